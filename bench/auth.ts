@@ -1,7 +1,7 @@
 /**
  * Measures the cost of authentication, and the effect of guessed tokens on other callers.
  *
- * npm run bench:auth -- [--quick] [check | jwt | http | guess | tell]…
+ * npm run bench:auth -- [--quick] [check | jwt | http | guess | timing]…
  */
 import { join } from 'node:path'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
@@ -41,7 +41,8 @@ async function costOf(
   times: number,
 ): Promise<[number, number]> {
   const verify = async (at: number) => {
-    if (!(await verifier.verify(tokens[at % tokens.length]!, presented))) throw new Error('not its token')
+    if (!(await verifier.verify(tokens[at % tokens.length]!, presented)))
+      throw new Error('the verifier rejected a valid token')
   }
   const [cpu, wall] = [process.cpuUsage(), performance.now()]
   for (let at = 0; at < times; at++) await verify(at)
@@ -53,7 +54,7 @@ function costRow(name: string, [cpuMs, wallMs]: [number, number], goal: string):
   return [name, cpuMs.toFixed(4), wallMs.toFixed(4), goal]
 }
 
-/** Measures the check of an API key, with a store on disk: the first time, and later. */
+/** Measures the verification of an API key, with a store on disk: the first time, and later. */
 async function checkCost(): Promise<void> {
   const folder = temporaryFolder()
   const store = await openEmbeddedStore({ path: join(folder, 'workbase.db') })
@@ -89,13 +90,13 @@ async function checkCost(): Promise<void> {
   await store.close()
   remove(folder)
   const rows = [
-    costRow('API key, seen before', warm, 'CPU at most 0.1'),
-    costRow('API key, the first time', cold, ''),
+    costRow('API key that the process has verified before', warm, 'CPU at most 0.1'),
+    costRow('API key, first time (scrypt)', cold, ''),
   ]
-  console.log(table(['one check', 'CPU ms', 'wall ms', 'goal'], rows))
+  console.log(table(['check', 'CPU ms', 'wall ms', 'limit'], rows))
 }
 
-/** Measures the check of JWTs with loaded keys: each for the first time, and one repeatedly. */
+/** Measures the verification of JWTs with loaded keys: of each for the first time, and of one repeatedly. */
 async function jwtCost(): Promise<void> {
   const issuer = 'https://id.example'
   const { privateKey, publicKey } = await generateKeyPair('ES256')
@@ -129,15 +130,15 @@ async function jwtCost(): Promise<void> {
   const again = await costOf(verifier, tokens.slice(0, 1), 10 * count)
   const rows = [
     costRow('JWT (ES256), keys loaded', fresh, 'at most 0.3'),
-    costRow('JWT (ES256), seen before', again, ''),
+    costRow('JWT that the process has verified before', again, ''),
   ]
-  console.log(table(['one check', 'CPU ms', 'wall ms', 'goal'], rows))
+  console.log(table(['check', 'CPU ms', 'wall ms', 'limit'], rows))
 }
 
 /** Servers that are still running. */
 const running = new Set<Server>()
 
-async function started(setting: Setting): Promise<Server> {
+async function startListedServer(setting: Setting): Promise<Server> {
   const server = await startServer(undefined, setting)
   running.add(server)
   return server
@@ -152,25 +153,25 @@ async function stopAll(): Promise<void> {
 }
 
 /** A server that requires API keys. */
-interface Guarded {
-  /** URL of a workspace on it. */
+interface GuardedServer {
+  /** URL of a workspace on the server. */
   readonly url: string
   readonly tokens: readonly string[]
 }
 
-async function guarded(keys: number, env: Record<string, string> = {}): Promise<Guarded> {
+async function startGuardedServer(keys: number, env: Record<string, string> = {}): Promise<GuardedServer> {
   const boot = wrongToken()
   const auth = { mode: 'apiKey', anonymousPolicy: 'reject', bootstrapTokenRef: 'env:BENCH_BOOT' }
   const config = { ...unlimited, auth }
-  const server = await started({ config, env: { BENCH_BOOT: boot, ...env } })
+  const server = await startListedServer({ config, env: { BENCH_BOOT: boot, ...env } })
   const operator = { url: server.url, headers: { authorization: `Bearer ${boot}` } }
   const url = await workspaceOf(operator)
   const tokens: string[] = []
   for (let n = 0; n < keys; n++) {
-    const made = await call<{ plaintext: string }>(operator, 'POST', `${new URL(url).pathname}/api-keys`, {
+    const created = await call<{ plaintext: string }>(operator, 'POST', `${new URL(url).pathname}/api-keys`, {
       label: `key ${n}`,
     })
-    tokens.push(made.plaintext)
+    tokens.push(created.plaintext)
   }
   return { url, tokens }
 }
@@ -184,17 +185,19 @@ async function workspaceOf(server: { url: string; headers?: Record<string, strin
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 
 /**
- * Measures the same request on three servers in turn: without authentication, with a key, and with a key and
+ * Measures the same request on three servers, alternating: without authentication, with a key, and with a key and
  * an additional scrypt for each request.
  */
 async function requestRates(): Promise<void> {
-  const open = await started({ config: unlimited })
-  const known = await guarded(1)
-  const dear = await guarded(1, { NODE_OPTIONS: `--import ${join(import.meta.dirname, 'scrypt-each.mjs')}` })
+  const open = await startListedServer({ config: unlimited })
+  const known = await startGuardedServer(1)
+  const slow = await startGuardedServer(1, {
+    NODE_OPTIONS: `--import ${join(import.meta.dirname, 'scrypt-each.mjs')}`,
+  })
   const targets: Record<string, [url: string, headers?: Record<string, string>]> = {
     'auth.mode disabled': [await workspaceOf(open)],
     'with a key': [known.url, bearer(known.tokens[0]!)],
-    'with a key, scrypt each time': [dear.url, bearer(dear.tokens[0]!)],
+    'with a key, scrypt each time': [slow.url, bearer(slow.tokens[0]!)],
   }
   const load = { seconds: quick ? 0.5 : 2, connections: 20 }
   const rates = new Map<string, number[]>(Object.keys(targets).map(name => [name, []]))
@@ -211,11 +214,12 @@ async function requestRates(): Promise<void> {
     `a key is ${ratio(key, scrypt).toFixed(0)} times as fast (at least 20)`,
   ]
   const rows = [...rates].map(([name, sample], at) => [name, median(sample).toFixed(0), goals[at]!])
-  console.log(table(['GET one workspace', 'requests/s', 'ratio'], rows))
+  console.log(table(['GET of a workspace', 'requests/s', 'ratio'], rows))
 }
 
 function p99({ ms, statuses }: Paced): number {
-  if (Object.keys(statuses).join() !== '200') throw new Error(`a known key met ${JSON.stringify(statuses)}`)
+  if (Object.keys(statuses).join() !== '200')
+    throw new Error(`requests with a verified key got ${JSON.stringify(statuses)}`)
   return quantile(ms, 0.99)
 }
 
@@ -227,7 +231,7 @@ async function firstTimes(url: string, tokens: readonly string[], everyMs: numbe
     const began = performance.now()
     const answer = await fetch(url, { headers: bearer(token) })
     const text = await answer.text()
-    if (answer.status !== 200) throw new Error(`a right token was answered with ${answer.status}: ${text}`)
+    if (answer.status !== 200) throw new Error(`a request with a valid token got ${answer.status}: ${text}`)
     waits.push(performance.now() - began)
   }
   return waits
@@ -238,7 +242,7 @@ async function underGuesses(): Promise<void> {
   const seconds = quick ? 4 : 20
   const rounds = quick ? 1 : 3
   const colds = 3
-  const { url, tokens } = await guarded(1 + rounds * colds)
+  const { url, tokens } = await startGuardedServer(1 + rounds * colds)
   const [known, ...unseen] = tokens as [string, ...string[]]
   const good: Pace = { url, perSecond: 100, seconds, from: '127.0.0.1', token: known }
   const guess = { url, perSecond: 200, from: '127.0.0.2', token: { prefix: prefixOf(known) } }
@@ -261,18 +265,18 @@ async function underGuesses(): Promise<void> {
     ({ perSecond, statuses }) => `${perSecond.toFixed(0)}/s ${JSON.stringify(statuses)}`,
   )
   const rows = [
-    ['p99 of a known key, quiet, ms', median(quiet).toFixed(2), ''],
-    ['p99 of a known key, under guesses, ms', median(loud).toFixed(2), ''],
-    ['the second of the first', ratio.toFixed(2), 'at most 3'],
-    ['longest wait of an unseen right token, ms', Math.max(...waits).toFixed(0), 'at most 2000'],
+    ['p99 of a verified key, without guesses, ms', median(quiet).toFixed(2), ''],
+    ['p99 of a verified key, during guesses, ms', median(loud).toFixed(2), ''],
+    ['ratio', ratio.toFixed(2), 'at most 3'],
+    ['longest wait of a valid token at its first use, ms', Math.max(...waits).toFixed(0), 'at most 2000'],
     ['guesses, by status', answered.join('; '), '200/s'],
   ]
-  console.log(table(['200 wrong secrets a second from elsewhere', 'figure', 'goal'], rows))
+  console.log(table(['200 wrong secrets a second from another address', 'value', 'limit'], rows))
 }
 
 /** Measures if the response time of a rejection reveals that a prefix exists. */
-async function tellingTimes(): Promise<void> {
-  const { url, tokens } = await guarded(1)
+async function rejectionTimes(): Promise<void> {
+  const { url, tokens } = await startGuardedServer(1)
   const prefix = prefixOf(tokens[0]!)
   const each = quick ? 60 : 2_000
   const times: Record<'unknown' | 'wrong', number[]> = { unknown: [], wrong: [] }
@@ -284,7 +288,7 @@ async function tellingTimes(): Promise<void> {
       const began = performance.now()
       const answer = await fetch(url, { headers: bearer(token) })
       await answer.text()
-      if (answer.status !== 401) throw new Error(`a wrong token was answered with ${answer.status}`)
+      if (answer.status !== 401) throw new Error(`a request with a wrong token got ${answer.status}`)
       if (at >= 0) times[kind].push(performance.now() - began)
     }
   const [unknown, wrong] = [median(times.unknown), median(times.wrong)]
@@ -292,12 +296,18 @@ async function tellingTimes(): Promise<void> {
   const rows = [
     ['unknown prefix, median ms', unknown.toFixed(2), ''],
     ['wrong secret, median ms', wrong.toFixed(2), ''],
-    ['apart', `${apart.toFixed(2)} %`, 'under 5 %'],
+    ['difference', `${apart.toFixed(2)} %`, 'under 5 %'],
   ]
-  console.log(table([`${each} refusals of each kind, in turn`, 'figure', 'goal'], rows))
+  console.log(table([`${each} rejected requests of each type, alternating`, 'value', 'limit'], rows))
 }
 
-const parts = { check: checkCost, jwt: jwtCost, http: requestRates, guess: underGuesses, tell: tellingTimes }
+const parts = {
+  check: checkCost,
+  jwt: jwtCost,
+  http: requestRates,
+  guess: underGuesses,
+  timing: rejectionTimes,
+}
 for (const [name, run] of Object.entries(parts)) {
   if (chosen.length > 0 && !chosen.includes(name)) continue
   try {

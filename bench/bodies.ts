@@ -1,11 +1,11 @@
 /**
- * Measures the cost of large request bodies for a server, and for another caller while they arrive.
+ * Measures the memory and CPU time that floods of large request bodies take, and how long another caller waits.
  *
  * npm run bench:bodies -- [stalled | strangers | searches | chunks]…
  */
 import { startSignInProvider } from '../test/harness/body-attacks.ts'
 import { cpuSecondsOf, memoryOf } from '../test/harness/process-usage.ts'
-import { runApart } from './apart.ts'
+import { runBenchProgram } from './bench-program.ts'
 import type { BodyFlood } from './body-flood.ts'
 import { paced } from './paced.ts'
 import { call, remove, startServer, unlimited } from './server.ts'
@@ -112,8 +112,8 @@ async function measure(attack: Attack): Promise<(string | number)[]> {
     const { connections, declaredBytes, sentBytes, chunkBytes } = attack
     const { port } = stage
     const body: BodyFlood = { port, line, token, connections, declaredBytes, sentBytes, chunkBytes }
-    // On a real network, the attack would take no CPU time on this machine, so it gets the lowest priority.
-    const flood = runApart<Record<string, number>>('body-flood.ts', body, { niceness: 19 })
+    // A real attack would come from other machines and take no CPU time here, so the flood gets the lowest priority.
+    const flood = runBenchProgram<Record<string, number>>('body-flood.ts', body, { niceness: 19 })
     const under = await paced({ ...search, seconds })
     flood.stop()
     const statuses = Object.entries(await flood.result).map(each => each.join(': '))
@@ -145,10 +145,10 @@ console.log(
       'attack',
       'RSS before → peak, MB',
       'server CPU, s',
-      'another caller p99 before, ms',
+      'other caller: p99 before, ms',
       'p99 during, ms',
-      'its statuses',
-      'statuses of the attack',
+      'responses to the other caller',
+      'responses to the attack',
     ],
     rows,
   ),

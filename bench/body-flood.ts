@@ -1,6 +1,6 @@
 /**
- * Sends bodies over many connections at once until standard input ends. Takes a flood as its only argument,
- * as JSON. Prints the number of connections by response status, as JSON.
+ * Sends bodies over many connections at once until standard input ends. The only argument is a `BodyFlood`, as JSON.
+ * Prints the number of connections by response status, as JSON.
  */
 import { once } from 'node:events'
 import { type HeldBody, sendHeldBody, tally } from '../test/harness/body-attacks.ts'
@@ -16,5 +16,5 @@ const answers = Promise.all(
 )
 await once(process.stdin.resume(), 'end')
 stop.abort()
-const statuses = tally((await answers).map(status => status ?? 'none'))
+const statuses = tally((await answers).map(status => status ?? 'no response'))
 process.stdout.write(JSON.stringify(Object.fromEntries(statuses)))

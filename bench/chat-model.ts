@@ -1,4 +1,4 @@
-/** Runs the fake model in its own process until standard input ends. Prints its URL as one line of JSON. */
+/** Runs a fake model until standard input ends. Prints its URL as one line of JSON. */
 import { startChatServer } from '../test/fakes/chat-server.ts'
 
 const words = Number(process.argv[2] ?? 40)

@@ -1,5 +1,5 @@
 /**
- * Measures the chat in a terminal while a response streams at 200 tokens per second: the delay until a key
+ * Measures the chat in a terminal while a response streams at 200 tokens per second: the delay until a pressed key
  * and a token are visible, the CPU time, the memory, and the effect of a long response.
  *
  * npm run bench:chat-tui
@@ -48,7 +48,7 @@ child.onData(text => {
   waiting.clear()
 })
 
-/** Waits until the terminal has shown a text after an offset in its output. Returns the time. */
+/** Waits until the output of the terminal contains a text after an offset. Returns the time. */
 async function shows(words: string, from = 0): Promise<number> {
   while (!seen.includes(words, from)) await new Promise<void>(done => waiting.add(done))
   return performance.now()
@@ -93,7 +93,7 @@ await wait(500)
 const rounds = [await round(0), await round(10_000), await round(50_000)]
 console.log(
   table(
-    ['tokens before', 'key p95 ms', 'token p95 ms', 'CPU % of a core', 'memory MB'],
+    ['earlier tokens', 'key p95 ms', 'token p95 ms', 'CPU % of a core', 'memory MB'],
     rounds.map(({ ahead, echo, token, cpu, memoryMb }) => [
       String(ahead),
       echo.toFixed(1),

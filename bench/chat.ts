@@ -1,6 +1,7 @@
 /**
- * Measures the delay that the runtime adds to a model: the time to the first token through the runtime and
- * directly, in turn. Also measures the cost of 500 concurrent responses, all with the same key.
+ * Measures the delay that the runtime adds to a model: alternates between requests to the model and requests through
+ * the runtime, and compares the times to the first token. Also measures the cost of 500 concurrent responses, all
+ * with the same key.
  *
  * npm run bench:chat -- [first | many]…
  */
@@ -45,33 +46,34 @@ function asJson(body: object) {
   }
 }
 
-/** Returns the milliseconds until the first token. Reads the whole response. */
-async function toFirst(
+/** Sends a request, reads the whole response, and returns the time until the first token in milliseconds. */
+async function timeToFirstToken(
   url: string,
   body: object,
   isToken: (text: string) => boolean,
-  by: Dispatcher = dispatcher,
+  agent: Dispatcher = dispatcher,
 ): Promise<number> {
   const began = performance.now()
-  const answer = await request(url, { ...asJson(body), dispatcher: by })
+  const answer = await request(url, { ...asJson(body), dispatcher: agent })
   if (answer.statusCode >= 300) throw new Error(`${url}: ${answer.statusCode} ${await answer.body.text()}`)
   let first = Number.NaN
-  let told = ''
+  let text = ''
   for await (const part of answer.body) {
     if (!Number.isNaN(first)) continue
-    told += String(part)
-    if (isToken(told)) first = performance.now() - began
+    text += String(part)
+    if (isToken(text)) first = performance.now() - began
   }
   return first
 }
 
-interface Agents {
-  readonly place: string
-  conversation(): Promise<string>
+interface BenchAgent {
+  readonly conversationsUrl: string
+  /** Creates a conversation, and returns its ID. */
+  createConversation(): Promise<string>
 }
 
-/** Creates an agent on a server that uses a given model. */
-async function agentOn(server: string, model: string): Promise<Agents> {
+/** Creates an agent on a server. The agent uses the model at a URL. */
+async function createAgent(server: string, model: string): Promise<BenchAgent> {
   const root = `${server}/api/v1/workspaces`
   const { workspaceId } = await post<{ workspaceId: string }>(root, { name: 'bench' })
   const service = { name: 'fake', provider: 'ollama', modelName: 'fake', endpointBaseUrl: model }
@@ -83,31 +85,38 @@ async function agentOn(server: string, model: string): Promise<Agents> {
     name: 'bench',
     llmServiceId,
   })
-  const place = `${root}/${workspaceId}/agents/${agentId}/conversations`
+  const conversationsUrl = `${root}/${workspaceId}/agents/${agentId}/conversations`
   return {
-    place,
-    conversation: async () => (await post<{ conversationId: string }>(place, {})).conversationId,
+    conversationsUrl,
+    createConversation: async () =>
+      (await post<{ conversationId: string }>(conversationsUrl, {})).conversationId,
   }
 }
 
-const hasToken = (told: string) => told.includes('event: token')
+const hasToken = (text: string) => text.includes('event: token')
 
 async function firstTokens(): Promise<void> {
   const model = await startModel(40, 0)
   const dataDir = temporaryFolder()
   const server = await startServer(dataDir, { config: unlimited })
   try {
-    const { place, conversation } = await agentOn(server.url, model.url)
-    const asked = { model: 'fake', stream: true, messages: [{ role: 'user', content: 'hi' }] }
+    const { conversationsUrl, createConversation } = await createAgent(server.url, model.url)
+    const chatRequest = { model: 'fake', stream: true, messages: [{ role: 'user', content: 'hi' }] }
     const direct: number[] = []
     const through: number[] = []
     for (let round = 0; round < rounds + warmUp; round++) {
-      const id = await conversation()
-      const own = await toFirst(`${model.url}/chat/completions`, asked, text => text.includes('word0'))
-      const ours = await toFirst(`${place}/${id}/messages/stream`, { content: 'hi' }, hasToken)
+      const id = await createConversation()
+      const directMs = await timeToFirstToken(`${model.url}/chat/completions`, chatRequest, text =>
+        text.includes('word0'),
+      )
+      const throughMs = await timeToFirstToken(
+        `${conversationsUrl}/${id}/messages/stream`,
+        { content: 'hi' },
+        hasToken,
+      )
       if (round < warmUp) continue
-      direct.push(own)
-      through.push(ours)
+      direct.push(directMs)
+      through.push(throughMs)
     }
     const added = through.map((ms, at) => ms - direct[at]!)
     const row = (name: string, sample: number[]) => [
@@ -117,9 +126,9 @@ async function firstTokens(): Promise<void> {
     const heads = ['time to the first token', 'p50 ms', 'p95 ms']
     console.log(
       table(heads, [
-        row('the model itself', direct),
+        row('directly from the model', direct),
         row('through the runtime', through),
-        row('added', added),
+        row('added by the runtime', added),
       ]),
     )
   } finally {
@@ -133,20 +142,20 @@ function residentMb(pid: number): number {
   return memoryOf(pid).now / 1_048_576
 }
 
-interface Crowd {
+interface StreamLoad {
   /** Time in milliseconds within which the responses start. Each one takes 10 s. */
   readonly startMs: number
   /** Tokens of each response per second. */
   readonly perSecond: number
 }
 
-async function manyStreams({ startMs, perSecond }: Crowd): Promise<(string | number)[]> {
+async function manyStreams({ startMs, perSecond }: StreamLoad): Promise<(string | number)[]> {
   const model = await startModel(10 * perSecond, perSecond)
   const dataDir = temporaryFolder()
   const server = await startServer(dataDir, { config: unlimited })
   try {
-    const { place, conversation } = await agentOn(server.url, model.url)
-    const ids = await Promise.all(Array.from({ length: streams }, conversation))
+    const { conversationsUrl, createConversation } = await createAgent(server.url, model.url)
+    const ids = await Promise.all(Array.from({ length: streams }, createConversation))
     const before = residentMb(server.pid)
     let peak = before
     const cpuBefore = cpuSecondsOf(server.pid)
@@ -155,7 +164,12 @@ async function manyStreams({ startMs, perSecond }: Crowd): Promise<(string | num
     }, 100)
     const answerAfter = async (waitMs: number, id: string) => {
       await new Promise(resolve => setTimeout(resolve, waitMs))
-      return toFirst(`${place}/${id}/messages/stream`, { content: 'hi' }, hasToken, streaming)
+      return timeToFirstToken(
+        `${conversationsUrl}/${id}/messages/stream`,
+        { content: 'hi' },
+        hasToken,
+        streaming,
+      )
     }
     const firsts = await Promise.all(ids.map((id, at) => answerAfter((at * startMs) / streams, id)))
     clearInterval(watch)
@@ -176,9 +190,9 @@ async function manyStreams({ startMs, perSecond }: Crowd): Promise<(string | num
 
 async function concurrentAnswers(): Promise<void> {
   const heads = [
-    'answers at once',
-    'MB before',
-    'MB at most',
+    'concurrent answers',
+    'RSS before, MB',
+    'RSS peak, MB',
     'server CPU, s',
     'first token p50 ms',
     'p95 ms',

@@ -57,7 +57,7 @@ async function untilReady(server: Server, base: string): Promise<void> {
     if (embedder.state === 'ready' && embedder.fittedChunks === embedder.chunks) return
     await new Promise(resolve => setTimeout(resolve, 100))
   }
-  throw new Error('the embedder did not get ready')
+  throw new Error('the embedder did not become ready within a minute')
 }
 
 async function score(server: Server, base: string, sourceIds: Map<string, string>, mode: object) {

@@ -1,6 +1,6 @@
 /**
- * Kills a server (`kill -9`) at random moments while it ingests and fits. Afterwards, every acknowledged
- * document must be there with all its chunks, and no document may be incomplete.
+ * Kills a server (`kill -9`) at random moments while it ingests and fits. After each kill, every acknowledged
+ * document must be stored with all its chunks, and no document may be incomplete.
  *
  * npm run bench:durability -- [--rounds 50] [--seed 1]
  */
@@ -15,7 +15,7 @@ const { values } = parseArgs({
   options: { rounds: { type: 'string', default: '50' }, seed: { type: 'string', default: '1' } },
 })
 const rounds = Number(values.rounds)
-/** Maximum number of documents in a round, more than it has time to ingest. */
+/** Number of documents that a round sends: more than the server can ingest before the kill. */
 const documentsMax = 20_000
 const lastDocuments = 400
 /** Maximum time between the first acknowledgement and the kill. */
@@ -127,7 +127,7 @@ function inspect(dataDir: string, acknowledged: readonly string[]) {
       ]
       return {
         lost: acknowledged.filter(id => !ready.has(id)).length,
-        isSound: !faults.includes(true),
+        isValid: !faults.includes(true),
         generation: collection.generation,
       }
     })()
@@ -154,7 +154,7 @@ const { knowledgeBaseId } = await call<{ knowledgeBaseId: string }>(server, 'POS
 const base = `${bases}/${knowledgeBaseId}`
 
 const acknowledged: string[] = []
-const wrong = { lost: 0, unsound: 0, unfound: 0 }
+const wrong = { lost: 0, invalid: 0, unfound: 0 }
 for (let round = 0; round < rounds; round++) {
   const ingesting = ingest(server, base, round, documentsMax)
   await ingesting.began
@@ -165,9 +165,9 @@ for (let round = 0; round < rounds; round++) {
   acknowledged.push(...ingesting.acknowledged)
   endLease(dataDir)
   server = await startServer(dataDir)
-  const { lost, isSound } = inspect(dataDir, acknowledged)
+  const { lost, isValid } = inspect(dataDir, acknowledged)
   wrong.lost += lost
-  if (!isSound) wrong.unsound++
+  if (!isValid) wrong.invalid++
   const last = acknowledged.at(-1)!
   const [chunk] = await call<{ text: string }[]>(server, 'GET', `${base}/documents/${last}/chunks`)
   const hits = await call<{ payload: { documentId: string } }[]>(server, 'POST', `${base}/search`, {
@@ -182,9 +182,9 @@ const { generation } = inspect(dataDir, acknowledged)
 await server.stop()
 remove(dataDir)
 console.log(
-  `${rounds} kills: ${acknowledged.length} documents acknowledged, ${wrong.lost} lost; the store was unsound ` +
-    `${wrong.unsound} times, the last document was not found ${wrong.unfound} times; ${generation} spaces were fitted; ` +
-    `the next ingest took ${final.acknowledged.length} of ${lastDocuments}`,
+  `${rounds} kills: ${acknowledged.length} documents confirmed, ${wrong.lost} lost; the store was invalid ` +
+    `${wrong.invalid} times, the last document was not found ${wrong.unfound} times; the embedder was fitted ` +
+    `${generation} times; the next ingest confirmed ${final.acknowledged.length} of ${lastDocuments} documents`,
 )
 if (Object.values(wrong).some(count => count > 0) || final.acknowledged.length !== lastDocuments)
   process.exitCode = 1

@@ -1,6 +1,6 @@
 /**
- * Measures requests per second in comparison with a bare h3 route. The servers run in their own processes,
- * and are measured in turn.
+ * Measures requests per second in comparison with a bare h3 route. The servers run in separate processes, and the
+ * rounds alternate between them.
  *
  * npm run bench:http
  */
@@ -46,7 +46,7 @@ try {
     const ratios = sample.map((rate, at) => rate / base[at]!)
     return [name, median(sample).toFixed(0), `${(median(ratios) * 100).toFixed(0)} %`]
   })
-  console.log(table(['route', 'requests/s', 'of the bare route'], rows))
+  console.log(table(['route', 'requests/s', 'share of the bare route'], rows))
 } finally {
   await server.stop()
   bare.process.kill()

@@ -53,10 +53,10 @@ for (let at = 0; at < runs; at++) {
 }
 console.log(
   table(
-    ['whole process', 'documents', 'median s', 'documents/s'],
+    ['process', 'documents', 'median s', 'documents/s'],
     [
-      row('no server, fit included', alone),
-      row('no server, fit left (--no-wait)', unfitted),
+      row('no server, embedder fitted', alone),
+      row('no server, embedder not fitted (--no-wait)', unfitted),
       row('through a running server', served),
     ],
   ),

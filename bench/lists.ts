@@ -1,5 +1,5 @@
 /**
- * Measures a page deep in a long list in comparison with the first page of a short one, in turn.
+ * Compares the time of a page near the end of a long list with that of the first page of a short list, alternating.
  *
  * npm run bench:lists
  */
@@ -38,7 +38,7 @@ try {
     `${median(sample).toFixed(2)} ms`,
     (median(sample) / base!).toFixed(2),
   ])
-  console.log(table(['list', 'time', 'of the first'], rows))
+  console.log(table(['list', 'time', 'ratio'], rows))
 } finally {
   await server.stop()
   remove(server.dataDir)
@@ -49,9 +49,9 @@ async function documentsOf(name: string, workspaceId: string, count: number): Pr
   const bases = `/api/v1/workspaces/${workspaceId}/knowledge-bases`
   const { knowledgeBaseId } = await call<{ knowledgeBaseId: string }>(server, 'POST', bases, { name })
   const path = `${bases}/${knowledgeBaseId}/documents`
-  let made = 0
+  let created = 0
   const write = async () => {
-    while (made < count) await call(server, 'POST', path, { sourceFilename: `${made++}.md` })
+    while (created < count) await call(server, 'POST', path, { sourceFilename: `${created++}.md` })
   }
   await Promise.all(Array.from({ length: writersAtOnce }, write))
   return path
@@ -71,6 +71,6 @@ async function timed(path: string): Promise<number> {
   const startedAt = performance.now()
   const { items } = await call<Page>(server, 'GET', path)
   const took = performance.now() - startedAt
-  if (items.length !== pageRows) throw new Error(`${path} gave ${items.length} rows`)
+  if (items.length !== pageRows) throw new Error(`${path} returned ${items.length} rows`)
   return took
 }

@@ -42,7 +42,7 @@ function row(name: string, { p50, p99, p999, max }: Delay): string[] {
   return [name, ...[p50, p99, p999, max].map(ms => ms.toFixed(1))]
 }
 
-/** Returns a text of about a megabyte, different for each seed. */
+/** Returns a text of about a megabyte, which differs for each seed. */
 function bigText(seed: number): string {
   const parts = [`part ${seed}`]
   for (let size = 0, at = seed; size < megabyte * 0.9; at++) {
@@ -111,10 +111,10 @@ try {
       ['event-loop delay, ms', 'p50', 'p99', 'p99.9', 'max'],
       [
         row('first ingest and search, which start the threads', starting),
-        row('idle (the floor of the timer)', idle),
+        row('idle (the resolution of the timer)', idle),
         row('ingest of abstracts, searches, fits', small),
         row('ingest of 1 MB texts, searches, fits', big),
-        row('refit after quiet, searches', fitting),
+        row('fit after the last ingest, searches', fitting),
       ],
     ),
   )

@@ -1,22 +1,24 @@
 /**
- * Sends requests at a fixed rate from its own process, without waiting for responses. Takes a `Pace` as its
- * only argument, as JSON. Prints a `Paced` as JSON.
+ * Sends requests at a fixed rate, without waiting for responses. The only argument is a `Pace`, as JSON. Prints a
+ * `Paced` as JSON.
  */
 import { Agent, request } from 'undici'
 import { wrongToken } from './tokens.ts'
 
+/** A load of requests at a fixed rate. */
 export interface Pace {
   url: string
   perSecond: number
   seconds: number
   /** Local address to send the requests from. */
   from: string
-  /** A token to send each time, or the prefix of a different wrong token for each request. */
+  /** Token to send with every request, or a prefix: each request then sends another wrong token with this prefix. */
   token: string | { prefix: string }
   /** Body of a POST request, sent as JSON; without it, GET is used. */
   body?: object
 }
 
+/** Result of a {@link Pace}. */
 export interface Paced {
   /** Time from each request to the end of its response, in milliseconds. */
   ms: number[]

@@ -1,7 +1,7 @@
-import { runApart } from './apart.ts'
+import { runBenchProgram } from './bench-program.ts'
 import type { Pace, Paced } from './pace.ts'
 
-/** Sends requests at a fixed pace from their own process. */
+/** Sends requests at a fixed rate from a separate process. */
 export function paced(pace: Pace): Promise<Paced> {
-  return runApart<Paced>('pace.ts', pace).result
+  return runBenchProgram<Paced>('pace.ts', pace).result
 }

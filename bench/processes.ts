@@ -23,7 +23,7 @@ export function time({ command, args, env = process.env }: Line): number {
 }
 
 /**
- * Compares command lines with bare Node, in turn, so that changes of the machine's speed affect both. Returns
+ * Compares command lines with bare Node. Runs alternate, so that changes of the machine's speed affect both. Returns
  * rows with name, median in milliseconds, and ratio.
  */
 export function compare(lines: Readonly<Record<string, Line>>): string[][] {

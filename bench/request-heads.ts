@@ -41,4 +41,4 @@ for (const [name, setting] of Object.entries(settings)) {
   await server.stop()
   remove(server.dataDir)
 }
-console.log(table(['server', 'heads', 'heads/s', 'first status of each answer'], rows))
+console.log(table(['server', 'heads', 'heads/s', 'status of the first response'], rows))

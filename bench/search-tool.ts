@@ -54,7 +54,7 @@ async function post<T>(path: string, body: object): Promise<T> {
   return JSON.parse(await send(path, JSON.stringify(body))) as T
 }
 
-/** Ingests the collection. Returns its document ids by the ids that they have in the knowledge base. */
+/** Ingests the collection. Returns the document IDs of the collection by the IDs of the knowledge base. */
 async function ingest(base: string): Promise<Map<string, string>> {
   const body = entriesOf(folder, 'corpus.jsonl')
     .filter(({ text }) => text)
@@ -108,9 +108,10 @@ try {
     for (const { _id, text } of asked)
       if ((await ask(text, passages)).some(id => relevant.get(_id)!.has(id))) found++
     const share = ((100 * found) / asked.length).toFixed(1)
-    rows.push([String(passages), `${found} of ${asked.length}`, `${share} %`])
+    const source = ask === ofTool ? 'search_kb' : 'the search of the API'
+    rows.push([`first ${passages} of ${source}`, `${found} of ${asked.length}`, `${share} %`])
   }
-  console.log(table(['passages', 'questions answered', 'share'], rows))
+  console.log(table(['passages', 'questions with a relevant document', 'share'], rows))
 } finally {
   await runtime.close()
   rmSync(dataDir, { recursive: true, force: true })

@@ -1,5 +1,5 @@
 /**
- * Measures the start of whole processes, in turn with `node -e 0`, and the time until a server is ready.
+ * Measures the duration of whole commands, alternating with `node -e 0`, and the time until a server is ready.
  *
  * npm run bench:startup -- [DATA_FOLDER]
  */

@@ -1,5 +1,5 @@
 /**
- * Measures `wb whoami` against a running server, in turn with `node -e 0`: with a key in the environment, and
+ * Measures `wb whoami` with a running server, alternating with `node -e 0`: with a key in the environment, and
  * with a login in a Secret Service (dbus-run-session and gnome-keyring-daemon).
  *
  * npm run bench:whoami

@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import * as Args from '@oclif/core/args'
 import { IngestCommand, ingestFlags, pathArg } from '../src/cli/ingest/ingest-command.ts'
 import { splitAddArguments } from '../src/cli/ingest/split-add-arguments.ts'
 import { baseNameFromPath } from '../src/cli/quickstart/plan.ts'
@@ -6,7 +7,7 @@ import { baseNameFromPath } from '../src/cli/quickstart/plan.ts'
 export default class Add extends IngestCommand {
   static override summary = 'ingest files, folders or stdin into your knowledge base'
   static override description =
-    'Like wb kb ingest, but you can leave out the knowledge base if there is only one. If the workspace has no knowledge base, one is created and named after the first path.'
+    'Like wb kb ingest, but you can omit the knowledge base if there is only one. If the workspace has no knowledge base, the command creates one and names it after the first path.'
   static override examples = [
     'wb add ./docs',
     'wb add handbook ./docs',
@@ -16,6 +17,10 @@ export default class Add extends IngestCommand {
   static override strict = false
   static override args = {
     path: pathArg,
+    name: Args.string({
+      ignoreStdin: true,
+      description: 'knowledge base name or ID, before the paths [the only knowledge base, or a new one]',
+    }),
   }
   static override flags = ingestFlags
 

@@ -11,10 +11,10 @@ export default class Ask extends ChatCommand {
     'wb ask "what happened today" --attach notes/day.md',
   ]
   static override args = {
-    question: Args.string({ ignoreStdin: true, description: 'question to ask [read from stdin]' }),
+    question: Args.string({ ignoreStdin: true, description: 'question [read from stdin]' }),
   }
   static override flags = {
-    agent: Flags.string({ char: 'a', summary: 'agent, by name or ID [Maven, or the only one]' }),
+    agent: Flags.string({ char: 'a', summary: 'agent name or ID [Maven, otherwise the first agent]' }),
     image: Flags.string({
       multiple: true,
       multipleNonGreedy: true,
@@ -22,7 +22,7 @@ export default class Ask extends ChatCommand {
       helpValue: 'FILE',
     }),
     attach: Flags.string({
-      summary: 'attach a file to the conversation; can be repeated',
+      summary: 'file to attach to the conversation; can be repeated',
       helpValue: 'FILE',
       multiple: true,
       multipleNonGreedy: true,

@@ -10,7 +10,7 @@ import {
 export default class Autocomplete extends WbCommand {
   static override summary = 'print a shell completion script'
   static override description = [
-    'The script completes commands and flags without a connection to a runtime. In a terminal, this command shows how to use it. To install it permanently:',
+    'The script completes commands and flags, and does not contact a runtime. In a terminal, this command explains how to use it. To install it permanently:',
     ...Object.values(installCommands).map(line => `  ${line}`),
   ].join('\n')
   static override examples = ['source <(wb autocomplete bash)', 'wb autocomplete fish >wb.fish']
@@ -18,7 +18,7 @@ export default class Autocomplete extends WbCommand {
     shell: Args.string({
       options: Object.keys(installCommands),
       ignoreStdin: true,
-      description: 'shell to print a script for [your shell]',
+      description: 'shell to print the script for [your shell]',
     }),
   }
   protected override readonly usesFolderFiles = false

@@ -10,8 +10,11 @@ export default class Chat extends ChatCommand {
     'echo "how do refunds work" | wb chat',
   ]
   static override args = {
-    agent: Args.string({ ignoreStdin: true, description: 'agent, by name or ID [Maven, or the only one]' }),
-    question: Args.string({ ignoreStdin: true, description: 'question to ask at the start' }),
+    agent: Args.string({
+      ignoreStdin: true,
+      description: 'agent name or ID [Maven, otherwise the first agent]',
+    }),
+    question: Args.string({ ignoreStdin: true, description: 'first question' }),
   }
   static override flags = { ...chatFlags, 'screen-reader': screenReaderFlag }
 

@@ -6,16 +6,16 @@ import { runChecks } from '../src/cli/doctor/doctor.ts'
 import { doctorJson, printChecks } from '../src/cli/doctor/print-checks.ts'
 import { checkDataStore } from '../src/cli/doctor/store.ts'
 import { CommandFailed } from '../src/cli/errors.ts'
-import { examine } from '../src/cli/local.ts'
+import { checkDataDir } from '../src/cli/local.ts'
 import { formatCounted } from '../src/cli/terminal/output.ts'
 
 export default class Doctor extends WbCommand {
   static override summary = 'check your setup and suggest fixes'
   static override description =
-    'Checks this machine, its configuration and data directory, the runtime, your identity, the keychain, clocks and providers. The exit status is 1 if a check fails, but not for warnings.'
+    'Checks this machine, its configuration and data directory, the runtime, your identity, the keychain, clocks and providers. The exit status is 1 if a check fails; warnings do not affect it.'
   static override examples = ['wb doctor', 'wb doctor --deep', 'wb doctor --deep --json']
   static override flags = {
-    deep: Flags.boolean({ summary: 'check the whole store for damage and orphaned data' }),
+    deep: Flags.boolean({ summary: 'also check the whole store for damage and orphaned data' }),
   }
   protected override readonly usesFolderFiles = false
 
@@ -26,12 +26,12 @@ export default class Doctor extends WbCommand {
     const running = runChecks({ profile, session, clock: this.io.clock, signal })
     const results = await this.waitFor('looking', running)
     const { local } = results.config
-    // Afterwards, as it keeps this process from hearing answers in time.
+    // Runs last: it blocks this process, which would delay the responses that the other checks wait for.
     const store =
       flags.deep && local
         ? await this.waitFor(
             'checking the store',
-            checkDataStore(profile, results.server, examine(profile, local)),
+            checkDataStore(profile, results.server, checkDataDir(profile, local)),
           )
         : { checks: [] }
     const checks = [...results.checks, ...store.checks]
@@ -42,10 +42,10 @@ export default class Doctor extends WbCommand {
 
   private report(checks: readonly Check[], isDeep: boolean): void {
     const { output } = this
-    const found = (state: Check['state']) => checks.filter(check => check.state === state).length
-    const [failureCount, warningCount] = [found('failed'), found('warning')]
+    const countOf = (state: Check['state']) => checks.filter(check => check.state === state).length
+    const [failureCount, warningCount] = [countOf('failed'), countOf('warning')]
     if (output.json) {
-      // The object says all that is wrong.
+      // The object already lists all problems.
       if (failureCount > 0) this.exitCode = exit.failed
       return
     }

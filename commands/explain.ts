@@ -9,7 +9,7 @@ export default class Explain extends WbCommand {
   static override summary = 'explain an error code, or list them all'
   static override examples = ['wb explain kb_name_taken', 'wb explain']
   static override args = {
-    code: Args.string({ description: 'error code, as shown in parentheses in an error message' }),
+    code: Args.string({ description: 'error code, shown in parentheses after an error message' }),
   }
   protected override readonly usesFolderFiles = false
 

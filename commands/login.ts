@@ -15,23 +15,23 @@ import { readToken, signIn } from '../src/cli/sign-in/sign-in.ts'
 export default class Login extends WbCommand {
   static override summary = 'sign in to a runtime'
   static override description =
-    'The runtime decides how you sign in: with a code in a browser, or with an API key. The login is stored in the keychain of this system.'
+    'The runtime determines how you sign in: with a code in a browser, or with an API key. The login is stored in the keychain of this system.'
   static override examples = [
     'wb login https://wb.example.com',
     'wb login https://wb.example.com --profile work',
     'wb login --with-token < ci.key',
   ]
   static override args = {
-    url: Args.string({ ignoreStdin: true, description: 'address of the runtime [the one in use]' }),
+    url: Args.string({ ignoreStdin: true, description: 'address of the runtime [the current runtime]' }),
   }
   static override flags = {
     'with-token': Flags.boolean({ summary: 'read an API key or an access token from stdin' }),
     'insecure-storage': Flags.boolean({
-      summary: 'store the login in a file that only you can read, not in the keychain',
+      summary: 'store the login in a file that only you can read, instead of the keychain',
     }),
   }
   protected override readonly createsProfile = true
-  /** The address is usually an argument, so files of the folder do not matter. */
+  /** The address is usually an argument, so the files in the folder are not needed. */
   protected override readonly usesFolderFiles = false
   protected override interruptMessage = 'interrupted; nothing was stored'
 

@@ -10,25 +10,30 @@ import { plainLine } from '../src/cli/terminal/terminal-text.ts'
 export default class Logout extends WbCommand {
   static override summary = 'sign out of a runtime'
   static override description =
-    'This does not end your session at the identity provider, and does not revoke an API key. To revoke a key, use wb keys revoke.'
+    'Does not end your session at the identity provider, and does not revoke an API key. To revoke a key, use wb keys revoke.'
   static override examples = ['wb logout', 'wb logout https://wb.example.com', 'wb logout --all']
   static override args = {
-    url: Args.string({ ignoreStdin: true, description: 'address of the runtime [the one in use]' }),
+    url: Args.string({ ignoreStdin: true, description: 'address of the runtime [the current runtime]' }),
   }
   static override flags = {
     all: Flags.boolean({ summary: 'sign out of all runtimes in all profiles' }),
-    forget: Flags.boolean({ summary: 'sign out even if the keychain is not available; its entry is kept' }),
+    forget: Flags.boolean({
+      summary: 'sign out even if the keychain is not available; the entry in the keychain remains',
+    }),
   }
   protected override readonly usesFolderFiles = false
 
   async run() {
     const { args, flags } = await this.parse(Logout)
     if (args.url !== undefined) this.useUrl(args.url)
-    const found = flags.all ? listLogins(this.profile.settingsDir) : [findLogin(this.profile)]
-    const logins = found.filter(login => login !== undefined)
+    const candidates = flags.all ? listLogins(this.profile.settingsDir) : [findLogin(this.profile)]
+    const logins = candidates.filter(login => login !== undefined)
     for (const login of logins) {
-      const left = await removeLogin(this.profile, login, { signal: this.signal, isForced: flags.forget })
-      if (left) this.output.warn(`  ! ${left}`)
+      const remainder = await removeLogin(this.profile, login, {
+        signal: this.signal,
+        isForced: flags.forget,
+      })
+      if (remainder) this.output.warn(`  ! ${remainder}`)
     }
     const orphans = flags.all ? await this.removeOrphans(logins) : []
     for (const runtime of orphans)
@@ -41,13 +46,13 @@ export default class Logout extends WbCommand {
       this.output.note(
         flags.all ? '  you are not signed in' : `  you are not signed in to ${runtimeKey(this.profile)}`,
       )
-    if (this.profile.urlFrom === 'profile')
+    if (this.profile.urlSource === 'profile')
       this.output.note(
         `  ${localProfileCommand(readProfiles(this.profile.settingsDir))}    switches back to this machine`,
       )
   }
 
-  /** Removes entries without a login from all keychains of the profiles, and from files. */
+  /** Removes entries that belong to no login from the keychains of all profiles, and from files. */
   private async removeOrphans(logins: readonly StoredLogin[]): Promise<readonly string[]> {
     const { keychain = 'keyring', settingsDir } = this.profile
     const named = Object.values(readProfiles(settingsDir).profiles).map(stored => stored.keychain ?? keychain)

@@ -5,14 +5,14 @@ import { browserPages, browserUrl, openPage } from '../src/cli/connection/browse
 export default class Open extends WbCommand {
   static override summary = 'open a page of the runtime in a browser'
   static override description =
-    'Prints the address and opens it. In a pipe, in CI, over SSH and without a display, it only prints the address.'
+    'Prints the address and opens it. In a pipe, in CI, over SSH or without a display, only prints it.'
   static override examples = ['wb open', 'wb open api --url https://workbase.example']
   static override args = {
     page: Args.string({
       options: Object.keys(browserPages),
       default: 'docs',
       ignoreStdin: true,
-      description: 'docs for the API reference, api for its OpenAPI document',
+      description: 'page: docs (the API reference) or api (the OpenAPI document)',
     }),
   }
 

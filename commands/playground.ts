@@ -14,14 +14,14 @@ const targetFlags = ['workspace', 'profile', 'url', 'data-dir', 'config'] as con
 export default class Playground extends WbCommand {
   static override summary = 'search as you type and try ranking options'
   static override description =
-    'Uses the whole terminal. Press Esc for the settings, ? in the settings for a list of keys, and Ctrl-C to leave.'
+    'Uses the whole terminal. Press Esc to open the settings, ? in the settings to list all keys, and Ctrl-C to quit.'
   static override examples = ['wb playground', 'wb playground handbook', 'wb playground handbook "refunds"']
   static override args = {
     kb: Args.string({
       ignoreStdin: true,
-      description: 'knowledge base, by name or ID [the only one; otherwise, you choose]',
+      description: 'knowledge base name or ID [the only one, or your choice]',
     }),
-    question: Args.string({ ignoreStdin: true, description: 'question to ask at the start' }),
+    question: Args.string({ ignoreStdin: true, description: 'first search' }),
   }
 
   async run() {
@@ -34,7 +34,7 @@ export default class Playground extends WbCommand {
     const bases = await this.waitFor('looking', port.knowledgeBases())
     const base = await pickBase(bases, args.kb ?? this.profile.knowledgeBase)
     const { kind, baseUrl } = await session.runtime()
-    const { playInTerminal } = await import('../src/tui/playground/terminal.tsx')
+    const { playInTerminal } = await import('../src/tui/playground/play-in-terminal.tsx')
     const stdout = supportsUtf8(io.env) ? io.stdout : asciiTerminal(io.stdout)
     const command = await playInTerminal({
       port,
@@ -42,8 +42,8 @@ export default class Playground extends WbCommand {
       terminal: { stdin: io.stdin, stdout, signals: io.signals },
       copy: findClipboardProgram(io),
       hasColors: output.style.dim('') !== '',
-      beginning: {
-        about: {
+      start: {
+        target: {
           workspaceId,
           workspace: plainLine(name),
           url: kind === 'process' ? await configuredServerUrl(this.profile, io) : baseUrl,

@@ -15,20 +15,20 @@ import {
 } from '../src/cli/quickstart/quickstart.ts'
 import { plainLine } from '../src/cli/terminal/terminal-text.ts'
 
-/** Terminal width below which lists are stacked. */
+/** Width of the terminal, in cells, below which the heading has one line per item. */
 const stackedWidthMax = 72
 
 export default class Quickstart extends WbCommand {
-  static override summary = 'get a cited answer from your folder or sample documents'
+  static override summary = 'ingest a folder or sample documents, and search them'
   static override description =
-    'Creates the workspace demo with a knowledge base, ingests the documents, and searches them. You can safely run it again.'
+    'Creates the workspace demo with a knowledge base, ingests the documents, and searches them. It is safe to run again.'
   static override examples = ['wb quickstart', 'wb quickstart ./docs "how do refunds work"']
   static override args = {
     folder: Args.string({
       ignoreStdin: true,
-      description: 'folder to ingest [the documents of Workbase]',
+      description: 'folder to ingest [the Workbase documentation]',
     }),
-    question: Args.string({ ignoreStdin: true, description: 'question to ask' }),
+    question: Args.string({ ignoreStdin: true, description: 'question to search for' }),
   }
 
   async run() {

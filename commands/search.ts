@@ -1,6 +1,6 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { requireClearQuestion } from '../src/cli/passages/request.ts'
+import { requireClearQuestion } from '../src/cli/passages/ranking-options.ts'
 import { SearchCommand, searchFlags } from '../src/cli/passages/search-command.ts'
 import { workspaceScope } from '../src/cli/passages/workspace-scope.ts'
 
@@ -13,10 +13,10 @@ export default class Search extends SearchCommand {
   static override strict = false
   static override usage = 'search QUESTION'
   static override args = {
-    question: Args.string({ ignoreStdin: true, description: 'question, in words or a sentence' }),
+    question: Args.string({ ignoreStdin: true, description: 'search terms or a question' }),
   }
   static override flags = {
-    kb: Flags.string({ char: 'k', summary: 'search only this knowledge base' }),
+    kb: Flags.string({ char: 'k', summary: 'name or ID of a knowledge base, to search only that one' }),
     ...searchFlags,
   }
 
@@ -29,6 +29,6 @@ export default class Search extends SearchCommand {
       flags.kb === undefined
         ? await workspaceScope(this.client, await this.workspace())
         : await this.knowledgeBase(flags.kb)
-    await this.answer(question, base, flags)
+    await this.searchAndPrint(question, base, flags)
   }
 }

@@ -15,7 +15,7 @@ export default class Serve extends WbCommand {
       char: 'p',
       min: 0,
       max: 65_535,
-      summary: 'port to listen on; 0 for any free port [8787]',
+      summary: 'port to listen on; 0 chooses a free port [8787]',
     }),
     'https-cert': Flags.string({
       summary: 'TLS certificate (PEM)',
@@ -50,10 +50,10 @@ export default class Serve extends WbCommand {
       https: cert && key ? { cert, key } : undefined,
       allowOpenAccess: flags['allow-open-access'],
     }
-    const { dataDir, dataDirFrom } = this.profile
+    const { dataDir, dataDirSource } = this.profile
     const reporter = new ServeReporter(this.output, this.io, {
       dataDir,
-      isDefaultDataDir: ['platform', 'working directory'].includes(dataDirFrom),
+      isDefaultDataDir: ['platform', 'working directory'].includes(dataDirSource),
       version: this.config.version,
       verbose: flags.verbose,
     })

@@ -5,15 +5,15 @@ import { shellWord } from '../src/base/shell-word.ts'
 import { WbCommand } from '../src/cli/command/command.ts'
 import { UsageError } from '../src/cli/errors.ts'
 import { surveyFolder } from '../src/cli/local.ts'
-import { listDecidedFolders } from '../src/cli/trust/decided-folders.ts'
 import { createDecision, findDecision, storeDecision } from '../src/cli/trust/decisions.ts'
 import { realFolder } from '../src/cli/trust/folder-files.ts'
+import { listTrustDecisions } from '../src/cli/trust/list-trust-decisions.ts'
 import { fileLines } from '../src/cli/trust/trust-lines.ts'
 
 export default class Trust extends WbCommand {
   static override summary = 'trust the configuration files in a folder'
   static override description =
-    'In a trusted folder, workbase.yaml, .workbase/ and the profile in .wb.yaml are used. If their settings for addresses, access or programs change, you have to trust the folder again.'
+    'In a trusted folder, workbase.yaml, .workbase/ and the profile in .wb.yaml take effect. If their settings for addresses, access or programs change, you have to trust the folder again.'
   static override examples = ['wb trust', 'wb trust --list', 'wb trust --remove']
   static override args = {
     folder: Args.string({ ignoreStdin: true, description: 'folder to trust [the working directory]' }),
@@ -45,7 +45,7 @@ export default class Trust extends WbCommand {
   }
 
   private async list(): Promise<void> {
-    const rows = await listDecidedFolders(this.profile.settingsDir)
+    const rows = await listTrustDecisions(this.profile.settingsDir)
     this.output.list(rows, {
       columns: {
         folder: { value: row => row.folder, format: 'flexible' },

@@ -14,14 +14,14 @@ const labelOfType: Record<Me['type'], string> = {
 }
 
 export default class Whoami extends WbCommand {
-  static override summary = 'show your identity at the runtime in one line'
+  static override summary = 'show who you are signed in as'
   static override examples = ['wb whoami', 'wb whoami --json']
 
   async run() {
     await this.parse(Whoami)
     const caller = await identifyCaller(this.session)
-    if (caller.kind === 'stranger') throw caller.refusal
-    const me = caller.kind === 'known' ? caller.me : null
+    if (caller.kind === 'rejected') throw caller.error
+    const me = caller.kind === 'identified' ? caller.me : null
     if (this.output.json) return this.output.value(me ?? anonymous)
     const runtime = plainLine(runtimeKey(this.profile))
     const { interactive } = this.output
@@ -33,7 +33,7 @@ export default class Whoami extends WbCommand {
     this.output.result([...words, runtime].join(interactive ? '  ' : '\t'))
   }
 
-  /** Returns the expiration; empty if it is unknown, or the token is renewed. */
+  /** Returns the expiration. Returns nothing if it is unknown, or if the token is renewed automatically. */
   private async formatExpiration(me: Me): Promise<string[]> {
     const tokens = await this.session.tokenStore?.tokens()
     if (tokens?.refreshToken !== undefined) return []
@@ -50,12 +50,12 @@ function pipeColumns(me: Me): string[] {
 }
 
 /**
- * Returns the fields for a terminal. They name the kind of each value, because a key can have any label,
- * such as `admin`.
+ * Returns the fields for a terminal. Each value has a label, because the name of a key can be any string, such as
+ * `admin`.
  */
 function terminalColumns(me: Me): string[] {
   const who =
     me.type === 'apiKey' ? `API key ${callerName(me)}` : `${callerName(me)}  ${labelOfType[me.type]}`
-  const kind = me.role ? 'role ' : me.scopes ? 'scopes ' : ''
-  return [who, `${kind}${permissionSummary(me)}`]
+  const label = me.role ? 'role ' : me.scopes ? 'scopes ' : ''
+  return [who, `${label}${permissionSummary(me)}`]
 }

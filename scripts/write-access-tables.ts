@@ -22,11 +22,11 @@ const columns = [
   'editor',
   'admin',
   'a key with only',
-  'elsewhere',
-  'spent',
+  'other workspace',
+  'invalid',
 ]
 
-type RuleKind = Exclude<Access['kind'], 'needs' | 'own'>
+type RuleKind = Exclude<Access['kind'], 'needs' | 'ownRecords'>
 
 /** Cells of rules without scopes, in the order of the columns. */
 const cells: Readonly<Record<RuleKind, string>> = {
@@ -40,24 +40,25 @@ const cells: Readonly<Record<RuleKind, string>> = {
   member: 'yes yes 401 yes yes yes yes yes anything 403 401',
 }
 
-/** Requests to a route whose rule depends on the body: those that change nothing, and those that raise it. */
-const raisedBy: Readonly<Record<string, readonly [unchanged: string, ...changes: string[]]>> = {
-  rlacEnabled: ['sends `rlacEnabled` as it is', 'changes `rlacEnabled`'],
-  'policyDsl,policyEnabled': ['sends the policy as it is', 'clears `policyDsl`', 'turns `policyEnabled` off'],
+/** Row texts for routes whose rule depends on the body: for a request without a change, then for each change. */
+const rowTexts: Readonly<Record<string, readonly [unchanged: string, ...changes: string[]]>> = {
+  rlacEnabled: ['sends the stored `rlacEnabled`', 'changes `rlacEnabled`'],
+  'policyDsl,policyEnabled': ['sends the stored policy', 'clears `policyDsl`', 'turns `policyEnabled` off'],
 }
 
 function cellsOf(rule: Access): string[] {
-  if (rule.kind !== 'needs' && rule.kind !== 'own') return cells[rule.kind].split(' ')
-  const { scope, or } = rule
-  const raise = rule.kind === 'needs' ? rule.raise?.scope : undefined
-  return cellsOfScopes(held => {
-    const isHeld = grantsScope(held, scope) || (or !== undefined && grantsScope(held, or))
-    return isHeld && (!raise || grantsScope(held, raise))
+  if (rule.kind !== 'needs' && rule.kind !== 'ownRecords') return cells[rule.kind].split(' ')
+  const { scope, alternative } = rule
+  const extra = rule.kind === 'needs' ? rule.extraScope?.scope : undefined
+  return cellsOfScopes(granted => {
+    const isGranted =
+      grantsScope(granted, scope) || (alternative !== undefined && grantsScope(granted, alternative))
+    return isGranted && (!extra || grantsScope(granted, extra))
   })
 }
 
-function cellsOfScopes(isEnough: (held: readonly Scope[]) => boolean): string[] {
-  const answer = (role: keyof typeof scopesOfRole) => (isEnough(scopesOfRole[role]) ? 'yes' : '403')
+function cellsOfScopes(isEnough: (granted: readonly Scope[]) => boolean): string[] {
+  const cellOf = (role: keyof typeof scopesOfRole) => (isEnough(scopesOfRole[role]) ? 'yes' : '403')
   const single = scopes.filter(scope => isEnough([scope]))
   const isAlone = (scope: Scope) => single.includes(scope)
   const pairs = scopes.flatMap((one, at) =>
@@ -67,20 +68,20 @@ function cellsOfScopes(isEnough: (held: readonly Scope[]) => boolean): string[] 
       .map(other => `\`${one}\` and \`${other}\``),
   )
   const keys = [...single.map(scope => `\`${scope}\``), ...pairs].join(', ')
-  const roles = [answer('viewer'), answer('viewer'), answer('editor'), answer('admin')]
+  const roles = [cellOf('viewer'), cellOf('viewer'), cellOf('editor'), cellOf('admin')]
   return ['yes', 'yes', '401', 'yes', ...roles, keys || 'nothing', '403', '401']
 }
 
 function rowsOf({ method, path, access }: Route): string[][] {
   const line = `\`${method} ${shortened(path)}\``
-  if (access.kind === 'own')
+  if (access.kind === 'ownRecords')
     return [
       [line, ...cellsOf(access)],
-      [`${line} that the caller began`, ...cellsOf({ ...access, kind: 'member' })],
+      [`${line} that the caller started`, ...cellsOf({ ...access, kind: 'member' })],
     ]
-  if (access.kind !== 'needs' || !access.raise) return [[line, ...cellsOf(access)]]
-  const [unchanged, ...changes] = raisedBy[String(access.raise.when.fields)]!
-  const usual = cellsOf({ ...access, raise: undefined })
+  if (access.kind !== 'needs' || !access.extraScope) return [[line, ...cellsOf(access)]]
+  const [unchanged, ...changes] = rowTexts[String(access.extraScope.condition.fields)]!
+  const usual = cellsOf({ ...access, extraScope: undefined })
   return [
     [line, ...usual],
     [`${line} that ${unchanged}`, ...usual],
@@ -127,12 +128,12 @@ function tableOf(names: readonly string[]): string[] {
     .filter(({ access: { kind } }) => (kinds ? kinds.includes(kind) : !rootKinds.includes(kind)))
     .flatMap(rowsOf)
   if (name !== 'setup') return lines(head, rows)
-  // Only here a credential, and the bootstrap token, get another answer.
-  const finer = (row: readonly string[], credential: string, bootstrap: string) =>
+  // Only for setup routes do a credential and the bootstrap token change the response.
+  const withSetupColumns = (row: readonly string[], credential: string, bootstrap: string) =>
     row.toSpliced(4, 0, bootstrap).toSpliced(2, 0, credential)
   return lines(
-    finer(head, 'disabled, with a credential', 'bootstrap'),
-    rows.map(row => finer(row, '401', 'yes')),
+    withSetupColumns(head, 'disabled, with a credential', 'bootstrap'),
+    rows.map(row => withSetupColumns(row, '401', 'yes')),
   )
 }
 

@@ -25,16 +25,16 @@ In the paths, \`W\` is \`/api/v1/workspaces/{workspaceId}\`, and \`KB\` is \`W/k
 | --- | --- |
 | bodies | JSON in UTF-8, unless the route says otherwise; required fields are in bold |
 | \`PATCH\` | changes only the fields in the body; \`null\` clears a field; lists and maps are replaced as a whole |
-| unknown fields | ignored and listed in the header \`X-Workbase-Ignored\`, unless the route refuses them |
+| unknown fields | ignored and listed in the header \`X-Workbase-Ignored\`, unless the route rejects them |
 | versions | each response has the version of the runtime in \`X-Workbase-Version\` |
-| lists | take \`limit\` (1 to 200, default 50) and \`cursor\`, and return \`{"items": […], "nextCursor": …}\`; \`nextCursor\` is null on the last page |
-| errors | have one [format](errors.md) |
+| lists | accept \`limit\` (1 to 200, default 50) and \`cursor\`, and return \`{"items": […], "nextCursor": …}\`; \`nextCursor\` is null on the last page |
+| errors | all errors have the same [format](errors.md) |
 
 If items are added or deleted between two pages, the other items stay in order, and none is repeated or left out.
 
 Every route can return \`validation_error\`, \`unauthorized\`, \`forbidden\`, \`forbidden_origin\`, \`payload_too_large\`, \`rate_limited\`,
 \`overloaded\`, \`control_plane_unavailable\`, \`draining\` and \`internal_error\`. The other error codes are listed with each route.
-[Who may do what](security.md#who-may-do-what) lists the access of each kind of caller.
+[Who may do what](security.md#who-may-do-what) lists the access of each type of caller.
 
 \`npx tsx scripts/write-api-doc.ts\` writes this page.
 `
@@ -45,9 +45,9 @@ export function apiDoc(): string {
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ method, path, operation })),
   )
-  const sections = document.tags.map(({ name, description = '' }) => {
-    const own = operations.filter(({ operation }) => operation.tags.includes(name))
-    return [`## ${wordsOf(name)}`, description, ...own.map(sectionOf)].join('\n\n')
+  const sections = document.tags.map(({ name, description = '', 'x-displayName': title = name }) => {
+    const ofTopic = operations.filter(({ operation }) => operation.tags.includes(name))
+    return [`## ${title}`, description, ...ofTopic.map(sectionOf)].join('\n\n')
   })
   return `${[intro.trim(), ...sections].join('\n\n')}\n`
 }
@@ -99,12 +99,6 @@ function shortened(path: string): string {
   return path
     .replace('/api/v1/workspaces/{workspaceId}/knowledge-bases/{knowledgeBaseId}', 'KB')
     .replace('/api/v1/workspaces/{workspaceId}', 'W')
-}
-
-function wordsOf(topic: string): string {
-  const words =
-    topic === 'kb' ? 'knowledge bases' : topic.replaceAll(/[A-Z]/g, letter => ` ${letter.toLowerCase()}`)
-  return words[0]!.toUpperCase() + words.slice(1)
 }
 
 if (import.meta.filename === process.argv[1])

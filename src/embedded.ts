@@ -13,7 +13,7 @@ import { readManagedEnv } from './config/managed-env.ts'
 import type { Config } from './config/schema.ts'
 import { storePath } from './config/store-path.ts'
 import { WbError } from './contract/errors.ts'
-import type { Probe } from './contract/operational.ts'
+import type { Probe } from './contract/runtime-routes.ts'
 import type { ListenOptions, RunningServer } from './http/listen.ts'
 import type { Outbound } from './models/outbound.ts'
 import type { ServerRuntime } from './rescue.ts'
@@ -22,13 +22,13 @@ import type { ReadableTable, StoreCheck } from './storage/sqlite/check.ts'
 import { isEmptyStore as hasNoRows, isNewStore } from './storage/sqlite/empty-store.ts'
 
 /*
- * The configuration and the runtime of a data directory on this machine, as the command line uses them. Modules that
- * few commands need are loaded when they are used: the runtime alone takes 250 ms.
+ * The functions with which the command line uses the configuration and the runtime of a data directory on this machine.
+ * Modules that only some commands need are loaded at their first use, because loading the runtime takes 250 ms.
  */
 
 export { readProjectFile, surveyFolder } from './config/survey-folder.ts'
 
-/** Data directory of a runtime on this machine, and the sources of its configuration file. */
+/** The data directory of a runtime on this machine, and the possible sources of its configuration file. */
 interface LocalRuntimeOptions {
   readonly dataDir: string
   readonly config: { readonly flag?: string; readonly variable?: string; readonly trusted?: string }
@@ -36,12 +36,13 @@ interface LocalRuntimeOptions {
   readonly cwd: string
 }
 
-/** Configuration that applies to a data directory. */
+/** The configuration that applies to a data directory. */
 export interface LocalConfig {
-  readonly found: ConfigFile
+  readonly file: ConfigFile
   readonly config: Config
   readonly environment: ConfigEnvironment
-  readonly described: readonly ConfigValue[]
+  /** All values with their sources. */
+  readonly values: readonly ConfigValue[]
   readonly warnings: readonly string[]
   /** Valid settings that this version does not support yet. */
   readonly unsupported: readonly { readonly key: string; readonly message: string }[]
@@ -60,19 +61,19 @@ export function locateConfig({ dataDir, config, cwd }: LocalRuntimeOptions): Con
  * @throws validation_error  see `loadConfig`
  */
 export function readConfig(
-  place: LocalRuntimeOptions,
+  options: LocalRuntimeOptions,
   { env, signals, keyCost }: Pick<Io, 'env' | 'signals' | 'keyCost'>,
   flags: { host?: string; port?: number } = {},
 ): LocalConfig {
-  const found = locateConfig(place)
-  const environment = signals.withDefaults(() => createEnvironment(env, readManagedEnv(place.dataDir)))
-  const { config, sources, warnings } = signals.withDefaults(() => loadConfig(found, environment, flags))
-  const described = describeConfig(config, sources)
+  const file = locateConfig(options)
+  const environment = signals.withDefaults(() => createEnvironment(env, readManagedEnv(options.dataDir)))
+  const { config, sources, warnings } = signals.withDefaults(() => loadConfig(file, environment, flags))
+  const values = describeConfig(config, sources)
   const unsupported = missingDriverProblems(config)
-  return { found, config, environment, described, warnings, unsupported, overrides: { keyCost } }
+  return { file, config, environment, values, warnings, unsupported, overrides: { keyCost } }
 }
 
-/** Log of a runtime in this process. */
+/** Settings of the log of a runtime in this process. */
 export interface LogSettings {
   level: LogLevel
   stream: { write(line: string): unknown }
@@ -83,52 +84,57 @@ export function hasNoStore({ dataDir }: LocalRuntimeOptions, { config }: LocalCo
   return isNewStore(storePath(config, dataDir), dataDir)
 }
 
-/** `kept`: the store of the data directory. `empty`: an empty store in memory, which creates no file. */
-export type StoreChoice = 'kept' | 'empty'
+/** `persistent`: the store of the data directory. `empty`: an empty store in memory, which creates no file. */
+export type StoreChoice = 'persistent' | 'empty'
 
-/** Opens a runtime for one command. */
+/** Opens a runtime in this process for a command. */
 export async function openLocal(
   { dataDir }: LocalRuntimeOptions,
   { config, environment, overrides }: LocalConfig,
-  { voice, store }: { voice: LogSettings; store: StoreChoice },
+  { logSettings, store }: { logSettings: LogSettings; store: StoreChoice },
 ): Promise<Runtime> {
   const { openRuntime } = await import('./runtime.ts')
   const { jobsResume } = config.controlPlane
   const settings = {
     config:
-      store === 'kept' ? config : { ...config, controlPlane: { driver: 'memory', jobsResume } as const },
+      store === 'persistent'
+        ? config
+        : { ...config, controlPlane: { driver: 'memory', jobsResume } as const },
     environment,
     dataDir,
     threads: false,
     server: false,
     loopback: true,
-    log: createLog(voice),
+    log: createLog(logSettings),
   }
   return openRuntime(settings, overrides)
 }
 
 /**
- * Opens the runtime of a server. This process holds the server lock.
+ * Opens the runtime of a server. The caller holds the server lock.
  *
- * @param options.isAgain  the server is running already; any failure then starts rescue mode
+ * @param options.isRestart  true if the server is already running; any failure then starts rescue mode
  * @param options.restart  reopens the runtime
  */
 export async function openServed(
   { dataDir }: LocalRuntimeOptions,
   { config, environment, overrides }: LocalConfig,
-  options: { loopback: boolean; voice: LogSettings; isAgain: boolean; restart: () => void },
+  options: { loopback: boolean; logSettings: LogSettings; isRestart: boolean; restart: () => void },
 ): Promise<ServerRuntime> {
   const rescue = await import('./rescue.ts')
-  const { loopback, voice, isAgain, restart } = options
-  const log = createLog(voice)
+  const { loopback, logSettings, isRestart, restart } = options
+  const log = createLog(logSettings)
   return rescue.openServerRuntime(
     { config, environment, dataDir, threads: true, server: true, loopback, restart, log },
-    isAgain,
+    isRestart,
     overrides,
   )
 }
 
-/** Returns true if the store of a data directory is missing or has no rows, as after commands that only read. */
+/**
+ * Returns true if the store of a data directory is missing, or has no rows because commands have only read from
+ * it.
+ */
 export function isStoreEmpty(dataDir: string): boolean {
   return hasNoRows(join(dataDir, 'workbase.db'))
 }
@@ -144,7 +150,7 @@ export function secretProblems({ config, environment }: LocalConfig): LocalConfi
   }
 }
 
-/** Answers requests to a runtime over the network. */
+/** Starts a server that handles requests to a runtime over the network. */
 export async function serveRuntime(
   runtime: Pick<Runtime, 'app'>,
   options: ListenOptions,
@@ -158,10 +164,11 @@ export function acceptsAnonymous({ config }: LocalConfig): boolean {
   return allowsAnonymous(config)
 }
 
-/** Findings about a data directory. */
+/** Results of the checks of a data directory. */
 export interface DataDirReport {
   /** Path of the store; undefined for a store in memory. */
   readonly path?: string
+  /** Schema version of the store (`found`), and the newest one that this version of Workbase supports (`known`). */
   readonly schema?: { readonly found: number; readonly known: number }
   readonly checks: readonly (StoreCheck & { readonly mend?: string })[]
   /** Rows that can be recovered, if the store is damaged. */
@@ -169,7 +176,7 @@ export interface DataDirReport {
 }
 
 /**
- * Checks the store of a data directory and the other files there, without a runtime. Changes nothing.
+ * Checks the store of a data directory and its other files, without opening a runtime. Does not change them.
  *
  * @throws control_plane_unavailable  the store cannot be read
  */
@@ -178,11 +185,11 @@ export async function checkDataDir(
   { config }: LocalConfig,
 ): Promise<DataDirReport> {
   const { checkStore } = await import('./storage/sqlite/check.ts')
-  const left = listScratchLeftovers(join(dataDir, uploadsFolder), { atStart: false })
+  const leftovers = listScratchLeftovers(join(dataDir, uploadsFolder), { atStart: false })
   const uploads = {
-    check: 'uploads that a killed process left',
-    count: left.length,
-    examples: left.slice(0, 3),
+    check: 'unfinished uploads of a killed process',
+    count: leftovers.length,
+    examples: leftovers.slice(0, 3),
     mend: 'wb serve',
   }
   const path = storePath(config, dataDir)
@@ -193,10 +200,10 @@ export async function checkDataDir(
   return { path, schema: { found, known }, checks: [...checks, uploads], ...(readable && { readable }) }
 }
 
-/** Sends requests from this process, through the guard for outbound calls of the runtime. */
+/** Provides outbound requests from this process. They pass the same endpoint guard as those of the runtime. */
 async function withOutbound<T>(
   { config, environment }: LocalConfig,
-  ask: (outbound: Outbound) => Promise<T>,
+  send: (outbound: Outbound) => Promise<T>,
 ): Promise<T> {
   const [{ openOutboundNetwork: openNetwork }, { openEndpointGuard: openGuard }] = await Promise.all([
     import('./models/outbound.ts'),
@@ -204,13 +211,13 @@ async function withOutbound<T>(
   ])
   const network = openNetwork({ guard: openGuard(config, environment) })
   try {
-    return await ask(network.send)
+    return await send(network.send)
   } finally {
     await network.close()
   }
 }
 
-/** Calls the configured chat provider. Returns undefined if none is configured. */
+/** Sends a request to the configured chat provider. Returns undefined if none is configured. */
 export async function probeConfiguredChat(local: LocalConfig): Promise<Probe | undefined> {
   const [{ hasChatProvider }, { probeChatProvider: chatFound, probe }] = await Promise.all([
     import('./models/chat/chat-provider.ts'),
@@ -223,16 +230,20 @@ export async function probeConfiguredChat(local: LocalConfig): Promise<Probe | u
   )
 }
 
-/** Configured identity provider. */
+/** The configured identity provider. */
 export interface ConfiguredIdentityProvider {
   readonly issuer: string
-  /** URL of its metadata. */
+  /** URL of its discovery document. */
   readonly url: URL
-  /** Returns the `Date` header of its response. @throws the error of the request */
+  /**
+   * Requests the discovery document, and returns the `Date` header of the response.
+   *
+   * @throws the error of the request
+   */
   date(signal: AbortSignal): Promise<string | null>
 }
 
-/** @returns undefined if none is configured */
+/** Returns undefined if no identity provider is configured. */
 export async function configuredIdentityProvider(
   local: LocalConfig,
 ): Promise<ConfiguredIdentityProvider | undefined> {
@@ -246,8 +257,8 @@ export async function configuredIdentityProvider(
     issuer,
     url,
     date: signal =>
-      withOutbound(local, async ask =>
-        (await ask(url, { method: 'GET', headers, body: null, signal })).headers.get('date'),
+      withOutbound(local, async send =>
+        (await send(url, { method: 'GET', headers, body: null, signal })).headers.get('date'),
       ),
   }
 }

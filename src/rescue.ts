@@ -7,37 +7,37 @@ import { systemClock } from './base/clock.ts'
 import { readUsableAuthSecrets } from './config/auth-secrets.ts'
 import { rescueHint, WbError } from './contract/errors.ts'
 import { api } from './contract/index.ts'
-import { operational } from './contract/operational.ts'
+import { runtimeRoutes } from './contract/runtime-routes.ts'
 import { rescue, setup } from './contract/setup.ts'
 import { createApp } from './http/app.ts'
 import { createAppSettings } from './http/app-settings.ts'
-import { operationalHandlers, runningBuild } from './http/operational-routes.ts'
+import { runningBuild, runtimeHandlers } from './http/runtime-handlers.ts'
 import { type BootError, setupHandlers } from './operation/setup.ts'
 import { openRuntime, type Runtime, type RuntimeOverrides, type RuntimeSettings } from './runtime.ts'
 
-/** A server's runtime, complete or in rescue mode. */
+/** The runtime of a server, in normal operation or in rescue mode. */
 export interface ServerRuntime extends Pick<Runtime, 'app' | 'fetch' | 'close'> {
   /** Reason for rescue mode; undefined in normal operation. */
   readonly fault?: unknown
 }
 
 /**
- * Opens a runtime for a server. If its control plane cannot be opened, the server starts in rescue mode: it
+ * Opens a runtime for a server. If the control plane cannot be opened, opens the runtime in rescue mode: it
  * reports its state, accepts changes to its setup, and rejects all other requests.
  *
- * @param isAgain  true if the server is running already; any failure then starts rescue mode
+ * @param isRestart  true if the server is running already; any failure then starts rescue mode
  * @throws validation_error  see `openRuntime`
  * @see docs/operating.md#rescue-mode
  */
 export async function openServerRuntime(
   settings: RuntimeSettings,
-  isAgain: boolean,
+  isRestart: boolean,
   overrides: RuntimeOverrides = {},
 ): Promise<ServerRuntime> {
   try {
     return await openRuntime(settings, overrides)
   } catch (fault) {
-    if (!isAgain && !isControlPlaneFault(fault)) throw fault
+    if (!isRestart && !isControlPlaneFault(fault)) throw fault
     return openRescue(settings, fault)
   }
 }
@@ -48,16 +48,16 @@ function isControlPlaneFault(fault: unknown): fault is WbError {
 }
 
 /**
- * Returns the error to show. Messages about the control plane are safe for all callers; others could contain
- * a path or an address.
+ * Returns the error to show to callers. Messages about the control plane contain no secrets. Other messages are
+ * replaced, because they could contain a path or an address.
  */
 function bootErrorOf(fault: unknown): BootError {
   if (isControlPlaneFault(fault)) return { code: fault.code, message: fault.message }
   const code = fault instanceof WbError ? fault.code : 'internal_error'
-  return { code, message: 'the runtime could not be opened; its log says why' }
+  return { code, message: 'the runtime could not be opened; its log contains the reason' }
 }
 
-const { root, version, features, errorCodes, docs } = operational
+const { root, version, features, errorCodes, docs } = runtimeRoutes
 /** Routes that need no store. */
 const rescueRoutes = { operational: { root, version, features, errorCodes, docs }, setup, rescue }
 
@@ -77,7 +77,7 @@ function openRescue(settings: RuntimeSettings, fault: unknown): ServerRuntime {
   const app = createApp({
     api: rescueRoutes,
     handlers: {
-      operational: operationalHandlers({
+      operational: runtimeHandlers({
         build: runningBuild(environment, clock),
         api,
         clock,
@@ -103,7 +103,7 @@ function openRescue(settings: RuntimeSettings, fault: unknown): ServerRuntime {
       uploadDir: dataDir,
       strictErrors: false,
     }),
-    unmatched: down,
+    unmatchedError: down,
   })
   return {
     app,

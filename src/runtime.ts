@@ -20,12 +20,12 @@ import { createReleasePolicy } from './config/release-policy.ts'
 import type { Config } from './config/schema.ts'
 import { storePath } from './config/store-path.ts'
 import { api } from './contract/index.ts'
-import type { IngestLoad } from './contract/operational.ts'
+import type { IngestLoad } from './contract/runtime-routes.ts'
 import { type App, createApp } from './http/app.ts'
 import { createAppSettings } from './http/app-settings.ts'
 import { openDecodeThread } from './http/decode-thread.ts'
 import { createFailureReporter } from './http/exchange.ts'
-import { operationalHandlers, runningBuild } from './http/operational-routes.ts'
+import { runningBuild, runtimeHandlers } from './http/runtime-handlers.ts'
 import { openJobs } from './jobs/open.ts'
 import type { FitProgress } from './knowledge/fitting.ts'
 import { openKnowledge } from './knowledge/open.ts'
@@ -48,23 +48,25 @@ import { McpSignIns } from './workspaces/mcp-sign-ins.ts'
 import { openWorkspaces } from './workspaces/open.ts'
 import { SecretReleases } from './workspaces/secret-releases.ts'
 
+/** Settings of a runtime. */
 export interface RuntimeSettings {
   readonly config: Config
   readonly environment: ConfigEnvironment
-  /** Absolute path; created if it is missing. */
+  /** Absolute path of the data directory, which is created if it is missing. */
   readonly dataDir: string
   /**
-   * True to run long work in worker threads, which keeps the event loop responsive; false in short commands.
+   * True to run long work in worker threads, so that the event loop stays responsive. False in commands, which
+   * are short.
    */
   readonly threads: boolean
-  /** True if no other machine can connect: bound to loopback, or no port at all. */
+  /** True if no other machine can connect, because the runtime listens on a loopback address or not at all. */
   readonly loopback: boolean
   /**
-   * True if this process holds the server lock. It deletes ephemeral workspaces and continues unfinished
-   * work.
+   * True if this process holds the server lock. Only such a runtime deletes ephemeral workspaces and continues
+   * unfinished work.
    */
   readonly server: boolean
-  /** Reopens the runtime after its current requests; absent if it cannot be restarted. */
+  /** Replaces this runtime by a new one when its current requests have ended; undefined if it cannot be restarted. */
   readonly restart?: () => void
   readonly log: Log
 }
@@ -80,7 +82,7 @@ export interface RuntimeOverrides {
   readonly fetch?: typeof fetch
   /** Lists the tools of MCP servers. */
   readonly listTools?: ListRemoteTools
-  /** Receives the tools of agents. */
+  /** Called with the tools of agents. */
   readonly tools?: (tools: Pick<ReturnType<typeof openAgents>, 'toolbox' | 'gate'>) => void
   /** Free space on the disk of the store. */
   readonly disk?: Disk
@@ -90,17 +92,22 @@ export interface RuntimeOverrides {
   readonly content?: (store: ContentStore) => ContentStore
   /** Additional content stores by workspace kind, which override built-in ones. */
   readonly drivers?: ContentStores
-  /** True to replace an error code that a route does not declare with an internal error. */
+  /** True to report an error code that a route does not declare as an internal error. */
   readonly strictErrors?: boolean
 }
 
+/** An open runtime. */
 export interface Runtime {
   readonly app: App
-  /** @param as  `operator` for the owner of the data directory; otherwise the request is authenticated */
+  /**
+   * Handles a request.
+   *
+   * @param as  `operator` for a request of the owner of the data directory; other requests are authenticated
+   */
   fetch(request: Request, as?: 'operator'): Promise<Response>
-  /** Returns the number of jobs and fits that are due. */
+  /** Returns the number of jobs and fits of embedders that are due. */
   pending(): Promise<number>
-  /** Runs the work that is due, and waits for it. */
+  /** Runs the jobs and fits that are due, and waits for them. */
   settle(options: { signal: AbortSignal; onProgress(step: FitProgress): void }): Promise<void>
   close(): Promise<void>
 }
@@ -125,7 +132,12 @@ export async function openRuntime(
   }
 }
 
-/** @param opened  receives the parts with files, threads or connections, to close them if the rest fails */
+/**
+ * Opens the parts of the runtime.
+ *
+ * @param opened  list to which the parts with files, threads or connections are added, so that they can be
+ *   closed if a later part cannot be opened
+ */
 async function buildRuntime(
   settings: RuntimeSettings,
   overrides: RuntimeOverrides,
@@ -144,10 +156,10 @@ async function buildRuntime(
 
   const store = await openEmbeddedStore({ path, dataDir, threads, clock, disk: overrides.disk })
   opened.push(store)
-  const rows = withValidatedRows((overrides.rows ?? (own => own))(store.rows))
-  const before = overrides.content ?? (content => content)
-  const content = before(store.content)
-  const stores = { local: content, mock: before(openMemoryContent(rows)), ...overrides.drivers }
+  const rows = withValidatedRows((overrides.rows ?? (unwrapped => unwrapped))(store.rows))
+  const wrapContent = overrides.content ?? (unwrapped => unwrapped)
+  const content = wrapContent(store.content)
+  const stores = { local: content, mock: wrapContent(openMemoryContent(rows)), ...overrides.drivers }
   const cursors = await openCursors(rows)
   const pager = new Pager(rows, cursors)
   const parts = { rows, pager, cursors, clock, log, config, environment }
@@ -161,7 +173,7 @@ async function buildRuntime(
   const models = openModels({
     ...parts,
     dataDir,
-    isReleased: (...use) => releases.covers(...use),
+    isReleased: (...args) => releases.covers(...args),
     outbound: overrides.outbound,
     resolve: overrides.resolve,
   })
@@ -192,7 +204,7 @@ async function buildRuntime(
     models,
     listTools,
     signIns,
-    listOwnTools: (...who) => mcp.listTools(...who),
+    listOwnTools: (...args) => mcp.listTools(...args),
     purge: [workspace => knowledge.bases.purge(workspace)],
   })
   const knowledge = openKnowledge({
@@ -232,7 +244,7 @@ async function buildRuntime(
     audit,
     host,
     processMark,
-    perform: operation.ofIngest(claim => knowledge.ingestJob.perform(claim)),
+    perform: operation.withIngestCount(claim => knowledge.ingestJob.perform(claim)),
   })
   const agents = openAgents({
     ...parts,
@@ -244,7 +256,7 @@ async function buildRuntime(
     models,
     reads: knowledge,
     uploads: knowledge.uploads,
-    onTurnEnd: (provider, outcome) => operation.metrics.chatted(provider, outcome),
+    onTurnEnd: (provider, outcome) => operation.metrics.countChat(provider, outcome),
   })
   overrides.tools?.(agents)
 
@@ -266,7 +278,7 @@ async function buildRuntime(
   const app = createApp({
     api,
     handlers: {
-      operational: operationalHandlers({
+      operational: runtimeHandlers({
         build: thisBuild,
         api,
         clock,
@@ -292,10 +304,10 @@ async function buildRuntime(
     scopeToWorkspace: access.inWorkspace,
     audit,
     visibility: fullVisibility,
-    challengeOf: (path, hasCredential) => resources?.unauthorized(path, hasCredential),
+    challengeFor: (path, hasCredential) => resources?.unauthorized(path, hasCredential),
     callbackPath: auth.signIn.callbackPath,
-    refusalOf: path => auth.signIn.errorForPath(path),
-    watch: operation.watch,
+    errorForPath: path => auth.signIn.errorForPath(path),
+    observer: operation.observer,
     decodeInThread: decoding?.decode,
     log,
     clock,

@@ -4,15 +4,18 @@ import { ChatCommand, chatFlags, screenReaderFlag } from '../../src/cli/chat/cha
 export default class AgentsChat extends ChatCommand {
   static override summary = 'chat with an agent about your documents'
   static override description =
-    'In a terminal, starts a conversation; type /help to list its commands. Without a terminal, answers QUESTION or the question on stdin, and prints the answer to stdout.'
+    'In a terminal, starts a conversation; type /help to list its commands. Outside a terminal, prints the answer to QUESTION, or to the question on stdin.'
   static override examples = [
     'wb agents chat maven',
     'echo "how do refunds work" | wb agents chat maven',
     'wb agents chat maven "how do refunds work" --json',
   ]
   static override args = {
-    agent: Args.string({ ignoreStdin: true, description: 'agent, by name or ID [Maven, or the only one]' }),
-    question: Args.string({ ignoreStdin: true, description: 'question to ask at the start' }),
+    agent: Args.string({
+      ignoreStdin: true,
+      description: 'agent name or ID [Maven, otherwise the first agent]',
+    }),
+    question: Args.string({ ignoreStdin: true, description: 'first question' }),
   }
   static override flags = { ...chatFlags, 'screen-reader': screenReaderFlag }
 

@@ -23,12 +23,12 @@ export default class AgentsCreate extends WbCommand {
     'wb agents create clerk --prompt "Answer in one sentence." --tool search_kb --tool list_kbs',
   ]
   static override args = {
-    name: Args.string({ description: 'name of the agent [the name of the template]' }),
+    name: Args.string({ description: 'agent name [the name of the template]' }),
   }
   static override flags = {
     template: Flags.string({
       char: 't',
-      summary: 'template to start from; wb agents templates lists them',
+      summary: 'template to start from; to list templates, run wb agents templates',
       helpValue: 'NAME',
     }),
     ...agentFlags,
@@ -37,8 +37,9 @@ export default class AgentsCreate extends WbCommand {
   async run() {
     const { args, flags } = await this.parse(AgentsCreate)
     const { workspaceId } = await this.workspaceOrDefault()
-    const wanted = args.name === undefined ? await this.chooseTemplate(flags.template) : flags.template
-    const template = wanted === undefined ? undefined : await findTemplate(this.resolveContext, wanted)
+    const templateName = args.name === undefined ? await this.chooseTemplate(flags.template) : flags.template
+    const template =
+      templateName === undefined ? undefined : await findTemplate(this.resolveContext, templateName)
     await this.confirmDuplicateName(agentChoices, args.name ?? template!.name)
     const body = {
       name: args.name ?? template!.name,
@@ -50,9 +51,9 @@ export default class AgentsCreate extends WbCommand {
       toolRules: await parseToolRules(this.resolveContext, workspaceId, flags.rule),
       ...samplingFields(flags),
     }
-    const made = await this.client.call(agents.create, { params: { workspaceId }, body })
-    this.output.made(made, made.agentId, `created agent ${made.name}`)
-    this.output.suggest(`wb chat ${shellWord(made.name)}`)
+    const created = await this.client.call(agents.create, { params: { workspaceId }, body })
+    this.output.reportSaved(created, created.agentId, `created agent ${created.name}`)
+    this.output.suggest(`wb chat ${shellWord(created.name)}`)
   }
 
   private chooseTemplate(given: string | undefined): Promise<string> {

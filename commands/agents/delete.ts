@@ -22,11 +22,11 @@ export default class AgentsDelete extends WbCommand {
     )
     const params = { workspaceId, agentId }
     const items = this.client.items(conversations.list, { params })
-    const held = formatCounted(
+    const contents = formatCounted(
       await this.waitFor('counting conversations', countItems(items)),
       'conversation',
     )
-    const what = `agent ${name} with ${held}`
+    const what = `agent ${name} with ${contents}`
     await this.confirmDeletion(what, name, flags.yes)
     await this.client.call(agents.delete, { params })
     this.output.reportDeleted(agentId, `deleted ${what}`)

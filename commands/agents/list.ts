@@ -14,14 +14,14 @@ export default class AgentsList extends WbCommand {
     const { workspaceId, name } = await this.workspace()
     const request = { params: { workspaceId } }
     const { rows, total } = await this.takeRows(this.client.items(agents.list, request), flags.limit)
-    const answering = this.output.json ? {} : await lookUpLlmServiceNames(this.client, workspaceId, rows)
+    const llmNames = this.output.json ? {} : await lookUpLlmServiceNames(this.client, workspaceId, rows)
     this.output.list(rows, {
       columns: {
         id: { value: row => row.agentId, pipeOnly: true },
         name: { value: row => row.name },
         description: { value: row => row.description, format: 'flexible' },
         'knowledge bases': { value: row => row.knowledgeBaseIds.length || 'all' },
-        'LLM service': { value: ({ llmServiceId: id }) => id && (lookUpName(answering, id) ?? id) },
+        'LLM service': { value: ({ llmServiceId: id }) => id && (lookUpName(llmNames, id) ?? id) },
         updated: { value: row => row.updatedAt, format: 'time' },
       },
       empty: [`no agents in workspace ${name}; create one:`, '  wb agents create --template bobby'],

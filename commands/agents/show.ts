@@ -7,7 +7,7 @@ import { lookUpAgentNames } from '../../src/cli/find/names.ts'
 export default class AgentsShow extends WbCommand {
   static override summary = 'show an agent and its settings'
   static override examples = ['wb agents show Bobby', 'wb agents show Bobby --json | jq .toolIds']
-  static override args = { agent: Args.string({ description: 'name or ID [the only one]' }) }
+  static override args = { agent: Args.string({ description: 'name or ID [the only agent]' }) }
 
   async run() {
     const { args } = await this.parse(AgentsShow)

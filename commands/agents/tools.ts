@@ -13,9 +13,9 @@ export default class AgentsTools extends WbCommand {
     const { workspaceId } = await this.workspace()
     const requests = Promise.all([
       this.client.call(agents.tools, { params: { workspaceId } }),
-      this.output.json ? [] : this.waiting(workspaceId),
+      this.output.json ? [] : this.findPendingReviews(workspaceId),
     ])
-    const [{ items }, findPendingReviews] = await this.waitFor('querying MCP servers', requests)
+    const [{ items }, pendingReviews] = await this.waitFor('querying MCP servers', requests)
     this.output.list(items, {
       columns: {
         id: { value: row => row.id, pipeOnly: true },
@@ -26,10 +26,10 @@ export default class AgentsTools extends WbCommand {
       },
       empty: ['this runtime has no tools'],
     })
-    for (const line of findPendingReviews.flatMap(pendingReviewLines)) this.output.note(line)
+    for (const line of pendingReviews.flatMap(pendingReviewLines)) this.output.note(line)
   }
 
-  private async waiting(workspaceId: string) {
+  private async findPendingReviews(workspaceId: string) {
     return findPendingReviews(this.client, await listMcpServers(this.client, workspaceId), this.signal)
   }
 }

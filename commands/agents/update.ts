@@ -7,7 +7,7 @@ import {
   resolveKnowledgeBaseIds,
   resolveLlmServiceId,
 } from '../../src/cli/agents/agent-flags.ts'
-import { noSampling, samplingFields } from '../../src/cli/agents/sampling-flags.ts'
+import { defaultSampling, samplingFields } from '../../src/cli/agents/sampling-flags.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { findAgent } from '../../src/cli/find/agent.ts'
 import { resolveToolIds } from '../../src/cli/find/tool.ts'
@@ -21,15 +21,15 @@ export default class AgentsUpdate extends WbCommand {
     "wb agents update Maven --rule 'mcp:*=ask'",
     'wb agents update Maven --no-kb --no-tool --no-rule',
   ]
-  static override args = { agent: Args.string({ description: 'name or ID [the only one]' }) }
+  static override args = { agent: Args.string({ description: 'name or ID [the only agent]' }) }
   static override flags = {
     name: Flags.string({ summary: 'new name' }),
     ...agentFlags,
-    'no-kb': Flags.boolean({ summary: 'search all knowledge bases again', exclusive: ['kb'] }),
-    'no-tool': Flags.boolean({ summary: 'use every built-in tool again', exclusive: ['tool'] }),
+    'no-kb': Flags.boolean({ summary: 'search all knowledge bases', exclusive: ['kb'] }),
+    'no-tool': Flags.boolean({ summary: 'allow all built-in tools', exclusive: ['tool'] }),
     'no-rule': Flags.boolean({ summary: 'remove all tool rules', exclusive: ['rule'] }),
     'no-sampling': Flags.boolean({
-      summary: 'clear temperature, top-p, reasoning effort and stop',
+      summary: 'reset temperature, top-p, reasoning effort and stop sequences to the defaults',
       exclusive: ['temperature', 'top-p', 'reasoning-effort', 'stop'],
     }),
   }
@@ -38,9 +38,9 @@ export default class AgentsUpdate extends WbCommand {
     const { args, flags } = await this.parse(AgentsUpdate)
     const { name, description, prompt, llm, kb, tool, rule } = flags
     const clearingFlags = [flags['no-kb'], flags['no-tool'], flags['no-rule'], flags['no-sampling']]
-    const sampling = flags['no-sampling'] ? noSampling : samplingFields(flags)
-    const given = Object.values(samplingFields(flags))
-    this.requireChange([name, description, prompt, llm, kb, tool, rule, ...clearingFlags, ...given])
+    const sampling = flags['no-sampling'] ? defaultSampling : samplingFields(flags)
+    const samplingValues = Object.values(samplingFields(flags))
+    this.requireChange([name, description, prompt, llm, kb, tool, rule, ...clearingFlags, ...samplingValues])
     const { workspaceId, agentId } = await this.waitFor('looking', findAgent(this.resolveContext, args.agent))
     const tools = await this.waitFor('looking', resolveToolIds(this.resolveContext, workspaceId, tool))
     const body = {
@@ -57,7 +57,7 @@ export default class AgentsUpdate extends WbCommand {
       toolRules: flags['no-rule'] ? {} : await parseToolRules(this.resolveContext, workspaceId, rule),
     }
     const changed = await this.client.call(agents.update, { params: { workspaceId, agentId }, body })
-    this.output.made(changed, agentId, `updated agent ${changed.name}`)
+    this.output.reportSaved(changed, agentId, `updated agent ${changed.name}`)
     if (llm !== undefined) this.output.suggest(`wb chat ${shellWord(changed.name)}`)
   }
 }

@@ -14,7 +14,7 @@ export default class AuthStatus extends WbCommand {
     await this.parse(AuthStatus)
     const { profile, output, session } = this
     const caller = await identifyCaller(session)
-    const me = caller.kind === 'known' ? caller.me : null
+    const me = caller.kind === 'identified' ? caller.me : null
     const status = {
       profile,
       selection: session.credential,
@@ -23,12 +23,12 @@ export default class AuthStatus extends WbCommand {
       tokens: await session.tokenStore?.tokens(),
     }
     output.fields(authStatusJson(status), authStatusFields(status))
-    if (caller.kind === 'anybody') output.note(`  ${runtimeKey(profile)} does not require a credential`)
-    if (caller.kind !== 'stranger') return
+    if (caller.kind === 'anonymous') output.note(`  ${runtimeKey(profile)} does not require a credential`)
+    if (caller.kind !== 'rejected') return
     this.exitCode = exit.notAllowed
     if (output.json) return
     output.note(
-      `  ${runtimeKey(profile)} does not accept your credential: ${plainLine(caller.refusal.message)}`,
+      `  ${runtimeKey(profile)} does not accept your credential: ${plainLine(caller.error.message)}`,
     )
     output.note(`  ${loginCommand(profile)}`)
   }

@@ -16,7 +16,7 @@ export default class AuthToken extends WbCommand {
   async run() {
     const { flags } = await this.parse(AuthToken)
     if (this.output.interactive && !flags.yes)
-      throw new UsageError('refusing to show the token in a terminal', ['wb auth token --yes'])
+      throw new UsageError('the token is not shown in a terminal without --yes', ['wb auth token --yes'])
     const token = await this.session.token()
     if (token === undefined)
       throw new WbError('unauthorized', `you are not signed in to ${runtimeKey(this.profile)}`, {

@@ -9,10 +9,10 @@ export default class ConfigPath extends WbCommand {
   async run() {
     await this.parse(ConfigPath)
     this.requireTrustedFolder()
-    const found = await locateConfig(this.profile)
-    if (this.output.json) this.output.value({ path: found.path, origin: found.origin })
-    else if (found.path) this.output.result(found.path)
+    const location = await locateConfig(this.profile)
+    if (this.output.json) this.output.value({ path: location.path, origin: location.origin })
+    else if (location.path) this.output.result(location.path)
     else this.output.note('  no configuration file; all keys have their default values')
-    for (const line of untrustedConfigNotes(found)) this.output.note(line)
+    for (const line of untrustedConfigNotes(location)) this.output.note(line)
   }
 }

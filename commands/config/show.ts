@@ -12,8 +12,8 @@ export default class ConfigShow extends WbCommand {
   async run() {
     await this.parse(ConfigShow)
     this.requireTrustedFolder()
-    const { found, described, warnings } = await readConfig(this.profile, this.io)
-    this.output.list(described, {
+    const { file: location, values, warnings } = await readConfig(this.profile, this.io)
+    this.output.list(values, {
       columns: {
         key: { value: row => row.key },
         value: {
@@ -24,8 +24,8 @@ export default class ConfigShow extends WbCommand {
       },
       empty: [],
     })
-    if (found.path) this.output.note(`  ${found.path}`)
-    for (const warning of [...warnings.map(text => `  ! ${text}`), ...untrustedConfigNotes(found)])
+    if (location.path) this.output.note(`  ${location.path}`)
+    for (const warning of [...warnings.map(text => `  ! ${text}`), ...untrustedConfigNotes(location)])
       this.output.note(warning)
   }
 }

@@ -13,18 +13,18 @@ export default class ConfigValidate extends WbCommand {
   async run() {
     await this.parse(ConfigValidate)
     this.requireTrustedFolder()
-    const found = await locateConfig(this.profile)
+    const location = await locateConfig(this.profile)
     const { problems, warnings } = await validateConfig(this.profile, this.io)
     for (const warning of warnings) this.output.note(`  ! ${warning}`)
     if (this.output.json) {
-      this.output.value({ path: found.path, valid: problems.length === 0, problems })
-      // The object says all that is wrong.
+      this.output.value({ path: location.path, valid: problems.length === 0, problems })
+      // The object already lists all problems.
       if (problems.length > 0) this.exitCode = exit.failed
       return
     }
     for (const { key, message } of problems) this.output.result(`${key || '(file)'}\t${message}`)
-    for (const line of untrustedConfigNotes(found)) this.output.note(line)
-    const name = found.path ?? 'the defaults'
+    for (const line of untrustedConfigNotes(location)) this.output.note(line)
+    const name = location.path ?? 'the defaults'
     if (problems.length > 0) throw new CommandFailed(`${name}: ${formatCounted(problems.length, 'problem')}`)
     const result = warnings.length > 0 ? `valid, ${formatCounted(warnings.length, 'warning')}` : 'no problems'
     this.output.note(`  ✓ ${name}: ${result}`)

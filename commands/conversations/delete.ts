@@ -18,14 +18,14 @@ export default class ConversationsDelete extends WbCommand {
 
   async run() {
     const { args, flags } = await this.parse(ConversationsDelete)
-    const found = findConversation(this.resolveContext, args.conversation)
-    const conversation = await this.waitFor('looking', found)
+    const request = findConversation(this.resolveContext, args.conversation)
+    const conversation = await this.waitFor('looking', request)
     const { workspaceId, agentId, conversationId } = conversation
     const params = { workspaceId, agentId, conversationId }
     const items = this.client.items(messages.list, { params })
-    const held = formatCounted(await this.waitFor('counting messages', countItems(items)), 'message')
+    const contents = formatCounted(await this.waitFor('counting messages', countItems(items)), 'message')
     const name = conversationName(conversation)
-    const what = `conversation ${name} with ${held}`
+    const what = `conversation ${name} with ${contents}`
     await this.confirmDeletion(what, name, flags.yes)
     await this.client.call(conversations.delete, { params })
     this.output.reportDeleted(conversationId, `deleted ${what}`)

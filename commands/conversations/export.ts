@@ -16,7 +16,7 @@ export default class ConversationsExport extends WbCommand {
     'wb conversations export "Refund window" --format json',
   ]
   static override args = {
-    conversation: Args.string({ description: 'title or ID [the only one]' }),
+    conversation: Args.string({ description: 'title or ID [the only conversation]' }),
   }
   static override flags = {
     format: Flags.option({

@@ -12,8 +12,8 @@ export default class ConversationsList extends WbCommand {
     'wb conversations list --search refund --sort activity',
   ]
   static override flags = {
-    agent: Flags.string({ char: 'a', summary: 'only conversations with this agent, by name or ID' }),
-    search: Flags.string({ summary: 'only conversations whose title or messages contain these words' }),
+    agent: Flags.string({ char: 'a', summary: 'show only conversations with this agent (name or ID)' }),
+    search: Flags.string({ summary: 'show only conversations whose title or messages contain these words' }),
     sort: Flags.option({
       options: ['created', 'activity'] as const,
       default: 'created' as const,
@@ -35,8 +35,8 @@ export default class ConversationsList extends WbCommand {
             query,
           })
     const { rows, total } = await this.takeRows(items, flags.limit)
-    const known = await this.waitFor('reading', listAgents(this.resolveContext, workspaceId))
-    const agentNames = new Map(known.map(agent => [agent.agentId, agent.name]))
+    const agents = await this.waitFor('reading', listAgents(this.resolveContext, workspaceId))
+    const agentNames = new Map(agents.map(agent => [agent.agentId, agent.name]))
     this.output.list(rows, {
       columns: {
         id: { value: row => row.conversationId },

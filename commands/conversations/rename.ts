@@ -11,16 +11,19 @@ export default class ConversationsRename extends WbCommand {
     'wb conversations rename Refunds --title "Refund window"',
   ]
   static override args = {
-    conversation: Args.string({ description: 'title or ID [the only one]' }),
+    conversation: Args.string({ description: 'title or ID [the only conversation]' }),
   }
   static override flags = { title: Flags.string({ summary: 'new title', required: true }) }
 
   async run() {
     const { args, flags } = await this.parse(ConversationsRename)
-    const found = await this.waitFor('looking', findConversation(this.resolveContext, args.conversation))
-    const { workspaceId, agentId, conversationId } = found
+    const conversation = await this.waitFor(
+      'looking',
+      findConversation(this.resolveContext, args.conversation),
+    )
+    const { workspaceId, agentId, conversationId } = conversation
     const params = { workspaceId, agentId, conversationId }
     const changed = await this.client.call(conversations.update, { params, body: { title: flags.title } })
-    this.output.made(changed, conversationId, `renamed the conversation to ${changed.title}`)
+    this.output.reportSaved(changed, conversationId, `renamed the conversation to ${changed.title}`)
   }
 }

@@ -21,9 +21,11 @@ export default class ConversationsShow extends WbCommand {
     'wb conversations show "Refund window" --json | jq .messages',
   ]
   static override args = {
-    conversation: Args.string({ description: 'title or ID [the only one]' }),
+    conversation: Args.string({ description: 'title or ID [the only conversation]' }),
   }
-  static override flags = { limit: limitFlag }
+  static override flags = {
+    limit: { ...limitFlag, summary: 'maximum number of messages [50 in a terminal, otherwise all]' },
+  }
 
   async run() {
     const { args, flags } = await this.parse(ConversationsShow)

@@ -2,7 +2,7 @@ import { documentChoices } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { existingArg } from '../../src/cli/command/existing-arg.ts'
 import { limitFlag } from '../../src/cli/command/flags.ts'
-import { readDocumentChunks, startingAtChunk } from '../../src/cli/documents/chunks.ts'
+import { readDocumentChunks, skipToChunk } from '../../src/cli/documents/chunks.ts'
 import { documentName } from '../../src/cli/fields/resources.ts'
 import { kbFlag } from '../../src/cli/find/document.ts'
 import { findCitedDocument } from '../../src/cli/passages/last-search.ts'
@@ -14,10 +14,13 @@ const indent = '     '
 export default class DocumentsChunks extends WbCommand {
   static override summary = 'show the chunks of a document'
   static override description =
-    'With the number of a passage from the last search, the list starts at that passage. Otherwise it contains all chunks.'
+    'If DOCUMENT is a passage number from the last search, the list starts at that passage. Otherwise, it contains all chunks.'
   static override examples = ['wb documents chunks 1', 'wb documents chunks guide/keys.md --json | jq length']
   static override args = {
-    document: existingArg(documentChoices, 'ID, file name, source ID, or [n] of the last search'),
+    document: existingArg(
+      documentChoices,
+      'ID, file name, source ID, or passage number from the last search',
+    ),
   }
   static override flags = { kb: kbFlag, limit: limitFlag }
 
@@ -29,7 +32,7 @@ export default class DocumentsChunks extends WbCommand {
     )
     const chunks = readDocumentChunks(this.client, document)
     const { rows, total } = await this.takeRows(
-      passage ? startingAtChunk(chunks, passage.chunkIndex) : chunks,
+      passage ? skipToChunk(chunks, passage.chunkIndex) : chunks,
       flags.limit,
     )
     const { output } = this

@@ -26,11 +26,11 @@ export default class DocumentsDelete extends WbCommand {
 
   async run() {
     const { flags, argv } = await this.parse(DocumentsDelete)
-    const found: Document[] = []
-    for (const wanted of new Set(argv as string[]))
-      found.push(await this.waitFor('looking', findDocumentToDelete(this.resolveContext, wanted, flags.kb)))
-    if (found.length === 1) await this.deleteOne(found[0]!, flags.yes)
-    else await this.deleteAll(found, flags.yes)
+    const selected: Document[] = []
+    for (const name of new Set(argv as string[]))
+      selected.push(await this.waitFor('looking', findDocumentToDelete(this.resolveContext, name, flags.kb)))
+    if (selected.length === 1) await this.deleteOne(selected[0]!, flags.yes)
+    else await this.deleteAll(selected, flags.yes)
   }
 
   private async deleteOne(document: Document, yes: boolean) {
@@ -42,12 +42,16 @@ export default class DocumentsDelete extends WbCommand {
     this.output.reportDeleted(documentId, `deleted ${what}`)
   }
 
-  private async deleteAll(found: readonly Document[], yes: boolean) {
-    const chunks = found.reduce((sum, { chunkTotal }) => sum + (chunkTotal ?? 0), 0)
-    const total = formatCounted(found.length, 'document')
-    if (!yes) for (const document of found) this.output.note(`  ${plainLine(documentName(document))}`)
-    await this.confirmDeletion(`${total} with ${formatCounted(chunks, 'chunk')}`, String(found.length), yes)
-    const outcome = await this.waitFor('deleting', deleteDocuments(this.client, found))
+  private async deleteAll(selected: readonly Document[], yes: boolean) {
+    const chunks = selected.reduce((sum, { chunkTotal }) => sum + (chunkTotal ?? 0), 0)
+    const total = formatCounted(selected.length, 'document')
+    if (!yes) for (const document of selected) this.output.note(`  ${plainLine(documentName(document))}`)
+    await this.confirmDeletion(
+      `${total} with ${formatCounted(chunks, 'chunk')}`,
+      String(selected.length),
+      yes,
+    )
+    const outcome = await this.waitFor('deleting', deleteDocuments(this.client, selected))
     if (this.output.json) this.output.value(outcome)
     else this.output.note(`  ✓ deleted ${formatCounted(outcome.deleted.length, 'document')}`)
     if (outcome.failed.length === 0) return

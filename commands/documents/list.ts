@@ -10,10 +10,10 @@ export default class DocumentsList extends WbCommand {
   static override summary = 'list the documents of a knowledge base'
   static override examples = ['wb documents list handbook', 'wb documents list handbook --limit 10 --json']
   static override args = {
-    kb: Args.string({ description: 'knowledge base, by name or ID [the only one]' }),
+    kb: Args.string({ description: 'knowledge base name or ID [the only knowledge base]' }),
   }
   static override flags = {
-    kb: Flags.string({ char: 'k', summary: 'alternative to the argument KB' }),
+    kb: Flags.string({ char: 'k', summary: 'same as the argument KB' }),
     limit: limitFlag,
   }
 

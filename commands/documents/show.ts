@@ -11,33 +11,36 @@ import { plain } from '../../src/cli/terminal/terminal-text.ts'
 export default class DocumentsShow extends WbCommand {
   static override summary = 'show a passage in context, or a document'
   static override description =
-    'With the number of a passage from the last search, shows that passage in its section. Otherwise shows the fields of the document. In a pipe, a passage is plain text.'
+    'If DOCUMENT is a passage number from the last search, shows that passage in its section. Otherwise, shows the fields of the document. In a pipe, the passage is plain text.'
   static override examples = [
     'wb documents show 2',
     'wb documents show 2 --full',
     'wb documents show guide/keys.md --kb handbook --json',
   ]
   static override args = {
-    document: existingArg(documentChoices, 'ID, file name, source ID, or [n] of the last search'),
+    document: existingArg(
+      documentChoices,
+      'ID, file name, source ID, or passage number from the last search',
+    ),
   }
-  static override flags = { kb: kbFlag, full: Flags.boolean({ summary: 'show the whole text' }) }
+  static override flags = { kb: kbFlag, full: Flags.boolean({ summary: 'show the whole document' }) }
 
   async run() {
     const { args, flags } = await this.parse(DocumentsShow)
     const { output, client } = this
-    const found = await this.waitFor(
+    const cited = await this.waitFor(
       'looking',
       findCitedDocument(this.resolveContext, args.document, flags.kb),
     )
-    const shown = await this.waitFor('reading', readDocumentView(client, found, flags.full))
-    const { part, text } = shown
-    if (output.json) output.value(documentViewJson(shown))
-    else if (!part) this.fields(found)
+    const view = await this.waitFor('reading', readDocumentView(client, cited, flags.full))
+    const { part, text } = view
+    if (output.json) output.value(documentViewJson(view))
+    else if (!part) this.fields(cited)
     else if (text === '')
-      output.note(`  ${documentName(found.document)} has no text (status ${found.document.status})`)
+      output.note(`  ${documentName(cited.document)} has no text (status ${cited.document.status})`)
     else if (output.interactive) {
-      const { showDocument } = await import('../../src/tui/document/terminal.ts')
-      await showDocument(shown, part, output)
+      const { showDocument } = await import('../../src/tui/document/show-document.ts')
+      await showDocument(view, part, output)
     } else output.result(plain(text.slice(part.start, part.end)))
   }
 

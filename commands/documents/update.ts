@@ -11,7 +11,7 @@ import { documents } from '../../src/contract/documents.ts'
 export default class DocumentsUpdate extends WbCommand {
   static override summary = 'change the metadata or audience of a document'
   static override description =
-    'The chunks of the document are changed too. The audience is stored, but does not restrict access yet.'
+    'Also updates the chunks of the document. The audience is stored, but does not restrict access yet.'
   static override examples = [
     'wb documents update guide/keys.md --set team=platform --unset draft',
     'wb documents update guide/keys.md --visible-to ann --visible-to bob',
@@ -35,7 +35,7 @@ export default class DocumentsUpdate extends WbCommand {
     'visible-to': Flags.string({
       multiple: true,
       exclusive: ['admins-only'],
-      summary: 'principal in the audience, or * for everyone; can be repeated',
+      summary: 'ID of a principal in the audience, or * for everyone; replaces the audience; can be repeated',
       helpValue: 'ID',
     }),
     'admins-only': Flags.boolean({ summary: 'limit the audience to admins' }),
@@ -45,15 +45,15 @@ export default class DocumentsUpdate extends WbCommand {
     const { args, flags } = await this.parse(DocumentsUpdate)
     const visibleTo = flags['admins-only'] ? null : flags['visible-to']
     this.requireChange([flags.set, flags.unset, visibleTo])
-    const given = parseKeyValues(flags.set ?? [], '--set')
+    const newValues = parseKeyValues(flags.set ?? [], '--set')
     const before = await this.waitFor('looking', findDocument(this.resolveContext, args.document, flags.kb))
     const { workspaceId, knowledgeBaseId, documentId } = before
-    const fields = Object.entries({ ...before.metadata, ...given })
+    const fields = Object.entries({ ...before.metadata, ...newValues })
     const metadata = Object.fromEntries(fields.filter(([name]) => !flags.unset?.includes(name)))
     const changed = await this.client.call(documents.update, {
       params: { workspaceId, knowledgeBaseId, documentId },
       body: { ...(flags.set || flags.unset ? { metadata } : {}), visibleTo },
     })
-    this.output.made(changed, documentId, `updated document ${plainLine(documentName(changed))}`)
+    this.output.reportSaved(changed, documentId, `updated document ${plainLine(documentName(changed))}`)
   }
 }

@@ -13,7 +13,7 @@ export default class FiltersCreate extends WbCommand {
     'wb filters create english --kb handbook --where lang=en',
     `wb filters create recent --kb handbook --filter '{"year":{"$gte":1960}}'`,
   ]
-  static override args = { name: Args.string({ required: true, description: 'name of the filter' }) }
+  static override args = { name: Args.string({ required: true, description: 'filter name' }) }
   static override flags = {
     kb: baseFlag,
     ...conditionFlags,
@@ -25,13 +25,17 @@ export default class FiltersCreate extends WbCommand {
     const { name } = args
     const { workspaceId, knowledgeBaseId, name: base } = await this.knowledgeBase(flags.kb)
     await this.confirmDuplicateName(filterChoices, name, { kb: knowledgeBaseId })
-    const asked = async () =>
+    const promptForFilter = async () =>
       parseCondition({
         filter: await this.flagOrPrompt('--filter or --where', undefined, 'Condition, as JSON'),
       })
-    const body = { name, description: flags.description, filter: parseCondition(flags) ?? (await asked())! }
-    const made = await this.client.call(filters.create, { params: { workspaceId, knowledgeBaseId }, body })
-    this.output.made(made, made.knowledgeFilterId, `saved filter ${name} of ${base}`)
+    const body = {
+      name,
+      description: flags.description,
+      filter: parseCondition(flags) ?? (await promptForFilter())!,
+    }
+    const created = await this.client.call(filters.create, { params: { workspaceId, knowledgeBaseId }, body })
+    this.output.reportSaved(created, created.knowledgeFilterId, `saved filter ${name} of ${base}`)
     this.output.suggest(`wb kb search ${base} "…" --saved ${shellWord(name)}`)
   }
 }

@@ -8,7 +8,7 @@ export default class FiltersList extends WbCommand {
   static override summary = 'list the saved filters of a knowledge base'
   static override examples = ['wb filters list handbook', 'wb filters list handbook --json']
   static override args = {
-    kb: Args.string({ description: 'knowledge base, by name or ID [the only one]' }),
+    kb: Args.string({ description: 'knowledge base name or ID [the only knowledge base]' }),
   }
   static override flags = { kb: baseFlag, limit: limitFlag }
 

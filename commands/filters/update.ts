@@ -30,6 +30,6 @@ export default class FiltersUpdate extends WbCommand {
     )
     const params = { workspaceId, knowledgeBaseId, knowledgeFilterId }
     const changed = await this.client.call(filters.update, { params, body })
-    this.output.made(changed, knowledgeFilterId, `updated filter ${changed.name}`)
+    this.output.reportSaved(changed, knowledgeFilterId, `updated filter ${changed.name}`)
   }
 }

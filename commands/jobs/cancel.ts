@@ -7,12 +7,12 @@ import { jobs } from '../../src/contract/jobs.ts'
 export default class JobsCancel extends WbCommand {
   static override summary = 'cancel a job and mark its document as failed'
   static override description =
-    'The job and its document are marked as failed. Jobs that have ended are not changed.'
+    'Marks the job and its document as failed. A job that has already ended does not change.'
   static override examples = [
     'wb jobs cancel $(wb jobs list --limit 1 | cut -f1)',
     'wb jobs cancel $(wb jobs list --limit 1 | cut -f1) --json',
   ]
-  static override args = { job: existingArg(unfinishedJobChoices, 'ID of the job') }
+  static override args = { job: existingArg(unfinishedJobChoices, 'job ID') }
 
   async run() {
     const { args } = await this.parse(JobsCancel)

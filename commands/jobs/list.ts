@@ -16,7 +16,7 @@ export default class JobsList extends WbCommand {
     const request = { params: { workspaceId } }
     const { rows, total } = await this.takeRows(this.client.items(jobs.list, request), flags.limit)
     if (this.output.json) return this.output.value(rows)
-    const places = await this.waitFor('reading', lookUpJobNames(this.client, rows))
+    const names = await this.waitFor('reading', lookUpJobNames(this.client, rows))
     this.output.list(rows, {
       columns: {
         id: { value: row => row.jobId },
@@ -25,8 +25,8 @@ export default class JobsList extends WbCommand {
         error: { value: row => row.errorMessage, format: 'flexible' },
         'document id': { value: row => row.documentId, pipeOnly: true },
         updated: { value: row => row.updatedAt, format: 'time' },
-        document: { value: row => places.of(row).document, format: 'flexible' },
-        'knowledge base': { value: row => places.of(row).base },
+        document: { value: row => names.get(row).document, format: 'flexible' },
+        'knowledge base': { value: row => names.get(row).base },
       },
       empty: [`no jobs in ${name} yet; start one:`, '  wb kb ingest handbook ./my-folder --async'],
       total,

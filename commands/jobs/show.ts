@@ -11,8 +11,8 @@ export default class JobsShow extends WbCommand {
     const { args } = await this.parse(JobsShow)
     const job = await this.waitFor('looking', findJob(this.resolveContext, args.job))
     if (this.output.json) return this.output.value(job)
-    const places = await lookUpJobNames(this.client, [job])
-    this.output.fields(job, jobFields(job, places.of(job)))
+    const names = await lookUpJobNames(this.client, [job])
+    this.output.fields(job, jobFields(job, names.get(job)))
     if (job.status === 'running') this.output.suggest(`wb jobs watch ${job.jobId}`)
   }
 }

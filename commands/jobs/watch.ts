@@ -5,7 +5,7 @@ import { lookUpJobNames } from '../../src/cli/jobs/job-names.ts'
 import { watchJob } from '../../src/cli/jobs/watch-job.ts'
 
 export default class JobsWatch extends WbCommand {
-  static override summary = 'wait for a job to end and show its progress'
+  static override summary = 'show the progress of a job until it ends'
   static override examples = ['wb jobs watch', 'wb jobs watch $(wb jobs list --limit 1 | cut -f1) --json']
   static override args = { job: jobArg }
 
@@ -19,7 +19,7 @@ export default class JobsWatch extends WbCommand {
     progress.end()
     if (last.status === 'failed') this.exitCode = exit.failed
     if (this.output.json) return this.output.value(last)
-    const places = await lookUpJobNames(client, [last])
-    this.output.fields(last, jobFields(last, places.of(last)))
+    const names = await lookUpJobNames(client, [last])
+    this.output.fields(last, jobFields(last, names.get(last)))
   }
 }

@@ -16,7 +16,7 @@ export default class KbAdoptable extends WbCommand {
         dimensions: { value: row => row.vectorDimension, format: 'count' },
         metric: { value: row => row.vectorSimilarity },
         embedder: {
-          value: ({ vectorService: made }) => made && `${made.provider} ${made.modelName}`,
+          value: ({ vectorService: service }) => service && `${service.provider} ${service.modelName}`,
           format: 'flexible',
         },
         words: { value: row => (row.lexicalEnabled ? 'yes' : 'no') },
@@ -24,7 +24,7 @@ export default class KbAdoptable extends WbCommand {
         'in use': { value: row => (row.attached ? 'yes' : 'no') },
       },
       empty: [
-        `no collections in workspace ${name}; a new knowledge base creates its own:`,
+        `no collections in workspace ${name}; a new knowledge base creates one:`,
         '  wb kb create handbook',
       ],
     })

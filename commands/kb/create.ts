@@ -10,18 +10,21 @@ export default class KbCreate extends WbCommand {
     'wb kb create papers --description "what we read" --workspace demo',
   ]
   static override args = {
-    name: Args.string({ required: true, description: 'name: a letter, then letters, digits or _' }),
+    name: Args.string({ required: true, description: 'name: letters, digits and _, starting with a letter' }),
   }
   static override flags = {
-    description: Flags.string({ summary: 'description of the content' }),
-    language: Flags.string({ summary: 'language of its documents' }),
+    description: Flags.string({ summary: 'description of the contents' }),
+    language: Flags.string({ summary: 'language of the documents' }),
     embedding: Flags.string({
-      summary: "ID of an embedding service [the workspace's first]",
+      summary: 'ID of an embedding service [the first one in the workspace]',
       helpValue: 'ID',
     }),
-    chunking: Flags.string({ summary: "ID of a chunking service [the workspace's first]", helpValue: 'ID' }),
-    attach: Flags.boolean({ summary: 'use the existing collection of that name' }),
-    lexical: Flags.boolean({ allowNo: true, summary: 'also index words, for hybrid search' }),
+    chunking: Flags.string({
+      summary: 'ID of a chunking service [the first one in the workspace]',
+      helpValue: 'ID',
+    }),
+    attach: Flags.boolean({ summary: 'use the existing collection with this name' }),
+    lexical: Flags.boolean({ allowNo: true, summary: 'also index words, to enable hybrid search' }),
   }
 
   async run() {
@@ -38,8 +41,8 @@ export default class KbCreate extends WbCommand {
       lexical,
       ...(flags.attach && { attach: true, vectorCollection: args.name }),
     }
-    const made = await this.client.call(kb.create, { params: { workspaceId }, body })
-    this.output.made(made, made.knowledgeBaseId, `created knowledge base ${made.name}`)
-    this.output.suggest(`wb kb ingest ${made.name} ./my-folder`)
+    const created = await this.client.call(kb.create, { params: { workspaceId }, body })
+    this.output.reportSaved(created, created.knowledgeBaseId, `created knowledge base ${created.name}`)
+    this.output.suggest(`wb kb ingest ${created.name} ./my-folder`)
   }
 }

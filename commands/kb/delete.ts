@@ -18,8 +18,8 @@ export default class KbDelete extends WbCommand {
     const { workspaceId, knowledgeBaseId, name } = await this.knowledgeBase(args.name)
     const params = { workspaceId, knowledgeBaseId }
     const items = this.client.items(documents.list, { params })
-    const held = formatCounted(await this.waitFor('counting documents', countItems(items)), 'document')
-    const what = `knowledge base ${name} with ${held}`
+    const contents = formatCounted(await this.waitFor('counting documents', countItems(items)), 'document')
+    const what = `knowledge base ${name} with ${contents}`
     await this.confirmDeletion(what, name, flags.yes)
     await this.waitFor(`deleting ${name}`, this.client.call(kb.delete, { params }))
     this.output.reportDeleted(knowledgeBaseId, `deleted ${what}`)

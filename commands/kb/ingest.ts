@@ -5,7 +5,7 @@ import { IngestCommand, ingestFlags, pathArg } from '../../src/cli/ingest/ingest
 export default class KbIngest extends IngestCommand {
   static override summary = 'ingest files, folders or stdin into a knowledge base'
   static override description =
-    'Unchanged files are skipped, and changed files replace their earlier versions. If the command is interrupted, run it again to continue.'
+    'Skips unchanged files, and replaces earlier versions of changed files. If the command is interrupted, run it again to continue.'
   static override examples = [
     'wb kb ingest handbook ./docs --create',
     'wb kb ingest papers corpus.jsonl "notes/**/*.md"',
@@ -16,7 +16,7 @@ export default class KbIngest extends IngestCommand {
   static override strict = false
   static override args = {
     name: {
-      ...existingArg(knowledgeBaseChoices, 'knowledge base, by name or ID', { mayBeNew: true }),
+      ...existingArg(knowledgeBaseChoices, 'knowledge base name or ID', { mayBeNew: true }),
       ignoreStdin: true,
     },
     path: pathArg,

@@ -1,6 +1,6 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { requireClearQuestion } from '../../src/cli/passages/request.ts'
+import { requireClearQuestion } from '../../src/cli/passages/ranking-options.ts'
 import { SearchCommand, searchFlags } from '../../src/cli/passages/search-command.ts'
 import { knowledgeBaseOrAll, workspaceScope } from '../../src/cli/passages/workspace-scope.ts'
 
@@ -16,9 +16,9 @@ export default class KbSearch extends SearchCommand {
   static override args = {
     kb: Args.string({
       ignoreStdin: true,
-      description: 'knowledge base, by name or ID [the only one; in a terminal, you choose]',
+      description: 'knowledge base name or ID [the only one, or your choice in a terminal]',
     }),
-    question: Args.string({ ignoreStdin: true, description: 'question, in words or a sentence' }),
+    question: Args.string({ ignoreStdin: true, description: 'search terms or a question' }),
   }
   static override flags = {
     all: Flags.boolean({ summary: 'search every knowledge base of the workspace' }),
@@ -30,12 +30,12 @@ export default class KbSearch extends SearchCommand {
     requireClearQuestion(argv.map(String), { ...flags, everywhere: 'wb kb search --all' })
     const question = await this.question(args.question ?? args.kb)
     const named = args.question === undefined ? undefined : args.kb
-    await this.answer(question, await this.resolveScope(named, flags), flags)
+    await this.searchAndPrint(question, await this.resolveScope(named, flags), flags)
   }
 
   /**
-   * Returns the scope of the search. Does not offer all knowledge bases with a saved filter, which belongs
-   * to one of them.
+   * Returns the knowledge base to search, or all of them. With a saved filter, does not offer all knowledge bases,
+   * because the filter belongs to one of them.
    */
   private async resolveScope(named: string | undefined, { all, saved }: { all: boolean; saved?: string }) {
     if (all) return workspaceScope(this.client, await this.workspace())

@@ -9,7 +9,7 @@ import { kb } from '../../src/contract/knowledge.ts'
 export default class KbShow extends WbCommand {
   static override summary = 'show a knowledge base and the state of its embedder'
   static override examples = ['wb kb show handbook', 'wb kb show handbook --json | jq .embedder.state']
-  static override args = { name: Args.string({ description: 'name or ID [the only one]' }) }
+  static override args = { name: Args.string({ description: 'name or ID [the only knowledge base]' }) }
 
   async run() {
     const { args } = await this.parse(KbShow)
@@ -18,7 +18,7 @@ export default class KbShow extends WbCommand {
     const base = await this.client.call(kb.show, { params })
     if (this.output.json) return this.output.value(base)
     const items = this.client.items(documents.list, { params })
-    const held = formatCount(await this.waitFor('counting documents', countItems(items)))
-    this.output.fields(base, { ...knowledgeBaseFields(base), documents: held })
+    const documentCount = formatCount(await this.waitFor('counting documents', countItems(items)))
+    this.output.fields(base, { ...knowledgeBaseFields(base), documents: documentCount })
   }
 }

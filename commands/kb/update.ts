@@ -11,12 +11,12 @@ export default class KbUpdate extends WbCommand {
     'wb kb update handbook --description "for the whole team"',
     'wb kb update handbook --status deprecated',
   ]
-  static override args = { name: Args.string({ description: 'name or ID [the only one]' }) }
+  static override args = { name: Args.string({ description: 'name or ID [the only knowledge base]' }) }
   static override flags = {
-    description: Flags.string({ summary: 'description of the content' }),
+    description: Flags.string({ summary: 'description of the contents' }),
     status: Flags.option({ options: states, summary: 'lifecycle status' })(),
-    language: Flags.string({ summary: 'language of its documents' }),
-    lexical: Flags.boolean({ allowNo: true, summary: 'also index words, for hybrid search' }),
+    language: Flags.string({ summary: 'language of the documents' }),
+    lexical: Flags.boolean({ allowNo: true, summary: 'also index words, to enable hybrid search' }),
   }
 
   async run() {
@@ -27,6 +27,6 @@ export default class KbUpdate extends WbCommand {
     const lexical = enabled === undefined ? undefined : { ...before, enabled }
     const body = { description, language, status, lexical }
     const changed = await this.client.call(kb.update, { params: { workspaceId, knowledgeBaseId }, body })
-    this.output.made(changed, knowledgeBaseId, `updated knowledge base ${changed.name}`)
+    this.output.reportSaved(changed, knowledgeBaseId, `updated knowledge base ${changed.name}`)
   }
 }

@@ -18,21 +18,21 @@ export default class KeysCreate extends WbCommand {
     'wb keys create loader --scope write:ingest --write loader.key',
   ]
   static override args = {
-    label: Args.string({ required: true, description: 'label that describes the purpose of the key' }),
+    label: Args.string({ required: true, description: 'label that describes what the key is for' }),
   }
   static override flags = {
     role: Flags.option({
       options: roles,
-      summary: 'role of the key [read and write access]',
+      summary: 'role of the key [the scopes read and write]',
       exclusive: ['scope'],
     })(),
     scope: Flags.option({
       options: scopes,
       multiple: true,
-      summary: 'scope instead of a role; can be repeated',
+      summary: 'scope to grant instead of a role; can be repeated',
       helpValue: 'SCOPE',
     })(),
-    expires: Flags.string({ summary: 'expiration: 90d, 2030-01-31 [never]', helpValue: 'WHEN' }),
+    expires: Flags.string({ summary: 'when the key expires: 90d, 2030-01-31 [never]', helpValue: 'WHEN' }),
     principal: Flags.string({
       summary: 'ID of the principal that the key acts as',
       helpValue: 'ID',
@@ -46,7 +46,7 @@ export default class KeysCreate extends WbCommand {
     const expiresAt = flags.expires && parseFutureTime('--expires', flags.expires, this.io.clock.now())
     const target = tokenTarget(flags, this.io)
     const { workspaceId, name } = await this.workspaceOrDefault()
-    const ways = await this.session.authMethods()
+    const authMethods = await this.session.authMethods()
     const { role, scope, principal } = flags
     const others = await findKeysWithLabel(this.client, {
       workspaceId,
@@ -54,10 +54,16 @@ export default class KeysCreate extends WbCommand {
       nowMs: this.io.clock.now(),
     })
     const body = { label: args.label, role, scopes: scope, expiresAt, principalId: principal }
-    const minted = await this.client.call(apiKeys.create, { params: { workspaceId }, body })
-    await deliverToken(target, this.output, minted)
-    const about = { workspace: name, target, url: this.profile.url, ways, nowMs: this.io.clock.now() }
-    for (const line of tokenNotes(minted.key, about)) this.output.note(line)
+    const created = await this.client.call(apiKeys.create, { params: { workspaceId }, body })
+    await deliverToken(target, this.output, created)
+    const context = {
+      workspace: name,
+      target,
+      url: this.profile.url,
+      authMethods,
+      nowMs: this.io.clock.now(),
+    }
+    for (const line of tokenNotes(created.key, context)) this.output.note(line)
     if (others.length > 0)
       this.output.note(
         `  ! another active key is named ${plainLine(args.label)}: ${others.map(({ prefix }) => prefix).join(', ')}`,

@@ -28,19 +28,22 @@ export default class KeysRevoke extends WbCommand {
     const { workspaceId, keyId, prefix, lastUsedAt } = key
     const label = plainLine(key.label) || prefix
     const use = lastUsedAt === null ? 'never used' : `last used ${formatAgo(Date.parse(lastUsedAt), nowMs)}`
-    const of = `of workspace ${plainLine(workspace.name)}`
+    const workspacePhrase = `of workspace ${plainLine(workspace.name)}`
     await this.confirm(
-      { act: `revokes key ${label} (${prefix}, ${use}) ${of}`, undone: 'nothing was revoked' },
+      {
+        effect: `revokes key ${label} (${prefix}, ${use}) ${workspacePhrase}`,
+        ifDeclined: 'nothing was revoked',
+      },
       label,
       flags.yes,
     )
     await this.client.call(apiKeys.revoke, { params: { workspaceId, keyId } })
     if (this.output.json) this.output.value({ revoked: keyId })
-    else this.output.note(`  ✓ revoked key ${label} (${prefix}) ${of}`)
+    else this.output.note(`  ✓ revoked key ${label} (${prefix}) ${workspacePhrase}`)
     await this.warnOfPredecessors(key)
   }
 
-  /** Warns of earlier keys that were rotated but still work. */
+  /** Warns about earlier keys that were rotated but still work. */
   private async warnOfPredecessors(key: ApiKey) {
     const call = { params: { workspaceId: key.workspaceId } }
     const nowMs = this.io.clock.now()

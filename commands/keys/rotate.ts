@@ -17,7 +17,10 @@ export default class KeysRotate extends WbCommand {
     key: existingArg(unrevokedKeyChoices, 'label, prefix or ID'),
   }
   static override flags = {
-    grace: Flags.string({ summary: 'grace period of the old token; 0 ends it now [24h]' }),
+    grace: Flags.string({
+      summary: 'how long the old token keeps working; 0 revokes it now [24h]',
+      helpValue: 'DURATION',
+    }),
     ...tokenFlags,
   }
 
@@ -31,20 +34,20 @@ export default class KeysRotate extends WbCommand {
     const workspace = await this.workspace()
     const naming = { commandName: this.commandName, nowMs: this.io.clock.now() }
     const { workspaceId, keyId } = await findKeyInUse(this.resolveContext, workspace, args.key, naming)
-    const ways = await this.session.authMethods()
-    const minted = await this.client.call(apiKeys.rotate, {
+    const authMethods = await this.session.authMethods()
+    const rotated = await this.client.call(apiKeys.rotate, {
       params: { workspaceId, keyId },
       body: { graceSeconds },
     })
-    await deliverToken(target, this.output, minted)
+    await deliverToken(target, this.output, rotated)
     const nowMs = this.io.clock.now()
-    const about = { workspace: workspace.name, target, url: this.profile.url, ways, nowMs }
-    for (const line of tokenNotes(minted.key, about)) this.output.note(line)
-    this.output.note(`    before   ${minted.previous.prefix} ${describeEnd(minted.previous, nowMs)}`)
+    const context = { workspace: workspace.name, target, url: this.profile.url, authMethods, nowMs }
+    for (const line of tokenNotes(rotated.key, context)) this.output.note(line)
+    this.output.note(`    before   ${rotated.previous.prefix} ${describeEnd(rotated.previous, nowMs)}`)
   }
 }
 
-/** Describes when the old token ends. */
+/** Describes when the old token stops working. */
 function describeEnd(
   { revokedAt, expiresAt }: Pick<ApiKey, 'revokedAt' | 'expiresAt'>,
   nowMs: number,

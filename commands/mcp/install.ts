@@ -3,7 +3,6 @@ import * as Flags from '@oclif/core/flags'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { yesFlag } from '../../src/cli/command/flags.ts'
 import { UsageError } from '../../src/cli/errors.ts'
-import { allowances } from '../../src/cli/mcp/allowances.ts'
 import {
   type ClientName,
   type ConfigurationChange,
@@ -13,31 +12,32 @@ import {
   printConfiguration,
   serverEntry,
 } from '../../src/cli/mcp/clients.ts'
-import { keyLines, resolveEntryKey } from '../../src/cli/mcp/key.ts'
+import { credentialInstructions, resolveEntryKey } from '../../src/cli/mcp/entry-key.ts'
+import { mcpPermissions } from '../../src/cli/mcp/mcp-permissions.ts'
 import { WbError } from '../../src/contract/errors.ts'
 import type { Workspace } from '../../src/contract/workspaces.ts'
 
 export default class McpInstall extends WbCommand {
   static override summary = 'print or install the configuration for an MCP client'
   static override description =
-    'With `--write`, the entry is added to the configuration of the client, and other entries are kept. Without `--include-key`, no key is written: `wb mcp serve` uses your login, or WB_API_KEY if the client passes it on. If the runtime requires a key, the output explains how to provide it.'
+    '`--write` adds the entry to the configuration file of the client, and keeps other entries. Without `--include-key`, the entry contains no key: `wb mcp serve` uses your login, or WB_API_KEY if the client passes it on. If the runtime requires a key, the output explains how to provide it.'
   static override examples = [
     'wb mcp install',
     'wb mcp install cursor --write --yes',
     'wb mcp install claude-desktop -w demo --allow write:ingest --write --yes',
   ]
   static override args = {
-    client: Args.string({ options: clientNames, description: clientNames.join(', ') }),
+    client: Args.string({ options: clientNames, description: `MCP client: ${clientNames.join(', ')}` }),
   }
   static override flags = {
     allow: Flags.option({
-      options: allowances,
+      options: mcpPermissions,
       multiple: true,
       delimiter: ',',
-      summary: 'also allow these tools',
+      summary: 'also allow tools that ingest documents, change knowledge bases, or chat with agents',
     })(),
-    'include-key': Flags.boolean({ summary: 'write the value of WB_API_KEY into the entry' }),
-    write: Flags.boolean({ summary: 'add the entry to the configuration of the client' }),
+    'include-key': Flags.boolean({ summary: 'include the value of WB_API_KEY in the entry' }),
+    write: Flags.boolean({ summary: 'add the entry to the configuration file of the client' }),
     yes: yesFlag,
   }
 
@@ -46,10 +46,10 @@ export default class McpInstall extends WbCommand {
     const client = args.client as ClientName | undefined
     if (flags.write && !client)
       throw new UsageError('--write needs the name of a client', [`wb mcp install ${clientNames[0]} --write`])
-    const found = await this.#findWorkspace()
-    const name = found?.name ?? this.profile.workspace
-    const wanted = { client, workspaceId: found?.workspaceId, isWritten: flags['include-key'] }
-    const { need, env } = await resolveEntryKey(this.session, wanted)
+    const workspace = await this.#findWorkspace()
+    const name = workspace?.name ?? this.profile.workspace
+    const keyRequest = { client, workspaceId: workspace?.workspaceId, includesKey: flags['include-key'] }
+    const { requiredCredential, env } = await resolveEntryKey(this.session, keyRequest)
     const entry = { ...serverEntry(this.profile, name, flags.allow ?? [], this.io), ...(env && { env }) }
     const servers = { [name === undefined ? 'workbase' : `workbase-${name}`]: entry }
     const change = client && planChange(client, servers, this.io.env)
@@ -58,10 +58,11 @@ export default class McpInstall extends WbCommand {
       printConfiguration(this.output, clientConfiguration(client, servers))
       if (change) this.output.note(`  add it to ${change.path}, or use --write`)
     }
-    for (const line of keyLines(need, client, this.profile)) this.output.note(line)
+    for (const line of credentialInstructions(requiredCredential, client, this.profile))
+      this.output.note(line)
   }
 
-  /** Returns the workspace; undefined if the runtime requires a key and this command has none. */
+  /** Returns the workspace, or undefined if the runtime requires a credential and this command has none. */
   async #findWorkspace(): Promise<Workspace | undefined> {
     try {
       return await this.workspace()

@@ -8,11 +8,11 @@ import { requireFreeName, requireProfileName } from '../../src/cli/settings/prof
 export default class ProfilesAdd extends WbCommand {
   static override summary = 'add a profile for a runtime'
   static override examples = ['wb profiles add work --url https://wb.example.com', 'wb profiles add here']
-  static override args = { name: Args.string({ required: true, description: 'name of the profile' }) }
+  static override args = { name: Args.string({ required: true, description: 'profile name' }) }
   static override flags = {
     keychain: Flags.option({
       options: ['keyring', 'keytar', 'file'] as const,
-      summary: 'where logins are stored; file: a file that only you can read',
+      summary: 'where to store logins; file is a file that only you can read',
     })(),
   }
   protected override readonly usesFolderFiles = false

@@ -16,7 +16,7 @@ import { formatCounted } from '../../src/cli/terminal/output.ts'
 export default class ProfilesRemove extends WbCommand {
   static override summary = 'remove a profile and its logins'
   static override examples = ['wb profiles remove work', 'wb profiles remove work --yes']
-  static override args = { name: Args.string({ required: true, description: 'name of the profile' }) }
+  static override args = { name: Args.string({ required: true, description: 'profile name' }) }
   static override flags = { yes: yesFlag }
   protected override readonly usesFolderFiles = false
 
@@ -39,8 +39,8 @@ export default class ProfilesRemove extends WbCommand {
 }
 
 /**
- * Returns the commands that switch to another profile, create it if necessary, and then remove the current
- * one.
+ * Returns the commands that switch to another profile, which they create if necessary, and then remove the
+ * current one.
  */
 function alternativeCommand({ current, profiles }: StoredProfiles, yes: boolean): string {
   const others = Object.keys(profiles).filter(name => name !== current)

@@ -9,7 +9,7 @@ export default class ProfilesRename extends WbCommand {
   static override summary = 'rename a profile and keep its logins'
   static override examples = ['wb profiles rename default home', 'wb profiles rename work client']
   static override args = {
-    name: Args.string({ required: true, description: 'name of the profile' }),
+    name: Args.string({ required: true, description: 'profile name' }),
     to: Args.string({ required: true, description: 'new name' }),
   }
   protected override readonly usesFolderFiles = false

@@ -6,7 +6,7 @@ import { requireProfile } from '../../src/cli/settings/profiles.ts'
 export default class ProfilesUse extends WbCommand {
   static override summary = 'switch to another profile'
   static override examples = ['wb profiles use default', 'wb profiles use work']
-  static override args = { name: Args.string({ required: true, description: 'name of the profile' }) }
+  static override args = { name: Args.string({ required: true, description: 'profile name' }) }
   protected override readonly usesFolderFiles = false
 
   async run() {

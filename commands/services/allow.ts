@@ -6,7 +6,7 @@ import { releaseSecret } from '../../src/cli/services/release-secret.ts'
 export default class ServicesAllow extends WbCommand {
   static override summary = 'allow a secret to be sent to a host'
   static override description =
-    'Services and MCP servers can then use the secret. Requires --as-operator, or a sign-in that is not limited to workspaces. With --workspace, only that workspace can use it.'
+    'Services and MCP servers can then use the secret; with --workspace, only those in that workspace. Requires --as-operator, or a login that is not limited to single workspaces.'
   static override examples = [
     'wb services allow env:VLLM_KEY --host models.example.com:8443 --as-operator',
     'wb services allow env:TEAM_KEY --host models.example.com --workspace demo --as-operator',
@@ -15,15 +15,16 @@ export default class ServicesAllow extends WbCommand {
     ref: Args.string({ required: true, description: 'secret reference: env:NAME or file:/path' }),
   }
   static override flags = {
-    host: Flags.string({ summary: 'host to send it to, with the port unless it is 443' }),
+    host: Flags.string({ summary: 'host that may receive the secret, with its port unless that is 443' }),
   }
 
   async run() {
     const { args, flags } = await this.parse(ServicesAllow)
     const host = await this.flagOrPrompt('--host', flags.host, 'Host to send it to')
     const workspaceId = this.profile.workspace ? (await this.workspace()).workspaceId : null
-    const made = await releaseSecret(this.client, { ref: args.ref, host }, workspaceId)
-    if (made) this.output.made(made, made.releaseId, `released ${made.ref} for ${made.host}`)
+    const created = await releaseSecret(this.client, { ref: args.ref, host }, workspaceId)
+    if (created)
+      this.output.reportSaved(created, created.releaseId, `released ${created.ref} for ${created.host}`)
     else this.output.note(`  ${args.ref} is already released for ${host}`)
   }
 }

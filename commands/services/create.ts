@@ -5,11 +5,11 @@ import { serviceChoices } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { chooseServiceType, composeService } from '../../src/cli/services/compose-service.ts'
 import { serviceFieldsFrom, serviceFlags, typeFlag } from '../../src/cli/services/flags.ts'
-import { serviceKinds } from '../../src/cli/services/kinds.ts'
 import { offerRelease } from '../../src/cli/services/offer-release.ts'
-import { warnOfProblem } from '../../src/cli/services/problem.ts'
 import { secretUseOf } from '../../src/cli/services/release-secret.ts'
 import { ServiceCalls } from '../../src/cli/services/service-calls.ts'
+import { warnOfProblem } from '../../src/cli/services/service-problem.ts'
+import { serviceTypeDetails } from '../../src/cli/services/service-types.ts'
 import { agents } from '../../src/contract/agents.ts'
 
 export default class ServicesCreate extends WbCommand {
@@ -20,7 +20,7 @@ export default class ServicesCreate extends WbCommand {
     'wb services create gateway --type llm --provider openai --model gpt-4o --credential env:TEAM_KEY',
   ]
   static override args = {
-    name: Args.string({ description: 'name of the service [the name of the preset or model]' }),
+    name: Args.string({ description: 'service name [the name of the preset or model]' }),
   }
   static override flags = {
     type: typeFlag,
@@ -42,9 +42,9 @@ export default class ServicesCreate extends WbCommand {
     const { workspaceId } = await this.workspaceOrDefault()
     const services = new ServiceCalls(this.client, workspaceId)
     await this.confirmDuplicateName(serviceChoices, name, { type })
-    const made = await this.waitFor('creating', services.create(type, { ...body, name }))
-    this.output.made(made.record, made.id, `created ${serviceKinds[type].noun} ${name}`)
-    const use = secretUseOf(made)
+    const created = await this.waitFor('creating', services.create(type, { ...body, name }))
+    this.output.reportSaved(created.record, created.id, `created ${serviceTypeDetails[type].noun} ${name}`)
+    const use = secretUseOf(created)
     const confirm = this.askYesNo.bind(this)
     const note = (line: string) => this.output.note(line)
     if (type === 'llm')
@@ -52,12 +52,12 @@ export default class ServicesCreate extends WbCommand {
         `  ${await this.#bindingCommand(workspaceId, name)}${this.output.contextFlags}    makes an agent use it`,
       )
     if (use) await offerRelease({ client: this.client, confirm, note }, use, workspaceId)
-    await warnOfProblem(services, made, this.output)
+    await warnOfProblem(services, created, this.output)
   }
 
   /**
-   * Returns the command that makes an agent use the new service. Errors of listing agents are ignored,
-   * because the service exists already.
+   * Returns the command that makes an agent use the new service. Ignores errors from listing the agents,
+   * because the service was already created.
    */
   async #bindingCommand(workspaceId: string, name: string): Promise<string> {
     const listed = this.client.call(agents.list, { params: { workspaceId }, query: { limit: 2 } })

@@ -3,9 +3,9 @@ import { WbCommand } from '../../src/cli/command/command.ts'
 import { existingArg } from '../../src/cli/command/existing-arg.ts'
 import { yesFlag } from '../../src/cli/command/flags.ts'
 import { typeFlag } from '../../src/cli/services/flags.ts'
-import { serviceKinds } from '../../src/cli/services/kinds.ts'
 import { ServiceCalls } from '../../src/cli/services/service-calls.ts'
 import { explainServiceInUse } from '../../src/cli/services/service-in-use.ts'
+import { serviceTypeDetails } from '../../src/cli/services/service-types.ts'
 
 export default class ServicesDelete extends WbCommand {
   static override summary = 'delete a service that is not in use'
@@ -22,7 +22,7 @@ export default class ServicesDelete extends WbCommand {
     const services = new ServiceCalls(this.client, workspaceId)
     const service = await services.find(args.service, flags.type, this.resolveContext)
     const { name } = service.record
-    const what = `${serviceKinds[service.type].noun} ${name}`
+    const what = `${serviceTypeDetails[service.type].noun} ${name}`
     await this.confirmDeletion(what, name, flags.yes)
     await services.delete(service).catch(async error => {
       throw await explainServiceInUse(error, this.client, { workspaceId, serviceId: service.id })

@@ -1,9 +1,9 @@
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { limitFlag } from '../../src/cli/command/flags.ts'
 import { typeFlag } from '../../src/cli/services/flags.ts'
-import { serviceTypes } from '../../src/cli/services/kinds.ts'
 import { ServiceCalls } from '../../src/cli/services/service-calls.ts'
 import { serviceColumns } from '../../src/cli/services/service-fields.ts'
+import { serviceTypes } from '../../src/cli/services/service-types.ts'
 
 export default class ServicesList extends WbCommand {
   static override summary = 'list the services of a workspace'

@@ -14,9 +14,9 @@ export default class ServicesModels extends WbCommand {
   static override flags = {
     provider: Flags.option({
       options: chatProviders,
-      summary: 'provider [the provider of the configuration]',
+      summary: 'provider [the configured provider]',
     })(),
-    endpoint: Flags.string({ summary: 'address of Ollama', helpValue: 'URL' }),
+    endpoint: Flags.string({ summary: 'base URL of the Ollama server', helpValue: 'URL' }),
     limit: limitFlag,
   }
 

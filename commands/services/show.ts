@@ -2,9 +2,9 @@ import { serviceChoices } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { existingArg } from '../../src/cli/command/existing-arg.ts'
 import { typeFlag } from '../../src/cli/services/flags.ts'
-import { problemLine } from '../../src/cli/services/problem.ts'
 import { ServiceCalls } from '../../src/cli/services/service-calls.ts'
 import { serviceFields } from '../../src/cli/services/service-fields.ts'
+import { problemLine } from '../../src/cli/services/service-problem.ts'
 
 export default class ServicesShow extends WbCommand {
   static override summary = 'show a service'
@@ -20,7 +20,7 @@ export default class ServicesShow extends WbCommand {
     const { workspaceId } = await this.workspace()
     const services = new ServiceCalls(this.client, workspaceId)
     const service = await services.find(args.service, flags.type, this.resolveContext)
-    const problem = await services.problemOf(service)
+    const problem = await services.findProblem(service)
     const record = problem ? { ...service.record, problem } : service.record
     this.output.fields(record, { ...serviceFields(service), problem: problem && problemLine(problem) })
   }

@@ -3,9 +3,9 @@ import { serviceChoices } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { existingArg } from '../../src/cli/command/existing-arg.ts'
 import { serviceFieldsFrom, serviceFlags, typeFlag } from '../../src/cli/services/flags.ts'
-import { serviceKinds } from '../../src/cli/services/kinds.ts'
-import { warnOfProblem } from '../../src/cli/services/problem.ts'
 import { ServiceCalls } from '../../src/cli/services/service-calls.ts'
+import { warnOfProblem } from '../../src/cli/services/service-problem.ts'
+import { serviceTypeDetails } from '../../src/cli/services/service-types.ts'
 
 export default class ServicesUpdate extends WbCommand {
   static override summary = 'change a service'
@@ -21,12 +21,12 @@ export default class ServicesUpdate extends WbCommand {
     const { workspaceId } = await this.workspace()
     const services = new ServiceCalls(this.client, workspaceId)
     const service = await services.find(args.service, flags.type, this.resolveContext)
-    const named = flags.name === undefined ? {} : { name: flags.name }
-    const patch = { ...named, ...serviceFieldsFrom(flags, service.type) }
+    const newName = flags.name === undefined ? {} : { name: flags.name }
+    const patch = { ...newName, ...serviceFieldsFrom(flags, service.type) }
     this.requireChange(patch)
     const changed = await this.waitFor('changing', services.update(service, patch))
-    const { noun } = serviceKinds[changed.type]
-    this.output.made(changed.record, changed.id, `updated ${noun} ${changed.record.name}`)
+    const { noun } = serviceTypeDetails[changed.type]
+    this.output.reportSaved(changed.record, changed.id, `updated ${noun} ${changed.record.name}`)
     await warnOfProblem(services, changed, this.output)
   }
 }

@@ -9,22 +9,23 @@ export default class WorkspacesCreate extends WbCommand {
   static override summary = 'create a workspace with its default services'
   static override examples = ['wb workspaces create demo', 'wb workspaces create scratch --kind mock']
   static override args = {
-    name: Args.string({ required: true, description: 'name, unique in the runtime' }),
+    name: Args.string({ required: true, description: 'workspace name, unique in the runtime' }),
   }
   static override flags = {
     kind: Flags.option({
       options: workspaceKinds,
-      summary: 'where documents and vectors are stored',
+      summary: 'kind of store for documents and vectors',
       default: 'local',
     })(),
     endpoint: Flags.string({ summary: 'address of the database, or a secret reference (env:NAME)' }),
-    keyspace: Flags.string({ summary: 'keyspace of the database' }),
+    keyspace: Flags.string({ summary: 'database keyspace' }),
     credential: Flags.string({
       multiple: true,
-      summary: 'secret reference as NAME=env:VARIABLE; can be repeated',
-      helpValue: 'N=REF',
+      summary:
+        'credential of the database as a secret reference, such as token=env:DB_TOKEN; can be repeated',
+      helpValue: 'NAME=REF',
     }),
-    rlac: Flags.boolean({ summary: 'turn row-level access on' }),
+    rlac: Flags.boolean({ summary: 'turn on row-level access' }),
   }
 
   async run() {
@@ -37,8 +38,8 @@ export default class WorkspacesCreate extends WbCommand {
       credentials: flags.credential && parseKeyValues(flags.credential, '--credential'),
       rlacEnabled: flags.rlac || undefined,
     }
-    const made = await this.client.call(workspaces.create, { body })
-    this.output.made(made, made.workspaceId, `created workspace ${made.name}`)
-    this.output.suggest(`wb kb create handbook --workspace ${shellWord(made.name)}`)
+    const created = await this.client.call(workspaces.create, { body })
+    this.output.reportSaved(created, created.workspaceId, `created workspace ${created.name}`)
+    this.output.suggest(`wb kb create handbook --workspace ${shellWord(created.name)}`)
   }
 }

@@ -20,9 +20,9 @@ export default class WorkspacesDelete extends WbCommand {
     const { args, flags } = await this.parse(WorkspacesDelete)
     const { workspaceId, name } = await this.workspace(args.name)
     const params = { workspaceId }
-    const bases = await countItems(this.client.items(kb.list, { params }))
-    const held = await countItems(this.client.items(agents.list, { params }))
-    const what = `workspace ${name} with ${formatCounted(bases, 'knowledge base')} and all their documents, ${formatCounted(held, 'agent')} and all their conversations, its services and keys`
+    const baseCount = await countItems(this.client.items(kb.list, { params }))
+    const agentCount = await countItems(this.client.items(agents.list, { params }))
+    const what = `workspace ${name} with ${formatCounted(baseCount, 'knowledge base')} and all their documents, ${formatCounted(agentCount, 'agent')} and all their conversations, its services and keys`
     await this.confirmDeletion(what, name, flags.yes)
     await this.waitFor(`deleting ${name}`, this.client.call(workspaces.delete, { params }))
     if (defaultWorkspace(this.profile) === workspaceId) await setDefaultWorkspace(this.profile, undefined)

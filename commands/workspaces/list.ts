@@ -13,7 +13,7 @@ export default class WorkspacesList extends WbCommand {
     const { flags } = await this.parse(WorkspacesList)
     const items = this.client.items(workspaces.list, {})
     const { rows, total } = await this.takeRows(items, flags.limit)
-    const bound = rows.length === 0 ? await explainWorkspaceLimits(this.client, []) : undefined
+    const limitNote = rows.length === 0 ? await explainWorkspaceLimits(this.client, []) : undefined
     const inUse = defaultWorkspace(this.profile)
     this.output.list(rows, {
       columns: {
@@ -23,7 +23,7 @@ export default class WorkspacesList extends WbCommand {
         created: { value: row => row.createdAt, format: 'time' },
         default: { value: row => (row.workspaceId === inUse ? 'yes' : '') },
       },
-      empty: bound ? [bound] : ['no workspaces yet; create one:', '  wb workspaces create demo'],
+      empty: limitNote ? [limitNote] : ['no workspaces yet; create one:', '  wb workspaces create demo'],
       total,
     })
   }

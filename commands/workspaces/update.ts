@@ -14,11 +14,12 @@ export default class WorkspacesUpdate extends WbCommand {
   static override flags = {
     name: Flags.string({ summary: 'new name' }),
     endpoint: Flags.string({ summary: 'address of the database, or a secret reference (env:NAME)' }),
-    keyspace: Flags.string({ summary: 'keyspace of the database' }),
+    keyspace: Flags.string({ summary: 'database keyspace' }),
     credential: Flags.string({
       multiple: true,
-      summary: 'secret reference as NAME=env:VARIABLE; replaces all; can be repeated',
-      helpValue: 'N=REF',
+      summary:
+        'credential of the database as a secret reference, such as token=env:DB_TOKEN; replaces all credentials; can be repeated',
+      helpValue: 'NAME=REF',
     }),
     rlac: Flags.boolean({ allowNo: true, summary: 'turn row-level access on or off' }),
   }
@@ -35,6 +36,6 @@ export default class WorkspacesUpdate extends WbCommand {
     }
     this.requireChange(body)
     const changed = await this.client.call(workspaces.update, { params: { workspaceId }, body })
-    this.output.made(changed, workspaceId, `updated workspace ${changed.name}`)
+    this.output.reportSaved(changed, workspaceId, `updated workspace ${changed.name}`)
   }
 }

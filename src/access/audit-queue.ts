@@ -3,12 +3,12 @@ import type { Log } from '../base/log.ts'
 import type { RowStore, Write } from '../storage/rows.ts'
 import { type AuditRow, tables } from '../storage/tables.ts'
 
-/** Maximum number of records that wait to be written. Further records are lost. */
+/** Maximum number of records that wait to be written. Any more are lost. */
 const queuedRecordsMax = 1_000
 /** Maximum number of records per transaction, so that other transactions do not wait long. */
 const recordsPerGroupMax = 200
 const warningIntervalMs = 60_000
-/** Queue length from which identical records are merged. */
+/** Queue length at which identical records start to be merged. */
 const crowdedLength = queuedRecordsMax / 2
 const mergeWindowMs = 10_000
 
@@ -16,13 +16,13 @@ export interface AuditQueueParts {
   readonly rows: Pick<RowStore, 'atomic'>
   readonly clock: Clock
   readonly losses: AuditLosses
-  /** True if identical records are merged into one with a count while the queue is crowded. */
+  /** True to merge identical records into one with a count while the queue is crowded. */
   readonly mergesIdentical: boolean
   /** Called with the number of records that were written together. */
   readonly onStored: (records: number) => void
 }
 
-/** Counts lost records, and logs a warning at most once a minute. */
+/** Counts lost audit records, and logs a warning about them at most once a minute. */
 export class AuditLosses {
   readonly #parts: { clock: Clock; log: Log }
   #unreported = 0
@@ -56,16 +56,14 @@ export class AuditLosses {
 
 interface QueuedRecord {
   readonly row: AuditRow
-  /** Content that identifies identical records; undefined if it was not computed. */
+  /** Equal for identical records; undefined if it was not computed. */
   readonly contentKey: string | undefined
-  times: number
+  count: number
 }
 
 /**
- * Queue of records to store, written in groups while requests continue.
- *
- * A flood of records costs the store one write per group, and this process a bounded queue. While the queue is
- * crowded, identical refusals are stored as one record with a count.
+ * A bounded queue of audit records, which are written in groups in the background. While the queue is crowded,
+ * identical records can be merged into one with a count.
  */
 export class AuditQueue {
   readonly #parts: AuditQueueParts
@@ -89,7 +87,7 @@ export class AuditQueue {
       this.#parts.losses.add(1)
       return
     }
-    const waiting = { row, contentKey: key, times: 1 }
+    const waiting = { row, contentKey: key, count: 1 }
     this.#waiting.push(waiting)
     if (key !== undefined) this.#byContent.set(key, waiting)
     this.#addedCount++
@@ -106,20 +104,23 @@ export class AuditQueue {
     return this.#parts.mergesIdentical && this.#waiting.length >= crowdedLength
   }
 
-  /** Increases the count of an identical record in the queue. Returns false if the queue has no such record, or only an old one. */
+  /**
+   * Increases the count of an identical record in the queue. Returns false if the queue has no such record, or
+   * only one that is too old.
+   */
   #mergeIntoIdentical(key: string): boolean {
     const identical = this.#byContent.get(key)
     if (!identical || this.#parts.clock.now() - Date.parse(identical.row.at) > mergeWindowMs) return false
-    identical.times++
+    identical.count++
     return true
   }
 
   async #write(): Promise<void> {
-    // Records added in this turn of the event loop join the group.
+    // Waits for further records of this turn of the event loop, to write them in the same group.
     await new Promise(setImmediate)
     const group = this.#waiting.splice(0, recordsPerGroupMax)
     for (const { contentKey: key } of group) if (key !== undefined) this.#byContent.delete(key)
-    const records = group.reduce((sum, { times }) => sum + times, 0)
+    const records = group.reduce((sum, { count }) => sum + count, 0)
     try {
       const outcome = await this.#parts.rows.atomic(
         group.map((waiting): Write => ({ op: 'insert', table: tables.audit, row: withCount(waiting) })),
@@ -138,6 +139,6 @@ function contentKey({ action, outcome, subject, workspaceId, details }: AuditRow
   return JSON.stringify([action, outcome, subject, workspaceId, details])
 }
 
-function withCount({ row, times }: QueuedRecord): AuditRow {
-  return times === 1 ? row : { ...row, details: { ...row.details, count: times } }
+function withCount({ row, count }: QueuedRecord): AuditRow {
+  return count === 1 ? row : { ...row, details: { ...row.details, count } }
 }

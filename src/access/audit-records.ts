@@ -9,11 +9,11 @@ import type { AuditTrail } from './audit-trail.ts'
 import { requireWorkspace } from './require-workspace.ts'
 import { RowFollower } from './row-follower.ts'
 
-/** Interval in milliseconds at which records of other processes are polled. */
+/** Interval at which records of other processes are polled, in milliseconds. */
 const pollMs = 500
 const sliceSize = 100
 
-/** Reads the audit trail of one workspace or of all, including deleted workspaces. */
+/** Reads the audit trail of one workspace, or of all workspaces including deleted ones. */
 export class AuditRecords {
   constructor(private readonly parts: { rows: RowStore; pager: Pager; clock: Clock; trail: AuditTrail }) {}
 
@@ -22,7 +22,7 @@ export class AuditRecords {
    *
    * @param workspaceId  null for all workspaces
    * @throws workspace_not_found
-   * @throws invalid_cursor  when the cursor is of another workspace or query
+   * @throws invalid_cursor  when the cursor is from another workspace or query
    */
   async list(workspaceId: string | null, query: AuditQuery): Promise<RowPage<AuditRecord>> {
     if (workspaceId !== null) await requireWorkspace(this.parts.rows, workspaceId)
@@ -31,12 +31,11 @@ export class AuditRecords {
   }
 
   /**
-   * Streams records in the order in which they were stored, from all processes. It starts after a given record, or
-   * with the next new one. An unknown `after` is treated as the ID of a pruned record: the stream starts with the
-   * oldest stored record.
+   * Streams records of all processes, in the order in which they were stored.
    *
    * @param workspaceId  null for all workspaces
-   * @param after        ID of a record; null to start with the next new one
+   * @param after        ID of the record after which to start; null to start with the next new one. If it is
+   *   unknown, for example because the record was deleted, the stream starts with the oldest stored record
    * @throws workspace_not_found
    */
   async follow(

@@ -5,17 +5,18 @@ import type { ListQuery, RowStore, Write } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
 import type { AuditTrail } from './audit-trail.ts'
 
-/** Default for the maximum number of stored records of any age: about 1 GB. */
+/** Default maximum number of stored records that are not refusals, about 1 GB. */
 const actionsMaxDefault = 1_000_000
 /**
- * Default for the maximum number of stored refusals, about 100 MB. Refusals need no credential, so a separate
- * limit keeps them from displacing other records.
+ * Default maximum number of stored refusals, about 100 MB. Anyone can cause refusals without a credential, so a
+ * separate limit keeps them from displacing other records.
  */
 const refusalsMaxDefault = 100_000
-/** Number of rows deleted per transaction, so that other writers wait only a few milliseconds. */
+/** Maximum number of rows to delete per transaction, so that other writers wait only a few milliseconds. */
 const sliceSize = 200
 /**
- * Number of new records of this process that triggers an early check, so that a flood cannot fill the disk.
+ * Number of new records of this process that triggers an early check, so that a flood of records cannot fill the
+ * disk.
  */
 const recordsBetweenChecksMax = 10_000
 const dayMs = 86_400_000
@@ -30,7 +31,7 @@ export interface AuditRetentionParts {
   readonly refusalsMax?: number
 }
 
-/** Deletes the oldest audit records above the maximum age or number. Only one process of a store runs it. */
+/** Deletes the oldest audit records above the maximum age or number. Run it in only one process of a store. */
 export class AuditRetention {
   readonly #parts: AuditRetentionParts
   readonly #hourly: HourlyTask
@@ -43,7 +44,7 @@ export class AuditRetention {
     this.#hourly = new HourlyTask(parts.clock, () => this.#prune().catch(logFailure))
   }
 
-  /** Prunes now, every hour, and after many new records. */
+  /** Deletes old records now, every hour, and after many new records. */
   start(): void {
     this.#removeListener = this.#parts.trail.onStored(records => {
       this.#newRecords += records
@@ -67,14 +68,14 @@ export class AuditRetention {
     await this.#deleteExcess(1, refusalsMax)
   }
 
-  /** Deletes the oldest records above the maximum, of refusals or of other records. */
+  /** Deletes the oldest refusals, or the oldest other records, above the maximum. */
   async #deleteExcess(refusal: 1 | null, max: number): Promise<void> {
     const sort = { index: 'byRefusal', prefix: [refusal] }
     const stored = await this.#parts.rows.count(tables.audit, sort.index, sort.prefix)
     await this.#delete(sort, stored - max)
   }
 
-  /** Deletes records in the order of a list, in small transactions. */
+  /** Deletes the first `count` records of a list, in small transactions. */
   async #delete(list: Pick<ListQuery, 'index' | 'prefix' | 'through'>, count: number): Promise<void> {
     const { rows } = this.#parts
     for (let left = count; left > 0 && !this.#hourly.isClosed; left -= sliceSize) {

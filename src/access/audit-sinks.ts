@@ -1,7 +1,7 @@
 import type { Log } from '../base/log.ts'
 import type { AuditRecord } from '../contract/audit-record.ts'
 
-/** Receiver of audit records. `add` never throws or waits. */
+/** Destination for audit records. `add` never throws or waits. */
 export interface AuditSink {
   add(record: AuditRecord): void
 }
@@ -13,8 +13,8 @@ export interface AuditSink {
  */
 export function auditLogSink(log: Log): AuditSink {
   return {
-    add({ auditId: _auditId, at: _at, ...said }) {
-      log.info({ audit: true, ...said }, `audit ${said.action} ${said.outcome}`)
+    add({ auditId: _auditId, at: _at, ...fields }) {
+      log.info({ audit: true, ...fields }, `audit ${fields.action} ${fields.outcome}`)
     },
   }
 }

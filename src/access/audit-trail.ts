@@ -11,7 +11,7 @@ import { AuditLosses, AuditQueue } from './audit-queue.ts'
 import { auditLogSink } from './audit-sinks.ts'
 import type { AuthContext } from './subject.ts'
 
-/** The caller that caused an action. A null actor means the runtime itself. */
+/** The caller that caused an action. For an action of the runtime itself, pass null instead. */
 export interface AuditActor {
   readonly auth: AuthContext
   readonly requestId: string | null
@@ -28,7 +28,7 @@ export interface AuditEvent {
 
 /** An audit record that is not yet stored. */
 export interface AuditDraft {
-  /** Write for the transaction that makes the recorded change. */
+  /** Write to include in the transaction of the recorded change. */
   readonly write: Write & { readonly op: 'insert' }
   /** Logs the record. Call it after the transaction was applied. */
   announce(): void
@@ -38,12 +38,12 @@ export interface AuditTrailParts {
   readonly rows: Pick<RowStore, 'atomic'>
   readonly log: Log
   readonly clock: Clock
-  /** ID of this process, recorded when the runtime itself acts. */
+  /** ID of this process, recorded for actions of the runtime itself. */
   readonly replicaId: string
 }
 
 /**
- * Audit trail, in the log and in the store.
+ * Writes audit records to the log and the store.
  *
  * Use `draft` for a record in the same transaction as its change, `require` for a record that must be stored
  * before the response, and `note` for all others.
@@ -55,7 +55,7 @@ export class AuditTrail {
   readonly #logSink: ReturnType<typeof auditLogSink>
   readonly #losses: AuditLosses
   readonly #actions: AuditQueue
-  /** Separate queue, so that callers without access cannot displace records of other actions. */
+  /** A separate queue, so that callers without access cannot displace records of other actions. */
   readonly #refusals: AuditQueue
   readonly #listeners = new Set<(records: number) => void>()
 
@@ -68,7 +68,7 @@ export class AuditTrail {
     this.#refusals = new AuditQueue({ ...queue, mergesIdentical: true })
   }
 
-  /** Number of noted records that were not stored, because the queue was full or the store failed. */
+  /** Number of records passed to `note` that were not stored, because the queue was full or the store failed. */
   get lost(): number {
     return this.#losses.total
   }
@@ -104,12 +104,12 @@ export class AuditTrail {
     else this.#actions.take(row)
   }
 
-  /** Resolves when all records noted so far are stored or lost. */
+  /** Resolves when all records passed to `note` so far are stored or lost. */
   async flushed(): Promise<void> {
     await Promise.all([this.#actions.flushed(), this.#refusals.flushed()])
   }
 
-  /** Calls back when this process has stored records. Returns a function that removes the listener. */
+  /** Calls `listener` when this process has stored records. Returns a function that removes the listener. */
   onStored(listener: (records: number) => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
@@ -148,8 +148,8 @@ function isRefusal({ action, subject }: AuditRecord): boolean {
 }
 
 /**
- * Checks that a record can be stored by writing and deleting it in one transaction. Call it before an
- * operation of several transactions, the last of which stores the record.
+ * Checks that a record can be stored, by writing and deleting it in one transaction. Call it before an operation
+ * that has several transactions and stores the record only in the last one.
  *
  * @throws control_plane_unavailable  when the record cannot be stored
  */
@@ -160,7 +160,10 @@ export async function requireWritableAudit(rows: RowStore, record: Write): Promi
   if (!outcome.ok) throwUnwritable(outcome)
 }
 
-/** @param cause  error of the store, whose message and hint are shown */
+/**
+ * @param cause  error of the store; its message and hint are shown
+ * @throws control_plane_unavailable
+ */
 function throwUnwritable(cause: unknown): never {
   const { hint, message } = cause instanceof WbError ? cause : {}
   const why = message === undefined ? '' : `: ${message}`
@@ -173,8 +176,8 @@ function throwUnwritable(cause: unknown): never {
 }
 
 /**
- * Returns the subject to record. Readers of a workspace's trail must learn nothing about other workspaces, so
- * a subject without access to the workspace has no label.
+ * Returns the subject to record. The label is omitted if the subject has no access to the workspace, because
+ * readers of a workspace's audit trail must not learn anything about other workspaces.
  */
 function auditSubject({ subject }: AuthContext, workspaceId: string | undefined): AuditRecord['subject'] {
   if (!subject) return { type: 'anonymous', id: null, label: null }
@@ -187,12 +190,12 @@ function auditSubject({ subject }: AuthContext, workspaceId: string | undefined)
   }
 }
 
-/** Returns the workspace ID if valid. The path of a refused request may contain anything, even a token. */
+/** Returns the workspace ID, or null if it is not valid: the path of a rejected request can even contain a token. */
 function validWorkspaceId({ workspaceId }: AuditEvent): string | null {
   return params.workspaceId.safeParse(workspaceId).data ?? null
 }
 
-/** Redacts secrets in texts of clients and providers, and limits their length. */
+/** Redacts secrets in strings from clients and providers, and limits the length of these strings. */
 function redactDetails(details: AuditDetails): AuditDetails {
   const clean = Object.entries(details).map(([name, value]) => [
     name,

@@ -15,22 +15,24 @@ export type AccessDecision =
       readonly requiredScope?: Scope
     }
 
-/** Input of an access decision: the rule, the workspace in the path, and the fields that would change. */
+/** Input of an access decision. */
 export interface AccessRequest {
   readonly rule: Access
+  /** Workspace in the path. */
   readonly workspaceId: string | undefined
+  /** Names of the fields that the request changes. */
   readonly changed?: readonly string[]
   /** True if another caller created the requested record. */
   readonly isOwnedByOther?: boolean
-  /** Facts about how the request arrived. A rule that depends on them refuses requests without them. */
+  /** How the request arrived. Rules that depend on it reject requests without it. */
   readonly origin?: RequestOrigin
 }
 
-/** Facts about a request other than its caller. */
+/** How a request arrived. */
 export interface RequestOrigin {
   /** True if the request has an `Authorization` header, even if it was not checked. */
   readonly hasCredential: boolean
-  /** True if the request can only come from this machine. */
+  /** True if the connection can come only from this machine. */
   readonly isLocal: boolean
 }
 
@@ -38,14 +40,14 @@ const allowed: AccessDecision = { allow: true }
 const unauthorized = {
   allow: false,
   code: 'unauthorized',
-  message: 'this route needs a signed-in caller',
+  message: 'this route requires a signed-in caller',
 } as const satisfies AccessDecision
 
 const setupUnauthorized: AccessDecision = {
   allow: false,
   code: 'unauthorized',
-  message: 'setting up the runtime needs its bootstrap token',
-  hint: 'Send the bootstrap token. On this machine, none is needed while auth.mode is disabled.',
+  message: 'setting up the runtime requires its bootstrap token',
+  hint: 'Send the bootstrap token. It is not needed on this machine while auth.mode is disabled.',
 }
 
 const ownerUnauthorized: AccessDecision = {
@@ -54,19 +56,19 @@ const ownerUnauthorized: AccessDecision = {
 }
 
 /**
- * Decides if a caller may do what a rule protects. Only this function compares scopes with rules.
+ * Decides if an access rule allows a request. Only this function compares scopes with rules.
  *
- * A caller without a subject was accepted without authentication. It passes all rules except those that need
+ * A caller without a subject was accepted without authentication. It passes all rules except those that require
  * an identity, or a runtime without authentication.
  *
- * @throws Error  when a workspace rule is used outside a workspace, or another rule inside one: a defect
+ * @throws Error  when a workspace rule is used outside a workspace, or another rule inside one, which is a defect
  * @see docs/requirements.md#access-to-workspaces, docs/requirements.md#privileges
  */
-export function decideAccess(demand: AccessRequest, { auth }: Pick<Caller, 'auth'>): AccessDecision {
-  const { rule } = demand
+export function decideAccess(request: AccessRequest, { auth }: Pick<Caller, 'auth'>): AccessDecision {
+  const { rule } = request
   const { subject } = auth
-  if (isWorkspaceRule(rule) !== (demand.workspaceId !== undefined))
-    throw new Error(`the rule '${rule.kind}' does not fit the place that it guards`)
+  if (isWorkspaceRule(rule) !== (request.workspaceId !== undefined))
+    throw new Error(`the access rule '${rule.kind}' does not match the path of its route`)
   switch (rule.kind) {
     case 'open':
     case 'anyCaller':
@@ -81,27 +83,27 @@ export function decideAccess(demand: AccessRequest, { auth }: Pick<Caller, 'auth
     case 'owner':
       return subject ? decideOwnerAccess(subject) : ownerUnauthorized
     case 'setup':
-      return decideSetupAccess(demand, auth)
+      return decideSetupAccess(request, auth)
     default:
-      return subject ? decideWorkspaceAccess(subject, rule, demand) : allowed
+      return subject ? decideWorkspaceAccess(subject, rule, request) : allowed
   }
 }
 
 function isWorkspaceRule(rule: Access): rule is WorkspaceAccess {
-  return rule.kind === 'member' || rule.kind === 'needs' || rule.kind === 'own'
+  return rule.kind === 'member' || rule.kind === 'needs' || rule.kind === 'ownRecords'
 }
 
 /** @see docs/requirements.md#S5.4-02 */
 function decideRuntimeAccess({ workspaceScopes }: Subject): AccessDecision {
   return workspaceScopes
-    ? forbidden('this operation needs access to the whole runtime', {
-        hint: 'An API key is limited to its workspace. Use the bootstrap token, or a sign-in with access to all workspaces.',
+    ? forbidden('this operation requires access to the whole runtime', {
+        hint: 'An API key has access to its workspace only. Use the bootstrap token, or sign in as a user with access to all workspaces.',
       })
     : allowed
 }
 
 /**
- * Access to all workspaces is not enough, because it may be read-only.
+ * Requires the scope `manage` and access to all workspaces. Access to all workspaces can be read-only.
  *
  * @see docs/security.md#rule-7
  */
@@ -111,8 +113,8 @@ function decideOwnerAccess(subject: Subject): AccessDecision {
 }
 
 /**
- * Setup needs the bootstrap token, or the owner of the data directory. API keys and sign-ins are refused,
- * whatever their scopes.
+ * Setup requires the bootstrap token, or the owner of the data directory. API keys and users who signed in are
+ * rejected, even with all scopes. If authentication is disabled, a local request without a credential is allowed.
  *
  * @see docs/security.md#rule-17
  */
@@ -123,28 +125,29 @@ function decideSetupAccess({ origin }: AccessRequest, { subject, mode }: AuthCon
 }
 
 /**
- * Checks workspace access before scopes: a caller without access to a workspace learns nothing about the
- * scopes of its routes.
+ * Checks access to the workspace before scopes, so that a caller without access learns nothing about the scopes
+ * that a route requires.
  *
  * @see docs/requirements.md#S5.5-03
  */
 function decideWorkspaceAccess(
   subject: Subject,
   rule: WorkspaceAccess,
-  demand: AccessRequest,
+  request: AccessRequest,
 ): AccessDecision {
-  const { workspaceId, changed } = demand
+  const { workspaceId, changed } = request
   const { workspaceScopes, scopes } = subject
   if (workspaceScopes && !workspaceScopes.includes(workspaceId!))
     return forbidden('authenticated subject has no access to this workspace', {
-      hint: 'Use a key of this workspace.',
+      hint: 'Use an API key of this workspace.',
     })
-  if (rule.kind === 'member' || (rule.kind === 'own' && !demand.isOwnedByOther)) return allowed
-  const { scope, or } = rule
-  if (!grantsScope(scopes, scope) && !(or && grantsScope(scopes, or))) return missingScope(scope)
-  const raise = rule.kind === 'needs' ? rule.raise : undefined
-  const isRaised = raise?.when.fields.some(field => changed?.includes(field))
-  if (raise && isRaised && !grantsScope(scopes, raise.scope)) return missingScope(raise.scope)
+  if (rule.kind === 'member' || (rule.kind === 'ownRecords' && !request.isOwnedByOther)) return allowed
+  const { scope, alternative } = rule
+  if (!grantsScope(scopes, scope) && !(alternative && grantsScope(scopes, alternative)))
+    return missingScope(scope)
+  const extra = rule.kind === 'needs' ? rule.extraScope : undefined
+  const needsExtra = extra?.condition.fields.some(field => changed?.includes(field))
+  if (extra && needsExtra && !grantsScope(scopes, extra.scope)) return missingScope(extra.scope)
   return allowed
 }
 
@@ -159,9 +162,9 @@ function missingScope(scope: Scope): AccessDecision {
   })
 }
 
-/** @throws unauthorized, forbidden  when `decideAccess` refuses */
-export function authorize(demand: AccessRequest, caller: Pick<Caller, 'auth'>): void {
-  const decision = decideAccess(demand, caller)
+/** @throws unauthorized, forbidden  when `decideAccess` denies access */
+export function authorize(request: AccessRequest, caller: Pick<Caller, 'auth'>): void {
+  const decision = decideAccess(request, caller)
   if (decision.allow) return
   const { code, message, hint, requiredScope } = decision
   throw new WbError(code, message, { hint, requiredScope })
@@ -170,15 +173,15 @@ export function authorize(demand: AccessRequest, caller: Pick<Caller, 'auth'>): 
 /**
  * Returns the first scope that a subject may not grant to a key; undefined if it may grant all.
  *
- * A subject with the scope `manage` administers the workspace and may grant everything. Others may grant what
- * they hold; `write` includes `tools:invoke`, as for tool calls.
+ * A subject with the scope `manage` may grant every scope. Other subjects may grant only scopes that they have.
+ * For this, `write` includes `tools:invoke`, as it does for tool calls.
  *
  * @see docs/security.md#rule-7
  */
-export function ungrantableScope(subject: Subject | null, wanted: readonly Scope[]): Scope | undefined {
+export function ungrantableScope(subject: Subject | null, requested: readonly Scope[]): Scope | undefined {
   if (!subject || grantsScope(subject.scopes, 'manage')) return undefined
   const { scopes } = subject
-  return wanted.find(
+  return requested.find(
     scope => !grantsScope(scopes, scope) && !(scope === 'tools:invoke' && grantsScope(scopes, 'write')),
   )
 }

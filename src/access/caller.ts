@@ -5,7 +5,7 @@ import type { Write } from '../storage/rows.ts'
 import type { Visibility } from '../storage/visibility.ts'
 import type { AuthContext, Creator } from './subject.ts'
 
-/** The origin at which the browser reaches the runtime, and the cookies that it sent. */
+/** The origin at which a browser reaches the runtime, and the cookies that the browser sent. */
 export interface BrowserOrigin {
   /** Scheme, host and port that the client used, as reported by trusted proxies. */
   readonly origin: string
@@ -21,32 +21,32 @@ export interface Caller {
   readonly signal: AbortSignal
   readonly requestId: string
   readonly site: BrowserOrigin
-  /** IP address of the client, looking behind trusted proxies; empty for requests of this process. */
+  /** IP address of the client, as reported by trusted proxies; empty for requests of this process. */
   readonly client: string
   /**
-   * Event stream that the client requested: `after` is the ID of the event after which to start, or null to start
-   * with the next event. Null if the client requested no stream.
+   * The event stream that the client requested; null if it requested none. `after` is the ID of the event after
+   * which to start; null to start with the next event.
    */
   readonly follows: { readonly after: string | null } | null
   /**
-   * Calls back when the runtime drains, at once if it is already draining. Returns a function that removes
-   * the callback.
+   * Calls `end` when the runtime starts to drain, or immediately if it is already draining. Returns a function
+   * that removes the callback.
    */
   onDrain(end: () => void): () => void
   /**
-   * Returns true if another rule would allow this request, for routes that show more to some callers. False
-   * if the credential is invalid.
+   * Returns true if another rule would allow this request; false if the credential is invalid. For routes that return
+   * more data to some callers.
    */
   can(rule: RootAccess): Promise<boolean>
   /**
-   * Authorizes the caller again, before a slow operation stores its result.
+   * Authorizes the caller again. Call it before a slow operation stores its result.
    *
-   * @throws unauthorized, forbidden  when the same request would now be refused
+   * @throws unauthorized, forbidden  when the same request would now be rejected
    */
   reauthorize(): Promise<void>
   /**
-   * Checks the scope that the access rule requires for a change of certain fields. A route with such a rule
-   * must call it.
+   * Checks that the caller may change certain fields, if the access rule of the route requires an extra scope for
+   * them. A route with such a rule must call it.
    *
    * @throws forbidden  when such a field changes and the caller lacks the scope
    */
@@ -59,13 +59,13 @@ export interface Caller {
    */
   checkCreator(creator: Creator): void
   /**
-   * Returns the write of this request's audit record, for the transaction that makes the change. If the
-   * handler does not call it, the record is written afterwards.
+   * Returns the write for this request's audit record, to include in the transaction of the change. If the handler
+   * does not call it, the record is written after the request.
    */
   record(details: AuditDetails, workspaceId?: string): Write
   /**
-   * Returns the write of a change's audit record, for the transaction that makes the change; empty if no
-   * field changed that the route audits. A route that declares such fields must call it for every change.
+   * Like {@link record}, for routes that audit changes of certain fields only. The result is empty if none of these
+   * fields changed. Such a route must call it for every change.
    */
   recordChange(before: object, after: object, details: AuditDetails): Write[]
 }

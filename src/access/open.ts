@@ -18,7 +18,7 @@ export interface AccessParts {
   readonly clock: Clock
   readonly log: Log
   readonly config: Config
-  /** ID of this process, recorded when the runtime itself acts. */
+  /** ID of this process, recorded for actions of the runtime itself. */
   readonly replicaId: string
 }
 
@@ -31,10 +31,10 @@ export function openAccess(parts: AccessParts) {
   const principals = new Principals({ ...parts, mapsRoles })
   return {
     audit,
-    /** Returns a caller with its rights in one workspace. */
+    /** Returns a caller with the rights that it has in one workspace. */
     inWorkspace: (auth: AuthContext, workspaceId: string) =>
-      scopeToWorkspace(auth, workspaceId, (...who) => principals.roleOf(...who)),
-    /** Starts to delete old audit records. */
+      scopeToWorkspace(auth, workspaceId, (...ids) => principals.roleOf(...ids)),
+    /** Starts deleting old audit records, now and regularly. */
     start: () => retention.start(),
     async close() {
       await retention.close()

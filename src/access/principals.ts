@@ -22,12 +22,12 @@ export interface PrincipalsParts {
   readonly rows: RowStore
   readonly pager: Pager
   readonly clock: Clock
-  /** True if token claims are mapped to roles, which the role of a principal overrides. */
+  /** True if token claims are mapped to roles. The role of a principal overrides the mapped role. */
   readonly mapsRoles: boolean
 }
 
 /**
- * Principals of a workspace and their roles.
+ * Stores the principals of workspaces and their roles.
  *
  * @see docs/access.md
  */
@@ -35,7 +35,7 @@ export class Principals {
   constructor(private readonly parts: PrincipalsParts) {}
 
   /**
-   * Lists principals by ID, in the order of code points.
+   * Lists principals, sorted by ID in code point order.
    *
    * @throws workspace_not_found, invalid_cursor
    */
@@ -69,9 +69,9 @@ export class Principals {
   }
 
   /** @throws workspace_not_found, principal_not_found */
-  async get(place: PrincipalKey): Promise<Principal> {
-    const row = await this.#find(place)
-    if (!row) throw await this.#missing(place)
+  async get(principalKey: PrincipalKey): Promise<Principal> {
+    const row = await this.#find(principalKey)
+    if (!row) throw await this.#missing(principalKey)
     return row
   }
 
@@ -80,7 +80,7 @@ export class Principals {
    * @throws forbidden  when the role changes, and has more rights than the caller
    */
   async update(
-    place: PrincipalKey,
+    principalKey: PrincipalKey,
     patch: PrincipalPatch,
     caller: Pick<Caller, 'auth' | 'record'>,
   ): Promise<Principal> {
@@ -88,37 +88,39 @@ export class Principals {
     const changed = await changeRow(
       this.parts.rows,
       tables.principals,
-      [place.workspaceId, place.principalId],
+      [principalKey.workspaceId, principalKey.principalId],
       row => {
         if (patch.role !== undefined && patch.role !== row.role) checkRole(caller.auth.subject, patch.role)
         return { ...row, ...patch, updatedAt: now }
       },
       () => [caller.record({})],
     )
-    if (!('row' in changed)) throw await this.#missing(place)
+    if (!('row' in changed)) throw await this.#missing(principalKey)
     return changed.row
   }
 
   /**
    * @throws workspace_not_found, principal_not_found
-   * @throws forbidden  when the role of the principal's token, which then applies again, may have more rights
-   *   than the caller
+   * @throws forbidden  when the role of the principal's token, which applies after the deletion, can have more
+   *   rights than the caller
    * @throws conflict   when the principal was changed concurrently
    */
-  async delete(place: PrincipalKey, caller: Pick<Caller, 'auth' | 'record'>): Promise<void> {
-    const key = [place.workspaceId, place.principalId]
+  async delete(principalKey: PrincipalKey, caller: Pick<Caller, 'auth' | 'record'>): Promise<void> {
+    const key = [principalKey.workspaceId, principalKey.principalId]
     const stored = await this.parts.rows.get(tables.principals, key)
-    if (!stored) throw await this.#missing(place)
-    // No token has more rights than an admin. For other roles, the role of the token is unknown and may be
-    // higher.
+    if (!stored) throw await this.#missing(principalKey)
+    // The role of the token is unknown. It cannot be higher than admin, but it can be higher than other roles.
     if (this.parts.mapsRoles && stored.row.role !== 'admin') checkRoleRemoval(caller.auth.subject, stored.row)
     const outcome = await this.parts.rows.atomic([
       { op: 'delete', table: tables.principals, key, version: stored.version },
       caller.record({}),
     ])
     if (outcome.ok) return
-    if (outcome.reason === 'absent') throw await this.#missing(place)
-    throw new WbError('conflict', `principal '${place.principalId}' was changed; nothing was deleted`)
+    if (outcome.reason === 'absent') throw await this.#missing(principalKey)
+    throw new WbError(
+      'conflict',
+      `principal '${principalKey.principalId}' was changed concurrently, and was not deleted`,
+    )
   }
 
   /** Returns the role of a principal in a workspace; undefined if it has none. */
@@ -127,16 +129,15 @@ export class Principals {
   }
 
   /**
-   * Returns a principal for evaluating policies. A principal without an entry in the workspace has no
-   * attributes.
+   * Returns a principal for the evaluation of policies. It has no attributes if the workspace has no entry for it.
    *
    * @see docs/access.md#write-a-policy
    */
-  async actingPrincipal(place: PrincipalKey): Promise<ActingPrincipal> {
-    const known = await this.#find(place)
+  async actingPrincipal(principalKey: PrincipalKey): Promise<ActingPrincipal> {
+    const known = await this.#find(principalKey)
     const { attributes = {}, role } = known ?? {}
     return {
-      id: place.principalId,
+      id: principalKey.principalId,
       attributes: role === 'admin' ? { admin: 'true', ...attributes } : attributes,
     }
   }
@@ -152,6 +153,8 @@ export class Principals {
 }
 
 /**
+ * Checks that a caller may assign a role.
+ *
  * @throws forbidden  when the role has a scope that the caller lacks; the error names the scope
  * @see docs/security.md#rule-7
  */
@@ -160,14 +163,14 @@ function checkRole(subject: Subject | null, role: Role): void {
   if (requiredScope)
     throw new WbError(
       'forbidden',
-      `role: '${role}' has the scope '${requiredScope}', which you do not have`,
-      { hint: 'Set a role with no more scopes than you have.', requiredScope },
+      `role: the role '${role}' has the scope '${requiredScope}', which you do not have`,
+      { hint: 'Use a role that has only scopes that you have.', requiredScope },
     )
 }
 
 /**
- * Checks that the entry of a principal may be deleted. After the deletion, the role of its token applies, which is
- * at most admin.
+ * Checks that a caller may delete the entry of a principal. After the deletion, the role of the principal's token
+ * applies, which can be as high as admin.
  *
  * @throws forbidden  when the caller may not grant the role admin
  * @see docs/security.md#rule-7
@@ -176,15 +179,15 @@ function checkRoleRemoval(subject: Subject | null, { principalId, role }: Princi
   if (!ungrantableScopeOfRole(subject, 'admin')) return
   throw new WbError(
     'forbidden',
-    `if '${principalId}' is deleted, the role of its token applies, which can be higher than '${role}'; ` +
-      "you need the scope 'manage'",
+    `deleting '${principalId}' requires the scope 'manage', because the role of its token applies afterwards, ` +
+      `which can be higher than '${role}'`,
     { hint: 'Set its role to viewer instead, or ask an admin to delete it.', requiredScope: 'manage' },
   )
 }
 
 /**
- * Returns a scope of a role that a subject may not grant. `read` does not count, because everyone with access
- * to a workspace can read it.
+ * Returns a scope of a role that a subject may not grant; undefined if it may grant all. Ignores `read`, because
+ * everyone with access to a workspace can read it.
  */
 function ungrantableScopeOfRole(subject: Subject | null, role: Role): Scope | undefined {
   return ungrantableScope(

@@ -22,20 +22,23 @@ export function auditHandlers(records: AuditRecords): Handlers<typeof audit> {
   }
 }
 
-export function principalHandlers(room: Principals): Handlers<typeof principals> {
+export function principalHandlers(workspacePrincipals: Principals): Handlers<typeof principals> {
   return {
-    list: async ({ params, query }) => ({ status: 200, body: await room.list(params.workspaceId, query) }),
+    list: async ({ params, query }) => ({
+      status: 200,
+      body: await workspacePrincipals.list(params.workspaceId, query),
+    }),
     create: async ({ params, body }, caller) => ({
       status: 201,
-      body: await room.create(params.workspaceId, body, caller),
+      body: await workspacePrincipals.create(params.workspaceId, body, caller),
     }),
-    show: async ({ params }) => ({ status: 200, body: await room.get(params) }),
+    show: async ({ params }) => ({ status: 200, body: await workspacePrincipals.get(params) }),
     update: async ({ params, body }, caller) => ({
       status: 200,
-      body: await room.update(params, body, caller),
+      body: await workspacePrincipals.update(params, body, caller),
     }),
     delete: async ({ params }, caller) => {
-      await room.delete(params, caller)
+      await workspacePrincipals.delete(params, caller)
       return { status: 204, body: undefined }
     },
   }

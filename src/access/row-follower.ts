@@ -8,15 +8,15 @@ export interface RowFollowerParts<Row> {
   readonly read: (after: number) => Promise<readonly Stored<Row>[]>
   readonly select: (row: Row) => boolean
   readonly toEvent: (row: Row) => ServerEvent
-  /** Calls back when there may be more rows. Returns a function that cancels this. */
+  /** Calls `wake` when there can be more rows. Returns a function that cancels the call. */
   readonly wait: (wake: () => void) => () => void
 }
 
 /**
- * Streams the rows of a table in the order of insertion, each once, including rows inserted later.
+ * Streams the rows of a table once each, in the order of insertion, and waits for new rows at the end.
  *
- * Rows are read on demand, so a slow reader holds at most one slice. This is not a generator, because the
- * `return` of a generator waits for a pending `next`, which may never resolve here.
+ * Rows are read on demand, so that at most one slice is in memory if the consumer is slow. This is not a generator,
+ * because the `return` of a generator waits for a pending `next`, which may never resolve here.
  */
 export class RowFollower<Row> implements AsyncIterableIterator<ServerEvent> {
   readonly #parts: RowFollowerParts<Row>
@@ -49,7 +49,7 @@ export class RowFollower<Row> implements AsyncIterableIterator<ServerEvent> {
     return { done: true, value: undefined }
   }
 
-  /** Reads the next slice, or waits until there may be one. */
+  /** Reads the next slice. If it is empty, waits until there can be new rows. */
   async #readNextSlice(): Promise<void> {
     const { read, select, wait } = this.#parts
     let cancelWait = () => {}
@@ -62,7 +62,7 @@ export class RowFollower<Row> implements AsyncIterableIterator<ServerEvent> {
       const slice = await read(this.#lastOrdinal)
       this.#lastOrdinal = slice.at(-1)?.ordinal ?? this.#lastOrdinal
       this.#buffer.push(...slice.map(({ row }) => row).filter(select))
-      // Skipping many rows must not block other work.
+      // Lets other work run, even if many rows are skipped.
       await (slice.length === 0 ? newRows : new Promise(setImmediate))
     } finally {
       cancelWait()

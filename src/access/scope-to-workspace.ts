@@ -5,8 +5,8 @@ import { type AuthContext, withRole } from './subject.ts'
 export type PrincipalRoles = (workspaceId: string, principalId: string) => Promise<Role | undefined>
 
 /**
- * Returns a caller with its rights in one workspace. If roles are mapped, the principal's role in the
- * workspace overrides that of the token.
+ * Returns a caller with the rights that it has in one workspace. If claims are mapped to roles, the principal's
+ * role in the workspace overrides the role of the token.
  *
  * @see docs/requirements.md#S5.6-02
  */

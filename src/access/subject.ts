@@ -1,7 +1,8 @@
 import { commonScopes, type Role, type Scope } from '../contract/scopes.ts'
 
 /**
- * A verified caller. Null scopes mean every scope, null workspace scopes every workspace.
+ * The verified identity of a caller. If `scopes` is null, it has all scopes. If `workspaceScopes` is null, it has
+ * access to all workspaces.
  *
  * @see docs/requirements.md#S2.1-08
  */
@@ -11,18 +12,18 @@ export interface Subject {
   readonly type: 'apiKey' | 'oidc' | 'bootstrap' | 'system'
   readonly workspaceScopes: readonly string[] | null
   readonly scopes: readonly Scope[] | null
-  /** Scopes of an access token, which limit those of its subject; absent if it has none. */
+  /** Scopes in the access token, which limit those of the subject; absent if the token has none. */
   readonly tokenScopes?: readonly Scope[]
   /** Role that a claim of an OIDC token is mapped to; null if roles are not mapped. */
   readonly role: Role | null
   /** ID of the principal under row-level access. */
   readonly principalId: string | null
   /**
-   * Maximum lifetime of the keys that it creates, in milliseconds; null for unlimited.
+   * Maximum lifetime of the API keys that this subject creates, in milliseconds; null for unlimited.
    *
    * @see docs/security.md#rule-7
    */
-  readonly grantSpanMs: number | null
+  readonly keyLifetimeMaxMs: number | null
 }
 
 /** Facts about a token other than its subject. */
@@ -36,14 +37,14 @@ export interface CredentialTerms {
 }
 
 /**
- * Result of authentication. Only this file can create instances: the class is not exported, and its brand
- * makes the compiler reject copies.
+ * Result of authentication. Only this file can create instances, because the class is not exported and the
+ * compiler rejects other objects, which lack its brand.
  */
 class AuthenticationResult {
   declare protected readonly brand: true
   /** True if a verifier accepted the token. */
   readonly authenticated: boolean
-  /** True if the request was accepted without a token or verification. */
+  /** True if the request was accepted without authentication. */
   readonly anonymous: boolean
 
   constructor(
@@ -79,13 +80,13 @@ export function verifiedContext(
   return new AuthenticationResult(mode, subject, session)
 }
 
-/** Returns the unique name of a subject; null for an anonymous caller. */
+/** Returns a string that identifies a subject; null for an anonymous caller. */
 export function subjectName({ subject }: AuthContext): string | null {
   return subject && `${subject.type}:${subject.id}`
 }
 
 export interface Creator {
-  /** Name of the subject, from {@link subjectName}; null for an anonymous caller, absent on old records. */
+  /** Result of {@link subjectName} for the creator; null for an anonymous caller, absent in old records. */
   readonly createdBy?: string | null
   readonly ownerPrincipalId: string | null
 }
@@ -97,7 +98,7 @@ export function isCreator(auth: AuthContext, { createdBy, ownerPrincipalId }: Cr
   return (name !== null && name === createdBy) || (principalId !== null && principalId === ownerPrincipalId)
 }
 
-/** Returns the caller with its role in one workspace. The scopes of its token still limit it. */
+/** Returns the caller with another role. The scopes of its token still limit it. */
 export function withRole(auth: AuthContext, role: Role, scopes: readonly Scope[]): AuthContext {
   const { mode, subject, session } = auth
   if (!subject) return auth
@@ -107,7 +108,7 @@ export function withRole(auth: AuthContext, role: Role, scopes: readonly Scope[]
 }
 
 /**
- * Returns the owner of the data directory, in the process that opened it. Requests over a connection never
+ * Returns the owner of the data directory, for use in the process that opened it. Requests over a connection never
  * have this subject.
  *
  * @param id  ID of the process in the audit trail
@@ -122,6 +123,6 @@ export function operatorContext(mode: AuthContext['mode'], id: string): AuthCont
     scopes: null,
     role: null,
     principalId: null,
-    grantSpanMs: null,
+    keyLifetimeMaxMs: null,
   })
 }

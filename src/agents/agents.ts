@@ -16,7 +16,7 @@ import { agentNotFound } from './not-found.ts'
 import type { Toolbox } from './tools/toolbox.ts'
 
 /** Maximum number of conversations deleted in one transaction. */
-const conversationsPerUnit = 200
+const conversationsPerTransaction = 200
 /** Maximum number of attempts to delete an agent; each new conversation requires another one. */
 const deleteAttemptsMax = 1_000
 
@@ -42,7 +42,7 @@ export class Agents {
    * @throws workspace_not_found
    * @throws llm_service_not_found, reranking_service_not_found  a service of the agent does not exist
    * @throws agent_tool_unresolved                               the workspace does not offer some of its tools
-   * @throws conflict                                            the id is taken
+   * @throws conflict                                            the ID is already in use
    */
   async create(
     workspaceId: string,
@@ -59,7 +59,7 @@ export class Agents {
    * Creates an agent from a template, bound to the first LLM service of the workspace if there is one.
    *
    * @throws workspace_not_found, agent_template_not_found
-   * @throws llm_service_not_found  the service was deleted meanwhile
+   * @throws llm_service_not_found  the service was deleted in the meantime
    */
   async createFromTemplate(workspaceId: string, templateId: string): Promise<Agent> {
     const { rows, clock } = this.parts
@@ -88,10 +88,10 @@ export class Agents {
    */
   async update(workspaceId: string, agentId: string, patch: AgentPatch, auth: AuthContext): Promise<Agent> {
     const { rows, clock, tools } = this.parts
-    const { toolIds: named } = await this.get(workspaceId, agentId)
+    const { toolIds: listedIds } = await this.get(workspaceId, agentId)
     await tools.require(
       workspaceId,
-      (patch.toolIds ?? []).filter(id => !named.includes(id)),
+      (patch.toolIds ?? []).filter(id => !listedIds.includes(id)),
       auth,
     )
     const bindings = serviceBindings(workspaceId, patch)
@@ -104,7 +104,7 @@ export class Agents {
       () => bindings.map(({ check }) => check),
     )
     if ('absent' in changed) throw agentNotFound(agentId)
-    if ('refused' in changed) throw bindings[changed.refused.at]!.missing
+    if ('failedCheck' in changed) throw bindings[changed.failedCheck.at]!.missing
     return changed.row
   }
 
@@ -120,9 +120,9 @@ export class Agents {
     const { rows } = this.parts
     const agent = await this.get(workspaceId, agentId)
     const ofAgent = { index: 'byAgent', prefix: [workspaceId, agentId] }
-    for (let sweep = 0; sweep < deleteAttemptsMax; sweep++) {
-      const found = await rows.list(tables.conversations, { ...ofAgent, limit: conversationsPerUnit })
-      if (found.length > 0) await rows.atomic(found.flatMap(({ row }) => conversationDeletion(row)))
+    for (let attempt = 0; attempt < deleteAttemptsMax; attempt++) {
+      const page = await rows.list(tables.conversations, { ...ofAgent, limit: conversationsPerTransaction })
+      if (page.length > 0) await rows.atomic(page.flatMap(({ row }) => conversationDeletion(row)))
       const outcome = await rows.atomic([
         { op: 'requireNone', table: tables.conversations, ...ofAgent },
         { op: 'delete', table: tables.agents, key: [workspaceId, agentId] },
@@ -132,7 +132,7 @@ export class Agents {
     }
     throw new WbError(
       'conflict',
-      `new conversations with agent '${agentId}' kept arriving; it was not deleted`,
+      `agent '${agentId}' was not deleted, because new conversations were created during every attempt`,
       {
         hint: 'Retry the delete.',
       },
@@ -148,8 +148,8 @@ export class Agents {
     ])
     if (outcome.ok) return agent
     if (outcome.at === 0) throw workspaceNotFound(agent.workspaceId)
-    const taken = new WbError('conflict', `agent with id '${agent.agentId}' already exists`)
-    throw bindings[outcome.at - 1]?.missing ?? taken
+    const conflict = new WbError('conflict', `agent with id '${agent.agentId}' already exists`)
+    throw bindings[outcome.at - 1]?.missing ?? conflict
   }
 }
 

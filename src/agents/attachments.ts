@@ -20,7 +20,11 @@ export interface AttachmentKey extends ConversationKey {
   readonly attachmentId: string
 }
 
-/** Files that are attached to conversations, for callers that can see the conversation. @see docs/agents.md#attachments */
+/**
+ * Files that are attached to conversations, for callers that can see the conversation.
+ *
+ * @see docs/agents.md#attachments
+ */
 export class Attachments {
   /** Runs the changes of one conversation in sequence, so that they do not conflict. */
   readonly #changes = new KeyedQueue()
@@ -110,7 +114,7 @@ export class Attachments {
       { op: 'delete', table: tables.attachmentTexts, key },
     ])
     if ('absent' in changed) throw conversationNotFound(conversationId)
-    if ('refused' in changed) throw attachmentNotFound(attachmentKey.attachmentId)
+    if ('failedCheck' in changed) throw attachmentNotFound(attachmentKey.attachmentId)
   }
 
   /** Adds an attachment to the totals of its conversation, or subtracts it, in one transaction with `writes`. */

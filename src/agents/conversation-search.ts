@@ -3,16 +3,18 @@ import type { ColumnValue, RowStore } from '../storage/rows.ts'
 import { type ConversationRow, tables } from '../storage/tables.ts'
 import { isVisible } from './visible-message.ts'
 
-/** Messages that are read at once. */
+/** Maximum number and length of the messages in one read. */
 const batch = { limit: 100, charsMax: 200_000 }
 /** Maximum length of the messages that one search reads, as JSON, before it ends with the current conversation. */
 const searchCharsMax = 8_000_000
-/** Time after which a search lets other work run. Reads of the store end synchronously. */
+/**
+ * Time in milliseconds after which a search lets other work run, because reads of the store can complete synchronously.
+ */
 const sliceMs = 5
-/** Combining marks beyond the 30 that texts in the Stream-Safe Text Format have in a row. @see UAX #15 section 13 */
+/** Combining marks after the first 30 in a row, the limit of the Stream-Safe Text Format. @see UAX #15 section 13 */
 const excessMarks = /(?<=\p{M}{30})\p{M}+/gu
 
-/** A search for conversations that contain all words: in their titles, questions and answers. */
+/** A search for conversations whose title, questions and answers contain all words. */
 export class ConversationSearch {
   readonly #words: readonly string[]
   #charsLeft = searchCharsMax
@@ -32,7 +34,7 @@ export class ConversationSearch {
     return this.#words.join(' ')
   }
 
-  /** True if the search has read as many messages as it may. */
+  /** True if the search has reached its limit of characters. */
   get isExhausted(): boolean {
     return this.#charsLeft <= 0
   }
@@ -40,17 +42,17 @@ export class ConversationSearch {
   /** Returns true if a conversation contains all words. Reads its messages if the title does not. */
   async finds({ workspaceId, conversationId, title }: ConversationRow): Promise<boolean> {
     await this.#yieldIfDue()
-    let missing = withoutWordsOf(title, this.#words)
+    let missing = wordsMissingIn(title, this.#words)
     let after: ColumnValue[] | undefined
     while (missing.length > 0) {
       const list = { index: 'byConversation', prefix: [workspaceId, conversationId] }
-      const found = await this.rows.list(tables.messages, { ...list, after, ...batch })
-      for (const { row, text } of found) {
+      const messages = await this.rows.list(tables.messages, { ...list, after, ...batch })
+      for (const { row, text } of messages) {
         this.#charsLeft -= text.length
-        if (row.role !== 'system' && isVisible(row)) missing = withoutWordsOf(row.content, missing)
+        if (row.role !== 'system' && isVisible(row)) missing = wordsMissingIn(row.content, missing)
         await this.#yieldIfDue()
       }
-      const last = found.at(-1)
+      const last = messages.at(-1)
       if (!last) return false
       after = [last.row.messageTs, last.row.messageId]
     }
@@ -65,12 +67,12 @@ export class ConversationSearch {
   }
 }
 
-function withoutWordsOf(text: string | null, words: readonly string[]): readonly string[] {
+function wordsMissingIn(text: string | null, words: readonly string[]): readonly string[] {
   const content = foldText(text ?? '')
   return words.filter(word => !content.includes(word))
 }
 
-/** Leaves out marks that would make the normalization quadratic. */
+/** Normalizes a text for comparison. Removes excess marks, which would make the normalization quadratic. */
 function foldText(text: string): string {
   return text.replace(excessMarks, '').normalize('NFKC').toLowerCase()
 }

@@ -5,14 +5,14 @@ import type { ConversationRow } from '../storage/tables.ts'
 
 /** Conversations that a caller can see: all, those of one principal, or none. */
 export type ConversationVisibility =
-  | { readonly of: 'all' | 'none' }
-  | { readonly of: 'principal'; readonly id: string }
+  | { readonly kind: 'all' | 'none' }
+  | { readonly kind: 'principal'; readonly id: string }
 
 /**
- * Returns the conversations that a caller can see in a workspace. Only this function decides it.
+ * Returns the conversations that a caller can see in a workspace. All checks of visibility use this function.
  *
- * With row-level access, a conversation is visible to the principal who began it and to holders of `manage:access`.
- * An anonymous caller is not a principal, so it sees none.
+ * With row-level access, a conversation is visible to the principal who started it and to callers with the scope
+ * `manage:access`. An anonymous caller is not a principal, so it sees none.
  *
  * @see docs/decisions/0012-conversations.md
  */
@@ -20,10 +20,10 @@ export function conversationVisibility(
   { rlacEnabled }: Pick<Workspace, 'rlacEnabled'>,
   { subject }: AuthContext,
 ): ConversationVisibility {
-  if (!rlacEnabled) return { of: 'all' }
-  if (!subject) return { of: 'none' }
-  if (grantsScope(subject.scopes, 'manage:access')) return { of: 'all' }
-  return subject.principalId === null ? { of: 'none' } : { of: 'principal', id: subject.principalId }
+  if (!rlacEnabled) return { kind: 'all' }
+  if (!subject) return { kind: 'none' }
+  if (grantsScope(subject.scopes, 'manage:access')) return { kind: 'all' }
+  return subject.principalId === null ? { kind: 'none' } : { kind: 'principal', id: subject.principalId }
 }
 
 /** Returns true if the caller can see a conversation. */
@@ -31,5 +31,5 @@ export function isConversationVisible(
   visibility: ConversationVisibility,
   { ownerPrincipalId }: Pick<ConversationRow, 'ownerPrincipalId'>,
 ): boolean {
-  return visibility.of === 'principal' ? ownerPrincipalId === visibility.id : visibility.of === 'all'
+  return visibility.kind === 'principal' ? ownerPrincipalId === visibility.id : visibility.kind === 'all'
 }

@@ -23,7 +23,7 @@ export interface ConversationKey extends AgentKey {
   readonly conversationId: string
 }
 
-/** Returns the writes that delete a conversation with its messages and attachments. They never fail. */
+/** Returns the writes that delete a conversation with its messages and attachments. They have no conditions. */
 export function conversationDeletion({ workspaceId, createdAt, conversationId }: ConversationRow): Write[] {
   return [
     ...[tables.messages, tables.attachments, tables.attachmentTexts].map(
@@ -55,7 +55,7 @@ export function conversationDeletion({ workspaceId, createdAt, conversationId }:
   ]
 }
 
-/** Indexes of each order: of all conversations, and of those of one principal. */
+/** Indexes for each sort order: for all conversations, and for those of one principal. */
 const orders = {
   created: { ofWorkspace: ['byWorkspace', 'byOwner'], ofAgent: ['byAgent', 'byAgentOwner'] },
   activity: {
@@ -86,17 +86,17 @@ export class Conversations {
     const prefix = agentId === undefined ? [workspaceId] : [workspaceId, agentId]
     const [index, ownerIndex] = orders[query.sort][agentId === undefined ? 'ofWorkspace' : 'ofAgent']
     const list =
-      visibility.of === 'principal'
+      visibility.kind === 'principal'
         ? { index: ownerIndex, prefix: [...prefix, visibility.id] }
         : { index: index, prefix: prefix }
     const { pager } = this.parts
-    if (visibility.of === 'none') return pager.pageOf(tables.conversations, list, [], query)
+    if (visibility.kind === 'none') return pager.pageOfRows(tables.conversations, list, [], query)
     const range = { ...list, descending: true }
     const { q } = query
     if (q === undefined) return pager.page(tables.conversations, range, query)
     return this.#searches.run(subjectName(auth) ?? 'anonymous', async () => {
       const search = new ConversationSearch(this.parts.rows, q, signal)
-      return pager.pageOfFound(tables.conversations, { ...range, filter: search.identity }, query, search)
+      return pager.searchPage(tables.conversations, { ...range, filter: search.identity }, query, search)
     })
   }
 
@@ -104,8 +104,8 @@ export class Conversations {
    * Creates a conversation that belongs to the caller.
    *
    * @throws workspace_not_found, agent_not_found
-   * @throws policy_principal_required  row-level access is on, and the caller is not a principal, so the conversation would be invisible
-   * @throws conflict                   the id is taken
+   * @throws policy_principal_required  row-level access is on, and the caller is not a principal
+   * @throws conflict                   the ID is already in use
    */
   async create(
     { workspaceId, agentId }: AgentKey,
@@ -114,8 +114,11 @@ export class Conversations {
   ): Promise<ConversationRow> {
     const visibility = conversationVisibility(await requireWorkspace(this.parts.rows, workspaceId), auth)
     await this.requireAgent({ workspaceId, agentId })
-    if (visibility.of === 'none')
-      throw new WbError('policy_principal_required', 'a conversation here belongs to a principal')
+    if (visibility.kind === 'none')
+      throw new WbError(
+        'policy_principal_required',
+        'row-level access is on in this workspace, so only principals can have conversations',
+      )
     const createdAt = timestamp(this.parts.clock)
     const conversation = {
       ...fields,
@@ -149,19 +152,19 @@ export class Conversations {
       requireWorkspace(this.parts.rows, workspaceId),
       this.parts.rows.get(tables.conversations, [workspaceId, conversationId]),
     ])
-    const isThere = stored && (agentId === undefined || stored.row.agentId === agentId)
-    if (!isThere || !isConversationVisible(conversationVisibility(workspace, auth), stored.row))
+    const exists = stored && (agentId === undefined || stored.row.agentId === agentId)
+    if (!exists || !isConversationVisible(conversationVisibility(workspace, auth), stored.row))
       throw conversationNotFound(conversationId)
     return stored.row
   }
 
   /** @throws workspace_not_found, conversation_not_found */
   async update(
-    place: ConversationKey,
+    conversationKey: ConversationKey,
     patch: ConversationPatch,
     auth: AuthContext,
   ): Promise<ConversationRow> {
-    const { workspaceId, conversationId } = await this.get(place, auth)
+    const { workspaceId, conversationId } = await this.get(conversationKey, auth)
     const key = [workspaceId, conversationId]
     const changed = await changeRow(this.parts.rows, tables.conversations, key, row => ({ ...row, ...patch }))
     if (!('row' in changed)) throw conversationNotFound(conversationId)
@@ -170,10 +173,13 @@ export class Conversations {
 
   /**
    * @throws workspace_not_found, conversation_not_found
-   * @throws forbidden  another caller began it
+   * @throws forbidden  another caller created the conversation
    */
-  async delete(place: ConversationKey, caller: Pick<Caller, 'auth' | 'checkCreator'>): Promise<void> {
-    const conversation = await this.get(place, caller.auth)
+  async delete(
+    conversationKey: ConversationKey,
+    caller: Pick<Caller, 'auth' | 'checkCreator'>,
+  ): Promise<void> {
+    const conversation = await this.get(conversationKey, caller.auth)
     caller.checkCreator(conversation)
     await this.parts.rows.atomic(conversationDeletion(conversation))
   }

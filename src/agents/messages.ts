@@ -32,20 +32,24 @@ export class Messages {
    *
    * @throws workspace_not_found, conversation_not_found, invalid_cursor
    */
-  async list(place: ConversationKey, query: PageQuery, auth: AuthContext): Promise<RowPage<Message>> {
-    const { workspaceId, conversationId } = await this.parts.conversations.get(place, auth)
+  async list(
+    conversationKey: ConversationKey,
+    query: PageQuery,
+    auth: AuthContext,
+  ): Promise<RowPage<Message>> {
+    const { workspaceId, conversationId } = await this.parts.conversations.get(conversationKey, auth)
     const list = { index: 'byConversation', prefix: [workspaceId, conversationId] }
     const { items, nextCursor } = await this.parts.pager.filteredPage(tables.messages, list, query, isVisible)
     return { items: items.map(toMessage), nextCursor }
   }
 
   /** @throws workspace_not_found, conversation_not_found, chat_message_not_found */
-  async get(place: ConversationKey & { messageId: string }, auth: AuthContext): Promise<Message> {
-    const { workspaceId, conversationId } = await this.parts.conversations.get(place, auth)
-    const key = [workspaceId, conversationId, place.messageId]
+  async get(messageKey: ConversationKey & { messageId: string }, auth: AuthContext): Promise<Message> {
+    const { workspaceId, conversationId } = await this.parts.conversations.get(messageKey, auth)
+    const key = [workspaceId, conversationId, messageKey.messageId]
     const { rows } = this.parts
     const stored = (await rows.get(tables.messages, key)) ?? (await rows.get(tables.messageVersions, key))
-    if (!stored || !isVisible(stored.row)) throw messageNotFound(place.messageId)
+    if (!stored || !isVisible(stored.row)) throw messageNotFound(messageKey.messageId)
     return toMessage(stored.row)
   }
 
@@ -55,11 +59,11 @@ export class Messages {
    * @throws workspace_not_found, conversation_not_found, chat_message_not_found, chat_image_not_found
    */
   async image(
-    place: ConversationKey & { messageId: string; imageIndex: string },
+    imageKey: ConversationKey & { messageId: string; imageIndex: string },
     auth: AuthContext,
   ): Promise<BinaryBody> {
-    const { workspaceId, chatId, messageId } = await this.get(place, auth)
-    const { imageIndex } = place
+    const { workspaceId, chatId, messageId } = await this.get(imageKey, auth)
+    const { imageIndex } = imageKey
     const key = [workspaceId, chatId, messageId, Number(imageIndex)]
     const stored = await this.parts.rows.get(tables.messageImages, key)
     if (!stored)
@@ -77,8 +81,8 @@ export function imageRows(
   { workspaceId, conversationId, messageId, messageTs }: MessageRow,
   images: readonly ImageInput[],
 ): MessageImageRow[] {
-  const place = { workspaceId, conversationId, messageId }
-  return images.map((image, imageIndex) => ({ ...place, imageIndex, ...image, createdAt: messageTs }))
+  const messageKey = { workspaceId, conversationId, messageId }
+  return images.map((image, imageIndex) => ({ ...messageKey, imageIndex, ...image, createdAt: messageTs }))
 }
 
 /** Returns the field `images` of a message; no field for a message without images. */
@@ -98,7 +102,7 @@ export function toMessage(row: MessageRow): Message {
   const { workspaceId, conversationId, messageId, messageTs, content, tokenCount, questionId, images } = row
   const role = row.role as Message['role']
   const metadata = { ...row.metadata, ...(questionId !== undefined && { version_of: questionId }) }
-  const own = {
+  const message = {
     workspaceId,
     chatId: conversationId,
     messageId,
@@ -108,5 +112,5 @@ export function toMessage(row: MessageRow): Message {
     tokenCount,
     metadata,
   }
-  return images ? { ...own, images } : own
+  return images ? { ...message, images } : message
 }

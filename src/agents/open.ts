@@ -79,8 +79,8 @@ export function openAgents(parts: AgentParts) {
     pastImages: new PastImages(),
     systemPrompt,
     passagesPerBase: retrievalK,
-    toolsOf: (agent, auth, signal) => toolbox.forAgent(agent, auth, signal),
-    basesOf: async (workspaceId, knowledgeBaseIds) =>
+    findTools: (agent, auth, signal) => toolbox.forAgent(agent, auth, signal),
+    findBases: async (workspaceId, knowledgeBaseIds) =>
       (await findReadableBases(reads.bases, { workspaceId, knowledgeBaseIds })).bases,
     retrieve: retrieveFrom(reads),
   }
@@ -113,9 +113,9 @@ export function openAgents(parts: AgentParts) {
 function retrieveFrom({ many, documents }: KnowledgeReads): RetrievePassages {
   return async (workspaceId, body, caller) => {
     const { visibility, signal } = caller
-    const searching = { visibility, signal, leavesOutDeleted: true }
-    const found = await many.search(workspaceId, { ...body, includeCoverage: true }, searching)
-    const hits = relevantHits(found.hits, body.text ?? '')
+    const options = { visibility, signal, leavesOutDeleted: true }
+    const result = await many.search(workspaceId, { ...body, includeCoverage: true }, options)
+    const hits = relevantHits(result.hits, body.text ?? '')
     const passages = await findPassageSources(documents, workspaceId, hits)
     return hits.map(({ payload }, at) => ({
       passage: passages[at]!,

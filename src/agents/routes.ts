@@ -1,12 +1,15 @@
 import type { Handlers } from '../access/caller.ts'
 import { requireWorkspace } from '../access/require-workspace.ts'
-import type { Agent, agents, agentTemplates } from '../contract/agents.ts'
-import type { attachments } from '../contract/attachments.ts'
+import type { Agent, agents as agentRoutes, agentTemplates } from '../contract/agents.ts'
+import type { attachments as attachmentRoutes } from '../contract/attachments.ts'
 import type { chat } from '../contract/chat.ts'
-import type { conversations, messages } from '../contract/conversations.ts'
+import type {
+  conversations as conversationRoutes,
+  messages as messageRoutes,
+} from '../contract/conversations.ts'
 import type { Uploads } from '../knowledge/uploads.ts'
 import type { RowStore } from '../storage/rows.ts'
-import { builtInAgentTemplates as catalogue } from '../workspaces/agent-templates.ts'
+import { builtInAgentTemplates } from '../workspaces/agent-templates.ts'
 import type { Agents } from './agents.ts'
 import type { Attachments } from './attachments.ts'
 import type { Turns } from './chat/turns.ts'
@@ -16,7 +19,7 @@ import type { Toolbox } from './tools/toolbox.ts'
 import type { Versions } from './versions.ts'
 
 export function templateHandlers(rows: RowStore): Handlers<typeof agentTemplates> {
-  const all = { status: 200 as const, body: { items: [...catalogue] } }
+  const all = { status: 200 as const, body: { items: [...builtInAgentTemplates] } }
   return {
     list: () => all,
     listIn: async ({ params }) => {
@@ -26,24 +29,25 @@ export function templateHandlers(rows: RowStore): Handlers<typeof agentTemplates
   }
 }
 
-export function agentHandlers(room: Agents, tools: Toolbox): Handlers<typeof agents> {
-  const made = (agent: Agent, templateId?: string) => ({
+export function agentHandlers(agents: Agents, tools: Toolbox): Handlers<typeof agentRoutes> {
+  const createdResponse = (agent: Agent, templateId?: string) => ({
     status: 201 as const,
     body: agent,
     audit: { agentId: agent.agentId, label: agent.name, ...(templateId && { templateId }) },
   })
   return {
-    list: async ({ params, query }) => ({ status: 200, body: await room.list(params.workspaceId, query) }),
-    create: async ({ params, body }, { auth }) => made(await room.create(params.workspaceId, body, auth)),
+    list: async ({ params, query }) => ({ status: 200, body: await agents.list(params.workspaceId, query) }),
+    create: async ({ params, body }, { auth }) =>
+      createdResponse(await agents.create(params.workspaceId, body, auth)),
     createFromTemplate: async ({ params, body: { templateId } }) =>
-      made(await room.createFromTemplate(params.workspaceId, templateId), templateId),
-    show: async ({ params }) => ({ status: 200, body: await room.get(params.workspaceId, params.agentId) }),
+      createdResponse(await agents.createFromTemplate(params.workspaceId, templateId), templateId),
+    show: async ({ params }) => ({ status: 200, body: await agents.get(params.workspaceId, params.agentId) }),
     update: async ({ params, body }, { auth }) => ({
       status: 200,
-      body: await room.update(params.workspaceId, params.agentId, body, auth),
+      body: await agents.update(params.workspaceId, params.agentId, body, auth),
     }),
     delete: async ({ params }) => {
-      const { name } = await room.delete(params.workspaceId, params.agentId)
+      const { name } = await agents.delete(params.workspaceId, params.agentId)
       return { status: 204, body: undefined, audit: { label: name } }
     },
     tools: async ({ params }, { auth }) => ({
@@ -53,42 +57,42 @@ export function agentHandlers(room: Agents, tools: Toolbox): Handlers<typeof age
   }
 }
 
-export function conversationHandlers(room: Conversations): Handlers<typeof conversations> {
+export function conversationHandlers(conversations: Conversations): Handlers<typeof conversationRoutes> {
   return {
     listAll: async ({ params, query }, caller) => ({
       status: 200,
-      body: await room.list(params, query, caller),
+      body: await conversations.list(params, query, caller),
     }),
     list: async ({ params, query }, caller) => ({
       status: 200,
-      body: await room.list(params, query, caller),
+      body: await conversations.list(params, query, caller),
     }),
     create: async ({ params, body }, { auth }) => ({
       status: 201,
-      body: await room.create(params, body, auth),
+      body: await conversations.create(params, body, auth),
     }),
-    show: async ({ params }, { auth }) => ({ status: 200, body: await room.get(params, auth) }),
+    show: async ({ params }, { auth }) => ({ status: 200, body: await conversations.get(params, auth) }),
     update: async ({ params, body }, { auth }) => ({
       status: 200,
-      body: await room.update(params, body, auth),
+      body: await conversations.update(params, body, auth),
     }),
     delete: async ({ params }, caller) => {
-      await room.delete(params, caller)
+      await conversations.delete(params, caller)
       return { status: 204, body: undefined }
     },
   }
 }
 
-export function messageHandlers(room: Messages, versions: Versions): Handlers<typeof messages> {
+export function messageHandlers(messages: Messages, versions: Versions): Handlers<typeof messageRoutes> {
   return {
     list: async ({ params, query }, { auth }) => ({
       status: 200,
-      body: await room.list(params, query, auth),
+      body: await messages.list(params, query, auth),
     }),
-    show: async ({ params }, { auth }) => ({ status: 200, body: await room.get(params, auth) }),
+    show: async ({ params }, { auth }) => ({ status: 200, body: await messages.get(params, auth) }),
     image: async ({ params }, { auth }) => ({
       status: 200,
-      body: await room.image(params, auth),
+      body: await messages.image(params, auth),
       headers: { 'content-disposition': 'inline', 'cache-control': 'private' },
     }),
     versions: async ({ params }, { auth }) => ({
@@ -99,48 +103,48 @@ export function messageHandlers(room: Messages, versions: Versions): Handlers<ty
   }
 }
 
-export function attachmentHandlers(rooms: {
+export function attachmentHandlers(parts: {
   attachments: Attachments
   conversations: Pick<Conversations, 'get'>
   uploads: Pick<Uploads, 'readAttachment'>
-}): Handlers<typeof attachments> {
-  const room = rooms.attachments
+}): Handlers<typeof attachmentRoutes> {
+  const { attachments, conversations, uploads } = parts
   return {
     list: async ({ params, query }, { auth }) => ({
       status: 200,
-      body: await room.list(params, query, auth),
+      body: await attachments.list(params, query, auth),
     }),
     create: async ({ params, body }, { auth, signal }) => {
-      await rooms.conversations.get(params, auth)
+      await conversations.get(params, auth)
       return body.receive(async upload => {
-        const content = await rooms.uploads.readAttachment(upload, signal)
-        const attachment = await room.create(params, upload.file, content)
+        const content = await uploads.readAttachment(upload, signal)
+        const attachment = await attachments.create(params, upload.file, content)
         return { status: 201, body: attachment, ignored: upload.ignored }
       })
     },
-    show: async ({ params }, { auth }) => ({ status: 200, body: await room.get(params, auth) }),
+    show: async ({ params }, { auth }) => ({ status: 200, body: await attachments.get(params, auth) }),
     delete: async ({ params }, caller) => {
-      await room.delete(params, caller)
+      await attachments.delete(params, caller)
       return { status: 204, body: undefined }
     },
   }
 }
 
-export function chatHandlers(room: Turns): Handlers<typeof chat> {
+export function chatHandlers(turns: Turns): Handlers<typeof chat> {
   return {
-    send: async ({ params, body }, caller) => ({ status: 201, body: await room.send(params, body, caller) }),
+    send: async ({ params, body }, caller) => ({ status: 201, body: await turns.send(params, body, caller) }),
     stream: async ({ params, body }, caller) => ({
       status: 200,
-      events: await room.stream(params, body, caller),
+      events: await turns.stream(params, body, caller),
     }),
-    attach: async ({ params }, { auth }) => ({ status: 200, events: await room.attach(params, auth) }),
+    attach: async ({ params }, { auth }) => ({ status: 200, events: await turns.attach(params, auth) }),
     stop: async ({ params }, { auth }) => {
-      await room.stop(params, auth)
+      await turns.stop(params, auth)
       return { status: 204, body: undefined }
     },
     decide: async ({ params, body }, caller) => ({
       status: 200,
-      body: await room.decide(params, body, caller),
+      body: await turns.decide(params, body, caller),
     }),
   }
 }

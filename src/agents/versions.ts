@@ -13,14 +13,14 @@ import { messageNotFound } from './not-found.ts'
 import { truncateText } from './tools/tool-result.ts'
 import { isVisible } from './visible-message.ts'
 
-/** Rows that are read at once in search of an answer. */
+/** Maximum number and length of the rows in one read that looks for an answer. */
 const answerBatch = { limit: 50, charsMax: 200_000 }
 /** Longest answer in a list of versions, in UTF-16 units. A longer one is cut. */
 const answerCharsMax = 20_000
-/** Versions whose answers are searched for at once. */
-const searchedAtOnce = 4
+/** Maximum number of versions whose answers are read concurrently. */
+const concurrentReadsMax = 4
 
-/** Messages of one version, after its question. */
+/** Position of a message in the conversation, or in a stored version if `versionId` is set. */
 type MessagePosition = Pick<MessageRow, 'messageTs' | 'messageId'> & { readonly versionId?: string }
 
 /** Versions of questions, for callers with access to the conversation. @see docs/decisions/0031-message-versions.md */
@@ -28,33 +28,36 @@ export class Versions {
   constructor(private readonly parts: { rows: RowStore; conversations: Pick<Conversations, 'get'> }) {}
 
   /**
-   * Returns all versions of a question, the oldest first. Long answers are cut, and marked by
+   * Returns all versions of a question, oldest first. Long answers are cut, and marked with
    * `metadata.content_truncated`.
    *
    * @throws workspace_not_found, conversation_not_found, chat_message_not_found
    */
-  async list(place: ConversationKey & { messageId: string }, auth: AuthContext): Promise<MessageVersion[]> {
+  async list(
+    messageKey: ConversationKey & { messageId: string },
+    auth: AuthContext,
+  ): Promise<MessageVersion[]> {
     const { rows, conversations } = this.parts
-    await conversations.get(place, auth)
-    const questionId = await questionIdOf(rows, place, place.messageId)
+    await conversations.get(messageKey, auth)
+    const questionId = await questionIdOf(rows, messageKey, messageKey.messageId)
     const query = {
       index: 'byQuestion',
-      prefix: [place.workspaceId, place.conversationId, questionId],
+      prefix: [messageKey.workspaceId, messageKey.conversationId, questionId],
       limit: versionsMax,
     }
-    const [kept, current, only] = await Promise.all([
+    const [stored, current, original] = await Promise.all([
       rows.list(tables.messageVersions, query),
       rows.list(tables.messages, query),
-      rows.get(tables.messages, [place.workspaceId, place.conversationId, questionId]),
+      rows.get(tables.messages, [messageKey.workspaceId, messageKey.conversationId, questionId]),
     ])
-    const inPlace = current[0]?.row ?? only?.row
-    const questions = [...kept.map(({ row }) => row), ...(inPlace ? [inPlace] : [])]
+    const currentQuestion = current[0]?.row ?? original?.row
+    const questions = [...stored.map(({ row }) => row), ...(currentQuestion ? [currentQuestion] : [])]
     const versionOf = async (question: MessageRow) => ({
       message: toMessage(question),
-      answer: await this.#answerTo(place, question),
-      isCurrent: question === inPlace,
+      answer: await this.#answerTo(messageKey, question),
+      isCurrent: question === currentQuestion,
     })
-    const versions = await pMap(questions, versionOf, { concurrency: searchedAtOnce })
+    const versions = await pMap(questions, versionOf, { concurrency: concurrentReadsMax })
     return versions.sort((a, b) => (a.message.messageTs < b.message.messageTs ? -1 : 1))
   }
 
@@ -64,52 +67,52 @@ export class Versions {
    * @throws workspace_not_found, conversation_not_found, chat_message_not_found
    * @throws conflict  no version of the question is in the conversation, or the conversation keeps changing
    */
-  async select(place: ConversationKey & { messageId: string }, auth: AuthContext): Promise<Message> {
+  async select(messageKey: ConversationKey & { messageId: string }, auth: AuthContext): Promise<Message> {
     const { rows, conversations } = this.parts
-    await conversations.get(place, auth)
-    const { messageId } = place
-    const key = [place.workspaceId, place.conversationId, messageId]
-    const kept = await rows.get(tables.messageVersions, key)
-    const question = kept?.row ?? (await rows.get(tables.messages, key))?.row
+    await conversations.get(messageKey, auth)
+    const { messageId } = messageKey
+    const key = [messageKey.workspaceId, messageKey.conversationId, messageId]
+    const stored = await rows.get(tables.messageVersions, key)
+    const question = stored?.row ?? (await rows.get(tables.messages, key))?.row
     if (question?.role !== 'user') throw messageNotFound(messageId)
-    if (kept) {
-      const parentId = await this.#parentOf(kept.row)
+    if (stored) {
+      const parentId = await this.#parentOf(stored.row)
       if (parentId !== undefined)
         throw new WbError('conflict', 'another version of an earlier question is in the conversation', {
           hint: `Select version ${parentId} first.`,
         })
-      await switchVersion(rows, place, { questionId: kept.row.questionId!, versionId: messageId })
+      await switchVersion(rows, messageKey, { questionId: stored.row.questionId!, versionId: messageId })
     }
     return toMessage(question)
   }
 
   /**
-   * Returns the version of an earlier question that a version belongs to, if that one is not in the conversation.
-   * It is stored with the version of the same question that was in the conversation last.
+   * Returns the ID of the version of an earlier question that this question is part of, if that version is not in
+   * the conversation; undefined otherwise. Only one version of this question is stored as part of it.
    */
   async #parentOf({ workspaceId, conversationId, questionId, messageId, versionId }: MessageVersionRow) {
     if (versionId !== messageId) return versionId
-    const found = await this.parts.rows.list(tables.messageVersions, {
+    const stored = await this.parts.rows.list(tables.messageVersions, {
       index: 'byQuestion',
       prefix: [workspaceId, conversationId, questionId!],
       limit: versionsMax,
     })
-    return found.find(({ row }) => row.versionId !== row.messageId)?.row.versionId
+    return stored.find(({ row }) => row.versionId !== row.messageId)?.row.versionId
   }
 
   async #answerTo(
-    place: StoredConversationKey,
+    conversationKey: StoredConversationKey,
     question: MessageRow | MessageVersionRow,
   ): Promise<Message | null> {
     let last: MessagePosition = question
     for (;;) {
-      const batch: MessageRow[] = await this.#messagesAfter(place, last)
+      const batch: MessageRow[] = await this.#messagesAfter(conversationKey, last)
       // A summary of earlier turns can be between a question and its answer.
       const next = batch.find(row => row.role === 'user' || (row.role === 'agent' && isVisible(row)))
       if (next) return next.role === 'agent' ? truncateAnswer(toMessage(next)) : null
       if (batch.length === 0) return null
       last = { ...batch.at(-1)!, ...('versionId' in question && { versionId: question.versionId }) }
-      // Reads of the store end synchronously, so without this pause many rows would block the event loop.
+      // Reads of the store can complete synchronously. Without this pause, many rows would block the event loop.
       await nextTurn()
     }
   }
@@ -120,7 +123,7 @@ export class Versions {
   ): Promise<MessageRow[]> {
     const prefix = [workspaceId, conversationId]
     const query = { after: [messageTs, messageId], ...answerBatch }
-    const found =
+    const stored =
       versionId === undefined
         ? await this.parts.rows.list(tables.messages, { ...query, index: 'byConversation', prefix })
         : await this.parts.rows.list(tables.messageVersions, {
@@ -128,7 +131,7 @@ export class Versions {
             index: 'byVersion',
             prefix: [...prefix, versionId],
           })
-    return found.map(({ row }) => row)
+    return stored.map(({ row }) => row)
   }
 }
 

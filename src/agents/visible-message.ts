@@ -1,7 +1,7 @@
 import type { Message } from '../contract/conversations.ts'
 import type { MessageRow } from '../storage/tables.ts'
 
-/** A message that people can read. */
+/** A message that the API lists. */
 type VisibleRow = MessageRow & { role: Message['role'] }
 
 /**

@@ -12,11 +12,11 @@ const subject: Subject = {
   scopes: null,
   role: null,
   principalId: null,
-  grantSpanMs: null,
+  keyLifetimeMaxMs: null,
 }
 
 /**
- * Verifies the bootstrap token, which may have any format. Every use is audited.
+ * Verifies the bootstrap token, which can have any format. Every use is recorded in the audit trail.
  *
  * @see docs/requirements.md#S5.2-10
  */

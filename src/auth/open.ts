@@ -26,7 +26,7 @@ export interface AuthParts {
   readonly secrets: AuthSecrets
   readonly rows: RowStore
   readonly pager: Pager
-  /** Secret of the store, used to mark its API keys. */
+  /** Secret of the store, from which the checksums of its API keys are derived. */
   readonly tokenKey: string
   readonly keyCost: KeyCost
   readonly audit: AuditTrail
@@ -43,7 +43,7 @@ export interface Auth {
   /**
    * Discovers the identity provider if one is configured, and logs warnings about the configuration.
    *
-   * @throws validation_error  when the provider cannot be found; the message says what was tried
+   * @throws validation_error  when the provider cannot be found; the message contains the URL and the reason
    */
   discover(): Promise<void>
   close(): Promise<void>
@@ -51,7 +51,7 @@ export interface Auth {
 
 const redirectKey = 'auth.oidc.client.redirectPath'
 const sessionKey = 'auth.oidc.client.sessionSecretRef'
-const sessionsEndWarning = `${sessionKey} is not set: sessions of browsers and devices end with this process`
+const sessionsEndWarning = `${sessionKey} is not set: browsers and devices are signed out when this process ends`
 
 /** Creates the configured authentication. It does not contact the identity provider yet. */
 export function openAuth(parts: AuthParts): Auth {
@@ -81,7 +81,7 @@ export function openAuth(parts: AuthParts): Auth {
 type OperatorParts = Pick<AuthParts, 'config' | 'secrets' | 'audit'>
 
 /**
- * Returns the authentication of the operator without a store, by the bootstrap token, which is not stored.
+ * Returns an authentication function that accepts only the bootstrap token. It works without a store.
  */
 export function authenticateOperator(parts: OperatorParts): Authenticate {
   const verifier = bootstrapVerifier(parts)
@@ -95,7 +95,7 @@ function bootstrapVerifier({ config: { mode }, secrets, audit }: OperatorParts):
     : new BootstrapVerifier({ token, mode, audit })
 }
 
-/** Logs warnings about valid settings with surprising effects. */
+/** Logs warnings about valid settings that have unexpected effects. */
 function warnAboutSettings({ secrets, log }: AuthParts, callbackPath: string | undefined): void {
   if (secrets.sessionSecrets.length === 0) log.warn({ key: sessionKey }, sessionsEndWarning)
   const routes: Route[] = Object.values(api).flatMap(topic => Object.values(topic))
@@ -103,7 +103,7 @@ function warnAboutSettings({ secrets, log }: AuthParts, callbackPath: string | u
   if (other && other !== auth.callback)
     log.warn(
       { key: redirectKey },
-      `${redirectKey} is the path of another route: let a proxy forward it to ${auth.callback.path}`,
+      `${redirectKey} is the path of another route: configure a proxy that forwards it to ${auth.callback.path}`,
     )
 }
 

@@ -5,34 +5,34 @@ import type { ApiKeys } from './keys/api-keys.ts'
 import type { Redirection } from './session/browser-login.ts'
 import { describeCaller, type SignIn } from './session/sign-in.ts'
 
-export function apiKeyHandlers(room: ApiKeys): Handlers<typeof apiKeys> {
+export function apiKeyHandlers(keys: ApiKeys): Handlers<typeof apiKeys> {
   return {
-    list: async ({ params, query }) => ({ status: 200, body: await room.list(params.workspaceId, query) }),
+    list: async ({ params, query }) => ({ status: 200, body: await keys.list(params.workspaceId, query) }),
     create: async ({ params, body }, caller) => ({
       status: 201,
-      body: await room.create(params.workspaceId, body, caller),
+      body: await keys.create(params.workspaceId, body, caller),
     }),
-    show: async ({ params }) => ({ status: 200, body: await room.get(params.workspaceId, params.keyId) }),
+    show: async ({ params }) => ({ status: 200, body: await keys.get(params.workspaceId, params.keyId) }),
     rotate: async ({ params, body }, caller) => ({
       status: 201,
-      body: await room.rotate(params, body, caller),
+      body: await keys.rotate(params, body, caller),
     }),
     revoke: async ({ params }, caller) => {
-      await room.revoke(params, caller)
+      await keys.revoke(params, caller)
       return { status: 204, body: undefined }
     },
   }
 }
 
-export function authHandlers(room: SignIn): Handlers<typeof auth> {
+export function authHandlers(signIn: SignIn): Handlers<typeof auth> {
   return {
-    config: async () => ({ status: 200, body: await room.config() }),
+    config: async () => ({ status: 200, body: await signIn.config() }),
     login: async ({ query }, caller) =>
-      toRedirectReply(await room.flows.login.begin(query.redirect_after, caller)),
-    callback: async ({ query }, caller) => toRedirectReply(await room.flows.login.finish(query, caller)),
+      toRedirectReply(await signIn.flows.login.start(query.redirect_after, caller)),
+    callback: async ({ query }, caller) => toRedirectReply(await signIn.flows.login.finish(query, caller)),
     me: async (_, caller) => ({ status: 200, body: describeCaller(caller.auth) }),
     refresh: async (_, caller) => {
-      const { expiresAtSeconds, cookies } = await room.flows.session.refresh(caller)
+      const { expiresAtSeconds, cookies } = await signIn.flows.session.refresh(caller)
       return {
         status: 200,
         body: { ok: true, expiresAt: expiresAtSeconds },
@@ -40,17 +40,20 @@ export function authHandlers(room: SignIn): Handlers<typeof auth> {
       }
     },
     logout: async (_, caller) => {
-      const { session, postLogoutPath } = room.flows
+      const { session, postLogoutPath } = signIn.flows
       return { status: 200, body: { postLogoutPath }, headers: { 'set-cookie': session.end(caller) } }
     },
-    deviceAuthorize: async (_, caller) => ({ status: 200, body: await room.flows.device.authorize(caller) }),
+    deviceAuthorize: async (_, caller) => ({
+      status: 200,
+      body: await signIn.flows.device.authorize(caller),
+    }),
     deviceToken: async ({ body }, caller) => ({
       status: 200,
-      body: await room.flows.device.token(body.device_code, caller),
+      body: await signIn.flows.device.token(body.device_code, caller),
     }),
     deviceRefresh: async ({ body }, caller) => ({
       status: 200,
-      body: await room.flows.device.refresh(body.refresh_token, caller),
+      body: await signIn.flows.device.refresh(body.refresh_token, caller),
     }),
   }
 }

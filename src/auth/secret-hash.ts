@@ -8,19 +8,19 @@ export function sha256Bytes(text: string): Buffer {
 }
 
 /**
- * Returns the SHA-256 hash of a secret in base64url. It serves as a lookup key without storing the secret,
- * and lookup time reveals nothing about the secret.
+ * Returns the SHA-256 hash of a secret in base64url. As a lookup key, it avoids storing the secret, and the time
+ * of a lookup reveals nothing about the secret.
  */
 export function hashSecret(secret: string): string {
   return hash('sha256', secret, 'base64url')
 }
 
 /**
- * Returns a hash function for tokens in the memory of a process. Its random key prevents finding a token by
- * its hash.
+ * Returns a hash function for tokens that are cached in memory. It uses a random key, so that a token cannot be
+ * found from its hash.
  *
- * The key is hashed as a prefix of the token. An HMAC would protect hashes that attackers can see, which
- * these are not, and would cost four times as much on every request.
+ * The key is a prefix of the hashed text. An HMAC is not needed, because attackers cannot see these hashes, and it
+ * would cost four times as much on every request.
  */
 export function createKeyedHash(): (token: string) => string {
   const key = randomHex(keyBytes)

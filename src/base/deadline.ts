@@ -10,8 +10,8 @@ export class TimedOut extends Error {
 }
 
 /**
- * Aborts a controller when a signal fires, with its reason; at once if it has fired already. The signal keeps
- * the controller alive. The result of `AbortSignal.any` can be garbage collected before it fires.
+ * Aborts a controller when a signal fires, with the reason of the signal; at once if it has already fired. Unlike the
+ * result of `AbortSignal.any`, the controller cannot be garbage collected before the signal fires.
  *
  * @returns a function that removes the listener from the signal
  */
@@ -25,8 +25,8 @@ export function abortWith(controller: AbortController, signal: AbortSignal | nul
 /**
  * Waits for work, with a time limit.
  *
- * @param work   its signal fires when the caller stops waiting; its result is then ignored
- * @param until  also aborts the work; its result or error is still returned
+ * @param work   gets a signal that fires at the time limit; a later result is ignored
+ * @param until  also aborts the work, but this function still waits for the work to end
  * @throws TimedOut  the work took longer
  */
 export async function withTimeout<T>(

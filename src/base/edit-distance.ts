@@ -9,8 +9,8 @@ export function editDistance(from: string, to: string): number {
   for (let i = 1; i <= from.length; i++) {
     const next = [i]
     for (let j = 1; j <= to.length; j++) {
-      const replaced = row[j - 1]! + (from[i - 1] === to[j - 1] ? 0 : 1)
-      next.push(Math.min(replaced, row[j]! + 1, next[j - 1]! + 1))
+      const replacementCost = row[j - 1]! + (from[i - 1] === to[j - 1] ? 0 : 1)
+      next.push(Math.min(replacementCost, row[j]! + 1, next[j - 1]! + 1))
     }
     row = next
   }

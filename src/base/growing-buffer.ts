@@ -1,7 +1,7 @@
 /**
- * Collects chunks in one buffer, which grows as they arrive. Allocating the declared size up
- * front would cost garbage collections. Storing chunks would take about 350 bytes per chunk in addition to
- * its content, which is not counted for many tiny chunks.
+ * Collects chunks in one buffer, which grows as they arrive. Allocating the declared size up front would cost garbage
+ * collections. Storing the chunks separately would take about 350 additional bytes per chunk, which limits on the
+ * content would not count.
  */
 export class GrowingBuffer {
   readonly #sizeMax: number

@@ -1,13 +1,13 @@
 import { createHash, randomBytes, randomFillSync, randomUUID } from 'node:crypto'
 import { monotonicFactory } from 'ulid'
 
-/** Creates a resource id: UUID v4. */
+/** Creates a resource ID: UUID v4. */
 export function newId(): string {
   return randomUUID()
 }
 
 /**
- * Returns the UUID of some values; equal values have the same UUID.
+ * Returns a UUID that is derived from values. Equal values have the same UUID.
  *
  * @see RFC 9562 section 5.8
  */
@@ -40,7 +40,7 @@ export function randomNameHex(sizeBytes: number): string {
 
 const nextUlid = monotonicFactory(() => pool[takeFromPool(1)]! / 256)
 
-/** Creates a request id: ULID, 26 characters, sorted by time. */
+/** Creates a request ID: a ULID of 26 characters. Later IDs sort after earlier ones. */
 export function newRequestId(): string {
   return nextUlid()
 }
@@ -51,15 +51,15 @@ export function randomHex(sizeBytes: number): string {
 }
 
 const letters = 'abcdefghijklmnopqrstuvwxyz0123456789'
-/** Bytes from here on are skipped, because they would make the first letters likelier than the others. */
-const fairBytes = 256 - (256 % letters.length)
+/** Bytes from this value on are skipped, because they would make the first letters likelier than the others. */
+const unbiasedBytes = 256 - (256 % letters.length)
 
 /** Returns random characters of `[a-z0-9]`, all equally likely: 5.17 bits each. Suitable for secrets. */
 export function randomLetters(count: number): string {
   let text = ''
   while (text.length < count)
     for (const byte of randomBytes(count - text.length))
-      if (byte < fairBytes) text += letters[byte % letters.length]
+      if (byte < unbiasedBytes) text += letters[byte % letters.length]
   return text
 }
 

@@ -12,7 +12,7 @@ export interface Log {
 }
 
 /**
- * Creates a logger that writes one JSON object per line, and removes secrets before it does.
+ * Creates a logger that writes one JSON object per line, with secrets removed.
  *
  * @param options.stream  receives the lines, for example `process.stderr`
  */

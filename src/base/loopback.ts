@@ -2,7 +2,7 @@
  * Returns true if a host is this machine: data sent to it crosses no network, and other machines cannot
  * connect to a port bound to it.
  *
- * @param host  name or address, from a URL (IPv6 in brackets) or a bind
+ * @param host  name or address, from a URL (IPv6 in brackets) or from a bind address
  * @see RFC 6761 section 6.3
  */
 export function isLoopback(host: string): boolean {
@@ -18,7 +18,7 @@ export function isUnencryptedRemote({ protocol, hostname }: Pick<URL, 'protocol'
   return protocol !== 'https:' && !isLoopback(hostname)
 }
 
-/** Returns the host of a URL with which this machine can connect to a bind address. */
+/** Returns the host for a URL with which this machine can connect to a bind address. */
 export function connectableHost(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1'
   if (host === '::') return '[::1]'

@@ -1,8 +1,8 @@
-/** Returns a function that creates a value at its first call, and returns it at each later one. */
+/** Returns a function that creates a value on its first call, and returns the same value on later calls. */
 export function once<T>(create: () => T): () => T {
-  let made: { readonly value: T } | undefined
+  let created: { readonly value: T } | undefined
   return () => {
-    made ??= { value: create() }
-    return made.value
+    created ??= { value: create() }
+    return created.value
   }
 }

@@ -13,7 +13,7 @@ export interface PackageBuild {
 }
 
 /**
- * Returns the absolute path of the folder with this package's `package.json`, from source and from a bundle.
+ * Returns the absolute path of the folder with this package's `package.json`. Works from source and from a bundle.
  *
  * @throws Error  no folder above this file has that file
  */

@@ -5,17 +5,17 @@ import { createFolder } from './folder.ts'
 /** Writes a file atomically, readable by its owner only. Creates its folder if it is missing. */
 export function writePrivateFile(path: string, text: string): void {
   createFolder(dirname(path))
-  const draft = `${path}.${process.pid}`
-  // Removes the draft of a killed process. A symbolic link in its place is not followed.
-  rmSync(draft, { force: true })
-  const file = openSync(draft, 'wx', 0o600)
+  const temporaryPath = `${path}.${process.pid}`
+  // Removes the temporary file of a killed process. A symbolic link with this name is removed, not followed.
+  rmSync(temporaryPath, { force: true })
+  const file = openSync(temporaryPath, 'wx', 0o600)
   try {
     writeFileSync(file, text)
     fsyncSync(file)
   } finally {
     closeSync(file)
   }
-  renameSync(draft, path)
+  renameSync(temporaryPath, path)
 }
 
 /**

@@ -19,11 +19,11 @@ const parameterInText = /([?&#])([\w.%~+[\]-]{1,80})=([^\s&#"'\\<>]+)/g
 
 /** Returns the name of the first URL parameter that suggests a secret value; undefined if there are none. */
 export function secretParameterOf(url: string): string | undefined {
-  const found = [...url.matchAll(parameter)].find(([, , name]) => isSecretName(name!))
-  return found?.[2]
+  const match = [...url.matchAll(parameter)].find(([, , name]) => isSecretName(name!))
+  return match?.[2]
 }
 
-/** Returns a URL with the values of such parameters replaced by `[redacted]`. */
+/** Returns a URL with the values of secret parameters replaced by `[redacted]`. */
 export function withoutQuerySecrets(url: string): string {
   return url.replace(parameter, hideValue)
 }

@@ -3,7 +3,7 @@ export class BodyTooLong extends Error {
   override readonly name = 'BodyTooLong'
 
   constructor(bytesMax: number) {
-    super(`an answer of more than ${bytesMax} bytes`)
+    super(`a response of more than ${bytesMax} bytes`)
   }
 }
 

@@ -6,14 +6,14 @@ export const messageCharsMax = 500
  * Length of a message that is searched for secrets, in UTF-16 units. Long enough that redaction cannot move
  * unsearched text into the part that is shown.
  */
-const messageCharsRead = 4_000
+const messageCharsSearched = 4_000
 /** Maximum length of a text in a log line, in UTF-16 units. */
 const textCharsMax = 16_000
 /** Length of such a text that is searched for secrets, in UTF-16 units. */
-const textCharsRead = 20_000
+const textCharsSearched = 20_000
 
 /** Secrets with a known format: keys of this runtime, of model providers and of code hosts, and JWTs. */
-const shapes = new RegExp(
+const knownFormats = new RegExp(
   [
     'wb_live_[A-Za-z0-9_]+',
     'sk-[A-Za-z0-9_-]{12,}',
@@ -27,7 +27,7 @@ const shapes = new RegExp(
     'AIza[0-9A-Za-z_-]{30,}',
     'eyJ[A-Za-z0-9_-]{8,4000}\\.[A-Za-z0-9_-]+(?:\\.[A-Za-z0-9_-]*){1,3}',
   ]
-    .map(shape => `\\b${shape}`)
+    .map(format => `\\b${format}`)
     .join('|'),
   'g',
 )
@@ -41,25 +41,25 @@ const secretName = /(?:token|password|passwd|secret|api[-_]?key|authorization)$/
  * Pairs such as `token=…`, `api_key: …` and `"password":"…"`. The value ends at white space, a quote or a
  * separator. Messages about a field, such as `token: must be …`, do not match.
  */
-const pairs =
+const secretPairs =
   /((?:token|password|passwd|secret|api[-_]?key|authorization)(?:\\?["'])?\s*[:=]\s*(?:\\?["'])?)(?!\[redacted\]|Bearer |Basic |null\b|(?:a|an|are|cannot|expected|has|invalid|is|may|must|needs|no|not|the|this|too|unrecognized|was) )[^\s"'&,;}\\]+/gi
 /** Fast test for texts that may match one of the expressions above. */
-const suspicious =
+const mayContainSecret =
   /token|passw|secret|api[-_]?key|authorization|bearer|basic|wb_live|sk-|AstraCS|gsk_|hf_|gh[pousr]_|github_pat|xox|AKIA|AIza|eyJ|@|(?:key|sig|sas|auth|pass|pwd|pat|jwt|signature|passphrase|credentials?)=/i
 
 /** Replaces everything in a text that looks like a secret. */
 export function redact(text: string): string {
-  if (!suspicious.test(text)) return text
+  if (!mayContainSecret.test(text)) return text
   return hideQuerySecrets(text)
     .replace(bearer, `$1 ${redactedPlaceholder}`)
-    .replace(shapes, redactedPlaceholder)
+    .replace(knownFormats, redactedPlaceholder)
     .replace(userInfo, `$1${redactedPlaceholder}@`)
-    .replace(pairs, `$1${redactedPlaceholder}`)
+    .replace(secretPairs, `$1${redactedPlaceholder}`)
 }
 
-/** Redacts a line of JSON: secrets in its texts, and all texts whose names indicate a secret. */
+/** Redacts a line of JSON: secrets in its strings, and all strings whose names indicate a secret. */
 export function redactLine(line: string): string {
-  if (!suspicious.test(line)) return line
+  if (!mayContainSecret.test(line)) return line
   return `${JSON.stringify(JSON.parse(line, redactValue))}\n`
 }
 
@@ -67,28 +67,28 @@ function redactValue(name: string, value: unknown): unknown {
   if (typeof value !== 'string') return value
   return secretName.test(name)
     ? redactedPlaceholder
-    : truncate(redact(redactedBeginning(value, textCharsRead)), textCharsMax)
+    : truncate(redact(searchableBeginning(value, textCharsSearched)), textCharsMax)
 }
 
 /** Returns a message for logs and responses: redacted, and cut to its maximum length. */
 export function presentableMessage(message: string): string {
-  return truncate(redact(redactedBeginning(message, messageCharsRead)), messageCharsMax)
+  return truncate(redact(searchableBeginning(message, messageCharsSearched)), messageCharsMax)
 }
 
 /**
- * Returns the beginning of a long text, without its last word if that may be an unrecognizable part of a
- * secret.
+ * Returns the beginning of a long text. Leaves out its last word if that may be part of a secret, because a cut secret
+ * may not be recognized.
  */
-function redactedBeginning(text: string, charsMax: number): string {
+function searchableBeginning(text: string, charsMax: number): string {
   if (text.length <= charsMax) return text
   let end = charsMax
-  while (end > 0 && !endsSecret.test(text[end]!)) end--
+  while (end > 0 && !secretBoundary.test(text[end]!)) end--
   const lastWord = text.slice(end, charsMax)
-  const isSuspicious = suspicious.test(lastWord) || lastWord.includes('://')
-  return `${isSuspicious ? text.slice(0, end) : text.slice(0, charsMax)}…`
+  const mayEndInSecret = mayContainSecret.test(lastWord) || lastWord.includes('://')
+  return `${mayEndInSecret ? text.slice(0, end) : text.slice(0, charsMax)}…`
 }
 
-const endsSecret = /[\s"'\\]/
+const secretBoundary = /[\s"'\\]/
 
 function truncate(text: string, charsMax: number): string {
   return text.length <= charsMax ? text : `${text.slice(0, charsMax - 1)}…`

@@ -5,7 +5,7 @@ import { createFolder } from './folder.ts'
 import { randomHex } from './id.ts'
 import { isProcessRunning } from './is-process-running.ts'
 
-/** Folder in the data directory for uploaded files. A file is deleted when its request has been answered. */
+/** Folder in the data directory for uploaded files. A file is deleted when its request has ended. */
 export const uploadsFolder = 'uploads'
 
 /** A temporary file, for the duration of one task. */
@@ -23,7 +23,7 @@ export function createScratchFile(folder: string): ScratchFile {
   return { path, remove: () => rm(path, { force: true }).catch(() => {}) }
 }
 
-/** Returns scratch files whose process has ended. At startup, this includes files with this process's id. */
+/** Returns scratch files whose process has ended. At startup, this includes files with the ID of this process. */
 export function listScratchLeftovers(folder: string, options: { atStart: boolean }): string[] {
   return entriesOf(folder)
     .filter(name => {

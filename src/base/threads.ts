@@ -2,7 +2,7 @@ import { parentPort, Worker, workerData } from 'node:worker_threads'
 import { type ErrorCode, WbError } from '../contract/errors.ts'
 
 /** Operations by name. Inputs and outputs must support structured cloning to run in a worker. */
-// biome-ignore lint/suspicious/noExplicitAny: operations of any input are one family; call sites are typed by `ThreadOperations`
+// biome-ignore lint/suspicious/noExplicitAny: operations have different inputs; `run` has the type of each
 export type ThreadOperations = Record<string, (input: any) => unknown>
 
 type InputOf<O extends ThreadOperations, K extends keyof O> = Parameters<O[K]>[0]
@@ -21,11 +21,11 @@ export interface OperationHost<O extends ThreadOperations> {
 
 /** Creates a host that runs operations on the calling thread. */
 export function inlineHost<O extends ThreadOperations>(
-  ops: O,
+  operations: O,
   close: () => void = () => {},
 ): OperationHost<O> {
   return {
-    run: async (name, input) => (await ops[name]!(input)) as never,
+    run: async (name, input) => (await operations[name]!(input)) as never,
     close: async () => close(),
   }
 }
@@ -61,51 +61,52 @@ export function threadHost<O extends ThreadOperations>(
 ): OperationHost<O> {
   const { heapMegabytes, idleMs } = limits
   const resourceLimits = heapMegabytes === undefined ? undefined : { maxOldGenerationSizeMb: heapMegabytes }
-  const waiting = new Map<number, { resolve(value: never): void; reject(error: Error): void }>()
+  const pendingCalls = new Map<number, { resolve(value: never): void; reject(error: Error): void }>()
   let worker: Worker | undefined
   let idle: NodeJS.Timeout | undefined
   let nextId = 0
 
   /**
-   * Rejects all waiting calls. A worker reports both an error and its exit; a new one may be running by then.
+   * Rejects all pending calls of a failed worker. A worker reports an error and then its exit; by then, a new worker
+   * may be running.
    */
   function fail(failedWorker: Worker, error: Error): void {
     if (worker !== failedWorker) return
     worker = undefined
-    for (const call of waiting.values()) call.reject(error)
-    waiting.clear()
+    for (const call of pendingCalls.values()) call.reject(error)
+    pendingCalls.clear()
   }
 
   function start(): Worker {
-    const started = new Worker(entry, { workerData: data, resourceLimits })
-    started.unref()
-    started.on('message', (answer: CallResult) => {
-      const call = waiting.get(answer.id)
-      waiting.delete(answer.id)
-      if (waiting.size === 0) {
-        started.unref()
+    const newWorker = new Worker(entry, { workerData: data, resourceLimits })
+    newWorker.unref()
+    newWorker.on('message', (result: CallResult) => {
+      const call = pendingCalls.get(result.id)
+      pendingCalls.delete(result.id)
+      if (pendingCalls.size === 0) {
+        newWorker.unref()
         if (idleMs !== undefined) idle = setTimeout(endIdle, idleMs).unref()
       }
-      if ('value' in answer) call?.resolve(answer.value as never)
-      else call?.reject(reviveError(answer.failure))
+      if ('value' in result) call?.resolve(result.value as never)
+      else call?.reject(reviveError(result.failure))
     })
-    started.on('error', error => fail(started, reviveThreadError(error)))
-    started.on('exit', code => fail(started, new Error(`worker ended with status ${code}`)))
-    return started
+    newWorker.on('error', error => fail(newWorker, reviveThreadError(error)))
+    newWorker.on('exit', code => fail(newWorker, new Error(`worker ended with status ${code}`)))
+    return newWorker
   }
 
-  async function end(ending: Worker): Promise<void> {
-    ending.ref()
-    const ended = new Promise<void>(resolve => ending.once('exit', () => resolve()))
-    ending.postMessage('close')
-    await ended
+  async function endWorker(target: Worker): Promise<void> {
+    target.ref()
+    const exited = new Promise<void>(resolve => target.once('exit', () => resolve()))
+    target.postMessage('close')
+    await exited
   }
 
   /** Ends an idle worker; the next call starts a new one. */
   function endIdle(): void {
-    const ending = worker
+    const idleWorker = worker
     worker = undefined
-    if (ending) void end(ending)
+    if (idleWorker) void endWorker(idleWorker)
   }
 
   return {
@@ -115,18 +116,18 @@ export function threadHost<O extends ThreadOperations>(
         worker ??= start()
         const id = nextId++
         worker.postMessage({ id, name, input } satisfies Call, transfer)
-        if (waiting.size === 0) worker.ref()
-        waiting.set(id, { resolve, reject })
+        if (pendingCalls.size === 0) worker.ref()
+        pendingCalls.set(id, { resolve, reject })
       })
     },
     async close() {
       clearTimeout(idle)
-      if (worker) await end(worker)
+      if (worker) await endWorker(worker)
     },
   }
 }
 
-/** Restores the class of an error that ended a thread. A copy without its class would count as a defect. */
+/** Restores the class of an error that ended a thread. Without its class, the error would be reported as a defect. */
 function reviveThreadError(error: Error & { code?: ErrorCode; facts?: object }): Error {
   return error.name === 'WbError' ? reviveError(error) : error
 }
@@ -148,7 +149,7 @@ export function serveOperations<D>(
 ): void {
   const port = parentPort
   if (!port) throw new Error('not a worker thread')
-  const { ops, close } = open(workerData as D)
+  const { ops: operations, close } = open(workerData as D)
   port.on('message', async (call: Call | 'close') => {
     if (call === 'close') {
       await close()
@@ -156,7 +157,7 @@ export function serveOperations<D>(
       return
     }
     try {
-      port.postMessage({ id: call.id, value: await ops[call.name]!(call.input) })
+      port.postMessage({ id: call.id, value: await operations[call.name]!(call.input) })
     } catch (error) {
       port.postMessage({ id: call.id, failure: describeError(error) })
     }

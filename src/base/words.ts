@@ -10,16 +10,16 @@ export const termLengthMax = 64
 const queryWordsMax = 256
 
 /** Maximum number of cached words and of cached characters. A full cache is cleared. */
-const memoSizeMax = 1 << 16
+const cacheSizeMax = 1 << 16
 
-const separatorKind = 0
-const plainKind = 1
-const upperCaseKind = 2
+const separatorType = 0
+const plainType = 1
+const upperCaseType = 2
 
-const asciiKinds = Uint8Array.from({ length: 128 }, (_, code) => {
+const asciiTypes = Uint8Array.from({ length: 128 }, (_, code) => {
   const character = String.fromCharCode(code)
-  if (/[A-Z]/.test(character)) return upperCaseKind
-  return /[a-z0-9]/.test(character) ? plainKind : separatorKind
+  if (/[A-Z]/.test(character)) return upperCaseType
+  return /[a-z0-9]/.test(character) ? plainType : separatorType
 })
 
 /** A word of a text with its position: `text.slice(start, end)` is its original spelling. */
@@ -30,7 +30,7 @@ export interface WordSpan {
 }
 
 /**
- * English words without a topic, including the parts of words with an apostrophe ("don't" is `don`, `t`).
+ * English words that do not indicate a topic, including the parts of words with an apostrophe ("don't" is `don`, `t`).
  * They are removed from queries and from the terms of the built-in embedder.
  */
 export const stopwords: ReadonlySet<string> = new Set(
@@ -50,20 +50,20 @@ const stems = new Map<string, string>()
 const folds = new Map<number, string>()
 const boundary = ' '
 
-function memoize<K>(memo: Map<K, string>, key: K, value: string): string {
-  if (memo.size >= memoSizeMax) memo.clear()
-  memo.set(key, value)
+function memoize<K>(cache: Map<K, string>, key: K, value: string): string {
+  if (cache.size >= cacheSizeMax) cache.clear()
+  cache.set(key, value)
   return value
 }
 
 /**
- * Returns the letters and digits of a character beyond ASCII, without case and accents: an empty text for a
- * combining accent, and `boundary` for characters between words. A character for several words becomes one
- * word: `㏂` is `am`, `½` is `12`.
+ * Returns the letters and digits of a non-ASCII character, without case and accents. Returns an empty string for a
+ * combining accent, and `boundary` for characters between words. A character that represents several words becomes
+ * one word: `㏂` is `am`, `½` is `12`.
  */
 function foldCharacter(codePoint: number): string {
-  const known = folds.get(codePoint)
-  if (known !== undefined) return known
+  const cached = folds.get(codePoint)
+  if (cached !== undefined) return cached
   const character = String.fromCodePoint(codePoint)
   const lower = character.normalize('NFKD').toLowerCase().normalize('NFKD')
   const letters = lower.replace(/[^\p{L}\p{N}]+/gu, '').replaceAll('ς', 'σ')
@@ -87,20 +87,20 @@ class WordScanner implements WordSpan {
     let at = this.#at
     while (at < length) {
       const start = at
-      let kinds = 0
+      let types = 0
       let code = 0
       for (; at < length; at++) {
         code = text.charCodeAt(at)
-        const kind = code < 128 ? asciiKinds[code]! : separatorKind
-        if (kind === separatorKind) break
-        kinds |= kind
+        const type = code < 128 ? asciiTypes[code]! : separatorType
+        if (type === separatorType) break
+        types |= type
       }
       if (at < length && code >= 128) {
         if (this.#scanFolding(start)) return true
         at = this.#at
       } else if (at > start) {
         const word = text.slice(start, at)
-        return this.#found(kinds & upperCaseKind ? word.toLowerCase() : word, start, at, at + 1)
+        return this.#setWord(types & upperCaseType ? word.toLowerCase() : word, start, at, at + 1)
       } else {
         at++
       }
@@ -123,16 +123,16 @@ class WordScanner implements WordSpan {
       word += folded
       at += size
     }
-    if (word !== '') return this.#found(word, start, at, at)
+    if (word !== '') return this.#setWord(word, start, at, at)
     this.#at = at === from ? from + (text.codePointAt(from)! > 0xffff ? 2 : 1) : at
     return false
   }
 
   #foldAscii(code: number): string {
-    return asciiKinds[code] === separatorKind ? boundary : String.fromCharCode(code).toLowerCase()
+    return asciiTypes[code] === separatorType ? boundary : String.fromCharCode(code).toLowerCase()
   }
 
-  #found(word: string, start: number, end: number, at: number): boolean {
+  #setWord(word: string, start: number, end: number, at: number): boolean {
     this.word = word
     this.start = start
     this.end = end
@@ -152,10 +152,10 @@ export function* wordSpans(text: string): Generator<WordSpan, void, undefined> {
  * accents.
  */
 export function words(text: string): string[] {
-  const found: string[] = []
+  const result: string[] = []
   const scanner = new WordScanner(text)
-  while (scanner.next()) found.push(scanner.word)
-  return found
+  while (scanner.next()) result.push(scanner.word)
+  return result
 }
 
 /**
@@ -164,12 +164,12 @@ export function words(text: string): string[] {
  * @see https://tartarus.org/martin/PorterStemmer/
  */
 export function stem(word: string): string {
-  const known = stems.get(word)
-  if (known !== undefined) return known
+  const cached = stems.get(word)
+  if (cached !== undefined) return cached
   if (word.length > termLengthMax || !/^[a-z]+$/.test(word)) return word
-  // Copied, because a slice would keep its whole text in memory as long as it is cached.
-  const detached = Buffer.from(word, 'latin1').toString('latin1')
-  return memoize(stems, detached, stemmer(detached))
+  // A cached slice would keep its whole text in memory.
+  const copy = Buffer.from(word, 'latin1').toString('latin1')
+  return memoize(stems, copy, stemmer(copy))
 }
 
 /**
@@ -192,8 +192,8 @@ function cutTerm(word: string): string {
  * Returns the terms of a text, in order and with repetitions: the stems of its words that are not stopwords.
  */
 export function terms(text: string): string[] {
-  const found: string[] = []
+  const result: string[] = []
   const scanner = new WordScanner(text)
-  while (scanner.next()) if (!stopwords.has(scanner.word)) found.push(stem(cutTerm(scanner.word)))
-  return found
+  while (scanner.next()) if (!stopwords.has(scanner.word)) result.push(stem(cutTerm(scanner.word)))
+  return result
 }

@@ -1,3 +1,3 @@
-/* The parts of the command line that bin/ starts, as one file of the build: each file costs time at startup. */
+/* Exports of the command line that bin/ uses. The build bundles them in one file, because each file costs time at startup. */
 export { main } from './main.ts'
 export { nodeIo } from './node-io.ts'

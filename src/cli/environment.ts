@@ -13,7 +13,7 @@ export function isCi(environment: Environment): boolean {
   return CI !== undefined && CI !== 'false'
 }
 
-/** Settings for connections to other machines. */
+/** Settings from the environment for connections to other machines. */
 export interface ConnectionSettings {
   readonly proxies: { readonly http?: string; readonly https?: string; readonly except?: string }
   /** Files with certificate authorities to trust, by environment variable. */
@@ -23,29 +23,29 @@ export interface ConnectionSettings {
 }
 
 /**
- * Reads proxies, certificate authorities and the idle timeout. The lower-case variable of a proxy wins over the upper-case
- * one, as in other tools.
+ * Reads proxies, certificate authorities and the idle timeout. The lowercase variable of a proxy takes
+ * precedence over the uppercase one, as in other tools.
  *
- * @throws UsageError  the address of a proxy is invalid (it is not shown, because it may hold a password), or
- *                     `WB_IDLE_TIMEOUT` is not a whole number of seconds
+ * @throws UsageError  the address of a proxy is invalid, or `WB_IDLE_TIMEOUT` is not a whole number of seconds. The
+ *   message does not contain the address, because it could contain a password
  */
 export function connectionSettings(environment: Environment): ConnectionSettings {
-  const set = nonEmpty(environment)
-  const { SSL_CERT_FILE, NODE_EXTRA_CA_CERTS } = set
+  const variables = nonEmpty(environment)
+  const { SSL_CERT_FILE, NODE_EXTRA_CA_CERTS } = variables
   const proxies = {
-    http: proxyAddress(set.http_proxy ?? set.HTTP_PROXY, 'HTTP_PROXY'),
-    https: proxyAddress(set.https_proxy ?? set.HTTPS_PROXY, 'HTTPS_PROXY'),
-    except: set.no_proxy ?? set.NO_PROXY,
+    http: proxyAddress(variables.http_proxy ?? variables.HTTP_PROXY, 'HTTP_PROXY'),
+    https: proxyAddress(variables.https_proxy ?? variables.HTTPS_PROXY, 'HTTPS_PROXY'),
+    except: variables.no_proxy ?? variables.NO_PROXY,
   }
   return {
     proxies,
     authorities: { SSL_CERT_FILE, NODE_EXTRA_CA_CERTS },
-    idleTimeoutMs: idleTimeoutIn(set.WB_IDLE_TIMEOUT),
+    idleTimeoutMs: parseIdleTimeoutMs(variables.WB_IDLE_TIMEOUT),
   }
 }
 
-/** Returns milliseconds; the maximum is one day. */
-function idleTimeoutIn(value: string | undefined): number | undefined {
+/** Parses seconds, of which the maximum is one day, and returns milliseconds. */
+function parseIdleTimeoutMs(value: string | undefined): number | undefined {
   if (value === undefined) return undefined
   const seconds = /^\d{1,5}$/.test(value) ? Number(value) : 0
   if (seconds >= 1 && seconds <= 86_400) return seconds * 1_000
@@ -59,14 +59,14 @@ function proxyAddress(value: string | undefined, name: string): string | undefin
   throw new UsageError(`${name} is not a valid proxy address`, [`${name}=http://proxy.example:3128`])
 }
 
-/** Returns false if the locale excludes UTF-8. Without a locale, returns true. @see POSIX 8.2 */
+/** Returns true if the locale uses UTF-8, or no locale is set. @see POSIX.1-2017 section 8.2 */
 export function supportsUtf8(environment: Environment): boolean {
   const { LC_ALL, LC_CTYPE, LANG } = nonEmpty(environment)
   const locale = LC_ALL ?? LC_CTYPE ?? LANG
   return locale === undefined || /utf-?8/i.test(locale)
 }
 
-/** Returns the line width set by `COLUMNS`, for output that is not a terminal. */
+/** Returns the line width in `COLUMNS`; undefined if it is not set. */
 export function columnsSetting(environment: Environment): number | undefined {
   const { COLUMNS = '' } = environment
   return /^[1-9]\d{1,3}$/.test(COLUMNS) ? Number(COLUMNS) : undefined
@@ -78,7 +78,7 @@ export function loginShell(environment: Environment): string | undefined {
   return SHELL && basename(SHELL)
 }
 
-/** Clipboard programs that read from stdin, and the variable that each requires. */
+/** Clipboard programs that copy their stdin, and the environment variable without which a program does not work. */
 const clipboards: readonly { command: readonly [string, ...string[]]; display?: string }[] = [
   { command: ['wl-copy'], display: 'WAYLAND_DISPLAY' },
   { command: ['xclip', '-selection', 'clipboard'], display: 'DISPLAY' },
@@ -89,22 +89,23 @@ const clipboards: readonly { command: readonly [string, ...string[]]; display?: 
 
 /** Returns the command that copies its stdin to the clipboard, or undefined. */
 export function clipboardCommand(environment: Environment): readonly string[] | undefined {
-  const set = nonEmpty(environment)
+  const variables = nonEmpty(environment)
   const folders = pathFolders(environment)
   return clipboards.find(
     ({ command: [program], display }) =>
-      (display === undefined || set[display]) && folders.some(folder => isExecutable(join(folder, program))),
+      (display === undefined || variables[display]) &&
+      folders.some(folder => isExecutable(join(folder, program))),
   )?.command
 }
 
 /** Values of `TERM` for terminals without a clipboard. */
-const withoutClipboard = ['dumb', 'linux']
+const terminalsWithoutClipboard = ['dumb', 'linux']
 
-/** Returns how to reach the clipboard of the terminal; undefined if the terminal has none. */
+/** Returns the type of the terminal's clipboard; undefined if the terminal has none. */
 export function terminalClipboard(environment: Environment): 'terminal' | 'tmux' | undefined {
   const { TERM, TMUX } = nonEmpty(environment)
   if (TMUX) return 'tmux'
-  return TERM === undefined || withoutClipboard.includes(TERM) ? undefined : 'terminal'
+  return TERM === undefined || terminalsWithoutClipboard.includes(TERM) ? undefined : 'terminal'
 }
 
 /** Returns the folders of `PATH`, in order. */
@@ -112,20 +113,20 @@ export function pathFolders(environment: Environment): readonly string[] {
   return (environment.PATH ?? '').split(delimiter).filter(Boolean)
 }
 
-/** Returns true if a browser can be opened for the user: not in CI, over SSH, or without a display. */
+/** Returns true if this machine can open a browser for the user. It cannot in CI, over SSH, or without a display. */
 export function hasBrowser(environment: Environment): boolean {
-  const set = nonEmpty(environment)
-  if (isCi(environment) || set.SSH_CONNECTION || set.SSH_TTY) return false
-  return hostFacts.platform !== 'linux' || Boolean(set.DISPLAY || set.WAYLAND_DISPLAY || set.WSL_DISTRO_NAME)
+  const { SSH_CONNECTION, SSH_TTY, DISPLAY, WAYLAND_DISPLAY, WSL_DISTRO_NAME } = environment
+  if (isCi(environment) || SSH_CONNECTION || SSH_TTY) return false
+  return hostFacts.platform !== 'linux' || Boolean(DISPLAY || WAYLAND_DISPLAY || WSL_DISTRO_NAME)
 }
 
-/** Variables that libraries need to find the keychain of the user's session. */
-const sessionVariable =
+/** Names of the variables that libraries need to find the keychain of the user's session. */
+const sessionVariablePattern =
   /^(?:HOME|USER|LOGNAME|PATH|LANG|DISPLAY|WAYLAND_DISPLAY|DBUS_SESSION_BUS_ADDRESS|XDG_\w+|USERPROFILE|APPDATA|LOCALAPPDATA|SystemRoot|TEMP|TMP)$/
 
-/** Returns the variables of the user's session. They contain no credentials. */
+/** Returns the variables that libraries need to find the keychain. They contain no credentials. */
 export function sessionVariables(environment: Environment): Environment {
-  return Object.fromEntries(Object.entries(environment).filter(([name]) => sessionVariable.test(name)))
+  return Object.fromEntries(Object.entries(environment).filter(([name]) => sessionVariablePattern.test(name)))
 }
 
 /** Removes `WB_API_KEY`, so that child processes do not inherit it. */
@@ -133,12 +134,12 @@ export function removeCredential(environment: Record<string, string | undefined>
   delete environment.WB_API_KEY
 }
 
-/** Returns the home folder: `HOME`, or `USERPROFILE` on Windows, else that of the operating system. */
+/** Returns the home folder: `HOME` (`USERPROFILE` on Windows), or else the one that the operating system reports. */
 export function homeFolder(environment: Environment): string {
   return (hostFacts.platform === 'win32' ? environment.USERPROFILE : environment.HOME) || homedir()
 }
 
-/** True if `PATH` has a program of this name. */
+/** Returns true if a folder in `PATH` has a program of this name. */
 export function isOnPath(program: string, environment: Environment): boolean {
   return pathFolders(environment).some(folder => isExecutable(join(folder, program)))
 }

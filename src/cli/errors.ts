@@ -1,10 +1,10 @@
-/** An invalid command line; no request was sent. */
+/** Error in the command line, its input or its environment, which the user can correct. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 
   /**
    * @param message  description of the problem
-   * @param next     hints: commands or sentences, one per line
+   * @param next     hints: commands to run, or sentences
    */
   constructor(
     message: string,
@@ -14,7 +14,7 @@ export class UsageError extends Error {
   }
 }
 
-/** The user pressed Ctrl-C, or the process was asked to end. */
+/** Error after the user pressed Ctrl-C, or the process received a signal to end. */
 export class Interrupted extends Error {
   override readonly name = 'Interrupted'
 
@@ -24,13 +24,13 @@ export class Interrupted extends Error {
   }
 }
 
-/** A command that ran but failed, for example in a check or in part of its work. Its exit status is 1. */
+/** Error of a command that ran but failed, for example in a check or in a part of its work. Its exit status is 1. */
 export class CommandFailed extends Error {
-  override readonly name = 'PartlyFailed'
+  override readonly name = 'CommandFailed'
 
   /**
-   * @param message  states the fact
-   * @param next     lines to type or to know, one each
+   * @param message  description of the failure
+   * @param next     hints: commands to run, or sentences
    */
   constructor(
     message: string,

@@ -1,51 +1,69 @@
 import type { Clock } from '../base/clock.ts'
 
-/** Signals that ask a process to end: Ctrl-C, the program that started it, and a terminal that closes. */
+/** Signals that end a process: Ctrl-C, a request of another process, and the end of the terminal. */
 export const endingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 export type EndingSignal = (typeof endingSignals)[number]
 
 /** Signals, uncaught exceptions and the end of the process. */
 export interface Signals {
-  /** Calls the listener for each signal that asks the process to end. Returns a function that stops listening. */
+  /**
+   * Calls the listener for each of {@link endingSignals}, which then do not end the process. Returns a function
+   * that stops listening.
+   */
   listen(listener: (name: EndingSignal) => void): () => void
   /**
-   * Runs work that may block the thread, such as reading a pipe or running jq. During the work, signals have their
-   * default action and end the process, because listeners could not run.
+   * Runs work that can block the thread, such as reading a pipe or running jq. During this time, signals end
+   * the process at once, because listeners could not run.
    */
   withDefaults<T>(work: () => T): T
-  /** Sends a signal to this process, for a key that a terminal in raw mode does not turn into one. */
+  /**
+   * Sends a signal to this process, for a key such as Ctrl-C that a terminal in raw mode does not convert to a
+   * signal.
+   */
   raise(name: EndingSignal): void
-  /** Calls the listener for errors that nothing caught, which then do not end the process. Returns a function that stops. */
+  /**
+   * Calls the listener for uncaught errors, which then do not end the process. Returns a function that stops
+   * listening.
+   */
   onUncaught(listener: (error: unknown) => void): () => void
-  /** Calls the listener before the process exits, whatever the reason, except a signal. Returns a function that stops. */
+  /**
+   * Calls the listener before the process exits, unless a signal ends it. Returns a function that stops
+   * listening.
+   */
   onExit(listener: () => void): () => void
   /** Ends the process at once. */
   exit(status: number): void
 }
 
-/** All input and output of the command line. Terminal facts (`isTTY`, `columns`) are those of the streams. */
+/**
+ * All input and output of the command line. Properties of the terminal (`isTTY`, `columns`) are those of the
+ * streams.
+ */
 export interface Io {
   readonly stdin: NodeJS.ReadStream
   readonly stdout: NodeJS.WriteStream
   readonly stderr: NodeJS.WriteStream
   /** Environment variables by name. A command deletes `WB_API_KEY` after reading it. */
   readonly env: Record<string, string | undefined>
-  /** Working directory, absolute. Paths that a person typed are relative to it. */
+  /** Absolute path of the working directory. Paths that the user types are relative to it. */
   readonly cwd: string
-  /** Path of the script that was started, as Node.js was given it. */
+  /** Path of the script that Node.js runs, as it appears in the command line. */
   readonly script: string
   readonly clock: Clock
   readonly signals: Signals
   /**
-   * Cost of key derivation for a runtime in this process. Only tests set it; every process that uses a store needs the
-   * same cost.
+   * Cost of key derivation for a runtime in this process. Set only in tests. All processes that use a store
+   * need the same cost.
    */
   readonly keyCost?: { readonly N: number; readonly r: number; readonly p: number }
-  /** Sets the status of the process, in case nothing keeps it alive until `main` returns. */
+  /**
+   * Sets the exit status in advance, in case the process ends before `main` returns because no work keeps it
+   * alive.
+   */
   setExitStatus(status: number): void
-  /** True if stdout discards what is written to it, as `/dev/null` does. */
+  /** Returns true if stdout discards its input, as `/dev/null` does. */
   discardsStdout(): boolean
-  /** Writes to stdout before it returns. @throws Error  the text could not be written */
+  /** Writes to stdout synchronously. @throws Error  the text could not be written */
   writeNow(text: string): void
   /** Opens a page in the browser. @throws Error  no browser was found */
   openBrowser(url: string): Promise<void>

@@ -13,8 +13,8 @@ export interface LaunchCommand {
 }
 
 /**
- * Returns how other programs start `wb`: by name if it is on the PATH, with npx if it was started that way,
- * else by the absolute paths of Node.js and the script.
+ * Returns the command with which other programs start `wb`: `npx` if npx started this process, `wb` if it is on the
+ * PATH, otherwise the absolute paths of Node.js and the script.
  */
 export function launchCommand({ env, script }: Pick<Io, 'env' | 'script'>): LaunchCommand {
   const program = join(packageRoot(), 'bin', 'run.js')
@@ -24,19 +24,19 @@ export function launchCommand({ env, script }: Pick<Io, 'env' | 'script'>): Laun
 }
 
 /**
- * Returns what a user types to start this program in the working directory: `wb` if it is on the PATH, `npx
- * workbase` if a package manager started it, else `node` and the script.
+ * Returns the words that a user types to start this program in the working directory: `wb` if it is on the PATH,
+ * `npx workbase` if it is in a `node_modules` folder, otherwise `node` and the script.
  */
 export function typedProgram({ env, script, cwd }: Pick<Io, 'env' | 'script' | 'cwd'>): string {
   const program = join(packageRoot(), 'bin', 'run.js')
   if (isOnPathAsWb(program, env)) return 'wb'
   if (isInFolder('node_modules', [program, script])) return 'npx workbase'
-  const near = relative(cwd, program)
-  return `node ${shellWord(near.startsWith('..') ? program : near)}`
+  const relativePath = relative(cwd, program)
+  return `node ${shellWord(relativePath.startsWith('..') ? program : relativePath)}`
 }
 
 /**
- * Replaces `wb` where a line of a message starts with a command, or suggests one, by the words that start this program.
+ * Replaces `wb` with the words that start this program, in lines of a message that start with a command or suggest one.
  */
 export function withTypedProgram(text: string, io: Pick<Io, 'env' | 'script' | 'cwd'>): string {
   return text.replace(
@@ -50,8 +50,7 @@ function isInFolder(folder: string, paths: readonly string[]): boolean {
 }
 
 /**
- * Returns true if `wb` on the PATH is this program. Folders that npm adds to the PATH for one project are
- * ignored.
+ * Returns true if `wb` on the PATH is this program. Folders that npm adds to the PATH for a project are ignored.
  */
 function isOnPathAsWb(program: string, environment: Environment): boolean {
   const name = hostFacts.platform === 'win32' ? 'wb.cmd' : 'wb'
@@ -59,7 +58,7 @@ function isOnPathAsWb(program: string, environment: Environment): boolean {
     path => isAbsolute(path) && !path.endsWith(join('node_modules', '.bin')) && existsSync(join(path, name)),
   )
   if (folder === undefined) return false
-  // On Windows it is a script beside the packages that are installed globally.
+  // On Windows, `wb.cmd` is in the folder that contains the `node_modules` of global packages.
   const script =
     hostFacts.platform === 'win32'
       ? join(folder, 'node_modules', 'workbase', 'bin', 'run.js')
@@ -69,7 +68,7 @@ function isOnPathAsWb(program: string, environment: Environment): boolean {
 
 const wrapperBytesMax = 8_192
 
-/** Returns true for a script that starts this program, as pnpm installs. */
+/** Returns true for a script that starts this program. pnpm installs such scripts instead of links. */
 function isWrapper(path: string, program: string): boolean {
   if (statSync(path).size > wrapperBytesMax) return false
   const text = readFileSync(path, 'utf8')

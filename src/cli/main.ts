@@ -1,9 +1,9 @@
 import { Config, type Plugin } from '@oclif/core/config'
 import { packageRoot } from '../base/package.ts'
 import { shellWord } from '../base/shell-word.ts'
+import type { BaseCommand } from './command/base-command.ts'
 import { exit, exitStatus } from './command/exit.ts'
 import { reportLines, reportOf } from './command/report.ts'
-import type { StartedCommand } from './command/started-command.ts'
 import { suggestionFor, synonymOf } from './command/verbs.ts'
 import { UsageError } from './errors.ts'
 import type { Io } from './io.ts'
@@ -12,16 +12,16 @@ import { nearestMatch } from './terminal/nearest-match.ts'
 import { styleFor } from './terminal/style.ts'
 import { withoutTokens } from './terminal/terminal-text.ts'
 
-/** Alternative names of topics. */
+/** Alternative names of topics (the first words of commands). */
 const topicAliases: Record<string, string> = { bases: 'kb', base: 'kb' }
 
 const helpFlags = ['--help', '-h']
 
 /**
- * Runs one command line and returns its exit status.
+ * Runs a command line and returns its exit status.
  *
  * @param words  words after `wb`
- * @param options.plugins  plugins to load commands from; the built one by default
+ * @param options.plugins  plugins that contain the commands; the built plugin by default
  */
 export async function main(
   words: readonly string[],
@@ -41,6 +41,7 @@ export async function main(
 /** A command line and its dependencies. */
 interface Invocation {
   readonly config: Config
+  /** Words after `wb`, as the user typed them. */
   readonly typed: readonly string[]
   readonly io: Io
 }
@@ -53,7 +54,7 @@ async function dispatch(invocation: Invocation): Promise<number> {
   if (first === '')
     return (await isFirstRun(io))
       ? runCommand(invocation, 'quickstart', ['.'])
-      : printHelp(invocation, 'dayOne', [])
+      : printHelp(invocation, 'basic', [])
   if (first === 'help') return printHelp(invocation, 'all', resolveAliases(config, rest))
   if (helpFlags.includes(first)) return printHelp(invocation, 'all', [])
 
@@ -66,11 +67,11 @@ async function dispatch(invocation: Invocation): Promise<number> {
     return printHelp(invocation, 'all', id ? id.split(':') : words.filter(word => !word.startsWith('-')))
   if (id) return runCommand(invocation, id, argv)
   if (isTopic(config, words)) return printHelp(invocation, 'all', words)
-  const known = words.findIndex((_, at) => !isTopic(config, words.slice(0, at + 1)))
-  throw unknownCommandError(config, words.slice(0, known + 1))
+  const firstUnknown = words.findIndex((_, at) => !isTopic(config, words.slice(0, at + 1)))
+  throw unknownCommandError(config, words.slice(0, firstUnknown + 1))
 }
 
-/** Suggests the command line with the command before its flags; an example if there is no command. */
+/** Returns the command line with the command before its flags; if there is no command, an example. */
 function suggestOrder(config: Config, typed: readonly string[]): string {
   const at = typed.findIndex(
     (_, from) => splitCommand(config.commandIDs, resolveAliases(config, typed.slice(from))).id,
@@ -80,26 +81,27 @@ function suggestOrder(config: Config, typed: readonly string[]): string {
 }
 
 /**
- * Replaces singular topics and the verbs of other tools with the names of Workbase: `wb key list`, `wb mcp server ls`.
+ * Replaces singular topics and verbs of other tools with their names in Workbase: `wb key list` becomes `wb keys list`,
+ * and `wb mcp server ls` becomes `wb mcp servers list`.
  */
 function resolveAliases(config: Config, words: readonly string[]): string[] {
-  const named = [...words]
+  const resolved = [...words]
   for (const [at, word] of words.entries()) {
-    const before = named.slice(0, at)
-    if (isTopic(config, [...before, `${word}s`])) named[at] = `${word}s`
+    const before = resolved.slice(0, at)
+    if (isTopic(config, [...before, `${word}s`])) resolved[at] = `${word}s`
     else if (!isTopic(config, [...before, word])) {
-      if (at > 0) named[at] = synonymOf(word, hasVerb(config, before)) ?? word
+      if (at > 0) resolved[at] = synonymOf(word, hasVerb(config, before)) ?? word
       break
     }
   }
-  return named
+  return resolved
 }
 
 function hasVerb(config: Config, topic: readonly string[]): (verb: string) => boolean {
   return verb => config.commandIDs.includes([...topic, verb].join(':'))
 }
 
-/** Splits the words into the longest command and its arguments. */
+/** Splits words into the ID of a command, which is as long as possible, and its arguments. */
 function splitCommand(ids: readonly string[], words: readonly string[]): { id?: string; argv: string[] } {
   for (let length = Math.min(words.length, 3); length > 0; length--) {
     const id = words.slice(0, length).join(':')
@@ -117,40 +119,40 @@ function unknownCommandError(config: Config, words: readonly string[]): UsageErr
   const commands = config.commandIDs.map(id => id.replaceAll(':', ' '))
   const topics = [...new Set(config.commandIDs.map(id => id.split(':')[0]!))]
   const before = words.slice(0, -1)
-  const relative = suggestionFor(words.at(-1)!, hasVerb(config, before))
-  const close = relative
-    ? [...before, relative].join(' ')
+  const verb = suggestionFor(words.at(-1)!, hasVerb(config, before))
+  const suggestion = verb
+    ? [...before, verb].join(' ')
     : (nearestMatch(typed, [...commands, ...topics]) ?? findCommandByVerb(words[0]!, commands))
-  const topic = words.length > 1 ? `wb ${words[0]} --help` : 'wb --help'
+  const helpCommand = words.length > 1 ? `wb ${words[0]} --help` : 'wb --help'
   return new UsageError(
     `unknown command "wb ${typed}"`,
-    close ? [`did you mean wb ${close}?`, topic] : [topic],
+    suggestion ? [`did you mean wb ${suggestion}?`, helpCommand] : [helpCommand],
   )
 }
 
-/** Returns the first command for a verb typed without its topic: `kb search` for `search`. */
+/** Returns the first command with a verb that was typed without its topic, such as `kb search` for `search`. */
 function findCommandByVerb(word: string, commands: readonly string[]): string | undefined {
   const verbOf = (command: string) => command.split(' ')[1] ?? ''
   const verb = nearestMatch(word, [...new Set(commands.map(verbOf))])
   return verb && commands.find(command => verbOf(command) === verb)
 }
 
-/** Returns true if the user has no documents yet and agrees to search this folder. */
+/** Returns true if the user has no documents yet, and agrees to ingest and search the working directory. */
 async function isFirstRun(io: Io): Promise<boolean> {
   const isTerminal = io.stdin.isTTY && io.stdout.isTTY && io.stderr.isTTY
-  return Boolean(isTerminal) && (await import('./quickstart/first-run.ts')).offerThisFolder(io)
+  return Boolean(isTerminal) && (await import('./quickstart/first-run.ts')).offerQuickstart(io)
 }
 
-type CommandClass = new (argv: string[], config: Config, io: Io) => StartedCommand
+type CommandClass = new (argv: string[], config: Config, io: Io) => BaseCommand
 
 async function runCommand({ config, io }: Invocation, id: string, argv: string[]): Promise<number> {
-  const Loaded = (await config.findCommand(id, { must: true }).load()) as unknown as CommandClass
-  return new Loaded(argv, config, io).execute()
+  const Command = (await config.findCommand(id, { must: true }).load()) as unknown as CommandClass
+  return new Command(argv, config, io).execute()
 }
 
 async function printHelp(
   { config, typed, io }: Invocation,
-  scope: 'dayOne' | 'all',
+  scope: 'basic' | 'all',
   words: readonly string[],
 ): Promise<number> {
   const { helpStyle, helpText } = await import('./command/help.ts')

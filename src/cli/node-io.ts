@@ -4,11 +4,11 @@ import { isatty } from 'node:tty'
 import { systemClock } from '../base/clock.ts'
 import { type EndingSignal, endingSignals, type Io, type Signals } from './io.ts'
 
-/** The input and output of this process. Only this file of the command line reads `process`. */
+/** Returns the input and output of this process. No other file of the command line reads `process`. */
 export function nodeIo(): Io {
   restoreTerminalsAtExit()
   return {
-    // Node opens a stream when it is first read, which takes time.
+    // Getters, because Node.js opens a stream at the first access, which takes time.
     get stdin() {
       return process.stdin
     },
@@ -38,7 +38,7 @@ export function nodeIo(): Io {
   }
 }
 
-/** A folder that was deleted keeps the name that the shell gave it. */
+/** Returns the working directory. If it was deleted, returns the path that the shell set. */
 function workingDirectory(): string {
   try {
     return process.cwd()
@@ -50,7 +50,7 @@ function workingDirectory(): string {
 const signals: Signals = {
   listen(listener) {
     const onSignal = (name: NodeJS.Signals) => {
-      // A terminal that closed takes no more output.
+      // After the terminal has closed, writes fail. These errors are ignored.
       if (name === 'SIGHUP')
         for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
       listener(name as EndingSignal)
@@ -77,7 +77,7 @@ const signals: Signals = {
   exit: status => process.exit(status),
 }
 
-/** Runs work without listeners for signals. They are restored when the work ends or fails. */
+/** Runs work without signal listeners, which are restored when the work ends or fails. */
 export function withDefaultSignals<T>(work: () => T): T {
   const removed = endingSignals.map(name => [name, process.rawListeners(name)] as const)
   for (const [name] of removed) process.removeAllListeners(name)
@@ -90,8 +90,8 @@ export function withDefaultSignals<T>(work: () => T): T {
 }
 
 /**
- * At exit, Node restores the settings of each terminal, and aborts with a core dump if one of them is gone. A SIGHUP
- * ends the process before that.
+ * Prevents a core dump when the terminal has closed. At exit, Node.js restores the settings of each terminal,
+ * and aborts if this fails. This function ends the process with SIGHUP before that.
  */
 function restoreTerminalsAtExit(): void {
   const terminals = [0, 1, 2].filter(fd => isatty(fd))
@@ -110,14 +110,17 @@ export async function copyWith(
 ): Promise<void> {
   const { spawn } = await import('node:child_process')
   const child = spawn(program, args, { env, stdio: ['pipe', 'ignore', 'ignore'] })
-  // A program that ends before it has read all input reports that by its status.
+  // A program that ends before it has read all input reports the problem with its exit status.
   child.stdin.on('error', () => {})
   child.stdin.end(text)
   const [status] = (await once(child, 'exit')) as [number | null]
   if (status !== 0) throw new Error(`${program} ended with status ${status}`)
 }
 
-/** Node opens the null device in the place of a stream that is closed. */
+/**
+ * Returns true if the descriptor is the null device. Node.js also opens it if the descriptor was closed at
+ * startup.
+ */
 function isNullDevice(fd: number): boolean {
   try {
     const [stream, nullDevice] = [fstatSync(fd), statSync('/dev/null')]

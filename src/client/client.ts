@@ -2,8 +2,8 @@ import { WbError } from '../contract/errors.ts'
 import { limits } from '../contract/limits.ts'
 import type { ClientRequest, ReplyBody, Route, ServerEvent } from '../contract/route.ts'
 import { cutIntoPieces } from './cut-into-pieces.ts'
-import { errorFromResponse, notARuntime, originOf } from './error-from-response.ts'
-import type { Fetch, Incoming, Outgoing } from './fetch.ts'
+import { errorFromResponse, notRuntimeResponse, originOf } from './error-from-response.ts'
+import type { Fetch, IncomingResponse, OutgoingRequest } from './fetch.ts'
 import { readEvents } from './read-events.ts'
 import { readLines } from './read-lines.ts'
 import { Unreachable, unexpectedResponse } from './unreachable.ts'
@@ -17,14 +17,15 @@ export interface Connection {
   headers?: Record<string, string>
   /** Called with the names of fields that the runtime ignored in a request. */
   onIgnored?: (names: string[]) => void
-  /** Aborts every call without a separate signal. */
+  /** Aborts every call that has no signal in its options. */
   signal?: AbortSignal
 }
 
 export interface CallOptions {
   signal?: AbortSignal
   /**
-   * Called with the number of bytes of the body sent so far. It restarts from 0 when the request is retried.
+   * Called with the number of bytes of the body sent so far. The number restarts from 0 when the request is
+   * retried.
    */
   onSent?: (bytes: number) => void
 }
@@ -47,8 +48,8 @@ export interface Client {
   /**
    * Calls a route.
    *
-   * @throws WbError      when the runtime refused, with `requestId` in its facts
-   * @throws Unreachable  when no runtime responded
+   * @throws WbError      the runtime rejected the request; `facts` contains the `requestId`
+   * @throws Unreachable  no runtime responded
    */
   call<T extends Route>(route: T, request: ClientRequest<T>, options?: CallOptions): Promise<ReplyBody<T>>
   /** Calls a list route page by page, with large pages unless `query.limit` is set, and yields its items. */
@@ -56,19 +57,19 @@ export interface Client {
   /** Calls a route that responds with NDJSON, and yields the lines as they arrive. */
   stream<T extends Route>(route: T, request: ClientRequest<T>, options?: CallOptions): AsyncGenerator<unknown>
   /**
-   * Calls a route for its event stream, and yields events from now on, or after a given event. It ends when
-   * the runtime ends it; to continue, open it again after the last received event.
+   * Opens the event stream of a route, and yields events from now on, or those after `lastEventId`. If the runtime
+   * ends the stream, open it again with the ID of the last received event to continue.
    *
-   * @throws WbError      when the runtime refused
-   * @throws Unreachable  when no runtime responded, or the connection broke
+   * @throws WbError      the runtime rejected the request
+   * @throws Unreachable  no runtime responded, or the connection broke
    */
   events<T extends Route>(
     route: T,
     request: ClientRequest<T>,
     options?: EventOptions,
   ): AsyncGenerator<ServerEvent>
-  /** Sends any request, and returns any response, including errors. */
-  raw(call: RawCall): Promise<Incoming>
+  /** Sends any request, and returns the response. Error responses are returned, not thrown. */
+  raw(call: RawCall): Promise<IncomingResponse>
 }
 
 type Item<T> = ReplyBody<T> extends { items: (infer I)[] } ? I : never
@@ -83,11 +84,11 @@ interface RequestParts {
 const ignoredHeader = 'x-workbase-ignored'
 const eventStream = 'text/event-stream'
 
-/** Creates a client of one runtime. It reads no configuration or environment, and loads no schema. */
+/** Creates a client of one runtime. The client does not read any configuration or environment variables. */
 export function openClient(connection: Connection): Client {
   const base = connection.baseUrl.replace(/\/+$/, '')
 
-  async function send(path: string, outgoing: Outgoing): Promise<Incoming> {
+  async function send(path: string, outgoing: OutgoingRequest): Promise<IncomingResponse> {
     const headers = { accept: 'application/json', ...connection.headers, ...outgoing.headers }
     return connection.fetch(base + path, { signal: connection.signal, ...outgoing, headers })
   }
@@ -96,25 +97,25 @@ export function openClient(connection: Connection): Client {
     route: Route,
     parts: RequestParts,
     { headers, ...options }: CallOptions & Pick<RawCall, 'headers'>,
-  ): Promise<Incoming> {
+  ): Promise<IncomingResponse> {
     const body = encodeBody(route, parts.body)
-    const answer = await send(pathOf(route, parts), {
+    const response = await send(pathOf(route, parts), {
       method: route.method,
       ...body,
       ...options,
       headers: { ...body.headers, ...headers },
     })
-    if (answer.status >= 300) throw await errorFromResponse(answer)
-    const ignored = answer.headers.get(ignoredHeader)
+    if (response.status >= 300) throw await errorFromResponse(response)
+    const ignored = response.headers.get(ignoredHeader)
     if (ignored) connection.onIgnored?.(parseIgnoredNames(ignored))
-    return answer
+    return response
   }
 
   async function call(route: Route, parts: RequestParts, options: CallOptions = {}): Promise<unknown> {
-    const answer = await sendTyped(route, parts, options)
-    const value = await decodeBody(answer)
-    const isEmpty = answer.status === 204
-    if (!isEmpty && (typeof value !== 'object' || value === null)) throw notARuntime(answer)
+    const response = await sendTyped(route, parts, options)
+    const value = await decodeBody(response)
+    const isEmpty = response.status === 204
+    if (!isEmpty && (typeof value !== 'object' || value === null)) throw notRuntimeResponse(response)
     return value
   }
 
@@ -130,9 +131,9 @@ export function openClient(connection: Connection): Client {
     parts: RequestParts,
     options: CallOptions = {},
   ): AsyncGenerator<unknown> {
-    const answer = await sendTyped(route, parts, options)
-    if (answer.body)
-      for await (const line of readLines(answer.body)) if (line !== '') yield parseJsonOf(answer, line)
+    const response = await sendTyped(route, parts, options)
+    if (response.body)
+      for await (const line of readLines(response.body)) if (line !== '') yield parseJsonOf(response, line)
   }
 
   async function* events(
@@ -140,20 +141,23 @@ export function openClient(connection: Connection): Client {
     parts: RequestParts,
     { lastEventId, ...options }: EventOptions = {},
   ): AsyncGenerator<ServerEvent> {
-    const after = lastEventId === undefined ? undefined : { 'last-event-id': lastEventId }
-    const answer = await sendTyped(route, parts, { ...options, headers: { accept: eventStream, ...after } })
-    if (!answer.headers.get('content-type')?.startsWith(eventStream) || !answer.body) {
-      await answer.text()
-      throw notARuntime(answer)
+    const lastEventHeader = lastEventId === undefined ? undefined : { 'last-event-id': lastEventId }
+    const response = await sendTyped(route, parts, {
+      ...options,
+      headers: { accept: eventStream, ...lastEventHeader },
+    })
+    if (!response.headers.get('content-type')?.startsWith(eventStream) || !response.body) {
+      await response.text()
+      throw notRuntimeResponse(response)
     }
-    yield* readEvents(answer.body, options.signal ?? connection.signal)
+    yield* readEvents(response.body, options.signal ?? connection.signal)
   }
 
   const raw = ({ path, headers = {}, ...call }: RawCall) => send(path, { ...call, headers })
   return { call, items, stream, events, raw } as Client
 }
 
-/** Parses the names in the header. A name with an invalid encoding is returned unchanged. */
+/** Parses the field names in the header. A name with an invalid encoding is returned unchanged. */
 function parseIgnoredNames(list: string): string[] {
   return list.split(',').map(name => {
     try {
@@ -165,14 +169,14 @@ function parseIgnoredNames(list: string): string[] {
 }
 
 /**
- * Returns the path of a request: parameters are percent-encoded, and set query fields are added.
+ * Returns the path of a request with percent-encoded parameters, and with the query fields that are not undefined.
  *
- * @throws invalid_request  when a parameter is empty, `.` or `..`, which a URL would not keep as a name
+ * @throws invalid_request  a parameter is empty, `.` or `..`, which a URL parser would remove
  */
 export function pathOf(route: Pick<Route, 'path'>, { params = {}, query = {} }: RequestParts): string {
   const path = route.path.replace(/:(\w+)/g, (_, name: string) => {
     const value = params[name] ?? ''
-    if (/^\.{0,2}$/.test(value)) throw new WbError('invalid_request', `${name} may not be "${value}"`)
+    if (/^\.{0,2}$/.test(value)) throw new WbError('invalid_request', `${name} must not be "${value}"`)
     return encodeURIComponent(value)
   })
   const fields = new URLSearchParams()
@@ -180,7 +184,7 @@ export function pathOf(route: Pick<Route, 'path'>, { params = {}, query = {} }: 
   return fields.size === 0 ? path : `${path}?${fields}`
 }
 
-function encodeBody(route: Route, body: unknown): Pick<Outgoing, 'headers' | 'body'> {
+function encodeBody(route: Route, body: unknown): Pick<OutgoingRequest, 'headers' | 'body'> {
   if (route.body?.kind === 'ndjson')
     return {
       headers: { 'content-type': 'application/x-ndjson' },
@@ -191,8 +195,8 @@ function encodeBody(route: Route, body: unknown): Pick<Outgoing, 'headers' | 'bo
   return { headers: {} }
 }
 
-/** Encodes a form, with a boundary chosen by the platform. */
-function encodeForm(form: FormData): Pick<Outgoing, 'headers' | 'body'> {
+/** Encodes a form. The platform chooses the boundary. */
+function encodeForm(form: FormData): Pick<OutgoingRequest, 'headers' | 'body'> {
   const { headers, body } = new Response(form)
   return { headers: { 'content-type': headers.get('content-type')! }, body: body ?? '' }
 }
@@ -202,18 +206,18 @@ async function* jsonLines(values: AsyncIterable<unknown>): AsyncGenerator<Uint8A
   for await (const value of values) yield* cutIntoPieces(encoder.encode(`${JSON.stringify(value)}\n`))
 }
 
-async function decodeBody(answer: Incoming): Promise<unknown> {
-  const text = await answer.text()
-  if (answer.status === 204 || text === '') return undefined
-  return answer.headers.get('content-type')?.includes('json') ? parseJsonOf(answer, text) : text
+async function decodeBody(response: IncomingResponse): Promise<unknown> {
+  const text = await response.text()
+  if (response.status === 204 || text === '') return undefined
+  return response.headers.get('content-type')?.includes('json') ? parseJsonOf(response, text) : text
 }
 
-function parseJsonOf(answer: Incoming, text: string): unknown {
+function parseJsonOf(response: IncomingResponse, text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
     // The message of JSON.parse quotes the response, which may contain a token or a key.
-    throw new Unreachable(`${originOf(answer)} sent incomplete JSON`, 'Send the request again.')
+    throw new Unreachable(`${originOf(response)} sent incomplete JSON`, 'Send the request again.')
   }
 }
 
@@ -223,23 +227,23 @@ interface Page {
 }
 
 /**
- * Yields the items of all pages, starting with the first.
+ * Yields the items of all pages, starting with the first page.
  *
- * @param read  returns a page by its cursor; null for the first page
- * @throws Unreachable  when a response is not a page, or a cursor repeats
+ * @param read  returns the page at a cursor; null for the first page
+ * @throws Unreachable  a response is not a page, or a cursor repeats
  */
 export async function* readPages(read: (cursor: string | null) => Promise<Page>): AsyncGenerator<unknown> {
   let cursor: string | null = null
-  let mark: string | null = null
+  let checkpoint: string | null = null
   for (let count = 1; ; count++) {
     const page: Page = await read(cursor)
     if (!Array.isArray(page.items)) throw unexpectedResponse('the runtime sent a list without items')
     yield* page.items
     cursor = page.nextCursor ?? null
     if (cursor === null) return
-    if (cursor === mark) throw unexpectedResponse('the runtime sent the same page of a list twice')
-    // Moved at powers of two, which detects a cycle of any length (Brent's algorithm).
-    if ((count & (count - 1)) === 0) mark = cursor
+    if (cursor === checkpoint) throw unexpectedResponse('the runtime sent the same page of a list twice')
+    // The checkpoint moves at powers of two, which detects a cycle of any length (Brent's algorithm).
+    if ((count & (count - 1)) === 0) checkpoint = cursor
   }
 }
 

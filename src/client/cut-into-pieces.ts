@@ -5,5 +5,6 @@
 const pieceBytes = 65_536
 
 export function* cutIntoPieces(bytes: Uint8Array): Generator<Uint8Array> {
-  for (let at = 0; at < bytes.length; at += pieceBytes) yield bytes.subarray(at, at + pieceBytes)
+  for (let offset = 0; offset < bytes.length; offset += pieceBytes)
+    yield bytes.subarray(offset, offset + pieceBytes)
 }

@@ -1,8 +1,8 @@
 import { type ErrorCode, isErrorCode, rescueHint, WbError } from '../contract/errors.ts'
-import type { Incoming } from './fetch.ts'
+import type { IncomingResponse } from './fetch.ts'
 import { Unreachable } from './unreachable.ts'
 
-/** Substitutes by status for error codes that this version does not know. */
+/** Error codes by status, used if this version does not know the code in a response. */
 const codeOfHttpStatus: Record<number, ErrorCode> = {
   400: 'invalid_request',
   401: 'unauthorized',
@@ -30,15 +30,20 @@ interface ErrorFields {
  *
  * @see docs/requirements.md#S7.1-01
  */
-export async function errorFromResponse(answer: Incoming): Promise<WbError | Unreachable> {
-  if (answer.status >= 300 && answer.status < 400) return redirectError(answer)
-  const body = await answer.text()
+export async function errorFromResponse(response: IncomingResponse): Promise<WbError | Unreachable> {
+  if (response.status >= 300 && response.status < 400) return redirectError(response)
+  const body = await response.text()
   const fields = parseEnvelope(body) ?? parseHealthProbe(body)
-  if (!fields) return notARuntime(answer)
+  if (!fields) return notRuntimeResponse(response)
   const { code, message } = fields
-  const facts = { requestId: fields.requestId, hint: fields.hint, wireCode: code, wireStatus: answer.status }
+  const facts = {
+    requestId: fields.requestId,
+    hint: fields.hint,
+    wireCode: code,
+    wireStatus: response.status,
+  }
   if (isErrorCode(code)) return new WbError(code, message, facts)
-  return new WbError(codeOfHttpStatus[answer.status] ?? 'internal_error', message, facts)
+  return new WbError(codeOfHttpStatus[response.status] ?? 'internal_error', message, facts)
 }
 
 function parseEnvelope(body: string): ErrorFields | undefined {
@@ -46,10 +51,10 @@ function parseEnvelope(body: string): ErrorFields | undefined {
     ...(parseObject(body).error as Partial<ErrorFields> | undefined),
   }
   if (typeof code !== 'string' || typeof message !== 'string') return undefined
-  return { code, message, requestId: textOrUndefined(requestId), hint: textOrUndefined(hint) }
+  return { code, message, requestId: stringOrUndefined(requestId), hint: stringOrUndefined(hint) }
 }
 
-/** Returns the fields of a JSON object; empty for any other text. */
+/** Returns the fields of a JSON object. Returns an empty object if the string is not a JSON object. */
 function parseObject(body: string): Record<string, unknown> {
   try {
     return { ...(JSON.parse(body) as Record<string, unknown> | null) }
@@ -69,20 +74,20 @@ function parseHealthProbe(body: string): ErrorFields | undefined {
   }
 }
 
-/** Fields of a response can have any type. */
-function textOrUndefined(value: unknown): string | undefined {
+/** Returns a field of a response if it is a string. A field can have any type. */
+function stringOrUndefined(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
 
-function redirectError(answer: Incoming): Unreachable {
+function redirectError(response: IncomingResponse): Unreachable {
   return new Unreachable(
-    `${originOf(answer)} redirects to ${redirectTarget(answer)}; API calls do not follow redirects`,
+    `${originOf(response)} redirects to ${redirectTarget(response)}; API calls do not follow redirects`,
     'Use the address of the runtime itself with --url.',
   )
 }
 
 /** Returns the target of a redirect without its query and user information, which may be secret. */
-function redirectTarget({ url, headers }: Incoming): string {
+function redirectTarget({ url, headers }: IncomingResponse): string {
   const location = headers.get('location') ?? ''
   if (!URL.canParse(location, url || undefined)) return 'elsewhere'
   const { protocol, host, pathname } = new URL(location, url || undefined)
@@ -93,14 +98,14 @@ function redirectTarget({ url, headers }: Incoming): string {
 export const addressHint = 'Check the address (--url, WB_URL), and any proxy in front of the runtime.'
 
 /** Returns the error for a response that is not from a runtime. */
-export function notARuntime(answer: Incoming): Unreachable {
+export function notRuntimeResponse(response: IncomingResponse): Unreachable {
   return new Unreachable(
-    `${originOf(answer)} responded with ${answer.status}, but is not a Workbase runtime`,
+    `${originOf(response)} responded with ${response.status}, but is not a Workbase runtime`,
     addressHint,
   )
 }
 
 /** Returns the origin of a response, for messages. */
-export function originOf({ url }: Incoming): string {
+export function originOf({ url }: IncomingResponse): string {
   return url === '' ? 'the runtime' : new URL(url).origin
 }

@@ -1,17 +1,18 @@
 /** Parts of `RequestInit` that the client uses. */
-export interface Outgoing {
+export interface OutgoingRequest {
   method: string
   headers: Record<string, string>
   body?: string | AsyncIterable<Uint8Array>
   signal?: AbortSignal
   /**
-   * Called with the number of bytes of the body sent so far. It restarts from 0 when the request is retried.
+   * Called with the number of bytes of the body sent so far. The number restarts from 0 when the request is
+   * retried.
    */
   onSent?(bytes: number): void
 }
 
 /** Parts of `Response` that the client uses. */
-export interface Incoming {
+export interface IncomingResponse {
   /** URL of the response; empty for a runtime in this process. */
   readonly url: string
   readonly status: number
@@ -20,5 +21,5 @@ export interface Incoming {
   text(): Promise<string>
 }
 
-/** Sends a request over the network, or to a runtime in this process. Follows no redirect. */
-export type Fetch = (url: string, request: Outgoing) => Promise<Incoming>
+/** Sends a request over the network, or to a runtime in this process. Does not follow redirects. */
+export type Fetch = (url: string, request: OutgoingRequest) => Promise<IncomingResponse>

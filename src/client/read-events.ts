@@ -4,11 +4,11 @@ import { Unreachable, unexpectedResponse } from './unreachable.ts'
 
 /** Maximum length of one event, in characters. */
 const eventCharsMax = 4_000_000
-/** Maximum interval of a timer in milliseconds. The timer only keeps the process alive. */
-const foreverMs = 2 ** 31 - 1
+/** Maximum interval of a timer. The timer only keeps the process alive. */
+const timerMaxMs = 2 ** 31 - 1
 
 /**
- * Yields the events of a stream until it ends. An open stream keeps this process alive.
+ * Yields the events of a stream until the stream ends. An open stream keeps this process alive.
  *
  * @throws Unreachable  when the connection breaks
  * @see https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation
@@ -17,7 +17,7 @@ export async function* readEvents(
   body: AsyncIterable<Uint8Array>,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<ServerEvent> {
-  const alive = setInterval(() => {}, foreverMs)
+  const keepAlive = setInterval(() => {}, timerMaxMs)
   try {
     yield* parseEvents(body)
   } catch (error) {
@@ -25,7 +25,7 @@ export async function* readEvents(
     if (error instanceof RangeError) throw unexpectedResponse(error.message)
     throw new Unreachable('the event stream was interrupted', 'Run the command again.', { cause: error })
   } finally {
-    clearInterval(alive)
+    clearInterval(keepAlive)
   }
 }
 

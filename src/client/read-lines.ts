@@ -5,14 +5,14 @@ import { unexpectedResponse } from './unreachable.ts'
 const lineBytesMax = 128_000_000
 
 /**
- * Yields the lines of a UTF-8 stream, without line feeds; including empty ones.
+ * Yields the lines of a UTF-8 stream without line feeds, including empty lines.
  *
  * @throws Unreachable  when a line is too long
  */
 export async function* readLines(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder()
   for await (const line of splitLines(body, { bytesMax: lineBytesMax })) {
-    if (!line) throw unexpectedResponse(`a line of the answer has more than ${lineBytesMax} bytes`)
+    if (!line) throw unexpectedResponse(`a line of the response has more than ${lineBytesMax} bytes`)
     yield decoder.decode(line)
   }
 }

@@ -1,4 +1,4 @@
-/** No runtime responded, or the response is not from a runtime. Without a runtime, there is no error code. */
+/** No runtime responded, or the response is not from a runtime. Therefore there is no API error code. */
 export class Unreachable extends Error {
   override readonly name = 'Unreachable'
   /** Commands that fix the problem, if known. */
@@ -23,10 +23,10 @@ export function isRefusedConnection(error: Unreachable): boolean {
   return error.cause instanceof Error && 'code' in error.cause && error.cause.code === 'ECONNREFUSED'
 }
 
-/** Error code for a server that speaks TLS on a connection without it. Node has no code for this. */
+/** Error code for a server that requires TLS on an unencrypted connection. Node has no code for this. */
 export const speaksTlsCode = 'WB_SPEAKS_TLS'
 
-/** Returns the error for a response that no runtime sends. */
+/** Returns the error for a response that a runtime never sends. */
 export function unexpectedResponse(fact: string): Unreachable {
-  return new Unreachable(`${fact}, which no Workbase runtime does`, 'Check the address (--url, WB_URL).')
+  return new Unreachable(`${fact}, which a Workbase runtime never does`, 'Check the address (--url, WB_URL).')
 }

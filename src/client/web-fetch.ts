@@ -1,35 +1,35 @@
-import type { Fetch, Incoming } from './fetch.ts'
+import type { Fetch, IncomingResponse } from './fetch.ts'
 import { Unreachable } from './unreachable.ts'
 
 /**
- * Adapts the `fetch` of a browser. Streamed bodies are sent in one piece, because most browsers cannot stream
- * them. Browsers retry and time out by their own rules.
+ * Adapts the `fetch` of a browser. Sends a streamed body in one piece, because most browsers cannot stream it.
+ * Retries and timeouts are those of the browser.
  *
  * The returned function throws Unreachable when no response arrives, and for a redirect.
  */
 export function webFetch(fetch: typeof globalThis.fetch): Fetch {
   return async (url, { method, headers, body, signal, onSent }) => {
-    const sent = body === undefined || typeof body === 'string' ? body : await readBlob(body)
+    const bufferedBody = body === undefined || typeof body === 'string' ? body : await readBlob(body)
     try {
-      const answer = await fetch(url, { method, headers, body: sent, signal, redirect: 'error' })
-      if (sent !== undefined) onSent?.(new Blob([sent]).size)
-      return toIncoming(answer)
+      const response = await fetch(url, { method, headers, body: bufferedBody, signal, redirect: 'error' })
+      if (bufferedBody !== undefined) onSent?.(new Blob([bufferedBody]).size)
+      return toIncoming(response)
     } catch (cause) {
       signal?.throwIfAborted()
-      throw new Unreachable(`no runtime answers at ${new URL(url).origin}`, 'Check the address.', { cause })
+      throw new Unreachable(`no runtime responds at ${new URL(url).origin}`, 'Check the address.', { cause })
     }
   }
 }
 
 async function readBlob(body: AsyncIterable<Uint8Array>): Promise<Blob> {
-  const parts: Uint8Array<ArrayBuffer>[] = []
-  for await (const part of body) parts.push(new Uint8Array(part))
-  return new Blob(parts)
+  const chunks: Uint8Array<ArrayBuffer>[] = []
+  for await (const chunk of body) chunks.push(new Uint8Array(chunk))
+  return new Blob(chunks)
 }
 
-function toIncoming(answer: Response): Incoming {
-  const { url, status, headers, body } = answer
-  return { url, status, headers, body: body && readChunks(body), text: () => answer.text() }
+function toIncoming(response: Response): IncomingResponse {
+  const { url, status, headers, body } = response
+  return { url, status, headers, body: body && readChunks(body), text: () => response.text() }
 }
 
 /** Yields the chunks of a stream. Safari cannot iterate streams. */

@@ -9,7 +9,8 @@ export interface AuthSecrets {
   readonly bootstrapToken: string | undefined
   readonly clientSecret: string | undefined
   /**
-   * Secrets of sessions. The first one encrypts, all decrypt; if empty, a random key of this process is used.
+   * Secrets for sessions. The first one is used to encrypt, and all are used to decrypt. If there are none, a
+   * random key is created for this process.
    */
   readonly sessionSecrets: readonly string[]
 }
@@ -20,21 +21,21 @@ type SecretCheck = (secret: string) => string | undefined
 const bootstrapCharsMin = 32
 const sessionBytesMin = 32
 
-/** Checks the length in Unicode characters, and that a header can contain the token. */
-const bootstrapFault: SecretCheck = secret => {
+/** Checks the length in Unicode characters, and that the token can be sent in a header. */
+const checkBootstrapToken: SecretCheck = secret => {
   if ([...secret].length < bootstrapCharsMin) return `must have at least ${bootstrapCharsMin} characters`
   return /[\s,\p{Cc}]/u.test(secret) ? 'must not contain white space or commas' : undefined
 }
-const sessionFault: SecretCheck = secret =>
+const checkSessionSecret: SecretCheck = secret =>
   Buffer.byteLength(secret) < sessionBytesMin ? `must have at least ${sessionBytesMin} bytes` : undefined
 
 const creationHint = 'Create one with: openssl rand -hex 32'
 
 /**
- * Returns the secrets that the auth mode uses. Those of an unused identity provider are not read.
+ * Returns the secrets that the auth mode uses. The secrets of an unused identity provider are not read.
  *
  * @throws validation_error  when a reference cannot be resolved, or its secret is unusable; `facts.problems`
- *   lists every such key, the message names the first
+ *   lists every such key, and the message names the first one
  * @see docs/requirements.md#S2.2-34
  */
 export function readAuthSecrets(config: Pick<Config, 'auth'>, environment: ConfigEnvironment): AuthSecrets {
@@ -44,8 +45,8 @@ export function readAuthSecrets(config: Pick<Config, 'auth'>, environment: Confi
 }
 
 /**
- * Like {@link readAuthSecrets}, but omits unusable secrets: a command run next to a server may not have the
- * server's secrets.
+ * Like {@link readAuthSecrets}, but omits unusable secrets, because a command that runs next to a server does
+ * not always have the secrets of the server.
  */
 export function readUsableAuthSecrets(
   config: Pick<Config, 'auth'>,
@@ -58,16 +59,16 @@ function readSecrets({ auth }: Pick<Config, 'auth'>, environment: ConfigEnvironm
   const client = usesOidc(auth) ? auth.oidc?.client : null
   const { read, problems } = createSecretReader(environment)
   const secrets: AuthSecrets = {
-    bootstrapToken: read('auth.bootstrapTokenRef', auth.bootstrapTokenRef, bootstrapFault),
+    bootstrapToken: read('auth.bootstrapTokenRef', auth.bootstrapTokenRef, checkBootstrapToken),
     clientSecret: read('auth.oidc.client.clientSecretRef', client?.clientSecretRef),
     sessionSecrets: sessionRefs(client?.sessionSecretRef ?? [])
-      .map(([key, ref]) => read(key, ref, sessionFault))
+      .map(([key, ref]) => read(key, ref, checkSessionSecret))
       .filter(secret => secret !== undefined),
   }
   return { secrets, problems }
 }
 
-/** Returns each reference with its key, which has an index only in a list. */
+/** Returns each reference with its key. The key has an index if the references are a list. */
 function sessionRefs(refs: string | readonly string[]): [key: string, ref: string][] {
   const key = 'auth.oidc.client.sessionSecretRef'
   return typeof refs === 'string' ? [[key, refs]] : refs.map((ref, at) => [`${key}[${at}]`, ref])
@@ -77,14 +78,14 @@ interface SecretProblem extends ConfigKeyProblem {
   hint: string | undefined
 }
 
-/** Returns a reader of secrets that collects the unusable ones. */
+/** Returns a function that reads secrets, and the list to which it adds the problems of unusable secrets. */
 function createSecretReader(environment: ConfigEnvironment) {
   const problems: SecretProblem[] = []
-  function read(key: string, ref: string | null | undefined, faultOf?: SecretCheck): string | undefined {
+  function read(key: string, ref: string | null | undefined, check?: SecretCheck): string | undefined {
     if (ref == null) return undefined
     try {
       const secret = resolveSecret(ref, environment)
-      const fault = faultOf?.(secret)
+      const fault = check?.(secret)
       if (fault === undefined) return secret
       problems.push({ key, message: `the secret ${fault}`, hint: creationHint })
     } catch (error) {

@@ -2,7 +2,7 @@ import { isLoopback, isUnencryptedRemote } from '../base/loopback.ts'
 import type { Config } from './schema.ts'
 import { hasCookiePrefix } from './values.ts'
 
-/** Error in the configuration, by key. The message never contains a value that could be a secret. */
+/** Error in the configuration. The message never contains a value that could be a secret. */
 export interface ConfigKeyProblem {
   key: string
   message: string
@@ -23,7 +23,7 @@ export function checkAcrossKeys(config: Config): ConfigKeyProblem[] {
 }
 
 /**
- * Returns a problem if the driver is not available in this version. No runtime opens with it
+ * Returns a problem if this version does not have the configured driver. A runtime cannot be opened with it
  * (`driver_unavailable`).
  */
 export function missingDriverProblems({ controlPlane: { driver } }: Config): ConfigKeyProblem[] {
@@ -52,7 +52,7 @@ export function usesApiKeys({ mode }: AuthMode): boolean {
   return mode === 'apiKey' || mode === 'any'
 }
 
-/** Returns true if users and devices sign in with an identity provider. */
+/** Returns true if access tokens of an identity provider are verified. */
 export function usesOidc({ mode }: AuthMode): boolean {
   return mode === 'oidc' || mode === 'any'
 }
@@ -60,7 +60,7 @@ export function usesOidc({ mode }: AuthMode): boolean {
 function authProblems(config: Config): ConfigKeyProblem[] {
   const { runtime, auth, controlPlane } = config
   const cookie = auth.oidc?.client?.sessionCookieName ?? ''
-  const refused =
+  const isOpenButNotAllowed =
     auth.acknowledgeOpenAccess === false && controlPlane.driver !== 'memory' && allowsAnonymous(config)
   return [
     ...problemIf(
@@ -79,7 +79,7 @@ function authProblems(config: Config): ConfigKeyProblem[] {
       'has a prefix that browsers accept over https only; set runtime.publicOrigin to an https URL, or remove the prefix',
     ),
     ...problemIf(
-      refused,
+      isOpenButNotAllowed,
       'auth.acknowledgeOpenAccess',
       'is false, but callers without a credential are accepted; set auth.mode and anonymousPolicy: reject, or set this key to true',
     ),
@@ -127,16 +127,16 @@ function repeatedIndexes(entries: readonly string[]): number[] {
 function productionProblems({ runtime, controlPlane, auth }: Config): ConfigKeyProblem[] {
   if (runtime.environment !== 'production') return []
   const client = auth.oidc?.client
-  const insecure = runtime.publicOrigin !== null && !isHttps(runtime.publicOrigin)
+  const hasInsecureOrigin = runtime.publicOrigin !== null && !isHttps(runtime.publicOrigin)
   return [
     ...problemIf(controlPlane.driver === 'memory', 'controlPlane.driver', 'must not be memory in production'),
     ...problemIf(auth.mode === 'disabled', 'auth.mode', 'must not be disabled in production'),
     ...problemIf(auth.anonymousPolicy !== 'reject', 'auth.anonymousPolicy', 'must be reject in production'),
-    ...problemIf(insecure, 'runtime.publicOrigin', 'must be an https URL in production'),
+    ...problemIf(hasInsecureOrigin, 'runtime.publicOrigin', 'must be an https URL in production'),
     ...problemIf(
       client?.sessionSecretRef === null,
       'auth.oidc.client.sessionSecretRef',
-      'is required in production, so that sessions outlive a restart',
+      'is required in production, so that sessions remain valid after a restart',
     ),
     ...problemIf(
       !!client && runtime.publicOrigin === null,

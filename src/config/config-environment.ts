@@ -1,4 +1,4 @@
-/** Environment of the runtime: variables of the process, then those of the managed file. */
+/** Environment of the runtime: the variables of the process, and for other names, those of the managed file. */
 export interface ConfigEnvironment {
   /** Returns the unchanged value of a variable, which may be empty. */
   get(name: string): string | undefined
@@ -6,32 +6,35 @@ export interface ConfigEnvironment {
   readonly app: { version?: string; commit?: string; buildTime?: string }
   readonly ollamaBaseUrl?: string
   readonly docling: { url?: string; timeoutMs?: number }
-  /** Log level from `WB_LOG`, otherwise `LOG_LEVEL`, in lower case, with the name of the variable. */
+  /** Log level in lowercase, from `WB_LOG` or else `LOG_LEVEL`, and the name of that variable. */
   readonly log?: { level: string; name: 'WB_LOG' | 'LOG_LEVEL' }
 }
 
-/** @param managed  variables that apply if `variables` does not set them */
+/** Creates an environment. @param managed  variables that apply if `variables` does not set them */
 export function createEnvironment(
   variables: Readonly<Record<string, string | undefined>>,
   managed: ReadonlyMap<string, string> = new Map(),
 ): ConfigEnvironment {
-  const known = new Map(managed)
-  for (const [name, value] of Object.entries(variables)) if (value !== undefined) known.set(name, value)
-  const filled = (name: string) => known.get(name)?.trim() || undefined
+  const values = new Map(managed)
+  for (const [name, value] of Object.entries(variables)) if (value !== undefined) values.set(name, value)
+  const getTrimmed = (name: string) => values.get(name)?.trim() || undefined
   return {
-    get: name => known.get(name),
+    get: name => values.get(name),
     app: {
-      version: filled('APP_VERSION'),
-      commit: filled('APP_COMMIT'),
-      buildTime: filled('APP_BUILD_TIME'),
+      version: getTrimmed('APP_VERSION'),
+      commit: getTrimmed('APP_COMMIT'),
+      buildTime: getTrimmed('APP_BUILD_TIME'),
     },
-    ollamaBaseUrl: filled('OLLAMA_BASE_URL'),
-    docling: { url: filled('DOCLING_URL'), timeoutMs: positiveNumber(filled('DOCLING_TIMEOUT_MS')) },
-    log: logLevelVariable(filled),
+    ollamaBaseUrl: getTrimmed('OLLAMA_BASE_URL'),
+    docling: {
+      url: getTrimmed('DOCLING_URL'),
+      timeoutMs: parsePositiveInteger(getTrimmed('DOCLING_TIMEOUT_MS')),
+    },
+    log: logLevelVariable(getTrimmed),
   }
 }
 
-function positiveNumber(text: string | undefined): number | undefined {
+function parsePositiveInteger(text: string | undefined): number | undefined {
   const value = Number(text)
   return Number.isInteger(value) && value > 0 ? value : undefined
 }

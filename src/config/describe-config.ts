@@ -2,10 +2,10 @@ import { formatKey, leavesOf } from './key-path.ts'
 import type { ValueSource } from './load-config.ts'
 import type { Config } from './schema.ts'
 
-/** A value of the configuration, as `wb config show` prints it. */
+/** A value of the configuration, in the form in which `wb config show` prints it. */
 export interface ConfigValue {
   readonly key: string
-  /** Value, with references and placeholders as written in the file, not resolved. */
+  /** Value in which references and placeholders are not resolved. */
   readonly value: unknown
   /** `default`, `file`, or the name of the variable or flag. */
   readonly source: string

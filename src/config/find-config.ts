@@ -5,18 +5,19 @@ import { WbError } from '../contract/errors.ts'
 const configFileName = 'workbase.yaml'
 const systemFolder = '/etc/workbase'
 
-/** Configuration file that applies. */
+/** The configuration file that applies. */
 export interface ConfigFile {
-  /** Absolute path; null if every key has its default. */
+  /** Absolute path; null if there is no file, so that all keys have their defaults. */
   readonly path: string | null
   readonly origin: 'flag' | 'environment' | 'working directory' | 'data directory' | 'system' | 'defaults'
   /**
-   * Path of a file in the working directory that is neither given nor trusted. It is not read, and a server
-   * refuses to start.
+   * Path of a file in the working directory that was neither named nor trusted. It is not read, and a server does not
+   * start.
    */
   readonly untrusted?: string
 }
 
+/** Locations in which to search for the configuration file. */
 export interface ConfigLocations {
   /** Value of `--config`. */
   flag?: string | undefined
@@ -26,12 +27,13 @@ export interface ConfigLocations {
   trusted?: string | undefined
   cwd: string
   dataDir: string
+  /** Replaces `/etc/workbase` in tests. */
   systemDir?: string
 }
 
 /**
- * Returns the first of: `--config`, `WB_CONFIG`, the file in a trusted working directory, in the data
- * directory, in `/etc/workbase`. It does not check that a given or trusted file exists; reading it does.
+ * Returns the first of these files: the one of `--config`, of `WB_CONFIG`, in a trusted working directory, in
+ * the data directory, in `/etc/workbase`. Does not check that a named or trusted file exists.
  *
  * @throws validation_error  when a location cannot be accessed
  * @see docs/configuration.md

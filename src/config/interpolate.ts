@@ -4,17 +4,17 @@ import { formatKey, type KeyPath } from './key-path.ts'
 const placeholder = /\$\{([A-Z_][A-Z0-9_]*)(?::-([^}]*))?\}/g
 
 interface Interpolated {
-  /** The tree with every placeholder expanded; keys are unchanged. */
+  /** The tree with all placeholders in values expanded. Keys are unchanged. */
   tree: unknown
-  /** Original text of each value with a placeholder, by key. */
+  /** Original text of the values that have a placeholder, by key. */
   sourceTexts: Map<string, string>
   /** Placeholders without a value or default. */
   missing: { key: string; name: string }[]
 }
 
 /**
- * Expands `${NAME}` and `${NAME:-default}` in text values at any depth. An empty variable counts as set.
- * Values of variables are not expanded again.
+ * Expands `${NAME}` and `${NAME:-default}` in strings at any depth. A variable with an empty value counts as set.
+ * Placeholders in the values of variables are not expanded.
  *
  * @see docs/configuration.md#format-of-the-file
  */

@@ -14,7 +14,7 @@ function isTree(value: unknown): value is object {
   return typeof value === 'object' && value !== null
 }
 
-/** Yields the scalars, empty lists and empty maps of a tree, in its order. */
+/** Yields the scalars, empty lists and empty maps of a tree, in the order of the tree. */
 export function* leavesOf(value: unknown, path: KeyPath = []): Generator<{ path: KeyPath; value: unknown }> {
   const entries = isTree(value) ? Object.entries(value) : []
   if (entries.length === 0) yield { path, value }
@@ -24,10 +24,10 @@ export function* leavesOf(value: unknown, path: KeyPath = []): Generator<{ path:
 
 /** Returns true if a tree has a value at a path. */
 export function hasPath(tree: unknown, path: KeyPath): boolean {
-  let at: unknown = tree
+  let value: unknown = tree
   for (const part of path) {
-    if (!isTree(at) || !Object.hasOwn(at, part)) return false
-    at = (at as Record<PropertyKey, unknown>)[part]
+    if (!isTree(value) || !Object.hasOwn(value, part)) return false
+    value = (value as Record<PropertyKey, unknown>)[part]
   }
-  return at !== undefined
+  return value !== undefined
 }

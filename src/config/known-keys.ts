@@ -14,7 +14,7 @@ type SchemaDefinition = {
   out?: KeySchema
 }
 
-/** Returns the keys of a schema: `[]` represents any index of a list, `*` any name in a map. */
+/** Returns the keys of a schema. In a key, `[]` represents an index of a list, and `*` a name in a map. */
 export function knownKeys(schema: KeySchema): string[] {
   return [...new Set(walkKeys(schema, ''))]
 }
@@ -33,18 +33,18 @@ function* walkKeys(schema: KeySchema, prefix: string): Generator<string> {
 }
 
 /**
- * Returns the known key that an unknown one most likely means: similar to it, preferably in the same block.
- * Undefined if more than half of the letters differ from every known key.
+ * Returns the known key that the user most likely meant: the one with the most similar name, preferably in the same
+ * block. Returns undefined if in all known names more than half of the letters differ.
  */
 export function nearestKey(unknown: string, known: readonly string[]): string | undefined {
   const [block, name] = splitKey(unknown)
   const ranked = known.map(key => {
-    const [itsBlock, itsName] = splitKey(key)
-    const edits = editDistance(name, itsName)
-    const isNear = edits <= Math.max(name.length, itsName.length) / 2
-    return { key, isNear, cost: edits + (itsBlock === block ? 0 : Math.max(2, name.length / 3)) }
+    const [knownBlock, knownName] = splitKey(key)
+    const edits = editDistance(name, knownName)
+    const isSimilar = edits <= Math.max(name.length, knownName.length) / 2
+    return { key, isSimilar, cost: edits + (knownBlock === block ? 0 : Math.max(2, name.length / 3)) }
   })
-  return ranked.filter(({ isNear }) => isNear).sort((a, b) => a.cost - b.cost)[0]?.key
+  return ranked.filter(({ isSimilar }) => isSimilar).sort((a, b) => a.cost - b.cost)[0]?.key
 }
 
 function splitKey(key: string): [block: string, name: string] {

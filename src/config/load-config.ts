@@ -10,18 +10,18 @@ import { knownKeys, nearestKey } from './known-keys.ts'
 import { readYaml } from './read-yaml.ts'
 import { type Config, configSchema, keysWithoutEffect, logLevels } from './schema.ts'
 
-/** Source of a value. */
+/** Source of a configuration value. */
 export interface ValueSource {
   readonly from: 'default' | 'file' | 'environment' | 'flag'
   /** Name of the variable or flag. */
   readonly name?: string
-  /** Text in the file if it has a placeholder; shown instead of the expanded value. */
+  /** Text in the file, if it has a placeholder. It is shown instead of the expanded value. */
   readonly sourceText?: string
 }
 
 export interface LoadedConfig {
   readonly config: Config
-  /** Sources by key, for every scalar, empty list and empty map of `config`. */
+  /** Sources by key, for each scalar, empty list and empty map in `config`. */
   readonly sources: ReadonlyMap<string, ValueSource>
   readonly warnings: readonly string[]
 }
@@ -35,62 +35,67 @@ export interface ConfigFlags {
 /**
  * Reads and validates the configuration.
  *
- * @throws validation_error  when the configuration is invalid; `facts.problems` lists every invalid key, the
- *   message names the first
+ * @throws validation_error  when the configuration is invalid; `facts.problems` lists every invalid key, and
+ *   the message names the first one
  */
 export function loadConfig(
-  found: Pick<ConfigFile, 'path'>,
+  file: Pick<ConfigFile, 'path'>,
   environment: ConfigEnvironment,
   flags: ConfigFlags = {},
 ): LoadedConfig {
-  const file = found.path === null ? { version: 1 } : (readYaml(found.path) ?? {})
-  const { tree, sourceTexts, missing } = interpolate(file, environment)
-  throwProblems(
-    found.path,
+  const content = file.path === null ? { version: 1 } : (readYaml(file.path) ?? {})
+  const { tree, sourceTexts, missing } = interpolate(content, environment)
+  throwIfInvalid(
+    file.path,
     missing.map(({ key, name }) => ({
       key,
-      message: `the variable ${name} is not set, and no default is given`,
+      message: `the variable ${name} is not set, and the placeholder has no default`,
     })),
   )
   const parsed = configSchema.safeParse(tree, { reportInput: true })
-  if (!parsed.success) throw configError(found.path, parsed.error.issues.flatMap(problemsOfIssue))
+  if (!parsed.success) throw configError(file.path, parsed.error.issues.flatMap(problemsOfIssue))
   const config = parsed.data
-  throwProblems(found.path, checkAcrossKeys(config))
+  throwIfInvalid(file.path, checkAcrossKeys(config))
 
-  const sources = sourcesOf(config, found.path === null ? {} : tree, sourceTexts)
-  if (found.path !== null) anchorPaths(config, dirname(found.path))
-  const warnings = ignoredKeysWarning(tree)
+  const sources = sourcesOf(config, file.path === null ? {} : tree, sourceTexts)
+  if (file.path !== null) resolvePaths(config, dirname(file.path))
+  const warnings = keysWithoutEffectWarnings(tree)
   applyEnvironment(config, sources, warnings, environment)
   applyFlags(config, sources, flags)
   warnings.push(...configWarnings(config))
   return { config, sources, warnings }
 }
 
-/** @param fileTree  tree of the file; absent keys have their default */
+/**
+ * Returns the source of each value, by key.
+ *
+ * @param fileTree     content of the file; keys that it does not have are defaults
+ * @param sourceTexts  see {@link interpolate}
+ */
 function sourcesOf(
   config: Config,
   fileTree: unknown,
-  written: ReadonlyMap<string, string>,
+  sourceTexts: ReadonlyMap<string, string>,
 ): Map<string, ValueSource> {
   const sources = new Map<string, ValueSource>()
   for (const { path } of leavesOf(config)) {
     const key = formatKey(path)
-    const text = written.get(key)
+    const text = sourceTexts.get(key)
     if (!hasPath(fileTree, path)) sources.set(key, { from: 'default' })
     else sources.set(key, text === undefined ? { from: 'file' } : { from: 'file', sourceText: text })
   }
   return sources
 }
 
-function throwProblems(path: string | null, problems: ConfigKeyProblem[]): void {
+function throwIfInvalid(path: string | null, problems: ConfigKeyProblem[]): void {
   if (problems.length > 0) throw configError(path, problems)
 }
 
 function configError(path: string | null, problems: ConfigKeyProblem[]): WbError {
   const [{ key, message }] = problems as [ConfigKeyProblem, ...ConfigKeyProblem[]]
   const more = problems.length > 1 ? ` (and ${problems.length - 1} more)` : ''
-  const place = [path, key].filter(Boolean).join(': ')
-  return new WbError('validation_error', `${place}: ${message}${more}`, {
+  const location = [path, key].filter(Boolean).join(': ')
+  return new WbError('validation_error', `${location}: ${message}${more}`, {
     hint: 'Correct the configuration; `wb config validate` lists all errors.',
     problems,
   })
@@ -112,16 +117,16 @@ function issueMessage(issue: z.core.$ZodIssue): string {
   return issue.message.replace(/^Invalid (?:input|option): /, '')
 }
 
-/** Resolves relative paths against the folder of the file, not the working directory. */
-function anchorPaths({ controlPlane }: Config, folder: string): void {
+/** Makes relative paths absolute. They are relative to the folder of the file, not to the working directory. */
+function resolvePaths({ controlPlane }: Config, folder: string): void {
   if (controlPlane.driver === 'file') controlPlane.root = resolve(folder, controlPlane.root)
   if (controlPlane.driver === 'sqlite' && controlPlane.path !== null && controlPlane.path !== ':memory:')
     controlPlane.path = resolve(folder, controlPlane.path)
 }
 
-function ignoredKeysWarning(tree: unknown): string[] {
-  const given = keysWithoutEffect.filter(key => hasPath(tree, key.split('.')))
-  return given.length > 0 ? [`without effect in this runtime: ${given.join(', ')}`] : []
+function keysWithoutEffectWarnings(tree: unknown): string[] {
+  const keys = keysWithoutEffect.filter(key => hasPath(tree, key.split('.')))
+  return keys.length > 0 ? [`without effect in this runtime: ${keys.join(', ')}`] : []
 }
 
 function applyEnvironment(
@@ -131,7 +136,7 @@ function applyEnvironment(
   { log }: ConfigEnvironment,
 ): void {
   if (!log) return
-  const level = logLevels.find(known => known === log.level)
+  const level = logLevels.find(name => name === log.level)
   if (!level) {
     warnings.push(`${log.name} is ignored, because it is not one of ${logLevels.join(', ')}`)
     return

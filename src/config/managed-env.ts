@@ -6,7 +6,7 @@ import { WbError } from '../contract/errors.ts'
 
 const sizeBytesMax = 65_536
 
-/** Returns the path of the file in the data directory that contains provider keys. */
+/** Returns the path of the managed file: the file in the data directory that contains provider keys. */
 function managedEnvPath(dataDir: string): string {
   return join(dataDir, '.env')
 }
@@ -38,8 +38,8 @@ function isWritable(folder: string): boolean {
 /**
  * Returns the variables of the managed file; empty if it does not exist.
  *
- * @throws validation_error  when it is larger than 64 KB, or a line is not an assignment; the message has the
- *   line's number, never its text
+ * @throws validation_error  when it is larger than 64 KB, or a line is not an assignment; the message contains
+ *   the number of the line, but never its text
  */
 export function readManagedEnv(dataDir: string): Map<string, string> {
   const path = managedEnvPath(dataDir)
@@ -54,9 +54,8 @@ export function readManagedEnv(dataDir: string): Map<string, string> {
 }
 
 /**
- * Sets variables in the managed file, and keeps its other lines and comments.
- *
- * The file is replaced atomically, and reading and replacing it are synchronous.
+ * Sets variables in the managed file, and does not change its other lines. The file is read and replaced
+ * synchronously, and replaced atomically.
  *
  * @param values  values by name, without control characters
  * @throws conflict  when the existing file cannot be parsed, or would become larger than 64 KB; it is not
@@ -87,18 +86,21 @@ function unwritable(message: string, hint: string): WbError {
   return new WbError('conflict', `${message}; nothing was written`, { hint })
 }
 
-/** Returns a text with variables set, each once: at its first assignment, or at the end. */
+/**
+ * Sets variables in a text. Each one is assigned once: in place of its first assignment, or at the end if it
+ * has none.
+ */
 export function withAssignments(text: string, values: ReadonlyMap<string, string>): string {
-  const left = new Map(values)
+  const remaining = new Map(values)
   const lines = linesOf(text).flatMap(line => {
     const name = assignment.exec(line.trim())?.[1]
     if (name === undefined || !values.has(name)) return [line]
-    const value = left.get(name)
-    left.delete(name)
+    const value = remaining.get(name)
+    remaining.delete(name)
     return value === undefined ? [] : [assignmentLine(name, value)]
   })
   while (lines.at(-1) === '') lines.pop()
-  return [...lines, ...[...left].map(([name, value]) => assignmentLine(name, value)), ''].join('\n')
+  return [...lines, ...[...remaining].map(([name, value]) => assignmentLine(name, value)), ''].join('\n')
 }
 
 function assignmentLine(name: string, value: string): string {
@@ -108,15 +110,21 @@ function assignmentLine(name: string, value: string): string {
 const assignment =
   /^(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([^"'#\s][^#]*?)?)\s*(?:#.*)?$/
 
-/** Parses `NAME="value"` lines. A backslash escapes a backslash or a double quote, `\n` is a line feed. */
+/**
+ * Parses lines of the form `NAME="value"`. In double quotes, a backslash escapes the next character, and `\n`
+ * is a line feed.
+ *
+ * @returns `badLine`: number of the first invalid line, at which parsing stops
+ */
 export function parseManagedEnv(text: string): { variables: Map<string, string>; badLine?: number } {
   const variables = new Map<string, string>()
   for (const [index, line] of linesOf(text).entries()) {
     if (/^\s*(?:#|$)/.test(line)) continue
     const match = assignment.exec(line.trim())
     if (!match) return { variables, badLine: index + 1 }
-    const [, name, quoted, literal, bare] = match
-    variables.set(name!, quoted === undefined ? (literal ?? bare ?? '') : unescapeValue(quoted))
+    const [, name, doubleQuoted, singleQuoted, unquoted] = match
+    const value = doubleQuoted === undefined ? (singleQuoted ?? unquoted ?? '') : unescapeValue(doubleQuoted)
+    variables.set(name!, value)
   }
   return { variables }
 }

@@ -9,8 +9,8 @@ const aliasesMax = 100
  * Parses a YAML 1.2 file: core schema, no custom tags, at most 100 alias expansions.
  *
  * @param sizeBytesMax  maximum size of the file, 256 KB by default
- * @throws validation_error  when the file is invalid; the message has file, line and column, but no text of
- *   the file, which may be secret
+ * @throws validation_error  when the file is invalid; the message contains the file, line and column, but no
+ *   text from the file, which could be secret
  */
 export function readYaml(path: string, sizeBytesMax = configSizeMax): unknown {
   const lines = new LineCounter()
@@ -41,6 +41,7 @@ function unreadableFile(path: string, reason: string, cause?: unknown): WbError 
   )
 }
 
+/** Runs a step of the parser, and converts its exceptions to errors about the file. */
 function withReadErrors<T>(path: string, run: () => T): T {
   try {
     return run()
@@ -48,7 +49,7 @@ function withReadErrors<T>(path: string, run: () => T): T {
     if (error instanceof WbError) throw error
     if (error instanceof RangeError) throw unreadableFile(path, 'nested too deeply')
     if (error instanceof ReferenceError)
-      throw unreadableFile(path, `more than ${aliasesMax} aliases, or one without anchor`)
+      throw unreadableFile(path, `more than ${aliasesMax} aliases, or an alias without an anchor`)
     throw unreadableFile(path, 'not YAML')
   }
 }
@@ -63,7 +64,7 @@ function readTextWithin(path: string, sizeBytesMax: number): string {
   }
 }
 
-/** Reads at most one byte more than allowed, also from a pipe, which has no size. */
+/** Reads at most one byte more than the maximum. Does not rely on the size of the file, because a pipe has none. */
 function readBytesWithin(path: string, sizeBytesMax: number): Buffer {
   const buffer = Buffer.alloc(sizeBytesMax + 1)
   let length = 0

@@ -5,25 +5,30 @@ import type { Config, Release } from './schema.ts'
 import { normalizeRef } from './secret-ref.ts'
 
 /**
- * Rules for which secret references records may use, and to which hosts the secrets may be sent.
+ * Rules for the secrets that records (services and MCP servers) may use, and the hosts to which they may be sent.
  *
  * @see docs/configuration.md
  */
 export interface ReleasePolicy {
-  /** Releases in the configuration. */
+  /** Releases that the configuration declares. */
   readonly allow: readonly Release[]
-  /** References that the configuration itself uses. They are never released to a record. */
+  /** References that the configuration itself uses. Records may never use them. */
   readonly reserved: readonly string[]
-  /** Absolute path. Its subfolder with the ID of a workspace contains files released to that workspace. */
+  /** Absolute path. The files in its subfolder with the ID of a workspace are released to that workspace. */
   readonly secretsDir: string
   /**
-   * True if there is no authentication, and only this machine can connect. Then any `env:*_API_KEY` may be
-   * sent to the host of any known provider.
+   * True if there is no authentication, and only this machine can connect. Each `env:*_API_KEY` may then be
+   * sent to the host of each known provider.
    */
   readonly openLoopback: boolean
 }
 
-/** @param loopback  true if no other machine can connect: a loopback address, or no port at all */
+/**
+ * Returns the release policy of a configuration.
+ *
+ * @param loopback  true if no other machine can connect, because the runtime listens on a loopback address or
+ *   not at all
+ */
 export function createReleasePolicy(config: Config, dataDir: string, loopback: boolean): ReleasePolicy {
   return {
     allow: config.runtime.secretRefs.allow,
@@ -34,8 +39,8 @@ export function createReleasePolicy(config: Config, dataDir: string, loopback: b
 }
 
 /**
- * Returns the references that the configuration itself uses. The usual key of a provider stays released even
- * if a tool server uses it, because it is sent to its provider's host only.
+ * Returns the references that the configuration itself uses. Omits the default key of a provider, even if a
+ * tool server uses it, because records can send it only to the host of this provider.
  */
 function refsOfConfig({ auth, controlPlane, chat, mcp }: Config): string[] {
   const client = auth.oidc?.client
@@ -54,10 +59,9 @@ function refsOfConfig({ auth, controlPlane, chat, mcp }: Config): string[] {
 }
 
 /**
- * Returns true if the secret of a record's reference may be sent to a host, by the configuration or by
- * default.
+ * Returns true if the configuration or a default allows a record to send a secret to a host.
  *
- * @param host  host that is actually contacted, with its port unless it is the default of the scheme
+ * @param host  host to which the request goes, with its port unless it is the default of the scheme
  * @see docs/security.md#rule-1
  */
 export function isReleased(ref: string, host: string, workspaceId: string, policy: ReleasePolicy): boolean {
@@ -73,7 +77,7 @@ export function isReleased(ref: string, host: string, workspaceId: string, polic
   )
 }
 
-/** Returns a reference in normalized form; undefined if no record may use it, even if released. */
+/** Returns a reference in normalized form; undefined if records may not use it, even if it is released. */
 export function normalizeReleasable(
   ref: string,
   { reserved }: Pick<ReleasePolicy, 'reserved'>,
@@ -85,12 +89,12 @@ export function normalizeReleasable(
 /** Returns true if a reference resolves to the same secret as a reserved one, even under another name. */
 function isReserved(ref: string, reserved: readonly string[]): boolean {
   const names = namesOfRef(ref)
-  return reserved.some(own => namesOfRef(normalizeRef(own) ?? own).some(name => names.includes(name)))
+  return reserved.some(other => namesOfRef(normalizeRef(other) ?? other).some(name => names.includes(name)))
 }
 
 /**
- * Returns the names of a reference: as written, and for a file also with symbolic links resolved. In lower
- * case, because some platforms ignore case in paths and variable names.
+ * Returns the names of a reference: the reference itself, and for a file also its path with symbolic links
+ * resolved. The names are in lowercase, because some platforms ignore case in paths and variable names.
  */
 function namesOfRef(ref: string): string[] {
   const names = [ref]
@@ -115,7 +119,7 @@ function staysInWorkspaceFolder(path: string, secretsDir: string, workspaceId: s
   try {
     return isRefBelow(realpathSync(path), posix.join(realpathSync(secretsDir), workspaceId))
   } catch {
-    // Reading the secret later reports the missing file.
+    // The file is missing, which is reported when the secret is read.
     return true
   }
 }
@@ -125,18 +129,18 @@ function isRefBelow(ref: string, folder: string): boolean {
 }
 
 function coversRelease(entry: Release, ref: string, host: string, workspaceId: string): boolean {
-  const named =
+  const coversRef =
     entry.ref === undefined ? hasRefPrefix(ref, entry.prefix ?? '') : normalizeRef(entry.ref) === ref
   return (
-    named &&
+    coversRef &&
     (entry.hosts?.some(allowed => coversHost(allowed.toLowerCase(), host)) ?? true) &&
     (entry.workspaces?.includes(workspaceId) ?? true)
   )
 }
 
 /**
- * Returns true if a reference starts with a prefix. A file prefix ends at a path segment: `file:/run/a` does
- * not cover `file:/run/ab`.
+ * Returns true if a reference starts with a prefix. A prefix of a file path consists of whole segments:
+ * `file:/run/a` is not a prefix of `file:/run/ab`.
  */
 function hasRefPrefix(ref: string, prefix: string): boolean {
   if (prefix === '') return false
@@ -146,11 +150,11 @@ function hasRefPrefix(ref: string, prefix: string): boolean {
 }
 
 /**
- * Returns true if an entry covers a host. An entry without a port covers every port; `*.example.com` covers
- * its subdomains.
+ * Returns true if an allowed host covers a host. Without a port, it covers every port. `*.example.com` covers the
+ * subdomains of `example.com`.
  */
 function coversHost(allowed: string, host: string): boolean {
-  const bare = host.replace(/:\d+$/, '')
-  if (allowed.startsWith('*.')) return bare.endsWith(allowed.slice(1))
-  return allowed === host || allowed === bare
+  const hostWithoutPort = host.replace(/:\d+$/, '')
+  if (allowed.startsWith('*.')) return hostWithoutPort.endsWith(allowed.slice(1))
+  return allowed === host || allowed === hostWithoutPort
 }

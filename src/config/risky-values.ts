@@ -1,8 +1,8 @@
 import { formatKey, leavesOf } from './key-path.ts'
 
 /**
- * Keys that send or run nothing, and do not affect who may call. All other keys count as risky, so a new key
- * needs confirmation until it is reviewed.
+ * Keys that do not send data, run programs or affect access. All other keys count as risky, so that the user has to
+ * confirm a new key until it is added here.
  */
 export const harmlessKeys = [
   'version',
@@ -29,12 +29,12 @@ export const harmlessKeys = [
   'chat.tools.mcp.discoveryTtlMs',
 ] as const
 
-/** Values as JSON, by key. */
+/** Values that could send data or run programs, as JSON, by key. */
 export type RiskyValues = Readonly<Record<string, string>>
 
 /**
- * Returns the values of a `workbase.yaml` that could send data or run something, before placeholders are
- * expanded. A placeholder can contain any variable, so a value with one is always risky.
+ * Returns the values in a `workbase.yaml` that could send data or run programs. Placeholders are not expanded.
+ * A value with a placeholder is always risky, because it can contain any variable.
  *
  * @see docs/security.md#rule-6
  */

@@ -13,7 +13,7 @@ import {
   ipNetwork,
   issuerUrl,
   localPath,
-  nonEmptyText,
+  nonEmptyString,
   oauthScope,
   publicOrigin,
   redirectUri,
@@ -36,7 +36,7 @@ const release = z
         'must be the beginning of a secret reference: env:NAME or file:/path',
       )
       .optional(),
-    hosts: z.array(nonEmptyText).min(1).optional(),
+    hosts: z.array(nonEmptyString).min(1).optional(),
     workspaces: z.array(z.uuid()).min(1).optional(),
   })
   .refine(
@@ -44,7 +44,7 @@ const release = z
     'must have either ref or prefix',
   )
 
-/** Release of one secret reference, or of all with a prefix, and the hosts and workspaces that it covers. */
+/** A release of one secret reference, or of all references with a prefix, to hosts and workspaces. */
 export type Release = z.output<typeof release>
 
 const runtime = block({
@@ -54,7 +54,7 @@ const runtime = block({
   logLevel: z.enum(logLevels).default('info'),
   requestIdHeader: headerName.default('X-Request-Id'),
   uiDir: z.string().nullable().default(null),
-  replicaId: nonEmptyText.nullable().default(null),
+  replicaId: nonEmptyString.nullable().default(null),
   publicOrigin: webUrl.nullable().default(null),
   allowedHosts: z.array(hostName).default([]),
   allowedOrigins: z.array(publicOrigin).default([]),
@@ -85,7 +85,7 @@ const runtime = block({
   secretRefs: block({ allow: z.array(release).default([]) }),
   tracing: block({
     enabled: configFlag.default(false),
-    serviceName: nonEmptyText.nullable().default(null),
+    serviceName: nonEmptyString.nullable().default(null),
     exporterUrl: webUrl.nullable().default(null),
   }),
   telemetry: block({ enabled: configFlag.default(false), url: webUrl.nullable().default(null) }),
@@ -107,23 +107,23 @@ const controlPlane = z.preprocess(
     [
       z.strictObject({
         driver: z.literal('sqlite'),
-        path: nonEmptyText.nullable().default(null),
+        path: nonEmptyString.nullable().default(null),
         jobPollIntervalMs: pollIntervalMs,
         ...resume,
       }),
-      z.strictObject({ driver: z.literal('file'), root: nonEmptyText, ...resume }),
+      z.strictObject({ driver: z.literal('file'), root: nonEmptyString, ...resume }),
       z.strictObject({ driver: z.literal('memory'), ...resume }),
       z.strictObject({
         driver: z.literal('postgres'),
         urlRef: secretRef,
-        schema: nonEmptyText.default('workbase'),
+        schema: nonEmptyString.default('workbase'),
         ...resume,
       }),
       z.strictObject({
         driver: z.literal('astra'),
         endpoint: webUrl,
         tokenRef: secretRef,
-        keyspace: nonEmptyText.default('default_keyspace'),
+        keyspace: nonEmptyString.default('default_keyspace'),
         reconcileOrphansOnStart: configFlag.default(false),
         jobPollIntervalMs: pollIntervalMs,
         ...resume,
@@ -136,20 +136,20 @@ const controlPlane = z.preprocess(
 const oidc = z.strictObject({
   issuer: issuerUrl,
   audience: z.union(
-    [nonEmptyText, z.array(nonEmptyText).min(1, 'must hold at least one')],
-    'must be text, or a list of texts',
+    [nonEmptyString, z.array(nonEmptyString).min(1, 'must have at least one entry')],
+    'must be a string, or a list of strings',
   ),
   jwksUri: safeUrl.nullable().default(null),
   clockToleranceSeconds: integer(0, 300).default(30),
   scopes: z.array(z.enum(scopes)).default([]),
   claims: block({
-    subject: nonEmptyText.default('sub'),
-    label: nonEmptyText.default('email'),
-    workspaceScopes: nonEmptyText.default('wb_workspace_scopes'),
+    subject: nonEmptyString.default('sub'),
+    label: nonEmptyString.default('email'),
+    workspaceScopes: nonEmptyString.default('wb_workspace_scopes'),
   }),
   roleMapping: z
     .strictObject({
-      claim: nonEmptyText,
+      claim: nonEmptyString,
       values: z.record(z.string(), role),
       default: role.default('viewer'),
     })
@@ -157,16 +157,19 @@ const oidc = z.strictObject({
     .default(null),
   client: z
     .strictObject({
-      clientId: nonEmptyText,
+      clientId: nonEmptyString,
       clientSecretRef: runtimeSecretRef.nullable().default(null),
       redirectPath: redirectUri.default('/auth/callback'),
       postLogoutPath: localPath.default('/'),
-      scopes: z.array(oauthScope).min(1, 'must hold at least one').default(['openid', 'profile', 'email']),
-      resource: nonEmptyText.nullable().default(null),
+      scopes: z
+        .array(oauthScope)
+        .min(1, 'must have at least one entry')
+        .default(['openid', 'profile', 'email']),
+      resource: nonEmptyString.nullable().default(null),
       sessionCookieName: cookieName.default('wb_session'),
       sessionSecretRef: z
         .union(
-          [runtimeSecretRef, z.array(runtimeSecretRef).min(1, 'must hold at least one')],
+          [runtimeSecretRef, z.array(runtimeSecretRef).min(1, 'must have at least one entry')],
           'must be a secret reference, or a list of them',
         )
         .nullable()
@@ -186,10 +189,10 @@ const auth = block({
 
 const seedWorkspace = z.strictObject({
   uid: z.uuid().optional(),
-  name: nonEmptyText,
+  name: nonEmptyString,
   url: z.union([webUrl, secretRef], 'must be an http(s) URL or a secret reference').nullable().default(null),
   kind: z.enum(['local', 'postgres', 'astra', 'hcd', 'openrag', 'mock']),
-  keyspace: nonEmptyText.nullable().default(null),
+  keyspace: nonEmptyString.nullable().default(null),
   credentials: z.record(z.string(), secretRef).default({}),
 })
 
@@ -200,12 +203,12 @@ const chat = block({
   provider: z.enum(['openrouter', 'openai', 'ollama']).default('openrouter'),
   tokenRef: secretRef.nullable().default('env:OPENROUTER_API_KEY'),
   baseUrl: webUrl.nullable().default(null),
-  model: nonEmptyText.default('openai/gpt-4o-mini'),
+  model: nonEmptyString.default('openai/gpt-4o-mini'),
   maxOutputTokens: integer(1, 8_192).default(1_024),
   requestTimeoutMs: integer(1, 600_000).nullable().default(null),
   retrievalK: integer(1, 64).default(6),
   allowDataCollection: configFlag.default(false),
-  systemPrompt: nonEmptyText.nullable().default(null),
+  systemPrompt: nonEmptyString.nullable().default(null),
   tools: block({
     fetch: block({
       enabled: configFlag.default(false),
@@ -225,12 +228,12 @@ const chat = block({
 
 const stdioServer = z.strictObject({
   id: z.string().regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, 'must be up to 64 lower-case letters, digits, - and _'),
-  command: nonEmptyText,
+  command: nonEmptyString,
   args: z.array(z.string()).default([]),
   env: z.record(variableName, z.string()).default({}),
   secretEnv: z.record(variableName, secretRef).default({}),
   enabled: configFlag.default(true),
-  allowedTools: z.array(nonEmptyText).nullable().default(null),
+  allowedTools: z.array(nonEmptyString).nullable().default(null),
   workspaces: z.array(z.uuid()).nullable().default(null),
 })
 

@@ -7,7 +7,7 @@ const secretBytesMax = 65_536
 const forbiddenFolder = /^\/(?:proc|sys|dev)(?:\/|$)/
 
 /**
- * Returns a reference in normalized form: file paths without `.` and doubled slashes.
+ * Returns a reference in normalized form: without `.` segments and duplicate slashes in a file path.
  *
  * @returns undefined for a file path that is relative, contains `..`, or is under /proc, /sys or /dev
  */
@@ -20,11 +20,11 @@ export function normalizeRef(ref: string): string | undefined {
 }
 
 /**
- * Reads the secret of a reference, again for each call.
+ * Reads the secret of a reference. Secrets are not cached.
  *
  * @param ref  `env:NAME`, or `file:/absolute/path`, from which trailing white space is removed
- * @throws validation_error  when the reference cannot be resolved; the message names it and never contains a
- *   value
+ * @throws validation_error  when the reference cannot be resolved; the message contains the reference, but never the
+ *   secret
  * @see docs/configuration.md#secrets
  */
 export function resolveSecret(ref: string, environment: ConfigEnvironment): string {

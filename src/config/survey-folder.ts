@@ -10,11 +10,12 @@ import { type RiskyValues, riskyValues } from './risky-values.ts'
 import { isWebUrl } from './values.ts'
 
 /**
- * Values in the files of a folder that could send data or run something, by file. A file without such values
- * has an empty entry.
+ * Values in the files of a folder that could send data or run programs, by file name. A file without such
+ * values has an empty entry.
  */
 export type FolderFiles = Readonly<Record<string, RiskyValues>>
 
+/** Result of {@link surveyFolder}. */
 export interface FolderSurvey {
   readonly files: FolderFiles
   /** Reason why the folder cannot be trusted in its current state, regardless of the user's decision. */
@@ -33,16 +34,16 @@ const nameCharsMax = 200
 const projectKeys = ['workspace', 'knowledgeBase', 'profile'] as const
 
 /**
- * Reads the files that take effect if the folder is the working directory and trusted. It reads nothing
- * outside the folder: a symbolic link, or anything other than a regular file, is a fault.
+ * Reads the files that have an effect when commands run in the folder and it is trusted. Reads no files outside the
+ * folder: a symbolic link, or anything else that is not a regular file, is a fault.
  *
  * @param folder  absolute path
  */
 export function surveyFolder(folder: string): FolderSurvey {
   const files: Record<string, RiskyValues> = {}
   try {
-    for (const [name, look] of fileReaders) {
-      const values = look(join(folder, name))
+    for (const [name, read] of fileReaders) {
+      const values = read(join(folder, name))
       if (values) files[name] = values
     }
     return { files }
@@ -52,7 +53,7 @@ export function surveyFolder(folder: string): FolderSurvey {
   }
 }
 
-const fileReaders: readonly [name: string, look: (path: string) => RiskyValues | undefined][] = [
+const fileReaders: readonly [name: string, read: (path: string) => RiskyValues | undefined][] = [
   ['workbase.yaml', configurationValues],
   ['.workbase/', dataDirectoryValues],
   ['.workbase/workbase.yaml', configurationValues],
@@ -65,18 +66,18 @@ function configurationValues(path: string): RiskyValues | undefined {
 }
 
 /**
- * Files that the runtime writes in the data directory, all with mode 0600: the store and the lock, with
- * SQLite's additional files for each, and the server's description.
+ * Files that the runtime writes to the data directory, all with mode 0600: the store and the lock, the
+ * additional files that SQLite creates for each, and the address of the server.
  */
-const ownFiles = [
+const runtimeFiles = [
   ...['workbase.db', 'serve.lock'].flatMap(name => ['', '-wal', '-shm', '-journal'].map(end => name + end)),
   'serve.json',
 ]
 
 /**
- * Checks the data directory, and returns the identity of its store. The store contains addresses and releases
- * of secrets, so a replaced store must be trusted again. SQLite applies a log next to the store when it opens
- * the store, so a foreign log would also change it.
+ * Checks the data directory, and returns the identity of its store. The store contains addresses and secret
+ * releases, so a store that was replaced must be trusted again. The log files of the store are checked too,
+ * because SQLite applies them when it opens the store.
  */
 function dataDirectoryValues(path: string): RiskyValues | undefined {
   const stats = linkStats(path.replace(/[/\\]$/, ''))
@@ -84,7 +85,7 @@ function dataDirectoryValues(path: string): RiskyValues | undefined {
   if (!stats.isDirectory()) throw untrustedFolderError(path, 'is not a folder')
   if (!isOwnedAndUnshared(stats))
     throw untrustedFolderError(path, 'belongs to another user, or other users can write to it')
-  for (const name of ownFiles) requireOwnFile(path, name)
+  for (const name of runtimeFiles) requirePrivateFile(path, name)
   const store = join(path, 'workbase.db')
   if (!plainFileStats(store)) return { store: 'none' }
   const { ino, birthtimeNs } = statSync(store, { bigint: true })
@@ -92,13 +93,13 @@ function dataDirectoryValues(path: string): RiskyValues | undefined {
 }
 
 /**
- * Checks that a file was written by the runtime. Other programs, such as git, create files that others can
- * read, as far as the umask allows.
+ * Checks that only this user can open a file, as if the runtime had written it. Other programs, such as git, usually
+ * create files that others can read.
  *
  * @throws validation_error  when it is not a regular file, is owned by another user, or is readable or
  *   writable by others
  */
-function requireOwnFile(folder: string, name: string): void {
+function requirePrivateFile(folder: string, name: string): void {
   const path = join(folder, name)
   const stats = plainFileStats(path)
   if (!stats || process.platform === 'win32') return
@@ -110,14 +111,14 @@ function requireOwnFile(folder: string, name: string): void {
 }
 
 /**
- * Returns variables that need trust: web addresses, and names that the runtime does not write itself. Its own
- * variables are provider keys, which send nothing. Values that may be secret are returned as a digest.
+ * Returns the variables that need trust: those with a web address, and those that the runtime does not write. The
+ * runtime writes only provider keys, which cannot send data. Instead of values that could be secret, returns digests.
  */
 function variableValues(path: string): RiskyValues | undefined {
   if (!plainFileStats(path)) return undefined
-  const written: readonly string[] = managedKeys
+  const writtenByRuntime: readonly string[] = managedKeys
   const risky = [...readManagedEnv(join(path, '..'))].filter(
-    ([name, value]) => isWebUrl(value) || !written.includes(name),
+    ([name, value]) => isWebUrl(value) || !writtenByRuntime.includes(name),
   )
   return Object.fromEntries(
     risky.map(([name, value]) => [
@@ -135,8 +136,8 @@ function profileValues(path: string): RiskyValues | undefined {
 /**
  * Reads a `.wb.yaml`, which contains only names.
  *
- * @throws validation_error  when it is not a regular file, is larger than 64 KB, or has an unknown key; the
- *   message names file and key
+ * @throws validation_error  when it is not a regular file, is larger than 64 KB, or has an unknown key or
+ *   invalid value; the message names the file and the key
  * @see docs/security.md#rule-6
  */
 export function readProjectFile(path: string): ProjectFile {
@@ -145,10 +146,10 @@ export function readProjectFile(path: string): ProjectFile {
   if (typeof tree !== 'object' || Array.isArray(tree)) throw invalidProjectFile(path, 'contains no keys')
   const values: ProjectFile = {}
   for (const [key, value] of Object.entries(tree)) {
-    const known = projectKeys.find(name => name === key)
-    if (!known) throw invalidProjectFile(path, `${key} is not a key of this file`)
+    const projectKey = projectKeys.find(name => name === key)
+    if (!projectKey) throw invalidProjectFile(path, `${key} is not a key of this file`)
     if (!isName(value)) throw invalidProjectFile(path, `${key} must be a name`)
-    values[known] = value
+    values[projectKey] = value
   }
   return values
 }
@@ -168,7 +169,8 @@ function invalidProjectFile(path: string, reason: string): WbError {
 }
 
 /**
- * @returns undefined if the file does not exist
+ * Returns the stats of a regular file; undefined if it does not exist.
+ *
  * @throws validation_error  when it is not a regular file, such as a symbolic link, a pipe or a folder
  */
 function plainFileStats(path: string): Stats | undefined {

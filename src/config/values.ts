@@ -3,17 +3,17 @@ import { z } from 'zod'
 import { isUnencryptedRemote } from '../base/loopback.ts'
 import { secretRef } from '../contract/fields.ts'
 
-/** Returns a schema of a map of keys; if absent or empty, every key has its default. */
+/** Returns a schema for a map of keys. If the map is absent or empty, all keys have their defaults. */
 export function block<S extends z.ZodRawShape>(shape: S) {
   return z.preprocess(value => value ?? {}, z.strictObject(shape))
 }
 
-/** Returns a schema of a whole number, or of its text, as a placeholder expands to. */
+/** Returns a schema for an integer. Also accepts it as a string, because a placeholder expands to a string. */
 export function integer(min: number, max: number) {
   return z.preprocess(parseNumber, z.int().min(min).max(max))
 }
 
-/** True or false, or its text, as a placeholder expands to. */
+/** Schema for true or false. Also accepts them as strings, because a placeholder expands to a string. */
 export const configFlag = z.preprocess(parseBoolean, z.boolean())
 
 function parseNumber(value: unknown): unknown {
@@ -25,9 +25,9 @@ function parseBoolean(value: unknown): unknown {
   return value === 'false' ? false : value
 }
 
-export const nonEmptyText = z.string().min(1, 'must not be empty')
+export const nonEmptyString = z.string().min(1, 'must not be empty')
 
-/** URL without user information, because that would be a secret in plain text. */
+/** URL without a user name and password, because they would be secrets in plain text. */
 export const webUrl = z.string().refine(isWebUrl, 'must be an http(s) URL without user information')
 
 export function isWebUrl(text: string): boolean {
@@ -36,7 +36,7 @@ export function isWebUrl(text: string): boolean {
   return /^https?:$/.test(url.protocol) && url.hostname !== '' && url.username === '' && url.password === ''
 }
 
-/** URL whose responses cannot be changed in transit: https, or http that crosses no network. */
+/** URL whose responses cannot be changed in transit: https, or http on this machine. */
 export const safeUrl = webUrl.refine(
   text => !isWebUrl(text) || !isUnencryptedRemote(new URL(text)),
   'must be an https URL; http is accepted on this machine only',
@@ -52,7 +52,7 @@ export const issuerUrl = safeUrl.refine(
   'must be a URL without query and fragment, exactly as the provider writes it',
 )
 
-/** Secret reference that the runtime itself resolves at startup. */
+/** Secret reference that the runtime resolves at startup. */
 export const runtimeSecretRef = secretRef.refine(
   text => !text.startsWith('astra-cli:'),
   'must be a secret reference: env:NAME or file:/absolute/path',
@@ -92,7 +92,7 @@ const cookieNameCharsMax = 64
  */
 const cookiePrefixes = ['__Host-', '__Secure-']
 
-/** Name of a cookie. Browsers match prefixes in any case, so another spelling of a prefix is a mistake. */
+/** Cookie name. A prefix in another case is rejected, because browsers ignore the case of prefixes. */
 export const cookieName = z
   .string()
   .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, 'must be a cookie name: letters, digits, - and _')
@@ -130,7 +130,7 @@ function isNetwork(text: string): boolean {
   return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128))
 }
 
-/** Endpoint: a URL, a host with or without a port, or a network. */
+/** Allowed endpoint: a URL, a host with or without a port, or a network. */
 export const allowedEndpoint = z
   .string()
   .refine(

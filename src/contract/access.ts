@@ -8,16 +8,17 @@ export type RootAccess =
   | { readonly kind: 'anyCaller' }
   /** A verified subject. */
   | { readonly kind: 'signedIn' }
-  /** An unscoped subject, or an anonymous one where allowed. */
+  /** A caller that is not limited to certain workspaces; also an anonymous caller where those are allowed. */
   | { readonly kind: 'platform' }
   /**
-   * A verified unscoped subject, or any caller if authentication is disabled.
+   * A verified subject that is not limited to certain workspaces, or any caller if authentication is disabled.
    *
    * @see docs/security.md#rule-17
    */
   | { readonly kind: 'operator' }
   /**
-   * A verified unscoped subject with the scope to manage; never an anonymous caller.
+   * A verified subject that is not limited to certain workspaces and has the scope `manage`, never an anonymous
+   * caller.
    *
    * @see docs/security.md#rule-1
    */
@@ -29,37 +30,41 @@ export type RootAccess =
    */
   | { readonly kind: 'setup' }
 
-/** An additional required scope that depends on the validated body. */
-export interface ScopeRaise {
-  readonly when: BodyTest
+/** A scope that a request also requires if its validated body meets a condition. */
+export interface ExtraScope {
+  readonly condition: BodyCondition
   readonly scope: Scope
 }
 
-/** A test of a request body, and its description in the reference. */
-export interface BodyTest {
-  readonly describes: string
+/** Condition on a request body: it changes the stored value of at least one of these fields. */
+export interface BodyCondition {
+  /** Text for the API reference. */
+  readonly description: string
   readonly fields: readonly string[]
 }
 
-/** Access rule of a route below a workspace. `covers` is the narrowest scope that the route belongs to. */
+/**
+ * Access rule of a route below a workspace. `covers` is the narrowest scope that includes the route, for the
+ * API reference.
+ */
 export type WorkspaceAccess =
-  /** Access to the workspace is enough: reads, and POSTs that only query. */
+  /** Requires only access to the workspace. Used for reads, including searches by POST. */
   | { readonly kind: 'member'; readonly covers: Scope | null }
   | {
       readonly kind: 'needs'
       readonly covers: Scope
       readonly scope: Scope
       /** Alternative scope that is also sufficient. */
-      readonly or?: Scope
-      readonly raise?: ScopeRaise
+      readonly alternative?: Scope
+      readonly extraScope?: ExtraScope
     }
-  /** Access to the workspace for records of the caller; one of two scopes for records of others. */
+  /** Requires access to the workspace, and for records of other callers also one of two scopes. */
   | {
-      readonly kind: 'own'
+      readonly kind: 'ownRecords'
       readonly covers: Scope
       readonly scope: Scope
       /** Alternative scope that is also sufficient. */
-      readonly or: Scope
+      readonly alternative: Scope
     }
 
 export type Access = RootAccess | WorkspaceAccess
@@ -72,17 +77,17 @@ export const operator = { kind: 'operator' } as const satisfies RootAccess
 export const setupOnly = { kind: 'setup' } as const satisfies RootAccess
 export const owner = { kind: 'owner' } as const satisfies RootAccess
 
-/** Requires only access to the workspace. `covers` is the read scope shown for the route. */
+/** Requires only access to the workspace. */
 export function member(covers: Scope | null): WorkspaceAccess {
   return { kind: 'member', covers }
 }
 
 /** A rule that requires a scope. Its methods extend it. */
 interface ScopeRule extends Extract<WorkspaceAccess, { kind: 'needs' }> {
-  /** Also requires `more` for bodies that match the test. */
-  and(when: BodyTest, more: Scope): WorkspaceAccess
-  /** Accepts `other` instead of the scope. */
-  orElse(other: Scope): WorkspaceAccess
+  /** Returns a rule that also requires a second scope if the body meets the condition. */
+  requireIf(condition: BodyCondition, extraScope: Scope): WorkspaceAccess
+  /** Returns a rule that accepts an alternative scope, too. */
+  orElse(alternative: Scope): WorkspaceAccess
 }
 
 /** Requires a scope. */
@@ -90,17 +95,17 @@ export function needs(scope: Scope): ScopeRule {
   const rule = { kind: 'needs', covers: scope, scope } as const
   return {
     ...rule,
-    and: (when, more) => ({ ...rule, raise: { when, scope: more } }),
-    orElse: other => ({ ...rule, or: other }),
+    requireIf: (condition, extraScope) => ({ ...rule, extraScope: { condition, scope: extraScope } }),
+    orElse: alternative => ({ ...rule, alternative }),
   }
 }
 
-/** Requires access to the workspace for records of the caller, and one of two scopes for records of others. */
-export function ownRecords(covers: Scope, scope: Scope, or: Scope): WorkspaceAccess {
-  return { kind: 'own', covers, scope, or }
+/** Requires access to the workspace, and for records of other callers also one of two scopes. */
+export function ownRecords(covers: Scope, scope: Scope, alternative: Scope): WorkspaceAccess {
+  return { kind: 'ownRecords', covers, scope, alternative }
 }
 
-/** Matches a body in which one of some fields differs from the stored value. */
-export function changesAnyOf(...fields: readonly string[]): BodyTest {
-  return { describes: `changes ${fields.join(' or ')}`, fields }
+/** Returns a condition that is met if the body changes at least one of the fields. */
+export function changesAnyOf(...fields: readonly string[]): BodyCondition {
+  return { description: `changes ${fields.join(' or ')}`, fields }
 }

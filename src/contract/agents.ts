@@ -11,18 +11,18 @@ export const toolPermissions = ['allow', 'ask', 'deny'] as const
 export type ToolPermission = (typeof toolPermissions)[number]
 
 /**
- * Permission for a tool to run without approval. `afterReading` applies once the turn contains text of
- * documents or tools.
+ * Permission for calls of a tool. `afterReading` applies once the turn contains text from documents or tool
+ * results.
  */
 const ToolRule = z.strictObject({
   permission: z.enum(toolPermissions),
   afterReading: z.enum(toolPermissions).optional().meta({
     description:
-      'permission after the turn has read documents or tool results; at least as strict as `permission`; if left out, `allow` becomes `ask`',
+      'permission after the turn has read documents or tool results. It must be at least as strict as `permission`. By default, `allow` becomes `ask`.',
   }),
 })
 
-/** Rules by tool ID, or by prefix and `*`. The longest match applies. */
+/** Rules by tool ID, or by a prefix followed by `*`. The longest match applies. */
 export const ToolRules = z.record(z.string().min(1).max(limits.toolIdChars), ToolRule)
 export type ToolRules = z.output<typeof ToolRules>
 
@@ -34,13 +34,20 @@ export const Agent = z
     description: z.string().nullable(),
     systemPrompt: z.string().nullable(),
     userPrompt: z.string().nullable(),
-    llmServiceId: z.uuid().nullable().meta({ description: 'null uses the chat provider of the runtime' }),
+    llmServiceId: z.uuid().nullable().meta({
+      description: 'LLM service that writes the answers; null uses the chat provider of the runtime',
+    }),
     knowledgeBaseIds: z.array(z.uuid()),
-    toolIds: z.array(z.string()).meta({ description: 'if empty, all built-in tools and no others' }),
+    toolIds: z.array(z.string()).meta({
+      description: 'tools that the agent may use; if empty, it may use all built-in tools and no others',
+    }),
     rerankEnabled: z.boolean(),
     rerankingServiceId: z.uuid().nullable(),
     rerankMaxResults: z.int().nullable(),
-    toolRules: ToolRules.optional().meta({ description: 'if left out, all tools of the agent are allowed' }),
+    toolRules: ToolRules.optional().meta({
+      description:
+        'permissions of tools; a key is a tool ID, or a prefix followed by `*`; by default, all tools of the agent run without approval',
+    }),
     ...optionalSampling,
     createdAt: isoTimestamp,
     updatedAt: isoTimestamp,
@@ -70,7 +77,7 @@ const changeable = {
   ...sampling,
   toolRules: ToolRules.refine(
     rules => Object.keys(rules).length <= limits.idsPerList,
-    `must be at most ${limits.idsPerList} rules`,
+    `must have at most ${limits.idsPerList} rules`,
   ).refine(
     rules =>
       Object.values(rules).every(
@@ -119,14 +126,14 @@ export const AvailableTool = z
     description: z.string(),
     source: z.enum(['builtin', 'native', 'astra', 'mcp']),
     inputSchema: z.record(z.string(), z.unknown()).meta({ description: 'JSON Schema of the arguments' }),
-    serverId: z.uuid().optional().meta({ description: 'the MCP server that offers it' }),
+    serverId: z.uuid().optional().meta({ description: 'MCP server that offers the tool' }),
     serverLabel: z.string().optional(),
   })
   .meta({ id: 'AvailableTool' })
 export type AvailableTool = z.output<typeof AvailableTool>
 
 const json = { kind: 'json', limitBytes: limits.jsonBodyBytes } as const
-const services = ['llm_service_not_found', 'reranking_service_not_found'] as const satisfies ErrorCode[]
+const serviceErrors = ['llm_service_not_found', 'reranking_service_not_found'] as const satisfies ErrorCode[]
 
 export const agentTemplates = {
   list: route({
@@ -164,7 +171,7 @@ export const agents = {
     access: needs('write:agents'),
     body: { ...json, mode: 'lenient', schema: AgentCreate },
     replies: { 201: Agent },
-    errors: ['workspace_not_found', ...services, 'agent_tool_unresolved', 'conflict'],
+    errors: ['workspace_not_found', ...serviceErrors, 'agent_tool_unresolved', 'conflict'],
     audit: 'agent.create',
   }),
   createFromTemplate: route({
@@ -192,7 +199,7 @@ export const agents = {
     access: needs('write:agents'),
     body: { ...json, mode: 'strict', schema: AgentPatch },
     replies: { 200: Agent },
-    errors: ['workspace_not_found', 'agent_not_found', ...services, 'agent_tool_unresolved'],
+    errors: ['workspace_not_found', 'agent_not_found', ...serviceErrors, 'agent_tool_unresolved'],
   }),
   delete: route({
     method: 'DELETE',

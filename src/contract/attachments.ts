@@ -21,28 +21,28 @@ export const Attachment = z
   .meta({ id: 'Attachment' })
 export type Attachment = z.output<typeof Attachment>
 
-/** Text of an attachment, and how it is split into passages. */
+/** Text of an attachment, with the boundaries of its chunks. */
 export const AttachmentText = z.object({
   text: z.string(),
   chunkEnds: z.array(z.int().positive()).meta({
     description:
-      'position in the text at which each chunk ends, in UTF-16 code units; the first chunk begins at 0, and each other chunk at the end of the previous one',
+      'end of each chunk as an offset in the text, in UTF-16 code units. The first chunk starts at 0. Each other chunk starts at the end of the previous one.',
   }),
 })
 export type AttachmentText = z.output<typeof AttachmentText>
 
-/** Text fields of an upload. */
+/** Text fields of the upload form. */
 const AttachmentForm = z.object({ parser: fileParser })
 export type AttachmentForm = z.output<typeof AttachmentForm>
 
-const ofConversation =
+const attachmentsPath =
   '/api/v1/workspaces/:workspaceId/agents/:agentId/conversations/:conversationId/attachments'
 const errors = ['workspace_not_found', 'conversation_not_found'] as const satisfies ErrorCode[]
 
 export const attachments = {
   list: route({
     method: 'GET',
-    path: ofConversation,
+    path: attachmentsPath,
     summary: 'List the attachments of a conversation',
     access: member('read:chat'),
     query: pageQuery,
@@ -51,10 +51,10 @@ export const attachments = {
   }),
   create: route({
     method: 'POST',
-    path: ofConversation,
+    path: attachmentsPath,
     summary: 'Attach a file to a conversation',
     description:
-      'Extracts the text of a file and keeps it with the conversation. Send the file with its name in the part `file`. Later answers in the conversation can use and cite it; it belongs to no knowledge base.',
+      'Extracts the text of a file and stores it with the conversation. Send the file, with its name, in the form part `file`. Later answers in the conversation can use and cite the text. It is not added to a knowledge base.',
     access: member('read:chat'),
     body: { kind: 'multipart', schema: AttachmentForm, json: [], limitBytes: limits.attachmentBodyBytes },
     replies: { 201: Attachment },
@@ -74,7 +74,7 @@ export const attachments = {
   }),
   show: route({
     method: 'GET',
-    path: `${ofConversation}/:attachmentId`,
+    path: `${attachmentsPath}/:attachmentId`,
     summary: 'Show an attachment with its text',
     access: member('read:chat'),
     replies: { 200: Attachment.extend(AttachmentText.shape) },
@@ -82,10 +82,10 @@ export const attachments = {
   }),
   delete: route({
     method: 'DELETE',
-    path: `${ofConversation}/:attachmentId`,
+    path: `${attachmentsPath}/:attachmentId`,
     summary: 'Remove an attachment from a conversation',
     description:
-      'Removes the file and its text. Answers that cite it stay. You need the same rights as to delete the conversation.',
+      'Removes the file and its text. Answers that cite it are kept. You need the same rights as for deleting the conversation.',
     access: ownRecords('read:chat', 'write', 'manage'),
     replies: { 204: null },
     errors: [...errors, 'attachment_not_found', 'conflict'],

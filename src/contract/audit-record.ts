@@ -44,7 +44,7 @@ export const auditActions = [
 ] as const
 export type AuditAction = (typeof auditActions)[number]
 
-/** Complete set of details that a record can have in addition to its action. */
+/** All details that an audit record can contain. */
 const auditDetails = z
   .strictObject({
     keyId: z.string(),
@@ -64,7 +64,7 @@ const auditDetails = z
     reason: z.string(),
     requiredScope: z.string(),
     label: z.string(),
-    scopes: z.string().meta({ description: 'joined by commas' }),
+    scopes: z.string().meta({ description: 'scopes of the key, separated by commas' }),
     principalId: z.string(),
     releaseId: z.string(),
     ref: z.string(),
@@ -75,7 +75,6 @@ const auditDetails = z
   .partial()
 export type AuditDetails = z.output<typeof auditDetails>
 
-/** Record of the audit trail. */
 export const AuditRecord = z
   .object({
     auditId: z.uuid(),

@@ -6,20 +6,20 @@ import { pageOfItems, pageQuery } from './page.ts'
 import { route } from './route.ts'
 
 const auditQuery = pageQuery.extend({
-  since: timestampInput.optional().meta({ description: 'only records at this time or later' }),
+  since: timestampInput.optional().meta({ description: 'only records from this time on' }),
   action: z.enum(auditActions).optional(),
 })
 export type AuditQuery = z.output<typeof auditQuery>
 
-const streamed =
-  'Returns audit records, newest first. With `Accept: text/event-stream` it streams new records as they are written, or all records after the one that `Last-Event-ID` names. If that record is no longer stored, the stream starts with the oldest one. `action` also filters the stream.'
+const listDescription =
+  'Returns audit records, newest first. With `Accept: text/event-stream`, it streams new records as they are written. With `Last-Event-ID`, the stream starts after the record with that ID, or with the oldest record if that one is no longer stored. `action` also filters the stream.'
 
 export const audit = {
   list: route({
     method: 'GET',
     path: '/api/v1/workspaces/:workspaceId/audit',
     summary: 'List audit records of a workspace',
-    description: streamed,
+    description: listDescription,
     access: needs('read:audit').orElse('manage:access'),
     query: auditQuery,
     replies: { 200: pageOfItems(AuditRecord) },
@@ -30,7 +30,7 @@ export const audit = {
     method: 'GET',
     path: '/api/v1/audit',
     summary: 'List audit records of the runtime',
-    description: streamed,
+    description: listDescription,
     access: operator,
     query: auditQuery,
     replies: { 200: pageOfItems(AuditRecord) },

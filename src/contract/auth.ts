@@ -33,7 +33,11 @@ const Me = z.object({
 })
 export type Me = z.output<typeof Me>
 
-/** Response of the provider, unchanged. @see RFC 8628 section 3.2 */
+/**
+ * Response of the identity provider, unchanged.
+ *
+ * @see RFC 8628 section 3.2
+ */
 const DeviceAuthorization = z.looseObject({
   device_code: z.string(),
   user_code: z.string(),
@@ -44,8 +48,8 @@ const DeviceAuthorization = z.looseObject({
 })
 
 /**
- * Response of RFC 6749 section 5.1. The runtime encrypts the refresh token, so only `/auth/device/refresh`
- * accepts it.
+ * Token response in the format of RFC 6749 section 5.1. The runtime encrypts the refresh token, so only
+ * `/auth/device/refresh` accepts it.
  */
 const DeviceTokens = z.object({
   access_token: z.string(),
@@ -62,12 +66,12 @@ function oauthBody<S extends z.ZodType>(schema: S) {
     schema,
     mode: 'lenient',
     limitBytes: limits.authBodyBytes,
-    refusal: 'invalid_request',
+    invalidBodyCode: 'invalid_request',
   } as const
 }
 
 /**
- * Error codes with which a provider can redirect a browser back.
+ * Error codes that an identity provider can send with its redirect of the browser.
  *
  * @see RFC 6749 section 4.1.2.1, OpenID Connect Core section 3.1.2.6
  */
@@ -86,7 +90,7 @@ export const authorizationErrors = [
 ] as const
 
 /**
- * Error codes of the provider that a device receives unchanged.
+ * Error codes of the identity provider that are returned to a device unchanged.
  *
  * @see RFC 8628 section 3.5, RFC 6749 section 5.2
  */
@@ -104,7 +108,7 @@ export const auth = {
   config: route({
     method: 'GET',
     path: '/auth/config',
-    summary: 'List the ways to authenticate',
+    summary: 'List the authentication methods',
     access: openToAll,
     replies: { 200: AuthConfig },
     errors: [],

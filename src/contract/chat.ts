@@ -11,20 +11,20 @@ const MessageSend = z.object({
   content: z.string().min(1).max(limits.chatMessageChars),
   images: z.array(ImageInput).max(limits.messageImages).optional().meta({
     description:
-      'Images for a model that reads them: PNG, JPEG, GIF or WebP. A message that `replaces` another one does not take over its images.',
+      'Images, if the model can read them: PNG, JPEG, GIF or WebP. A message that `replaces` another one does not inherit its images.',
   }),
   approvals: z.boolean().default(false).meta({
     description:
-      'true if the sender answers `tool-approval` events; otherwise, calls that need an approval are denied',
+      'true if the client responds to `tool-approval` events; otherwise, tool calls that require an approval are denied',
   }),
-  detached: z
-    .boolean()
-    .default(false)
-    .meta({ description: 'for streams: the turn continues if the connection breaks, and can be read again' }),
+  detached: z.boolean().default(false).meta({
+    description:
+      'true to let the turn continue if the connection of the stream is lost; the client can then read the stream again',
+  }),
   llmServiceId: z
     .uuid()
     .optional()
-    .meta({ description: 'LLM service for this message, instead of that of the agent' }),
+    .meta({ description: 'LLM service to use for this message instead of the LLM service of the agent' }),
   temperature: z
     .number()
     .min(0)
@@ -33,7 +33,7 @@ const MessageSend = z.object({
     .meta({ description: 'randomness of this answer, from 0 to 2' }),
   replaces: z.uuid().optional().meta({
     description:
-      'ID of an earlier message of the user. Once the answer is complete, this message replaces it and all messages that follow; they are kept as a version.',
+      'ID of an earlier user message. Once the answer is complete, this message replaces the earlier message and all messages after it. The replaced messages are kept as a version.',
   }),
 })
 export type MessageSend = z.output<typeof MessageSend>
@@ -41,11 +41,11 @@ export type MessageSend = z.output<typeof MessageSend>
 const MessagePair = z.object({ user: Message, assistant: Message })
 export type MessagePair = z.output<typeof MessagePair>
 
-/** Tool call as the model wrote it. */
+/** Tool call of the model. */
 export const ToolCall = z.object({
   id: z.string(),
-  name: z.string().meta({ description: 'id of the tool' }),
-  arguments: z.string().meta({ description: 'JSON, as the model wrote it' }),
+  name: z.string().meta({ description: 'ID of the tool' }),
+  arguments: z.string().meta({ description: 'arguments as the JSON string that the model wrote' }),
 })
 export type ToolCall = z.output<typeof ToolCall>
 
@@ -53,9 +53,9 @@ export const toolOutcomes = ['success', 'failure', 'denied'] as const
 export type ToolOutcome = (typeof toolOutcomes)[number]
 
 /**
- * Events of a turn, in this order: `user-message (output token-reset tool-call (tool-approval?
- * tool-result)+)* output (done|error)`, where `output` is `(reasoning|token|token-reset)*`; or a single
- * `stream-error`.
+ * Events of a turn. Either `stream-error` is the only event, or the order is `user-message (output token-reset
+ * tool-call (tool-approval? tool-result)+)* output (done|error)`, where `output` is
+ * `(reasoning|token|token-reset)*`.
  *
  * @see docs/agents.md#over-http
  */
@@ -88,8 +88,8 @@ export type TurnEvent = {
 }[keyof typeof turnEvents]
 
 /**
- * Passage that an answer cites as `[number]`. The answer's metadata contains all of them as JSON, in
- * `citations`.
+ * Passage that an answer cites as `[number]`. The metadata field `citations` of the answer contains all
+ * citations as JSON.
  */
 export const Citation = z.object({
   number: z.int().positive(),
@@ -111,20 +111,21 @@ export type Citation = z.output<typeof Citation>
 export const approvalDecisions = ['once', 'always', 'never'] as const
 const Approval = z.object({
   decision: z.enum(approvalDecisions).meta({
-    description: '`always` applies to this tool in this conversation, until its description changes',
+    description:
+      '`once` allows this call, `never` denies it, and `always` allows all calls of the tool in this conversation until the tool changes',
   }),
 })
 export type Approval = z.output<typeof Approval>
 
 const json = { kind: 'json', limitBytes: limits.jsonBodyBytes } as const
-const message = {
+const messageBody = {
   kind: 'json',
   mode: 'lenient',
   schema: MessageSend,
   limitBytes: limits.messageBodyBytes,
 } as const
-const ofConversation = '/api/v1/workspaces/:workspaceId/agents/:agentId/conversations/:conversationId'
-const ofTurn = [
+const conversationPath = '/api/v1/workspaces/:workspaceId/agents/:agentId/conversations/:conversationId'
+const turnErrors = [
   'workspace_not_found',
   'agent_not_found',
   'conversation_not_found',
@@ -132,8 +133,8 @@ const ofTurn = [
   'chat_disabled',
   'llm_service_not_found',
 ] as const satisfies ErrorCode[]
-/** Errors of a message before anything is stored. A stream reports them as `stream-error`. */
-const ofModel = [
+/** Errors about the model, returned before anything is stored. A stream reports them as `stream-error`. */
+const modelErrors = [
   'llm_provider_unsupported',
   'llm_credential_missing',
   'llm_model_not_chat',
@@ -144,29 +145,29 @@ const ofModel = [
 export const chat = {
   send: route({
     method: 'POST',
-    path: `${ofConversation}/messages`,
+    path: `${conversationPath}/messages`,
     summary: 'Send a message and wait for the answer',
     access: member('read:chat'),
-    body: message,
+    body: messageBody,
     replies: { 201: MessagePair },
-    errors: [...ofTurn, ...ofModel],
+    errors: [...turnErrors, ...modelErrors],
   }),
   stream: route({
     method: 'POST',
-    path: `${ofConversation}/messages/stream`,
+    path: `${conversationPath}/messages/stream`,
     summary: 'Send a message and stream the answer',
     access: member('read:chat'),
-    body: message,
+    body: messageBody,
     replies: { 200: 'text/event-stream' },
-    errors: ofTurn,
+    errors: turnErrors,
     events: turnEvents,
   }),
   attach: route({
     method: 'GET',
-    path: `${ofConversation}/messages/stream`,
-    summary: 'Read a detached turn from its first event',
+    path: `${conversationPath}/messages/stream`,
+    summary: 'Stream a detached turn from its first event',
     description:
-      'Streams the last turn that the caller sent with `detached` in the conversation. Works until one minute after the turn ends, on the process that runs it.',
+      'Streams the last turn that the caller started with `detached` in the conversation. The events are available until one minute after the turn ends, and only in the server process that runs the turn.',
     access: member('read:chat'),
     replies: { 200: 'text/event-stream' },
     errors: ['workspace_not_found', 'conversation_not_found'],
@@ -174,17 +175,17 @@ export const chat = {
   }),
   stop: route({
     method: 'DELETE',
-    path: `${ofConversation}/messages/stream`,
+    path: `${conversationPath}/messages/stream`,
     summary: 'Stop a detached turn',
     description:
-      'Stops the last turn that the caller sent with `detached` in the conversation. The partial answer is stored and marked as interrupted.',
+      'Stops the last turn that the caller started with `detached` in the conversation. The partial answer is stored and marked as interrupted.',
     access: member('read:chat'),
     replies: { 204: null },
     errors: ['workspace_not_found', 'conversation_not_found'],
   }),
   decide: route({
     method: 'POST',
-    path: `${ofConversation}/approvals/:approvalId`,
+    path: `${conversationPath}/approvals/:approvalId`,
     summary: 'Approve or deny a tool call',
     description:
       'Only the sender of the message can decide. Without a decision within 120 seconds, the call is denied.',

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { member } from './access.ts'
 import { isoTimestamp } from './fields.ts'
 import { limits } from './limits.ts'
-import { countQuery } from './page.ts'
+import { limitParameter } from './page.ts'
 import { route } from './route.ts'
 
 const Snippet = z
@@ -22,12 +22,15 @@ const Snippet = z
 export type Snippet = z.output<typeof Snippet>
 
 const SnippetQuery = z.object({
-  knowledgeBaseId: z.uuid().optional().meta({ description: 'knowledge base to search, instead of all' }),
+  knowledgeBaseId: z
+    .uuid()
+    .optional()
+    .meta({ description: 'knowledge base that the code searches; by default, all of them' }),
   apiKeyEnvVar: z
     .string()
-    .regex(/^[A-Z_][A-Z0-9_]*$/, 'must be a name of A-Z 0-9 _')
+    .regex(/^[A-Z_][A-Z0-9_]*$/, 'must contain only A-Z, 0-9 and _, and must not start with a digit')
     .default('WB_API_KEY')
-    .meta({ description: 'environment variable that will hold the key' }),
+    .meta({ description: 'environment variable from which the code reads the API key' }),
 })
 export type SnippetQuery = z.output<typeof SnippetQuery>
 
@@ -57,7 +60,7 @@ const Verification = z
   .meta({ id: 'ConnectVerification' })
 export type Verification = z.output<typeof Verification>
 
-/** Tool call received through MCP. */
+/** A tool call of an MCP client. */
 export const TrafficEntry = z
   .object({
     at: isoTimestamp,
@@ -83,7 +86,7 @@ export const connect = {
   snippets: route({
     method: 'GET',
     path: '/api/v1/workspaces/:workspaceId/connect/snippets',
-    summary: 'Show code that connects other programs',
+    summary: 'Show code that connects other programs to a workspace',
     access: member(null),
     query: SnippetQuery,
     replies: { 200: Snippets },
@@ -102,7 +105,7 @@ export const connect = {
     path: '/api/v1/workspaces/:workspaceId/connect/traffic',
     summary: 'List recent tool calls of MCP clients',
     access: member(null),
-    query: z.object({ limit: countQuery(limits.trafficMax, limits.trafficDefault) }),
+    query: z.object({ limit: limitParameter(limits.trafficMax, limits.trafficDefault) }),
     replies: { 200: Traffic },
     errors: ['workspace_not_found'],
   }),

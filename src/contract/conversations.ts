@@ -13,7 +13,10 @@ export const Conversation = z
     workspaceId: z.uuid(),
     agentId: z.uuid(),
     conversationId: z.uuid(),
-    title: z.string().nullable().meta({ description: 'derived from the first question if none was given' }),
+    title: z
+      .string()
+      .nullable()
+      .meta({ description: 'title of the conversation, by default derived from the first question' }),
     knowledgeBaseIds: z.array(z.uuid()),
     createdAt: isoTimestamp,
     lastActivityAt: isoTimestamp.meta({ description: 'time of the last question or answer' }),
@@ -24,7 +27,7 @@ export type Conversation = z.output<typeof Conversation>
 export const Message = z
   .object({
     workspaceId: z.uuid(),
-    chatId: z.uuid().meta({ description: 'the conversation' }),
+    chatId: z.uuid().meta({ description: 'identifier of the conversation' }),
     messageId: z.uuid(),
     messageTs: isoTimestamp,
     role: z.enum(['user', 'agent', 'system']),
@@ -34,7 +37,7 @@ export const Message = z
     images: z
       .array(ImageDescriptor)
       .optional()
-      .meta({ description: 'Images that came with the message. Absent if there were none.' }),
+      .meta({ description: 'Images of the message. Absent if there are none.' }),
   })
   .meta({ id: 'Message' })
 export type Message = z.output<typeof Message>
@@ -43,9 +46,11 @@ const MessageVersion = z.object({
   message: Message.meta({ description: 'the question' }),
   answer: Message.nullable().meta({
     description:
-      'null if the version has no answer. An answer of more than 20,000 characters is cut, and its `metadata.content_truncated` is `true`.',
+      'the answer, or null if the version has none. An answer of more than 20,000 characters is truncated, and its `metadata.content_truncated` is `true`.',
   }),
-  isCurrent: z.boolean().meta({ description: 'the version that is in the conversation' }),
+  isCurrent: z
+    .boolean()
+    .meta({ description: 'true for the version that the conversation currently contains' }),
 })
 export type MessageVersion = z.output<typeof MessageVersion>
 
@@ -67,12 +72,12 @@ export type ConversationPatch = z.output<typeof ConversationPatch>
 const conversationQuery = pageQuery.extend({
   q: z.string().trim().min(1).max(limits.conversationSearchChars).optional().meta({
     description:
-      'words that must all occur in the title, questions or answers, in any case and order; a page can have fewer items than `limit`, or none, although more pages follow',
+      'words that must all occur in the title, the questions or the answers. Case and order do not matter. A page can have fewer items than `limit`, or none, even if more pages follow.',
   }),
   sort: z
     .enum(['created', 'activity'])
     .default('created')
-    .meta({ description: '`created`: newest first; `activity`: last used first' }),
+    .meta({ description: '`created` lists the newest first, `activity` the most recently used first' }),
 })
 export type ConversationQuery = z.output<typeof conversationQuery>
 
@@ -155,8 +160,8 @@ export const messages = {
   image: route({
     method: 'GET',
     path: '/api/v1/workspaces/:workspaceId/agents/:agentId/conversations/:conversationId/messages/:messageId/images/:imageIndex',
-    summary: 'Show an image of a message',
-    description: 'Returns the image as it was sent, with its media type.',
+    summary: 'Get an image of a message',
+    description: 'Returns the original image with its media type.',
     access: member('read:chat'),
     replies: { 200: 'image/*' },
     errors: [...errors, 'chat_message_not_found', 'chat_image_not_found'],
@@ -166,7 +171,7 @@ export const messages = {
     path: '/api/v1/workspaces/:workspaceId/agents/:agentId/conversations/:conversationId/messages/:messageId/versions',
     summary: 'List the versions of a question',
     description:
-      'Each message that is sent with `replaces` creates a version of the question. One version is in the conversation. Failed attempts are versions, too.',
+      'Each message that is sent with `replaces` creates a version of the question, even if the answer fails. The conversation contains one version at a time.',
     access: member('read:chat'),
     replies: { 200: z.object({ items: z.array(MessageVersion) }) },
     errors: [...errors, 'chat_message_not_found'],
@@ -176,7 +181,7 @@ export const messages = {
     path: '/api/v1/workspaces/:workspaceId/agents/:agentId/conversations/:conversationId/messages/:messageId/select',
     summary: 'Select a version of a question',
     description:
-      'Puts the version back into the conversation, with all messages that followed it. The version that it replaces is kept in the same way.',
+      'Restores the version in the conversation, together with the messages that followed it. The version that it replaces is kept with its messages.',
     access: member('read:chat'),
     replies: { 200: Message },
     errors: [...errors, 'chat_message_not_found', 'conflict'],

@@ -10,7 +10,7 @@ import {
 import { boundedText, isoTimestamp, metadata, timestampInput, visibleTo, withErrorCode } from './fields.ts'
 import { Job } from './jobs.ts'
 import { limits } from './limits.ts'
-import { countQuery, pageOfItems, pageQuery } from './page.ts'
+import { limitParameter, pageOfItems, pageQuery } from './page.ts'
 import { route } from './route.ts'
 
 const status = z.enum(['pending', 'chunking', 'embedding', 'writing', 'ready', 'failed'])
@@ -84,7 +84,7 @@ export const Ingest = z.object({
     .string()
     .nullable()
     .optional()
-    .meta({ description: 'ignored; the server always computes it' }),
+    .meta({ description: 'ignored, because the runtime computes the hash' }),
   metadata: metadata.default({}),
   chunker: chunker.optional(),
   overwriteOnNameConflict: z.boolean().default(false),
@@ -101,20 +101,25 @@ export const fileParser = withErrorCode(z.enum(parsers), 'invalid_parser')
   .meta({ type: 'string', enum: [...parsers], default: 'auto' })
 
 /**
- * Text fields of a file upload, in the order of their validation.
+ * Text fields of a file upload, in the order in which they are validated.
  *
  * @see docs/ingesting.md#files-over-http
  */
 const IngestForm = z.object({
   parser: fileParser,
   metadata: metadata.default({}),
-  chunker: withErrorCode(chunker, 'invalid_chunker')
-    .optional()
-    .meta({ type: 'object', description: '`maxChars`, `minChars`, `overlapChars`, as in a JSON ingest' }),
+  chunker: withErrorCode(chunker, 'invalid_chunker').optional().meta({
+    type: 'object',
+    description: 'JSON object with `maxChars`, `minChars` and `overlapChars`, as in a JSON ingest',
+  }),
   visibleTo: z
-    .preprocess(sent => (sent === '*' ? ['*'] : sent), visibleTo.nullable())
+    .preprocess(value => (value === '*' ? ['*'] : value), visibleTo.nullable())
     .optional()
-    .meta({ type: 'array', items: { type: 'string' }, description: 'an array, or `*` for everyone' }),
+    .meta({
+      type: 'array',
+      items: { type: 'string' },
+      description: 'JSON array of principal IDs, or `*` for everyone',
+    }),
   documentId: z.uuid().optional(),
   sourceDocId: z.string().nullable().default(null),
   ownerPrincipalId: z.string().nullable().optional(),
@@ -122,19 +127,21 @@ const IngestForm = z.object({
     .string()
     .default('')
     .transform(text => text === 'true')
-    .meta({ description: '`true`; any other text means false' }),
+    .meta({
+      description: '`true` to replace a document with the same file name; any other value means false',
+    }),
 })
 export type IngestForm = z.output<typeof IngestForm>
 
-const Ingested = z.object({ document: Document, chunks: z.int(), astraQueries: z.array(z.unknown()) })
-const Enqueued = z.object({ job: Job, document: Document, astraQueries: z.array(z.unknown()) })
-const Existing = z.object({ document: Document, outcome: z.enum(['duplicate', 'name_conflict']) })
+const IngestResult = z.object({ document: Document, chunks: z.int(), astraQueries: z.array(z.unknown()) })
+const QueuedIngest = z.object({ job: Job, document: Document, astraQueries: z.array(z.unknown()) })
+const ExistingDocument = z.object({ document: Document, outcome: z.enum(['duplicate', 'name_conflict']) })
 
 const asyncQuery = z.object({
   async: z
     .enum(['true', 'false'])
     .optional()
-    .meta({ description: 'with `true`, a job ingests the text, and the response does not wait for it' }),
+    .meta({ description: '`true` returns a job at once, which ingests the text in the background' }),
 })
 
 export const documents = {
@@ -213,10 +220,10 @@ export const documents = {
     path: `${knowledgeBasePath}/documents/:documentId/chunks`,
     summary: 'List the chunks of a document',
     description:
-      'Returns chunks in document order. If there are more, the response header `X-Next-Cursor` holds the cursor of the next page.',
+      'Returns chunks in document order. If there are more, the response header `X-Next-Cursor` contains the cursor of the next page.',
     access: member('read:content'),
     query: z.object({
-      limit: countQuery(limits.chunkPageMax, limits.chunkPageMax),
+      limit: limitParameter(limits.chunkPageMax, limits.chunkPageMax),
       cursor: z.string().min(1).optional(),
     }),
     replies: { 200: z.array(Chunk) },
@@ -235,7 +242,7 @@ export const documents = {
     access: needs('write:ingest'),
     query: asyncQuery,
     body: { ...lenientJsonBody, schema: Ingest, limitBytes: limits.ingestBodyBytes },
-    replies: { 201: Ingested, 202: Enqueued, 200: Existing },
+    replies: { 201: IngestResult, 202: QueuedIngest, 200: ExistingDocument },
     errors: [
       ...knowledgeBaseErrors,
       ...contentErrors,
@@ -251,11 +258,12 @@ export const documents = {
     path: `${knowledgeBasePath}/ingest/file`,
     summary: 'Ingest a file',
     description:
-      'Extracts the text of a file and ingests it. Send the file with its name in the part `file`; `metadata`, `chunker` and `visibleTo` hold JSON.',
+      'Extracts the text of a file and ingests it. Send the file, with its name, in the form part `file`. The parts `metadata`, `chunker` and `visibleTo` contain JSON.',
     access: needs('write:ingest'),
     query: z.object({
       async: z.string().optional().meta({
-        description: 'with `true`, a job ingests the file; with any other value, the request waits',
+        description:
+          '`true` returns a job at once, which ingests the file in the background; with any other value, the request waits for the result',
       }),
     }),
     body: {
@@ -264,7 +272,7 @@ export const documents = {
       json: ['metadata', 'chunker', 'visibleTo'],
       limitBytes: limits.ingestBodyBytes,
     },
-    replies: { 201: Ingested, 202: Enqueued, 200: Existing },
+    replies: { 201: IngestResult, 202: QueuedIngest, 200: ExistingDocument },
     errors: [
       ...knowledgeBaseErrors,
       ...contentErrors,
@@ -288,7 +296,7 @@ export const documents = {
     path: `${knowledgeBasePath}/ingest/batch`,
     summary: 'Ingest many texts in one stream',
     description:
-      'Send one ingest body per line. The response has one line per text in the same order: `{"line", "status", …}` with the body that a single ingest returns.',
+      'Each line of the request is the body of one ingest. The response has one line per text, in the same order: the line number (`line`), the HTTP status (`status`), and the fields that a single ingest returns.',
     access: needs('write:ingest'),
     body: { kind: 'ndjson', schema: Ingest, limitBytes: limits.ingestBodyBytes },
     replies: { 200: 'application/x-ndjson' },

@@ -1,4 +1,4 @@
-/** Host names at which clouds serve the credentials of a machine. */
+/** Host names of the metadata services of cloud providers, which return credentials of the machine. */
 const metadataHosts: ReadonlySet<string> = new Set([
   'metadata.google.internal',
   'metadata.goog',
@@ -7,9 +7,9 @@ const metadataHosts: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Returns true if an address may be used for a model: http or https, no user information, and no metadata
- * service or link-local address. Host names are not resolved here; their addresses are checked when a
- * connection is opened.
+ * Returns true if a URL may be used to call a model: it is an http or https URL without user information, and
+ * its host is not a metadata service or link-local address. Host names are not resolved here: their addresses
+ * are checked when a connection is opened.
  *
  * @see docs/http.md#addresses-of-services
  */
@@ -20,7 +20,7 @@ export function isEndpointUrl(address: string): boolean {
   return isPlain && url.hostname !== '' && !isForbiddenHost(url.hostname)
 }
 
-/** @param host  as in `URL`: lowercase, IPv4 in dotted form, IPv6 in brackets */
+/** @param host  host in the form of `URL.hostname`: lowercase, IPv4 in dotted form, IPv6 in brackets */
 function isForbiddenHost(host: string): boolean {
   const name = host.replace(/\.$/, '')
   const isLinkLocal = /^169\.254\./.test(name) || /^\[fe[89ab][0-9a-f]:/.test(name)

@@ -16,7 +16,7 @@ export const rescueHint = 'Fix the cause, then send POST /setup/restart. GET /se
  * @see docs/errors.md
  */
 export const errorRegistry = {
-  access_denied: { status: 400, hint: 'The identity provider refused the sign-in. Start it again.' },
+  access_denied: { status: 400, hint: 'The identity provider denied the sign-in. Start it again.' },
   agent_not_found: { status: 404, hint: 'List the agents of the workspace and use one of their IDs.' },
   agent_template_not_found: { status: 404, hint: 'List the agent templates and use one of their IDs.' },
   agent_tool_unresolved: {
@@ -45,11 +45,11 @@ export const errorRegistry = {
   },
   cascade_incomplete: {
     status: 500,
-    hint: 'The workspace still exists. Send the same delete again to finish.',
+    hint: 'The workspace still exists. Repeat the delete request to finish.',
   },
   chat_answer_failed: {
     status: 502,
-    hint: 'Read the reason of the model provider in the message, then retry or use another LLM service.',
+    hint: 'See the message for the reason from the provider. Then retry, or use another LLM service.',
   },
   chat_disabled: {
     status: 503,
@@ -57,7 +57,7 @@ export const errorRegistry = {
   },
   chat_image_not_found: {
     status: 404,
-    hint: 'Use an index from the field images of the message.',
+    hint: 'Use an index from the images field of the message.',
   },
   chat_message_not_found: {
     status: 404,
@@ -73,7 +73,7 @@ export const errorRegistry = {
   collection_not_found: { status: 404, hint: 'List the adoptable collections and use one of their names.' },
   collection_unavailable: {
     status: 503,
-    hint: 'Retry in a moment. If it fails again, test the connection of the workspace.',
+    hint: 'Retry in a moment. If it fails again, test the connection to the store of the workspace.',
   },
   conflict: { status: 409, hint: 'Read the resource again, then repeat the change, or choose another ID.' },
   control_plane_dns_unresolvable: {
@@ -84,7 +84,10 @@ export const errorRegistry = {
     status: 400,
     hint: 'Start the sign-in again, and give consent at the identity provider.',
   },
-  control_plane_forbidden: { status: 503, hint: 'Give the control plane credential the missing rights.' },
+  control_plane_forbidden: {
+    status: 503,
+    hint: 'Grant the missing permissions to the control plane credential.',
+  },
   control_plane_unauthorized: {
     status: 503,
     hint: 'Check the control plane credential in the configuration.',
@@ -103,7 +106,7 @@ export const errorRegistry = {
   },
   data_api_error: {
     status: 502,
-    hint: 'Find this request ID in the runtime log to see what the Data API refused.',
+    hint: 'Find this request ID in the runtime log to see why the Data API rejected the request.',
   },
   data_api_unavailable: { status: 503, hint: 'Check the endpoint of the workspace, and retry in a moment.' },
   device_authorize_failed: {
@@ -119,7 +122,7 @@ export const errorRegistry = {
     status: 400,
     hint: 'Send vectors with the dimension of the embedding service of the knowledge base.',
   },
-  docling_unavailable: { status: 503, hint: 'Start the converter, or send parser=native.' },
+  docling_unavailable: { status: 503, hint: 'Start the document converter, or send parser=native.' },
   document_not_found: {
     status: 404,
     hint: 'List the documents of the knowledge base and use one of their IDs.',
@@ -137,7 +140,7 @@ export const errorRegistry = {
   },
   embedding_unavailable: {
     status: 503,
-    hint: 'Check the endpoint of the embedding service, and that its credential is set and released.',
+    hint: 'Check the endpoint of the embedding service. Also check that its credential is set and released.',
   },
   empty_document: {
     status: 422,
@@ -151,11 +154,11 @@ export const errorRegistry = {
   },
   forbidden: {
     status: 403,
-    hint: 'Ask a workspace administrator for a key of this workspace with the missing scope.',
+    hint: 'Ask a workspace administrator for a key of this workspace that has the missing scope.',
   },
   forbidden_origin: {
     status: 403,
-    hint: 'Add the name to runtime.allowedHosts or runtime.allowedOrigins, or set runtime.publicOrigin.',
+    hint: 'Add the host to runtime.allowedHosts or the origin to runtime.allowedOrigins, or set runtime.publicOrigin.',
   },
   headers_too_large: { status: 431, hint: 'Send at most 200 headers, with less than 32 KB in total.' },
   hybrid_not_supported: { status: 501, hint: 'Send hybrid=false.' },
@@ -164,7 +167,7 @@ export const errorRegistry = {
   invalid_callback: { status: 400, hint: 'Start the sign-in again from the beginning.' },
   invalid_chunker: {
     status: 400,
-    hint: 'List the chunkers with GET /api/v1/chunkers, and use their options.',
+    hint: 'Correct the chunk sizes. To list the chunkers, send GET /api/v1/chunkers.',
   },
   invalid_cursor: {
     status: 400,
@@ -172,7 +175,7 @@ export const errorRegistry = {
   },
   interaction_required: {
     status: 400,
-    hint: 'Start the sign-in again, and answer the questions of the identity provider.',
+    hint: 'Start the sign-in again, and follow the instructions of the identity provider.',
   },
   invalid_grant: {
     status: 400,
@@ -180,13 +183,13 @@ export const errorRegistry = {
   },
   invalid_metadata: {
     status: 400,
-    hint: 'Send flat metadata, with text, numbers, booleans or null as values.',
+    hint: 'Send a flat object. Its values must be strings, numbers, booleans or null.',
   },
   invalid_multipart: { status: 400, hint: 'Send multipart/form-data with a boundary and a complete body.' },
   invalid_parser: { status: 400, hint: 'Set parser to auto, native or docling.' },
   invalid_playground_command: {
     status: 400,
-    hint: 'Send one command with the key that commandName names, and with the target that it needs.',
+    hint: 'Send a command object whose only key is the value of commandName, and name the collection or table that it needs.',
   },
   invalid_request: { status: 400, hint: 'Send the fields that the route requires.' },
   invalid_state: { status: 400, hint: 'The sign-in was already used or has expired. Start it again.' },
@@ -227,7 +230,10 @@ export const errorRegistry = {
   llm_model_not_chat: { status: 422, hint: 'Choose a model that supports chat completions.' },
   llm_model_unavailable: { status: 422, hint: 'Choose a model from GET /api/v1/llm-models.' },
   llm_provider_unsupported: { status: 422, hint: 'Set the provider to openrouter, openai or ollama.' },
-  llm_service_in_use: { status: 409, hint: 'First give the agents that use the service another one.' },
+  llm_service_in_use: {
+    status: 409,
+    hint: 'First select another LLM service for the agents that use this one.',
+  },
   llm_service_not_found: {
     status: 404,
     hint: 'List the LLM services of the workspace and use one of their IDs.',
@@ -241,13 +247,13 @@ export const errorRegistry = {
     status: 502,
     hint: 'Check the URL and the OAuth fields of the MCP server, then start the sign-in again.',
   },
-  missing_file: { status: 400, hint: 'Send the file in a part named file, with a file name.' },
+  missing_file: { status: 400, hint: 'Send the file in a form part named file that has a file name.' },
   no_refresh_token: { status: 401, hint: 'Sign in again, because this session cannot be renewed.' },
   not_configured: { status: 404, hint: 'Configure auth.oidc.client to offer browser sign-in.' },
   not_found: { status: 404, hint: 'Check the path and the method against /docs.' },
   overloaded: {
     status: 503,
-    hint: 'Retry after the time in Retry-After. If it happens often, send fewer or smaller bodies at once.',
+    hint: 'Wait for the number of seconds in Retry-After, then retry. If it happens often, send fewer or smaller bodies at once.',
   },
   payload_too_large: { status: 413, hint: 'Send a smaller body, or split it into several requests.' },
   policy_denied: { status: 403, hint: 'Ask a workspace administrator for access.' },
@@ -275,14 +281,14 @@ export const errorRegistry = {
   },
   secret_release_not_found: {
     status: 404,
-    hint: 'List the releases and use one of their IDs. To change a release of the configuration, edit it there.',
+    hint: 'List the releases and use one of their IDs. To change a release from the configuration file, edit the file.',
   },
   server_error: { status: 400, hint: 'The identity provider failed. Start the sign-in again in a moment.' },
   session_too_large: {
     status: 502,
     hint: 'Configure the identity provider to issue smaller tokens, with fewer claims or groups.',
   },
-  setup_restart_unavailable: { status: 503, hint: 'Restart the process of the runtime yourself.' },
+  setup_restart_unavailable: { status: 503, hint: 'Restart the server process yourself.' },
   slow_down: { status: 400, hint: 'Add five seconds to the polling interval.' },
   token_exchange_failed: { status: 502, hint: signInAgainHint },
   temporarily_unavailable: {
@@ -295,11 +301,11 @@ export const errorRegistry = {
   },
   unauthorized: {
     status: 401,
-    hint: 'Send a valid API key, or an access token of the identity provider, as a bearer token.',
+    hint: 'Send a valid API key or an access token from the identity provider as a bearer token.',
   },
   unsupported_file_type: {
     status: 415,
-    hint: 'Send text, or a format that the documentation lists.',
+    hint: 'Send a text file, or a file in a format that the documentation lists.',
   },
   unauthorized_client: { status: 400, hint: 'Check the client registration at the identity provider.' },
   unsupported_response_type: {
@@ -316,16 +322,16 @@ export const errorRegistry = {
   },
   vector_collection_not_allowed: {
     status: 400,
-    hint: 'Leave the vector out, because the runtime computes the vectors of this collection.',
+    hint: 'Omit the vector. The runtime computes the vectors of this collection.',
   },
   vector_collection_required: { status: 400, hint: 'Set vectorCollection to a collection that has vectors.' },
   vectorize_service_mismatch: {
     status: 400,
-    hint: 'Use an embedding service with the settings of the collection.',
+    hint: 'Use an embedding service with the provider and model that computed the vectors of the collection.',
   },
   workspace_database_conflict: {
     status: 409,
-    hint: 'Use another URL or keyspace. Only one workspace can own a database.',
+    hint: 'Use another URL or keyspace. Two workspaces cannot share a database.',
   },
   workspace_misconfigured: {
     status: 422,
@@ -343,8 +349,8 @@ export type ErrorCode = keyof typeof errorRegistry
 /** All codes in alphabetical order. */
 export const errorCodes = Object.keys(errorRegistry).sort() as ErrorCode[]
 
-export function isErrorCode(text: string): text is ErrorCode {
-  return Object.hasOwn(errorRegistry, text)
+export function isErrorCode(value: string): value is ErrorCode {
+  return Object.hasOwn(errorRegistry, value)
 }
 
 /** Returns the anchor of a code in the documentation. */
@@ -364,7 +370,7 @@ export interface ErrorEnvelope {
 /**
  * The only error whose message is shown to users, in the server and in clients.
  *
- * Any other thrown error is a defect and is reported as `internal_error`.
+ * Any other thrown error is a bug and is reported as `internal_error`.
  */
 export class WbError extends Error {
   override readonly name = 'WbError'
@@ -372,9 +378,10 @@ export class WbError extends Error {
   readonly hint: string
 
   /**
-   * @param code     registered code; decides status and hint
-   * @param message  describes the problem; safe to show, contains no secret
-   * @param facts    `hint` and `status` replace the registered ones; the rest is only logged
+   * @param code     registered code, which sets the default status and hint
+   * @param message  description of the problem for users; must not contain secrets
+   * @param facts    `hint` and `status` override the defaults, `headers` are added to the response, and
+   *   all other facts are only logged
    */
   constructor(
     readonly code: ErrorCode,

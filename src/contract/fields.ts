@@ -3,8 +3,8 @@ import type { ErrorCode } from './errors.ts'
 import { limits } from './limits.ts'
 
 /**
- * Payload keys that ingest writes. Refused in metadata and record payloads, so that visibility cannot be
- * forged.
+ * Payload keys that ingest writes. They are rejected in metadata and record payloads, so that clients cannot
+ * forge the visibility of a document.
  */
 export const reservedPayloadKeys: ReadonlySet<string> = new Set([
   'knowledgeBaseId',
@@ -15,7 +15,7 @@ export const reservedPayloadKeys: ReadonlySet<string> = new Set([
   'chunker.id',
 ])
 
-/** Returns a schema for text of 1 to `max` UTF-16 code units. */
+/** Returns a schema for a string of 1 to `max` UTF-16 code units. */
 export function boundedText(max: number) {
   return z
     .string()
@@ -23,7 +23,7 @@ export function boundedText(max: number) {
     .meta({ minLength: 1, maxLength: max })
 }
 
-/** Returns a schema for text of at most `max` UTF-16 code units, or null. */
+/** Returns a schema for a string of at most `max` UTF-16 code units, or null. */
 export function optionalTextUpTo(max: number) {
   return z
     .string()
@@ -34,7 +34,7 @@ export function optionalTextUpTo(max: number) {
 
 export const isoTimestamp = z.iso.datetime({ precision: 3 })
 
-/** Date and time in UTC, as sent by a client. */
+/** Date and time in UTC from a client, normalized to milliseconds. */
 export const timestampInput = z.iso.datetime().transform(text => new Date(text).toISOString())
 
 /**
@@ -58,7 +58,7 @@ function isScalar(value: unknown): value is MetadataValue {
   return value === null || ['string', 'boolean'].includes(typeof value) || Number.isFinite(value)
 }
 
-/** Returns a schema that reports invalid values with its own error code. */
+/** Returns a schema that reports invalid values with an error code instead of `validation_error`. */
 export function withErrorCode<S extends z.ZodType>(schema: S, code: ErrorCode) {
   return z.unknown().transform((value, context): z.output<S> => {
     const result = schema.safeParse(value)
@@ -69,8 +69,8 @@ export function withErrorCode<S extends z.ZodType>(schema: S, code: ErrorCode) {
   })
 }
 
-/** Reports the first key of a map that is not allowed in a payload. */
-function refuseReserved(map: object, context: z.RefinementCtx): boolean {
+/** Reports the first reserved key of a map. Returns true if there is one. */
+function rejectReservedKeys(map: object, context: z.RefinementCtx): boolean {
   const reserved = Object.keys(map).find(key => reservedPayloadKeys.has(key))
   if (reserved === undefined) return false
   context.addIssue({
@@ -91,18 +91,18 @@ export const metadata = z
   .custom<Record<string, MetadataValue>>(
     value => typeof value === 'object' && value !== null && !Array.isArray(value),
     {
-      error: 'must be an object of scalar values',
+      error: 'must be an object',
       params: issueCode('invalid_metadata'),
     },
   )
   .superRefine((map, context) => {
-    if (refuseReserved(map, context)) return
+    if (rejectReservedKeys(map, context)) return
     const nested = Object.keys(map).find(key => !isScalar(map[key]))
     if (nested !== undefined)
       context.addIssue({
         code: 'custom',
         path: [nested],
-        message: 'must be text, number, boolean or null',
+        message: 'must be a string, a number, a boolean or null',
         params: issueCode('invalid_metadata'),
       })
   })
@@ -117,7 +117,7 @@ export const payload = z
     },
   )
   .superRefine((map, context) => {
-    refuseReserved(map, context)
+    rejectReservedKeys(map, context)
   })
   .meta({ type: 'object', additionalProperties: true })
 
@@ -130,18 +130,19 @@ export const principalId = z
   .string()
   .regex(/^[A-Za-z0-9._@:+-]{1,128}$/, `must be 1 to ${limits.principalIdChars} of A-Z a-z 0-9 . _ @ : + -`)
 
-/** Principals that can see a document. `*` is everyone; null is administrators only. */
+/** IDs of the principals that can see a document. `*` means everyone. */
 export const visibleTo = z
   .custom<string[]>(
     value =>
       Array.isArray(value) && value.length > 0 && value.every(id => typeof id === 'string' && id.length > 0),
-    { error: 'must be a non-empty array of principal ids or "*"', params: issueCode('invalid_visible_to') },
+    { error: 'must be a non-empty array of principal IDs or "*"', params: issueCode('invalid_visible_to') },
   )
   .transform(ids => [...new Set(ids)].sort())
   .meta({ type: 'array', items: { type: 'string', minLength: 1 }, minItems: 1 })
 
 /**
- * Finite numbers in the 32-bit range. Checked in one pass, because a body can contain hundreds of thousands.
+ * Array of finite numbers that fit into 32-bit floats. One function checks the whole array, because a body can
+ * contain hundreds of thousands of numbers.
  */
 export const vector = z
   .custom<number[]>(isVector, { error: `must be 1 to ${limits.vectorLength} finite numbers` })
@@ -153,7 +154,7 @@ function isVector(value: unknown): boolean {
 }
 
 /**
- * Filter over payload keys. Its grammar is checked by the parser.
+ * Filter on payload fields. The filter parser checks its syntax.
  *
  * @see docs/http.md#filters
  */

@@ -25,9 +25,9 @@ const changeable = {
   filter: filter
     .refine(
       condition => JSON.stringify(condition).length <= limits.savedFilterChars,
-      `must be at most ${limits.savedFilterChars} characters of JSON`,
+      `must be at most ${limits.savedFilterChars} characters long as JSON`,
     )
-    .meta({ description: `at most ${limits.savedFilterChars} characters of JSON` }),
+    .meta({ description: `the condition; at most ${limits.savedFilterChars} characters as JSON` }),
 }
 
 const FilterCreate = z.object({
@@ -40,53 +40,53 @@ export type FilterCreate = z.output<typeof FilterCreate>
 const FilterPatch = z.object(changeable).partial()
 export type FilterPatch = z.output<typeof FilterPatch>
 
-const all = '/api/v1/workspaces/:workspaceId/knowledge-bases/:knowledgeBaseId/filters'
-const one = `${all}/:knowledgeFilterId` as const
+const filtersPath = '/api/v1/workspaces/:workspaceId/knowledge-bases/:knowledgeBaseId/filters'
+const filterPath = `${filtersPath}/:knowledgeFilterId` as const
 const body = { kind: 'json', mode: 'lenient', limitBytes: limits.jsonBodyBytes } as const
-const found = ['workspace_not_found', 'knowledge_base_not_found'] as const
+const notFoundErrors = ['workspace_not_found', 'knowledge_base_not_found'] as const
 
 export const filters = {
   list: route({
     method: 'GET',
-    path: all,
+    path: filtersPath,
     summary: 'List saved filters',
     access: member('read:content'),
     query: pageQuery,
     replies: { 200: pageOfItems(KnowledgeFilter) },
-    errors: [...found, 'invalid_cursor'],
+    errors: [...notFoundErrors, 'invalid_cursor'],
   }),
   create: route({
     method: 'POST',
-    path: all,
+    path: filtersPath,
     summary: 'Save a filter',
     access: needs('write:kb'),
     body: { ...body, schema: FilterCreate },
     replies: { 201: KnowledgeFilter },
-    errors: [...found, 'conflict'],
+    errors: [...notFoundErrors, 'conflict'],
   }),
   show: route({
     method: 'GET',
-    path: one,
+    path: filterPath,
     summary: 'Show a saved filter',
     access: member('read:content'),
     replies: { 200: KnowledgeFilter },
-    errors: [...found, 'knowledge_filter_not_found'],
+    errors: [...notFoundErrors, 'knowledge_filter_not_found'],
   }),
   update: route({
     method: 'PATCH',
-    path: one,
+    path: filterPath,
     summary: 'Change a saved filter',
     access: needs('write:kb'),
     body: { ...body, schema: FilterPatch },
     replies: { 200: KnowledgeFilter },
-    errors: [...found, 'knowledge_filter_not_found', 'conflict'],
+    errors: [...notFoundErrors, 'knowledge_filter_not_found', 'conflict'],
   }),
   delete: route({
     method: 'DELETE',
-    path: one,
+    path: filterPath,
     summary: 'Delete a saved filter',
     access: needs('write:kb'),
     replies: { 204: null },
-    errors: [...found, 'knowledge_filter_not_found'],
+    errors: [...notFoundErrors, 'knowledge_filter_not_found'],
   }),
 }

@@ -23,7 +23,7 @@ export const params = {
   releaseId: z.uuid(),
   keyId: z.uuid(),
   recordId: z.string().min(1),
-  /** Workspace of a protected resource. It has a separate name because no workspace rule applies to it. */
+  /** ID of the workspace in OAuth metadata. Its name is not `workspaceId`, so no workspace rule applies to it. */
   resourceId: z.uuid(),
 } as const
 

@@ -13,7 +13,7 @@ const signatures: Readonly<Record<ImageMediaType, RegExp>> = {
 }
 const signatureBytes = 12
 
-/** Returns the media type of an image by its first bytes; undefined for other formats. */
+/** Detects the media type of an image from its first bytes. Returns undefined for other formats. */
 export function imageTypeOf(bytes: Uint8Array): ImageMediaType | undefined {
   const head = Buffer.from(bytes.subarray(0, signatureBytes)).toString('latin1')
   return imageMediaTypes.find(type => signatures[type].test(head))
@@ -21,22 +21,22 @@ export function imageTypeOf(bytes: Uint8Array): ImageMediaType | undefined {
 
 const base64CharsMax = 4 * Math.ceil(limits.imageBytes / 3)
 
-/** Returns why the data is not an image of the media type; undefined if it is. */
+/** Returns the reason why the data is not a valid image of its media type; undefined if it is. */
 function imageProblem({ mediaType, data }: { mediaType: ImageMediaType; data: string }): string | undefined {
-  if (data.length > base64CharsMax) return `must hold at most ${limits.imageBytes} bytes`
+  if (data.length > base64CharsMax) return `must have at most ${limits.imageBytes} bytes`
   const bytes = Buffer.from(data, 'base64')
-  // The decoder skips invalid characters, so only encoding the bytes again shows that all were valid.
+  // The decoder skips invalid characters. Encoding the bytes again detects them.
   if (bytes.toString('base64') !== data) return 'must be base64 with padding and without white space'
-  if (bytes.length > limits.imageBytes) return `must hold at most ${limits.imageBytes} bytes`
+  if (bytes.length > limits.imageBytes) return `must have at most ${limits.imageBytes} bytes`
   return imageTypeOf(bytes) === mediaType ? undefined : `must be an image of the type ${mediaType}`
 }
 
-/** Image as sent by a client. */
+/** Image from a client. */
 export const ImageInput = z
   .object({
     mediaType: z.enum(imageMediaTypes).meta({ description: 'media type of the image' }),
     data: z.string().meta({
-      description: `the image in base64; at most ${limits.imageBytes} bytes when decoded`,
+      description: `image in base64, at most ${limits.imageBytes} bytes when decoded`,
       contentEncoding: 'base64',
     }),
   })
@@ -56,7 +56,7 @@ export type ImageDescriptor = z.output<typeof ImageDescriptor>
 
 const dataUrl = /^data:([a-z]+\/[a-z]+);base64,/
 
-/** Returns the image in a data URL, unchecked; undefined for other URLs. */
+/** Returns the image in a data URL without validating it; undefined for other URLs. */
 export function parseImageUrl(url: string): { mediaType: string; data: string } | undefined {
   const [prefix, mediaType] = dataUrl.exec(url) ?? []
   return prefix === undefined ? undefined : { mediaType: mediaType!, data: url.slice(prefix.length) }

@@ -14,7 +14,6 @@ import { mcp } from './mcp.ts'
 import { mcpServers } from './mcp-servers.ts'
 import { llmModels } from './models.ts'
 import { openai } from './openai.ts'
-import { operation, operational } from './operational.ts'
 import { playground } from './playground.ts'
 import { policy } from './policy.ts'
 import { principals } from './principals.ts'
@@ -22,6 +21,7 @@ import { protectedResources } from './protected-resource.ts'
 import { records } from './records.ts'
 import { secretReleases } from './releases.ts'
 import type { Topic } from './route.ts'
+import { monitoringRoutes, runtimeRoutes } from './runtime-routes.ts'
 import {
   chunkerRoutes,
   chunkingServices,
@@ -34,8 +34,8 @@ import { workspaces } from './workspaces.ts'
 
 /** All routes, by topic. */
 export const api = {
-  operational,
-  operation,
+  operational: runtimeRoutes,
+  operation: monitoringRoutes,
   setup,
   auth,
   protectedResources,

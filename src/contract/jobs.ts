@@ -13,11 +13,14 @@ export const Job = z
     documentId: z.uuid().nullable(),
     status: z.enum(['pending', 'running', 'succeeded', 'failed']),
     processed: z.int(),
-    total: z.int().nullable().meta({ description: 'null until the text is cut into chunks' }),
+    total: z
+      .int()
+      .nullable()
+      .meta({ description: 'number of chunks; null until the text is split into chunks' }),
     result: z.object({ chunks: z.int() }).nullable(),
     errorMessage: z.string().nullable(),
     createdAt: isoTimestamp,
-    updatedAt: isoTimestamp.meta({ description: 'strictly increases with each change' }),
+    updatedAt: isoTimestamp.meta({ description: 'time of the last change; each change has a later time' }),
   })
   .meta({ id: 'Job' })
 export type Job = z.output<typeof Job>
@@ -25,8 +28,8 @@ export type Job = z.output<typeof Job>
 const JobDone = z.object({ status: z.enum(['succeeded', 'failed']) }).meta({ id: 'JobDone' })
 
 const list = '/api/v1/workspaces/:workspaceId/jobs'
-const one = `${list}/:jobId` as const
-const found = ['workspace_not_found', 'job_not_found'] as const
+const jobPath = `${list}/:jobId` as const
+const notFoundErrors = ['workspace_not_found', 'job_not_found'] as const
 
 export const jobs = {
   list: route({
@@ -40,31 +43,31 @@ export const jobs = {
   }),
   show: route({
     method: 'GET',
-    path: one,
+    path: jobPath,
     summary: 'Show a job',
     access: member('read:content'),
     replies: { 200: Job },
-    errors: found,
+    errors: notFoundErrors,
   }),
   cancel: route({
     method: 'POST',
-    path: `${one}/cancel`,
+    path: `${jobPath}/cancel`,
     summary: 'Cancel a job',
     description:
-      'Ends a job and its document as `failed` with the message `cancelled`. A job that has ended is returned unchanged.',
+      'Sets the status of a job and its document to `failed`, with the message `cancelled`. A job that has already ended is returned unchanged.',
     access: needs('write:ingest'),
     replies: { 200: Job },
-    errors: found,
+    errors: notFoundErrors,
   }),
   events: route({
     method: 'GET',
-    path: `${one}/events`,
+    path: `${jobPath}/events`,
     summary: 'Follow a job',
     description:
-      'Streams the event `job` at once and after each change, with `updatedAt` of the job as its ID. The last event is `done`. `Last-Event-ID` skips the changes that you have seen, except the last one. If the stream ends without `done`, open it again.',
+      'Streams the event `job` at once and after each change. The ID of the event is the `updatedAt` of the job. The last event is `done`. `Last-Event-ID` skips older changes, but the last change is always sent. If the stream ends without `done`, open it again.',
     access: member('read:content'),
     replies: { 200: 'text/event-stream' },
     events: { job: Job, done: JobDone },
-    errors: found,
+    errors: notFoundErrors,
   }),
 }

@@ -10,9 +10,12 @@ export const ApiKey = z
   .object({
     workspaceId: z.uuid(),
     keyId: z.uuid(),
-    prefix: z.string().meta({ description: 'the public part of the token, 12 characters' }),
+    prefix: z.string().meta({ description: 'public part of the token: the 12 characters after `wb_live_`' }),
     label: z.string(),
-    role: z.enum(roles).nullable().meta({ description: 'set when the scopes are exactly those of a role' }),
+    role: z
+      .enum(roles)
+      .nullable()
+      .meta({ description: 'role with exactly the scopes of the key; null if no role has them' }),
     scopes: z.array(z.enum(scopes)).min(1),
     principalId: z.string().nullable(),
     createdAt: isoTimestamp,
@@ -25,7 +28,7 @@ export type ApiKey = z.output<typeof ApiKey>
 
 const legacyScopes = ['read', 'write'] as const
 
-/** Scopes come from `scopes` or `role`. Without both, a key can read and write. */
+/** The scopes of the key are those in `scopes` or of `role`. Without both, they are `read` and `write`. */
 const ApiKeyCreate = z
   .object({
     label: boundedText(limits.keyLabelChars),
@@ -34,17 +37,17 @@ const ApiKeyCreate = z
     expiresAt: timestampInput.nullable().optional(),
     principalId: principalId.nullable().optional(),
   })
-  .superRefine(({ role, scopes: named }, context) => {
-    if (role && named && sortScopes(named).join() !== scopesOfRole[role].join())
+  .superRefine(({ role, scopes: sentScopes }, context) => {
+    if (role && sentScopes && sortScopes(sentScopes).join() !== scopesOfRole[role].join())
       context.addIssue({
         code: 'custom',
         path: ['scopes'],
-        message: `are not those of the role ${role}; leave one of the two out`,
+        message: `must be those of the role ${role}; send only one of role and scopes`,
       })
   })
-  .transform(({ role, scopes: named, ...rest }) => ({
+  .transform(({ role, scopes: sentScopes, ...rest }) => ({
     ...rest,
-    scopes: sortScopes(named ?? (role ? scopesOfRole[role] : legacyScopes)),
+    scopes: sortScopes(sentScopes ?? (role ? scopesOfRole[role] : legacyScopes)),
   }))
 export type ApiKeyCreate = z.output<typeof ApiKeyCreate>
 
@@ -54,12 +57,12 @@ const ApiKeyRotate = z.object({
     .min(0)
     .max(limits.keyGraceSeconds)
     .default(limits.keyGraceSecondsDefault)
-    .meta({ description: 'time during which the old token keeps working' }),
+    .meta({ description: 'time in seconds during which the old token keeps working' }),
 })
 export type ApiKeyRotate = z.output<typeof ApiKeyRotate>
 
-/** A key and its token, which is shown only once. */
-const Minted = { plaintext: z.string(), key: ApiKey }
+/** Fields of a response with a new key. Only this response contains the token. */
+const KeyWithToken = { plaintext: z.string(), key: ApiKey }
 
 export const apiKeys = {
   list: route({
@@ -77,7 +80,7 @@ export const apiKeys = {
     summary: 'Create an API key',
     access: needs('manage:keys'),
     body: { kind: 'json', schema: ApiKeyCreate, mode: 'lenient', limitBytes: limits.jsonBodyBytes },
-    replies: { 201: z.object(Minted) },
+    replies: { 201: z.object(KeyWithToken) },
     errors: ['workspace_not_found'],
     audit: 'api_key.create',
   }),
@@ -95,7 +98,7 @@ export const apiKeys = {
     summary: 'Rotate an API key',
     access: needs('manage:keys'),
     body: { kind: 'json', schema: ApiKeyRotate, mode: 'lenient', limitBytes: limits.jsonBodyBytes },
-    replies: { 201: z.object({ ...Minted, previous: ApiKey }) },
+    replies: { 201: z.object({ ...KeyWithToken, previous: ApiKey }) },
     errors: ['workspace_not_found', 'api_key_not_found'],
     audit: 'api_key.rotate',
   }),

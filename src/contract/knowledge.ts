@@ -38,16 +38,16 @@ export const EmbedderState = z
   .object({
     version: z.string().meta({ description: 'name of the current vector space' }),
     state: z.enum(['placeholder', 'fitting', 'ready']),
-    fittedChunks: z.int().meta({ description: 'number of chunks that the space was fitted to' }),
+    fittedChunks: z.int().meta({ description: 'number of chunks to which the vector space was fitted' }),
     chunks: z.int(),
   })
   .meta({ id: 'Embedder' })
 export type EmbedderState = z.output<typeof EmbedderState>
 
-const ShownKnowledgeBase = KnowledgeBase.extend({ embedder: EmbedderState.optional() })
+const KnowledgeBaseWithEmbedder = KnowledgeBase.extend({ embedder: EmbedderState.optional() })
 
-/** Queries to a remote database. Always empty for the embedded store. */
-const queries = { astraQueries: z.array(z.unknown()) }
+/** Response field with the queries to a remote database. Always empty for the embedded store. */
+const remoteQueries = { astraQueries: z.array(z.unknown()) }
 
 const changeable = {
   description: optionalTextUpTo(limits.descriptionChars),
@@ -88,7 +88,9 @@ export const AdoptableCollection = z
     vectorService: z.object({ provider: z.string(), modelName: z.string() }).nullable(),
     lexicalEnabled: z.boolean(),
     rerankEnabled: z.boolean(),
-    attached: z.boolean().meta({ description: 'true if a knowledge base of this workspace uses it' }),
+    attached: z
+      .boolean()
+      .meta({ description: 'true if a knowledge base of this workspace uses the collection' }),
   })
   .meta({ id: 'Adoptable' })
 export type AdoptableCollection = z.output<typeof AdoptableCollection>
@@ -99,7 +101,7 @@ export const SearchHit = z
     score: z.number(),
     coverage: z.number().min(0).max(1).optional().meta({
       description:
-        "share of the question's words that the passage and its title hold; rare words count more. Present if includeCoverage was sent",
+        'share of the words of the query that the passage and its title contain, from 0 to 1. Rare words count more. Present only if `includeCoverage` was true.',
     }),
     payload: z.record(z.string(), z.unknown()).optional(),
     vector: z.array(z.number()).optional(),
@@ -115,29 +117,29 @@ const searchFields = {
   includeEmbeddings: z.boolean().default(false),
   includeCoverage: z.boolean().optional().meta({
     description:
-      "adds `coverage` to each hit: the share of the question's words that it contains, from 0 to 1; needs `text`",
+      'true to add `coverage` to each hit: the share of the words of the query that it contains; requires `text`',
   }),
   hybrid: z.boolean().optional(),
   lexicalWeight: z.number().min(0).max(1).optional().meta({
     description:
-      'weight of the lexical score, from 0 to 1; by default 0.5, or 0.8 while the built-in embedder is not fitted',
+      'weight of the lexical score, from 0 to 1; 0.5 by default, or 0.8 if the built-in embedder is not fitted yet',
   }),
   rerank: z
     .boolean()
     .optional()
-    .meta({ description: 'rank the hits a second time, with their lexical ranks' }),
-  knowledgeFilterId: z.uuid().optional().meta({ description: 'saved filter that must match as well' }),
+    .meta({ description: 'true to rank the hits again with their lexical ranks' }),
+  knowledgeFilterId: z.uuid().optional().meta({ description: 'saved filter that every hit must also match' }),
 }
 
-const exactlyOne = 'send exactly one of text and vector'
-function hasOne({ text, vector }: { text?: unknown; vector?: unknown }): boolean {
+const exactlyOneMessage = 'send exactly one of text and vector'
+function hasExactlyOne({ text, vector }: { text?: unknown; vector?: unknown }): boolean {
   return (text === undefined) !== (vector === undefined)
 }
 
-const SearchRequest = z.object(searchFields).refine(hasOne, exactlyOne)
+const SearchRequest = z.object(searchFields).refine(hasExactlyOne, exactlyOneMessage)
 export type SearchRequest = z.output<typeof SearchRequest>
 
-const SearchMany = z
+const SearchManyRequest = z
   .object({
     ...searchFields,
     knowledgeBaseIds: z
@@ -145,16 +147,16 @@ const SearchMany = z
       .min(1)
       .max(limits.knowledgeBasesPerSearch)
       .optional()
-      .meta({ description: 'knowledge bases to search; if left out, all of the workspace' }),
+      .meta({ description: 'knowledge bases to search; by default, all knowledge bases of the workspace' }),
   })
-  .refine(hasOne, exactlyOne)
-export type SearchMany = z.output<typeof SearchMany>
+  .refine(hasExactlyOne, exactlyOneMessage)
+export type SearchManyRequest = z.output<typeof SearchManyRequest>
 
 const KnowledgeBaseHit = SearchHit.extend({ knowledgeBaseId: z.uuid() }).meta({ id: 'HitOfKnowledgeBase' })
 export type KnowledgeBaseHit = z.output<typeof KnowledgeBaseHit>
 
 const json = { kind: 'json', limitBytes: limits.jsonBodyBytes } as const
-const found = ['workspace_not_found', 'knowledge_base_not_found'] as const
+const notFoundErrors = ['workspace_not_found', 'knowledge_base_not_found'] as const
 /** Error codes of any request to the store of a workspace. */
 export const storeErrors = [
   'driver_unavailable',
@@ -174,8 +176,8 @@ const searchErrors = [
   'hybrid_not_supported',
   'rerank_not_supported',
 ] as const
-const sharedScale =
-  'Returns passages, best first. If the knowledge base indexes words, text searches are hybrid: vector and lexical scores are scaled to 0..1 and mixed by `lexicalWeight` (1 is lexical only). Words that the built-in embedder does not know only count lexically.'
+const searchDescription =
+  'Returns passages, best first. If the knowledge base indexes words, a search for a text is hybrid: vector and lexical scores are scaled to 0..1 and combined by `lexicalWeight` (1 is lexical only). Words that the built-in embedder does not know affect only the lexical score.'
 
 /** Fields that decide which documents a principal sees. */
 const policyFields = ['policyDsl', 'policyEnabled']
@@ -195,10 +197,10 @@ export const kb = {
     path: '/api/v1/workspaces/:workspaceId/knowledge-bases',
     summary: 'Create a knowledge base',
     description:
-      'Creates a knowledge base and the collection that holds its vectors. If you leave out a service ID, the first service of that kind is used.',
+      'Creates a knowledge base and the collection for its vectors. If you omit the ID of the chunking or embedding service, the first service of the workspace is used.',
     access: needs('write:kb'),
     body: { ...json, mode: 'lenient', schema: KnowledgeBaseCreate },
-    replies: { 201: KnowledgeBase.extend(queries) },
+    replies: { 201: KnowledgeBase.extend(remoteQueries) },
     errors: [
       'workspace_not_found',
       'embedding_service_not_found',
@@ -222,17 +224,17 @@ export const kb = {
     path: '/api/v1/workspaces/:workspaceId/knowledge-bases/:knowledgeBaseId',
     summary: 'Show a knowledge base',
     access: member('read:content'),
-    replies: { 200: ShownKnowledgeBase },
-    errors: [...found, ...storeErrors, 'collection_unavailable'],
+    replies: { 200: KnowledgeBaseWithEmbedder },
+    errors: [...notFoundErrors, ...storeErrors, 'collection_unavailable'],
   }),
   update: route({
     method: 'PATCH',
     path: '/api/v1/workspaces/:workspaceId/knowledge-bases/:knowledgeBaseId',
     summary: 'Change a knowledge base',
-    access: needs('write:kb').and(changesAnyOf(...policyFields), 'manage:access'),
+    access: needs('write:kb').requireIf(changesAnyOf(...policyFields), 'manage:access'),
     body: { ...json, mode: 'strict', schema: KnowledgeBasePatch },
     replies: { 200: KnowledgeBase },
-    errors: [...found, 'reranking_service_not_found', 'conflict'],
+    errors: [...notFoundErrors, 'reranking_service_not_found', 'conflict'],
     audit: { action: 'kb.update', fields: policyFields },
   }),
   delete: route({
@@ -241,28 +243,28 @@ export const kb = {
     summary: 'Delete a knowledge base and its documents',
     access: needs('write:kb'),
     replies: { 204: null },
-    errors: [...found, ...storeErrors],
+    errors: [...notFoundErrors, ...storeErrors],
     audit: 'kb.delete',
   }),
   search: route({
     method: 'POST',
     path: '/api/v1/workspaces/:workspaceId/knowledge-bases/:knowledgeBaseId/search',
     summary: 'Search a knowledge base',
-    description: sharedScale,
+    description: searchDescription,
     access: member('read:content'),
     body: { ...json, mode: 'lenient', schema: SearchRequest },
     replies: { 200: z.array(SearchHit) },
-    errors: [...found, ...searchErrors],
+    errors: [...notFoundErrors, ...searchErrors],
   }),
   searchMany: route({
     method: 'POST',
     path: '/api/v1/workspaces/:workspaceId/search',
     summary: 'Search several knowledge bases',
-    description: `${sharedScale} Each knowledge base ranks its own passages. The lists are merged by how much of the question their best passages cover. To use a saved filter, name its knowledge base alone.`,
+    description: `${searchDescription} Each knowledge base is searched separately. The results are merged by how many words of the query the best passages of each knowledge base contain. To use a saved filter, send only the ID of its knowledge base in \`knowledgeBaseIds\`.`,
     access: member('read:content'),
-    body: { ...json, mode: 'lenient', schema: SearchMany },
+    body: { ...json, mode: 'lenient', schema: SearchManyRequest },
     replies: { 200: z.array(KnowledgeBaseHit) },
-    errors: [...found, ...searchErrors],
+    errors: [...notFoundErrors, ...searchErrors],
   }),
   adoptable: route({
     method: 'GET',

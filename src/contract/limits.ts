@@ -10,7 +10,7 @@ export const limits = {
   formTextBytes: 1_000_000,
   formParts: 64,
   headerBytes: 32_768,
-  /** Maximum number of headers in a request. Each needs about 100 bytes in addition to its content. */
+  /** Maximum number of headers in a request. Each header takes about 100 bytes of memory plus its content. */
   headerCount: 200,
   jsonDepth: 64,
   jsonNodes: 1_000_000,
@@ -57,15 +57,15 @@ export const limits = {
   playgroundNameChars: 128,
 
   chatMessageChars: 32_000,
-  /** Maximum number of images in a message, and maximum decoded size of each in bytes. */
+  /** Maximum number of images in a message. `imageBytes` is the maximum decoded size of each image. */
   messageImages: 4,
   imageBytes: 5_000_000,
-  /** Maximum body of a message: its images in base64, its text, and space for escapes. */
+  /** Maximum body of a message: base64 images, the text, and extra space for JSON escapes. */
   messageBodyBytes: 28_000_000,
   attachmentBodyBytes: 20_000_000,
   attachmentTextChars: 1_000_000,
   attachmentsPerConversation: 10,
-  /** Maximum length of all attached texts of a conversation together. */
+  /** Maximum total length of the attached texts of a conversation. */
   attachedTextChars: 2_000_000,
   agentNameChars: 200,
   agentDescriptionChars: 2_000,
@@ -78,7 +78,7 @@ export const limits = {
   completionMessageChars: 131_072,
   completionMessageParts: 1_000,
   temperatureMax: 2,
-  /** Maximum length of a search for conversations. */
+  /** Maximum length of the query of a conversation search. */
   conversationSearchChars: 200,
   toolIdChars: 512,
   idsPerList: 1_000,

@@ -13,7 +13,7 @@ const fields = {
   credentialRef: secretRef.nullable(),
   authType: z.enum(['credential', 'oauth2']).meta({
     description:
-      '`credential` sends the shared secret that `credentialRef` names, if any; `oauth2` has each caller sign in to the server.',
+      '`credential` sends the secret of `credentialRef`, if set, for all callers. With `oauth2`, each caller signs in to the server.',
   }),
   oauthClientId: boundedText(limits.oauthClientIdChars).nullable(),
   oauthClientSecretRef: secretRef.nullable(),
@@ -25,7 +25,7 @@ const fields = {
         scopes.every(
           scope => scope.length <= limits.oauthScopeChars && /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(scope),
         ),
-      `must be at most ${limits.oauthScopes} scopes of at most ${limits.oauthScopeChars} printable ASCII characters without spaces`,
+      `must have at most ${limits.oauthScopes} scopes, each of at most ${limits.oauthScopeChars} printable ASCII characters without spaces`,
     )
     .nullable(),
   enabled: z.boolean(),
@@ -33,10 +33,10 @@ const fields = {
     .array(z.string())
     .refine(
       names => names.length <= limits.idsPerList && names.every(name => name.length <= limits.toolIdChars),
-      `must be at most ${limits.idsPerList} names of at most ${limits.toolIdChars} characters`,
+      `must have at most ${limits.idsPerList} names, each of at most ${limits.toolIdChars} characters`,
     )
     .nullable()
-    .meta({ description: 'null allows all tools of the server; an empty list allows none' }),
+    .meta({ description: 'names of the tools that agents may use; null allows all tools of the server' }),
 }
 
 export const McpServer = z
@@ -65,7 +65,7 @@ export type McpServerCreate = z.output<typeof McpServerCreate>
 const McpServerPatch = z.strictObject(fields).partial()
 export type McpServerPatch = z.output<typeof McpServerPatch>
 
-/** Reasons why a tool server cannot be used. */
+/** Reasons why an MCP server cannot be used. */
 const mcpFailureCodes = [
   'endpoint_refused',
   'credential_unavailable',
@@ -83,9 +83,10 @@ export type McpFailureCode = (typeof mcpFailureCodes)[number]
 const McpTest = z.object({
   ok: z.boolean(),
   toolCount: z.int(),
-  tools: z
-    .array(z.string())
-    .meta({ description: 'names of all its tools, sorted, whether `allowedTools` contains them or not' }),
+  tools: z.array(z.string()).meta({
+    description:
+      'names of all tools of the server, sorted, including those that `allowedTools` does not contain',
+  }),
   latencyMs: z.int(),
   error: z.object({ code: z.enum(mcpFailureCodes), message: z.string() }).nullable(),
 })
@@ -97,14 +98,18 @@ const McpServerTool = z
   .object({
     name: z.string(),
     description: z.string(),
-    inputSchema: z.record(z.string(), z.unknown()).meta({ description: 'empty for a tool that is gone' }),
-    hash: z.string().meta({ description: 'hash of name, description and schema' }),
+    inputSchema: z
+      .record(z.string(), z.unknown())
+      .meta({ description: 'JSON Schema of the arguments; empty if the state is `gone`' }),
+    hash: z.string().meta({ description: 'hash of the name, the description and the schema' }),
     state: z.enum(toolStates).meta({
       description:
-        'agents get accepted tools only; `changed`: differs from what was accepted; `gone`: the server no longer offers it',
+        'Only accepted tools are available to agents. `changed` differs from the accepted version, `new` was never accepted, and `gone` is no longer offered by the server.',
     }),
     acceptedDescription: z.string().nullable(),
-    allowed: z.boolean().meta({ description: 'true if `allowedTools` of the server lets agents call it' }),
+    allowed: z
+      .boolean()
+      .meta({ description: 'true if `allowedTools` of the server contains the tool or is null' }),
   })
   .meta({ id: 'McpServerTool' })
 export type McpServerTool = z.output<typeof McpServerTool>
@@ -128,10 +133,10 @@ const Review = z.strictObject({
 })
 export type Review = z.output<typeof Review>
 
-const SignInBegin = z.strictObject({
+const SignInStart = z.strictObject({
   redirectUri: boundedText(limits.endpointUrlChars).refine(URL.canParse, 'must be an absolute URL'),
 })
-export type SignInBegin = z.output<typeof SignInBegin>
+export type SignInStart = z.output<typeof SignInStart>
 
 const PendingSignIn = z.object({
   authorizationUrl: z.string(),
@@ -208,7 +213,7 @@ export const mcpServers = {
     method: 'POST',
     path: '/api/v1/workspaces/:workspaceId/mcp-servers/:mcpServerId/test-connection',
     summary: 'Connect to an MCP server and list its tools',
-    description: 'Answers 200 whether or not the server can be reached; `error` has the reason.',
+    description: 'Returns 200 even if the server cannot be reached. `error` then contains the reason.',
     access: member(null),
     replies: { 200: McpTest },
     errors,
@@ -218,7 +223,7 @@ export const mcpServers = {
     path: '/api/v1/workspaces/:workspaceId/mcp-servers/:mcpServerId/tools',
     summary: 'List the tools of an MCP server',
     description:
-      'The tools that a server offers when it first answers are accepted. New and changed tools need a review. Answers 200 whether or not the server can be reached; `error` has the reason.',
+      'Tools that the server offers on the first connection are accepted automatically. New and changed tools must be reviewed. Returns 200 even if the server cannot be reached. `error` then contains the reason.',
     access: member(null),
     replies: { 200: McpServerTools },
     errors,
@@ -243,16 +248,16 @@ export const mcpServers = {
   beginSignIn: route({
     method: 'POST',
     path: '/api/v1/workspaces/:workspaceId/mcp-servers/:mcpServerId/sign-in',
-    summary: 'Start the sign-in to an MCP server',
+    summary: 'Start your sign-in to an MCP server',
     access: member(null),
-    body: { ...json, schema: SignInBegin },
+    body: { ...json, schema: SignInStart },
     replies: { 200: PendingSignIn },
     errors: [...errors, 'conflict', 'mcp_sign_in_failed'],
   }),
   finishSignIn: route({
     method: 'POST',
     path: '/api/v1/workspaces/:workspaceId/mcp-servers/:mcpServerId/sign-in/finish',
-    summary: 'Finish the sign-in to an MCP server',
+    summary: 'Finish your sign-in to an MCP server',
     access: member(null),
     body: { ...json, schema: SignInFinish },
     replies: { 200: McpSignIn },

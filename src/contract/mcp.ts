@@ -7,8 +7,8 @@ import { route } from './route.ts'
 const path = '/api/v1/workspaces/:workspaceId/mcp'
 const access = member(null)
 const errors = ['workspace_not_found'] as const satisfies ErrorCode[]
-const stateless =
-  'Streamable HTTP without sessions: each request is independent, and `initialize` is not required. A request that the protocol refuses gets a JSON-RPC error with a matching HTTP status.'
+const statelessNote =
+  'Uses Streamable HTTP without sessions: each request is independent, and `initialize` is not required. Requests that violate the protocol get a JSON-RPC error with a matching HTTP status.'
 
 /**
  * Routes of the MCP server of a workspace.
@@ -20,7 +20,7 @@ export const mcp = {
     method: 'POST',
     path,
     summary: 'Call the tools of a workspace through MCP',
-    description: `${stateless} \`Accept\` must name \`application/json\` and \`text/event-stream\`. Rights are checked for each tool call: without them, the result has \`isError\` and the outcome \`denied\`.`,
+    description: `${statelessNote} \`Accept\` must contain \`application/json\` and \`text/event-stream\`. Rights are checked for each tool call. If the caller does not have them, the result has \`isError\` and the outcome \`denied\`.`,
     access,
     body: {
       kind: 'json',
@@ -35,7 +35,7 @@ export const mcp = {
     method: 'GET',
     path,
     summary: 'Open an MCP event stream',
-    description: `${stateless} The stream has no messages in this version. \`Accept\` must name \`text/event-stream\`.`,
+    description: `${statelessNote} The stream contains no messages in this version. \`Accept\` must contain \`text/event-stream\`.`,
     access,
     replies: { 200: 'text/event-stream' },
     errors,

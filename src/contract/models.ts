@@ -8,7 +8,10 @@ export const LlmModel = z
   .object({
     id: z.string(),
     name: z.string(),
-    supportsTools: z.boolean().nullable().meta({ description: 'null if the provider does not report it' }),
+    supportsTools: z
+      .boolean()
+      .nullable()
+      .meta({ description: 'true if the model can call tools; null if the provider does not report it' }),
     recommended: z.boolean(),
   })
   .meta({ id: 'LlmModel' })
@@ -16,7 +19,9 @@ export type LlmModel = z.output<typeof LlmModel>
 
 export const LlmModels = z.object({
   provider: z.enum(chatProviders),
-  source: z.enum(['live', 'fallback']).meta({ description: '`fallback` is a built-in list' }),
+  source: z
+    .enum(['live', 'fallback'])
+    .meta({ description: '`live` is the list from the provider, `fallback` a built-in list' }),
   models: z.array(LlmModel),
 })
 export type LlmModels = z.output<typeof LlmModels>
@@ -29,7 +34,7 @@ export const llmModels = {
     access: anyCaller,
     query: z.object({
       provider: z.enum(chatProviders).optional(),
-      baseUrl: endpointUrl.optional().meta({ description: 'address of Ollama' }),
+      baseUrl: endpointUrl.optional().meta({ description: 'address of the Ollama server' }),
     }),
     replies: { 200: LlmModels },
     errors: [],

@@ -7,15 +7,15 @@ import { ImageInput, parseImageUrl } from './images.ts'
 import { limits } from './limits.ts'
 import { route } from './route.ts'
 
-/** Part of a message. Audio and files are refused with an error that names the type. */
+/** Part of a message. Other types, such as audio and files, are rejected with an error that names the type. */
 const ContentPart = z
   .object({
-    type: z.string().meta({ description: '`text` or `image_url`; other types are refused' }),
+    type: z.string().meta({ description: '`text` or `image_url`; other types are rejected' }),
     text: z.string().max(limits.completionMessageChars).optional(),
     image_url: z
       .object({ url: z.string().meta({ description: 'data URL of the image, in base64' }) })
       .optional()
-      .meta({ description: 'Image of a part of the type `image_url`.' }),
+      .meta({ description: 'image, for parts of the type `image_url`' }),
   })
   .superRefine((part, context) => {
     const problem = partProblem(part)
@@ -36,16 +36,16 @@ function partProblem({
     return { path: ['type'], message: `'${type}' is not supported; send text or image_url` }
   if (!image) return { path: ['image_url'], message: 'is required' }
   const path = ['image_url', 'url']
-  const sent = parseImageUrl(image.url)
-  if (!sent) return { path, message: 'must be a data URL with base64; images are not fetched' }
-  const message = ImageInput.safeParse(sent).error?.issues[0]?.message
+  const parsed = parseImageUrl(image.url)
+  if (!parsed) return { path, message: 'must be a data URL with base64; images are not fetched' }
+  const message = ImageInput.safeParse(parsed).error?.issues[0]?.message
   return message === undefined ? undefined : { path, message }
 }
 
 const CompletionMessage = z
   .object({
     role: z.enum(['system', 'developer', 'user', 'assistant']).meta({
-      description: '`system` and `developer` messages are added to the prompt of the agent',
+      description: 'author of the message; `system` and `developer` messages are added to the agent prompt',
     }),
     content: z
       .union([
@@ -53,14 +53,14 @@ const CompletionMessage = z
         z.array(ContentPart).max(limits.completionMessageParts),
       ])
       .nullish()
-      .meta({ description: 'text, or a list of parts; only messages of the user have images' }),
+      .meta({ description: 'text, or a list of parts; only `user` messages can have images' }),
   })
   .superRefine(({ role, content }, context) => {
     if (!Array.isArray(content)) return
     const images = content.filter(({ type }) => type === 'image_url').length
-    const refuse = (message: string) => context.addIssue({ code: 'custom', path: ['content'], message })
-    if (images > 0 && role !== 'user') refuse('only messages of the role user can have images')
-    if (images > limits.messageImages) refuse(`must have at most ${limits.messageImages} images`)
+    const reject = (message: string) => context.addIssue({ code: 'custom', path: ['content'], message })
+    if (images > 0 && role !== 'user') reject('only messages of the role user can have images')
+    if (images > limits.messageImages) reject(`must have at most ${limits.messageImages} images`)
   })
 export type CompletionMessage = z.output<typeof CompletionMessage>
 
@@ -72,15 +72,18 @@ const CompletionCreate = z.object({
     .array(CompletionMessage)
     .min(1)
     .max(limits.completionMessages)
-    .meta({ description: 'the conversation so far; the last message is the question of the user' }),
+    .meta({ description: 'the conversation so far; the last message is the question' }),
   stream: z.boolean().nullish(),
   stream_options: z
     .object({
-      include_usage: z.boolean().nullish().meta({ description: 'sends a last chunk with the token counts' }),
+      include_usage: z
+        .boolean()
+        .nullish()
+        .meta({ description: 'true to send a last chunk with the token counts' }),
     })
     .nullish(),
   max_completion_tokens: tokensMax.meta({
-    description: 'longest answer in tokens; the limit of the LLM service still applies',
+    description: 'maximum length of the answer in tokens; the limit of the LLM service also applies',
   }),
   max_tokens: tokensMax.meta({ description: 'older name of `max_completion_tokens`' }),
 })
@@ -104,7 +107,7 @@ const references = z.array(Citation).meta({
 const identity = {
   id: z.string(),
   created: z.int().meta({ description: 'seconds since 1970' }),
-  model: z.string().meta({ description: 'as in the request' }),
+  model: z.string().meta({ description: 'value of `model` in the request' }),
 }
 
 const ChatCompletion = z
@@ -149,7 +152,7 @@ const ChatCompletionChunk = z.object({
 })
 export type ChatCompletionChunk = z.output<typeof ChatCompletionChunk>
 
-/** Data lines of a streamed completion. `done` is sent as `[DONE]`. */
+/** Events of a streamed completion. Only their data is sent, and `done` is sent as `[DONE]`. */
 export const completionEvents = {
   chunk: ChatCompletionChunk,
   error: z.object({
@@ -167,7 +170,9 @@ const ModelList = z.object({
   object: z.literal('list'),
   data: z.array(
     z.object({
-      id: z.string().meta({ description: 'name of the agent; its ID if several agents have that name' }),
+      id: z
+        .string()
+        .meta({ description: 'name of the agent, or its ID if several agents have the same name' }),
       object: z.literal('model'),
       created: z.int().meta({ description: 'seconds since 1970' }),
       owned_by: z.literal('workbase'),
@@ -201,7 +206,7 @@ export const openai = {
     method: 'GET',
     path: `${base}/models`,
     summary: 'List the agents of a workspace as models of the OpenAI API',
-    description: `At most ${limits.idsPerList} agents, the oldest first.`,
+    description: `Returns at most ${limits.idsPerList} agents, oldest first.`,
     access: member(null),
     replies: { 200: ModelList },
     errors: ['workspace_not_found'],
@@ -212,7 +217,7 @@ export const openai = {
     path: `${base}/chat/completions`,
     summary: 'Ask an agent in the format of the OpenAI API',
     description:
-      'The request carries the whole conversation, and nothing is stored. Tool calls that need an approval are denied. With `stream`, the answer comes as server-sent events. Other fields of the OpenAI API are ignored and named in `X-Workbase-Ignored`.',
+      'The request contains the whole conversation, and nothing is stored. Tool calls that require an approval are denied. With `stream`, the answer is sent as server-sent events. Other fields of the OpenAI API are ignored and listed in `X-Workbase-Ignored`.',
     access: member('read:chat'),
     body: {
       kind: 'json',

@@ -16,7 +16,7 @@ export interface JsonSchema {
   additionalProperties?: boolean | JsonSchema
   anyOf?: JsonSchema[]
   allOf?: JsonSchema[]
-  /** Schema of each line of NDJSON text. */
+  /** Schema of each line of an NDJSON body. */
   contentSchema?: JsonSchema
   [keyword: string]: unknown
 }
@@ -46,7 +46,7 @@ export interface OpenApiOperation {
   requestBody?: { required: boolean; content: MediaTypes }
   responses: Record<string, OpenApiResponse | { $ref: string }>
   security?: Record<string, string[]>[]
-  /** Access rule in words, and the scopes that it requires. */
+  /** Description of the access rule, and the scopes that it mentions. */
   'x-access': { rule: string; scopes: Scope[] }
   /** Error codes in addition to the shared ones, in alphabetical order. */
   'x-error-codes': ErrorCode[]
@@ -57,7 +57,7 @@ export interface OpenApi {
   openapi: '3.1.0'
   info: { title: string; version: string; description: string; license: { name: string; identifier: string } }
   servers: { url: string }[]
-  /** Groups in the order of the reference. `x-displayName` is the title. */
+  /** Topics in the order of the API reference. `x-displayName` is the title. */
   tags: { name: string; description?: string; 'x-displayName'?: string }[]
   paths: Record<string, Record<string, OpenApiOperation>>
   components: {

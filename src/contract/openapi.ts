@@ -9,20 +9,20 @@ import type { Scope } from './scopes.ts'
 
 export type { JsonSchema, OpenApi, OpenApiOperation } from './openapi-types.ts'
 
-/** Descriptions of failures that any operation can have, by status. */
+/** Descriptions of error responses that any operation can return, by status. */
 const sharedFailures = {
   400: 'The request is not valid.',
   401: 'The request has no valid credential.',
-  403: 'The caller does not have the rights for this.',
-  409: 'The state of the resource does not allow this.',
+  403: 'The caller does not have the required rights.',
+  409: 'The request conflicts with the current state of the resource.',
   413: 'The body is too large.',
-  422: 'The request is valid, but cannot be carried out.',
+  422: 'The request is well-formed, but cannot be processed.',
   429: 'Too many requests. Wait for the number of seconds in `Retry-After`.',
   500: 'The runtime failed. Find the request ID in its log.',
 } as const
 
 /**
- * Returns the OpenAPI 3.1 document of all routes, from their declarations.
+ * Creates the OpenAPI 3.1 document from the declarations of all routes.
  *
  * @param api  routes by topic; the ID of an operation is `topic.operation`
  */
@@ -60,7 +60,7 @@ export function openApiDocument(api: Readonly<Record<string, Topic>>, about: { v
           type: 'http',
           scheme: 'bearer',
           bearerFormat: 'JWT',
-          description: 'An access token of the configured identity provider.',
+          description: 'An access token from the configured identity provider.',
         },
       },
     },
@@ -79,27 +79,27 @@ function describeAccess(access: Access): string {
     case 'signedIn':
       return 'a signed-in caller'
     case 'platform':
-      return 'a caller with access to the whole runtime, not to single workspaces only'
+      return 'a caller with access to the whole runtime, not only to single workspaces'
     case 'operator':
-      return 'a verified caller of the whole runtime; everyone if authentication is disabled'
+      return 'a verified caller with access to the whole runtime; everyone if authentication is disabled'
     case 'setup':
       return 'the bootstrap token; if authentication is disabled, callers on this machine without a credential'
     case 'owner':
-      return 'a verified caller of the whole runtime with the scope manage, or the owner of the data directory'
+      return 'a verified caller with access to the whole runtime and the scope manage, or the owner of the data directory'
     case 'member':
       return 'a caller with access to the workspace'
-    case 'own':
-      return `a caller with access to the workspace; for records of another caller, with the scope ${access.scope} or ${access.or}`
+    case 'ownRecords':
+      return `a caller with access to the workspace; records of another caller also require the scope ${access.scope} or ${access.alternative}`
     case 'needs':
       return `a caller with access to the workspace and the scope ${access.scope}${
-        access.or ? ` or ${access.or}` : ''
-      }${access.raise ? `; a body that ${access.raise.when.describes} also needs ${access.raise.scope}` : ''}`
+        access.alternative ? ` or ${access.alternative}` : ''
+      }${access.extraScope ? `; a request that ${access.extraScope.condition.description} also requires the scope ${access.extraScope.scope}` : ''}`
   }
 }
 
 function scopesOfRule(access: Access): Scope[] {
-  if (access.kind !== 'needs') return access.kind === 'own' ? [access.scope, access.or] : []
-  return [access.scope, access.or, access.raise?.scope].filter(scope => scope !== undefined)
+  if (access.kind !== 'needs') return access.kind === 'ownRecords' ? [access.scope, access.alternative] : []
+  return [access.scope, access.alternative, access.extraScope?.scope].filter(scope => scope !== undefined)
 }
 
 function operationOf(
@@ -152,7 +152,7 @@ function requestBodyOf(body: Body, schemas: Record<string, JsonSchema>): OpenApi
   return { required, content: { [mediaTypes[body.kind]]: { schema: bodySchema(body, schema) } } }
 }
 
-/** @param schema  schema of the JSON, of one line, or of the text fields of a form */
+/** @param schema  schema of a JSON body, of one NDJSON line, or of the text fields of a form */
 function bodySchema({ kind }: Body, schema: JsonSchema): JsonSchema {
   if (kind === 'multipart') return withFile(schema)
   if (kind === 'ndjson') return { type: 'string', contentMediaType: mediaTypes.ndjson, contentSchema: schema }
@@ -179,10 +179,10 @@ function repliesOf(
   )
   const { content } = responses[200] ?? {}
   if (events && content) {
-    const made = Object.values(events).map(event => schemaOf(event, 'output', schemas))
-    // Events with different names can have equal data.
-    const data = [...new Map(made.map(schema => [JSON.stringify(schema), schema])).values()]
-    content['text/event-stream'] = { schema: data.length === 1 ? data[0]! : { anyOf: data } }
+    const eventSchemas = Object.values(events).map(event => schemaOf(event, 'output', schemas))
+    // Events with different names can have the same schema.
+    const distinct = [...new Map(eventSchemas.map(schema => [JSON.stringify(schema), schema])).values()]
+    content['text/event-stream'] = { schema: distinct.length === 1 ? distinct[0]! : { anyOf: distinct } }
   }
   return responses
 }
@@ -194,7 +194,7 @@ function replyOf(
 ): OpenApiResponse {
   const description =
     status === 302
-      ? 'Elsewhere'
+      ? 'Redirect'
       : status === 201
         ? 'Created'
         : status === 202
@@ -211,7 +211,7 @@ function replyOf(
   }
 }
 
-/** Returns the shared failures, and the route's own error codes with other statuses. */
+/** Returns the shared error responses, and those for error codes of the route that have other statuses. */
 function failureResponses(route: Route): OpenApiOperation['responses'] {
   const open = route.access.kind === 'open'
   const failures: OpenApiOperation['responses'] = {}
@@ -237,7 +237,7 @@ const errorSchema: JsonSchema = {
     error: {
       type: 'object',
       properties: {
-        code: { type: 'string', description: 'a registered code; see GET /error-codes' },
+        code: { type: 'string', description: 'stable error code; `GET /error-codes` lists all codes' },
         message: { type: 'string' },
         requestId: { type: 'string' },
         hint: { type: 'string', description: 'what to do next' },
@@ -250,7 +250,7 @@ const errorSchema: JsonSchema = {
 }
 
 /**
- * Returns the JSON Schema of a zod schema. Named schemas are moved to the components.
+ * Returns the JSON Schema of a zod schema, and moves named schemas to `schemas`.
  *
  * @throws Error  two schemas with the same name differ
  */
@@ -259,7 +259,7 @@ function schemaOf(
   io: 'input' | 'output',
   schemas: Record<string, JsonSchema>,
 ): JsonSchema {
-  const made = z.toJSONSchema(schema, {
+  const converted = z.toJSONSchema(schema, {
     io,
     unrepresentable: 'any',
     override: ({ zodSchema, jsonSchema }) => {
@@ -271,22 +271,22 @@ function schemaOf(
   const {
     $defs = {},
     $schema: _dialect,
-    ...own
-  } = withComponentRefs(made as JsonSchema & { $defs?: typeof schemas })
+    ...inlineSchema
+  } = withComponentRefs(converted as JsonSchema & { $defs?: typeof schemas })
   for (const [name, definition] of Object.entries($defs)) {
     if (schemas[name] && JSON.stringify(schemas[name]) !== JSON.stringify(definition))
       throw new Error(`two schemas are named ${name}`)
     schemas[name] = definition
   }
-  return own
+  return inlineSchema
 }
 
-/** Returns the source schema of a transformed value, which is its form in a response. */
+/** Returns the schema of a value before its transformation, which is the form that responses use. */
 function sourceSchema(schema: z.core.$ZodType): z.ZodType {
   return (schema._zod.def as z.core.$ZodPipeDef).in as z.ZodType
 }
 
-/** Removes keywords of zod that readers cannot use. Responses accept additional fields. */
+/** Removes keywords that zod adds but readers do not need. Responses allow additional fields. */
 function removeUnusedKeywords(schema: JsonSchema, io: 'input' | 'output'): void {
   if (schema.format) delete schema.pattern
   if (schema.minimum === -Number.MAX_SAFE_INTEGER) delete schema.minimum

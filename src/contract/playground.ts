@@ -41,9 +41,9 @@ const json = z
   )
   .meta({ type: 'object', additionalProperties: true })
 
-function knownCommand(name: string, context: z.RefinementCtx): CommandName {
-  const known = commandNames.find(each => each === name)
-  if (known) return known
+function parseCommandName(name: string, context: z.RefinementCtx): CommandName {
+  const commandName = commandNames.find(each => each === name)
+  if (commandName) return commandName
   const message = `must be one of ${commandNames.join(', ')}`
   context.addIssue({ code: 'custom', message, params: { code: 'invalid_playground_command' } })
   return z.NEVER
@@ -51,12 +51,12 @@ function knownCommand(name: string, context: z.RefinementCtx): CommandName {
 
 const PlaygroundCommand = z.object({
   commandName: boundedText(limits.playgroundNameChars)
-    .transform(knownCommand)
+    .transform(parseCommandName)
     .meta({ type: 'string', enum: [...commandNames] }),
   targetKind: z.enum(targetKinds).optional(),
   collection: target,
   table: target,
-  command: json.meta({ description: 'object with one key: the name of the command' }),
+  command: json.meta({ description: 'object whose only key is the name of the command' }),
 })
 export type PlaygroundCommand = z.output<typeof PlaygroundCommand>
 
@@ -82,7 +82,7 @@ export const playground = {
     path: '/api/v1/workspaces/:workspaceId/playground/execute',
     summary: 'Run one command of the Data API on the database of a workspace',
     description:
-      'Runs a command of the Data API. If row-level access is on, this also needs `manage:access`, because commands bypass it.',
+      'Runs a command of the Data API. Commands bypass row-level access, so if it is on, they also require the scope `manage:access`.',
     access: needs('write'),
     body: { kind: 'json', schema: PlaygroundCommand, mode: 'lenient', limitBytes: limits.jsonBodyBytes },
     replies: { 200: PlaygroundResult },

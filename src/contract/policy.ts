@@ -2,10 +2,10 @@ import { z } from 'zod'
 import { needs } from './access.ts'
 import { boundedText, filter, isoTimestamp } from './fields.ts'
 import { limits } from './limits.ts'
-import { countQuery } from './page.ts'
+import { limitParameter } from './page.ts'
 import { route } from './route.ts'
 
-/** Decision about rows, as recorded by the policy audit. */
+/** A policy decision in the policy audit. */
 export const PolicyDecision = z
   .object({
     workspaceId: z.uuid(),
@@ -14,7 +14,7 @@ export const PolicyDecision = z
     decisionId: z.uuid(),
     principalId: z.string().nullable(),
     knowledgeBaseId: z.string(),
-    resourceId: z.string().meta({ description: '`*` or the id of a document' }),
+    resourceId: z.string().meta({ description: 'ID of the document, or `*` for all documents' }),
     action: z.enum(['list', 'get', 'search', 'ingest', 'update', 'delete']),
     decision: z.enum(['allow', 'deny', 'filter']),
     reason: z.string(),
@@ -23,7 +23,7 @@ export const PolicyDecision = z
   .meta({ id: 'PolicyDecision' })
 export type PolicyDecision = z.output<typeof PolicyDecision>
 
-/** Problem of a predicate that could be parsed. */
+/** Mistake in a policy whose syntax is valid. */
 const PolicyIssue = z
   .object({
     code: z.enum([
@@ -54,7 +54,7 @@ const PreviewRequest = z.strictObject({
   dsl: boundedText(limits.policyChars),
   principalId: boundedText(limits.principalIdChars)
     .optional()
-    .meta({ description: 'principal that acts; an unknown principal has no attributes' }),
+    .meta({ description: 'principal to preview the policy for; an unknown principal has no attributes' }),
 })
 export type PreviewRequest = z.output<typeof PreviewRequest>
 
@@ -62,7 +62,7 @@ const DecisionQuery = z.object({
   principalId: z.string().optional(),
   knowledgeBaseId: z.uuid().optional(),
   auditDay: z.iso.date().optional(),
-  limit: countQuery(limits.policyAuditMax, limits.policyAuditDefault),
+  limit: limitParameter(limits.policyAuditMax, limits.policyAuditDefault),
 })
 export type DecisionQuery = z.output<typeof DecisionQuery>
 

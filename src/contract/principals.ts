@@ -25,11 +25,14 @@ const changeable = {
     .record(z.string().max(limits.principalAttributeChars), z.string().max(limits.principalAttributeChars))
     .refine(
       map => Object.keys(map).length <= limits.principalAttributes,
-      `must be ${limits.principalAttributes} entries at most`,
+      `must have at most ${limits.principalAttributes} entries`,
     )
-    .meta({ description: 'attributes that policies read as `$principal.NAME`; replaced as a whole' }),
+    .meta({
+      description: 'attributes that policies read as `$principal.NAME`; an update replaces all of them',
+    }),
   role: z.enum(roles).meta({
-    description: 'replaces the role of the token in this workspace, if the configuration maps roles',
+    description:
+      'if the configuration maps roles, this role replaces the role from the access token in this workspace',
   }),
 }
 
@@ -45,7 +48,7 @@ const PrincipalPatch = z.strictObject(changeable).partial()
 export type PrincipalPatch = z.output<typeof PrincipalPatch>
 
 const json = { kind: 'json', mode: 'strict', limitBytes: limits.jsonBodyBytes } as const
-const found = ['workspace_not_found', 'principal_not_found'] as const
+const notFoundErrors = ['workspace_not_found', 'principal_not_found'] as const
 
 export const principals = {
   list: route({
@@ -62,7 +65,7 @@ export const principals = {
     path: '/api/v1/workspaces/:workspaceId/principals',
     summary: 'Create a principal',
     description:
-      'Adds a user or program to a workspace. Its role cannot give more rights than the caller has.',
+      'Adds a user or program to a workspace. You cannot assign a role with more rights than you have.',
     access: needs('manage:access'),
     body: { ...json, schema: PrincipalCreate },
     replies: { 201: Principal },
@@ -75,18 +78,18 @@ export const principals = {
     summary: 'Show a principal',
     access: needs('manage:access'),
     replies: { 200: Principal },
-    errors: found,
+    errors: notFoundErrors,
   }),
   update: route({
     method: 'PATCH',
     path: '/api/v1/workspaces/:workspaceId/principals/:principalId',
     summary: 'Change a principal',
     description:
-      'Changes the fields that the body names. A new role cannot give more rights than the caller has.',
+      'Changes only the fields that you send. You cannot assign a role with more rights than you have.',
     access: needs('manage:access'),
     body: { ...json, schema: PrincipalPatch },
     replies: { 200: Principal },
-    errors: [...found, 'conflict'],
+    errors: [...notFoundErrors, 'conflict'],
     audit: 'principal.update',
   }),
   delete: route({
@@ -94,10 +97,10 @@ export const principals = {
     path: '/api/v1/workspaces/:workspaceId/principals/:principalId',
     summary: 'Delete a principal',
     description:
-      'Deletes a principal. If roles are mapped, the role in its token applies again, so only a caller who can grant any role can delete a principal that is not an admin.',
+      'Deletes a principal. If the configuration maps roles, the role in the access token applies again, and it can be higher. To delete a principal that is not an admin, you must then be allowed to grant every role.',
     access: needs('manage:access'),
     replies: { 204: null },
-    errors: [...found, 'conflict'],
+    errors: [...notFoundErrors, 'conflict'],
     audit: 'principal.delete',
   }),
 }

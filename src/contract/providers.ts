@@ -1,8 +1,8 @@
-/** Model provider that the runtime supports by name. */
+/** A model provider with built-in support. */
 interface Provider {
-  /** Default address of services. The default key is released only to its host. */
+  /** Default address of services. The key in `keyName` is released to its host only. */
   readonly baseUrl: string
-  /** Environment variable that usually contains the key; null if no key is needed. */
+  /** Environment variable that usually contains the API key; null if no key is needed. */
   readonly keyName: string | null
 }
 
@@ -14,35 +14,35 @@ export const providers = {
   ollama: { baseUrl: 'http://localhost:11434/v1', keyName: null },
 } as const satisfies Record<string, Provider>
 
-/** Provider name of the embedder that the runtime fits to the text of each knowledge base. */
+/** Provider name of the built-in embedder. */
 export const builtInProvider = 'workbase'
 
 export type ProviderName = keyof typeof providers
 
-export function isProviderName(text: string): text is ProviderName {
-  return Object.hasOwn(providers, text)
+export function isProviderName(name: string): name is ProviderName {
+  return Object.hasOwn(providers, name)
 }
 
 /**
- * Returns true if a provider requires a key at an address. Other servers with the same protocol may need
- * none.
+ * Returns true if requests to an address require an API key, because it is the default host of a provider with
+ * keys. Other servers that support the protocol of the provider may work without a key.
  */
 export function needsKey(provider: ProviderName, { host }: Pick<URL, 'host'>): boolean {
   const { baseUrl, keyName } = providers[provider]
   return keyName !== null && host === new URL(baseUrl).host
 }
 
-/** Host of each provider with a key, by the reference to that key. */
+/** Host of each provider that requires an API key, by the secret reference of the key. */
 export const hostOfProviderKey: ReadonlyMap<string, string> = new Map(
   Object.values(providers).flatMap(({ baseUrl, keyName }) =>
     keyName ? [[`env:${keyName}`, new URL(baseUrl).host] as const] : [],
   ),
 )
 
-/** Providers of chat models: a gateway to many models, a vendor, and a local runtime. */
+/** Providers of chat models. */
 export const chatProviders = ['openrouter', 'openai', 'ollama'] as const
 export type ChatProvider = (typeof chatProviders)[number]
 
-export function isChatProvider(text: string): text is ChatProvider {
-  return (chatProviders as readonly string[]).includes(text)
+export function isChatProvider(name: string): name is ChatProvider {
+  return (chatProviders as readonly string[]).includes(name)
 }

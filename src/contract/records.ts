@@ -11,7 +11,7 @@ import { boundedText, payload, vector } from './fields.ts'
 import { limits } from './limits.ts'
 import { route } from './route.ts'
 
-const Record = z
+const RecordInput = z
   .object({
     id: z.string().min(1),
     vector: vector.optional(),
@@ -23,7 +23,7 @@ const Record = z
     'send exactly one of text and vector',
   )
 
-const Upsert = z.object({ records: z.array(Record).min(1).max(limits.recordsPerUpsert) })
+const Upsert = z.object({ records: z.array(RecordInput).min(1).max(limits.recordsPerUpsert) })
 export type Upsert = z.output<typeof Upsert>
 
 export const records = {

@@ -6,7 +6,7 @@ import { pageOfItems, pageQuery } from './page.ts'
 import { route } from './route.ts'
 
 /**
- * Permission for records to use a secret reference and send the secret to certain hosts.
+ * Permission for services of a workspace, or of all workspaces, to send a secret to one host.
  *
  * @see docs/security.md#rule-1
  */
@@ -14,14 +14,16 @@ export const SecretRelease = z
   .object({
     releaseId: z.uuid(),
     ref: secretRef,
-    host: z.string().meta({ description: 'with its port, unless that is the usual one of the scheme' }),
+    host: z
+      .string()
+      .meta({ description: 'host that the secret may be sent to, with the port unless it is 443' }),
     workspaceId: z.uuid().nullable().meta({ description: 'null allows every workspace' }),
     createdAt: isoTimestamp,
   })
   .meta({ id: 'SecretRelease' })
 export type SecretRelease = z.output<typeof SecretRelease>
 
-/** Host in the form of URLs: lowercase, without the default port of https. */
+/** Host with an optional port, normalized to lowercase and without the port 443. */
 const host = z
   .string()
   .refine(text => text.length <= limits.hostChars, `must be at most ${limits.hostChars} characters long`)
@@ -31,7 +33,7 @@ const host = z
       url !== undefined &&
       url.hostname.length <= 253 &&
       /^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d+)?$/.test(url.href.slice(8, -1)),
-    'must be a host, with its port where that is not 443',
+    'must be a host name or IP address, with the port unless it is 443',
   )
   .transform(url => url!.host)
   .meta({ type: 'string', minLength: 1, maxLength: limits.hostChars })
@@ -49,7 +51,7 @@ export const secretReleases = {
     path: '/api/v1/secret-releases',
     summary: 'List secret releases',
     description:
-      'Returns the releases that were created over the API. Those of the configuration and the default ones are not listed.',
+      'Returns the releases that were created with the API. Releases from the configuration and default releases are not listed.',
     access: owner,
     query: pageQuery,
     replies: { 200: pageOfItems(SecretRelease) },

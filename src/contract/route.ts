@@ -22,10 +22,10 @@ type KnownPath<P extends string> = [ParamNames<P>] extends [ParamName] ? P : nev
  */
 type WorkspacePath = `/api/v1/workspaces${string}`
 
-/** Access rule of setup routes, which no other routes use. */
+/** Access rule that only setup routes use. */
 type SetupAccess = Extract<RootAccess, { kind: 'setup' }>
 
-/** Rules allowed for a path: workspace rules below a workspace, root rules elsewhere. */
+/** Access rules that are allowed for a path. */
 type AccessFor<P extends string> =
   'workspaceId' extends ParamNames<P>
     ? WorkspaceAccess
@@ -35,29 +35,32 @@ type AccessFor<P extends string> =
         ? SetupAccess
         : Exclude<RootAccess, SetupAccess>
 
-/** JSON body. `strict` refuses unknown fields; `lenient` ignores and reports them. */
+/** JSON body. `strict` rejects unknown fields; `lenient` ignores them and reports their names. */
 export interface JsonBody<S extends z.ZodType = z.ZodType> {
   readonly kind: 'json'
   readonly schema: S
   readonly mode: 'strict' | 'lenient'
   readonly limitBytes: number
   /** Error code for an invalid body, instead of `validation_error`. */
-  readonly refusal?: ErrorCode
+  readonly invalidBodyCode?: ErrorCode
 }
 
-/** NDJSON body: one JSON value per line, streamed in both directions. Each line is validated separately. */
+/**
+ * NDJSON body: one JSON value per line. Requests and responses are streamed, and each line is validated
+ * separately.
+ */
 export interface NdjsonBody<S extends z.ZodType = z.ZodType> {
   readonly kind: 'ndjson'
   readonly schema: S
   readonly limitBytes: number
 }
 
-/** Form with a file in the part `file`, and text fields. It is received when the handler requests it. */
+/** Form with a file in the part `file`, and text fields. It is not read until the handler requests it. */
 export interface MultipartBody<S extends z.ZodObject = z.ZodObject> {
   readonly kind: 'multipart'
   /** Schema of the text fields by part name. Unknown parts are ignored and reported. */
   readonly schema: S
-  /** Names of parts that contain JSON. Invalid JSON is passed to the schema as text. */
+  /** Names of parts that contain JSON. Invalid JSON is passed to the schema as a string. */
   readonly json: readonly string[]
   /** Maximum size of the whole form, in bytes. */
   readonly limitBytes: number
@@ -65,7 +68,7 @@ export interface MultipartBody<S extends z.ZodObject = z.ZodObject> {
 
 export type Body = JsonBody | NdjsonBody | MultipartBody
 
-/** Returns true if an empty body is read as `{}`, because no field is required. */
+/** Returns true if the body can be empty, which is read as `{}`, because no field is required. */
 export function canBeEmpty({ kind, schema }: Body): boolean {
   return kind === 'json' && schema.type === 'object' && schema.safeParse({}).success
 }
@@ -73,7 +76,7 @@ export function canBeEmpty({ kind, schema }: Body): boolean {
 /** Form that has not been received yet. */
 export interface PendingForm<Texts> {
   /**
-   * Receives the whole form. The file exists on disk only until `use` ends or fails.
+   * Receives the whole form and passes it to `use`. The file is deleted when `use` settles.
    *
    * @throws invalid_multipart, missing_file, empty_file, payload_too_large, validation_error
    */
@@ -86,21 +89,21 @@ export interface ReceivedForm<Texts> {
   /** Names of unknown parts. */
   readonly ignored: string[]
   /**
-   * Returns one text field.
+   * Returns one validated text field.
    *
-   * @throws the error of its schema, if invalid
+   * @throws WbError  when the field is invalid, with the code of its schema
    */
   text<K extends keyof Texts>(name: K): Texts[K]
   /**
-   * Returns all text fields.
+   * Returns all validated text fields.
    *
-   * @throws the error of the schema for the first invalid field
+   * @throws WbError  when a field is invalid, with the code of its schema
    */
   texts(): Texts
 }
 
 export interface UploadedFile {
-  /** Name from the client. Never used as part of a path here. */
+  /** File name from the client. It must not be used in a path. */
   readonly name: string
   /** Media type from the client. */
   readonly type: string
@@ -108,12 +111,12 @@ export interface UploadedFile {
   readonly path: string
 }
 
-/** Line of an NDJSON body, counted from 1, with its value or the error in it. */
+/** Line of an NDJSON body, with its number from 1, and either its value or a validation error. */
 export type NdjsonLine<T> =
   | { readonly line: number; readonly value: T }
   | { readonly line: number; readonly error: WbError }
 
-/** Response schemas by status. `null` is an empty body; a text is the media type of a free body. */
+/** Response schemas by status. `null` means an empty body; a string is the media type of a body without a schema. */
 export type Replies = { readonly [status: number]: z.ZodType | null | MediaType }
 export type MediaType =
   | 'text/html'
@@ -123,10 +126,10 @@ export type MediaType =
   | 'text/event-stream'
   | 'image/*'
 
-/** Audit action of a route that changes many fields, for changes of certain fields. */
+/** Audit action that is recorded only if a request changes certain fields. */
 export interface ChangeAudit {
   readonly action: AuditAction
-  /** Fields whose changes are recorded, by name and never by value. */
+  /** Fields whose changes are recorded. Records contain the names of changed fields, but no values. */
   readonly fields: readonly string[]
 }
 
@@ -147,16 +150,16 @@ export interface Route<
   readonly errors: readonly ErrorCode[]
   /**
    * Audit action of a successful request. A plain action is always recorded, with details from the handler. A
-   * `ChangeAudit` is recorded when one of its fields changes, which the handler checks.
+   * `ChangeAudit` is recorded only if the handler detects a change of one of its fields.
    */
   readonly audit?: AuditAction | ChangeAudit
   /**
-   * Events of the streamed response, by name. If the route also has another response, the stream is sent only
-   * for `Accept: text/event-stream`.
+   * Schemas of the events of a streamed response, by event name. If the route also has a response without a
+   * stream, the stream is sent only for `Accept: text/event-stream`.
    */
   readonly events?: Readonly<Record<string, z.ZodType>>
   /**
-   * External API whose format is used for errors and events.
+   * External API that defines the format of errors and events.
    *
    * @see docs/agents.md#from-an-openai-client
    */
@@ -164,9 +167,9 @@ export interface Route<
 }
 
 /**
- * Declares a route. The access rule is mandatory, and a path below a workspace cannot be `open`.
+ * Declares a route. Every route needs an access rule, and a route below a workspace cannot be `open`.
  *
- * Validation, authorization, the OpenAPI document and the typed client all derive from this value.
+ * Validation, authorization, the OpenAPI document and the typed client are derived from the declaration.
  */
 export function route<
   const P extends string,
@@ -221,8 +224,11 @@ export interface BinaryBody {
   readonly bytes: Uint8Array
 }
 
-/** Value of a free body: objects that are sent one per line, text, bytes, or a document that is encoded. */
-type FreeBody<M> = M extends 'application/x-ndjson'
+/**
+ * Value that a handler returns for a body without a schema: objects to send one per line, a string, bytes, or an
+ * object to encode as JSON.
+ */
+type BodyWithoutSchema<M> = M extends 'application/x-ndjson'
   ? AsyncIterable<object>
   : M extends 'text/html' | 'text/plain'
     ? string
@@ -231,7 +237,8 @@ type FreeBody<M> = M extends 'application/x-ndjson'
       : object
 
 /**
- * Event of a stream. A client can resume with its ID as `Last-Event-ID`; an empty ID cannot be resumed from.
+ * Event of a stream. A client can resume the stream by sending the ID as `Last-Event-ID`, unless the ID is
+ * empty.
  */
 export interface ServerEvent {
   readonly id: string
@@ -239,14 +246,14 @@ export interface ServerEvent {
   readonly data: object
 }
 
-/** Response that the library of a protocol creates: status, headers and body. */
+/** Response that a protocol library creates, such as the MCP SDK. */
 export interface ProtocolResponse {
-  answer(request: globalThis.Request): Promise<globalThis.Response>
+  respond(request: globalThis.Request): Promise<globalThis.Response>
   /** True for a stream that runs until one side closes it. */
   readonly isEndless: boolean
 }
 
-type EncodedReply<S> = S extends z.ZodType ? z.input<S> : S extends null ? undefined : FreeBody<S>
+type EncodedReply<S> = S extends z.ZodType ? z.input<S> : S extends null ? undefined : BodyWithoutSchema<S>
 type DecodedReply<S> = S extends z.ZodType ? z.output<S> : S extends null ? undefined : unknown
 
 /** Response of a handler: status, body and headers. */
@@ -264,7 +271,7 @@ export type HandlerReply<T> =
             }
           }[keyof R]
         | { status: 200; events: AsyncIterable<ServerEvent> }
-        | { own: ProtocolResponse }
+        | { protocol: ProtocolResponse }
     : never
 
 /** Response body that a client receives for any success status. */

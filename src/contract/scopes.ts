@@ -23,26 +23,26 @@ export const scopes = [
 export type Scope = (typeof scopes)[number]
 
 /**
- * Returns true if the held scopes grant the required one. A scope grants itself and all scopes below it
- * (`read` grants `read:chat`). Null grants everything.
+ * Returns true if the granted scopes include the required one. A scope includes itself and all scopes below it:
+ * `read` includes `read:chat`. Null includes all scopes.
  *
  * @see docs/requirements.md#S2.4-13
  */
-export function grantsScope(held: readonly Scope[] | null, required: Scope): boolean {
-  return held === null || held.some(scope => required === scope || required.startsWith(`${scope}:`))
+export function grantsScope(granted: readonly Scope[] | null, required: Scope): boolean {
+  return granted === null || granted.some(scope => required === scope || required.startsWith(`${scope}:`))
 }
 
-/** Returns the scopes that both sets grant. Null grants everything. */
-export function commonScopes(held: readonly Scope[] | null, others: readonly Scope[]): Scope[] {
-  if (held === null) return sortScopes(others)
+/** Returns the scopes that both sets include. Null includes all scopes. */
+export function commonScopes(first: readonly Scope[] | null, second: readonly Scope[]): Scope[] {
+  if (first === null) return sortScopes(second)
   return scopes.filter(
     scope =>
-      (held.includes(scope) && grantsScope(others, scope)) ||
-      (others.includes(scope) && grantsScope(held, scope)),
+      (first.includes(scope) && grantsScope(second, scope)) ||
+      (second.includes(scope) && grantsScope(first, scope)),
   )
 }
 
-/** Roles, each a set of scopes, in order of increasing privilege. */
+/** Roles in order of increasing privilege. Each role is a set of scopes. */
 export const roles = ['viewer', 'editor', 'admin'] as const
 export type Role = (typeof roles)[number]
 
@@ -58,12 +58,12 @@ export const scopesOfRole: Readonly<Record<Role, readonly Scope[]>> = {
 }
 
 /** Returns the role with exactly these scopes; null if no role has them. */
-export function roleOfScopes(held: readonly Scope[]): Role | null {
-  const set = sortScopes(held).join()
+export function roleOfScopes(granted: readonly Scope[]): Role | null {
+  const set = sortScopes(granted).join()
   return roles.find(role => scopesOfRole[role].join() === set) ?? null
 }
 
-/** Returns scopes without duplicates, in canonical order. Does not add or combine any. */
-export function sortScopes(held: readonly Scope[]): Scope[] {
-  return scopes.filter(scope => held.includes(scope))
+/** Returns scopes in canonical order and without duplicates. */
+export function sortScopes(granted: readonly Scope[]): Scope[] {
+  return scopes.filter(scope => granted.includes(scope))
 }

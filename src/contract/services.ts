@@ -1,5 +1,5 @@
 /**
- * Services, one file per kind.
+ * Routes and schemas of services, with one file for each kind of service.
  *
  * @see docs/services.md
  */

@@ -15,7 +15,7 @@ export const managedKeys = [
   'OPENAI_API_KEY',
 ] as const
 
-/** Value of one line. More lines could add variables to the file. */
+/** Single-line value. A line break in it could add other variables to the file. */
 const managedValue = z
   .string()
   .max(limits.managedValueChars, `must be at most ${limits.managedValueChars} characters long`)
@@ -36,7 +36,7 @@ export const setup = {
     path: '/setup-status',
     summary: 'Show the state of the setup',
     description:
-      'Returns which parts of the runtime are set up. It never returns a secret. `managedEnv.path` is null for callers who are not operators.',
+      'Returns which parts of the runtime are set up, without secrets. `managedEnv.path` is null for callers who are not operators.',
     access: openToAll,
     replies: {
       200: z.object({
@@ -56,7 +56,7 @@ export const setup = {
     path: '/setup/env',
     summary: 'Set provider keys in the data directory',
     description:
-      'Writes variables into a file of the data directory. Variables that are not sent stay as they are, and empty values are skipped. They take effect after a restart.',
+      'Writes variables to a file in the data directory. Variables that you do not send, or send with an empty value, do not change. The values take effect after a restart.',
     access: setupOnly,
     body: {
       kind: 'json',
@@ -91,7 +91,7 @@ export const setup = {
 const degraded = z.object({ status: z.literal('degraded'), reason: z.string() })
 
 /**
- * Routes of a runtime without its control plane, which replace `operational.health` and `operational.ready`.
+ * Routes that replace `runtimeRoutes.health` and `runtimeRoutes.ready` in rescue mode.
  */
 export const rescue = {
   health: route({

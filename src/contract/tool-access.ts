@@ -1,7 +1,7 @@
 import { member, needs, type WorkspaceAccess } from './access.ts'
 
 /**
- * Scopes for the runtime's own MCP tools, in addition to access to the workspace.
+ * Access rules of the MCP tools that the runtime offers.
  *
  * @see docs/requirements.md#S5.5-21
  */
@@ -23,17 +23,17 @@ export const mcpToolAccess = {
   delete_knowledge_base: needs('write:kb'),
 } as const satisfies Record<string, WorkspaceAccess>
 
-/** Access rule of resources, equal to that of the routes that list and read documents. */
+/** Access rule of MCP resources. It equals the rule of the routes that list and read documents. */
 export const mcpResourceAccess: WorkspaceAccess = member('read:content')
 
-/** Tools that ask an agent. They need only read access, although the conversation is stored. */
+/** Tools that send a message to an agent. They require only read access, although they store the conversation. */
 export const mcpChatTools: readonly string[] = [
   'chat_send',
   'run_agent',
 ] satisfies (keyof typeof mcpToolAccess)[]
 
 /**
- * Access rule for callers whose agents use external tools.
+ * Access rule for agents to call external tools on behalf of a caller.
  *
  * @see docs/requirements.md#S5.5-26
  */

@@ -1,19 +1,20 @@
 /**
- * Matches IDs of tools of MCP servers, the runtime or a database. Any other ID is accepted unchanged.
+ * Matches tool IDs with a namespace: `mcp:` for tools of MCP servers, `native:` for tools of the runtime, and
+ * `astra:` for tools of a database. Other IDs are accepted unchanged.
  *
  * @see docs/agents.md#tools
  */
 export const namespacedId = /^(?:mcp|native|astra):/
 
-/** Tools of the runtime that are available only if the configuration enables them. */
+/** IDs of the runtime tools that are available only if the configuration enables them. */
 export const nativeTools = { fetch: 'native:fetch', webSearch: 'native:web_search' } as const
 
-/** @param server  ID of an MCP server: a UUID if registered, or its name in the configuration */
+/** @param server  UUID of a registered MCP server, or the name of a server in the configuration */
 export function mcpToolId(server: string, tool: string): string {
   return `mcp:${server}:${tool}`
 }
 
-/** Returns the server and the tool in an ID; undefined for a tool without an MCP server. */
+/** Splits the ID of an MCP tool into its server and its tool name. Returns undefined for other IDs. */
 export function parseMcpToolId(id: string): { server: string; tool: string } | undefined {
   const [, server, tool] = /^mcp:([^:]+):(.*)$/s.exec(id) ?? []
   return server === undefined || tool === undefined ? undefined : { server, tool }

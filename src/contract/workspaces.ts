@@ -86,7 +86,7 @@ export const workspaces = {
     method: 'PATCH',
     path: '/api/v1/workspaces/:workspaceId',
     summary: 'Rename or reconfigure a workspace',
-    access: needs('write').and(changesAnyOf('rlacEnabled'), 'manage:access'),
+    access: needs('write').requireIf(changesAnyOf('rlacEnabled'), 'manage:access'),
     body: { kind: 'json', schema: WorkspacePatch, mode: 'strict', limitBytes: limits.jsonBodyBytes },
     replies: { 200: Workspace },
     errors: ['workspace_not_found', ...conflicts],

@@ -3,7 +3,7 @@ import { BlockList, isIPv4, isIPv6 } from 'node:net'
 /**
  * Returns an IP address in canonical form: without a zone, and an IPv4-mapped IPv6 address as IPv4.
  *
- * @returns undefined if the text is not an IP address
+ * @returns undefined if the string is not an IP address
  * @see RFC 4291 section 2.5.5.2
  */
 export function normalizeAddress(text: string): string | undefined {
@@ -15,18 +15,18 @@ export function normalizeAddress(text: string): string | undefined {
 }
 
 /**
- * Returns the range of addresses that one subscriber is assumed to own: an IPv4 address, or the /64 network
+ * Returns the address range that is assumed to belong to one client: the IPv4 address itself, or the /64 network
  * of an IPv6 address.
  *
  * @param address  normalized by {@link normalizeAddress}
  */
-export function subscriberRange(address: string): string {
+export function clientRange(address: string): string {
   return address.includes(':') ? `${address.split(':').slice(0, 4).join(':')}::/64` : address
 }
 
 /**
- * Returns a function that checks if an address, normalized by {@link normalizeAddress}, is in a list of addresses
- * and CIDRs.
+ * Returns a function that checks if an address is in a list of addresses and CIDR ranges. The function expects
+ * addresses that {@link normalizeAddress} has normalized.
  */
 export function createNetworkCheck(networks: readonly string[]): (address: string) => boolean {
   const list = new BlockList()
@@ -37,8 +37,8 @@ export function createNetworkCheck(networks: readonly string[]): (address: strin
     const family = familyOf(address)
     const width = family === 'ipv4' ? 32 : 128
     // The prefix length of an IPv4-mapped network includes the 96 bits before the IPv4 address.
-    const skipped = isIPv6(text) && family === 'ipv4' ? 96 : 0
-    list.addSubnet(address, bits === undefined ? width : Math.max(0, Number(bits) - skipped), family)
+    const mappedBits = isIPv6(text) && family === 'ipv4' ? 96 : 0
+    list.addSubnet(address, bits === undefined ? width : Math.max(0, Number(bits) - mappedBits), family)
   }
   return address => list.check(address, familyOf(address))
 }
@@ -50,13 +50,13 @@ function familyOf(address: string): 'ipv4' | 'ipv6' {
 /** Returns the eight 16-bit groups of an IPv6 address. */
 function groupsOf(text: string): number[] {
   const [address = ''] = text.split('%')
-  const written = address.replace(/\d+\.\d+\.\d+\.\d+$/, ending => {
+  const hexForm = address.replace(/\d+\.\d+\.\d+\.\d+$/, ending => {
     const [a = 0, b = 0, c = 0, d = 0] = ending.split('.').map(Number)
     return `${hex(a * 256 + b)}:${hex(c * 256 + d)}`
   })
-  const [before = [], after] = written.split('::').map(half => (half === '' ? [] : half.split(':')))
-  const left = after ? Array<string>(8 - before.length - after.length).fill('0') : []
-  return [...before, ...left, ...(after ?? [])].map(group => Number.parseInt(group, 16))
+  const [before = [], after] = hexForm.split('::').map(half => (half === '' ? [] : half.split(':')))
+  const zeros = after ? Array<string>(8 - before.length - after.length).fill('0') : []
+  return [...before, ...zeros, ...(after ?? [])].map(group => Number.parseInt(group, 16))
 }
 
 function dottedIpv4(high: number, low: number): string {

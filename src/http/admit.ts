@@ -4,17 +4,17 @@ import { isForwarded } from './proxy-resolver.ts'
 import type { RateLimitClass } from './rate-limit.ts'
 import { bodyTooLarge } from './request-bytes.ts'
 
-/** Liveness check, which is also answered while the runtime drains. */
+/** Path of the liveness check, which keeps responding while the runtime shuts down. */
 const livenessPath = '/healthz'
 
 /**
  * Runs the checks that do not need the caller's identity.
  *
  * @throws draining           when the runtime is shutting down
- * @throws rate_limited       when the client has no token left
+ * @throws rate_limited       when the client has used up its rate limit
  * @throws forbidden_origin   when the `Host` or `Origin` header is not allowed
  * @throws payload_too_large  when the declared length is above the limit
- * @throws WbError            when `refusalOf` refuses the path
+ * @throws WbError            the error of `errorForPath`, if it returns one for the path
  */
 export function admitRequest(
   shared: AppContext,
@@ -27,15 +27,15 @@ export function admitRequest(
     throw new WbError('draining', 'the runtime is shutting down', { headers: { connection: 'close' } })
   if (incoming.isFromOutside) {
     if (rateLimitClass) takeToken(shared, current, rateLimitClass)
-    const refused = shared.originRule(incoming)
-    if (refused) throw refused
+    const originError = shared.originRule(incoming)
+    if (originError) throw originError
   }
-  const refused = shared.refusalOf?.(incoming.path)
-  if (refused) throw refused
+  const pathError = shared.errorForPath?.(incoming.path)
+  if (pathError) throw pathError
   if (Number(incoming.header('content-length')) > bodyLimitBytes) throw bodyTooLarge(bodyLimitBytes)
 }
 
-/** @throws rate_limited  when the client has no token left */
+/** @throws rate_limited  when the client has used up its rate limit */
 function takeToken(shared: AppContext, current: Exchange, rateLimitClass: RateLimitClass): void {
   if (!shared.rateLimit) return
   const { incoming, headers } = current
@@ -43,7 +43,8 @@ function takeToken(shared: AppContext, current: Exchange, rateLimitClass: RateLi
   shared.rateLimit.take({ rateLimitClass, client, isForwarded: isForwarded(incoming) }, headers)
 }
 
+/** Returns the address of the client that sent the request. */
 export function clientAddress(shared: AppContext, current: Exchange): string {
-  current.client ??= shared.clientOf(current.incoming)
+  current.client ??= shared.clientAddress(current.incoming)
   return current.client
 }

@@ -4,21 +4,21 @@ import type { Config } from '../config/schema.ts'
 import type { AppSettings } from './app.ts'
 
 /**
- * Default number of requests per client and window.
+ * Default maximum number of requests per client and window.
  *
  * @see docs/requirements.md#S8-08
  */
 const remoteRequestsPerWindow = 600
-/** Default number of requests per window for clients on this machine. */
+/** Default maximum number of requests per window for clients on this machine. */
 const localRequestsPerWindow = 60_000
 
-/** Derives the settings of the application from the configuration. */
+/** Creates the settings of the application from the configuration. */
 export function createAppSettings(
   config: Config,
-  process: Pick<AppSettings, 'uploadDir' | 'strictErrors'> & { readonly loopback: boolean },
+  options: Pick<AppSettings, 'uploadDir' | 'strictErrors'> & { readonly loopback: boolean },
 ): AppSettings {
   const { runtime, auth } = config
-  const { loopback, uploadDir, strictErrors } = process
+  const { loopback, uploadDir, strictErrors } = options
   const { enabled, capacity, authCapacity, windowMs } = runtime.rateLimit
   return {
     requestIdHeader: runtime.requestIdHeader,
@@ -26,7 +26,7 @@ export function createAppSettings(
     strictErrors,
     origin: {
       loopback,
-      anonymousPasses: allowsAnonymous(config),
+      acceptsAnonymous: allowsAnonymous(config),
       publicOrigin: runtime.publicOrigin,
       allowedHosts: runtime.allowedHosts,
       allowedOrigins: runtime.allowedOrigins,

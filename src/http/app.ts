@@ -22,13 +22,13 @@ import { StreamCounter } from './stream-counter.ts'
 export interface AppSettings {
   /** Name of the header that carries the request ID, in requests and responses. */
   readonly requestIdHeader: string
-  /** True if the runtime serves a production environment. Responses then tell browsers to use HTTPS only. */
+  /** True in a production environment. Responses then tell browsers to use HTTPS only. */
   readonly production: boolean
   /** True in tests: an error code that the route does not declare becomes an internal error. */
   readonly strictErrors: boolean
   readonly origin: OriginRuleSettings
   readonly trustProxyHeaders: TrustedProxies
-  /** Folder for uploaded files while their request is handled. */
+  /** Folder for uploaded files, which exist until their request ends. */
   readonly uploadDir: string
   /** Limits on requests per client; null for no limit. */
   readonly rateLimits: RateLimits | null
@@ -45,84 +45,84 @@ export interface AppParts<S extends RouteTopics> {
   readonly authenticate: Authenticate
   /** The subject of requests to routes without authentication. */
   readonly anonymous: AuthContext
-  /** Returns a caller with the rights that it has in one workspace. */
+  /** Returns the caller with the rights that it has in one workspace. */
   readonly scopeToWorkspace: (auth: AuthContext, workspaceId: string) => AuthContext | Promise<AuthContext>
   readonly audit: Pick<AuditTrail, 'draft' | 'note'>
-  /** Returns which rows a caller may see. */
+  /** Returns the filter for the rows that a caller may see. */
   readonly visibility: (auth: AuthContext, request: Request) => Visibility | Promise<Visibility>
   /** Observer of all exchanges. */
-  readonly watch?: ExchangeObserver
-  /** Decodes large bodies off the event loop. Without it, the event loop decodes them. */
+  readonly observer?: ExchangeObserver
+  /** Decodes large bodies in a worker thread. If absent, they are decoded on the event loop. */
   readonly decodeInThread?: DecodeInThread
   readonly log: Log
   readonly clock: Clock
   readonly settings: AppSettings
   /**
-   * Returns the error for a path that is not served, checked before the rest of the request; undefined if the
-   * path is served.
+   * Returns the error for a path that is not available; undefined for other paths. Called before the rest of the
+   * request is checked.
    */
-  readonly refusalOf?: (path: string) => WbError | undefined
-  /** Returns the `WWW-Authenticate` header of a 401 response at a path; undefined for the scheme alone. */
-  readonly challengeOf?: (path: string, hasCredential: boolean) => string | undefined
-  /** Second path of the login callback, unless another route has that path. */
+  readonly errorForPath?: (path: string) => WbError | undefined
+  /** Returns the `WWW-Authenticate` header of a 401 response for a path; undefined for the default, `Bearer`. */
+  readonly challengeFor?: (path: string, hasCredential: boolean) => string | undefined
+  /** Additional path of the sign-in callback. */
   readonly callbackPath?: string | undefined
-  /** Returns the error for requests that match no route. The default is `not_found`. */
-  readonly unmatched?: () => WbError
+  /** Returns the error for requests that match no route; `not_found` by default. */
+  readonly unmatchedError?: () => WbError
 }
 
-/** All routes as one function from request to response. */
+/** The HTTP application: all routes, ready to handle requests. */
 export interface App {
-  /** Handles a request made by this process, not over a connection. */
-  fetch(request: Request, within?: LocalFacts): Promise<Response>
+  /** Handles a request from this process, without a connection. */
+  fetch(request: Request, localFacts?: LocalFacts): Promise<Response>
   /** Router for `toNodeHandler`. */
   readonly h3: H3
   readonly settings: AppSettings
   readonly log: Log
-  /** Refuses all further requests except the liveness check. */
+  /** Rejects all further requests except the liveness check. */
   drain(): void
   /** Resolves when no request is in progress. */
   idle(): Promise<void>
   readonly inFlight: number
 }
 
-const noObserver: ExchangeObserver = { answered() {}, failed() {} }
+const noObserver: ExchangeObserver = { onResponse() {}, onFailure() {} }
 
-/** Origin for a request without a `Host` header. */
+/** Origin of the runtime for requests without a `Host` header. */
 const defaultOrigin = 'http://localhost'
 
 /**
- * Creates the application, with one route per declaration. It uses no middleware, because each one costs a
- * tenth of the throughput.
+ * Creates the application with all declared routes. It does not use h3 middleware, because each middleware costs
+ * a tenth of the throughput.
  */
 export function createApp<S extends RouteTopics>(parts: AppParts<S>): App {
-  const work = new InFlight()
+  const inFlight = new RequestCounter()
   let draining = false
-  /** Functions that end the open endless responses. */
+  /** Functions that end the open event streams. */
   const streams = new Set<() => void>()
   const { settings, clock } = parts
   const { publicOrigin } = settings.origin
   const { rateLimits } = settings
   const proxies = new ProxyResolver(settings.trustProxyHeaders)
-  const reachedBy = (incoming: IncomingRequest) => proxies.reachedBy(incoming)
+  const targetOf = (incoming: IncomingRequest) => proxies.targetOf(incoming)
   const shared: AppContext = {
     authenticate: parts.authenticate,
     anonymous: parts.anonymous,
     scopeToWorkspace: parts.scopeToWorkspace,
     visibility: parts.visibility,
     audit: parts.audit,
-    watch: parts.watch ?? noObserver,
+    observer: parts.observer ?? noObserver,
     log: parts.log,
     clock,
-    originRule: createOriginRule(settings.origin, reachedBy),
+    originRule: createOriginRule(settings.origin, targetOf),
     siteOrigin: publicOrigin
       ? () => originOfUrl(publicOrigin)
-      : incoming => originOfTarget(reachedBy(incoming)) || defaultOrigin,
-    clientOf: incoming => proxies.clientOf(incoming),
+      : incoming => originOfTarget(targetOf(incoming)) || defaultOrigin,
+    clientAddress: incoming => proxies.clientAddress(incoming),
     isLocal: incoming => settings.origin.loopback && !isForwarded(incoming),
-    refusalOf: parts.refusalOf,
-    challengeOf: parts.challengeOf,
+    errorForPath: parts.errorForPath,
+    challengeFor: parts.challengeFor,
     callbackPath: parts.callbackPath,
-    unmatched: parts.unmatched,
+    unmatchedError: parts.unmatchedError,
     rateLimit: rateLimits && new RateLimit(rateLimits, new MemoryBuckets({ ...rateLimits, clock })),
     bodyMemory: new BodyMemory(settings.bodyMemory),
     decodeInThread: parts.decodeInThread,
@@ -137,17 +137,17 @@ export function createApp<S extends RouteTopics>(parts: AppParts<S>): App {
       streams.add(end)
       return () => streams.delete(end)
     },
-    began: () => work.began(),
-    ended: () => work.ended(),
+    requestStarted: () => inFlight.start(),
+    requestEnded: () => inFlight.end(),
   }
-  const unknown = bindUnknownPath(shared)
-  let callback = unknown
+  const handleUnknownPath = bindUnknownPath(shared)
+  let callback = handleUnknownPath
   const isCallback = (event: H3Event) =>
     event.req.method === 'GET' && event.url.pathname === parts.callbackPath
   const h3 = new H3({
     silent: true,
     allowMalformedURL: true,
-    onError: (_error, event) => (isCallback(event) ? callback : unknown)(event),
+    onError: (_error, event) => (isCallback(event) ? callback : handleUnknownPath)(event),
   })
   for (const [topic, routes] of Object.entries(parts.api))
     for (const [operation, route] of Object.entries(routes)) {
@@ -161,29 +161,30 @@ export function createApp<S extends RouteTopics>(parts: AppParts<S>): App {
     h3,
     settings,
     log: parts.log,
-    async fetch(request, within) {
-      return h3.request(request, undefined, within && { ...within })
+    async fetch(request, localFacts) {
+      return h3.request(request, undefined, localFacts && { ...localFacts })
     },
     drain() {
       draining = true
       for (const end of streams) end()
     },
-    idle: () => work.idle(),
+    idle: () => inFlight.idle(),
     get inFlight() {
-      return work.count
+      return inFlight.count
     },
   }
 }
 
-class InFlight {
+/** Counts the requests in progress, and waits until there are none. */
+class RequestCounter {
   count = 0
   #waiting: (() => void)[] = []
 
-  began(): void {
+  start(): void {
     this.count++
   }
 
-  ended(): void {
+  end(): void {
     this.count--
     if (this.count > 0) return
     for (const resolve of this.#waiting.splice(0)) resolve()

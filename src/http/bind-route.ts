@@ -10,7 +10,6 @@ import { limits } from '../contract/limits.ts'
 import type { ProtocolResponse, Route, ServerEvent } from '../contract/route.ts'
 import { admitRequest, clientAddress } from './admit.ts'
 import type { BodyReservation } from './body-memory.ts'
-import { confirmAfterMs, withConfirmedBody } from './confirmed-body.ts'
 import type { RouteName } from './decode-thread.ts'
 import { toErrorReply } from './error-reply.ts'
 import { createEventStream } from './event-stream.ts'
@@ -35,8 +34,9 @@ import { checkPath, decodeParams } from './query.ts'
 import { rateLimitClassOf } from './rate-limit.ts'
 import { RequestCaller } from './request-caller.ts'
 import type { Trace } from './trace.ts'
+import { reauthorizeAfterMs, withReauthorization } from './with-reauthorization.ts'
 
-/** Result of a handler; the contract has already checked its types. */
+/** Result of a handler, untyped. The compiler has checked it against the declaration of the route. */
 interface HandlerResult {
   readonly status: number
   readonly body: unknown
@@ -44,14 +44,14 @@ interface HandlerResult {
   readonly ignored?: readonly string[]
   readonly audit?: AuditDetails
   readonly events?: AsyncIterable<ServerEvent>
-  readonly own?: ProtocolResponse
+  readonly protocol?: ProtocolResponse
 }
 
 export type AnyHandler = (input: never, caller: Caller) => HandlerResult | Promise<HandlerResult>
 
 /**
- * Connects a route declaration with its handler: the steps between request and handler input, and between
- * handler result and response, in the order of docs/http.md#bodies.
+ * Creates the function that serves a route: it checks the request, calls the handler with the validated input,
+ * and encodes the result, in the order that docs/http.md#bodies describes.
  */
 export function bindRoute(
   shared: AppContext,
@@ -59,47 +59,48 @@ export function bindRoute(
   handler: AnyHandler,
   name: RouteName,
 ): ServeRequest {
-  const { uploadDir, clock, decodeInThread: decodeElsewhere } = shared
-  const decodeRoute = decodeElsewhere && ((bytes: Buffer) => decodeElsewhere(name, bytes))
-  // A short CLI command uses only two of many routes.
-  const readerOf = once(() => createInputReader(route, { uploadDir, clock, decodeElsewhere: decodeRoute }))
-  const encoderOf = once(() => createReplyEncoder(route.replies))
+  const { uploadDir, clock, decodeInThread } = shared
+  const decodeRoute = decodeInThread && ((bytes: Buffer) => decodeInThread(name, bytes))
+  // Created on first use, because a CLI command calls only a few of the routes.
+  const getReader = once(() => createInputReader(route, { uploadDir, clock, decodeInThread: decodeRoute }))
+  const getEncoder = once(() => createReplyEncoder(route.replies))
   const bodyLimitBytes = route.body?.limitBytes ?? limits.jsonBodyBytes
 
   const { access, audit } = route
   const rateLimitClass = rateLimitClassOf(route.path)
-  const raisingFields = access.kind === 'needs' ? (access.raise?.when.fields ?? []) : []
+  const fieldsToCheck = access.kind === 'needs' ? (access.extraScope?.condition.fields ?? []) : []
 
   return handleExchange(shared, route, async current => {
     const { incoming } = current
     admitRequest(shared, current, rateLimitClass, bodyLimitBytes)
     if (access.kind !== 'open') current.auth = await identify(shared, current)
-    if (hasEmptyEnd(incoming.path) && incoming.path !== shared.callbackPath) throw routeNotFound(incoming)
+    if (hasTrailingSlash(incoming.path) && incoming.path !== shared.callbackPath)
+      throw routeNotFound(incoming)
     const rawParams = decodeParams(incoming.params)
-    const auth = await inWorkspace(shared, current, rawParams.workspaceId)
+    const auth = await withWorkspaceRights(shared, current, rawParams.workspaceId)
     authorize(accessRequestOf(shared, current, access), { auth })
-    const hold = reserveBody(shared, current)
+    const reservation = reserveBody(shared, current)
     try {
-      return await respond(current, rawParams, auth, hold)
+      return await respond(current, rawParams, auth, reservation)
     } finally {
-      // Lines are read while the response is sent; the line reader releases its memory itself.
-      if (route.body?.kind !== 'ndjson' && !current.isBodyInUse) hold.release()
+      // NDJSON lines are read while the response is sent, so their reader releases the memory itself.
+      if (route.body?.kind !== 'ndjson' && !current.isBodyInUse) reservation.release()
     }
   })
 
   async function respond(
     current: Exchange,
     rawParams: Record<string, string>,
-    firstAuth: AuthContext,
+    initialAuth: AuthContext,
     reservation: BodyReservation,
   ): Promise<HttpReply> {
     const { incoming } = current
-    const confirm = () => authorizeAgain(shared, current, route)
-    const can = (rule: Access) => wouldAuthorize(shared, current, rule)
+    const reauthorize = () => authorizeAgain(shared, current, route)
+    const can = (rule: Access) => isAllowed(shared, current, rule)
     const startedAt = clock.now()
-    const { input, ignored } = await readerOf()(incoming, rawParams, reservation)
-    const isLate = clock.now() - startedAt >= confirmAfterMs
-    const auth = isLate ? await confirm() : firstAuth
+    const { input, ignored } = await getReader()(incoming, rawParams, reservation)
+    const isSlow = clock.now() - startedAt >= reauthorizeAfterMs
+    const auth = isSlow ? await reauthorize() : initialAuth
     const visibility = await shared.visibility(auth, incoming.request)
     const { params } = input
     const caller = new RequestCaller({
@@ -109,20 +110,20 @@ export function bindRoute(
       params,
       auth,
       visibility,
-      reauthorize: confirm,
+      reauthorize,
       can,
     })
     const releaseUpload = countUpload(shared, current, route)
-    const checkedInput = withConfirmedBody(shared, route, input, confirm) as never
+    const checkedInput = withReauthorization(shared, route, input, reauthorize) as never
     let result: HandlerResult
     try {
       result = await handler(checkedInput, caller)
     } finally {
       releaseUpload()
     }
-    if (!caller.isChangeChecked && raisingFields.some(field => hasField(input.body, field)))
-      throw new Error(`the handler did not check a change of ${raisingFields.join(' or ')}`)
-    if (access.kind === 'own' && !caller.isCreatorChecked)
+    if (!caller.isChangeChecked && fieldsToCheck.some(field => hasField(input.body, field)))
+      throw new Error(`the handler did not check a change of ${fieldsToCheck.join(' or ')}`)
+    if (access.kind === 'ownRecords' && !caller.isCreatorChecked)
       throw new Error('the handler did not check who created the record')
     if (audit) caller.completeAudit(result.audit)
 
@@ -134,15 +135,16 @@ export function bindRoute(
         events: result.events,
         schemas: route.events!,
         dialect: route.dialect,
-        stillAllowed: confirm,
-        ended: reservation.release,
+        confirmAccess: reauthorize,
+        onEnd: reservation.release,
       })
-      // A turn uses the images of its question until its last event.
+      // A chat turn uses the images of its message until its last event.
       current.isBodyInUse = reservation.isLarge
       return reply
     }
-    if (result.own) return createProtocolReply(shared, current, { ...result.own, stillAllowed: confirm })
-    const { mediaType, content } = encoderOf()(result.status, result.body)
+    if (result.protocol)
+      return createProtocolReply(shared, current, { ...result.protocol, confirmAccess: reauthorize })
+    const { mediaType, content } = getEncoder()(result.status, result.body)
     let pairs = replyHeaders(shared, current, mediaType)
     if (result.headers) pairs = replaceHeaders(pairs, result.headers)
     if (mediaType === 'application/x-ndjson')
@@ -157,17 +159,17 @@ function identify(shared: AppContext, current: Exchange): AuthContext | Promise<
   const { incoming, trace } = current
   const { authorization, cookie, operator } = incoming
   if (operator) return operator
-  const presented: RequestCredentials = {
+  const credentials: RequestCredentials = {
     authorization,
     cookie,
     client: clientAddress(shared, current),
     requestId: trace.requestId,
     siteOrigin: () => shared.siteOrigin(incoming),
   }
-  return shared.authenticate(presented)
+  return shared.authenticate(credentials)
 }
 
-/** Returns the input of the access gate for a request. */
+/** Returns the access request that `authorize` decides on. */
 function accessRequestOf(
   shared: AppContext,
   { incoming, workspaceId }: Exchange,
@@ -175,11 +177,11 @@ function accessRequestOf(
 ): AccessRequest {
   if (rule.kind !== 'setup') return { rule, workspaceId }
   const origin = { hasCredential: incoming.authorization !== null, isLocal: shared.isLocal(incoming) }
-  return { rule, workspaceId, origin: origin }
+  return { rule, workspaceId, origin }
 }
 
-/** Returns the caller with its rights in the workspace that the path names. */
-async function inWorkspace(
+/** Returns the caller with its rights in the workspace of the path. */
+async function withWorkspaceRights(
   shared: AppContext,
   current: Exchange,
   workspaceId: string | undefined,
@@ -192,27 +194,26 @@ async function inWorkspace(
 }
 
 /**
- * Authenticates and authorizes a caller again, because its rights may have changed during a long upload, wait
- * or response.
+ * Authenticates and authorizes the caller again, because its rights may have changed during a long request.
  *
- * @throws unauthorized, forbidden  when the same request would now be refused
+ * @throws unauthorized, forbidden  when the caller no longer has access
  */
 async function authorizeAgain(
   shared: AppContext,
   current: Exchange,
   { access }: Route,
 ): Promise<AuthContext> {
-  const known = current.auth ?? shared.anonymous
-  // The bootstrap token is valid for the lifetime of the process, and each use is audited.
-  if (access.kind === 'open' || known.subject?.type === 'bootstrap') return known
+  const previous = current.auth ?? shared.anonymous
+  // The bootstrap token cannot be revoked while the process runs, and each check would write an audit record.
+  if (access.kind === 'open' || previous.subject?.type === 'bootstrap') return previous
   current.auth = await identify(shared, current)
-  const auth = await inWorkspace(shared, current, current.workspaceId)
+  const auth = await withWorkspaceRights(shared, current, current.workspaceId)
   authorize(accessRequestOf(shared, current, access), { auth })
   return auth
 }
 
-/** Returns true if the caller of a request would pass a rule. */
-async function wouldAuthorize(shared: AppContext, current: Exchange, rule: Access): Promise<boolean> {
+/** Returns true if an access rule would allow the caller of the request. */
+async function isAllowed(shared: AppContext, current: Exchange, rule: Access): Promise<boolean> {
   try {
     const auth = current.auth ?? (await identify(shared, current))
     return decideAccess(accessRequestOf(shared, current, rule), { auth }).allow
@@ -223,7 +224,7 @@ async function wouldAuthorize(shared: AppContext, current: Exchange, rule: Acces
 }
 
 /**
- * Counts an upload of a caller, and returns a function that releases it.
+ * Counts the upload of a caller, and returns a function to call when the upload ends.
  *
  * @throws rate_limited  when the caller has too many uploads open
  */
@@ -236,12 +237,12 @@ function hasField(body: unknown, field: string): boolean {
   return typeof body === 'object' && body !== null && (body as Record<string, unknown>)[field] !== undefined
 }
 
-/** Answers requests that match no route with `not_found`, after the checks that apply to every request. */
+/** Creates the function that rejects requests for unknown paths with `not_found`, after the common checks. */
 export function bindUnknownPath(shared: AppContext): ServeRequest {
   return handleExchange(shared, { path: '<unmatched>', errors: ['not_configured'] }, async current => {
     const { incoming } = current
     admitRequest(shared, current, rateLimitClassOf(incoming.path), limits.jsonBodyBytes)
-    if (shared.unmatched) throw shared.unmatched()
+    if (shared.unmatchedError) throw shared.unmatchedError()
     if (incoming.path.startsWith('/api/v1/')) current.auth = await identify(shared, current)
     checkPath(incoming.path)
     throw routeNotFound(incoming)
@@ -249,20 +250,20 @@ export function bindUnknownPath(shared: AppContext): ServeRequest {
 }
 
 function routeNotFound({ method, path }: IncomingRequest): WbError {
-  return new WbError('not_found', `no route answers ${method} ${path}`)
+  return new WbError('not_found', `there is no route ${method} ${path}`)
 }
 
 /**
- * Returns true for a path that ends with a slash. The router treats `/a/` as `/a`, and clients normalize
- * `/a/b/..` to `/a/`: deleting a record named `..` would delete its knowledge base.
+ * Returns true for a path with a trailing slash. Such paths are rejected: the router treats `/a/` as `/a`, and
+ * clients normalize `/a/b/..` to `/a/`, so deleting a record named `..` would delete its knowledge base.
  */
-function hasEmptyEnd(path: string): boolean {
+function hasTrailingSlash(path: string): boolean {
   return path.length > 1 && path.endsWith('/')
 }
 
 /**
- * Returns a stream of NDJSON lines. It waits for the first line so that an earlier failure still sets the
- * status; a later failure becomes a line.
+ * Returns a stream of NDJSON lines, after waiting for the first one. A failure before the first line rejects, so
+ * it can still set the status. A later failure is sent as the last line.
  */
 async function toLineStream(
   shared: AppContext,
@@ -276,6 +277,6 @@ async function toLineStream(
     if (status >= 500) shared.log.error({ requestId: trace.requestId, error }, 'a stream broke')
     return envelope
   }
-  shared.began()
-  return writeLines(objects, first, lastLine, shared.ended)
+  shared.requestStarted()
+  return writeLines(objects, first, lastLine, shared.requestEnded)
 }

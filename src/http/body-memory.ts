@@ -1,12 +1,12 @@
 import { WbError } from '../contract/errors.ts'
 
 /**
- * Maximum size of a small body, in bytes. Small bodies have a separate budget, so large ones cannot make a
- * search or a sign-in fail.
+ * Maximum size of a small body, in bytes. Small bodies have a separate budget, so that requests with large
+ * bodies cannot block searches or sign-ins.
  */
 export const smallBodyBytes = 131_072
 
-/** Size of each budget for small bodies, as a share of the budget for large ones. */
+/** Size of each budget for small bodies, as a fraction of the budget for large bodies. */
 const smallShare = 1 / 8
 
 const retryAfterSeconds = 1
@@ -19,69 +19,68 @@ export interface BodyMemoryLimits {
 }
 
 /**
- * Caller whose budget a body uses. Verified and unverified callers have separate budgets for small bodies.
+ * Caller whose budget a body counts against. Verified and unverified callers have separate budgets for small
+ * bodies.
  */
 export interface BodyOwner {
   readonly caller: string
   readonly isVerified: boolean
 }
 
-/** Memory for bodies that one request has reserved. */
+/** Memory that one request has reserved for bodies. */
 export interface BodyReservation {
-  /** True while more than {@link smallBodyBytes} are held. */
+  /** True while more than {@link smallBodyBytes} are reserved. */
   readonly isLarge: boolean
   /**
    * Changes the total number of reserved bytes.
    *
-   * @throws overloaded  when the budget of the caller or of the process is used up; the reservation is then
-   *   unchanged
+   * @throws overloaded  when the budget of the caller or of the process is used up; the reservation does not
+   *   change
    */
   resize(bytes: number): void
-  /** Reserves memory for bytes that already exist, even above the budget. */
+  /** Changes the number of reserved bytes even if it exceeds the budget, for bytes that are already in memory. */
   force(bytes: number): void
   release(): void
 }
 
-/** A hold without a limit, for requests that this process makes itself. */
+/** A reservation without a limit, for requests from this process. */
 export const unlimitedReservation: BodyReservation = { isLarge: false, resize() {}, force() {}, release() {} }
 
 /**
- * Budget for bodies in memory: requests being read or handled, and responses waiting for a slow reader. Bytes
- * are counted before they are read. If the budget is used up, a request is refused at once instead of
- * waiting.
+ * Memory budget for request bodies, and for responses that a client has not read yet. Bytes are counted before
+ * they are read. If the budget is used up, a request is rejected at once and does not wait.
  */
 export class BodyMemory {
   readonly #large: BytePool
-  readonly #small: { readonly verified: BytePool; readonly strangers: BytePool }
+  readonly #small: { readonly verified: BytePool; readonly unverified: BytePool }
 
   constructor({ totalBytes, perCallerBytes }: BodyMemoryLimits) {
     this.#large = new BytePool(totalBytes, perCallerBytes)
     const smallPool = () => new BytePool(totalBytes * smallShare, perCallerBytes * smallShare)
-    this.#small = { verified: smallPool(), strangers: smallPool() }
+    this.#small = { verified: smallPool(), unverified: smallPool() }
   }
 
   reserve({ caller, isVerified }: BodyOwner): BodyReservation {
-    const small = isVerified ? this.#small.verified : this.#small.strangers
-    let [pool, held] = [small, 0]
+    const small = isVerified ? this.#small.verified : this.#small.unverified
+    let [pool, reserved] = [small, 0]
     const large = this.#large
-    const move = (bytes: number, isForced: boolean) => {
+    const tryReserve = (bytes: number, isForced: boolean) => {
       const next = bytes > smallBodyBytes ? large : small
-      pool.release(caller, held)
-      const isTaken = next.take(caller, bytes, isForced)
-      if (!isTaken) pool.take(caller, held, true)
-      else [pool, held] = [next, bytes]
-      return isTaken
+      pool.release(caller, reserved)
+      const isReserved = next.take(caller, bytes, isForced)
+      if (!isReserved) pool.take(caller, reserved, true)
+      else [pool, reserved] = [next, bytes]
+      return isReserved
     }
     return {
       get isLarge() {
         return pool === large
       },
       resize(bytes) {
-        if (!move(bytes, false))
-          throw overloaded('the server has no memory left for this body while others are in progress')
+        if (!tryReserve(bytes, false)) throw overloaded('the server has no memory left for this body')
       },
-      force: bytes => void move(bytes, true),
-      release: () => void move(0, true),
+      force: bytes => void tryReserve(bytes, true),
+      release: () => void tryReserve(0, true),
     }
   }
 }
@@ -92,7 +91,7 @@ export function overloaded(message: string, cause?: unknown): WbError {
   return new WbError('overloaded', message, { headers }, { cause })
 }
 
-/** Counts bytes in use, in total and by caller. */
+/** Counts the reserved bytes, in total and by caller. */
 class BytePool {
   #total = 0
   readonly #byCaller = new Map<string, number>()
@@ -103,11 +102,11 @@ class BytePool {
   ) {}
 
   take(caller: string, bytes: number, isForced: boolean): boolean {
-    const ofCaller = (this.#byCaller.get(caller) ?? 0) + bytes
-    const isOver = this.#total + bytes > this.totalMax || ofCaller > this.perCallerMax
+    const callerBytes = (this.#byCaller.get(caller) ?? 0) + bytes
+    const isOver = this.#total + bytes > this.totalMax || callerBytes > this.perCallerMax
     if (isOver && !isForced) return false
     this.#total += bytes
-    if (ofCaller > 0) this.#byCaller.set(caller, ofCaller)
+    if (callerBytes > 0) this.#byCaller.set(caller, callerBytes)
     return true
   }
 

@@ -1,7 +1,7 @@
 import type { Server } from 'node:net'
 
 export interface ConnectionLimits {
-  /** Maximum number of open connections. An idle one takes about 15 KB and a file descriptor. */
+  /** Maximum number of open connections. An idle connection takes about 15 KB and a file descriptor. */
   readonly total: number
   /** Maximum number of open connections per address, so that one client cannot lock out all others. */
   readonly perAddress: number
@@ -9,7 +9,7 @@ export interface ConnectionLimits {
 
 const defaults: ConnectionLimits = { total: 10_000, perAddress: 5_000 }
 
-/** Limits the connections of a server; further ones are closed at once. */
+/** Limits the open connections of a server. Connections above a limit are closed at once. */
 export function limitConnections(server: Server, limits = defaults): void {
   const counts = new Map<string, number>()
   server.maxConnections = limits.total

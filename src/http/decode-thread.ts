@@ -4,7 +4,7 @@ import { type OperationHost, threadHost } from '../base/threads.ts'
 import { overloaded, smallBodyBytes } from './body-memory.ts'
 import type { DecodedBody } from './decoder.ts'
 
-/** Name of a route in the contract. A worker thread uses it to find the schema. */
+/** Name of a route in the contract, with which the worker thread finds the schema. */
 export interface RouteName {
   readonly topic: string
   readonly operation: string
@@ -12,19 +12,19 @@ export interface RouteName {
 
 export type DecodeOperations = { decode(body: RouteName & { bytes: Uint8Array }): DecodedBody }
 
-/** Decodes a body of a route off the event loop. */
+/** Decodes a request body of a route in a worker thread. */
 export type DecodeInThread = (route: RouteName, bytes: Buffer) => Promise<DecodedBody>
 
 /** Idle time in milliseconds after which the thread ends and frees its memory. */
 const idleMs = 10_000
 
 /**
- * Heap limit in MB, enough for the largest body and its value. Above it, the thread ends, but not the
- * process.
+ * Heap limit of the thread in MB, which is enough for the largest body and its decoded value. A body that exceeds
+ * it ends the thread, but not the process.
  */
 const heapMegabytes = 256
 
-/** Creates a decoder that runs in a thread, one body at a time. The thread starts with the first body. */
+/** Creates a decoder that runs in a worker thread, one body at a time. The thread starts with the first body. */
 export function openDecodeThread(): { decode: DecodeInThread; close(): Promise<void> } {
   const entry = join(packageRoot(), 'dist', 'src', 'http', 'worker.js')
   const host: OperationHost<DecodeOperations> = threadHost(entry, undefined, { idleMs, heapMegabytes })

@@ -1,5 +1,5 @@
 import type { Body } from '../contract/route.ts'
-import { createIgnoredSearch } from './ignored-fields.ts'
+import { createIgnoredFieldFinder } from './ignored-fields.ts'
 import { parseRequestJson } from './request-json.ts'
 import { validate } from './validate.ts'
 
@@ -10,13 +10,13 @@ export interface DecodedBody {
 }
 
 /**
- * Returns a decoder for a route's JSON bodies, or for the lines of its NDJSON bodies. The decoder throws
- * `validation_error`, or the error code that a schema issue specifies.
+ * Returns a decoder for the JSON body of a route, or for one line of its NDJSON body. The decoder throws
+ * `validation_error`, or the error code that the schema specifies.
  */
 export function createDecoder({ schema }: Pick<Body, 'schema'>): (bytes: Buffer) => DecodedBody {
-  const findIgnored = createIgnoredSearch(schema)
+  const findIgnored = createIgnoredFieldFinder(schema)
   return bytes => {
-    const sent = parseRequestJson(bytes)
-    return { value: validate(schema, sent), ignored: findIgnored(sent) }
+    const parsed = parseRequestJson(bytes)
+    return { value: validate(schema, parsed), ignored: findIgnored(parsed) }
   }
 }

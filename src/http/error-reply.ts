@@ -9,8 +9,8 @@ export interface ErrorReply {
 }
 
 /**
- * Returns the error response for anything thrown. An error that is not a `WbError` is a defect: the client
- * receives only the request ID, which the log entry also contains.
+ * Returns the error response for any thrown value. An error that is not a `WbError` is a bug: the client receives
+ * `internal_error` without details, and finds the log entry by the request ID.
  *
  * @see docs/requirements.md#S7.1-04
  */
@@ -36,5 +36,5 @@ export function toErrorReply(thrown: unknown, requestId: string): ErrorReply {
 
 export function toWbError(thrown: unknown): WbError {
   if (thrown instanceof WbError) return thrown
-  return new WbError('internal_error', 'the runtime failed to answer this request', {}, { cause: thrown })
+  return new WbError('internal_error', 'the runtime could not process this request', {}, { cause: thrown })
 }

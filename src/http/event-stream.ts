@@ -13,16 +13,16 @@ import {
 } from './outgoing-stream.ts'
 
 /**
- * Idle time before a ping in milliseconds, and the longest time until a stream ends after its caller lost
- * access.
+ * Idle time before a ping, in milliseconds. Each ping also checks access, so this is the longest time for which a
+ * stream stays open after its caller has lost access.
  */
 const pingMs = 15_000
 /**
- * Number of events at the start of a stream that are written to the socket one by one. Node writes all data
- * of one turn of the event loop at its end, so the first token of an answer would wait until all tokens that
- * have arrived are encoded. Later events share writes, which cost more than their encoding.
+ * Number of events at the start of a stream that are written to the socket one by one. Node writes the data of an
+ * event loop tick at the end of the tick, so the first token of an answer would wait until all tokens that have
+ * arrived are encoded. Later events share a write, because a write costs more than encoding an event.
  */
-const promptEvents = 4
+const unbufferedEvents = 4
 /** Comment that keeps an idle stream open. Some clients treat it as an event, so it is never sent first. */
 const ping = Buffer.from(': ping\n\n')
 
@@ -31,15 +31,16 @@ export interface EventStreamParts {
   /** Schemas by event name. Data is encoded with its schema, so undeclared fields cannot leak. */
   readonly schemas: Readonly<Record<string, z.ZodType>>
   readonly dialect: Route['dialect']
-  /** Rejects if the caller would now be refused. */
-  readonly stillAllowed: () => Promise<unknown>
-  /** Called when the stream is over. */
-  readonly ended: () => void
+  /** Rejects if the caller no longer has access. */
+  readonly confirmAccess: () => Promise<unknown>
+  /** Called once when the stream has ended. */
+  readonly onEnd: () => void
 }
 
 /**
- * Returns a stream of events, which ends when the reader disconnects or loses access, or when the runtime
- * drains. Events are requested as they are read, so they do not accumulate for a slow reader.
+ * Returns a response that streams events. It ends when the client disconnects or loses access, or when the
+ * runtime shuts down. Each event is requested when the client reads, so a slow client does not accumulate events
+ * in memory.
  *
  * @throws rate_limited  when the caller has too many streams open
  * @see https://html.spec.whatwg.org/multipage/server-sent-events.html
@@ -52,16 +53,16 @@ export function createEventStream(
   const releaseCount = countStream(shared, current, stream)
   const release = () => {
     releaseCount()
-    stream.ended()
+    stream.onEnd()
   }
-  const parts = { shared, current, stillAllowed: stream.stillAllowed, release, endsOnDrain: true }
+  const parts = { shared, current, confirmAccess: stream.confirmAccess, release, endsOnDrain: true }
   const body = new ReadableStream(new EventBody(shared.clock, stream, parts), { highWaterMark: 0 })
   const headers = replaceHeaders(replyHeaders(shared, current, 'text/event-stream'), streamHeaders)
   return new HttpReply(200, headers, body)
 }
 
 /**
- * Counts a stream of a caller, and returns a function that releases it.
+ * Counts a stream of a caller, and returns a function to call when the stream ends.
  *
  * @throws rate_limited  when the caller has too many streams open
  */
@@ -69,26 +70,26 @@ function countStream(shared: AppContext, current: Exchange, { events }: EventStr
   if (!current.incoming.isFromOutside) return () => {}
   try {
     return shared.openStreams.open(callerKey(shared, current))
-  } catch (refused) {
+  } catch (error) {
     const { requestId } = current.trace
     const ended = events[Symbol.asyncIterator]().return?.()
     ended?.catch(error => shared.log.error({ requestId, error }, 'a refused stream broke'))
-    throw refused
+    throw error
   }
 }
 
-/** Body of a response that sends events from an iterator. */
+/** Response body that sends the events of an iterator. */
 class EventBody extends OutgoingStream {
   readonly #clock: Clock
   readonly #format: Pick<EventStreamParts, 'schemas' | 'dialect'>
   readonly #source: AsyncIterator<ServerEvent>
   #cancelPing = () => {}
   #isPingDue = false
-  /** Event that was requested from the source and not yet sent. */
+  /** Event that was requested from the source but not sent yet. */
   #next: Promise<IteratorResult<ServerEvent>> | undefined
   #hasArrived = false
   #wake = () => {}
-  #promptLeft = promptEvents
+  #unbufferedLeft = unbufferedEvents
 
   constructor(clock: Clock, { events, schemas, dialect }: EventStreamParts, parts: OutgoingStreamParts) {
     super(parts)
@@ -99,8 +100,8 @@ class EventBody extends OutgoingStream {
     this.onEnd(() => this.#wake())
   }
 
-  protected override begin(): void {
-    this.#awaitSilence()
+  protected override startTimers(): void {
+    this.#schedulePing()
   }
 
   protected override async sendNext(controller: StreamController): Promise<void> {
@@ -139,16 +140,16 @@ class EventBody extends OutgoingStream {
     if (done) this.close(controller)
     else if (!this.isOver) {
       this.#send(controller, encodeEvent(value, this.#format))
-      if (this.#promptLeft-- > 0) await new Promise(process.nextTick)
+      if (this.#unbufferedLeft-- > 0) await new Promise(process.nextTick)
     }
   }
 
   #send(controller: StreamController, bytes: Uint8Array): void {
     controller.enqueue(bytes)
-    this.#awaitSilence()
+    this.#schedulePing()
   }
 
-  #awaitSilence(): void {
+  #schedulePing(): void {
     this.#cancelPing()
     this.#isPingDue = false
     this.#cancelPing = this.#clock.after(pingMs, () => {
@@ -158,15 +159,15 @@ class EventBody extends OutgoingStream {
   }
 }
 
-/** @throws Error  when the contract does not declare the event, or its ID contains a line break: a defect */
+/** @throws Error  when the route does not declare the event, or its ID contains a line break; both are bugs */
 function encodeEvent(
   { id, event, data }: ServerEvent,
   { schemas, dialect }: Pick<EventStreamParts, 'schemas' | 'dialect'>,
 ): Uint8Array {
   const schema = schemas[event]
   if (!schema) throw new Error(`an event named ${JSON.stringify(event)} is not declared`)
-  if (/[\r\n\0]/.test(id)) throw new Error('an event has a line end in its id')
+  if (/[\r\n\0]/.test(id)) throw new Error('an event ID contains a line break')
   if (dialect === 'openai') return Buffer.from(openAiEvent(event, schema.parse(data)))
-  const place = id === '' ? '' : `id: ${id}\n`
-  return Buffer.from(`event: ${event}\ndata: ${JSON.stringify(schema.parse(data))}\n${place}\n`)
+  const idLine = id === '' ? '' : `id: ${id}\n`
+  return Buffer.from(`event: ${event}\ndata: ${JSON.stringify(schema.parse(data))}\n${idLine}\n`)
 }

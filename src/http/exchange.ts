@@ -21,7 +21,7 @@ import type { RateLimit } from './rate-limit.ts'
 import type { StreamCounter } from './stream-counter.ts'
 import { createTrace, type Trace } from './trace.ts'
 
-/** Facts about an exchange once its status is known. */
+/** Summary of a finished exchange, for logs and metrics. */
 export interface ExchangeResult {
   readonly requestId: string
   readonly method: string
@@ -31,11 +31,12 @@ export interface ExchangeResult {
   readonly durationMs: number
 }
 
-/** Observer of all exchanges, for metrics and for the operator. */
+/** Observer of all exchanges, which records metrics and recent errors. */
 export interface ExchangeObserver {
-  answered(exchange: ExchangeResult): void
-  /** Called for a failed exchange before its response is sent. */
-  failed(exchange: ExchangeResult, code: ErrorCode, credential: CredentialKind): void
+  /** Called for every exchange, including failed ones. */
+  onResponse(exchange: ExchangeResult): void
+  /** Called for a failed exchange, before `onResponse`. */
+  onFailure(exchange: ExchangeResult, code: ErrorCode, credential: CredentialKind): void
 }
 
 /** Kind of credential in a request. */
@@ -49,51 +50,51 @@ export interface AppContext {
   readonly scopeToWorkspace: (auth: AuthContext, workspaceId: string) => AuthContext | Promise<AuthContext>
   readonly visibility: (auth: AuthContext, request: Request) => Visibility | Promise<Visibility>
   readonly audit: Pick<AuditTrail, 'draft' | 'note'>
-  readonly watch: ExchangeObserver
+  readonly observer: ExchangeObserver
   readonly log: Log
   readonly clock: Clock
   readonly originRule: OriginRule<IncomingRequest>
-  /** Returns the origin at which a browser reaches the runtime. */
+  /** Returns the origin under which browsers reach the runtime. */
   readonly siteOrigin: (incoming: IncomingRequest) => string
   /**
-   * Returns the address of the client, looking behind trusted proxies; empty for requests of this process.
+   * Returns the address of the client, as reported by trusted proxies. Empty for requests from this process.
    */
-  readonly clientOf: (incoming: IncomingRequest) => string
+  readonly clientAddress: (incoming: IncomingRequest) => string
   /** Returns true for a request that can only come from this machine. */
   readonly isLocal: (incoming: IncomingRequest) => boolean
   /**
-   * Returns the error for a path that is not served, checked before the rest of the request; undefined if the
-   * path is served.
+   * Returns the error for a path that is not available; undefined for other paths. Called before the rest of the
+   * request is checked.
    */
-  readonly refusalOf: ((path: string) => WbError | undefined) | undefined
-  /** Returns the `WWW-Authenticate` header of a 401 response at a path; undefined for the scheme alone. */
-  readonly challengeOf: ((path: string, hasCredential: boolean) => string | undefined) | undefined
-  /** Second path of the login callback. */
+  readonly errorForPath: ((path: string) => WbError | undefined) | undefined
+  /** Returns the `WWW-Authenticate` header of a 401 response for a path; undefined for the default, `Bearer`. */
+  readonly challengeFor: ((path: string, hasCredential: boolean) => string | undefined) | undefined
+  /** Additional path of the sign-in callback. */
   readonly callbackPath: string | undefined
-  /** Returns the error for requests that match no route. The default is `not_found`. */
-  readonly unmatched: (() => WbError) | undefined
+  /** Returns the error for requests that match no route; `not_found` by default. */
+  readonly unmatchedError: (() => WbError) | undefined
   readonly rateLimit: RateLimit | null
   readonly bodyMemory: BodyMemory
-  /** Decodes large bodies off the event loop. Without it, the event loop decodes them. */
+  /** Decodes large bodies in a worker thread. If absent, they are decoded on the event loop. */
   readonly decodeInThread: DecodeInThread | undefined
   readonly openStreams: StreamCounter
   readonly openUploads: StreamCounter
   /** Headers of every response. */
   readonly headers: HeaderPairs
-  /** Folder for uploaded files while their request is handled. */
+  /** Folder for uploaded files, which exist until their request ends. */
   readonly uploadDir: string
-  /** Header name in lower case. */
+  /** Name of the request ID header, in lower case. */
   readonly requestIdHeader: string
-  /** True if an error code that its route does not declare is a defect. */
+  /** True in tests: an error code that the route does not declare becomes an internal error. */
   readonly strictErrors: boolean
   readonly isDraining: () => boolean
-  /** Registers a function to call when the runtime starts to drain. Returns a function that removes it. */
+  /** Registers a function to call when the shutdown starts. Returns a function that removes it. */
   readonly onDrain: (end: () => void) => () => void
-  readonly began: () => void
-  readonly ended: () => void
+  readonly requestStarted: () => void
+  readonly requestEnded: () => void
 }
 
-/** Parts of a route that logs and error responses need. `path` is the pattern. */
+/** Properties of a route that logs and error responses use. `path` is the pattern, such as `/jobs/:jobId`. */
 export interface MatchedRoute {
   readonly path: string
   readonly errors: readonly ErrorCode[]
@@ -102,62 +103,63 @@ export interface MatchedRoute {
 
 export type ServeRequest = (event: H3Event) => Promise<HttpReply>
 
-/** One request in progress, and the facts collected about it. */
+/** A request in progress, with its response headers and what is known about its caller. */
 export interface Exchange {
   readonly incoming: IncomingRequest
   readonly trace: Trace
-  /** Response headers in addition to those of every response. */
+  /** Response headers of this exchange, in addition to the common headers. */
   readonly headers: HeaderPairs
   /** Address of the client, computed on first use. */
   client?: string
   /** The caller, once authenticated. */
   auth?: AuthContext
   workspaceId?: string | undefined
-  /** Set if the event stream of the response releases the memory of the body. */
+  /** True if the event stream of the response releases the memory of the body when it ends. */
   isBodyInUse?: boolean
 }
 
 /**
- * Handles one request and its response: trace, error envelope, log, audit, and count of requests in progress.
+ * Wraps the function that responds to a request with what all routes need: trace IDs, error responses, logging,
+ * auditing, metrics, and the count of requests in progress.
  */
 export function handleExchange(
   shared: AppContext,
   route: MatchedRoute,
-  answer: (current: Exchange) => Promise<HttpReply>,
+  respond: (current: Exchange) => Promise<HttpReply>,
 ): ServeRequest {
   return async event => {
     const incoming = new IncomingRequest(event)
     const trace = createTrace(incoming.header(shared.requestIdHeader), incoming.header('traceparent'))
     const current: Exchange = { incoming, trace, headers: [] }
-    // Responses below these paths must not be cached.
+    // Caches must not store responses below these paths.
     if (isUnderPrefix(uncachedPaths, incoming.path) || isUnderPrefix(uncachedPaths, route.path))
       current.headers.push(['cache-control', 'no-store'])
     const elapsedMs = stopwatch()
-    const factsOf = (status: number) => ({
+    const resultOf = (status: number) => ({
       requestId: trace.requestId,
       method: incoming.method,
       route: route.path,
       status,
       durationMs: elapsedMs(),
     })
-    shared.began()
+    shared.requestStarted()
     try {
-      const reply = await answer(current)
-      const facts = factsOf(reply.status)
-      shared.log.debug(facts, 'request')
-      shared.watch.answered(facts)
+      const reply = await respond(current)
+      const result = resultOf(reply.status)
+      shared.log.debug(result, 'request')
+      shared.observer.onResponse(result)
       return reply
     } catch (thrown) {
       const error = shared.strictErrors ? checkDeclared(thrown, route.errors) : thrown
-      const known = toWbError(error)
-      const facts = factsOf(known.status)
-      logFailure(shared.log, error, facts, incoming.isAbandoned)
-      auditRefusal(shared, current, known)
-      shared.watch.failed(facts, known.code, credentialKind(incoming.authorization, incoming.cookie))
-      shared.watch.answered(facts)
+      const wbError = toWbError(error)
+      const result = resultOf(wbError.status)
+      logFailure(shared.log, error, result, incoming.isAbandoned)
+      auditRejection(shared, current, wbError)
+      shared.observer.onFailure(result, wbError.code, credentialKind(incoming.authorization, incoming.cookie))
+      shared.observer.onResponse(result)
       return createErrorReply(shared, current, error, route)
     } finally {
-      shared.ended()
+      shared.requestEnded()
     }
   }
 }
@@ -165,10 +167,10 @@ export function handleExchange(
 /** Returns the key that identifies the caller: its subject, or its address if anonymous. */
 export function callerKey(shared: AppContext, { auth, incoming }: Exchange): string {
   const subject = auth?.subject
-  return subject ? `${subject.type} ${subject.id}` : `anonymous ${shared.clientOf(incoming)}`
+  return subject ? `${subject.type} ${subject.id}` : `anonymous ${shared.clientAddress(incoming)}`
 }
 
-/** Opens a memory reservation for bodies of the caller, identified as far as known at this point. */
+/** Opens a memory reservation for the caller, or for the address of the client if there is no verified caller. */
 export function reserveBody(shared: AppContext, current: Exchange): BodyReservation {
   if (!current.incoming.isFromOutside) return unlimitedReservation
   const isVerified = current.auth?.authenticated ?? false
@@ -176,24 +178,24 @@ export function reserveBody(shared: AppContext, current: Exchange): BodyReservat
 }
 
 /**
- * Maximum size of a response that is not counted, because it fits into the buffers of the operating system.
- * In UTF-16 code units or bytes.
+ * Maximum length of a response that is not counted, in UTF-16 code units or bytes. It fits into the buffers of
+ * the operating system.
  */
 const smallReplyLength = 16_384
 
 /**
- * Reserves memory for a large response until its reader has taken it.
+ * Reserves memory for a large response until the client has read it.
  *
- * @throws overloaded  when the caller reads too slowly, for `GET` only, because other requests may have
- *   changed data
+ * @throws overloaded  when unread responses of the caller use up its budget. Only for `GET` requests: others may
+ *   have changed data, so their response is always sent.
  */
 export function reserveReply(shared: AppContext, current: Exchange, content: string | Uint8Array): void {
   if (content.length <= smallReplyLength) return
-  const hold = reserveBody(shared, current)
+  const reservation = reserveBody(shared, current)
   const { incoming } = current
-  if (incoming.method === 'GET') hold.resize(content.length)
-  else hold.force(content.length)
-  incoming.onceSent(hold.release)
+  if (incoming.method === 'GET') reservation.resize(content.length)
+  else reservation.force(content.length)
+  incoming.onceSent(reservation.release)
 }
 
 /** Returns the headers of a response with a body of this media type. */
@@ -216,16 +218,16 @@ function createErrorReply(
 ): HttpReply {
   const { status, headers, envelope } = toErrorReply(error, current.trace.requestId)
   const { path, authorization } = current.incoming
-  const challenge = status === 401 ? shared.challengeOf?.(path, authorization !== null) : undefined
-  const more = challenge === undefined ? headers : { ...headers, 'www-authenticate': challenge }
-  const pairs = replaceHeaders(replyHeaders(shared, current, 'application/json'), more)
+  const challenge = status === 401 ? shared.challengeFor?.(path, authorization !== null) : undefined
+  const errorHeaders = challenge === undefined ? headers : { ...headers, 'www-authenticate': challenge }
+  const pairs = replaceHeaders(replyHeaders(shared, current, 'application/json'), errorHeaders)
   const body = dialect === 'openai' ? openAiError(status, envelope) : envelope
   return new HttpReply(status, pairs, JSON.stringify(body))
 }
 
 /**
- * Returns a function that converts an error after the response has started, and logs it if the client did not
- * cause it.
+ * Returns a function for errors that occur after the response has started. It returns the error response, and
+ * logs the error if the client did not cause it.
  */
 export function createFailureReporter(log: Log): (thrown: unknown, requestId: string) => ErrorReply {
   return (thrown, requestId) => {
@@ -235,21 +237,21 @@ export function createFailureReporter(log: Log): (thrown: unknown, requestId: st
   }
 }
 
-/** Logs errors of the client as info, errors of a dependency as a warning, and defects as an error. */
-function logFailure(log: Log, thrown: unknown, facts: object, isAbandoned: boolean): void {
+/** Logs client errors as info, failures of a dependency as warnings, and bugs as errors. */
+function logFailure(log: Log, thrown: unknown, result: object, isAbandoned: boolean): void {
   const error = toWbError(thrown)
-  const { headers: _headers, hint: _hint, ...known } = error.facts
-  const failure = { ...known, ...facts, code: error.code }
-  if (isAbandoned) log.info({ ...failure, abandoned: true }, 'request')
-  else if (error.status < 500) log.info(failure, 'request')
-  else if (error.code === 'internal_error') log.error({ ...failure, error: error.cause ?? error }, 'request')
-  else log.warn({ ...failure, reason: error.message, error: error.cause }, 'request')
+  const { headers: _headers, hint: _hint, ...facts } = error.facts
+  const fields = { ...facts, ...result, code: error.code }
+  if (isAbandoned) log.info({ ...fields, abandoned: true }, 'request')
+  else if (error.status < 500) log.info(fields, 'request')
+  else if (error.code === 'internal_error') log.error({ ...fields, error: error.cause ?? error }, 'request')
+  else log.warn({ ...fields, reason: error.message, error: error.cause }, 'request')
 }
 
 const apiPaths = '/api/v1/'
 const authPaths = '/auth/'
 const uncachedPaths = [authPaths, '/setup']
-/** Paths where refusals are audited. */
+/** Paths below which denied requests are audited. */
 const auditedPaths = [apiPaths, '/setup/']
 
 function isUnderPrefix(prefixes: readonly string[], path: string): boolean {
@@ -257,21 +259,21 @@ function isUnderPrefix(prefixes: readonly string[], path: string): boolean {
 }
 
 /**
- * Records a refused request in the audit trail.
+ * Records a rejected request in the audit trail, if it was denied or came from another origin.
  *
  * @see docs/requirements.md#S6-04, docs/security.md#rule-3
  */
-function auditRefusal(shared: AppContext, current: Exchange, error: WbError): void {
+function auditRejection(shared: AppContext, current: Exchange, error: WbError): void {
   const { incoming, trace, auth = shared.anonymous, workspaceId } = current
   const event = denialEvent(incoming, error) ?? rejectionEvent(incoming, error)
   if (!event) return
-  const { ofWorkspace = workspaceId } = error.facts as { ofWorkspace?: string }
-  shared.audit.note({ auth, requestId: trace.requestId }, { ...event, workspaceId: ofWorkspace })
+  const { auditWorkspaceId = workspaceId } = error.facts as { auditWorkspaceId?: string }
+  shared.audit.note({ auth, requestId: trace.requestId }, { ...event, workspaceId: auditWorkspaceId })
 }
 
 /**
- * Returns the audit event for a missing or invalid credential, or a missing right. It names a key that is no
- * longer valid.
+ * Returns the audit event for a missing or invalid credential, or for missing rights. The event contains the ID
+ * of a revoked or expired key.
  */
 function denialEvent(
   { path, authorization, cookie }: IncomingRequest,
@@ -293,19 +295,19 @@ function denialEvent(
   }
 }
 
-/** Returns the audit event for a state-changing request from a page of another origin. */
+/** Returns the audit event for a state-changing request from another origin. */
 function rejectionEvent({ method, path }: IncomingRequest, { facts }: WbError): AuditEvent | undefined {
-  const why = facts.crossOrigin
-  if (typeof why !== 'string') return undefined
+  const crossOrigin = facts.crossOrigin
+  if (typeof crossOrigin !== 'string') return undefined
   if (!isUnderPrefix([...auditedPaths, authPaths], path)) return undefined
   return {
     action: 'auth.csrf_rejected',
     outcome: 'failure',
-    details: { reason: presentableMessage(`${method} ${path}: ${why}`) },
+    details: { reason: presentableMessage(`${method} ${path}: ${crossOrigin}`) },
   }
 }
 
-/** Returns the kind of credential, without any of its characters. */
+/** Returns the kind of credential in a request. */
 function credentialKind(authorization: string | null, cookie: string | null): CredentialKind {
   if (authorization !== null) return isBearer(authorization) ? 'bearer' : 'other'
   return cookie === null ? 'none' : 'session'

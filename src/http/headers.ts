@@ -3,13 +3,13 @@ import { packageVersion } from '../base/package.ts'
 /** Header names and values in the order in which they are sent; names in lower case. */
 export type HeaderPairs = [name: string, value: string][]
 
-/** Policy of responses that are not pages: load nothing, no frames, no form targets. */
+/** Content security policy of responses that are not pages. */
 const contentSecurityPolicy =
   "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 /**
- * Returns the headers of every response: those of docs/http.md#response-headers, and the version, so that
- * clients can detect an upgrade.
+ * Returns the headers of every response: the security headers, and the version with which clients detect an
+ * upgrade.
  */
 export function commonHeaders(production: boolean): HeaderPairs {
   return [...securityHeaders(production), ['x-workbase-version', packageVersion()]]
@@ -31,16 +31,16 @@ function securityHeaders(production: boolean): HeaderPairs {
 }
 
 /**
- * Returns the pairs with more headers. A header replaces earlier ones of the same name; a list is sent as one
- * header per entry.
+ * Returns the headers with additional ones, which replace headers of the same name. An array is sent as one header
+ * per entry.
  */
 export function replaceHeaders(
   pairs: HeaderPairs,
-  more: Readonly<Record<string, string | readonly string[]>>,
+  headers: Readonly<Record<string, string | readonly string[]>>,
 ): HeaderPairs {
-  const named = Object.entries(more).flatMap(([name, value]) =>
-    [value].flat().map((one): [string, string] => [name.toLowerCase(), one]),
+  const added = Object.entries(headers).flatMap(([name, value]) =>
+    [value].flat().map((entry): [string, string] => [name.toLowerCase(), entry]),
   )
-  const replaced = new Set(named.map(([name]) => name))
-  return [...pairs.filter(([name]) => !replaced.has(name)), ...named]
+  const replacedNames = new Set(added.map(([name]) => name))
+  return [...pairs.filter(([name]) => !replacedNames.has(name)), ...added]
 }

@@ -5,9 +5,8 @@ import type { BinaryBody, MediaType, Replies } from '../contract/route.ts'
 import type { HeaderPairs } from './headers.ts'
 
 /**
- * A response whose headers stay an array of pairs until they are written. Creating `Headers` would cost a
- * trivial route a quarter of its throughput; h3 passes the pairs through, and creates `Headers` only on
- * demand.
+ * A response that keeps its headers as an array of pairs until they are written. Creating `Headers` would cost a
+ * trivial route a quarter of its throughput. h3 accepts the pairs, and creates `Headers` only on demand.
  */
 export class HttpReply extends HTTPResponse {
   readonly #status: number
@@ -32,7 +31,7 @@ export class HttpReply extends HTTPResponse {
   }
 }
 
-/** Body of a response as text or bytes; null for an empty body and for streamed lines. */
+/** Response body as a string or bytes; `content` is null for an empty body and for streamed lines. */
 export interface EncodedBody {
   readonly mediaType: string | null
   readonly content: string | Uint8Array | null
@@ -41,21 +40,21 @@ export interface EncodedBody {
 export type EncodeReply = (status: number, body: unknown) => EncodedBody
 
 /**
- * Returns an encoder for a route's replies. A body is encoded with its schema, so undeclared fields cannot
- * leak. The encoder throws an `Error` if the handler returned an undeclared status or an invalid body, which
- * is a defect.
+ * Returns an encoder for the responses of a route. A body is encoded with its schema, so undeclared fields cannot
+ * leak. The encoder throws an `Error` if the handler returns an undeclared status or an invalid body, which are
+ * bugs.
  */
 export function createReplyEncoder(replies: Replies): EncodeReply {
   return (status, body) => {
     const declared = replies[status]
-    if (declared === undefined) throw new Error(`answered the undeclared status ${status}`)
+    if (declared === undefined) throw new Error(`the handler returned the undeclared status ${status}`)
     if (declared === null) return { mediaType: null, content: null }
-    if (typeof declared === 'string') return encodeFreeBody(declared, body)
+    if (typeof declared === 'string') return encodeBodyWithoutSchema(declared, body)
     return { mediaType: 'application/json', content: encodeJson(declared, body) }
   }
 }
 
-function encodeFreeBody(mediaType: MediaType, body: unknown): EncodedBody {
+function encodeBodyWithoutSchema(mediaType: MediaType, body: unknown): EncodedBody {
   if (mediaType === 'text/html' || mediaType === 'text/plain')
     return { mediaType: `${mediaType}; charset=utf-8`, content: body as string }
   if (mediaType === 'image/*') {
@@ -70,7 +69,7 @@ function encodeJson(schema: z.ZodType, body: unknown): string {
   if (result.success) return JSON.stringify(result.data)
   const [issue] = result.error.issues
   throw new Error(
-    `answered a body that is not as declared: ${issue!.path.map(String).join('.')}: ${issue!.message}`,
+    `the handler returned an invalid body: ${issue!.path.map(String).join('.')}: ${issue!.message}`,
   )
 }
 
@@ -91,11 +90,10 @@ const universalCodes: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Replaces an error whose code the route does not declare by an internal error, so that tests detect the
- * defect.
+ * Replaces an error whose code the route does not declare with an internal error, so that tests detect the bug.
  */
 export function checkDeclared(error: unknown, declared: readonly string[]): unknown {
   if (!(error instanceof WbError) || universalCodes.has(error.code) || declared.includes(error.code))
     return error
-  return new Error(`answered the undeclared code ${error.code}: ${error.message}`, { cause: error })
+  return new Error(`the handler threw the undeclared code ${error.code}: ${error.message}`, { cause: error })
 }

@@ -1,17 +1,17 @@
 import type { z } from 'zod'
 import { limits } from '../contract/limits.ts'
 
-/** Fields that a schema accepts, by level; null if it accepts any value. */
+/** Fields that a schema accepts, nested like the value; null if it accepts any value. */
 type KnownFields =
   | { readonly fields: ReadonlyMap<string, KnownFields> }
   | { readonly entry: KnownFields }
   | null
 
-/** Returns the paths of the fields that a schema drops from a value; `*` represents any index of a list. */
-export type FindIgnored = (value: unknown) => string[]
+/** Returns the paths of the fields in a value that a schema ignores. `*` stands in place of array indexes. */
+export type FindIgnoredFields = (value: unknown) => string[]
 
-/** Prepares the search for one schema. Searching a value costs one lookup per field. */
-export function createIgnoredSearch(schema: z.ZodType): FindIgnored {
+/** Returns a function that finds the ignored fields of values. It costs one lookup per field. */
+export function createIgnoredFieldFinder(schema: z.ZodType): FindIgnoredFields {
   const known = knownFieldsOf(schema)
   return value => {
     const names = new Set<string>()
@@ -21,7 +21,7 @@ export function createIgnoredSearch(schema: z.ZodType): FindIgnored {
 }
 
 /**
- * Returns the value of `X-Workbase-Ignored`: at most ten names, percent-encoded, each at most 64 bytes.
+ * Returns the value of the header `X-Workbase-Ignored`: at most ten percent-encoded names of at most 64 bytes.
  *
  * @see docs/http.md#bodies
  */
@@ -29,7 +29,7 @@ export function formatIgnoredHeader(names: readonly string[]): string {
   return names.slice(0, limits.ignoredFieldsNamed).map(encodeName).join(', ')
 }
 
-/** Truncates only between percent-escapes, so the result can be decoded. */
+/** Percent-encodes and truncates a name. It never splits an escape, so the result can be decoded. */
 function encodeName(name: string): string {
   let encoded = ''
   for (const character of name) {

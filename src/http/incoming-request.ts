@@ -5,21 +5,22 @@ import type { OriginFacts } from './origin-rule.ts'
 import type { ForwardedRequest } from './proxy-resolver.ts'
 import type { BodySource } from './request-bytes.ts'
 
+/** Time without progress after which a client that does not read its response is disconnected. */
 const stalledReaderMs = 60_000
 
-/** The remote end of a connection. Requests of this process have none. */
+/** The remote end of a connection. Requests from this process have none. */
 export interface ConnectionPeer {
   readonly encrypted: boolean
   /** IP address. */
   readonly address?: string
 }
 
-/** Facts that only this process can set on a request, never a header or a connection. */
+/** Facts about a request that only code in this process can set. No header or connection can set them. */
 export interface LocalFacts {
-  /** Simulated connection, in tests. */
+  /** Simulated connection for tests. */
   readonly peer?: ConnectionPeer
   /**
-   * Subject of a request by the owner of the data directory.
+   * Subject of a request from the owner of the data directory.
    *
    * @see docs/security.md#rule-8
    */
@@ -27,8 +28,8 @@ export interface LocalFacts {
 }
 
 /**
- * A request, over a connection or from this process. It is read without copying the headers: creating
- * `Headers` with ten entries takes a fifth of the time of a trivial request.
+ * A request, either over a connection or from this process. Headers are read without copying them, because
+ * creating `Headers` with ten entries takes a fifth of the time of a trivial request.
  */
 export class IncomingRequest implements OriginFacts, ForwardedRequest {
   readonly #event: H3Event
@@ -63,12 +64,12 @@ export class IncomingRequest implements OriginFacts, ForwardedRequest {
   get signal(): AbortSignal {
     return this.#event.req.signal
   }
-  /** True if the client no longer waits for the response. */
+  /** True if the client has disconnected or canceled the request. */
   get isAbandoned(): boolean {
     return this.#response ? this.#response.destroyed : this.#event.req.signal.aborted
   }
   /**
-   * Calls back when the response was read completely or its reader disconnected. A reader that takes no data
+   * Calls a function once the client has read the whole response or has disconnected. A client that reads nothing
    * for a minute is disconnected.
    */
   onceSent(callback: () => void): void {
@@ -83,16 +84,16 @@ export class IncomingRequest implements OriginFacts, ForwardedRequest {
     return this.#message
   }
   /**
-   * True if the request announces a body, which may turn out to be empty.
+   * True if the headers announce a body. The body can still be empty.
    *
-   * @see RFC 9112 6.3
+   * @see RFC 9112 section 6.3
    */
   get hasBody(): boolean {
     if (!this.#message) return this.#event.req.body !== null
     return this.header('transfer-encoding') !== null || Number(this.header('content-length')) > 0
   }
 
-  /** Content-Length in bytes; null for a chunked body, and for requests of this process. */
+  /** Content-Length in bytes; null for a chunked body, and for requests from this process. */
   get declaredBytes(): number | null {
     const length = this.#message?.headers['content-length']
     return length === undefined ? null : Number(length)
@@ -100,20 +101,20 @@ export class IncomingRequest implements OriginFacts, ForwardedRequest {
 
   /** True for a request from outside this process. */
   get isFromOutside(): boolean {
-    return this.#message !== undefined || this.#within.peer !== undefined
+    return this.#message !== undefined || this.#localFacts.peer !== undefined
   }
   get encrypted(): boolean {
     if (this.#message) return 'encrypted' in this.#message.socket
-    return this.#within.peer?.encrypted ?? false
+    return this.#localFacts.peer?.encrypted ?? false
   }
-  /** IP address of the remote end of the connection; empty for requests of this process. */
+  /** IP address of the remote end of the connection; empty for requests from this process. */
   get address(): string {
-    return this.#message?.socket.remoteAddress ?? this.#within.peer?.address ?? ''
+    return this.#message?.socket.remoteAddress ?? this.#localFacts.peer?.address ?? ''
   }
   get operator(): AuthContext | undefined {
-    return this.#message ? undefined : this.#within.operator
+    return this.#message ? undefined : this.#localFacts.operator
   }
-  get #within(): LocalFacts {
+  get #localFacts(): LocalFacts {
     return this.#event.context as LocalFacts
   }
   get host(): string | null {

@@ -13,7 +13,7 @@ import { parseQuery } from './query.ts'
 import { checkContentType, readBodyBytes } from './request-bytes.ts'
 import { validate } from './validate.ts'
 
-/** Validated input of a handler, and the body fields that its schema dropped. */
+/** Validated input of a handler, and the names of ignored body fields. */
 export interface ValidatedInput {
   readonly input: { params: object; query: unknown; body: unknown }
   readonly ignored: readonly string[]
@@ -22,19 +22,20 @@ export interface ValidatedInput {
 export type ReadInput = (
   incoming: IncomingRequest,
   rawParams: Record<string, string>,
-  hold: BodyReservation,
+  reservation: BodyReservation,
 ) => Promise<ValidatedInput>
 
 export interface ReaderParts {
-  /** Folder for uploaded files while their request is handled. */
+  /** Folder for uploaded files, which exist until their request ends. */
   readonly uploadDir: string
   readonly clock: Clock
-  /** Decodes large bodies of the route off the event loop. Without it, the event loop decodes them. */
-  readonly decodeElsewhere: ((bytes: Buffer) => Promise<DecodedBody>) | undefined
+  /** Decodes large bodies of the route in a worker thread. If undefined, they are decoded on the event loop. */
+  readonly decodeInThread: ((bytes: Buffer) => Promise<DecodedBody>) | undefined
 }
 
 /**
- * Returns a reader that validates a route's input: path, then query, then body. The first issue is thrown.
+ * Returns a reader that validates the input of a route: first the path, then the query, then the body. It throws
+ * the first error.
  *
  * @see docs/api.md
  */
@@ -44,40 +45,40 @@ export function createInputReader(route: Route, parts: ReaderParts): ReadInput {
   const { query: querySchema } = route
   const readBody = createBodyReader(route.body, parts)
 
-  return async (incoming, rawParams, hold) => {
+  return async (incoming, rawParams, reservation) => {
     const params = names.length > 0 ? validate(paramsSchema, rawParams) : rawParams
-    const sent = parseQuery(incoming.search)
-    const query = querySchema && validate(querySchema, sent)
+    const rawQuery = parseQuery(incoming.search)
+    const query = querySchema && validate(querySchema, rawQuery)
     if (!readBody) return { input: { params, query, body: undefined }, ignored: [] }
-    const { body, ignored } = await readBody(incoming, hold)
+    const { body, ignored } = await readBody(incoming, reservation)
     return { input: { params, query, body }, ignored }
   }
 }
 
 type ReadBody = (
   incoming: IncomingRequest,
-  hold: BodyReservation,
+  reservation: BodyReservation,
 ) => Promise<{ body: unknown; ignored: readonly string[] }>
 
 function createBodyReader(body: Body | undefined, parts: ReaderParts): ReadBody | undefined {
   if (!body) return undefined
   if (body.kind === 'multipart') {
-    const formOf = createFormReader(body, parts.uploadDir)
-    return async (incoming, hold) => ({ body: formOf(incoming, hold), ignored: [] })
+    const openForm = createFormReader(body, parts.uploadDir)
+    return async (incoming, reservation) => ({ body: openForm(incoming, reservation), ignored: [] })
   }
   const { schema, limitBytes } = body
-  const decodeHere = createDecoder(body)
-  const { clock, decodeElsewhere } = parts
+  const decodeInline = createDecoder(body)
+  const { clock, decodeInThread } = parts
   const decode = (bytes: Buffer) =>
-    decodeElsewhere && blocksEventLoop(bytes) ? decodeElsewhere(bytes) : decodeHere(bytes)
+    decodeInThread && blocksEventLoop(bytes) ? decodeInThread(bytes) : decodeInline(bytes)
   if (body.kind === 'ndjson')
-    return async (incoming, hold) => {
+    return async (incoming, reservation) => {
       checkContentType(incoming.headers, 'application/x-ndjson')
       const source = incoming.openBody()
-      return { body: readNdjsonLines({ source, decode, limitBytes, hold }), ignored: [] }
+      return { body: readNdjsonLines({ source, decode, limitBytes, reservation }), ignored: [] }
     }
   const isOptional = canBeEmpty(body)
-  const read: ReadBody = async (incoming, hold) => {
+  const read: ReadBody = async (incoming, reservation) => {
     if (isOptional && !incoming.hasBody) return { body: validate(schema, {}), ignored: [] }
     checkContentType(incoming.headers, 'application/json')
     const { declaredBytes } = incoming
@@ -85,7 +86,7 @@ function createBodyReader(body: Body | undefined, parts: ReaderParts): ReadBody 
       open: () => incoming.openBody(),
       declaredBytes,
       limitBytes,
-      hold,
+      reservation,
       clock,
     })
     if (isOptional && bytes.length === 0) return { body: validate(schema, {}), ignored: [] }
@@ -94,11 +95,11 @@ function createBodyReader(body: Body | undefined, parts: ReaderParts): ReadBody 
     const { value, ignored } = await decode(bytes)
     return { body: value, ignored }
   }
-  const { refusal } = body
-  return refusal ? (...sent) => read(...sent).catch(error => rethrowAs(refusal, error)) : read
+  const { invalidBodyCode } = body
+  return invalidBodyCode ? (...args) => read(...args).catch(error => rethrowAs(invalidBodyCode, error)) : read
 }
 
-/** Rethrows a validation error of the body with the error code of the route's protocol. */
+/** Rethrows a validation error with the code that the route uses for invalid bodies. */
 function rethrowAs(code: ErrorCode, error: unknown): never {
   if (error instanceof WbError && error.code === 'validation_error')
     throw new WbError(code, error.message, { hint: error.hint })

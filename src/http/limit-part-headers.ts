@@ -2,13 +2,13 @@ import { WbError } from '../contract/errors.ts'
 
 const lineEnd = Buffer.from('\r\n')
 const headerEnd = Buffer.from('\r\n\r\n')
-const lastMark = Buffer.from('--')
+const finalMark = Buffer.from('--')
 
 /**
- * Passes the chunks of a form through unchanged, and refuses a part with a header that is too long. The
- * parser would silently truncate it.
+ * Passes the chunks of a form through unchanged, and rejects a part whose headers are too long, because the form
+ * parser would truncate them silently.
  *
- * @throws invalid_multipart  when the header of a part is larger than `bytesMax`
+ * @throws invalid_multipart  when the headers of a part are larger than `bytesMax`
  * @see RFC 2046, section 5.1.1
  */
 export async function* limitPartHeaders(
@@ -18,26 +18,26 @@ export async function* limitPartHeaders(
 ): AsyncGenerator<Uint8Array> {
   const delimiter = Buffer.from(`\r\n--${boundary}`)
   let isHeader = false
-  let isOver = false
-  // The body may start with a delimiter that has no line break before it.
-  let held: Buffer = lineEnd
+  let isLastBoundary = false
+  // The first delimiter may have no line break before it, so the buffer starts with one.
+  let buffered: Buffer = lineEnd
   for await (const chunk of chunks) {
-    if (!isOver) held = Buffer.concat([held, chunk])
-    while (!isOver) {
-      const end = held.indexOf(isHeader ? headerEnd : delimiter)
-      const isLong = (end < 0 ? held.length : end) > bytesMax
-      isOver = isHeader && held.subarray(0, lastMark.length).equals(lastMark)
-      if (isHeader && isLong && !isOver)
+    if (!isLastBoundary) buffered = Buffer.concat([buffered, chunk])
+    while (!isLastBoundary) {
+      const end = buffered.indexOf(isHeader ? headerEnd : delimiter)
+      const isTooLong = (end < 0 ? buffered.length : end) > bytesMax
+      isLastBoundary = isHeader && buffered.subarray(0, finalMark.length).equals(finalMark)
+      if (isHeader && isTooLong && !isLastBoundary)
         throw new WbError(
           'invalid_multipart',
-          `a part of the form has a header of more than ${bytesMax} bytes`,
+          `a part of the form has more than ${bytesMax} bytes of headers`,
         )
       if (end < 0) break
-      // If a part is empty, the line break that ends its headers also starts the next delimiter.
-      held = held.subarray(end + (isHeader ? lineEnd.length : delimiter.length))
+      // In an empty part, the line break that ends the headers also starts the next delimiter, so it is kept.
+      buffered = buffered.subarray(end + (isHeader ? lineEnd.length : delimiter.length))
       isHeader = !isHeader
     }
-    if (!isHeader) held = held.subarray(Math.max(0, held.length - delimiter.length + 1))
+    if (!isHeader) buffered = buffered.subarray(Math.max(0, buffered.length - delimiter.length + 1))
     yield chunk
   }
 }

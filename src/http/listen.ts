@@ -15,31 +15,31 @@ export interface ListenOptions {
   readonly host: string
   /** Port to bind; 0 selects a free one. */
   readonly port: number
-  /** Certificate and key as PEM texts or paths; `true` creates a certificate for localhost. */
+  /** Certificate and key, each as PEM or as a path; `true` creates a certificate for localhost. */
   readonly https?: { readonly cert: string; readonly key: string } | true
   readonly clock?: Clock
 }
 
 export interface RunningServer {
-  /** URL at which this machine reaches the server. */
+  /** URL of the server for clients on this machine. */
   readonly url: string
   readonly port: number
   /**
-   * Refuses new requests and waits for those in progress. The port stays bound.
+   * Rejects new requests and waits for the requests in progress. The port stays bound.
    *
-   * @param graceMs  maximum time to wait, after which open connections are closed
+   * @param graceMs  maximum time to wait in milliseconds, after which open connections are closed
    * @returns true if all requests finished in time
    */
   drain(graceMs: number): Promise<boolean>
-  /** Replaces the application that answers requests. */
-  use(app: App): void
-  /** Drains, then releases the port. Like {@link drain}, returns true if all requests finished in time. */
+  /** Replaces the application that handles requests. */
+  replaceApp(app: App): void
+  /** Like {@link drain}, and then releases the port. */
   close(graceMs: number): Promise<boolean>
 }
 
 /**
- * Time in milliseconds for which an idle connection is kept. It is longer than the idle time of common
- * proxies, so they never reuse a closed connection.
+ * Time in milliseconds for which an idle connection stays open. It is longer than the idle timeout of common
+ * proxies, so that they do not send a request on a connection that the server has closed.
  */
 const keepAliveMs = 65_000
 
@@ -47,19 +47,19 @@ const keepAliveMs = 65_000
 const backlog = 4_096
 
 /**
- * Serves an application on a port.
+ * Starts a server for an application.
  *
  * @throws Error  with `code` `EADDRINUSE`, `EACCES` or `EADDRNOTAVAIL` when the address cannot be bound
  */
 export async function listen(app: App, options: ListenOptions): Promise<RunningServer> {
   const { host, https, clock = systemClock } = options
   const port = await probePort(host, options.port)
-  let serving = app
+  let currentApp = app
   let acceptedCount = 0
-  const accepted = () => acceptedCount
-  let answer = createNodeListener(app, accepted)
+  const countAccepted = () => acceptedCount
+  let handleRequest = createNodeListener(app, countAccepted)
   const listener = await rejectOnError(
-    listhen((request, response) => answer(request, response), {
+    listhen((request, response) => handleRequest(request, response), {
       hostname: host,
       port,
       https: https === true ? { domains: ['localhost', '127.0.0.1', '::1'] } : (https ?? false),
@@ -74,11 +74,11 @@ export async function listen(app: App, options: ListenOptions): Promise<RunningS
   )
   const server = listener.server as Server
   await extendBacklog(server, host)
-  installWireErrors(server, () => serving)
+  installWireErrors(server, () => currentApp)
   limitConnections(server)
   server.on('connection', () => acceptedCount++)
-  paceReads(server, accepted, https ? 'secureConnection' : 'connection', error =>
-    serving.log.error({ error }, 'reading a connection failed'),
+  paceReads(server, countAccepted, https ? 'secureConnection' : 'connection', error =>
+    currentApp.log.error({ error }, 'reading a connection failed'),
   )
   server.keepAliveTimeout = keepAliveMs
   const bound = listener.address.port
@@ -90,27 +90,27 @@ export async function listen(app: App, options: ListenOptions): Promise<RunningS
     url: `${https ? 'https' : 'http'}://${connectableHost(host)}:${bound}`,
     port: bound,
     async drain(graceMs) {
-      serving.drain()
-      const inTime = await endsWithin(serving.idle(), graceMs, clock)
-      if (!inTime) server.closeAllConnections()
-      return inTime
+      currentApp.drain()
+      const isInTime = await endsWithin(currentApp.idle(), graceMs, clock)
+      if (!isInTime) server.closeAllConnections()
+      return isInTime
     },
-    use(next) {
-      serving = next
-      answer = createNodeListener(next, accepted)
+    replaceApp(next) {
+      currentApp = next
+      handleRequest = createNodeListener(next, countAccepted)
     },
     async close(graceMs) {
-      serving.drain()
-      // `close` closes idle connections at once, including those that never sent anything, and busy ones
-      // after their response.
-      const inTime = await endsWithin(
-        serving.idle().then(() => listener.close()),
+      currentApp.drain()
+      // `listener.close` closes idle connections at once, including unused ones, and busy connections after
+      // their response.
+      const isInTime = await endsWithin(
+        currentApp.idle().then(() => listener.close()),
         graceMs,
         clock,
       )
       server.close()
       server.closeAllConnections()
-      return inTime
+      return isInTime
     },
   }
 }
@@ -118,7 +118,7 @@ export async function listen(app: App, options: ListenOptions): Promise<RunningS
 /**
  * Checks that a port can be bound, and returns it; for 0, returns a free port.
  *
- * listhen also checks, but does not report the reason of a failure, and does not support port 0.
+ * listhen also checks the port, but it does not report why the check failed, and does not support port 0.
  */
 function probePort(host: string, port: number): Promise<number> {
   return new Promise((resolve, reject) => {
@@ -133,8 +133,8 @@ function probePort(host: string, port: number): Promise<number> {
 }
 
 /**
- * Listens again with a larger backlog. listhen keeps Node's default of 511; the system silently drops
- * connections above it, and their clients retry after a second or more.
+ * Listens again with a larger backlog. listhen uses Node's default of 511. The operating system silently drops
+ * connections above it, and the clients retry after a second or more.
  */
 async function extendBacklog(server: Server, host: string): Promise<void> {
   const { port } = server.address() as AddressInfo
@@ -151,12 +151,12 @@ async function extendBacklog(server: Server, host: string): Promise<void> {
 
 function explainListenError(error: NodeJS.ErrnoException, host: string, port: number): Error {
   if (error.code !== 'EADDRINUSE') return error
-  return Object.assign(new Error(`port ${port} of ${host} is in use`, { cause: error }), { code: error.code })
+  return Object.assign(new Error(`port ${port} on ${host} is in use`, { cause: error }), { code: error.code })
 }
 
 /**
- * Rejects if listening fails. listhen has no error listener while it starts to listen, so a port that is
- * taken after the check would otherwise end the process.
+ * Rejects if listening fails. listhen has no error listener while it starts to listen, so without this function,
+ * a port that another process takes after the check would crash the process.
  */
 async function rejectOnError<T>(listening: Promise<T>): Promise<T> {
   let fail: (error: NodeJS.ErrnoException) => void = () => {}
@@ -174,7 +174,7 @@ async function rejectOnError<T>(listening: Promise<T>): Promise<T> {
   }
 }
 
-/** Returns true if a promise resolves within a time. */
+/** Returns true if a promise resolves within `graceMs`. */
 async function endsWithin(ending: Promise<unknown>, graceMs: number, clock: Clock): Promise<boolean> {
   try {
     await withTimeout(clock, graceMs, () => ending)

@@ -15,34 +15,35 @@ import { readChunks } from './request-bytes.ts'
 import { isSafeText, parseRequestJson } from './request-json.ts'
 import { validate } from './validate.ts'
 
-/** Name of the part that holds the file. */
+/** Name of the part that contains the file. */
 const filePart = 'file'
 const partHeaderBytesMax = 16_384
 
 type FormTexts = Record<string, unknown>
 
-/** Contents of a form: its texts by name, and the first file under the expected name. */
+/** Content of a form: the text fields by name, and the first file in the part `file`. */
 interface FormParts {
   readonly texts: ReadonlyMap<string, string>
   readonly file: UploadedFile | undefined
 }
 
 /**
- * Returns a function that receives the forms of a route. Files are written to disk as they arrive.
+ * Returns a function that prepares the form of a request, which the handler then receives. Files are written to
+ * disk as they arrive.
  *
- * @param folder  folder for uploaded files while their request is handled
+ * @param folder  folder for uploaded files, which exist until their request ends
  * @see RFC 7578
  */
 export function createFormReader(
   body: MultipartBody,
   folder: string,
-): (incoming: IncomingRequest, hold: BodyReservation) => PendingForm<FormTexts> {
-  return (incoming, hold) => ({
+): (incoming: IncomingRequest, reservation: BodyReservation) => PendingForm<FormTexts> {
+  return (incoming, reservation) => ({
     async receive(use) {
       const parser = createFormParser(incoming)
       const scratch = createUploadFile(folder)
       try {
-        const parts = await readParts(parser, incoming, body, scratch, hold)
+        const parts = await readParts(parser, incoming, body, scratch, reservation)
         return await use(toReceivedForm(parts, body))
       } finally {
         await scratch.remove()
@@ -60,7 +61,7 @@ function createUploadFile(folder: string): ScratchFile {
   }
 }
 
-/** @throws invalid_multipart  when the headers do not describe an uncompressed form */
+/** @throws invalid_multipart  when the request headers do not declare an uncompressed form */
 function createFormParser({ headers }: IncomingRequest): BusboyInstance {
   const contentType = headers.get('content-type') ?? ''
   if (!/^multipart\/form-data\s*(?:;|$)/i.test(contentType))
@@ -75,7 +76,7 @@ function createFormParser({ headers }: IncomingRequest): BusboyInstance {
         parts: limits.formParts,
         fieldSize: limits.formTextBytes,
         headerPairs: 16,
-        // Longer headers are refused before they reach the parser, which would truncate them.
+        // `limitPartHeaders` rejects longer headers before the parser could truncate them.
         headerSize: partHeaderBytesMax,
       },
     })
@@ -92,11 +93,11 @@ function requireBoundary(headers: Headers): string {
 }
 
 function missingBoundary(cause?: unknown): WbError {
-  return new WbError('invalid_multipart', 'the content type of the body names no boundary', {}, { cause })
+  return new WbError('invalid_multipart', 'the content type of the body has no boundary', {}, { cause })
 }
 
 /**
- * Reads the parts of a body.
+ * Reads the parts of a form.
  *
  * @throws invalid_multipart, payload_too_large, validation_error
  * @throws control_plane_unavailable  when the file cannot be written
@@ -106,60 +107,60 @@ async function readParts(
   incoming: IncomingRequest,
   { limitBytes, json }: MultipartBody,
   scratch: ScratchFile,
-  hold: BodyReservation,
+  reservation: BodyReservation,
 ): Promise<FormParts> {
   const texts = new Map<string, string>()
   let textBytes = 0
-  let refused: WbError | undefined
-  let kept: { stream: BusboyFileStream; writing: Promise<UploadedFile> } | undefined
+  let formError: WbError | undefined
+  let storedFile: { stream: BusboyFileStream; writing: Promise<UploadedFile> } | undefined
   parser.on('partsLimit', () => {
-    refused ??= new WbError('invalid_multipart', `the form has more than ${limits.formParts} parts`)
+    formError ??= new WbError('invalid_multipart', `the form has more than ${limits.formParts} parts`)
   })
-  const takeText = (name: string | undefined, text: string, isCut: boolean) => {
+  const addText = (name: string | undefined, text: string, isTruncated: boolean) => {
     if (name === undefined) return
-    refused ??= textPartError(name, text, isCut, texts.has(name))
-    if (refused) return
+    formError ??= textPartError(name, text, isTruncated, texts.has(name))
+    if (formError) return
     textBytes += text.length
-    refused = reserveBytes(hold, textBytes)
+    formError = reserveBytes(reservation, textBytes)
     texts.set(name, text)
   }
-  parser.on('field', (name, text, _nameCut, isCut) => takeText(name, text, isCut))
+  parser.on('field', (name, text, _isNameTruncated, isTruncated) => addText(name, text, isTruncated))
   const reading: Promise<void>[] = []
   parser.on('file', (name, stream, fileName: string | undefined, _encoding, type) => {
     if (json.includes(name)) {
-      const read = readTextPart(stream).then(({ text, isCut }) => takeText(name, text, isCut))
+      const read = readTextPart(stream).then(({ text, isTruncated }) => addText(name, text, isTruncated))
       read.catch(() => {})
       reading.push(read)
       return
     }
-    if (name !== filePart || !fileName || kept) return discardPart(stream)
+    if (name !== filePart || !fileName || storedFile) return discardPart(stream)
     const { path } = scratch
     const writing = storeFile(stream, path).then(sizeBytes => ({ name: fileName, type, sizeBytes, path }))
-    // If writing fails, stop the parser with the reason.
+    // A failed write stops the parser.
     writing.catch(error => parser.destroy(error))
-    kept = { stream, writing }
+    storedFile = { stream, writing }
   })
   const bytes = readChunks(incoming.openBody(), limitBytes)
   const chunks = limitPartHeaders(bytes, requireBoundary(incoming.headers), partHeaderBytesMax)
   await pipeline(chunks, parser).catch(async error => {
     // The parser does not close an incomplete file.
-    kept?.stream.destroy()
-    await kept?.writing.catch(() => {})
+    storedFile?.stream.destroy()
+    await storedFile?.writing.catch(() => {})
     throw toFormError(error)
   })
   await Promise.all(reading)
-  if (refused) throw refused
+  if (formError) throw formError
   // A small file may still be in the write buffer after the whole body has arrived.
-  const file = await kept?.writing.catch(error => Promise.reject(toFormError(error)))
+  const file = await storedFile?.writing.catch(error => Promise.reject(toFormError(error)))
   // The handler reads the file into memory.
-  hold.resize(textBytes + (file?.sizeBytes ?? 0))
+  reservation.resize(textBytes + (file?.sizeBytes ?? 0))
   return { texts, file }
 }
 
-/** Returns the error if the bytes cannot be reserved, because handlers of parser events must not throw. */
-function reserveBytes(hold: BodyReservation, bytes: number): WbError | undefined {
+/** Reserves memory, and returns the error on failure, because event listeners of the parser must not throw. */
+function reserveBytes(reservation: BodyReservation, bytes: number): WbError | undefined {
   try {
-    hold.resize(bytes)
+    reservation.resize(bytes)
     return undefined
   } catch (error) {
     return toFormError(error)
@@ -167,20 +168,19 @@ function reserveBytes(hold: BodyReservation, bytes: number): WbError | undefined
 }
 
 /**
- * Reads a JSON part that has a file name. Clients that send JSON fields of a form as Blobs produce such
- * parts.
+ * Reads a JSON part that has a file name. Clients send such parts if they append the JSON as a `Blob`.
  */
-async function readTextPart(stream: BusboyFileStream): Promise<{ text: string; isCut: boolean }> {
+async function readTextPart(stream: BusboyFileStream): Promise<{ text: string; isTruncated: boolean }> {
   const chunks: Buffer[] = []
   let sizeBytes = 0
   for await (const chunk of stream) {
     sizeBytes += chunk.length
     if (sizeBytes <= limits.formTextBytes) chunks.push(chunk)
   }
-  return { text: Buffer.concat(chunks).toString(), isCut: sizeBytes > limits.formTextBytes }
+  return { text: Buffer.concat(chunks).toString(), isTruncated: sizeBytes > limits.formTextBytes }
 }
 
-/** Discards a part, and ignores the error if the body ends early. */
+/** Discards a part. Ignores its error, because the parser also reports that the body ended early. */
 function discardPart(stream: BusboyFileStream): void {
   stream.on('error', () => {})
   stream.resume()
@@ -190,19 +190,25 @@ function discardPart(stream: BusboyFileStream): void {
 async function storeFile(stream: BusboyFileStream, path: string): Promise<number> {
   const file = createWriteStream(path, { flags: 'wx', mode: 0o600 })
   const closed = new Promise<void>(resolve => file.once('close', () => resolve()))
-  // After a failure, the file may still be about to be created; wait until it is closed.
+  // After a failure, the file may not have been created yet. Wait until it is closed, so that it can be deleted.
   await pipeline(stream, file).finally(() => closed)
   return file.bytesWritten
 }
 
-function textPartError(name: string, text: string, isCut: boolean, isRepeated: boolean): WbError | undefined {
-  if (isCut) return new WbError('payload_too_large', `${name}: is larger than ${limits.formTextBytes} bytes`)
+function textPartError(
+  name: string,
+  text: string,
+  isTruncated: boolean,
+  isRepeated: boolean,
+): WbError | undefined {
+  if (isTruncated)
+    return new WbError('payload_too_large', `${name}: is larger than ${limits.formTextBytes} bytes`)
   if (isRepeated) return new WbError('validation_error', `${name}: was sent more than once`)
   if (!isSafeText(text)) return new WbError('validation_error', `${name}: must not contain NUL characters`)
   return undefined
 }
 
-/** Returns the error for a failed body: a refusal, a disk error, or an invalid form. */
+/** Returns the error to throw when reading a form has failed. */
 function toFormError(error: unknown): WbError {
   if (error instanceof WbError) return error
   if (isDiskFull(error)) return diskFull(error)
@@ -217,6 +223,8 @@ function toFormError(error: unknown): WbError {
 }
 
 /**
+ * Checks the file and prepares the text fields for validation.
+ *
  * @throws missing_file      when no part named `file` has a file name
  * @throws empty_file        when the file has no bytes
  * @throws validation_error  when the file name contains control characters or lone surrogates
@@ -227,7 +235,7 @@ function toReceivedForm(
 ): ReceivedForm<FormTexts> {
   if (!file) throw new WbError('missing_file', 'the form has no part named file that has a file name')
   if (file.sizeBytes === 0) throw new WbError('empty_file', 'the file has no bytes')
-  // A name in another charset than UTF-8 can produce characters that JSON bodies must not contain.
+  // A name that is not in UTF-8 can decode to characters that are not allowed in JSON bodies.
   if (/\p{Cc}/u.test(file.name) || !isSafeText(file.name))
     throw new WbError(
       'validation_error',
@@ -245,7 +253,7 @@ function toReceivedForm(
   }
 }
 
-/** Parses a JSON text. Returns the text itself if it is invalid or not allowed in a body. */
+/** Parses JSON. Returns the string itself if it is not valid JSON or not allowed in a body. */
 function parseJsonOrText(text: string): unknown {
   try {
     return parseRequestJson(Buffer.from(text))

@@ -7,50 +7,50 @@ import type { BodyReservation } from './body-memory.ts'
 import type { DecodedBody } from './decoder.ts'
 import { type BodySource, readChunks } from './request-bytes.ts'
 
-export interface LinesParts {
+export interface LineReaderParts {
   readonly source: BodySource | null
   readonly decode: (bytes: Bytes) => DecodedBody | Promise<DecodedBody>
   readonly limitBytes: number
-  readonly hold: BodyReservation
+  readonly reservation: BodyReservation
 }
 
 /**
- * Reads the lines of an NDJSON body on demand. An invalid line is yielded with its error, and reading
- * continues. Blank lines count for line numbers but are not yielded.
+ * Reads the lines of an NDJSON body on demand. An invalid line is yielded with its error, and reading continues.
+ * Blank lines are counted in line numbers, but not yielded.
  *
- * The hold covers the line being received and the last `limits.batchLinesInProgress` lines, which the handler
- * may still process.
+ * The reservation includes the line that is being received, and the last `limits.batchLinesInProgress` lines,
+ * which the handler may still be processing.
  *
  * @throws payload_too_large  when the body is larger than allowed; earlier lines were yielded
  * @throws overloaded         when the memory for bodies is used up; earlier lines were yielded
  */
 export async function* readNdjsonLines(
-  parts: LinesParts,
+  parts: LineReaderParts,
 ): AsyncGenerator<NdjsonLine<unknown>, void, undefined> {
-  const { source, decode, limitBytes, hold } = parts
-  const given: number[] = []
-  let givenBytes = 0
+  const { source, decode, limitBytes, reservation } = parts
+  const recentSizes: number[] = []
+  let recentBytes = 0
   let line = 0
   try {
-    const onChunk = (bytes: number) => hold.resize(givenBytes + bytes)
+    const onChunk = (bytes: number) => reservation.resize(recentBytes + bytes)
     for await (const lineBytes of splitLines(readChunks(source, limitBytes), { onChunk })) {
       const bytes = Buffer.from(lineBytes.buffer, 0, lineBytes.byteLength)
       line++
       if (isBlank(bytes)) continue
-      givenBytes += bytes.length
-      given.push(bytes.length)
-      if (given.length > limits.batchLinesInProgress) givenBytes -= given.shift()!
+      recentBytes += bytes.length
+      recentSizes.push(bytes.length)
+      if (recentSizes.length > limits.batchLinesInProgress) recentBytes -= recentSizes.shift()!
       yield await readLine(bytes, line, decode)
     }
   } finally {
-    hold.release()
+    reservation.release()
   }
 }
 
 async function readLine(
   bytes: Bytes,
   line: number,
-  decode: LinesParts['decode'],
+  decode: LineReaderParts['decode'],
 ): Promise<NdjsonLine<unknown>> {
   try {
     return { line, value: (await decode(bytes)).value }
@@ -65,39 +65,39 @@ function isBlank(bytes: Bytes): boolean {
 }
 
 /**
- * Returns a stream of objects as NDJSON. It requests the next object when the reader has taken the last one,
- * and ends the iteration when the reader disconnects.
+ * Returns a stream of objects as NDJSON. It requests the next object when the client has read the previous one, and
+ * ends the iteration when the client disconnects.
  *
- * @param failed  returns the last line if the iteration fails, because the status has already been sent
- * @param done    called once at the end, with or without an error
+ * @param toLastLine  returns the last line to send if the iteration fails, because the status has been sent
+ * @param onEnd       called once when the stream ends, also after an error
  */
 export function writeLines(
   objects: AsyncIterator<object>,
   first: IteratorResult<object>,
-  failed: (error: unknown) => object,
-  done: () => void,
+  toLastLine: (error: unknown) => object,
+  onEnd: () => void,
 ): ReadableStream<Uint8Array> {
   const encode = (object: object) => Buffer.from(`${JSON.stringify(object)}\n`)
-  let waiting: IteratorResult<object> | undefined = first
-  let left = false
+  let pending: IteratorResult<object> | undefined = first
+  let isCancelled = false
 
   async function pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
     try {
-      const { done: ended, value } = waiting ?? (await objects.next())
-      waiting = undefined
-      if (left) return
-      if (!ended) return controller.enqueue(encode(value))
+      const { done, value } = pending ?? (await objects.next())
+      pending = undefined
+      if (isCancelled) return
+      if (!done) return controller.enqueue(encode(value))
     } catch (error) {
-      if (left) return
-      controller.enqueue(encode(failed(error)))
+      if (isCancelled) return
+      controller.enqueue(encode(toLastLine(error)))
     }
     controller.close()
-    done()
+    onEnd()
   }
 
   async function cancel(): Promise<void> {
-    left = true
-    done()
+    isCancelled = true
+    onEnd()
     await objects.return?.()
   }
 

@@ -3,30 +3,31 @@ import { toNodeHandler } from 'h3'
 import { WbError } from '../contract/errors.ts'
 import type { App } from './app.ts'
 import { smallBodyBytes } from './body-memory.ts'
-import { FairTurns, turnOwner } from './fair-turns.ts'
+import { FairScheduler, workOwner } from './fair-scheduler.ts'
 import { createHeadCheck } from './request-head.ts'
 import { joinSmallChunks } from './small-chunks.ts'
 import { UnreadBodies } from './unread-bodies.ts'
-import { refuseRequest } from './wire-errors.ts'
+import { rejectRequest } from './wire-errors.ts'
 
-/** Maximum number of requests with a small or no body that start in one turn of the event loop. */
-const startsPerTurn = 8
+/** Maximum number of requests with a small body, or without a body, that start in one event loop tick. */
+const startsPerTick = 8
 
 /**
- * Cost of a request with a large body, in small requests. The body is read even if the request is refused.
+ * Number of small requests that a request with a large body counts as. The body is read even if the request is
+ * rejected.
  */
 const largeBodyCost = 4
 
 /**
- * Returns a listener for Node's server that answers requests with an application. An exception affects only
- * its own connection: it is logged, and answered with 500 if no response has started.
+ * Returns a listener for Node's HTTP server that passes requests to an application. An exception affects only its
+ * connection: it is logged, and the client gets status 500 if no response has started.
  */
-export function createNodeListener(app: App, accepted: () => number): RequestListener {
+export function createNodeListener(app: App, countAccepted: () => number): RequestListener {
   const handle = toNodeHandler(app.h3)
-  const faultOf = createHeadCheck()
-  const unreadBodies = new UnreadBodies(accepted)
+  const checkHead = createHeadCheck()
+  const unreadBodies = new UnreadBodies(countAccepted)
   const pipelines = new PipelineLimiter()
-  const starts = new FairTurns(startsPerTurn, accepted)
+  const scheduler = new FairScheduler(startsPerTick, countAccepted)
   return (request, response) => {
     if (!pipelines.admit(response)) return
     const isLarge = hasLargeBody(request.headers)
@@ -34,27 +35,27 @@ export function createNodeListener(app: App, accepted: () => number): RequestLis
     const start = () => {
       if (!response.closed) void serve(request, response)
     }
-    const { address, credential } = turnOwner(request)
+    const { address, credential } = workOwner(request)
     // Large bodies have a separate queue, so small requests of the same caller can overtake them.
-    if (isLarge) starts.run({ address, credential: `large ${credential}` }, start, largeBodyCost)
-    else starts.run({ address, credential }, start)
+    if (isLarge) scheduler.run({ address, credential: `large ${credential}` }, start, largeBodyCost)
+    else scheduler.run({ address, credential }, start)
   }
 
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const contain = (error: unknown) => {
+    const handleFailure = (error: unknown) => {
       app.log.error({ error }, 'a request failed outside the application')
       endWithError(response, app)
     }
-    response.on('error', contain)
+    response.on('error', handleFailure)
     try {
-      const fault = faultOf(request)
-      if (fault) refuseRequest(response, fault, app)
+      const error = checkHead(request)
+      if (error) rejectRequest(response, error, app)
       else {
         unreadBodies.watch(request, response)
         await handle(request, response)
       }
     } catch (error) {
-      contain(error)
+      handleFailure(error)
     }
   }
 }
@@ -66,12 +67,12 @@ function hasLargeBody(headers: IncomingHttpHeaders): boolean {
 function endWithError(response: ServerResponse, app: App): void {
   if (response.headersSent) response.destroy()
   else
-    refuseRequest(response, new WbError('internal_error', 'the runtime failed to answer this request'), app)
+    rejectRequest(response, new WbError('internal_error', 'the runtime could not process this request'), app)
 }
 
 /**
- * Maximum number of pipelined requests of a connection that wait for a response. A small request can have a
- * large response.
+ * Maximum number of pipelined requests on one connection that wait for a response. It is low, because a small
+ * request can have a large response.
  */
 const pipelinedMax = 16
 

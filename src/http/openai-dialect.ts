@@ -1,6 +1,6 @@
 import type { ErrorEnvelope } from '../contract/errors.ts'
 
-/** Error types of the OpenAI API by status. Others below 500 are `invalid_request_error`. */
+/** Error types of the OpenAI API by status. Other statuses below 500 are `invalid_request_error`. */
 const errorTypes: Readonly<Record<number, string>> = {
   401: 'authentication_error',
   403: 'permission_error',

@@ -7,8 +7,8 @@ import type { ClientTarget } from './proxy-resolver.ts'
 export interface OriginRuleSettings {
   /** True if the runtime listens on a loopback address only. */
   readonly loopback: boolean
-  /** True if callers without credentials are accepted: auth is off, or the anonymous policy allows them. */
-  readonly anonymousPasses: boolean
+  /** True if callers without a credential are allowed: authentication is off, or `auth.anonymousPolicy` is `allow`. */
+  readonly acceptsAnonymous: boolean
   readonly publicOrigin: string | null
   readonly allowedHosts: readonly string[]
   readonly allowedOrigins: readonly string[]
@@ -16,7 +16,7 @@ export interface OriginRuleSettings {
   readonly machineName: string
   /** True if state-changing requests must come from an allowed origin. */
   readonly csrfOriginCheck: boolean
-  /** True if browsers can sign in, so that a cookie can hold a session. */
+  /** True if browsers can sign in, so that a cookie can contain a session. */
   readonly browserLogin: boolean
 }
 
@@ -33,7 +33,7 @@ export interface OriginFacts {
   readonly cookie: string | null
 }
 
-export type OriginRule<A extends OriginFacts> = (arrival: A) => WbError | undefined
+export type OriginRule<A extends OriginFacts> = (request: A) => WbError | undefined
 
 const anyHostPaths: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/version'])
 const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE'])
@@ -42,17 +42,18 @@ const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRA
  * Returns the rule that protects against DNS rebinding and cross-site request forgery by checking `Host` and
  * `Origin`.
  *
- * `Host` is checked even if the request has credentials: after DNS rebinding, a hostile page shares an origin
- * with the runtime and may send any header. `Origin` is checked for state-changing requests without a bearer
- * token. A page cannot send a bearer token across origins, because the runtime answers no CORS preflight.
+ * `Host` is checked even if the request has credentials: after DNS rebinding, a malicious page has the same origin
+ * as the runtime and can send any header. `Origin` is checked for state-changing requests without a bearer token.
+ * A page cannot send a bearer token to another origin, because the runtime does not support CORS preflights.
  *
- * @param reachedBy  returns the scheme and host that the client used, as far as trusted proxies report them
- * @returns the reason for a refusal, or undefined; for a refused origin, the fact `crossOrigin` describes it
+ * @param targetOf  returns the scheme and host that the client used, as reported by trusted proxies
+ * @returns a function that returns the error for a rejected request, or undefined; if the origin is not allowed,
+ *   its fact `crossOrigin` contains the reason
  * @see docs/security.md#rule-3
  */
 export function createOriginRule<A extends OriginFacts>(
   rules: OriginRuleSettings,
-  reachedBy: (arrival: A) => ClientTarget,
+  targetOf: (request: A) => ClientTarget,
 ): OriginRule<A> {
   const { publicOrigin } = rules
   const hosts = new Set(
@@ -61,57 +62,57 @@ export function createOriginRule<A extends OriginFacts>(
     ),
   )
   const origins = new Set([...(publicOrigin ? [publicOrigin] : []), ...rules.allowedOrigins].map(originOfUrl))
-  const hostMatters = rules.loopback || rules.anonymousPasses
+  const checksHost = rules.loopback || rules.acceptsAnonymous
   // Consecutive requests usually have the same host.
-  let lastOwnHost: string | null = null
+  let lastAcceptedHost: string | null = null
 
-  function isOwnHost(host: string | null): boolean {
+  function isRuntimeHost(host: string | null): boolean {
     if (host === null) return false
-    if (host === lastOwnHost) return true
+    if (host === lastAcceptedHost) return true
     const name = hostNameOf(host)
-    if (!isOwnHostName(name, rules.loopback) && !hosts.has(name)) return false
-    lastOwnHost = host
+    if (!isSafeHostName(name, rules.loopback) && !hosts.has(name)) return false
+    lastAcceptedHost = host
     return true
   }
 
-  function isOwnOrigin(claimed: string, arrival: A): boolean {
-    const origin = originOfUrl(claimed)
+  function isAllowedOrigin(url: string, request: A): boolean {
+    const origin = originOfUrl(url)
     if (origin === '') return false
     if (origins.has(origin)) return true
-    // A session belongs to the public origin; pages under other names of this runtime must not use it.
-    const mayBeSession = rules.browserLogin && arrival.cookie !== null
-    return !(publicOrigin && mayBeSession) && origin === originOfTarget(reachedBy(arrival))
+    // A session cookie is valid for the public origin only, not for other host names of this runtime.
+    const mayBeSession = rules.browserLogin && request.cookie !== null
+    return !(publicOrigin && mayBeSession) && origin === originOfTarget(targetOf(request))
   }
 
-  function isOwnPage(arrival: A): boolean {
-    const { origin, fetchSite, referer } = arrival
-    if (origin !== null) return isOwnOrigin(origin, arrival)
+  function isAllowedPage(request: A): boolean {
+    const { origin, fetchSite, referer } = request
+    if (origin !== null) return isAllowedOrigin(origin, request)
     if (fetchSite !== null) return fetchSite === 'same-origin' || fetchSite === 'none'
-    return referer === null ? arrival.cookie === null : isOwnOrigin(referer, arrival)
+    return referer === null ? request.cookie === null : isAllowedOrigin(referer, request)
   }
 
-  return arrival => {
-    const { host, path, method, authorization } = arrival
-    if (hostMatters && !isOwnHost(host) && !anyHostPaths.has(path)) return hostRefused(host)
+  return request => {
+    const { host, path, method, authorization } = request
+    if (checksHost && !isRuntimeHost(host) && !anyHostPaths.has(path)) return hostError(host)
     if (!rules.csrfOriginCheck || safeMethods.has(method)) return undefined
     if (authorization !== null && isBearer(authorization)) return undefined
-    return isOwnPage(arrival) ? undefined : originRefused(arrival)
+    return isAllowedPage(request) ? undefined : originError(request)
   }
 }
 
 /**
- * Returns true for a name that an attacker cannot point at this address. Outside loopback, names without a
- * dot belong to the local network.
+ * Returns true for a host name that an attacker cannot point to this server: a loopback name, an IP address, or,
+ * unless the server listens on loopback only, a local network name without a dot.
  */
-function isOwnHostName(name: string, loopback: boolean): boolean {
+function isSafeHostName(name: string, loopback: boolean): boolean {
   if (name === '') return false
   if (name === 'localhost' || name.endsWith('.localhost') || isIP(name) !== 0) return true
   return !loopback && !name.includes('.')
 }
 
 /**
- * Returns the name in a `Host` value in lower case, without port, brackets and final dot; empty if it is
- * invalid.
+ * Returns the host name of a `Host` header in lower case, without port, brackets and trailing dot; empty if the
+ * header is not valid.
  */
 function hostNameOf(host: string): string {
   const bracketed = /^\[([0-9a-f:.]+)\](?::\d*)?$/i.exec(host)
@@ -126,44 +127,43 @@ export function originOfTarget({ encrypted, host }: ClientTarget): string {
 }
 
 /**
- * Returns the origin of a URL without a default port; empty if the text is not an http(s) URL, as in the
- * header value `null`.
+ * Returns the origin of an http(s) URL, without a default port. Returns an empty string for other strings, such as
+ * the header value `null`.
  */
 export function originOfUrl(text: string): string {
   if (!/^https?:\/\//i.test(text) || !URL.canParse(text)) return ''
   return new URL(text).origin
 }
 
-function hostRefused(host: string | null): WbError {
+function hostError(host: string | null): WbError {
   const name = hostNameOf(host ?? '')
-  const shown = name || 'this host'
-  return new WbError('forbidden_origin', `this runtime does not accept requests for ${shown}`, {
-    hint: `To accept this name, set runtime.allowedHosts: ["${name || 'NAME'}"] in the configuration.`,
+  const shown = name || 'in the Host header'
+  return new WbError('forbidden_origin', `this runtime does not accept requests for the host ${shown}`, {
+    hint: `To accept this host, set runtime.allowedHosts: ["${name || 'NAME'}"] in the configuration.`,
   })
 }
 
-function originRefused(arrival: OriginFacts): WbError {
-  const known = originOfUrl(arrival.origin ?? arrival.referer ?? '')
-  const isSilent = arrival.origin === null && arrival.fetchSite === null && arrival.referer === null
-  const message = isSilent
-    ? 'a request that changes something has a cookie, but no Origin or Referer'
-    : 'a page of another origin sent a request that changes something'
+function originError(request: OriginFacts): WbError {
+  const sourceOrigin = originOfUrl(request.origin ?? request.referer ?? '')
+  const hasNoSource = request.origin === null && request.fetchSite === null && request.referer === null
+  const message = hasNoSource
+    ? 'the request would change data and has a cookie, but no Origin or Referer header'
+    : 'the request would change data, but it comes from a page of another origin'
   return new WbError('forbidden_origin', message, {
-    crossOrigin: refusalReason(arrival),
-    hint: known
-      ? `To accept requests of that page, set runtime.allowedOrigins: ["${known}"] in the configuration.`
-      : 'Send the Origin of this runtime with the cookie, or a bearer token and no cookie.',
+    crossOrigin: rejectionReason(request),
+    hint: sourceOrigin
+      ? `To accept requests from that page, set runtime.allowedOrigins: ["${sourceOrigin}"] in the configuration.`
+      : 'Send an Origin header with the origin of this runtime, or send a bearer token and no cookie.',
   })
 }
 
 /**
- * Returns the reason of a refusal for the audit trail. It repeats only valid origins from the request, no
- * other text.
+ * Returns the reason for the audit trail. It contains only valid origins from the request, and no other input.
  */
-function refusalReason({ origin, fetchSite, referer }: OriginFacts): string {
+function rejectionReason({ origin, fetchSite, referer }: OriginFacts): string {
   if (origin !== null) return `the Origin is ${originOfUrl(origin) || 'none'}`
-  if (fetchSite !== null) return 'Sec-Fetch-Site names another site'
+  if (fetchSite !== null) return 'Sec-Fetch-Site shows another site'
   return referer === null
-    ? 'a cookie came without Origin or Referer'
-    : `the Referer is of ${originOfUrl(referer) || 'no origin'}`
+    ? 'the request has a cookie, but no Origin or Referer'
+    : `the origin of the Referer is ${originOfUrl(referer) || 'none'}`
 }

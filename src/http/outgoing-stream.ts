@@ -9,34 +9,34 @@ export const streamHeaders = {
   'x-accel-buffering': 'no',
 }
 
-/** Empty first chunk, which sends the response headers before the first event. */
-const headOnly = new Uint8Array(0)
+/** Empty first chunk, which makes Node send the response headers before the first event. */
+const emptyChunk = new Uint8Array(0)
 
 /** Time in milliseconds for which an access check stays valid. */
 const accessCheckMs = 1_000
 
-/** Access of a caller to a stream, checked again while the caller reads. */
+/** Access of a caller to a stream, which is checked again while the stream is open. */
 class StreamAccess {
-  #askedAt: number
+  #checkedAt: number
 
-  /** @param stillAllowed  rejects if the caller would now be refused */
+  /** @param confirmAccess  rejects if the caller no longer has access */
   constructor(
     private readonly clock: Clock,
-    private readonly stillAllowed: () => Promise<unknown>,
+    private readonly confirmAccess: () => Promise<unknown>,
   ) {
-    this.#askedAt = clock.now()
+    this.#checkedAt = clock.now()
   }
 
   /**
    * Checks access before more data is sent, unless it was checked within the last second.
    *
-   * @param atOnce  true to check in any case
+   * @param force  true to check again even within that second
    */
-  async confirm(atOnce = false): Promise<void> {
+  async confirm(force = false): Promise<void> {
     const now = this.clock.now()
-    if (!atOnce && now - this.#askedAt < accessCheckMs) return
-    await this.stillAllowed()
-    this.#askedAt = now
+    if (!force && now - this.#checkedAt < accessCheckMs) return
+    await this.confirmAccess()
+    this.#checkedAt = now
   }
 }
 
@@ -45,39 +45,39 @@ export type StreamController = ReadableStreamDefaultController<Uint8Array>
 export interface OutgoingStreamParts {
   readonly shared: AppContext
   readonly current: Exchange
-  /** Rejects if the caller would now be refused. */
-  readonly stillAllowed: () => Promise<unknown>
+  /** Rejects if the caller no longer has access. */
+  readonly confirmAccess: () => Promise<unknown>
   /** Called once when the stream ends. */
   readonly release: () => void
-  /** True if the stream ends when the runtime drains; otherwise it may finish. */
+  /** True to end the stream when the runtime shuts down; false to let it finish. */
   readonly endsOnDrain: boolean
 }
 
 /**
- * A body that is sent in pieces, one for each read. It ends with its source, when the reader disconnects, on
- * an error, or when the runtime drains. Its resources are then released, once.
+ * A response body that is sent in parts, one for each read of the client. It ends when its source ends, when the
+ * client disconnects, after an error, or when the runtime shuts down. All its resources are then released.
  */
 export abstract class OutgoingStream {
   protected readonly access: StreamAccess
   protected isOver = false
-  /** Cleanup functions, called when the stream ends. */
+  /** Functions to call when the stream ends. */
   readonly #cleanups: (() => void)[]
 
   constructor(private readonly parts: OutgoingStreamParts) {
-    this.access = new StreamAccess(parts.shared.clock, parts.stillAllowed)
+    this.access = new StreamAccess(parts.shared.clock, parts.confirmAccess)
     this.#cleanups = [parts.release]
   }
 
   start(controller: StreamController): void {
     const { shared, current, endsOnDrain } = this.parts
     const { signal } = current.incoming
-    shared.began()
+    shared.requestStarted()
     const end = () => this.close(controller)
     signal.addEventListener('abort', end)
     this.onEnd(() => signal.removeEventListener('abort', end))
     if (endsOnDrain) this.onEnd(shared.onDrain(end))
-    controller.enqueue(headOnly)
-    this.begin(controller)
+    controller.enqueue(emptyChunk)
+    this.startTimers(controller)
     if (signal.aborted || (endsOnDrain && shared.isDraining())) end()
   }
 
@@ -94,17 +94,17 @@ export abstract class OutgoingStream {
   }
 
   /** Starts the timers of the stream. */
-  protected abstract begin(controller: StreamController): void
+  protected abstract startTimers(controller: StreamController): void
 
-  /** Sends the next piece, or closes the stream at the end of its source. */
+  /** Sends the next part, or closes the stream if its source has ended. */
   protected abstract sendNext(controller: StreamController): Promise<void>
 
-  /** Releases the source. The request counts as in progress until this resolves. */
+  /** Releases the source. The request counts as in progress until the promise settles. */
   protected abstract releaseSource(): Promise<unknown>
 
-  /** @param undo  called when the stream ends */
-  protected onEnd(undo: () => void): void {
-    this.#cleanups.push(undo)
+  /** Registers a function to call when the stream ends. */
+  protected onEnd(cleanup: () => void): void {
+    this.#cleanups.push(cleanup)
   }
 
   protected close(controller: StreamController): void {
@@ -117,8 +117,8 @@ export abstract class OutgoingStream {
   }
 
   /**
-   * Logs why the stream ended. The status has already been sent, so the client learns the reason only from
-   * its next request.
+   * Logs why the stream ended. The client does not receive the reason, because the status has already been sent.
+   * Its next request returns the error.
    */
   protected report(error: unknown): void {
     const { shared, current } = this.parts
@@ -127,14 +127,14 @@ export abstract class OutgoingStream {
     else shared.log.error({ requestId, error }, 'a stream broke')
   }
 
-  /** Returns false if the stream had already ended. */
+  /** Ends the stream. Returns false if it has already ended. */
   #end(): boolean {
     if (this.isOver) return false
     this.isOver = true
-    for (const undo of this.#cleanups) undo()
+    for (const cleanup of this.#cleanups) cleanup()
     this.releaseSource()
       .catch(error => this.report(error))
-      .finally(() => this.parts.shared.ended())
+      .finally(() => this.parts.shared.requestEnded())
     return true
   }
 }

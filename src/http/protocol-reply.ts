@@ -11,36 +11,36 @@ import {
 } from './outgoing-stream.ts'
 
 const eventStreamType = 'text/event-stream'
-/** Interval in milliseconds at which access to an idle stream is checked again. */
+/** Interval in milliseconds at which access to an endless stream is checked again. */
 const recheckIntervalMs = 15_000
 /**
- * Headers that are copied from the library's response. The others belong to the connection or are set by this
- * runtime.
+ * Headers that are copied from the response of the library. The other headers belong to the connection, or the
+ * runtime sets them itself.
  */
 const protocolHeaderNames: readonly string[] = ['content-type', 'allow']
 
 export interface ProtocolReplyParts extends ProtocolResponse {
-  /** Rejects if the caller would now be refused. */
-  readonly stillAllowed: () => Promise<unknown>
+  /** Rejects if the caller no longer has access. */
+  readonly confirmAccess: () => Promise<unknown>
 }
 
 /**
- * Returns the response of a protocol library with the headers of this runtime. An endless stream ends when
- * its reader disconnects or loses access, or when the runtime drains.
+ * Returns the response of a protocol library, with the common headers added. An endless stream ends when the
+ * client disconnects or loses access, or when the runtime shuts down.
  *
- * @throws rate_limited  when the stream is endless and the caller has too many open
+ * @throws rate_limited  when the response is an endless stream and the caller has too many streams open
  */
 export async function createProtocolReply(
   shared: AppContext,
   current: Exchange,
-  own: ProtocolReplyParts,
+  protocolResponse: ProtocolReplyParts,
 ): Promise<HttpReply> {
   const { incoming } = current
-  const isCounted = own.isEndless && incoming.isFromOutside
+  const isCounted = protocolResponse.isEndless && incoming.isFromOutside
   const releaseCount = isCounted ? shared.openStreams.open(callerKey(shared, current)) : () => {}
   let isStream = false
   try {
-    const response = await own.answer(incoming.request)
+    const response = await protocolResponse.respond(incoming.request)
     const { status, headers, body } = response
     const pairs = replaceHeaders(replyHeaders(shared, current, null), pickProtocolHeaders(headers))
     isStream = headers.get('content-type')?.startsWith(eventStreamType) ?? false
@@ -50,8 +50,8 @@ export async function createProtocolReply(
       reserveReply(shared, current, text)
       return new HttpReply(status, pairs, text)
     }
-    const { stillAllowed, isEndless } = own
-    const parts = { shared, current, stillAllowed, release: releaseCount, endsOnDrain: isEndless }
+    const { confirmAccess, isEndless } = protocolResponse
+    const parts = { shared, current, confirmAccess, release: releaseCount, endsOnDrain: isEndless }
     const forwarded = new ForwardedStream(shared.clock, body.getReader(), isEndless, parts)
     return new HttpReply(
       status,
@@ -67,7 +67,7 @@ function pickProtocolHeaders(headers: Headers): Record<string, string> {
   return Object.fromEntries([...headers].filter(([name]) => protocolHeaderNames.includes(name)))
 }
 
-/** Forwards the bytes of a stream that a library produces. */
+/** Response body that forwards the stream of a protocol library. */
 class ForwardedStream extends OutgoingStream {
   #cancelRecheck = () => {}
 
@@ -81,7 +81,7 @@ class ForwardedStream extends OutgoingStream {
     this.onEnd(() => this.#cancelRecheck())
   }
 
-  protected override begin(controller: StreamController): void {
+  protected override startTimers(controller: StreamController): void {
     if (this.isEndless) this.#recheckAccess(controller)
   }
 
@@ -94,7 +94,7 @@ class ForwardedStream extends OutgoingStream {
   }
 
   protected override releaseSource(): Promise<void> {
-    // Not awaited: a library may be slow to stop, and holds no resources that must be released first.
+    // Not awaited, because a library may be slow to stop, and has no resources that must be released first.
     this.source.cancel().catch(error => this.report(error))
     return Promise.resolve()
   }

@@ -1,10 +1,10 @@
-import { createNetworkCheck, normalizeAddress, subscriberRange } from './addresses.ts'
+import { clientRange, createNetworkCheck, normalizeAddress } from './addresses.ts'
 import { isHostHeader } from './request-head.ts'
 
-/** Proxies whose forwarding headers are trusted: none, every peer, or a list of addresses and CIDRs. */
+/** Proxies whose forwarding headers are trusted: none, all, or a list of addresses and CIDR ranges. */
 export type TrustedProxies = boolean | readonly string[]
 
-/** Parts of a request that proxies may set. Absent headers are null. */
+/** Parts of a request from which the client behind a proxy is derived. Absent headers are null. */
 export interface ForwardedRequest {
   /** IP address of the remote end of the connection. */
   readonly address: string
@@ -26,10 +26,11 @@ const trustNone: TrustCheck = () => false
 const trustAll: TrustCheck = () => true
 
 /**
- * Derives facts about a client from the forwarding headers of trusted proxies.
+ * Finds the address of a client, and the scheme and host that it used, in the forwarding headers of trusted
+ * proxies.
  *
- * A forwarding header has one entry per proxy, the nearest last. Entries to the left of the first untrusted
- * one may be forged by the client.
+ * Each proxy appends one entry to a forwarding header, so the nearest proxy is last. The client can forge all
+ * entries before the last entry that is not a trusted proxy.
  *
  * @see docs/signing-in.md#behind-a-proxy
  */
@@ -46,21 +47,21 @@ export class ProxyResolver {
   }
 
   /**
-   * Returns the address of the client, an IPv6 address as its /64: the right-most untrusted hop, or the
-   * left-most if all are trusted. The search stops before an entry that is not an address. Empty for requests
-   * of this process.
+   * Returns the address of the client, or its /64 network for IPv6. It is the last entry that is not a trusted
+   * proxy, or the first entry if all are trusted. The search, from last to first, stops at an entry that is not an
+   * IP address. Empty for requests from this process.
    */
-  clientOf(request: ForwardedRequest): string {
+  clientAddress(request: ForwardedRequest): string {
     const peer = normalizeAddress(request.address) ?? request.address
     const client = this.#trustsAny && this.#trustsPeer(peer) ? this.#hopBefore(peer, request) : peer
-    return subscriberRange(client)
+    return clientRange(client)
   }
 
   /**
-   * Returns the scheme and host that the client used: as reported by a trusted proxy, otherwise those of the
-   * request.
+   * Returns the scheme and host that the client used, as reported by a trusted proxy. Without one, returns those of
+   * the request.
    */
-  reachedBy(request: ForwardedRequest): ClientTarget {
+  targetOf(request: ForwardedRequest): ClientTarget {
     const { encrypted, host, address } = request
     if (!this.#trustsAny || !this.#trustsPeer(normalizeAddress(address) ?? address))
       return { encrypted, host }
@@ -95,12 +96,12 @@ const forwardingHeaders = [
   'via',
 ] as const
 
-/** Returns true for a request with a header that proxies set. */
+/** Returns true if a request has any header that proxies set. */
 export function isForwarded(request: Pick<ForwardedRequest, 'header'>): boolean {
   return forwardingHeaders.some(name => request.header(name) !== null)
 }
 
-/** Returns the address of an entry, which may include a port. */
+/** Returns the IP address in an entry, which can have a port. Returns undefined for other entries. */
 function entryAddress(entry: string): string | undefined {
   const text = entry.trim()
   const withPort = /^\[([^\]]+)\](?::\d{1,5})?$|^([\d.]+):\d{1,5}$/.exec(text)

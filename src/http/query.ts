@@ -6,8 +6,8 @@ const noParams: Record<string, string> = Object.freeze(Object.create(null))
 /**
  * Parses the parameters of a query string.
  *
- * @param search  query string with its question mark, or empty
- * @throws validation_error  when a percent-encoding is invalid, there is a NUL character, or a name is
+ * @param search  query string that starts with a question mark, or an empty string
+ * @throws validation_error  when a percent-encoding is invalid, a value contains a NUL character, or a name is
  *   repeated
  */
 export function parseQuery(search: string): Record<string, string> {
@@ -23,7 +23,11 @@ export function parseQuery(search: string): Record<string, string> {
   return values
 }
 
-/** @throws validation_error  when a percent-encoding is invalid, or there is a NUL character */
+/**
+ * Decodes the path parameters.
+ *
+ * @throws validation_error  when a percent-encoding is invalid, or a value contains a NUL character
+ */
 export function decodeParams(raw: Readonly<Record<string, string>> | undefined): Record<string, string> {
   if (!raw) return noParams
   const values: Record<string, string> = Object.create(null)
@@ -31,26 +35,27 @@ export function decodeParams(raw: Readonly<Record<string, string>> | undefined):
   return values
 }
 
-/** @throws validation_error  when a percent-encoding in the path is invalid, or there is a NUL character */
+/** @throws validation_error  when the path contains an invalid percent-encoding or a NUL character */
 export function checkPath(path: string): void {
   if (path.includes('%')) decodePart(path, 'the path')
 }
 
-function decodeText(text: string, place: string): string {
-  return decodePart(text.includes('+') ? text.replaceAll('+', ' ') : text, place)
+function decodeText(text: string, location: string): string {
+  return decodePart(text.includes('+') ? text.replaceAll('+', ' ') : text, location)
 }
 
-function decodePart(text: string, place: string): string {
+function decodePart(text: string, location: string): string {
   if (!text.includes('%')) return text
-  const decoded = percentDecode(text, place)
-  if (!isSafeText(decoded)) throw new WbError('validation_error', `${place}: must not contain NUL characters`)
+  const decoded = percentDecode(text, location)
+  if (!isSafeText(decoded))
+    throw new WbError('validation_error', `${location}: must not contain NUL characters`)
   return decoded
 }
 
-function percentDecode(text: string, place: string): string {
+function percentDecode(text: string, location: string): string {
   try {
     return decodeURIComponent(text)
   } catch {
-    throw new WbError('validation_error', `${place}: holds an invalid percent-encoding`)
+    throw new WbError('validation_error', `${location}: contains an invalid percent-encoding`)
   }
 }

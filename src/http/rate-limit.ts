@@ -6,49 +6,50 @@ import type { HeaderPairs } from './headers.ts'
 
 /** Limits on the requests of one client. */
 export interface RateLimits {
-  /** Time in which an empty bucket refills, in milliseconds. */
+  /** Time in milliseconds in which an empty bucket refills completely. */
   readonly windowMs: number
   readonly capacity: number
-  /** Capacity for requests that passed no proxy. */
+  /** Capacity for requests that did not pass through a proxy. */
   readonly directCapacity: number
   /** Capacity for routes that start a sign-in. */
   readonly authCapacity: number
 }
 
-/** Result of taking a token. */
+/** Result of a request for a token. */
 export interface TokenGrant {
   readonly isGranted: boolean
   /** Number of whole tokens left. */
   readonly remaining: number
+  /** Time in milliseconds until the bucket is full again. */
   readonly fullInMs: number
-  /** Time until a token is available, in milliseconds; 0 if the request got one. */
+  /** Time in milliseconds until a token is available; 0 if the request got one. */
   readonly nextInMs: number
 }
 
-/** Token buckets by key. The bucket of a key that is new, or unused for a window, is full. */
+/** Token buckets by key. The bucket of a new key is full, and so is one that was not used for a whole window. */
 export interface RateBuckets {
-  /** Takes a token if there is one. The capacity of a key must not change. */
+  /** Takes a token if one is left. Every call for a key must use the same capacity. */
   take(key: string, capacity: number): TokenGrant
 }
 
-/** Maximum number of buckets in memory, which take at most 10 MB. */
+/** Maximum number of buckets in memory. They take at most 10 MB. */
 const bucketsMax = 50_000
 
 /**
- * Minimum time between two scans of all buckets, in milliseconds. A scan takes milliseconds, and a flood of
- * addresses could cause many.
+ * Minimum time in milliseconds between two scans of all buckets. A scan takes milliseconds, and requests from many
+ * addresses could cause many scans.
  */
 const sweepEveryMs = 1_000
 
-/** Deficit of a bucket, in tokens times milliseconds of the window, so that all sums are integers. */
+/** Number of missing tokens of a bucket, multiplied by the window in milliseconds, so that all sums are integers. */
 interface Bucket {
-  owed: number
-  at: number
+  deficit: number
+  updatedAt: number
 }
 
 /**
- * Buckets in the memory of this process. Above the maximum, full ones are evicted first because they carry no
- * information, then the least recently used.
+ * Buckets in the memory of this process. Above the maximum number, full buckets are evicted first, because they
+ * contain no information, then the least recently used ones.
  */
 export class MemoryBuckets implements RateBuckets {
   readonly #clock: Clock
@@ -61,7 +62,8 @@ export class MemoryBuckets implements RateBuckets {
     this.#clock = clock
     this.#windowMs = windowMs
     this.#max = max
-    // The cache allocates all its memory at once, so commands that open their own runtime do not create it.
+    // Created on first use, because the cache allocates all its memory at once, and CLI commands that open a
+    // runtime do not need it.
     const limits = { max, ttl: windowMs, ttlResolution: 0, perf: clock }
     // Deleting the only entry clears arrays for `max` entries, which takes 0.25 ms.
     this.#buckets = once(() => new LRUCache({ ...limits, noDeleteOnStaleGet: true }))
@@ -74,21 +76,21 @@ export class MemoryBuckets implements RateBuckets {
 
   take(key: string, capacity: number): TokenGrant {
     const now = this.#clock.now()
-    const found = this.#buckets().get(key)
-    const owed = found ? Math.max(0, found.owed - Math.max(0, now - found.at) * capacity) : 0
-    const after = owed + this.#windowMs
-    const room = capacity * this.#windowMs - after
-    if (room < 0) {
-      const [fullInMs, nextInMs] = [Math.ceil(owed / capacity), Math.ceil(-room / capacity)]
+    const bucket = this.#buckets().get(key)
+    const deficit = bucket ? Math.max(0, bucket.deficit - Math.max(0, now - bucket.updatedAt) * capacity) : 0
+    const newDeficit = deficit + this.#windowMs
+    const surplus = capacity * this.#windowMs - newDeficit
+    if (surplus < 0) {
+      const [fullInMs, nextInMs] = [Math.ceil(deficit / capacity), Math.ceil(-surplus / capacity)]
       return { isGranted: false, remaining: 0, fullInMs, nextInMs }
     }
-    if (!found) this.#makeRoom(now)
-    const fullInMs = Math.ceil(after / capacity)
-    this.#buckets().set(key, { owed: after, at: now }, { ttl: fullInMs })
-    return { isGranted: true, remaining: Math.floor(room / this.#windowMs), fullInMs, nextInMs: 0 }
+    if (!bucket) this.#evictStale(now)
+    const fullInMs = Math.ceil(newDeficit / capacity)
+    this.#buckets().set(key, { deficit: newDeficit, updatedAt: now }, { ttl: fullInMs })
+    return { isGranted: true, remaining: Math.floor(surplus / this.#windowMs), fullInMs, nextInMs: 0 }
   }
 
-  #makeRoom(now: number): void {
+  #evictStale(now: number): void {
     if (this.#buckets().size < this.#max || now < this.#sweepAt) return
     this.#buckets().purgeStale()
     this.#sweepAt = now + sweepEveryMs
@@ -98,7 +100,7 @@ export class MemoryBuckets implements RateBuckets {
 /** Rate limit class of a route: sign-in, or all other routes. */
 export type RateLimitClass = 'general' | 'signIn'
 
-/** Path prefixes with a rate limit: where data is served, or where credentials could be guessed. */
+/** Prefixes of paths with a rate limit. They return data, or could be used to guess credentials. */
 const limitedPrefixes = ['/api/v1/', '/auth/', '/setup', '/.well-known/']
 
 /**
@@ -111,7 +113,7 @@ export function rateLimitClassOf(path: string): RateLimitClass | undefined {
   return limitedPrefixes.some(prefix => path.startsWith(prefix)) ? 'general' : undefined
 }
 
-/** Client and class of a request for a token. */
+/** Request to take a token from a rate limit. */
 export interface TokenRequest {
   readonly rateLimitClass: RateLimitClass
   /** IP address of the client. */
@@ -130,7 +132,7 @@ export class RateLimit {
   }
 
   /**
-   * Takes a token for a request, and adds the remaining limit to its response headers.
+   * Takes a token, and adds the remaining limit to the response headers.
    *
    * @throws rate_limited  when no token is left
    */

@@ -1,38 +1,37 @@
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
-import { FairTurns, turnOwner } from './fair-turns.ts'
+import { FairScheduler, workOwner } from './fair-scheduler.ts'
 
 /**
- * Maximum size in bytes of a read that is parsed as soon as it arrives. The head of a usual request is
- * smaller.
+ * Maximum size in bytes of a read that is parsed as soon as it arrives. The headers of most requests are smaller.
  */
 const smallReadBytes = 4_096
 
 /**
- * Maximum number of larger reads that are parsed in one turn of the event loop. Each has about 64 KB and
- * takes up to 5 ms.
+ * Maximum number of larger reads that are parsed in one event loop tick. Each read has about 64 KB and takes up to
+ * 5 ms.
  */
-const readsPerTurn = 4
+const readsPerTick = 4
 
 /**
- * Parses the data of connections in turns. Without this, Node parses all data that has arrived on all
- * connections before anything else: 64 KB in chunks of one byte are 10,000 chunks, so 200 connections would
+ * Limits how much received data Node parses in one event loop tick. By default, Node first parses all data that has
+ * arrived on all connections: 64 KB with HTTP chunks of one byte contain 10,000 chunks, so 200 connections would
  * block all requests for seconds.
  *
- * @param accepted  returns the number of connections that the server has accepted so far
- * @param event     event that provides the sockets which Node's HTTP parser reads
- * @param onError   called with an exception; only the connection that caused it is closed
+ * @param countAccepted  returns the number of connections that the server has accepted so far
+ * @param event          event that provides the sockets that Node's HTTP parser reads
+ * @param onError        called with an exception; only the connection that caused it is closed
  */
 export function paceReads(
   server: Server,
-  accepted: () => number,
+  countAccepted: () => number,
   event: 'connection' | 'secureConnection',
   onError: (error: unknown) => void,
 ): void {
-  const reads = new FairTurns(readsPerTurn, accepted)
+  const scheduler = new FairScheduler(readsPerTick, countAccepted)
   const credentials = new WeakMap<Socket, string>()
   server.prependListener('request', message => {
-    credentials.set(message.socket, turnOwner(message).credential)
+    credentials.set(message.socket, workOwner(message).credential)
   })
   server.on(event, (socket: Socket) => {
     const isPaused = trackPauses(socket)
@@ -45,20 +44,20 @@ export function paceReads(
         socket.destroy()
       }
     }
-    const readInTurn = () => {
+    const scheduleRead = () => {
       const owner = { address: socket.remoteAddress ?? '', credential: credentials.get(socket) ?? '' }
       if (socket.readableLength <= smallReadBytes) read()
-      else reads.run(owner, read)
+      else scheduler.run(owner, read)
     }
-    // With this listener, a socket delivers data when `read` is called, not as it arrives.
-    socket.on('readable', readInTurn).on('resume', readInTurn)
+    // With a `readable` listener, a socket passes data to the parser only when `read` is called.
+    socket.on('readable', scheduleRead).on('resume', scheduleRead)
   })
 }
 
 /**
- * Returns a function that returns true while a socket is paused. Node's HTTP server pauses a socket while a
- * body is not consumed or responses accumulate. With a listener for `readable`, `pause()` neither stops the
- * socket nor changes `isPaused()`.
+ * Returns a function that returns true while a socket is paused. Node's HTTP server pauses a socket while a body is
+ * not read or responses accumulate. It cannot use `isPaused()`: on a socket with a `readable` listener, `pause()`
+ * has no effect.
  */
 function trackPauses(socket: Socket): () => boolean {
   const { pause, resume } = socket

@@ -6,7 +6,7 @@ import { WbError } from '../contract/errors.ts'
 import { type BodyReservation, smallBodyBytes } from './body-memory.ts'
 
 /**
- * Bytes of a request: Node's stream for a request over a connection, otherwise the stream of the `Request`.
+ * Body of a request: Node's message for a request over a connection, or the stream of a `Request`.
  */
 export type BodySource = IncomingMessage | ReadableStream<Uint8Array>
 
@@ -15,9 +15,9 @@ export function bodyTooLarge(limitBytes: number): WbError {
 }
 
 /**
- * Checks the headers of a body.
+ * Checks the headers that describe a body.
  *
- * @throws validation_error  when the content type is not `mediaType`, or the body is not UTF-8 or is
+ * @throws validation_error  when the content type is not `mediaType`, the charset is not UTF-8, or the body is
  *   compressed
  */
 export function checkContentType(headers: Headers, mediaType: string): void {
@@ -31,67 +31,67 @@ export function checkContentType(headers: Headers, mediaType: string): void {
     throw new WbError('validation_error', 'the body must not be compressed')
 }
 
-/** Maximum time without data from a large body, in milliseconds. Then its memory is released. */
+/** Maximum time in milliseconds between two chunks of a large body, so that its memory is not occupied for long. */
 const bodyIdleMs = 15_000
 
 /** Source of a body, and its limits. */
 export interface BodyParts {
-  /** Opens the source. Called after memory for the declared length is reserved. */
+  /** Opens the source. Called after the memory for the declared length has been reserved. */
   open(): BodySource | null
   /** Length from the Content-Length header; null if absent. */
   readonly declaredBytes: number | null
   readonly limitBytes: number
-  /** Reservation for the bytes, made before they are read. */
-  readonly hold: BodyReservation
+  /** Reservation for the bytes. It grows before they are read. */
+  readonly reservation: BodyReservation
   readonly clock: Clock
 }
 
 /**
  * Reads a whole body.
  *
- * @throws validation_error   when the body ends early or stops arriving
- * @throws payload_too_large  when the body is larger than allowed, whatever its declared length
+ * @throws validation_error   when the body ends early, or no data arrives for too long
+ * @throws payload_too_large  when the body is larger than allowed, even if its declared length is not
  * @throws overloaded         when the memory for bodies is used up
  */
 export async function readBodyBytes(parts: BodyParts): Promise<Bytes> {
-  const gathered = createCollector(parts)
+  const collector = createCollector(parts)
   const source = parts.open()
-  if (!source) return gathered.whole()
-  if ('rawHeaders' in source) await readMessage(source, gathered, parts.clock)
-  else for await (const chunk of source) gathered.add(chunk)
-  return gathered.whole()
+  if (!source) return collector.toBuffer()
+  if ('rawHeaders' in source) await readMessage(source, collector, parts.clock)
+  else for await (const chunk of source) collector.add(chunk)
+  return collector.toBuffer()
 }
 
 /**
- * Reads by events, because the iterator of a Node stream costs more than a small body. After an error, it
- * stops reading.
+ * Reads a message with event listeners, because creating an iterator costs more than reading a small body. It stops
+ * reading after an error.
  */
-function readMessage(message: IncomingMessage, gathered: BodyCollector, clock: Clock): Promise<void> {
+function readMessage(message: IncomingMessage, collector: BodyCollector, clock: Clock): Promise<void> {
   return new Promise((resolve, reject) => {
     let cancelIdle = () => {}
     const waitForMore = () => {
       cancelIdle()
-      if (gathered.isLarge) cancelIdle = clock.after(bodyIdleMs, () => leave(bodyStalled()))
+      if (collector.isLarge) cancelIdle = clock.after(bodyIdleMs, () => finish(bodyStalled()))
     }
-    const leave = (error?: WbError) => {
+    const finish = (error?: WbError) => {
       cancelIdle()
-      message.off('data', take).off('end', end).off('error', cut).off('close', cut)
+      message.off('data', addChunk).off('end', end).off('error', fail).off('close', fail)
       if (error) reject(error)
       else resolve()
     }
-    const cut = () => leave(bodyIncomplete())
-    const end = () => leave()
-    const take = (chunk: Bytes) => {
+    const fail = () => finish(bodyIncomplete())
+    const end = () => finish()
+    const addChunk = (chunk: Bytes) => {
       try {
-        gathered.add(chunk)
+        collector.add(chunk)
         waitForMore()
       } catch (error) {
-        leave(error as WbError)
+        finish(error as WbError)
       }
     }
     if (message.destroyed) return reject(bodyIncomplete())
     waitForMore()
-    message.on('data', take).on('end', end).on('error', cut).on('close', cut)
+    message.on('data', addChunk).on('end', end).on('error', fail).on('close', fail)
   })
 }
 
@@ -100,31 +100,31 @@ interface BodyCollector {
   readonly isLarge: boolean
   /** @throws payload_too_large, overloaded */
   add(chunk: Uint8Array): void
-  whole(): Bytes
+  toBuffer(): Bytes
 }
 
 /** @throws overloaded  when there is no memory for the declared length */
-function createCollector({ declaredBytes, limitBytes, hold }: BodyParts): BodyCollector {
-  if (declaredBytes !== null) hold.resize(declaredBytes)
-  const whole = new GrowingBuffer(declaredBytes ?? limitBytes)
+function createCollector({ declaredBytes, limitBytes, reservation }: BodyParts): BodyCollector {
+  if (declaredBytes !== null) reservation.resize(declaredBytes)
+  const collected = new GrowingBuffer(declaredBytes ?? limitBytes)
   return {
     isLarge: declaredBytes === null || declaredBytes > smallBodyBytes,
     add(chunk) {
-      const size = whole.size + chunk.length
+      const size = collected.size + chunk.length
       if (size > limitBytes) throw bodyTooLarge(limitBytes)
-      if (declaredBytes === null) hold.resize(size)
-      whole.append(chunk)
+      if (declaredBytes === null) reservation.resize(size)
+      collected.append(chunk)
     },
-    whole() {
-      const { buffer, byteLength } = whole.take()
+    toBuffer() {
+      const { buffer, byteLength } = collected.take()
       return Buffer.from(buffer, 0, byteLength)
     },
   }
 }
 
 /**
- * Yields a body in chunks. If iteration stops early, the rest is discarded and the connection stays open for
- * the response.
+ * Yields the chunks of a body. If the iteration stops early, the rest of the body is discarded, and the connection
+ * stays open for the response.
  *
  * @throws payload_too_large  when the body is larger than allowed; earlier chunks were yielded
  */
@@ -152,10 +152,10 @@ async function* sourceChunks(source: BodySource): AsyncGenerator<Uint8Array, voi
 }
 
 function bodyStalled(): WbError {
-  return new WbError('validation_error', `no part of the body arrived for ${bodyIdleMs / 1_000} seconds`)
+  return new WbError('validation_error', `no data of the body arrived for ${bodyIdleMs / 1_000} seconds`)
 }
 
-/** Returns the error for an incomplete body. The disconnected client does not receive it. */
+/** Returns the error for an incomplete body. It only appears in logs, because the client has disconnected. */
 function bodyIncomplete(): WbError {
   return new WbError('validation_error', 'the body ended before it was complete')
 }

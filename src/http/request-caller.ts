@@ -19,12 +19,12 @@ interface RequestCallerParts {
   readonly params: object
   readonly auth: AuthContext
   readonly visibility: Visibility
-  /** Rejects if the caller would now be refused. */
+  /** Rejects if the caller no longer has access. */
   readonly reauthorize: () => Promise<unknown>
   readonly can: Caller['can']
 }
 
-/** Caller of one request. Values that most handlers do not use are computed on demand. */
+/** The caller of a request, for handlers. Values that few handlers use are computed on demand. */
 export class RequestCaller implements Caller {
   readonly #shared: AppContext
   readonly #route: Route
@@ -32,28 +32,19 @@ export class RequestCaller implements Caller {
   readonly #params: object
   readonly #reauthorize: RequestCallerParts['reauthorize']
   #draft: AuditDraft | undefined
-  #isChangeAsked = false
+  #isChangeRecorded = false
   readonly auth: AuthContext
   readonly visibility: Visibility
   readonly can: Caller['can']
   isChangeChecked = false
   isCreatorChecked = false
 
-  constructor({
-    shared,
-    route,
-    current,
-    params,
-    auth,
-    visibility,
-    reauthorize: confirm,
-    can,
-  }: RequestCallerParts) {
+  constructor({ shared, route, current, params, auth, visibility, reauthorize, can }: RequestCallerParts) {
     this.#shared = shared
     this.#route = route
     this.#current = current
     this.#params = params
-    this.#reauthorize = confirm
+    this.#reauthorize = reauthorize
     this.auth = auth
     this.visibility = visibility
     this.can = can
@@ -70,14 +61,15 @@ export class RequestCaller implements Caller {
     return { origin: this.#shared.siteOrigin(incoming), cookies: incoming.cookie }
   }
   get client(): string {
-    return this.#shared.clientOf(this.#current.incoming)
+    return this.#shared.clientAddress(this.#current.incoming)
   }
   get follows(): Caller['follows'] {
     const { incoming } = this.#current
     const { events, replies } = this.#route
-    const isAsked = replies[200] === eventStreamType || incoming.header('accept')?.includes(eventStreamType)
+    const wantsEvents =
+      replies[200] === eventStreamType || incoming.header('accept')?.includes(eventStreamType)
     // The response to a `HEAD` request has no body for events.
-    return events && isAsked && incoming.method !== 'HEAD'
+    return events && wantsEvents && incoming.method !== 'HEAD'
       ? { after: incoming.header('last-event-id') }
       : null
   }
@@ -95,7 +87,7 @@ export class RequestCaller implements Caller {
   checkChange(before: object, after: object): void {
     this.isChangeChecked = true
     const rule = this.#route.access
-    const fields = rule.kind === 'needs' ? (rule.raise?.when.fields ?? []) : []
+    const fields = rule.kind === 'needs' ? (rule.extraScope?.condition.fields ?? []) : []
     const changed = fields.filter(field => {
       const value = fieldValue(after, field)
       return value !== undefined && value !== fieldValue(before, field)
@@ -107,17 +99,18 @@ export class RequestCaller implements Caller {
     this.isCreatorChecked = true
     const rule = this.#route.access
     const isOwnedByOther = !isCreator(this.auth, creator)
-    if (rule.kind === 'own') authorize({ rule, workspaceId: this.#current.workspaceId, isOwnedByOther }, this)
+    if (rule.kind === 'ownRecords')
+      authorize({ rule, workspaceId: this.#current.workspaceId, isOwnedByOther }, this)
   }
 
   record(details: AuditDetails, workspaceId?: string): Write {
-    // A retried transaction drafts a new record; the last draft is the one that was stored.
+    // A retried transaction creates a new draft. The last draft is the one that was stored.
     this.#draft = this.#shared.audit.draft(this, this.#event(details, workspaceId))
     return this.#draft.write
   }
 
   recordChange(before: object, after: object, details: AuditDetails): Write[] {
-    this.#isChangeAsked = true
+    this.#isChangeRecorded = true
     this.#draft = undefined
     const { audit } = this.#route
     const watched = typeof audit === 'object' ? audit.fields : []
@@ -128,13 +121,12 @@ export class RequestCaller implements Caller {
   }
 
   /**
-   * Completes the audit of a successful request: announces the record that the handler stored in its
-   * transaction, or writes one now.
+   * Completes the audit of a successful request. Announces the record if the handler has stored it in its
+   * transaction, otherwise writes it now.
    */
   completeAudit(details: AuditDetails | undefined): void {
     const isOfChange = typeof this.#route.audit === 'object'
-    if (isOfChange && !this.#isChangeAsked)
-      throw new Error('the handler did not ask for the record of a change')
+    if (isOfChange && !this.#isChangeRecorded) throw new Error('the handler did not call recordChange')
     if (this.#draft) this.#draft.announce()
     else if (!isOfChange) this.#shared.audit.note(this, this.#event(details ?? {}))
   }

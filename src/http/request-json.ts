@@ -1,27 +1,27 @@
 import { isUtf8 } from 'node:buffer'
-import { excessOfJson } from '../base/json-bounds.ts'
+import { describeJsonExcess } from '../base/describe-json-excess.ts'
 import { WbError } from '../contract/errors.ts'
 
 /**
- * Matches texts that may contain a NUL, a lone surrogate, the key `__proto__` or an infinite number. Values
- * of other texts need no check.
+ * Matches JSON that may contain a NUL character, a lone surrogate, the key `__proto__` or an infinite number. Other
+ * JSON does not need a check of its values.
  */
 const suspicious = /\\u(?:00|[dD][89a-fA-F])|__proto__|[eE]\+?\d{3}|\d{309}/
 const unsafeCharacters = /[\0\p{Surrogate}]/u
 
 /**
- * Parses a JSON text and refuses values that are dangerous to later code.
+ * Parses the JSON of a request, and rejects values that other code cannot process safely.
  *
- * Depth and size are counted on the bytes, before the parser recurses. The value is checked only if the text
- * contains an escape that could produce a refused character.
+ * Depth and size are counted in the bytes, before the parser recurses. Values are checked only if the JSON matches
+ * `suspicious`.
  *
- * @throws validation_error  when the text is not UTF-8 or not JSON, is nested deeper than
+ * @throws validation_error  when the bytes are not UTF-8 or not JSON, the value is nested deeper than
  *   `limits.jsonDepth`, is larger than `limits.jsonNodes`, or contains a NUL character, a lone surrogate,
- *   an infinite number, or a `__proto__` key; the message names the location
+ *   an infinite number, or a `__proto__` key; the message contains the path of the value
  */
 export function parseRequestJson(bytes: Buffer): unknown {
   if (!isUtf8(bytes)) throw new WbError('validation_error', 'the body is not valid UTF-8')
-  const excess = excessOfJson(bytes)
+  const excess = describeJsonExcess(bytes)
   if (excess) throw new WbError('validation_error', `the body is ${excess}`)
   const text = withoutByteOrderMark(bytes.toString('utf8'))
   const value = parseOrThrow(text)
@@ -30,8 +30,8 @@ export function parseRequestJson(bytes: Buffer): unknown {
 }
 
 /**
- * Returns true if the text, as in a path or a query, has no NUL characters or lone surrogates, like JSON
- * texts.
+ * Returns true if a string has no NUL characters and no lone surrogates. Strings from paths, queries and forms must
+ * satisfy this, too.
  */
 export function isSafeText(text: string): boolean {
   return !unsafeCharacters.test(text)

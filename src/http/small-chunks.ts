@@ -3,14 +3,14 @@ import type { IncomingMessage } from 'node:http'
 /** Maximum size of a chunk that is joined with others, in bytes. */
 const smallChunkBytes = 1_024
 
-/** Maximum size of joined chunks, in bytes. One read of a socket contains fewer chunks of one byte. */
+/** Maximum size of a joined chunk, in bytes. It is more than the number of one-byte chunks in a socket read. */
 const joinedBytes = 16_384
 
 /**
- * Joins the small chunks of a body that arrive together. A queued chunk takes about 350 bytes in addition to
- * its content, so a megabyte in chunks of one byte would take 350 MB.
+ * Joins small chunks of a body that arrive together. A chunk in the queue takes about 350 bytes of memory plus its
+ * content, so one megabyte in chunks of one byte would take 350 MB.
  *
- * Must be called before any of the body arrives.
+ * Must be called before any part of the body arrives.
  */
 export function joinSmallChunks(message: IncomingMessage): void {
   const { push } = message
@@ -18,7 +18,7 @@ export function joinSmallChunks(message: IncomingMessage): void {
   let smallBytes = 0
   const pushJoined = (): boolean => {
     if (small.length === 0 || message.destroyed) return true
-    // A copy, because a chunk of one byte would keep the whole read buffer in memory.
+    // Copies the bytes, because even a chunk of one byte would keep the whole read buffer in memory.
     const chunk = Buffer.concat(small, smallBytes)
     small = []
     smallBytes = 0
@@ -29,10 +29,10 @@ export function joinSmallChunks(message: IncomingMessage): void {
       pushJoined()
       return push.call(message, chunk)
     }
-    const goesOn = smallBytes + chunk.length <= joinedBytes || pushJoined()
+    const canContinue = smallBytes + chunk.length <= joinedBytes || pushJoined()
     if (small.length === 0) setImmediate(pushJoined)
     small.push(chunk)
     smallBytes += chunk.length
-    return goesOn && message.readableLength < message.readableHighWaterMark
+    return canContinue && message.readableLength < message.readableHighWaterMark
   }
 }

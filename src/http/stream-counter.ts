@@ -1,31 +1,31 @@
 import { WbError } from '../contract/errors.ts'
 
-/** Ping interval of streams. The next ping detects a disconnected reader. */
+/** Equals the ping interval of streams, because the next ping detects a disconnected client. */
 const retryAfterSeconds = 15
 
-/** Counts the open streams of each caller, in one direction. */
+/** Counts the open event streams or the open uploads of each caller. */
 export class StreamCounter {
   readonly #counts = new Map<string, number>()
 
   /**
-   * @param what          plural noun for messages
+   * @param noun          plural noun for messages
    * @param perCallerMax  maximum number of open streams per caller
    */
   constructor(
-    private readonly what: 'streams' | 'uploads',
+    private readonly noun: 'streams' | 'uploads',
     private readonly perCallerMax: number,
   ) {}
 
   /**
-   * Counts a new stream, and returns a function that releases it.
+   * Counts a new stream, and returns a function to call when it ends.
    *
    * @throws rate_limited  when the caller has reached the maximum
    */
   open(caller: string): () => void {
     const before = this.#counts.get(caller) ?? 0
     if (before >= this.perCallerMax)
-      throw new WbError('rate_limited', `this caller has ${this.perCallerMax} ${this.what} open`, {
-        hint: `Close one first, or raise runtime.${this.what}PerCaller in the configuration.`,
+      throw new WbError('rate_limited', `this caller has ${this.perCallerMax} ${this.noun} open`, {
+        hint: `Close one first, or raise runtime.${this.noun}PerCaller in the configuration.`,
         headers: { 'retry-after': String(retryAfterSeconds) },
       })
     this.#counts.set(caller, before + 1)

@@ -6,18 +6,23 @@ export interface Trace {
   readonly traceparent: string
 }
 
-const idShape = /^[A-Za-z0-9._:-]{1,128}$/
-const traceparentShape = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/
+const requestIdPattern = /^[A-Za-z0-9._:-]{1,128}$/
+const traceparentPattern = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/
 
 /**
- * Returns the caller's request ID if valid, otherwise the trace ID of its `traceparent`, otherwise a new
- * ULID; and the caller's `traceparent`, or a new sampled one.
+ * Creates the identifiers of a request. The request ID is the one that the client sent, the trace ID of its
+ * `traceparent`, or a new ULID. `traceparent` is the one that the client sent, or a new one with the sampled flag.
+ * Invalid values from the client are ignored.
  *
  * @see docs/http.md#request-ids, https://www.w3.org/TR/trace-context/
  */
-export function createTrace(sentId: string | null | undefined, sentParent: string | null | undefined): Trace {
-  const parent = sentParent ? traceparentShape.exec(sentParent) : null
-  const requestId = sentId && idShape.test(sentId) ? sentId : (parent?.[1] ?? newRequestId())
+export function createTrace(
+  sentRequestId: string | null | undefined,
+  sentTraceparent: string | null | undefined,
+): Trace {
+  const parent = sentTraceparent ? traceparentPattern.exec(sentTraceparent) : null
+  const isValidId = sentRequestId && requestIdPattern.test(sentRequestId)
+  const requestId = isValidId ? sentRequestId : (parent?.[1] ?? newRequestId())
   return { requestId, traceparent: parent?.[0] ?? newTraceparent() }
 }
 

@@ -1,66 +1,66 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { FairTurns, turnOwner } from './fair-turns.ts'
+import { FairScheduler, workOwner } from './fair-scheduler.ts'
 
 /**
- * Maximum number of refused requests whose bodies are read to the end at the same time. Clients that send
- * everything before they read then get their response.
+ * Maximum number of rejected requests whose bodies are read to the end at the same time, so that clients that send
+ * the whole body before they read get their response.
  */
-const drainedAtOnceMax = 16
+const concurrentReadsMax = 16
 
-/** Maximum time for which a body is read after its response, in milliseconds. */
-const drainMs = 10_000
+/** Maximum time in milliseconds for which a body is read after the response was sent. */
+const readMs = 10_000
 
-/** Time for which other connections stay open so the client can read the response, in milliseconds. */
+/** Time in milliseconds for which the other connections stay open, so that the client can read the response. */
 const lingerMs = 2_000
 
 /**
- * Ends requests that were answered before their body was read. Node would read the rest at full speed without
- * a limit, so a flood of refused bodies could starve all other requests.
+ * Ends requests whose response was sent before their body was read. Node would read the rest of each body without a
+ * limit, so many rejected bodies could block all other requests.
  */
 export class UnreadBodies {
-  #draining = 0
+  #readCount = 0
   /**
-   * Limits closing to one connection per turn, because the system takes over a millisecond to discard
+   * Closes one connection per event loop tick, because the operating system takes more than a millisecond to discard
    * megabytes of unread data.
    */
-  readonly #closings: FairTurns
+  readonly #closings: FairScheduler
 
-  /** @param accepted  returns the number of connections that the server has accepted so far */
-  constructor(accepted: () => number) {
-    this.#closings = new FairTurns(1, accepted)
+  /** @param countAccepted  returns the number of connections that the server has accepted so far */
+  constructor(countAccepted: () => number) {
+    this.#closings = new FairScheduler(1, countAccepted)
   }
 
-  /** Ends the request after its response. Must be called before the request is handled. */
+  /** Ends the request after its response, if its body is then unread. Must be called before the request is handled. */
   watch(request: IncomingMessage, response: ServerResponse): void {
     const { 'content-length': length, 'transfer-encoding': encoding } = request.headers
     if (encoding === undefined && !(Number(length) > 0)) return
-    // Node acts on the `finish` event, which comes later.
+    // Must run before Node's listener for the later `finish` event.
     response.once('prefinish', () => {
-      // For a destroyed request, the client has disconnected and the `close` event has passed.
+      // A destroyed request has already emitted `close`, because its client has disconnected.
       if (!request.complete && !request.destroyed) this.#end(request)
     })
   }
 
   #end(request: IncomingMessage): void {
-    // Marks the body as being read, so that Node leaves it alone.
+    // Marks the body as being read, so that Node does not read it.
     request.read(0)
-    if (this.#draining < drainedAtOnceMax) this.#drain(request)
+    if (this.#readCount < concurrentReadsMax) this.#readRest(request)
     else {
       request.pause()
       this.#closeAfter(request, lingerMs)
     }
   }
 
-  #drain(request: IncomingMessage): void {
-    this.#draining++
-    request.once('close', () => this.#draining--)
+  #readRest(request: IncomingMessage): void {
+    this.#readCount++
+    request.once('close', () => this.#readCount--)
     request.resume()
-    this.#closeAfter(request, drainMs)
+    this.#closeAfter(request, readMs)
   }
 
-  /** Closes a connection after a delay, unless its request has ended by then. */
+  /** Closes the connection after a delay, unless the request has ended by then. */
   #closeAfter(request: IncomingMessage, delayMs: number): void {
-    const close = () => this.#closings.run(turnOwner(request), () => request.socket.destroy())
+    const close = () => this.#closings.run(workOwner(request), () => request.socket.destroy())
     const timer = setTimeout(close, delayMs).unref()
     request.once('end', () => clearTimeout(timer))
   }

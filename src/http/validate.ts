@@ -2,10 +2,10 @@ import type { z } from 'zod'
 import { isErrorCode, WbError } from '../contract/errors.ts'
 
 /**
- * Returns the value as parsed by the schema.
+ * Validates a value, and returns the output of the schema.
  *
- * @throws validation_error  with the first issue, as `<path>: <reason>`; an issue with a registered error
- *   code throws that code instead
+ * @throws validation_error  with the first issue as `<path>: <reason>`. If the issue contains a registered error
+ *   code, the error has that code.
  */
 export function validate<S extends z.ZodType>(schema: S, value: unknown): z.output<S> {
   const result = schema.safeParse(value, { error: missingFieldMessage })
@@ -13,7 +13,7 @@ export function validate<S extends z.ZodType>(schema: S, value: unknown): z.outp
   throw invalidInput(result.error.issues[0]!)
 }
 
-/** Returns "is required" for a missing field; other issues keep the library's message. */
+/** Returns `is required` for a missing field. For other issues, zod uses its default message. */
 function missingFieldMessage(issue: z.core.$ZodRawIssue): string | undefined {
   return issue.code === 'invalid_type' && issue.input === undefined ? 'is required' : undefined
 }

@@ -15,21 +15,22 @@ export interface WireErrorParts {
 }
 
 /**
- * Time in milliseconds for which a refused connection may keep sending, so that the client reads the response
- * before the close.
+ * Time in milliseconds for which the connection of a rejected request stays open, so that the client can read the
+ * response.
  */
 const lingerMs = 2_000
 
 /**
- * Makes Node's server answer with the error envelope where it would send its own response: invalid HTTP,
- * headers over the limit, a request timeout, `CONNECT`. Unknown expectations go to the application.
+ * Makes Node's server send the error envelope where it would send its default response: for invalid HTTP, headers
+ * over the limit, a request timeout, and `CONNECT`. Requests with an unknown `Expect` header are passed to the
+ * application.
  *
  * @see docs/errors.md
  */
 export function installWireErrors(server: Server, parts: () => WireErrorParts): void {
-  // Node reads these settings per connection, although its types list most of them as options only. The
-  // application reports a missing Host and too many headers with the error envelope. Node would send an empty
-  // 400, and silently drop headers.
+  // Node reads these properties for each connection, although its types declare most of them as options only. The
+  // application reports a missing Host header and too many headers with the error envelope. Node would send an
+  // empty 400 response, and drop headers silently.
   Object.assign(server, {
     maxHeaderSize: limits.headerBytes,
     maxHeadersCount: limits.headerCount + 1,
@@ -40,19 +41,20 @@ export function installWireErrors(server: Server, parts: () => WireErrorParts): 
   server.on('checkExpectation', (request, response) => server.emit('request', request, response))
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     if (error.code === 'ECONNRESET') socket.destroy()
-    else refuseSocket(socket, wireError(error.code), parts())
+    else rejectSocket(socket, wireError(error.code), parts())
   })
   server.on('connect', (_request, socket) => {
-    // Node has taken its own error listener off this socket, and a reset without a listener ends the process.
+    // Node has removed its error listener from this socket, and a connection reset without a listener would crash
+    // the process.
     socket.on('error', () => socket.destroy())
-    // Node has also removed the listeners that end a response that is not read, or send the rest of one.
+    // Node has also removed the listeners that complete a response in progress.
     if (pendingResponse(socket)) socket.destroy()
-    else refuseSocket(socket, new WbError('not_found', 'no route answers CONNECT'), parts())
+    else rejectSocket(socket, new WbError('not_found', 'CONNECT is not supported'), parts())
   })
 }
 
-/** Answers a request that the application has not seen, and closes its connection. */
-export function refuseRequest(response: ServerResponse, error: WbError, parts: WireErrorParts): void {
+/** Sends an error response for a request that has not reached the application, and closes its connection. */
+export function rejectRequest(response: ServerResponse, error: WbError, parts: WireErrorParts): void {
   const { status, pairs, body } = wireReply(error, parts)
   response.writeHead(status, pairs.flat()).end(response.req.method === 'HEAD' ? undefined : body)
 }
@@ -66,10 +68,10 @@ function wireError(code: string | undefined): WbError {
 }
 
 /**
- * Answers on the socket itself, after a response in progress: a complete request still gets its own response,
- * then the connection closes. A started response can only be cut off.
+ * Sends an error response on the socket and closes the connection. If a complete request is still waiting for its
+ * response, the connection closes after that response instead. If a response has started, it is interrupted.
  */
-function refuseSocket(socket: Duplex, error: WbError, parts: WireErrorParts): void {
+function rejectSocket(socket: Duplex, error: WbError, parts: WireErrorParts): void {
   const pending = pendingResponse(socket)
   if (pending?.req.complete && !pending.headersSent) {
     pending.shouldKeepAlive = false
@@ -89,8 +91,8 @@ function refuseSocket(socket: Duplex, error: WbError, parts: WireErrorParts): vo
 }
 
 /**
- * Returns the response in progress, which Node stores on the socket. The field is undocumented, but has not
- * changed since Node's first releases.
+ * Returns the response in progress, which Node stores in an undocumented property of the socket. The property has
+ * not changed since the first releases of Node.
  */
 function pendingResponse(socket: Duplex): ServerResponse | undefined {
   return '_httpMessage' in socket ? ((socket._httpMessage as ServerResponse | null) ?? undefined) : undefined

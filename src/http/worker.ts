@@ -4,7 +4,7 @@ import type { Topic } from '../contract/route.ts'
 import type { DecodeOperations, RouteName } from './decode-thread.ts'
 import { createDecoder, type DecodedBody } from './decoder.ts'
 
-/** Thread that decodes large bodies, so that parsing and validation do not block other requests. */
+// Worker thread that decodes large request bodies, so that parsing and validation do not block other requests.
 serveOperations(() => {
   const decoders = new Map<string, (bytes: Buffer) => DecodedBody>()
   const decoderOf = ({ topic, operation }: RouteName) => {

@@ -4,10 +4,10 @@ import type { Ingest } from '../contract/documents.ts'
 import type { RowStore, Stored, Write } from '../storage/rows.ts'
 import { type DocumentRow, type JobRow, tables } from '../storage/tables.ts'
 
-/** Maximum number of attempts; each one but the last failed because of another change to the document. */
+/** Maximum number of attempts. A change is retried if another one changed the document in the meantime. */
 const attemptsMax = 20
 
-/** Creates a job for a document. The writes that store it belong to the unit that inserts the document. */
+/** Creates a job for a document. The transaction that inserts the document must include the returned writes. */
 export function newJob(
   document: { workspaceId: string; knowledgeBaseId: string; documentId: string },
   body: Ingest,
@@ -42,20 +42,20 @@ export function newJob(
   }
 }
 
-/** Returns a job with a visible change: `updatedAt` increases by at least a millisecond. */
+/** Returns a job with a change that clients can see: `updatedAt` increases by at least a millisecond. */
 export function changedJob(job: JobRow, change: Partial<JobRow>, clock: Clock): JobRow {
   const updatedAt = new Date(Math.max(clock.now(), Date.parse(job.updatedAt) + 1)).toISOString()
   return { ...job, ...change, updatedAt }
 }
 
-/** Returns a job that has ended. */
+/** Returns an ended job, without a lease. */
 export function endedJob(job: JobRow, end: Partial<JobRow>, clock: Clock): JobRow {
-  const lapsed = { leaseOwner: null, leaseUntil: null, endedAt: timestamp(clock) }
-  return changedJob(job, { ...end, ...lapsed }, clock)
+  const ended = { leaseOwner: null, leaseUntil: null, endedAt: timestamp(clock) }
+  return changedJob(job, { ...end, ...ended }, clock)
 }
 
 /**
- * Returns the writes that end a job, and delete its input and batches. The first fails if the job has
+ * Returns the writes that end a job and delete its input and batches. The first one fails if the job has
  * changed.
  */
 export function endingWrites(before: Stored<JobRow>, after: JobRow): Write[] {
@@ -67,17 +67,17 @@ export function endingWrites(before: Stored<JobRow>, after: JobRow): Write[] {
   ]
 }
 
-/** Returns the document of a job; undefined if it is gone, or if another document has its id. */
+/** Returns the document of a job; undefined if it was deleted, even if a new document has the same ID. */
 export async function documentOfJob(rows: RowStore, job: JobRow): Promise<Stored<DocumentRow> | undefined> {
   const { workspaceId, knowledgeBaseId, documentId, jobId } = job
-  const found = await rows.get(tables.documents, [workspaceId, knowledgeBaseId, documentId])
-  return found?.row.jobId === jobId ? found : undefined
+  const document = await rows.get(tables.documents, [workspaceId, knowledgeBaseId, documentId])
+  return document?.row.jobId === jobId ? document : undefined
 }
 
 /**
- * Ends a job as failed together with its document, which no longer blocks other ingests.
+ * Ends a job as failed, and marks its document as failed, so that the text can be ingested again.
  *
- * @param errorMessage  without secrets, at most 500 characters
+ * @param errorMessage  must not contain secrets; at most 500 characters
  * @returns the ended job; undefined if the job changed in the meantime
  */
 export async function failJob(

@@ -6,7 +6,7 @@ import { type JobRow, tables } from '../storage/tables.ts'
 import { changedJob, endedJob, endingWrites, failJob } from './job-changes.ts'
 import type { JobEvents } from './job-events.ts'
 
-/** Number of renewals during one lease. */
+/** Number of times that a lease is renewed within its duration. */
 const renewalsPerLease = 3
 
 export interface JobClaimParts {
@@ -18,29 +18,29 @@ export interface JobClaimParts {
   readonly leaseMs: number
 }
 
-/** Error for a job that was cancelled or taken over by another process; writes for it would fail. */
+/** Error for a job that was cancelled, or that another process took over. Writes for it would fail. */
 export class ClaimLost extends Error {
   override readonly name = 'ClaimLost'
 }
 
-/** Applies a unit of row writes, possibly with content writes. */
+/** Applies row writes in one transaction, possibly with content writes. */
 type ApplyWrites = (rows: readonly Write[]) => Promise<WriteOutcome>
 
 /**
- * A job that this process works on.
+ * A job that this process is working on.
  *
- * Every change of the job raises its version, so only one of several processes that believe to own it can
- * write to it. Writes run one after the other, because each needs the version that the previous one created.
+ * Every change of the job increases its version. So if several processes assume that they own the job, only one of
+ * them can write to it. Writes run one after another, because each needs the version that the previous one created.
  */
 export class JobClaim {
   readonly #parts: JobClaimParts
-  readonly #stop = new AbortController()
+  readonly #abortController = new AbortController()
   #stored: Stored<JobRow>
   #lastWrite: Promise<unknown> = Promise.resolve()
   #isLost = false
   #cancelRenewal = () => {}
 
-  /** @param claimed  the job as claimed */
+  /** @param claimed  the job, with the lease of this process */
   constructor(parts: JobClaimParts, claimed: Stored<JobRow>) {
     this.#parts = parts
     this.#stored = claimed
@@ -51,9 +51,9 @@ export class JobClaim {
     return this.#stored.row
   }
 
-  /** Aborts when the work must stop: the job was lost, or the process closes. */
+  /** Aborts when the work must stop, because the job was lost or the worker is closing. */
   get signal(): AbortSignal {
-    return this.#stop.signal
+    return this.#abortController.signal
   }
 
   get isLost(): boolean {
@@ -61,9 +61,9 @@ export class JobClaim {
   }
 
   /**
-   * Stores the progress of the job, in one unit with other writes.
+   * Stores the progress of the job, in one transaction with other writes.
    *
-   * @returns for a refusal, the position in `rows`, from 0
+   * @returns the outcome; `at` of a failure is an index in `rows`
    * @throws ClaimLost
    */
   advance(change: Partial<Pick<Job, 'processed' | 'total'>>, rows: readonly Write[]): Promise<WriteOutcome> {
@@ -77,14 +77,14 @@ export class JobClaim {
         ),
       (before, after) => [{ op: 'replace', table: tables.jobs, row: after, version: before.version }],
       rows,
-      unit => this.#parts.rows.atomic(unit),
+      writes => this.#parts.rows.atomic(writes),
     )
   }
 
   /**
-   * Ends the job in the unit that stores its result.
+   * Ends the job in the transaction that stores its result.
    *
-   * @returns for a refusal, the position in `rows` followed by the changes that `apply` adds, from 0
+   * @returns the outcome; `at` of a failure is an index in `rows` followed by the content changes of `apply`
    * @throws ClaimLost
    */
   succeed(
@@ -105,19 +105,19 @@ export class JobClaim {
     })
   }
 
-  /** Ends the lease at once, so that another process can take over the job. */
+  /** Ends the lease immediately, so that another process can take over the job. */
   async release(): Promise<void> {
-    const lapsed = timestamp(this.#parts.clock)
-    await this.#enqueue(() => this.#renew({ leaseOwner: null, leaseUntil: lapsed }))
+    const now = timestamp(this.#parts.clock)
+    await this.#enqueue(() => this.#renew({ leaseOwner: null, leaseUntil: now }))
   }
 
-  /** Stops the work. */
+  /** Stops the work on the job. */
   interrupt(): void {
-    this.#stop.abort()
+    this.#abortController.abort()
   }
 
-  /** Stops the work, because the job was cancelled or taken over. */
-  lose(): void {
+  /** Stops the work on the job, because it was cancelled or taken over. */
+  markLost(): void {
     this.#isLost = true
     this.interrupt()
   }
@@ -128,9 +128,9 @@ export class JobClaim {
   }
 
   #enqueue<T>(work: () => Promise<T>): Promise<T> {
-    const turn = this.#lastWrite.then(work)
-    this.#lastWrite = turn.catch(() => {})
-    return turn
+    const result = this.#lastWrite.then(work)
+    this.#lastWrite = result.catch(() => {})
+    return result
   }
 
   #write(
@@ -142,15 +142,15 @@ export class JobClaim {
     return this.#enqueue(async () => {
       if (this.#isLost) throw new ClaimLost()
       const after = change(this.job)
-      const own = writesOf(this.#stored, after)
-      const outcome = await apply([...own, ...rows])
+      const jobWrites = writesOf(this.#stored, after)
+      const outcome = await apply([...jobWrites, ...rows])
       if (outcome.ok) {
         this.#storeRow(after)
         this.#parts.jobEvents.emit(after)
         return outcome
       }
-      if (outcome.at > 0) return { ...outcome, at: outcome.at - own.length }
-      this.lose()
+      if (outcome.at > 0) return { ...outcome, at: outcome.at - jobWrites.length }
+      this.markLost()
       throw new ClaimLost()
     })
   }
@@ -181,11 +181,11 @@ export class JobClaim {
     const { version } = this.#stored
     const outcome = await this.#parts.rows.atomic([{ op: 'replace', table: tables.jobs, row, version }])
     if (outcome.ok) this.#storeRow(row)
-    else this.lose()
+    else this.markLost()
   }
 }
 
-/** Resets the count of dead processes if the job made progress. */
+/** Returns the field that resets the count of dead processes, if the job made progress. */
 function deathsAfterProgress(
   { processed }: JobRow,
   change: Partial<Pick<Job, 'processed'>>,

@@ -2,7 +2,7 @@ import type { Job } from '../contract/jobs.ts'
 
 type JobListener = (job: Job) => void
 
-/** Reports the jobs that this process changes to listeners in it. */
+/** Notifies listeners in this process of jobs that this process changes. */
 export class JobEvents {
   readonly #listeners = new Set<JobListener>()
 

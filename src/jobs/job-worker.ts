@@ -5,19 +5,19 @@ import type { Log } from '../base/log.ts'
 import { presentableMessage } from '../base/redact.ts'
 import { WbError } from '../contract/errors.ts'
 import type { Job } from '../contract/jobs.ts'
-import type { IngestLoad } from '../contract/operational.ts'
+import type { IngestLoad } from '../contract/runtime-routes.ts'
 import type { Stored } from '../storage/rows.ts'
 import { type JobRow, tables } from '../storage/tables.ts'
 import { changedJob, failJob } from './job-changes.ts'
 import { JobClaim, type JobClaimParts } from './job-claim.ts'
 
-/** Number of candidates to read at once. If other processes claim all of them, more are read. */
+/** Maximum number of candidates per read. If other processes claim all of them, more are read. */
 const candidatesMax = 16
-/** Maximum number of running jobs on one store. */
+/** Maximum number of running jobs in a store. */
 const runningMax = 10_000
 /**
- * Maximum number of processes that may die while they work on a job. Without it, a text that kills each
- * process, for example by its memory use, would prevent every start of a server.
+ * Number of processes that may die while working on a job before it fails. Otherwise, a text that crashes the process,
+ * for example because of its memory use, would crash the server after every start.
  */
 const deathsMax = 10
 /** Lease owners in this process. */
@@ -26,15 +26,15 @@ const localOwners = new Set<string>()
 export interface JobWorkerParts extends Omit<JobClaimParts, 'owner'> {
   readonly log: Log
   readonly audit: Pick<AuditTrail, 'note'>
-  /** Name of the machine. */
+  /** Host name of this machine. */
   readonly host: string
-  /** Distinguishes this process from earlier ones with the same process id. */
+  /** Distinguishes this process from earlier ones with the same process ID. */
   readonly processMark: string
-  /** Maximum number of jobs at the same time. */
+  /** Maximum number of jobs that run at the same time. */
   readonly capacity: number
   /** Interval between checks for abandoned jobs, in milliseconds. */
   readonly checkIntervalMs: number
-  /** Does the work and ends the job, or throws the reason of a failure. */
+  /** Runs a job and ends it as succeeded, or throws the reason of the failure. */
   readonly perform: (claim: JobClaim) => Promise<void>
 }
 
@@ -59,7 +59,7 @@ export class JobWorker {
     localOwners.add(this.#owner)
   }
 
-  /** Runs jobs from now on, and checks for abandoned jobs at intervals. */
+  /** Starts to run jobs, and checks for abandoned jobs at intervals. */
   start(): void {
     this.wake()
     this.#cancelTimer = this.#parts.clock.after(this.#parts.checkIntervalMs, () => this.start())
@@ -67,10 +67,10 @@ export class JobWorker {
 
   /** Checks for jobs to work on. */
   wake(): void {
-    this.#claimWhilePossible().catch(error => this.#parts.log.error({ error }, 'looking for jobs failed'))
+    this.#claimWhilePossible().catch(error => this.#parts.log.error({ error }, 'the check for jobs failed'))
   }
 
-  /** Returns the number of jobs that no process works on. */
+  /** Returns the number of unfinished jobs that no process is working on. */
   async due(): Promise<number> {
     const { rows } = this.#parts
     return (await this.#abandoned()).length + (await rows.count(tables.jobs, 'byStatus', ['pending']))
@@ -98,12 +98,12 @@ export class JobWorker {
     }
   }
 
-  /** Stops the work on a job that was ended elsewhere. */
+  /** Stops the work on a job in this process, because a client cancelled it. */
   cancelLocal(jobId: string): void {
-    this.#running.get(jobId)?.claim.lose()
+    this.#running.get(jobId)?.claim.markLost()
   }
 
-  /** Claims no more jobs, and releases running ones for other processes. */
+  /** Stops claiming jobs, and releases the running ones so that other processes can take them over. */
   async close(): Promise<void> {
     this.#isClosed = true
     this.#cancelTimer()
@@ -113,7 +113,7 @@ export class JobWorker {
     localOwners.delete(this.#owner)
   }
 
-  /** Claims jobs while there is capacity. A call in the meantime makes it check once more. */
+  /** Claims jobs while there is capacity. If called while it is running, it checks for jobs again. */
   #claimWhilePossible(): Promise<void> {
     this.#mustCheckAgain = true
     this.#claiming ??= this.#claimJobs()
@@ -121,7 +121,7 @@ export class JobWorker {
   }
 
   async #claimJobs(): Promise<void> {
-    // Otherwise it could finish before `#filling` is set.
+    // Otherwise it could finish before `#claiming` is set.
     await Promise.resolve()
     try {
       while (this.#mustCheckAgain && !this.#isClosed) {
@@ -155,7 +155,7 @@ export class JobWorker {
     return this.#parts.rows.list(tables.jobs, pending)
   }
 
-  /** Returns jobs that were started, but that no process works on any more. */
+  /** Returns jobs that were started, but that no process is working on. */
   async #abandoned(): Promise<Stored<JobRow>[]> {
     const { rows, clock } = this.#parts
     const running = { index: 'byLease', prefix: ['running'], limit: runningMax }
@@ -166,8 +166,8 @@ export class JobWorker {
   }
 
   /**
-   * Returns true if the job's process ran on this machine and has ended, so that its lease can be ignored.
-   * After a restart of a container, it often had the same process id as this one.
+   * Returns true if the process that owns the lease ran on this machine and has ended, so that its lease can be
+   * ignored. After a container restart, the ended process often has the same process ID as the current one.
    */
   #hasDeadOwner({ leaseOwner }: JobRow): boolean {
     if (!leaseOwner?.startsWith(`${this.#parts.host}:`)) return false
@@ -196,7 +196,7 @@ export class JobWorker {
     const { jobId } = stored.row
     this.#parts.log.error(
       { jobId, deaths: deathsMax },
-      'a job is given up, as process after process died at it',
+      'a job failed, because too many processes died while working on it',
     )
     const ended = await failJob(
       this.#parts,
@@ -209,7 +209,7 @@ export class JobWorker {
   #run(claim: JobClaim): void {
     const { jobId } = claim.job
     const done = this.#perform(claim)
-      .catch(error => this.#parts.log.error({ jobId, error }, 'the end of a job could not be written'))
+      .catch(error => this.#parts.log.error({ jobId, error }, 'the end of a job could not be stored'))
       .finally(() => {
         claim.close()
         this.#running.delete(jobId)
@@ -229,15 +229,14 @@ export class JobWorker {
   }
 
   /**
-   * Ends a job as failed. If the store failed, leaves the lease to expire instead: the job runs again later,
-   * when the store may have recovered.
+   * Ends a job as failed. If the store is unavailable, does nothing: when the lease expires, the job runs again.
    */
   async #endAsFailed(claim: JobClaim, error: unknown): Promise<void> {
     const { log } = this.#parts
     const { jobId } = claim.job
     const known = error instanceof WbError && error.code !== 'internal_error' ? error : undefined
     if (known?.code === 'control_plane_unavailable') {
-      log.warn({ jobId, error }, 'a job is put off, as the store fails')
+      log.warn({ jobId, error }, 'a job was interrupted, because the store is unavailable')
       return
     }
     if (known) log.info({ jobId, code: known.code }, 'a job failed')

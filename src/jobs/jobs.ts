@@ -12,9 +12,9 @@ import { failJob } from './job-changes.ts'
 import type { JobEvents } from './job-events.ts'
 import { JobFollower } from './job-follower.ts'
 
-/** Interval at which changes of other processes are read, in milliseconds. */
+/** Interval in milliseconds at which the changes of other processes are read. */
 const pollMs = 500
-/** Maximum number of attempts; a running job changes often, and each change requires another one. */
+/** Maximum number of attempts. A cancellation is retried if the job changes, and running jobs change often. */
 const attemptsMax = 100
 
 interface JobsParts {
@@ -24,11 +24,11 @@ interface JobsParts {
   readonly jobEvents: JobEvents
   /** Called when a client follows a job. */
   readonly onFollow: () => void
-  /** Called when a client has cancelled a job. */
+  /** Called after a client has cancelled a job. */
   readonly onCancel: (jobId: string) => void
 }
 
-/** Jobs of workspaces, for the API. */
+/** Lists, reads, cancels and follows the jobs of workspaces. */
 export class Jobs {
   constructor(private readonly parts: JobsParts) {}
 
@@ -49,7 +49,7 @@ export class Jobs {
   }
 
   /**
-   * Cancels a job, which ends it as failed. A job that has ended stays as it is.
+   * Cancels a job: it ends as failed. A job that has already ended does not change.
    *
    * @throws workspace_not_found, job_not_found
    */
@@ -67,9 +67,9 @@ export class Jobs {
   }
 
   /**
-   * Returns the events of a job that any process works on.
+   * Returns the events of a job, whichever process is working on it.
    *
-   * @param after  id of the last event that the client knows; ignored if it is not a timestamp
+   * @param after  ID of the last event that the client received; ignored if it is not a timestamp
    * @throws workspace_not_found, job_not_found
    */
   async follow(
@@ -84,14 +84,14 @@ export class Jobs {
       after: isoTimestamp.safeParse(after).success ? after : null,
       read: async () => (await rows.get(tables.jobs, [workspaceId, jobId]))?.row,
       wait(wake) {
-        const calls = [
+        const cancels = [
           jobEvents.listen(job => {
             if (job.jobId === jobId) wake()
           }),
           clock.after(pollMs, wake),
         ]
         return () => {
-          for (const callOff of calls) callOff()
+          for (const cancel of cancels) cancel()
         }
       },
     })

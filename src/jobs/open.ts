@@ -1,7 +1,7 @@
 import type { Handlers } from '../access/caller.ts'
 import type { Config } from '../config/schema.ts'
 import type { Job, jobs } from '../contract/jobs.ts'
-import type { IngestLoad } from '../contract/operational.ts'
+import type { IngestLoad } from '../contract/runtime-routes.ts'
 import type { Pager } from '../storage/cursor.ts'
 import { JobEvents } from './job-events.ts'
 import { JobWorker, type JobWorkerParts } from './job-worker.ts'
@@ -21,24 +21,24 @@ interface JobProgress {
   readonly total: number
 }
 
-/** The jobs of a store, and the worker of this process. */
-export interface JobsRoom {
+/** The jobs of a store, and the worker that runs them in this process. */
+export interface JobsModule {
   readonly handlers: Handlers<typeof jobs>
-  /** Starts to work on jobs continuously, as in a server. */
+  /** Starts to run jobs continuously, as in a server. */
   start(): void
-  /** Checks for jobs to work on. */
+  /** Checks for jobs to run. */
   wake(): void
-  /** Returns the capacity, the running jobs and the queued ones. */
+  /** Returns the capacity, and the numbers of running and queued jobs. */
   load(): Promise<IngestLoad>
-  /** Returns the number of jobs that no process works on. */
+  /** Returns the number of unfinished jobs that no process is working on. */
   due(): Promise<number>
   /** Runs all jobs that are due, and waits for them. */
   settle(signal: AbortSignal, onProgress: (step: JobProgress) => void): Promise<void>
   close(): Promise<void>
 }
 
-/** Opens the jobs of a store. No job runs before `start`, `wake` or `settle`. */
-export function openJobs(parts: OpenJobsParts): JobsRoom {
+/** Opens the jobs of a store. Jobs run only after a call of `start`, `wake` or `settle`. */
+export function openJobs(parts: OpenJobsParts): JobsModule {
   const { runtime, controlPlane } = parts.config
   const jobEvents = new JobEvents()
   const worker = new JobWorker({
@@ -48,7 +48,7 @@ export function openJobs(parts: OpenJobsParts): JobsRoom {
     leaseMs: controlPlane.jobsResume.graceMs,
     checkIntervalMs: controlPlane.jobsResume.intervalMs,
   })
-  const room = new Jobs({
+  const jobsModule = new Jobs({
     ...parts,
     jobEvents,
     onFollow: () => worker.wake(),
@@ -56,7 +56,7 @@ export function openJobs(parts: OpenJobsParts): JobsRoom {
   })
   const retention = new JobRetention({ ...parts, ...runtime.jobs })
   return {
-    handlers: jobHandlers(room),
+    handlers: jobHandlers(jobsModule),
     start() {
       worker.start()
       retention.start()

@@ -4,8 +4,8 @@ import type { Log } from '../base/log.ts'
 import type { RowStore, Write } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
 
-/** Maximum number of rows to delete in one unit, which blocks other writers for a few milliseconds. */
-const sliceSize = 200
+/** Maximum number of rows to delete per transaction, which blocks other writers for a few milliseconds. */
+const rowsPerTransaction = 200
 const dayMs = 86_400_000
 
 export interface JobRetentionParts {
@@ -15,15 +15,15 @@ export interface JobRetentionParts {
   readonly retentionDays: number
 }
 
-/** Deletes jobs that ended long ago. Only one process of a store runs it. */
+/** Deletes jobs that ended more than `retentionDays` ago. Only one process per store runs it. */
 export class JobRetention {
   readonly #parts: JobRetentionParts
   readonly #hourly: HourlyTask
 
   constructor(parts: JobRetentionParts) {
     this.#parts = parts
-    const failed = (error: unknown) => parts.log.warn({ error }, 'old jobs could not be deleted')
-    this.#hourly = new HourlyTask(parts.clock, () => this.#prune().catch(failed))
+    const logFailure = (error: unknown) => parts.log.warn({ error }, 'old jobs could not be deleted')
+    this.#hourly = new HourlyTask(parts.clock, () => this.#prune().catch(logFailure))
   }
 
   /** Deletes old jobs now and every hour. */
@@ -38,7 +38,7 @@ export class JobRetention {
   async #prune(): Promise<void> {
     const { rows, clock, retentionDays } = this.#parts
     const through = new Date(clock.now() - retentionDays * dayMs).toISOString()
-    const old = { index: 'byEnd', prefix: [], through, limit: sliceSize }
+    const old = { index: 'byEnd', prefix: [], through, limit: rowsPerTransaction }
     while (!this.#hourly.isClosed) {
       const slice = await rows.list(tables.jobs, old)
       if (slice.length === 0) return

@@ -9,7 +9,7 @@ interface FaultText {
 const packageNames: Record<KeychainLibrary, string> = { keyring: '@napi-rs/keyring', keytar: 'keytar' }
 
 const installHints: Record<KeychainLibrary, string> = {
-  keyring: 'Install Workbase again with optional packages, which contain the part for this platform.',
+  keyring: 'Install Workbase again with optional packages, which contain the library for this platform.',
   keytar:
     'Install Workbase again with optional packages. On Debian, first run: apt-get install libsecret-1-dev',
 }
@@ -19,7 +19,7 @@ const unlockHints: Partial<Record<NodeJS.Platform, string>> = {
   linux: 'Unlock it, then run the command again. Without a desktop: gnome-keyring-daemon --unlock',
 }
 
-/** Returns the error for a library that cannot be used, with a message for the user. */
+/** Returns the error for a library that cannot be used, with a message and a hint for the user. */
 export function libraryUnavailable(
   library: KeychainLibrary,
   fault: KeychainFault,
@@ -43,8 +43,8 @@ function faultText(library: KeychainLibrary, fault: KeychainFault): FaultText {
       }
     case 'timeout':
       return {
-        message: 'The keychain of this system did not answer in time.',
-        hint: 'It may be asking for its password on the desktop: answer there, then run the command again.',
+        message: 'The keychain of this system did not respond in time.',
+        hint: 'It may be asking for its password on the desktop. Enter the password, then run the command again.',
       }
     case 'unavailable':
       return { message: 'No usable keychain was found on this system.', hint: noKeychainText() }
@@ -53,6 +53,6 @@ function faultText(library: KeychainLibrary, fault: KeychainFault): FaultText {
 
 function noKeychainText(): string {
   return process.platform === 'linux'
-    ? 'Start a Secret Service (GNOME Keyring, KWallet, KeePassXC), or keep the login in a file.'
-    : 'Sign in to the desktop of this system, or keep the login in a file.'
+    ? 'Start a Secret Service (GNOME Keyring, KWallet, KeePassXC), or store the login in a file.'
+    : 'Sign in to the desktop of this system, or store the login in a file.'
 }

@@ -6,7 +6,7 @@ import { isProcessRunning } from '../base/is-process-running.ts'
 import { writePrivateFile } from '../base/private-file.ts'
 import { type Keychain, type KeychainCredential, KeychainUnavailable } from './keychain.ts'
 
-/** JSON in the file of an entry. */
+/** Content of an entry's file, as JSON. */
 interface StoredEntry extends KeychainCredential {
   service: string
 }
@@ -14,34 +14,34 @@ interface StoredEntry extends KeychainCredential {
 /**
  * Creates a keychain of plain files that only their owner can read, for systems without a keychain.
  *
- * Each entry is a separate file, so processes that write different entries do not wait for each other. If
- * others can read a file, it is refused rather than repaired, because they may already have read it.
+ * Each entry is a separate file, so processes that write different entries do not wait for each other. If other
+ * users can read a file, calls throw instead of changing its mode, because other users may already have read it.
  *
- * @param folder  folder for entries only; created if missing
+ * @param folder  folder that contains only entries; created if missing
  */
 export function createFileKeychain(folder: string): Keychain {
   const pathOf = (service: string, account: string) => join(folder, `${idFrom(service, account)}.json`)
 
-  function isThere(): boolean {
+  function folderExists(): boolean {
     const stats = statsOf(folder)
-    if (stats) refuseExposed(folder, stats, '700')
+    if (stats) requirePrivate(folder, stats, '700')
     return stats !== undefined
   }
 
-  const namesIn = () => (isThere() ? readdirSync(folder) : [])
+  const listFileNames = () => (folderExists() ? readdirSync(folder) : [])
 
-  /** Removes drafts of killed writers, because they contain a secret too. */
-  function sweep(isMeant: (name: string) => boolean): void {
-    for (const name of namesIn()) {
-      const [, draftOf, writer] = /^(.*\.json)\.(\d+)$/.exec(name) ?? []
-      if (draftOf !== undefined && isMeant(draftOf) && !isProcessRunning(Number(writer)))
+  /** Removes incomplete files of killed processes, because they can contain secrets. */
+  function removeStaleDrafts(isSelected: (name: string) => boolean): void {
+    for (const name of listFileNames()) {
+      const [, entryName, writer] = /^(.*\.json)\.(\d+)$/.exec(name) ?? []
+      if (entryName !== undefined && isSelected(entryName) && !isProcessRunning(Number(writer)))
         rmSync(join(folder, name), { force: true })
     }
   }
-  const sweepDraftsOf = (path: string) => sweep(name => name === basename(path))
+  const removeDraftsOf = (path: string) => removeStaleDrafts(name => name === basename(path))
 
   function find(service: string): KeychainCredential[] {
-    return namesIn()
+    return listFileNames()
       .filter(name => name.endsWith('.json'))
       .map(name => readEntry(join(folder, name)))
       .filter(stored => stored?.service === service)
@@ -50,17 +50,17 @@ export function createFileKeychain(folder: string): Keychain {
 
   return asyncKeychain({
     getPassword(service, account) {
-      return isThere() ? (readEntry(pathOf(service, account))?.password ?? null) : null
+      return folderExists() ? (readEntry(pathOf(service, account))?.password ?? null) : null
     },
     setPassword(service, account, password) {
       const path = pathOf(service, account)
       createFolder(folder)
-      sweepDraftsOf(path)
+      removeDraftsOf(path)
       writePrivateFile(path, `${JSON.stringify({ service, account, password } satisfies StoredEntry)}\n`)
     },
     deletePassword(service, account) {
       const path = pathOf(service, account)
-      sweepDraftsOf(path)
+      removeDraftsOf(path)
       const existed = statsOf(path) !== undefined
       rmSync(path, { force: true })
       return existed
@@ -68,7 +68,7 @@ export function createFileKeychain(folder: string): Keychain {
     findPassword: service => find(service)[0]?.password ?? null,
     findCredentials: find,
     findAccounts(service) {
-      sweep(() => true)
+      removeStaleDrafts(() => true)
       return find(service).map(({ account }) => account)
     },
   })
@@ -79,7 +79,7 @@ function readEntry(path: string): StoredEntry | undefined {
   const file = openIfExists(path)
   if (file === undefined) return undefined
   try {
-    refuseExposed(path, fstatSync(file), '600')
+    requirePrivate(path, fstatSync(file), '600')
     return parseStoredEntry(readFileSync(file, 'utf8'))
   } finally {
     closeSync(file)
@@ -105,16 +105,16 @@ function parseStoredEntry(text: string): StoredEntry | undefined {
   }
 }
 
-/** @throws KeychainUnavailable  when another user owns the file, or others can read or change it */
-function refuseExposed(path: string, { uid, mode }: Stats, modeWanted: '600' | '700'): void {
+/** @throws KeychainUnavailable  another user owns the file, or other users can read or change it */
+function requirePrivate(path: string, { uid, mode }: Stats, suggestedMode: '600' | '700'): void {
   if (process.platform === 'win32') return
   if (uid !== process.getuid?.())
     throw fileUnavailable(`${path} belongs to another user.`, 'Run the command as the owner of that file.')
   if ((mode & 0o077) === 0) return
   const quoted = `'${path.replaceAll("'", String.raw`'\''`)}'`
   throw fileUnavailable(
-    `${path} holds secrets, and other users can open it.`,
-    `chmod ${modeWanted} ${quoted}`,
+    `${path} contains secrets, and other users can open it.`,
+    `chmod ${suggestedMode} ${quoted}`,
   )
 }
 
@@ -122,7 +122,7 @@ type Synchronous<K> = {
   [F in keyof K]: K[F] extends (...input: infer I) => Promise<infer O> ? (...input: I) => O : never
 }
 
-/** Makes all functions asynchronous, and converts errors of the file system to `KeychainUnavailable`. */
+/** Makes all functions asynchronous, and converts file system errors to `KeychainUnavailable`. */
 function asyncKeychain(keychain: Synchronous<Keychain>): Keychain {
   function convertErrors<I extends unknown[], O>(run: (...input: I) => O) {
     return async (...input: I): Promise<O> => {
@@ -132,7 +132,7 @@ function asyncKeychain(keychain: Synchronous<Keychain>): Keychain {
         const { code, path } = error as NodeJS.ErrnoException
         if (code === undefined) throw error
         throw fileUnavailable(
-          `${path ?? 'The file of secrets'} cannot be used: ${code}.`,
+          `${path ?? 'The file with secrets'} cannot be used: ${code}.`,
           hintOfCode(code),
           error,
         )

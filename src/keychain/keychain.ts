@@ -1,18 +1,18 @@
 /**
- * Secrets of the current user, each under a service and an account. The first five functions are those of
- * keytar.
+ * Secrets of the current user, identified by a service and an account. The first five functions have the signatures
+ * of keytar.
  */
 export interface Keychain {
-  /** Returns null if there is no such entry, or if it is incomplete. */
+  /** Returns a secret; null if there is no such entry, or if it is incomplete. */
   getPassword(service: string, account: string): Promise<string | null>
   setPassword(service: string, account: string, password: string): Promise<void>
-  /** Returns true if there was such an entry. */
+  /** Deletes an entry, and returns true if it existed. */
   deletePassword(service: string, account: string): Promise<boolean>
   /** Returns the password of any account of a service; null if it has none. */
   findPassword(service: string): Promise<string | null>
   findCredentials(service: string): Promise<KeychainCredential[]>
   /**
-   * Returns accounts with any data, including leftovers of a killed writer, which `deletePassword` removes.
+   * Returns all accounts with any data, including leftovers of a killed process. `deletePassword` removes these too.
    */
   findAccounts(service: string): Promise<string[]>
 }
@@ -22,22 +22,22 @@ export interface KeychainCredential {
   password: string
 }
 
-/** Functions that a library provides; the others are the same for all libraries. */
+/** Functions that each library implements. The other functions are the same for all libraries. */
 export type KeychainEntries = Omit<Keychain, 'findPassword' | 'findAccounts'>
 
 /**
- * Storage of entries. Entries of one driver are not visible to another, so callers must store which driver
- * they used.
+ * Storage of entries. A driver cannot read the entries of another driver, so callers must store which driver they
+ * used.
  */
 export type KeychainDriver = 'keyring' | 'keytar' | 'file'
 
 /**
- * Reason for a failure: the package is not installed; there is no usable keychain; it is locked; it did not
- * respond in time.
+ * Reason for a failure: the package is not installed, there is no usable keychain, the keychain is locked, or it did
+ * not respond in time.
  */
 export type KeychainFault = 'missing' | 'unavailable' | 'locked' | 'timeout'
 
-/** The keychain could not be used, so it is unknown if an entry exists. The cause is the library's error. */
+/** The keychain could not be used, so it is unknown if an entry exists. `cause` is the error of the library. */
 export class KeychainUnavailable extends Error {
   override readonly name = 'KeychainUnavailable'
 

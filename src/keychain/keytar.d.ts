@@ -1,5 +1,5 @@
 /**
- * Functions of keytar that are used here. The package is optional, so the type check must not need its types.
+ * Functions of keytar that this module uses. The package is optional, so type checking must not require its types.
  */
 declare module 'keytar' {
   export interface Keytar {

@@ -1,19 +1,19 @@
 import type { KeychainEntries, KeychainFault } from './keychain.ts'
 
-/** Drivers that are packages with native code. They run in a separate process, see `process.ts`. */
+/** Drivers that are packages with native code. They run in a separate process, see `keychain-process.ts`. */
 export type KeychainLibrary = 'keyring' | 'keytar'
 
-/** @throws Error  when a package or its native part is not installed */
+/** Functions that load a library. @throws Error  the package or its native module is not installed */
 export const loadLibrary: Record<KeychainLibrary, () => Promise<KeychainEntries>> = {
   keyring: loadKeyring,
   keytar: loadKeytar,
 }
 
 /**
- * Loads the default driver.
+ * Loads `@napi-rs/keyring`, the default driver.
  *
- * Without the option `store`, and if no Secret Service responds, it would store secrets in the kernel's
- * keyring, which is cleared when the machine restarts.
+ * Without the option `store`, the library would store secrets in the kernel's keyring if no Secret Service responds,
+ * and they would be lost when the machine restarts.
  */
 async function loadKeyring(): Promise<KeychainEntries> {
   const { AsyncEntry, findCredentialsAsync } = await import('@napi-rs/keyring')
@@ -28,9 +28,9 @@ async function loadKeyring(): Promise<KeychainEntries> {
 }
 
 /**
- * Loads keytar. On Linux, it reports a locked keychain as a missing entry, and crashes its process when it
- * lists locked entries. So the other library checks for a lock before a listing, and after an entry was not
- * found.
+ * Loads keytar. On Linux, it reports a locked keychain as a missing entry, and crashes its process when it lists
+ * locked entries. Therefore `@napi-rs/keyring` checks for a lock before entries are listed, and after an entry was
+ * not found.
  *
  * @see https://github.com/atom/node-keytar/issues/477
  */
@@ -39,24 +39,24 @@ async function loadKeytar(): Promise<KeychainEntries> {
   return {
     async getPassword(service, account) {
       const password = await library.getPassword(service, account)
-      if (password === null) await refuseLocked(service)
+      if (password === null) await requireUnlocked(service)
       return password
     },
     setPassword: library.setPassword,
     async deletePassword(service, account) {
       const existed = await library.deletePassword(service, account)
-      if (!existed) await refuseLocked(service)
+      if (!existed) await requireUnlocked(service)
       return existed
     },
     async findCredentials(service) {
-      await refuseLocked(service)
+      await requireUnlocked(service)
       return library.findCredentials(service)
     },
   }
 }
 
-/** @throws Error  from the library, when a service has a locked entry of either library */
-async function refuseLocked(service: string): Promise<void> {
+/** @throws Error  the service has a locked entry, which either library created; `@napi-rs/keyring` throws it */
+async function requireUnlocked(service: string): Promise<void> {
   if (process.platform !== 'linux') return
   try {
     const { findCredentialsAsync } = await import('@napi-rs/keyring')
@@ -66,15 +66,15 @@ async function refuseLocked(service: string): Promise<void> {
   }
 }
 
-/** Both libraries distinguish their errors only by text. */
-const texts: [pattern: RegExp, fault: KeychainFault][] = [
+/** Patterns for error messages. The libraries have no error codes. */
+const faultPatterns: [pattern: RegExp, fault: KeychainFault][] = [
   [/islocked|locked (?:object|collection)|prompt was dismissed/i, 'locked'],
-  // macOS, without a user at the screen, or after the user declined.
+  // macOS, if no user is at the screen, or if the user declined.
   [/interaction is not allowed|user canceled/i, 'locked'],
   [/timeout was reached|did not receive a reply/i, 'timeout'],
 ]
 
-/** Returns the kind of a library error. */
+/** Returns the fault that caused a library error. */
 export function keychainFaultOf(error: unknown): KeychainFault {
-  return texts.find(([pattern]) => pattern.test(String(error)))?.[1] ?? 'unavailable'
+  return faultPatterns.find(([pattern]) => pattern.test(String(error)))?.[1] ?? 'unavailable'
 }

@@ -1,20 +1,20 @@
-import type { EntriesCall, EntriesResult } from './entries-process.ts'
 import type { KeychainEntries } from './keychain.ts'
+import type { KeychainCall, KeychainResult } from './keychain-process.ts'
 import { type KeychainLibrary, keychainFaultOf, loadLibrary } from './libraries.ts'
 
 const library = process.argv[2] as KeychainLibrary
 const loading = loadLibrary[library]()
-// The first call reports the error.
+// The first call reports a loading error.
 loading.catch(() => {})
 
-// The terminal sends SIGINT to this process too, but the command decides if a write must still be completed.
+// The terminal also sends SIGINT to this process, but only the command knows if a write must still be completed.
 process.on('SIGINT', () => {})
 process.on('disconnect', endProcess)
 // The command may have ended while this file was being loaded.
 if (!process.connected) endProcess()
-process.on('message', async (call: EntriesCall) => process.send!(await answerCall(call)))
+process.on('message', async (call: KeychainCall) => process.send!(await handleCall(call)))
 
-async function answerCall({ id, name, input }: EntriesCall): Promise<EntriesResult> {
+async function handleCall({ id, name, input }: KeychainCall): Promise<KeychainResult> {
   let entries: KeychainEntries
   try {
     entries = await loading
@@ -29,7 +29,7 @@ async function answerCall({ id, name, input }: EntriesCall): Promise<EntriesResu
   }
 }
 
-/** Any other way to exit would wait for pending calls. */
+/** Ends this process without waiting for pending calls, which `process.exit` would do. */
 function endProcess(): void {
   process.kill(process.pid, 'SIGKILL')
 }

@@ -24,9 +24,9 @@ interface DocumentsParts {
   readonly space: VectorSpace
 }
 
-/** Number of chunks to rewrite in one transaction when metadata changes. */
-const rewriteSlice = 256
-/** Maximum number of attempts; each one but the last failed because of another change to the document. */
+/** Number of chunks to rewrite per transaction when metadata or visibility changes. */
+const chunksPerRewrite = 256
+/** Maximum number of attempts. A change is retried if another one changed the document in the meantime. */
 const attemptsMax = 20
 
 const unsetFields = {
@@ -44,7 +44,7 @@ const unsetFields = {
   ownerPrincipalId: null,
 } as const
 
-/** Documents of knowledge bases. */
+/** Reads and changes the documents of knowledge bases. */
 export class Documents {
   constructor(private readonly parts: DocumentsParts) {}
 
@@ -64,7 +64,7 @@ export class Documents {
    * Registers a document without content.
    *
    * @throws knowledge_base_not_found
-   * @throws conflict  the id is taken
+   * @throws conflict  the ID is taken
    */
   async create(workspaceId: string, knowledgeBaseId: string, body: DocumentCreate): Promise<Document> {
     await this.parts.bases.get(workspaceId, knowledgeBaseId)
@@ -93,29 +93,33 @@ export class Documents {
   }
 
   /**
-   * Changes a document. Applies new metadata and visibility to its chunks first. Starts again if the document
-   * changed in the meantime, for example by its ingest job, so that the chunks match the document.
+   * Changes a document. First applies new metadata and visibility to its chunks. Retries if something else changed the
+   * document in the meantime, for example its ingest job, so that the chunks match the document.
    *
    * @throws document_not_found, knowledge_base_not_found
    * @throws conflict  the document changed during every attempt
    */
-  update(place: DocumentKey, patch: DocumentFields, caller: Caller): Promise<Document> {
-    return this.parts.bases.unlessDeleted(place, () => this.applyUpdate(place, patch, caller))
+  update(documentKey: DocumentKey, patch: DocumentFields, caller: Caller): Promise<Document> {
+    return this.parts.bases.withDeletionCheck(documentKey, () => this.applyUpdate(documentKey, patch, caller))
   }
 
-  private async applyUpdate(place: DocumentKey, patch: DocumentFields, caller: Caller): Promise<Document> {
-    let isStamped = false
+  private async applyUpdate(
+    documentKey: DocumentKey,
+    patch: DocumentFields,
+    caller: Caller,
+  ): Promise<Document> {
+    let mustRewriteChunks = false
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
-      const { row: before, version } = await this.requireStored(place)
+      const { row: before, version } = await this.requireStored(documentKey)
       const after: DocumentRow = {
         ...before,
         ...patch,
         ...(matchesIngestKeys(before, patch) ? {} : { ingestKey: null, nameKey: null }),
         updatedAt: timestamp(this.parts.clock),
       }
-      if (isStamped || isStampChanged(before, after)) {
-        isStamped = true
-        await this.rewriteChunks(place, after, caller)
+      if (mustRewriteChunks || haveInheritedFieldsChanged(before, after)) {
+        mustRewriteChunks = true
+        await this.rewriteChunks(documentKey, after, caller)
       }
       const outcome = await this.parts.rows.atomic([
         { op: 'replace', table: tables.documents, row: after, version },
@@ -126,16 +130,16 @@ export class Documents {
   }
 
   /** @throws document_not_found, knowledge_base_not_found */
-  async delete(place: DocumentKey): Promise<void> {
-    const context = await this.parts.bases.context(place.workspaceId, place.knowledgeBaseId)
+  async delete(documentKey: DocumentKey): Promise<void> {
+    const context = await this.parts.bases.context(documentKey.workspaceId, documentKey.knowledgeBaseId)
     const outcome = await context.store.write(
-      [{ op: 'deleteDocument', ...context.key, documentId: place.documentId }],
-      [{ op: 'delete', table: tables.documents, key: keyOf(place) }],
+      [{ op: 'deleteDocument', ...context.key, documentId: documentKey.documentId }],
+      [{ op: 'delete', table: tables.documents, key: keyOf(documentKey) }],
     )
-    if (!outcome.ok) throw documentNotFound(place.documentId)
+    if (!outcome.ok) throw documentNotFound(documentKey.documentId)
   }
 
-  /** Deletes documents one by one. Continues after a failure, and returns it. */
+  /** Deletes documents one by one. Continues after failures, and returns them. */
   async deleteEach(workspaceId: string, knowledgeBaseId: string, documentIds: readonly string[]) {
     await this.parts.bases.context(workspaceId, knowledgeBaseId)
     const deleted: string[] = []
@@ -145,32 +149,32 @@ export class Documents {
         await this.delete({ workspaceId, knowledgeBaseId, documentId })
         deleted.push(documentId)
       } catch (error) {
-        const why = deletionFailure(error)
-        if (why.code !== 'not_found')
+        const failure = deletionFailure(error)
+        if (failure.code !== 'not_found')
           this.parts.log.error({ documentId, error }, 'a document was not deleted')
-        failed.push({ documentId, ...why })
+        failed.push({ documentId, ...failure })
       }
     }
     return { deleted, failed }
   }
 
   /**
-   * Returns chunks by index, nulls last.
+   * Returns a page of chunks, ordered by chunk index with nulls last.
    *
    * @throws document_not_found, invalid_cursor, list_records_not_supported
    */
   async chunks(
-    place: DocumentKey,
+    documentKey: DocumentKey,
     query: { limit: number; cursor?: string },
     caller: Pick<Caller, 'visibility'>,
   ): Promise<RowPage<Chunk>> {
-    await this.get(place.workspaceId, place.knowledgeBaseId, place.documentId)
-    const context = await this.parts.bases.context(place.workspaceId, place.knowledgeBaseId)
-    const list = ['chunks', ...keyOf(place)].join('/')
-    const after = query.cursor === undefined ? undefined : this.parts.cursors.open(list, query.cursor)
-    const views = await this.parts.bases.unlessDeleted(place, () =>
-      requireListing(context.store).ofDocument(context.key, {
-        documentId: place.documentId,
+    await this.get(documentKey.workspaceId, documentKey.knowledgeBaseId, documentKey.documentId)
+    const context = await this.parts.bases.context(documentKey.workspaceId, documentKey.knowledgeBaseId)
+    const list = ['chunks', ...keyOf(documentKey)].join('/')
+    const after = query.cursor === undefined ? undefined : this.parts.cursors.decode(list, query.cursor)
+    const views = await this.parts.bases.withDeletionCheck(documentKey, () =>
+      requireListing(context.store).listByDocument(context.key, {
+        documentId: documentKey.documentId,
         after: after && { chunkIndex: after[0] as number | null, id: after[1] as string },
         limit: query.limit + 1,
         visibility: caller.visibility,
@@ -180,27 +184,31 @@ export class Documents {
     const last = views.length > query.limit ? shown.at(-1) : undefined
     return {
       items: shown.map(toChunk),
-      nextCursor: last ? this.parts.cursors.seal(list, [last.chunkIndex, last.id]) : null,
+      nextCursor: last ? this.parts.cursors.encode(list, [last.chunkIndex, last.id]) : null,
     }
   }
 
   /** @throws document_not_found, knowledge_base_not_found */
-  private async requireStored(place: DocumentKey): Promise<Stored<DocumentRow>> {
-    const stored = await this.parts.rows.get(tables.documents, keyOf(place))
+  private async requireStored(documentKey: DocumentKey): Promise<Stored<DocumentRow>> {
+    const stored = await this.parts.rows.get(tables.documents, keyOf(documentKey))
     if (stored) return stored
-    await this.parts.bases.get(place.workspaceId, place.knowledgeBaseId)
-    throw documentNotFound(place.documentId)
+    await this.parts.bases.get(documentKey.workspaceId, documentKey.knowledgeBaseId)
+    throw documentNotFound(documentKey.documentId)
   }
 
-  /** Rewrites the payloads of a document's chunks, and their vectors if the runtime fits the space itself. */
-  private async rewriteChunks(place: DocumentKey, document: DocumentRow, caller: Caller): Promise<void> {
-    const context = await this.parts.bases.context(place.workspaceId, place.knowledgeBaseId)
+  /** Rewrites the payloads of a document's chunks, and their vectors if the runtime fits the space. */
+  private async rewriteChunks(
+    documentKey: DocumentKey,
+    document: DocumentRow,
+    caller: Caller,
+  ): Promise<void> {
+    const context = await this.parts.bases.context(documentKey.workspaceId, documentKey.knowledgeBaseId)
     let cursor: { chunkIndex: number | null; id: string } | undefined
     for (;;) {
-      const views = await requireListing(context.store).ofDocument(context.key, {
-        documentId: place.documentId,
+      const views = await requireListing(context.store).listByDocument(context.key, {
+        documentId: documentKey.documentId,
         after: cursor,
-        limit: rewriteSlice,
+        limit: chunksPerRewrite,
         visibility: caller.visibility,
       })
       const last = views.at(-1)
@@ -219,7 +227,7 @@ export class Documents {
     const { visibility, signal } = caller
     const numbers = listed.map(view => view.record)
     const title = titleOfPayload(document.metadata)
-    const isThere = { op: 'require' as const, table: tables.documents, key: keyOf(document) }
+    const documentExists = { op: 'require' as const, table: tables.documents, key: keyOf(document) }
     await retryOnSpaceChange(async () => {
       const views = await context.store.read(context.key, numbers, { vectors: !context.fitted, visibility })
       const passages = views.map(view => ({ title, text: view.text ?? '' }))
@@ -233,7 +241,7 @@ export class Documents {
         vector: vectors[at]!,
       }))
       const change = { op: 'upsert' as const, ...context.key, generation, records }
-      const outcome = await context.store.write([change], [isThere])
+      const outcome = await context.store.write([change], [documentExists])
       if (!outcome.ok && outcome.at === 0) throw documentNotFound(document.documentId)
       return outcome.ok || undefined
     })
@@ -246,19 +254,19 @@ export interface DocumentKey {
   readonly documentId: string
 }
 
-/** Returns false if a manual change of name, hash or status makes a document differ from the ingested one. */
+/** Returns false if a change of file name, hash or status means that the document is no longer the ingested one. */
 function matchesIngestKeys(row: DocumentRow, patch: DocumentFields): boolean {
   const isSame = (field: 'sourceFilename' | 'contentHash') =>
     patch[field] === undefined || patch[field] === row[field]
   return isSame('sourceFilename') && isSame('contentHash') && patch.status !== 'failed'
 }
 
-function isStampChanged(before: DocumentRow, after: DocumentRow): boolean {
+function haveInheritedFieldsChanged(before: DocumentRow, after: DocumentRow): boolean {
   return JSON.stringify(documentPayload(before)) !== JSON.stringify(documentPayload(after))
 }
 
-function keyOf(place: DocumentKey): string[] {
-  return [place.workspaceId, place.knowledgeBaseId, place.documentId]
+function keyOf(documentKey: DocumentKey): string[] {
+  return [documentKey.workspaceId, documentKey.knowledgeBaseId, documentKey.documentId]
 }
 
 function toChunk(view: RecordView): Chunk {

@@ -5,18 +5,16 @@ import { WbError } from '../contract/errors.ts'
 import { type CollectionKey, type ContentStore, collectionKeyText } from '../storage/content.ts'
 import type { PassageOperations } from './passage-operations.ts'
 
-/** Minimum number of chunks for a fit; below it, a fitted space is no better than the placeholder. */
+/** Minimum number of chunks for a fit. With fewer, a fitted space is not better than the placeholder. */
 const fitRecordsMin = 10
-/** Share of unfitted chunks above which a refit starts without waiting for ingest to stop. */
+/** Share of unfitted chunks above which a fit starts without waiting for ingest to pause. */
 const unfittedShareMax = 0.2
 const quietPeriodMs = 2_000
-/**
- * Duration of a lease: longer than one step of a fit. Then other processes can take over from a killed one.
- */
+/** Duration of a lease: longer than a step of a fit, but short, so that another process can soon replace a dead one. */
 const leaseMs = 30_000
-/** Pause after a fit that failed, or that another process is running. */
+/** Pause after a fit failed, or while another process is running it. */
 const retryMs = 10_000
-const stageSlice = 512
+const vectorsPerStep = 512
 
 export interface FitProgress {
   readonly label: string
@@ -29,7 +27,7 @@ type OnProgress = (step: FitProgress) => void
 interface FittingParts {
   /** Store with collections that can be fitted. */
   readonly store: ContentStore
-  /** Runs on a separate thread, because a fit takes seconds. */
+  /** Host for fits, which runs on a separate thread in a server because a fit takes seconds. */
   readonly host: OperationHost<PassageOperations>
   readonly clock: Clock
   readonly log: Log
@@ -38,7 +36,7 @@ interface FittingParts {
 }
 
 /** Result of a fit: the new space is current, another process has the lease, or the fit was abandoned. */
-type FitOutcome = 'done' | 'leased' | 'given up'
+type FitOutcome = 'done' | 'leased' | 'abandoned'
 
 /** Refits the vector spaces of collections as they grow. */
 export class Fitting {
@@ -46,7 +44,7 @@ export class Fitting {
   private readonly checking = new Set<string>()
   private readonly timers = new Map<string, () => void>()
   /**
-   * The most recent fit. Fits run one at a time, because each holds all passages of its collection in memory.
+   * The most recent fit. Fits run one at a time, because each needs all passages of its collection in memory.
    */
   private last: Promise<unknown> = Promise.resolve()
   private closed = false
@@ -58,7 +56,7 @@ export class Fitting {
   }
 
   /**
-   * Reacts to a growing collection: fits it at once if many chunks are unfitted, else when ingest has paused.
+   * Call it when a collection has grown. Fits it immediately if many chunks are unfitted, else when ingest pauses.
    */
   onGrowth(key: CollectionKey): void {
     this.scheduleCheck(key, quietPeriodMs)
@@ -85,14 +83,14 @@ export class Fitting {
     }
   }
 
-  /** Starts no more fits and abandons running ones. The store keeps the current spaces. */
+  /** Stops starting fits, and abandons running ones. The current spaces stay in use. */
   async close(): Promise<void> {
     this.closed = true
     for (const cancel of this.timers.values()) cancel()
     await Promise.allSettled(this.running.values())
   }
 
-  /** Checks a collection after a pause. Another call restarts the pause. */
+  /** Checks a collection after a pause. Another call during the pause restarts it. */
   private scheduleCheck(key: CollectionKey, pauseMs: number): void {
     if (this.closed) return
     const name = collectionKeyText(key)
@@ -104,7 +102,7 @@ export class Fitting {
     this.timers.set(name, cancel)
   }
 
-  /** Starts a fit if more than a share of the collection is unfitted. */
+  /** Starts a fit if more than the given share of the collection is unfitted. */
   private fitIfDue(key: CollectionKey, share: number): void {
     const name = collectionKeyText(key)
     if (this.closed || this.isRunning(key) || this.checking.has(name)) return
@@ -115,7 +113,7 @@ export class Fitting {
         if (isDue && !this.closed && !this.isRunning(key)) return this.refitIfDue(key)
       })
       .catch(error =>
-        this.parts.log.error({ collection: key.name, error }, 'looking for unfitted chunks failed'),
+        this.parts.log.error({ collection: key.name, error }, 'the check for unfitted chunks failed'),
       )
   }
 
@@ -124,12 +122,10 @@ export class Fitting {
     return entry !== undefined && entry.unfitted > entry.records * share
   }
 
-  /**
-   * Runs a fit. After a failure, waits before the next attempt, because the cause rarely disappears at once.
-   */
+  /** Runs a fit. After a failure, waits before the next attempt, because the cause is likely to persist for a while. */
   private async refitIfDue(key: CollectionKey): Promise<void> {
-    const ending = await this.run(key, () => {})
-    if (ending === 'done') this.onGrowth(key)
+    const outcome = await this.run(key, () => {})
+    if (outcome === 'done') this.onGrowth(key)
     else this.scheduleCheck(key, retryMs)
   }
 
@@ -137,35 +133,35 @@ export class Fitting {
     const name = collectionKeyText(key)
     const running = this.last
       .then(() => this.fit(key, onProgress, signal))
-      .catch(error => this.failed(key, error))
+      .catch(error => this.logFailure(key, error))
       .finally(() => this.running.delete(name))
     this.running.set(name, running)
     this.last = running
     return running
   }
 
-  private failed(key: CollectionKey, error: unknown): FitOutcome {
-    const isGone = error instanceof WbError && error.code === 'collection_unavailable'
-    if (!isGone) this.parts.log.error({ collection: key.name, error }, 'fit failed')
-    return 'given up'
+  private logFailure(key: CollectionKey, error: unknown): FitOutcome {
+    const isCollectionMissing = error instanceof WbError && error.code === 'collection_unavailable'
+    if (!isCollectionMissing) this.parts.log.error({ collection: key.name, error }, 'fit failed')
+    return 'abandoned'
   }
 
   private async fit(key: CollectionKey, onProgress: OnProgress, signal?: AbortSignal): Promise<FitOutcome> {
     const { owner, host } = this.parts
     const spaces = this.parts.store.fitted
-    if (!spaces || this.closed) return 'given up'
+    if (!spaces || this.closed) return 'abandoned'
     if (!(await spaces.lease(key, owner, leaseMs))) return 'leased'
     try {
       const { records } = await host.run('fit', key)
       for (let done = 0; !this.closed && !signal?.aborted; ) {
-        const staged = await host.run('stage', { key, limit: stageSlice, owner })
-        if (staged === false) return 'given up'
+        const staged = await host.run('stage', { key, limit: vectorsPerStep, owner })
+        if (staged === false) return 'abandoned'
         done += staged
         onProgress({ label: key.name, done, total: Math.max(records, done) })
-        if (staged < stageSlice && (await host.run('swap', { key, owner }))) return 'done'
-        if (!(await spaces.lease(key, owner, leaseMs))) return 'given up'
+        if (staged < vectorsPerStep && (await host.run('swap', { key, owner }))) return 'done'
+        if (!(await spaces.lease(key, owner, leaseMs))) return 'abandoned'
       }
-      return 'given up'
+      return 'abandoned'
     } finally {
       await spaces.release(key, owner)
     }

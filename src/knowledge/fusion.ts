@@ -1,12 +1,12 @@
 import { unitVector } from '../base/unit-vector.ts'
 
-/** Number of best passages that a query is moved towards. */
+/** Number of best passages that a query vector is moved toward. */
 export const feedbackPassages = 3
 const feedbackWeight = 0.5
-/** Added to a rank before its reciprocal is taken. */
+/** Constant of reciprocal rank fusion: added to a rank before taking its reciprocal. */
 const rankOffset = 1
 
-/** A record with its score, which is finite, and can only be compared within its list. */
+/** A record with its score. Scores are finite, and can only be compared within a list. */
 export interface RankedRecord<Id extends string | number = string> {
   record: Id
   score: number
@@ -14,7 +14,7 @@ export interface RankedRecord<Id extends string | number = string> {
 
 /** A record of a fused ranking. */
 export interface FusedRecord<Id extends string | number = number> extends RankedRecord<Id> {
-  /** Lexical score, scaled to 0..1; 0 if the lexical list lacks the record. */
+  /** Lexical score, scaled to 0..1; 0 if the record is not in the lexical list. */
   lexical: number
 }
 
@@ -24,11 +24,11 @@ export interface RankedLists<Id extends string | number = number> {
   readonly lexical: readonly RankedRecord<Id>[]
   /** Weight of the lexical list: 0 for vectors only, 1 for words only. */
   readonly lexicalWeight: number
-  /** Requested length of each list; a list of this length may be incomplete. */
+  /** Maximum length that was requested for each list. A list of this length may be incomplete. */
   readonly pool: number
 }
 
-/** Lists with the name of their vector space. Similarities of the same scale can be compared. */
+/** Lists with an identifier of their similarity scale. Similarities of the same scale can be compared. */
 export type ScaledLists<Id extends string | number = number> = RankedLists<Id> & { readonly scale: string }
 
 /** Fuses two rankings into one, as {@link fuseEach} does. */
@@ -37,29 +37,27 @@ export function fuseLists<Id extends string | number>(lists: RankedLists<Id>): F
 }
 
 /**
- * Fuses several pairs of rankings, each separately, into comparable scores from 0 to 1: (1 - w) × vector
- * score + w × lexical score. A record that is missing in a list has the score 0 there. The result is sorted
- * best first; of equal scores, the higher lexical score comes first, then the lower record. So from w = 0.5
- * on, a record that is the only one in all lexical lists comes first for any vector scores.
+ * Fuses several pairs of rankings, each pair separately, into comparable scores from 0 to 1: (1 - w) × vector
+ * score + w × lexical score. A record that is not in a list has the score 0 there. Results are sorted by score, then
+ * by lexical score, both descending, then by record. So with w of at least 0.5, a record that is the only one in the
+ * lexical lists always comes first.
  *
- * Scores are scaled linearly: the best of all to 1, and a floor to 0. Lexical scores are scaled over all
- * lists, vector scores over the lists of the same scale. Scores of 0 or less become 0. The floor is:
+ * Scores are scaled linearly, so that the best score becomes 1 and a floor becomes 0. Lexical scores are scaled over
+ * all lists, and vector scores over the lists of the same scale. Scores of 0 or less become 0. The floor is:
  *
- * - for vectors, the lowest score, but never below 0, as models differ in the similarity of unrelated texts;
- * - for words, 0, which is the score of all records that are not listed. A list of full length lacks records
- *   with a positive score, so then the floor is the lowest score of these lists.
+ * - for vectors, the lowest score, but at least 0, because models differ in the similarity of unrelated texts;
+ * - for words, 0, which is the score of records that are not listed. But lists of full length may omit records with
+ *   a positive score, so if there are any, the floor is the lowest score in them.
  */
-export function fuseEach<Id extends string | number>(
-  several: readonly ScaledLists<Id>[],
-): FusedRecord<Id>[][] {
-  const ofWords = scalerFor(
-    several.flatMap(({ lexical }) => lexical),
-    several.flatMap(({ lexical, pool }) => (lexical.length < pool ? [] : lexical)),
+export function fuseEach<Id extends string | number>(pairs: readonly ScaledLists<Id>[]): FusedRecord<Id>[][] {
+  const lexicalScaler = scalerFor(
+    pairs.flatMap(({ lexical }) => lexical),
+    pairs.flatMap(({ lexical, pool }) => (lexical.length < pool ? [] : lexical)),
   )
-  return several.map(({ vector, lexical, lexicalWeight, scale }) => {
-    const alike = several.filter(other => other.scale === scale).flatMap(other => other.vector)
-    const byVector = scoresOf(vector, scalerFor(alike, alike))
-    const byWords = scoresOf(lexical, ofWords)
+  return pairs.map(({ vector, lexical, lexicalWeight, scale }) => {
+    const sameScale = pairs.filter(other => other.scale === scale).flatMap(other => other.vector)
+    const byVector = scoresOf(vector, scalerFor(sameScale, sameScale))
+    const byWords = scoresOf(lexical, lexicalScaler)
     const records = new Set([...byVector.keys(), ...byWords.keys()])
     return Array.from(records, record => {
       const words = byWords.get(record) ?? 0
@@ -74,15 +72,15 @@ type Scaler = (score: number) => number
 /**
  * Returns a function that maps the best score of `all` to 1, and the floor to 0.
  *
- * @param atFloor  its lowest score is the floor, unless negative; if empty, the floor is 0
+ * @param floorScores  scores whose lowest one is the floor; the floor is at least 0, and 0 if there are no scores
  */
-function scalerFor(all: readonly { score: number }[], atFloor: readonly { score: number }[]): Scaler {
-  const most = all.reduce((most, { score }) => Math.max(most, score), 0)
-  const least = atFloor.reduce((least, { score }) => Math.min(least, score), Number.POSITIVE_INFINITY)
-  const floor = atFloor.length === 0 ? 0 : Math.max(0, least)
+function scalerFor(all: readonly { score: number }[], floorScores: readonly { score: number }[]): Scaler {
+  const max = all.reduce((most, { score }) => Math.max(most, score), 0)
+  const min = floorScores.reduce((least, { score }) => Math.min(least, score), Number.POSITIVE_INFINITY)
+  const floor = floorScores.length === 0 ? 0 : Math.max(0, min)
   return score => {
     if (score <= 0) return 0
-    return score >= most ? 1 : Math.max(0, (score - floor) / (most - floor))
+    return score >= max ? 1 : Math.max(0, (score - floor) / (max - floor))
   }
 }
 
@@ -95,8 +93,8 @@ function scoresOf<Id extends string | number>(
 
 /**
  * Reranks a ranking by reciprocal rank fusion with the lexical ranks of its records: (1 - share) / (1 + rank)
- * + share / (1 + lexical rank). The scores keep their positions, so that they stay comparable with other
- * rankings.
+ * + share / (1 + lexical rank). The list of scores stays unchanged: a record that moves gets the score of its new
+ * position. So the scores stay comparable with those of other rankings.
  *
  * @param lexical  best first; records that are not in the ranking are ignored
  * @param share    weight of the lexical ranks, 0 to 1
@@ -108,18 +106,18 @@ export function rerank<Id extends string | number, S extends RankedRecord<Id>>(
   share: number,
 ): S[] {
   const records = new Set(ranked.map(({ record }) => record))
-  const found = lexical.filter(({ record }) => records.has(record))
-  const lexicalRanks = new Map(found.map(({ record }, at) => [record, at + 1]))
+  const ranking = lexical.filter(({ record }) => records.has(record))
+  const lexicalRanks = new Map(ranking.map(({ record }, at) => [record, at + 1]))
   return ranked
     .map((hit, at) => {
       const lexicalRank = lexicalRanks.get(hit.record) ?? Number.POSITIVE_INFINITY
-      return { hit, worth: (1 - share) / (rankOffset + at + 1) + share / (rankOffset + lexicalRank) }
+      return { hit, fusedScore: (1 - share) / (rankOffset + at + 1) + share / (rankOffset + lexicalRank) }
     })
-    .sort((a, b) => b.worth - a.worth)
-    .map(({ hit }, place) => ({ ...hit, score: ranked[place]!.score }))
+    .sort((a, b) => b.fusedScore - a.fusedScore)
+    .map(({ hit }, at) => ({ ...hit, score: ranked[at]!.score }))
 }
 
-/** The vector of a found passage, and its weight. */
+/** The vector of a passage in the result, and its weight. */
 export interface FeedbackPassage {
   readonly vector: Float32Array
   /** Above 0. */
@@ -127,8 +125,8 @@ export interface FeedbackPassage {
 }
 
 /**
- * Moves a query towards its best passages: query + beta × the weighted mean of their vectors, scaled to
- * length 1. All passages must be visible to the caller; otherwise hidden text would influence the results.
+ * Moves a query vector toward its best passages: query + beta × the weighted mean of their vectors, scaled to
+ * length 1. All passages must be visible to the caller. Otherwise hidden text would influence the results.
  *
  * @see Rocchio, "Relevance feedback in information retrieval", 1971
  */

@@ -3,21 +3,21 @@ import type { KnowledgeBase } from '../contract/knowledge.ts'
 import type { Collection } from '../storage/content.ts'
 
 /** @throws dimension_mismatch */
-export function requireFieldDimension(field: string, found: number, dimension: number): void {
-  if (found !== dimension)
+export function requireFieldDimension(field: string, length: number, dimension: number): void {
+  if (length !== dimension)
     throw new WbError(
       'dimension_mismatch',
-      `${field}: has ${found} numbers, but the collection has ${dimension} dimensions`,
+      `${field}: has ${length} numbers, but the collection has ${dimension} dimensions`,
     )
 }
 
 /**
- * Rejects a vector of a client if the runtime fits the space, as vectors of other models have no meaning in
- * it, or if the collection has no vectors.
+ * Rejects a vector from a client if the collection has no vectors, or if the runtime fits the space, because vectors
+ * of other models have no meaning in it.
  *
  * @throws vector_collection_not_allowed
  */
-export function refuseRawVector(
+export function rejectRawVector(
   field: string,
   { fitted, collection }: { fitted: boolean; collection: Collection },
 ): void {
@@ -26,7 +26,7 @@ export function refuseRawVector(
       'vector_collection_not_allowed',
       `${field}: the runtime computes the vectors of this knowledge base`,
       {
-        hint: 'Send text instead, or bind an embedding service of your own in a new knowledge base.',
+        hint: 'Send text instead, or create a knowledge base with an embedding service of another provider.',
       },
     )
   if (collection.dimension === 0)
@@ -40,25 +40,25 @@ export function refuseRawVector(
 export function requireVectors({ name, dimension }: Collection): void {
   if (dimension === 0)
     throw new WbError('vector_collection_required', `the collection '${name}' has no vectors`, {
-      hint: 'Search words alone with hybrid=true and lexicalWeight=1, or use a knowledge base with vectors.',
+      hint: 'Search by words only, with hybrid=true and lexicalWeight=1, or use a knowledge base with vectors.',
     })
 }
 
 /**
- * Returns undefined for a knowledge base that was deleted in the meantime.
+ * Returns undefined if the error means that a knowledge base was deleted.
  *
- * @throws any other error
+ * @throws the error otherwise
  */
 export function undefinedIfDeleted(error: unknown): undefined {
   if (!(error instanceof WbError) || error.code !== 'knowledge_base_not_found') throw error
 }
 
 /** Creates the error for a knowledge base whose collection is missing. */
-export function collectionGone({ name }: KnowledgeBase): WbError {
+export function baseCollectionMissing({ name }: KnowledgeBase): WbError {
   return new WbError('collection_unavailable', `the collection of '${name}' no longer exists`)
 }
 
-/** Creates the error for a write that a concurrent change prevented at each attempt. */
+/** Creates the error for a write that concurrent changes prevented in every attempt. */
 export function concurrentChange(): WbError {
   return new WbError('conflict', 'other requests kept changing the same data; nothing was written')
 }

@@ -4,13 +4,13 @@ import { inlineHost, type OperationHost, threadHost } from '../base/threads.ts'
 import type { ContentStore } from '../storage/content.ts'
 import { createPassageOperations, type PassageOperations } from './passage-operations.ts'
 
-/** Hosts for work on text, by urgency, so that a long text does not delay queries. */
+/** Separate hosts for text operations, so that a long text does not delay queries. */
 export interface KnowledgeHosts {
-  /** Queries, which a caller waits for. */
+  /** Runs operations for queries, because a caller waits for them. */
   readonly query: OperationHost<PassageOperations>
-  /** Chunking and embedding of ingested texts. */
+  /** Chunks and embeds ingested texts. */
   readonly index: OperationHost<PassageOperations>
-  /** Fits, which take seconds. */
+  /** Fits vector spaces, which takes seconds. */
   readonly fit: OperationHost<PassageOperations>
   close(): Promise<void>
 }

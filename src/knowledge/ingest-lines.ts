@@ -6,13 +6,13 @@ import { limits } from '../contract/limits.ts'
 import type { NdjsonLine } from '../contract/route.ts'
 import type { EnqueueResult, Ingestion, IngestResult } from './ingestion.ts'
 
-/** Returns the response for an error; details go to the log only. */
+/** Logs an error, and returns the response for it, which contains no internal details. */
 export type FailureReporter = (
   thrown: unknown,
   requestId: string,
 ) => { readonly status: number; readonly envelope: ErrorEnvelope }
 
-/** Ingests lines as they arrive, and yields one outcome for each line, in order. */
+/** Ingests lines as they arrive, and yields one outcome per line, in order. */
 export async function* ingestLines(
   ingestion: Ingestion,
   base: { workspaceId: string; knowledgeBaseId: string },
@@ -27,18 +27,18 @@ export async function* ingestLines(
       ingestLine(ingestion, base, line, caller, reportFailure),
     )
     waiting.push({ line, outcome })
-    // Reads of the store end synchronously, so without this pause many lines would block the event loop.
+    // Reads of the store are synchronous, so without this pause many lines would block the event loop.
     await nextTurn()
     if (waiting.length >= limits.batchLinesInProgress) yield await waiting.shift()!.outcome
   }
   for (const { outcome } of waiting) yield await outcome
 }
 
-/** Returns true for lines with the same text or file name. They are ingested in order: the first one wins. */
+/** Returns true for lines with the same text or file name. They must be ingested in order. */
 function areSameDocument(a: NdjsonLine<Ingest>, b: NdjsonLine<Ingest>): boolean {
   if ('error' in a || 'error' in b) return false
-  const sameName = a.value.sourceFilename !== null && a.value.sourceFilename === b.value.sourceFilename
-  return sameName || a.value.text === b.value.text
+  const haveSameName = a.value.sourceFilename !== null && a.value.sourceFilename === b.value.sourceFilename
+  return haveSameName || a.value.text === b.value.text
 }
 
 async function ingestLine(
@@ -46,15 +46,15 @@ async function ingestLine(
   base: { workspaceId: string; knowledgeBaseId: string },
   line: NdjsonLine<Ingest>,
   caller: Caller,
-  tellFailure: FailureReporter,
+  reportFailure: FailureReporter,
 ): Promise<object> {
   try {
     if ('error' in line) throw line.error
     const result = await ingestion.ingest(base.workspaceId, base.knowledgeBaseId, line.value, caller)
-    const { status, body } = toIngestReply(result)
+    const { status, body } = toIngestResponse(result)
     return { line: line.line, status, ...body }
   } catch (error) {
-    const { status, envelope } = tellFailure(error, caller.requestId)
+    const { status, envelope } = reportFailure(error, caller.requestId)
     return { line: line.line, status, ...envelope }
   }
 }
@@ -64,7 +64,7 @@ async function ingestLine(
  *
  * @see docs/http.md#documents-and-chunks
  */
-export function toIngestReply(result: IngestResult | EnqueueResult) {
+export function toIngestResponse(result: IngestResult | EnqueueResult) {
   const { document } = result
   switch (result.kind) {
     case 'ingested':

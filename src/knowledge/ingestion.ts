@@ -11,7 +11,7 @@ import { newJob } from '../jobs/job-changes.ts'
 import type { RowStore, WriteOutcome } from '../storage/rows.ts'
 import { type DocumentRow, tables } from '../storage/tables.ts'
 import type { Services } from '../workspaces/services.ts'
-import { collectionGone, concurrentChange } from './guards.ts'
+import { baseCollectionMissing, concurrentChange } from './guards.ts'
 import {
   type AcceptedIngest,
   acceptText,
@@ -21,7 +21,7 @@ import {
 import {
   chunkUpsert,
   createDocument,
-  documentDeletion,
+  documentDeletionWrites,
   type EmbeddedChunks,
 } from './ingest/document-writes.ts'
 import type { BaseContext, KnowledgeBases } from './knowledge-bases.ts'
@@ -29,10 +29,10 @@ import type { PassageOperations } from './passage-operations.ts'
 import { titleOfPayload } from './payload.ts'
 import type { VectorSpace } from './vector-space.ts'
 
-/** Maximum length of texts that are hashed on this thread, which takes under a millisecond. */
+/** Maximum length of a text that is hashed on this thread, which takes less than a millisecond. */
 const inlineHashCharsMax = 250_000
 /**
- * Maximum number of attempts. Each one but the last fails because of another write; so many are not expected.
+ * Maximum number of attempts. An ingest is retried if another write changed the same rows in the meantime.
  */
 const attemptsMax = 100
 
@@ -52,15 +52,15 @@ export interface IngestParts {
   readonly space: VectorSpace
   /** Chunks and embeds ingested texts. */
   readonly index: OperationHost<PassageOperations>
-  /** Called after each document, to start a fit when it is due. */
+  /** Called after each ingested document, to start a fit if one is due. */
   readonly onIngested: (context: BaseContext) => void
 }
 
 /**
- * Turns texts into documents: chunks and embeds them, and writes document, chunks and index in one
- * transaction; at once, or as a job. A text that the knowledge base already contains, or whose file name is
- * taken, changes nothing unless `overwriteOnNameConflict` is set; then the transaction also deletes the old
- * document.
+ * Ingests texts, immediately or in a job: chunks and embeds a text, then writes the document, its chunks and its index
+ * entries in one transaction. A text that the knowledge base already contains is not ingested again. A text with the
+ * file name of an existing document replaces that document if `overwriteOnNameConflict` is set; otherwise it is not
+ * ingested.
  */
 export class Ingestion {
   constructor(private readonly parts: IngestParts & { readonly onEnqueued: () => void }) {}
@@ -68,10 +68,10 @@ export class Ingestion {
   /**
    * Ingests one text.
    *
-   * @throws conflict         the document id is taken
-   * @throws invalid_chunker  service and override do not form a valid chunker; the document is stored as
+   * @throws conflict         the document ID is taken
+   * @throws invalid_chunker  the service and the override are not a valid combination; the document is stored as
    *                          failed
-   * @throws embedding_unavailable, embedding_dimension_mismatch the document is stored as failed
+   * @throws embedding_unavailable, embedding_dimension_mismatch  the document is stored as failed
    */
   async ingest(
     workspaceId: string,
@@ -83,7 +83,7 @@ export class Ingestion {
     return this.acceptThenWrite({ workspaceId, knowledgeBaseId }, body, async accepted => {
       prepared ??= await this.prepare(accepted, caller)
       const written = await this.write(accepted, prepared)
-      if (written === 'space moved') prepared = undefined
+      if (written === 'space changed') prepared = undefined
       if (typeof written === 'string') return undefined
       this.parts.onIngested(accepted.context)
       return written
@@ -91,9 +91,10 @@ export class Ingestion {
   }
 
   /**
-   * Accepts a text and creates a job for the rest. Document, job and text are stored before this resolves.
+   * Accepts a text, and creates a job that ingests it. The document, the job and the text are stored when the promise
+   * resolves.
    *
-   * @throws conflict  the document id is taken
+   * @throws conflict  the document ID is taken
    */
   async enqueue(workspaceId: string, knowledgeBaseId: string, body: Ingest): Promise<EnqueueResult> {
     return this.acceptThenWrite({ workspaceId, knowledgeBaseId }, body, accepted =>
@@ -101,13 +102,13 @@ export class Ingestion {
     )
   }
 
-  /** @param write  returns undefined if another write came first, to start again */
+  /** @param write  returns undefined to retry, because another write came first */
   private acceptThenWrite<T>(
-    place: { workspaceId: string; knowledgeBaseId: string },
+    address: { workspaceId: string; knowledgeBaseId: string },
     body: Ingest,
     write: (accepted: AcceptedIngest) => Promise<T | undefined>,
   ): Promise<T | ExistingDocument> {
-    return this.parts.bases.unlessDeleted(place, () => this.retryWrite(place, body, write))
+    return this.parts.bases.withDeletionCheck(address, () => this.retryWrite(address, body, write))
   }
 
   private async retryWrite<T>(
@@ -135,42 +136,42 @@ export class Ingestion {
       const { bases, chunking } = this.parts
       const service = await bases.boundService(chunking, context.base, context.base.chunkingServiceId)
       const title = titleOfPayload(body.metadata)
-      const { embedded, ...cut } = await this.parts.index.run('prepare', {
+      const { embedded, ...chunked } = await this.parts.index.run('prepare', {
         text: body.text,
         title,
         service,
         override: body.chunker,
         fittedIn: context.fitted ? context.key : undefined,
       })
-      if (embedded) return { ...cut, ...embedded }
-      const passages = cut.chunks.map(text => ({ title, text }))
-      return { ...cut, ...(await this.parts.space.embed(context, passages, 'document', caller.signal)) }
+      if (embedded) return { ...chunked, ...embedded }
+      const passages = chunked.chunks.map(text => ({ title, text }))
+      return { ...chunked, ...(await this.parts.space.embed(context, passages, 'document', caller.signal)) }
     } catch (error) {
       await this.storeFailed(accepted, error)
       throw error
     }
   }
 
-  /** Returns a string instead of a result if another write came first, and the ingest must start again. */
+  /** Returns a string if the ingest must be retried, because the vector space or other rows have changed. */
   private async write(
     accepted: AcceptedIngest,
     prepared: EmbeddedChunks,
-  ): Promise<IngestResult | 'space moved' | 'rival came first'> {
+  ): Promise<IngestResult | 'space changed' | 'rows changed'> {
     const { context, ingestKey, nameKey } = accepted
     const now = timestamp(this.parts.clock)
     const chunks = prepared.chunks.length
     const state = { status: 'ready', chunkTotal: chunks, ingestedAt: now, updatedAt: now } as const
     const document = createDocument(accepted, state)
-    const unit = replacementWrites(context, accepted.replaced, { ...document, ingestKey, nameKey })
+    const writes = replacementWrites(context, accepted.replaced, { ...document, ingestKey, nameKey })
     const outcome = await context.store.write(
-      [...unit.changes, chunkUpsert(context, document, prepared)],
-      unit.rows,
+      [...writes.changes, chunkUpsert(context, document, prepared)],
+      writes.rows,
     )
     if (outcome.ok) return { kind: 'ingested', document, chunks }
-    await this.throwRefusal(accepted, outcome)
-    if (outcome.at < unit.rows.length) return 'rival came first'
-    if (outcome.reason === 'absent') throw collectionGone(context.base)
-    return 'space moved'
+    await this.throwIfFinal(accepted, outcome)
+    if (outcome.at < writes.rows.length) return 'rows changed'
+    if (outcome.reason === 'absent') throw baseCollectionMissing(context.base)
+    return 'space changed'
   }
 
   private async writeQueued(accepted: AcceptedIngest): Promise<EnqueueResult | undefined> {
@@ -178,27 +179,28 @@ export class Ingestion {
     const now = timestamp(this.parts.clock)
     const document = createDocument(accepted, { status: 'writing', updatedAt: now })
     const { job, writes } = newJob(document, accepted.body, this.parts.clock)
-    // A document that is to be replaced keeps its name until it is deleted.
-    const isHeld = accepted.replaced.some(row => row.nameKey === nameKey)
-    const row = { ...document, ingestKey, nameKey: isHeld ? null : nameKey, jobId: job.jobId }
-    const gone = accepted.replaced.filter(({ documentId }) => documentId === document.documentId)
-    const unit = replacementWrites(context, gone, row)
-    const outcome = await context.store.write(unit.changes, [...unit.rows, ...writes])
+    // A document that will be replaced keeps its name until it is deleted.
+    const isNameTaken = accepted.replaced.some(row => row.nameKey === nameKey)
+    const row = { ...document, ingestKey, nameKey: isNameTaken ? null : nameKey, jobId: job.jobId }
+    const deleted = accepted.replaced.filter(({ documentId }) => documentId === document.documentId)
+    const replacement = replacementWrites(context, deleted, row)
+    const outcome = await context.store.write(replacement.changes, [...replacement.rows, ...writes])
     if (!outcome.ok) {
-      await this.throwRefusal(accepted, outcome)
+      await this.throwIfFinal(accepted, outcome)
       return undefined
     }
     this.parts.onEnqueued()
     return { kind: 'enqueued', document, job }
   }
 
-  private async throwRefusal(accepted: AcceptedIngest, outcome: WriteOutcome & { ok: false }): Promise<void> {
+  /** Throws the error for a failed write, unless a retry can succeed. */
+  private async throwIfFinal(accepted: AcceptedIngest, outcome: WriteOutcome & { ok: false }): Promise<void> {
     const { workspaceId, knowledgeBaseId } = accepted.context.base
     if (outcome.at === 0) await this.parts.bases.get(workspaceId, knowledgeBaseId)
     if (outcome.reason === 'exists') throw documentIdTaken(accepted.documentId)
   }
 
-  /** Stores a failed document with its error. It does not block another ingest of the text. */
+  /** Stores the document as failed, with its error. The text can then be ingested again. */
   private async storeFailed(accepted: AcceptedIngest, error: unknown): Promise<void> {
     const { context } = accepted
     const errorMessage = presentableMessage(
@@ -210,13 +212,13 @@ export class Ingestion {
       updatedAt: timestamp(this.parts.clock),
     })
     const earlier = accepted.replaced.filter(({ status }) => status === 'failed')
-    const unit = replacementWrites(context, earlier, { ...document, ingestKey: null, nameKey: null })
-    await context.store.write(unit.changes, unit.rows)
+    const writes = replacementWrites(context, earlier, { ...document, ingestKey: null, nameKey: null })
+    await context.store.write(writes.changes, writes.rows)
   }
 }
 
 /** Returns the writes that insert a document and delete those that it replaces. */
 function replacementWrites(context: BaseContext, replaced: readonly DocumentRow[], row: DocumentRow) {
-  const { rows, changes } = documentDeletion(context, replaced)
+  const { rows, changes } = documentDeletionWrites(context, replaced)
   return { rows: [...rows, { op: 'insert' as const, table: tables.documents, row }], changes }
 }

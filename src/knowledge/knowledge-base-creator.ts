@@ -29,7 +29,7 @@ type LexicalConfig = KnowledgeBase['lexical']
 const lexicalOff = { enabled: false, analyzer: null, options: {} }
 
 /**
- * Creates knowledge bases. If there are several errors, throws the first in the order of
+ * Creates knowledge bases. If a request has several errors, throws the one that comes first in
  * docs/http.md#creating-a-knowledge-base.
  */
 export class KnowledgeBaseCreator {
@@ -38,37 +38,37 @@ export class KnowledgeBaseCreator {
   /**
    * Creates a knowledge base with a new collection.
    *
-   * @throws the codes for a new collection of docs/http.md#creating-a-knowledge-base
+   * @throws the codes for a new collection in docs/http.md#creating-a-knowledge-base
    */
   async provision(workspaceId: string, body: KnowledgeBaseCreate): Promise<KnowledgeBase> {
     if (body.vectorCollection)
       throw new WbError(
         'vector_collection_not_allowed',
-        'vectorCollection: a new knowledge base creates its own collection',
-        { hint: 'Leave vectorCollection out, or send attach=true to adopt a collection.' },
+        'vectorCollection: is not allowed, because a new knowledge base creates a new collection',
+        { hint: 'Omit vectorCollection, or send attach=true to use an existing collection.' },
       )
     const { workspace, store } = await this.open(workspaceId)
     const key = { workspaceId, name: body.name }
-    const taken = await store.collection(key)
-    // Checked after the collection, because another knowledge base may have created it in the meantime.
-    if (await this.isHeld(key)) throw nameTaken(body.name)
-    if (taken) throw new WbError('collection_name_taken', `a collection named '${body.name}' exists`)
-    const embedding = await this.bound(this.parts.embedding, workspaceId, body.embeddingServiceId)
-    const base = await this.compose(workspace, body, embedding)
+    const existing = await store.collection(key)
+    // Checked after reading the collection, because another request may have created both in the meantime.
+    if (await this.isCollectionUsed(key)) throw nameTaken(body.name)
+    if (existing) throw new WbError('collection_name_taken', `a collection named '${body.name}' exists`)
+    const embedding = await this.findService(this.parts.embedding, workspaceId, body.embeddingServiceId)
+    const base = await this.composeBase(workspace, body, embedding)
     requireFittable(store, embedding)
-    const unit = insertWrites(base)
+    const rows = insertWrites(base)
     const { embeddingDimension: dimension, distanceMetric: metric, provider } = embedding
     const [lexical, fitted] = [store.lexical !== undefined, provider === builtInProvider]
-    const made = { op: 'createCollection' as const, ...key, dimension, metric, lexical, fitted }
-    const outcome = await store.write([made], unit)
-    if (!outcome.ok) throw this.refusal(outcome, base)
+    const createCollection = { op: 'createCollection' as const, ...key, dimension, metric, lexical, fitted }
+    const outcome = await store.write([createCollection], rows)
+    if (!outcome.ok) throw this.creationError(outcome, base)
     return base
   }
 
   /**
    * Creates a knowledge base on an existing collection that no other knowledge base uses.
    *
-   * @throws the codes for `attach: true` of docs/http.md#creating-a-knowledge-base
+   * @throws the codes for `attach: true` in docs/http.md#creating-a-knowledge-base
    */
   async attach(workspaceId: string, body: KnowledgeBaseCreate): Promise<KnowledgeBase> {
     if (!body.vectorCollection)
@@ -79,13 +79,13 @@ export class KnowledgeBaseCreator {
     if (body.name !== body.vectorCollection)
       throw new WbError('kb_name_must_match_collection', `name: must be '${body.vectorCollection}'`)
     const { workspace, store } = await this.open(workspaceId)
-    const embedding = await this.bound(this.parts.embedding, workspaceId, body.embeddingServiceId)
+    const embedding = await this.findService(this.parts.embedding, workspaceId, body.embeddingServiceId)
     const collection = await store.collection({ workspaceId, name: body.name })
     if (!collection) throw new WbError('collection_not_found', `collection '${body.name}' not found`)
     requireMatchingService(collection, embedding)
-    const base = await this.compose(workspace, body, embedding)
+    const base = await this.composeBase(workspace, body, embedding)
     const outcome = await this.parts.rows.atomic(insertWrites(base))
-    if (!outcome.ok) throw this.refusal(outcome, base)
+    if (!outcome.ok) throw this.creationError(outcome, base)
     return base
   }
 
@@ -96,18 +96,22 @@ export class KnowledgeBaseCreator {
   }
 
   /** @throws chunking_service_not_found, reranking_service_not_found, conflict */
-  private async compose(
+  private async composeBase(
     { workspaceId, kind }: Workspace,
     body: KnowledgeBaseCreate,
     { embeddingServiceId }: EmbeddingService,
   ): Promise<KnowledgeBase> {
     const { attach, lexical, vectorCollection: _, knowledgeBaseId = newId(), ...fields } = body
-    const { chunkingServiceId } = await this.bound(this.parts.chunking, workspaceId, body.chunkingServiceId)
+    const { chunkingServiceId } = await this.findService(
+      this.parts.chunking,
+      workspaceId,
+      body.chunkingServiceId,
+    )
     if (body.rerankingServiceId) await requireReranking(this.parts.rows, workspaceId, body.rerankingServiceId)
     if (await this.parts.rows.get(tables.knowledgeBases, [workspaceId, knowledgeBaseId]))
       throw knowledgeBaseIdTaken(knowledgeBaseId)
     const now = timestamp(this.parts.clock)
-    const standard: LexicalConfig = { ...lexicalOff, enabled: kind === 'local' }
+    const defaultLexical: LexicalConfig = { ...lexicalOff, enabled: kind === 'local' }
     return {
       ...fields,
       workspaceId,
@@ -116,7 +120,7 @@ export class KnowledgeBaseCreator {
       chunkingServiceId,
       vectorCollection: body.name,
       owned: !attach,
-      lexical: lexical ?? standard,
+      lexical: lexical ?? defaultLexical,
       policyDsl: null,
       policyEnabled: false,
       createdAt: now,
@@ -124,7 +128,7 @@ export class KnowledgeBaseCreator {
     }
   }
 
-  private async bound<Row extends ChunkingService | EmbeddingService>(
+  private async findService<Row extends ChunkingService | EmbeddingService>(
     services: Services<Row>,
     workspaceId: string,
     id: string | undefined,
@@ -135,22 +139,20 @@ export class KnowledgeBaseCreator {
   }
 
   /** Returns true if a knowledge base uses the collection. */
-  async isHeld({ workspaceId, name }: CollectionKey): Promise<boolean> {
+  async isCollectionUsed({ workspaceId, name }: CollectionKey): Promise<boolean> {
     return (await this.parts.rows.count(tables.knowledgeBases, 'byCollection', [workspaceId, name])) > 0
   }
 
-  /**
-   * Returns the error for a failed write, which can only be caused by a concurrent change after the checks.
-   */
-  private refusal(outcome: WriteOutcome & { ok: false }, base: KnowledgeBase): WbError {
+  /** Returns the error for a failed write. As all checks have passed, a concurrent change caused it. */
+  private creationError(outcome: WriteOutcome & { ok: false }, base: KnowledgeBase): WbError {
     const { workspaceId, name } = base
-    const lacking = [
+    const missingError = [
       () => workspaceNotFound(workspaceId),
       () => this.parts.embedding.notFound(base.embeddingServiceId),
       () => this.parts.chunking.notFound(base.chunkingServiceId),
       () => serviceNotFound(rerankingKind, base.rerankingServiceId ?? ''),
     ][outcome.reason === 'absent' ? outcome.at : -1]
-    if (lacking) return lacking()
+    if (missingError) return missingError()
     if (outcome.reason === 'taken' && base.owned) return nameTaken(name)
     if (outcome.reason === 'exists' && outcome.at < insertWrites(base).length)
       return knowledgeBaseIdTaken(base.knowledgeBaseId)
@@ -158,33 +160,37 @@ export class KnowledgeBaseCreator {
   }
 }
 
-/** Returns the insert of a knowledge base, after checks that its workspace and services still exist. */
+/** Returns the writes that insert a knowledge base if its workspace and services still exist. */
 function insertWrites(base: KnowledgeBase): Write[] {
   const { workspaceId, embeddingServiceId, chunkingServiceId, rerankingServiceId } = base
-  const bound: Write[] = [
+  const requirements: Write[] = [
     { op: 'require', table: tables.workspaces, key: [workspaceId] },
     { op: 'require', table: tables.embeddingServices, key: [workspaceId, embeddingServiceId] },
     { op: 'require', table: tables.chunkingServices, key: [workspaceId, chunkingServiceId] },
   ]
   if (rerankingServiceId)
-    bound.push({ op: 'require', table: tables.rerankingServices, key: [workspaceId, rerankingServiceId] })
-  return [...bound, { op: 'insert', table: tables.knowledgeBases, row: base }]
+    requirements.push({
+      op: 'require',
+      table: tables.rerankingServices,
+      key: [workspaceId, rerankingServiceId],
+    })
+  return [...requirements, { op: 'insert', table: tables.knowledgeBases, row: base }]
 }
 
 /**
- * Returns the service that creates the vectors of a collection: the built-in one, that of the store, or null
- * if clients supply the vectors.
+ * Returns the service that creates the vectors of a collection: the built-in embedder, the service of the store, or
+ * null if clients supply the vectors.
  */
 export function vectorServiceOf({ fitted, vectorService }: Collection) {
   return fitted ? { provider: builtInProvider, modelName: builtInModel } : (vectorService ?? null)
 }
 
 /**
- * Checks that an embedding service fits an existing collection.
+ * Checks that an embedding service matches an existing collection.
  *
  * @throws vector_collection_required   the collection has no vectors
- * @throws dimension_mismatch           its vectors have another length than those of the service
- * @throws vectorize_service_mismatch   its vectors come from another service
+ * @throws dimension_mismatch           its vectors do not have the length of the service's vectors
+ * @throws vectorize_service_mismatch   a different service created its vectors
  */
 function requireMatchingService(collection: Collection, embedding: EmbeddingService): void {
   const { name, dimension, fitted } = collection
@@ -195,12 +201,14 @@ function requireMatchingService(collection: Collection, embedding: EmbeddingServ
       'dimension_mismatch',
       `collection '${name}' has ${dimension} dimensions, but the embedding service has ${embedding.embeddingDimension}`,
     )
-  const own = collection.vectorService
-  const isOther = own && (own.provider !== embedding.provider || own.modelName !== embedding.modelName)
-  if (isOther || fitted !== (embedding.provider === builtInProvider))
+  const storeService = collection.vectorService
+  const isDifferent =
+    storeService &&
+    (storeService.provider !== embedding.provider || storeService.modelName !== embedding.modelName)
+  if (isDifferent || fitted !== (embedding.provider === builtInProvider))
     throw new WbError(
       'vectorize_service_mismatch',
-      `embeddingServiceId: the vectors of collection '${name}' were computed by another embedder`,
+      `embeddingServiceId: the vectors of collection '${name}' were created by a different embedding service`,
     )
 }
 
@@ -208,7 +216,7 @@ function requireMatchingService(collection: Collection, embedding: EmbeddingServ
  * Checks that the store supports the built-in embedder, if the service uses it.
  *
  * @throws driver_unavailable  the store does not support vector spaces that the runtime fits
- * @throws dimension_mismatch  the service has another dimension than the built-in embedder
+ * @throws dimension_mismatch  the dimension of the service is not that of the built-in embedder
  */
 function requireFittable(store: ContentStore, { provider, embeddingDimension }: EmbeddingService): void {
   if (provider !== builtInProvider) return

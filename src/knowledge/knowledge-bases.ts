@@ -23,7 +23,7 @@ import { tables } from '../storage/tables.ts'
 import { type ContentStores, requireStore } from '../workspaces/content-stores.ts'
 import { rerankingKind, serviceNotFound } from '../workspaces/service-kinds.ts'
 import type { Services } from '../workspaces/services.ts'
-import { collectionGone, undefinedIfDeleted } from './guards.ts'
+import { baseCollectionMissing, undefinedIfDeleted } from './guards.ts'
 import { KnowledgeBaseCreator, vectorServiceOf } from './knowledge-base-creator.ts'
 
 type BaseAddress = Pick<KnowledgeBase, 'workspaceId' | 'knowledgeBaseId'>
@@ -35,7 +35,7 @@ export interface BaseContext {
   readonly key: CollectionKey
   readonly collection: Collection
   readonly embedding: EmbeddingService
-  /** True if the runtime fits the vector space itself. */
+  /** True if the runtime fits the vector space. */
   readonly fitted: boolean
 }
 
@@ -46,11 +46,11 @@ export interface KnowledgeBasesParts {
   readonly stores: ContentStores
   readonly chunking: Services<ChunkingService>
   readonly embedding: Services<EmbeddingService>
-  /** Returns true while this process fits the vector space of a collection. */
-  readonly fitting: (key: CollectionKey) => boolean
+  /** Returns true while this process is fitting the vector space of a collection. */
+  readonly isFitting: (key: CollectionKey) => boolean
 }
 
-/** Knowledge bases and the collections behind them. */
+/** Creates, reads, changes and deletes knowledge bases, with the collections behind them. */
 export class KnowledgeBases {
   readonly #creator: KnowledgeBaseCreator
 
@@ -69,7 +69,7 @@ export class KnowledgeBases {
     return page
   }
 
-  /** Returns those of the given knowledge bases that exist, in order of creation. */
+  /** Returns the knowledge bases with the given IDs that exist, in order of creation. */
   async listExisting(workspaceId: string, knowledgeBaseIds: readonly string[]): Promise<KnowledgeBase[]> {
     const { rows } = this.parts
     const stored = await Promise.all(
@@ -77,14 +77,14 @@ export class KnowledgeBases {
     )
     return stored
       .flatMap(base => base ?? [])
-      .sort((one, other) => one.ordinal - other.ordinal)
+      .sort((a, b) => a.ordinal - b.ordinal)
       .map(({ row }) => row)
   }
 
   /**
    * Creates a knowledge base with a new collection, or on an existing one.
    *
-   * @throws the codes of docs/http.md#creating-a-knowledge-base, in that order
+   * @throws the first code that applies in docs/http.md#creating-a-knowledge-base
    */
   async create(workspaceId: string, body: KnowledgeBaseCreate): Promise<KnowledgeBase> {
     return body.attach ? this.#creator.attach(workspaceId, body) : this.#creator.provision(workspaceId, body)
@@ -108,7 +108,11 @@ export class KnowledgeBases {
     const embedding = await this.parts.rows.get(tables.embeddingServices, [workspaceId, embeddingServiceId])
     if (embedding?.row.provider !== builtInProvider) return base
     const { key, collection } = await this.context(workspaceId, knowledgeBaseId)
-    const state = this.parts.fitting(key) ? 'fitting' : collection.generation === 0 ? 'placeholder' : 'ready'
+    const state = this.parts.isFitting(key)
+      ? 'fitting'
+      : collection.generation === 0
+        ? 'placeholder'
+        : 'ready'
     return {
       ...base,
       embedder: {
@@ -124,7 +128,7 @@ export class KnowledgeBases {
    * Opens a knowledge base for work on its content.
    *
    * @throws knowledge_base_not_found, driver_unavailable
-   * @throws collection_unavailable  the collection is gone
+   * @throws collection_unavailable  the collection is missing
    */
   async context(workspaceId: string, knowledgeBaseId: string): Promise<BaseContext> {
     const [workspace, base] = await Promise.all([
@@ -139,8 +143,8 @@ export class KnowledgeBases {
       this.boundService(this.parts.embedding, base.row, base.row.embeddingServiceId),
     ])
     if (!collection) {
-      const gone = collectionGone(base.row)
-      throw (await this.absenceOf(base.row, gone)) ?? gone
+      const error = baseCollectionMissing(base.row)
+      throw (await this.notFoundIfDeleted(base.row, error)) ?? error
     }
     return {
       base: base.row,
@@ -153,10 +157,10 @@ export class KnowledgeBases {
   }
 
   /**
-   * Returns a service that a knowledge base binds. It cannot be deleted before the knowledge base.
+   * Returns a service that a knowledge base uses. A service cannot be deleted before the knowledge bases that use it.
    *
-   * @throws knowledge_base_not_found   it was deleted in the meantime
-   * @throws control_plane_unavailable  the store has lost the service
+   * @throws knowledge_base_not_found   the knowledge base was deleted in the meantime
+   * @throws control_plane_unavailable  the store is damaged: the service is missing
    */
   async boundService<Row extends ChunkingService | EmbeddingService>(
     services: Pick<Services<Row>, 'get'>,
@@ -168,33 +172,33 @@ export class KnowledgeBases {
     } catch (error) {
       if (!(error instanceof WbError) || error.status !== 404) throw error
       await this.get(workspaceId, knowledgeBaseId)
-      throw damagedStore(`a service that knowledge base '${name}' binds`, error)
+      throw damagedStore(`a service that knowledge base '${name}' uses`, error)
     }
   }
 
   /**
-   * Runs work on a knowledge base that may be deleted in the meantime, alone or with its workspace.
+   * Runs work on a knowledge base. If it fails because the knowledge base was deleted in the meantime, throws the
+   * "not found" error instead.
    *
    * @throws workspace_not_found       the workspace was deleted
    * @throws knowledge_base_not_found  the knowledge base was deleted
    */
-  async unlessDeleted<T>(place: BaseAddress, work: () => Promise<T>): Promise<T> {
+  async withDeletionCheck<T>(address: BaseAddress, work: () => Promise<T>): Promise<T> {
     try {
       return await work()
     } catch (error) {
-      throw (await this.absenceOf(place, error)) ?? error
+      throw (await this.notFoundIfDeleted(address, error)) ?? error
     }
   }
 
   /**
-   * Returns the "not found" error of a deleted knowledge base if its missing collection caused the given
-   * error.
+   * Returns the "not found" error of a knowledge base if its deletion caused the given error; undefined otherwise.
    */
-  async absenceOf({ workspaceId, knowledgeBaseId }: BaseAddress, error: unknown): Promise<unknown> {
+  async notFoundIfDeleted({ workspaceId, knowledgeBaseId }: BaseAddress, error: unknown): Promise<unknown> {
     if (!(error instanceof WbError) || error.code !== 'collection_unavailable') return undefined
     return this.get(workspaceId, knowledgeBaseId).then(
       () => undefined,
-      (refusal: unknown) => refusal,
+      (notFound: unknown) => notFound,
     )
   }
 
@@ -202,7 +206,7 @@ export class KnowledgeBases {
    * Changes a knowledge base.
    *
    * @throws workspace_not_found, knowledge_base_not_found, reranking_service_not_found
-   * @throws forbidden         the policy would change, and the caller lacks the scope for that
+   * @throws forbidden         the policy would change, and the caller does not have the scope to change it
    * @throws validation_error  the policy cannot be parsed
    */
   async update(
@@ -229,13 +233,14 @@ export class KnowledgeBases {
       (row, next) => [...bound, ...caller.recordChange(row, next, { label: next.name })],
     )
     if ('absent' in changed) throw baseNotFound(knowledgeBaseId)
-    if ('refused' in changed) throw serviceNotFound(rerankingKind, reranking ?? '')
+    if ('failedCheck' in changed) throw serviceNotFound(rerankingKind, reranking ?? '')
     return changed.row
   }
 
   /**
-   * Deletes a knowledge base and everything that refers to it, in one unit. Drops a collection that was
-   * created with it; from one that it was attached to, deletes only what was ingested through it.
+   * Deletes a knowledge base and everything that refers to it, in one transaction. Drops the collection if it was
+   * created with the knowledge base. If it was attached, deletes only the documents that were ingested through the
+   * knowledge base.
    *
    * @throws workspace_not_found, knowledge_base_not_found, driver_unavailable
    */
@@ -265,15 +270,15 @@ export class KnowledgeBases {
   }
 
   /**
-   * Lists the collections of a workspace that have vectors, with and without a knowledge base.
+   * Lists the collections of a workspace that have vectors, whether or not a knowledge base uses them.
    *
    * @throws workspace_not_found, driver_unavailable
    */
   async adoptable(workspaceId: string): Promise<AdoptableCollection[]> {
     const store = requireStore(this.parts.stores, await requireWorkspace(this.parts.rows, workspaceId))
-    const found = (await store.collections?.(workspaceId)) ?? []
+    const collections = (await store.collections?.(workspaceId)) ?? []
     return Promise.all(
-      found
+      collections
         .filter(({ dimension }) => dimension > 0)
         .map(async collection => ({
           name: collection.name,
@@ -282,19 +287,19 @@ export class KnowledgeBases {
           vectorService: vectorServiceOf(collection),
           lexicalEnabled: collection.lexical,
           rerankEnabled: collection.reranks ?? false,
-          attached: await this.#creator.isHeld(collection),
+          attached: await this.#creator.isCollectionUsed(collection),
         })),
     )
   }
 }
 
 /**
- * Returns the writes that delete a knowledge base and all references to it. The first fails if it is missing.
+ * Returns the writes that delete a knowledge base and all references to it. The first one fails if it does not exist.
  */
 function baseRemovalWrites({ workspaceId, knowledgeBaseId }: KnowledgeBase): Write[] {
   const prefix = [workspaceId, knowledgeBaseId]
   const { documents, knowledgeFilters, jobs, jobInputs, jobBatches, agents, conversations } = tables
-  const mention = {
+  const references = {
     index: 'byWorkspace',
     prefix: [workspaceId],
     field: 'knowledgeBaseIds',
@@ -305,7 +310,7 @@ function baseRemovalWrites({ workspaceId, knowledgeBaseId }: KnowledgeBase): Wri
     ...[documents, knowledgeFilters, jobs, jobInputs, jobBatches].map(
       (table): Write => ({ op: 'deleteAll', table, index: 'byKnowledgeBase', prefix }),
     ),
-    ...[agents, conversations].map((table): Write => ({ op: 'removeFromList', table, ...mention })),
+    ...[agents, conversations].map((table): Write => ({ op: 'removeFromList', table, ...references })),
   ]
 }
 

@@ -10,18 +10,18 @@ import type { RowStore } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
 import type { KnowledgeBases } from './knowledge-bases.ts'
 
-/** A knowledge base. */
+/** Identifies a knowledge base. */
 interface KnowledgeBaseKey {
   readonly workspaceId: string
   readonly knowledgeBaseId: string
 }
 
-/** A filter of a knowledge base. */
+/** Identifies a saved filter. */
 interface FilterKey extends KnowledgeBaseKey {
   readonly knowledgeFilterId: string
 }
 
-/** Named filters of a knowledge base, for use in searches. */
+/** Reads and changes the saved filters of knowledge bases. */
 export class KnowledgeFilters {
   constructor(
     private readonly parts: {
@@ -45,9 +45,9 @@ export class KnowledgeFilters {
   /**
    * Saves a filter. Its name does not have to be unique.
    *
-   * @throws validation_error  the filter cannot be parsed; the message contains the path of the problem
+   * @throws validation_error  the filter is invalid; the message contains the path of the problem
    * @throws workspace_not_found, knowledge_base_not_found
-   * @throws conflict          the id is taken
+   * @throws conflict          the ID is taken
    */
   async create(
     { workspaceId, knowledgeBaseId }: KnowledgeBaseKey,
@@ -68,39 +68,39 @@ export class KnowledgeFilters {
   }
 
   /** @throws workspace_not_found, knowledge_base_not_found, knowledge_filter_not_found */
-  async get(place: FilterKey): Promise<KnowledgeFilter> {
-    const stored = await this.parts.rows.get(tables.knowledgeFilters, keyOf(place))
+  async get(filterKey: FilterKey): Promise<KnowledgeFilter> {
+    const stored = await this.parts.rows.get(tables.knowledgeFilters, keyOf(filterKey))
     if (stored) return stored.row
-    await this.parts.bases.get(place.workspaceId, place.knowledgeBaseId)
-    throw filterNotFound(place)
+    await this.parts.bases.get(filterKey.workspaceId, filterKey.knowledgeBaseId)
+    throw filterNotFound(filterKey)
   }
 
   /** @throws validation_error, workspace_not_found, knowledge_base_not_found, knowledge_filter_not_found */
-  async update(place: FilterKey, patch: FilterPatch): Promise<KnowledgeFilter> {
+  async update(filterKey: FilterKey, patch: FilterPatch): Promise<KnowledgeFilter> {
     parseFilter(patch.filter)
-    await this.get(place)
+    await this.get(filterKey)
     const now = timestamp(this.parts.clock)
-    const changed = await changeRow(this.parts.rows, tables.knowledgeFilters, keyOf(place), row => ({
+    const changed = await changeRow(this.parts.rows, tables.knowledgeFilters, keyOf(filterKey), row => ({
       ...row,
       ...patch,
       updatedAt: now,
     }))
-    if (!('row' in changed)) throw filterNotFound(place)
+    if (!('row' in changed)) throw filterNotFound(filterKey)
     return changed.row
   }
 
   /** @throws workspace_not_found, knowledge_base_not_found, knowledge_filter_not_found */
-  async delete(place: FilterKey): Promise<void> {
-    await this.get(place)
+  async delete(filterKey: FilterKey): Promise<void> {
+    await this.get(filterKey)
     const outcome = await this.parts.rows.atomic([
-      { op: 'delete', table: tables.knowledgeFilters, key: keyOf(place) },
+      { op: 'delete', table: tables.knowledgeFilters, key: keyOf(filterKey) },
     ])
-    if (!outcome.ok) throw filterNotFound(place)
+    if (!outcome.ok) throw filterNotFound(filterKey)
   }
 
   /** Returns the condition of a saved filter; undefined if it matches everything. */
-  async condition(place: FilterKey): Promise<Filter | undefined> {
-    return parseFilter((await this.get(place)).filter)
+  async condition(filterKey: FilterKey): Promise<Filter | undefined> {
+    return parseFilter((await this.get(filterKey)).filter)
   }
 }
 

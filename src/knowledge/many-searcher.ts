@@ -1,7 +1,7 @@
 import pMap from 'p-map'
 import { terms } from '../base/words.ts'
 import { WbError } from '../contract/errors.ts'
-import type { KnowledgeBaseHit, SearchMany } from '../contract/knowledge.ts'
+import type { KnowledgeBaseHit, SearchManyRequest } from '../contract/knowledge.ts'
 import { limits } from '../contract/limits.ts'
 import type { ScoredRecord } from '../storage/content.ts'
 import { fuseEach, type ScaledLists } from './fusion.ts'
@@ -22,15 +22,13 @@ import {
 } from './searcher.ts'
 import type { VectorSpace } from './vector-space.ts'
 
-/** Number of knowledge bases to search at the same time. */
+/** Maximum number of knowledge bases that are searched at the same time. */
 const concurrentSearchesMax = 4
-/** Maximum number of attempts. Each one but the last fails because a ranked knowledge base was deleted. */
+/** Maximum number of attempts. A search is retried if a knowledge base is deleted after it was ranked. */
 const attemptsMax = 8
-/** Number of best passages that determine how well a knowledge base covers a question. */
-const passagesRead = 3
-/**
- * Weight of a knowledge base whose best passages contain no word of the question; with all words, it is 1.
- */
+/** Number of best passages that determine the weight of a knowledge base. */
+const passagesPerWeight = 3
+/** Weight of a knowledge base whose best passages contain no word of the question. With all words, it is 1. */
 const weightMin = 0.5
 
 interface ManySearcherParts {
@@ -42,110 +40,114 @@ interface ManySearcherParts {
 /** The caller of a search in several knowledge bases. */
 interface ManySearchCaller extends SearchCaller {
   /**
-   * True to leave out named knowledge bases that are deleted in the meantime; otherwise they fail the search.
+   * True to skip requested knowledge bases that are deleted in the meantime; otherwise the search fails.
    */
-  readonly leavesOutDeleted?: boolean
+  readonly skipsDeleted?: boolean
 }
 
-/** A candidate with the ranking of its knowledge base. */
+/** A candidate, with the ranking of its knowledge base. */
 interface MergedCandidate extends ScoredRecord {
   readonly ranking: BaseRanking
-  /** Decides between equal scores, as in a search of one knowledge base. */
+  /** Lexical score. Orders candidates with equal scores, as in a search of one knowledge base. */
   readonly lexical: number
 }
 
 /**
- * Finds passages in several knowledge bases. Each is ranked by its own statistics; counts are never combined,
- * so that a score reveals nothing about other knowledge bases.
+ * Finds passages in several knowledge bases. Each is ranked with the word statistics of that knowledge base only, so
+ * that a score reveals nothing about other knowledge bases.
  */
 export class ManySearcher {
   constructor(private readonly parts: ManySearcherParts) {}
 
   /**
-   * Returns the best hits of all knowledge bases, best first. Fails if any knowledge base cannot be searched.
-   * One that is deleted in the meantime fails the search only if it was requested by id.
+   * Returns the best hits of all knowledge bases, best first. Fails if any knowledge base cannot be searched, except
+   * that one deleted in the meantime is skipped if it was not requested by ID, or if the caller skips deleted ones.
    *
-   * @throws the codes of a search in one knowledge base, with its name; validation_error for too many
+   * @throws the codes of a search in one knowledge base, with its name in the message
+   * @throws validation_error  there are too many knowledge bases
    */
-  async search(workspaceId: string, body: SearchMany, caller: ManySearchCaller) {
-    const leavesOut = !body.knowledgeBaseIds || caller.leavesOutDeleted === true
+  async search(workspaceId: string, body: SearchManyRequest, caller: ManySearchCaller) {
+    const skipsDeleted = !body.knowledgeBaseIds || caller.skipsDeleted === true
     for (let attempt = 1; ; attempt++) {
-      const rankings = await this.rank(workspaceId, body, caller, leavesOut ? undefinedIfDeleted : throwIt)
+      const rankings = await this.rank(workspaceId, body, caller, skipsDeleted ? undefinedIfDeleted : rethrow)
       try {
         const best = (await mergeRankings(rankings, body.text)).slice(0, body.topK)
-        const ignored = [...new Set(rankings.flatMap(one => one.ignored))]
+        const ignored = [...new Set(rankings.flatMap(ranking => ranking.ignored))]
         return { hits: await readMergedHits(best), mode: commonMode(rankings), ignored }
       } catch (error) {
-        const absence = await this.absenceOf(rankings, error)
-        if (absence === undefined || !leavesOut || attempt === attemptsMax) throw absence ?? error
+        const notFound = await this.notFoundIfDeleted(rankings, error)
+        if (notFound === undefined || !skipsDeleted || attempt === attemptsMax) throw notFound ?? error
       }
     }
   }
 
   private async rank(
     workspaceId: string,
-    body: SearchMany,
+    body: SearchManyRequest,
     caller: SearchCaller,
-    leftOut: (error: unknown) => undefined,
+    onDeleted: (error: unknown) => undefined,
   ): Promise<BaseRanking[]> {
     const ids = await this.requestedBases(workspaceId, body)
     if (body.knowledgeFilterId !== undefined && ids.length !== 1)
       throw new WbError(
         'validation_error',
-        'knowledgeFilterId: belongs to one knowledge base; send only the ID of that one in knowledgeBaseIds',
+        'knowledgeFilterId: belongs to one knowledge base; send only the ID of that knowledge base in knowledgeBaseIds',
       )
     const { bases } = this.parts
-    const opened = await Promise.all(ids.map(id => bases.context(workspaceId, id).catch(leftOut)))
+    const opened = await Promise.all(ids.map(id => bases.context(workspaceId, id).catch(onDeleted)))
     const searcher = new Searcher(embedOncePerService(this.parts.space), this.parts.filters)
     const ranked = await pMap(
       opened.filter(context => context !== undefined),
       context =>
         bases
-          .unlessDeleted(context.base, () => searcher.rankCandidates(context, body, caller))
+          .withDeletionCheck(context.base, () => searcher.rankCandidates(context, body, caller))
           .catch(error => rethrowFor(context, error))
-          .catch(leftOut),
+          .catch(onDeleted),
       { concurrency: concurrentSearchesMax, signal: caller.signal },
     )
     return ranked.filter(ranking => ranking !== undefined)
   }
 
-  /** Returns the "not found" error of a knowledge base that was deleted after it was ranked. */
-  private async absenceOf(rankings: readonly BaseRanking[], error: unknown): Promise<unknown> {
+  /** Returns the "not found" error of a ranked knowledge base if its deletion caused the given error. */
+  private async notFoundIfDeleted(rankings: readonly BaseRanking[], error: unknown): Promise<unknown> {
     for (const { context } of rankings) {
-      const absence = await this.parts.bases.absenceOf(context.base, error)
-      if (absence !== undefined) return absence
+      const notFound = await this.parts.bases.notFoundIfDeleted(context.base, error)
+      if (notFound !== undefined) return notFound
     }
     return undefined
   }
 
   /** @throws workspace_not_found, validation_error */
-  private async requestedBases(workspaceId: string, { knowledgeBaseIds }: SearchMany): Promise<string[]> {
+  private async requestedBases(
+    workspaceId: string,
+    { knowledgeBaseIds }: SearchManyRequest,
+  ): Promise<string[]> {
     if (knowledgeBaseIds) return [...new Set(knowledgeBaseIds)]
     const all = await this.parts.bases.list(workspaceId, { limit: limits.knowledgeBasesPerSearch })
     if (all.nextCursor !== null)
       throw new WbError(
         'validation_error',
-        `knowledgeBaseIds: the workspace has more than ${limits.knowledgeBasesPerSearch} knowledge bases; send the IDs of those to search`,
+        `knowledgeBaseIds: the workspace has more than ${limits.knowledgeBasesPerSearch} knowledge bases; send the IDs of the ones to search`,
       )
     return all.items.map(base => base.knowledgeBaseId)
   }
 }
 
-/** Returns the mode of all rankings; `mixed` if they differ, `none` if nothing was searched. */
+/** Returns the mode of all rankings; `mixed` if they differ, and `none` if nothing was searched. */
 function commonMode(rankings: readonly BaseRanking[]): string {
   const [mode = 'none', ...others] = new Set(rankings.map(modeUsed))
   return others.length > 0 ? 'mixed' : mode
 }
 
-/** Wraps a space to embed the question only once for each embedding service. */
+/** Wraps a vector space so that it embeds the question only once for each embedding service. */
 function embedOncePerService(space: VectorSpace): Pick<VectorSpace, 'embedQuery'> {
-  const asked = new Map<string, ReturnType<VectorSpace['embedQuery']>>()
+  const vectors = new Map<string, ReturnType<VectorSpace['embedQuery']>>()
   return {
-    embedQuery(context, ...question) {
-      if (context.fitted) return space.embedQuery(context, ...question)
+    embedQuery(context, ...args) {
+      if (context.fitted) return space.embedQuery(context, ...args)
       const { embeddingServiceId } = context.embedding
-      const vector = asked.get(embeddingServiceId) ?? space.embedQuery(context, ...question)
-      asked.set(embeddingServiceId, vector)
+      const vector = vectors.get(embeddingServiceId) ?? space.embedQuery(context, ...args)
+      vectors.set(embeddingServiceId, vector)
       return vector
     },
   }
@@ -154,12 +156,11 @@ function embedOncePerService(space: VectorSpace): Pick<VectorSpace, 'embedQuery'
 /**
  * Merges the candidates of all rankings, best first, with comparable scores.
  *
- * Each knowledge base is ranked as if searched alone, but scores are scaled over all of them, and lexical
+ * Each knowledge base is ranked as if it were searched alone, but scores are scaled over all of them, and lexical
  * scores are divided by the rarity of the question in their knowledge base. If the question has text, scores
  * are then weighted by the share of its words that the best passages of the knowledge base contain. Otherwise
- * an unrelated knowledge base could score high, because words of the question are rare in it. Of equal scores,
- * the higher lexical score comes first, then the earlier knowledge
- * base.
+ * an unrelated knowledge base could score high, because words of the question are rare in it. Candidates with equal
+ * scores are ordered by lexical score, then by the order of their knowledge bases.
  *
  * @see Callan, Lu, Croft, "Searching distributed collections with inference networks", 1995, section 5
  */
@@ -167,21 +168,21 @@ async function mergeRankings(
   rankings: readonly BaseRanking[],
   text: string | undefined,
 ): Promise<MergedCandidate[]> {
-  const placed = areComparable(rankings)
+  const scored = areComparable(rankings)
     ? rankings.map(ranking => orderCandidates(ranking).map(scored => ({ ...scored, lexical: 0, ranking })))
-    : await stretchScores(rankings, text)
-  return placed.flat().sort((a, b) => b.score - a.score || b.lexical - a.lexical)
+    : await scaleScores(rankings, text)
+  return scored.flat().sort((a, b) => b.score - a.score || b.lexical - a.lexical)
 }
 
 /** Returns true for a single ranking, and for pure vector rankings in the same vector space. */
 function areComparable(rankings: readonly BaseRanking[]): boolean {
   if (rankings.length < 2) return true
   const scales = new Set(rankings.map(({ context }) => scaleOf(context)))
-  const isVectorAlone = rankings.every(({ mode, context }) => mode === 'vector' && !context.fitted)
-  return isVectorAlone && scales.size === 1
+  const areVectorsOnly = rankings.every(({ mode, context }) => mode === 'vector' && !context.fitted)
+  return areVectorsOnly && scales.size === 1
 }
 
-async function stretchScores(
+async function scaleScores(
   rankings: readonly BaseRanking[],
   text: string | undefined,
 ): Promise<MergedCandidate[][]> {
@@ -192,17 +193,17 @@ async function stretchScores(
   return pMap(
     rankings,
     async (ranking, at) => {
-      const found = applyReranking(ranking, fused[at]!)
-      const weight = text === undefined ? 1 : await weightOf(ranking, found, text)
-      return found.map(hit => ({ ...hit, score: weight * hit.score, ranking }))
+      const candidates = applyReranking(ranking, fused[at]!)
+      const weight = text === undefined ? 1 : await weightOf(ranking, candidates, text)
+      return candidates.map(hit => ({ ...hit, score: weight * hit.score, ranking }))
     },
     { concurrency: concurrentSearchesMax },
   )
 }
 
 /**
- * Returns the lists of a ranking with lexical scores as shares of the question. Without that, the passages of
- * a small knowledge base would come last, because every word is rarer in a large one.
+ * Returns the lists of a ranking, with lexical scores as shares of the question's total rarity. Otherwise the passages
+ * of a small knowledge base would come last, because every word is rarer in a large one.
  */
 async function comparableLists(
   { lists, context, visibility }: BaseRanking,
@@ -210,13 +211,13 @@ async function comparableLists(
 ): Promise<ScaledLists<number>> {
   const scale = scaleOf(context)
   if (lists.lexical.length === 0) return { ...lists, scale }
-  const whole = totalRarity(await occurrences(context, text, [], { visibility }))
-  return { ...lists, scale, lexical: lists.lexical.map(hit => ({ ...hit, score: hit.score / whole })) }
+  const totalWeight = totalRarity(await occurrences(context, text, [], { visibility }))
+  return { ...lists, scale, lexical: lists.lexical.map(hit => ({ ...hit, score: hit.score / totalWeight })) }
 }
 
 /**
- * Returns a name for the scale of similarities, within which scores can be compared. All fitted spaces share
- * one.
+ * Returns an identifier of the scale of a space's similarities. Scores of the same scale can be compared. All fitted
+ * spaces have the same scale.
  */
 function scaleOf({ fitted, embedding }: BaseContext): string {
   const { provider, modelName, embeddingDimension, distanceMetric } = embedding
@@ -228,12 +229,12 @@ async function weightOf(
   ranked: readonly ScoredRecord[],
   text: string,
 ): Promise<number> {
-  const best = ranked.slice(0, passagesRead)
+  const best = ranked.slice(0, passagesPerWeight)
   return weightMin + (1 - weightMin) * (await coverage(ranking, best, text))
 }
 
 /**
- * Returns the share of the question's meaningful words that passages contain, 0 to 1; 1 without such words.
+ * Returns the share of the question's meaningful words that passages contain, 0 to 1; 1 if it has no such words.
  */
 async function coverage(
   ranking: BaseRanking,
@@ -241,28 +242,32 @@ async function coverage(
   text: string,
 ): Promise<number> {
   const { context, visibility } = ranking
-  const asked = new Set(terms(text))
-  if (asked.size === 0) return 1
+  const queryTerms = new Set(terms(text))
+  if (queryTerms.size === 0) return 1
   const numbers = passages.map(({ record }) => record)
   const views = await context.store.read(context.key, numbers, { vectors: false, visibility })
-  const held = new Set(
+  const passageTerms = new Set(
     views.flatMap(view => terms(`${titleOfPayload(view.payload) ?? ''} ${view.text ?? ''}`)),
   )
-  return [...asked].filter(term => held.has(term)).length / asked.size
+  return [...queryTerms].filter(term => passageTerms.has(term)).length / queryTerms.size
 }
 
 /** Reads the chosen hits from each knowledge base, and restores their order. */
 async function readMergedHits(best: readonly MergedCandidate[]): Promise<KnowledgeBaseHit[]> {
   const rankings = [...new Set(best.map(({ ranking }) => ranking))]
-  const chosenOf = (ranking: BaseRanking) => best.filter(one => one.ranking === ranking)
-  const read = new Map(
-    await pMap(rankings, async ranking => [ranking, await readHits(ranking, chosenOf(ranking))] as const, {
-      concurrency: concurrentSearchesMax,
-    }),
+  const candidatesOf = (ranking: BaseRanking) => best.filter(candidate => candidate.ranking === ranking)
+  const hitsByRanking = new Map(
+    await pMap(
+      rankings,
+      async ranking => [ranking, await readHits(ranking, candidatesOf(ranking))] as const,
+      {
+        concurrency: concurrentSearchesMax,
+      },
+    ),
   )
   return best.flatMap(({ ranking, record }) => {
     const { knowledgeBaseId } = ranking.context.base
-    const hit = read.get(ranking)!.get(record)
+    const hit = hitsByRanking.get(ranking)!.get(record)
     return hit ? [{ ...hit, knowledgeBaseId }] : []
   })
 }
@@ -273,6 +278,6 @@ function rethrowFor({ base: { name } }: BaseContext, error: unknown): never {
   throw new WbError(error.code, `${error.message} (knowledge base '${name}')`, error.facts, { cause: error })
 }
 
-function throwIt(error: unknown): never {
+function rethrow(error: unknown): never {
   throw error
 }

@@ -34,23 +34,23 @@ export interface KnowledgeParts extends BasesParts, HostsParts, Pick<VectorSpace
   readonly clock: Clock
   readonly log: Log
   readonly docling: DoclingSettings
-  /** Guarded; does not follow redirects. */
+  /** Blocks requests to disallowed addresses, and does not follow redirects. */
   readonly fetch: typeof fetch
-  /** Identifies this process among those that fit vector spaces. */
+  /** Identifies this process among all processes that fit vector spaces. */
   readonly owner: string
   /** True to fit spaces while documents are ingested; false to fit them on request only. */
   readonly fitsAutomatically: boolean
-  /** Called when a job was created. */
+  /** Called after a job was created. */
   readonly onEnqueued: () => void
   readonly reportFailure: FailureReporter
   readonly measureSearch: MeasureSearch
 }
 
-/** Opens knowledge bases, with their content, background work, and route handlers by topic. */
+/** Opens the knowledge module: knowledge bases, their content and background work, and the route handlers. */
 export function openKnowledge(parts: KnowledgeParts) {
   const hosts = openKnowledgeHosts(parts)
   const fitting = new Fitting({ ...parts, store: parts.content, host: hosts.fit })
-  const bases = new KnowledgeBases({ ...parts, fitting: key => fitting.isRunning(key) })
+  const bases = new KnowledgeBases({ ...parts, isFitting: key => fitting.isRunning(key) })
   const space = new VectorSpace({ ...parts, query: hosts.query })
   const filters = new KnowledgeFilters({ ...parts, bases })
   const documents = new Documents({ ...parts, bases, space })

@@ -9,7 +9,7 @@ import type { Collection, CollectionKey, ContentStore, FitResult, FittedSpaces }
 import { damagedStore } from '../storage/damaged-store.ts'
 import { collectionMissing, requireFittedSpaces } from '../storage/store-features.ts'
 import { type ChunkerSettings, createChunker } from './chunk/index.ts'
-import { extractNatively, type SentFile } from './parse/index.ts'
+import { extractNatively, type SourceFile } from './parse/index.ts'
 
 /** Vectors, and the generation of their space. */
 export interface EmbeddedVectors {
@@ -21,22 +21,22 @@ export interface EmbeddedVectors {
 export interface EmbeddedQuery {
   readonly generation: number
   readonly vector: Float32Array
-  /** Words of the query that the model does not know, so the vector does not represent them. */
+  /** Words of the query that the model does not know. The vector does not represent them. */
   readonly unknownWords: readonly string[]
 }
 
-/** Chunks of a text, with their vectors if the runtime fits the space itself. */
+/** The chunks of a text, with their vectors if the runtime fits the space. */
 export interface PreparedText {
   readonly chunkerId: string
   readonly chunks: string[]
   readonly embedded: EmbeddedVectors | undefined
 }
 
-/** Number of passages to read at once for a fit. */
-const readSlice = 2_000
+/** Number of passages per read during a fit. */
+const passagesPerRead = 2_000
 
 /**
- * Creates the operations on text that can take long: chunking, embedding in a fitted space, and fitting one.
+ * Creates the text operations that can take a long time: chunking, embedding in a fitted space, and fitting a space.
  * They run on a worker thread in a server, and inline in a short command.
  */
 export function createPassageOperations(opening: Promise<ContentStore>) {
@@ -45,7 +45,7 @@ export function createPassageOperations(opening: Promise<ContentStore>) {
     hash: (text: string) => sha256(text),
 
     /** Extracts the text of a file. */
-    extract: (file: SentFile) => extractNatively(file),
+    extract: (file: SourceFile) => extractNatively(file),
 
     /** Chunks a text, and embeds the chunks if their space is fitted. */
     async prepare(input: {
@@ -67,16 +67,17 @@ export function createPassageOperations(opening: Promise<ContentStore>) {
 
     embedQuery: (input: { key: CollectionKey; text: string }) => spaces.embedQuery(input.key, input.text),
 
-    /** Fits a model to the passages of a collection, as the candidate for the next generation. */
+    /** Fits a model to the passages of a collection. It becomes the candidate for the next generation. */
     fit: (key: CollectionKey) => spaces.fit(key),
 
     /**
-     * Embeds up to `limit` records in the candidate space. Returns their number; false if the lease was lost.
+     * Embeds up to `limit` records in the candidate space. Returns their number, or false if the lease was lost.
      */
     stage: (input: FitStep & { limit: number }) => spaces.stage(input),
 
     /**
-     * Makes the candidate current. Returns false if records lack a vector in it, or if the lease was lost.
+     * Makes the candidate the current model. Returns false if a record has no vector in the candidate space, or if the
+     * lease was lost.
      */
     swap: (input: FitStep) => spaces.swap(input),
   } satisfies ThreadOperations
@@ -92,20 +93,21 @@ export type PassageOperations = ReturnType<typeof createPassageOperations>
 
 /** A fitted model that is not current yet. */
 interface CandidateModel {
-  /** Id of its collection. */
+  /** ID of its collection. */
   readonly collection: number
   readonly generation: number
   readonly model: LsaModel
   readonly fitted: FitResult
 }
 
-/** The current model of a collection; undefined for a placeholder. */
+/** The current model of a collection. */
 interface CurrentModel {
   readonly generation: number
+  /** Undefined if the placeholder embedder is in use. */
   readonly model: LsaModel | undefined
 }
 
-/** Maximum number of models in memory; one of 20,000 terms takes about 4 MB. */
+/** Maximum number of models in memory. A model with 20,000 terms takes about 4 MB. */
 const modelsMax = 32
 
 /** Current models by collection, and the candidate of a fit in progress. */
@@ -151,7 +153,7 @@ class FittedModels {
     const spaces = await this.spaces()
     const records = await spaces.unstaged(key, generation, limit)
     const vectors = records.map(passage => ({ record: passage.record, vector: model.embed(passage) }))
-    // Also called without vectors, to check that the lease is still held.
+    // Also called without vectors, to check that the owner still holds the lease.
     return (await spaces.stage(key, { generation, owner }, vectors)) && vectors.length
   }
 
@@ -168,16 +170,19 @@ class FittedModels {
   private async current(key: CollectionKey): Promise<CurrentModel> {
     const store = await this.opening
     const { id, generation } = await requireCollection(store, key)
-    const kept = this.models.get(id)
+    const cached = this.models.get(id)
     this.models.delete(id)
-    const current = kept?.generation === generation ? kept : await loadCurrentModel(store, key)
+    const current = cached?.generation === generation ? cached : await loadCurrentModel(store, key)
     this.models.set(id, current)
     const [oldest] = this.models.keys()
     if (this.models.size > modelsMax) this.models.delete(oldest!)
     return current
   }
 
-  /** Returns undefined if the collection was deleted in the meantime; another one may have its name. */
+  /**
+   * Returns undefined if the collection was deleted in the meantime. Compares IDs, because a new collection may have
+   * the same name.
+   */
   private async candidateFor(key: CollectionKey): Promise<CandidateModel | undefined> {
     const collection = await (await this.opening).collection(key)
     return this.candidate?.collection === collection?.id ? this.candidate : undefined
@@ -207,9 +212,9 @@ async function allPassages(spaces: FittedSpaces, key: CollectionKey) {
   const passages: EmbeddedPassage[] = []
   let through = 0
   for (;;) {
-    const slice = await spaces.passages(key, through, readSlice)
+    const slice = await spaces.passages(key, through, passagesPerRead)
     for (const { title, text } of slice) passages.push({ title, text })
     through = slice.at(-1)?.record ?? through
-    if (slice.length < readSlice) return { passages, through }
+    if (slice.length < passagesPerRead) return { passages, through }
   }
 }

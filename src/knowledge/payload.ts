@@ -2,7 +2,7 @@ import type { Document } from '../contract/documents.ts'
 import { reservedPayloadKeys } from '../contract/fields.ts'
 import type { Payload, RecordView } from '../storage/content.ts'
 
-/** Returns the title of a record or document: the text under `title`. */
+/** Returns the title of a record or document: `title` of its payload, if that is a string. */
 export function titleOfPayload(payload: Payload | undefined): string | null {
   return typeof payload?.title === 'string' ? payload.title : null
 }
@@ -15,14 +15,16 @@ export function documentPayload({ metadata, visibleTo }: InheritedFields): Paylo
 }
 
 /**
- * Returns the payload of a chunk after a change of its document. Keeps only the fields of the chunk itself.
+ * Returns the payload of a chunk after its document has changed. Replaces all fields except those of the chunk itself.
  */
 export function updateInheritedFields(payload: Payload, document: InheritedFields): Payload {
-  const own = Object.entries(payload).filter(([key]) => key !== 'visible_to' && reservedPayloadKeys.has(key))
-  return { ...documentPayload(document), ...Object.fromEntries(own) }
+  const chunkFields = Object.entries(payload).filter(
+    ([key]) => key !== 'visible_to' && reservedPayloadKeys.has(key),
+  )
+  return { ...documentPayload(document), ...Object.fromEntries(chunkFields) }
 }
 
-/** Returns the payload as the API shows it, with the text under its reserved key. */
+/** Returns the payload as the API returns it, with the text as `chunkText`. */
 export function toApiPayload({ payload, text }: RecordView): Payload {
   return text === null ? payload : { ...payload, chunkText: text }
 }

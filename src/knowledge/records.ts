@@ -5,7 +5,7 @@ import type { Upsert } from '../contract/records.ts'
 import type { ContentRecord, ContentWrite, RecordOwner } from '../storage/content.ts'
 import type { RowStore, Stored, Write } from '../storage/rows.ts'
 import { type DocumentRow, tables } from '../storage/tables.ts'
-import { collectionGone, refuseRawVector, requireFieldDimension } from './guards.ts'
+import { baseCollectionMissing, rejectRawVector, requireFieldDimension } from './guards.ts'
 import type { BaseContext, KnowledgeBases } from './knowledge-bases.ts'
 import { titleOfPayload } from './payload.ts'
 import { retryOnSpaceChange, type VectorSpace } from './vector-space.ts'
@@ -18,41 +18,41 @@ interface RecordsParts {
 }
 
 /**
- * Maximum number of attempts; each one but the last failed because of another change to records or documents.
+ * Maximum number of attempts. A change is retried if another one changed the records or documents in the meantime.
  */
 const attemptsMax = 20
 
 /**
- * Records that clients store directly.
+ * Writes the records that clients store directly.
  *
- * Replacing or deleting a chunk also changes its document in the same unit: the document has one chunk less,
- * and no longer counts as the ingested text.
+ * A client can also replace or delete a chunk of a document. The same transaction then changes the document: its chunk
+ * count decreases, and it is no longer a duplicate of the ingested text.
  */
 export class Records {
   constructor(private readonly parts: RecordsParts) {}
 
   /**
-   * Stores records, each replacing the one with its id; all or none.
+   * Stores records, all or none. Replaces existing records with the same IDs.
    *
    * @returns number of records
-   * @throws validation_error        an id appears twice
+   * @throws validation_error        an ID appears twice
    * @throws dimension_mismatch, vector_collection_not_allowed, embedding_unavailable
-   * @throws collection_unavailable  the collection is gone, or every attempt met a concurrent change
+   * @throws collection_unavailable  the collection is missing, or concurrent changes prevented every attempt
    */
   async upsert(workspaceId: string, knowledgeBaseId: string, body: Upsert, caller: Caller): Promise<number> {
     requireUniqueIds(body.records)
     const ids = body.records.map(({ id }) => id)
     const { bases } = this.parts
-    const place = { workspaceId, knowledgeBaseId }
+    const address = { workspaceId, knowledgeBaseId }
     const write = async () => {
       const context = await bases.context(workspaceId, knowledgeBaseId)
       const { records, generation } = await this.compose(context, body, caller)
       const upsert = { op: 'upsert' as const, ...context.key, generation, records }
-      const refused = await this.write(context, ids, upsert)
-      if (refused === 'absent') throw collectionGone(context.base)
-      return refused ? undefined : true
+      const failure = await this.write(context, ids, upsert)
+      if (failure === 'absent') throw baseCollectionMissing(context.base)
+      return failure ? undefined : true
     }
-    await bases.unlessDeleted(place, () => retryOnSpaceChange(write))
+    await bases.withDeletionCheck(address, () => retryOnSpaceChange(write))
     return ids.length
   }
 
@@ -63,9 +63,9 @@ export class Records {
   }
 
   /**
-   * Applies a change that replaces or deletes the records with the given ids.
+   * Applies a change that replaces or deletes the records with the given IDs.
    *
-   * @returns the reason of a refusal; undefined on success
+   * @returns the reason of a failure; undefined on success
    * @throws knowledge_base_not_found
    * @throws collection_unavailable  concurrent changes prevented every attempt
    */
@@ -77,19 +77,19 @@ export class Records {
       const outcome = await store.write([{ op: 'requireOwners', ...key, owners }, change], rows)
       if (outcome.ok) return undefined
       if (outcome.at === 0) await this.parts.bases.get(base.workspaceId, base.knowledgeBaseId)
-      const isCollectionGone = outcome.at === rows.length && outcome.reason === 'absent'
-      if (isCollectionGone || outcome.at > rows.length) return outcome.reason
+      const isCollectionMissing = outcome.at === rows.length && outcome.reason === 'absent'
+      if (isCollectionMissing || outcome.at > rows.length) return outcome.reason
     }
     throw new WbError('collection_unavailable', 'the records keep changing; nothing was written')
   }
 
   /** Returns the writes that subtract removed chunks from their documents. */
   private async removedChunkWrites({ base }: BaseContext, owners: readonly RecordOwner[]): Promise<Write[]> {
-    const lost = new Map<string, number>()
+    const removedChunks = new Map<string, number>()
     for (const { documentId } of owners)
-      if (documentId !== null) lost.set(documentId, (lost.get(documentId) ?? 0) + 1)
+      if (documentId !== null) removedChunks.set(documentId, (removedChunks.get(documentId) ?? 0) + 1)
     const writes: Write[] = []
-    for (const [documentId, chunks] of lost) {
+    for (const [documentId, chunks] of removedChunks) {
       const key = [base.workspaceId, base.knowledgeBaseId, documentId]
       const stored = await this.parts.rows.get(tables.documents, key)
       // An attached collection may contain chunks of documents that are not in this knowledge base.
@@ -108,7 +108,7 @@ export class Records {
   private async compose(context: BaseContext, body: Upsert, caller: Caller) {
     body.records.forEach((record, at) => {
       if (!record.vector) return
-      refuseRawVector(`records.${at}.vector`, context)
+      rejectRawVector(`records.${at}.vector`, context)
       requireFieldDimension(`records.${at}.vector`, record.vector.length, context.collection.dimension)
     })
     const texts = body.records.filter(record => record.text !== undefined)
@@ -131,8 +131,8 @@ export class Records {
 }
 
 /**
- * Returns a check that the knowledge base exists. Its collection alone is no proof: another one may use its
- * name.
+ * Returns a check that the knowledge base still exists. Checking the collection is not enough, because a new one may
+ * have the same name.
  */
 function requireBaseWrite({ base: { workspaceId, knowledgeBaseId } }: BaseContext): Write {
   return { op: 'require', table: tables.knowledgeBases, key: [workspaceId, knowledgeBaseId] }

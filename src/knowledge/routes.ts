@@ -6,7 +6,7 @@ import type { records } from '../contract/records.ts'
 import type { chunkerRoutes } from '../contract/services.ts'
 import { chunkerInfos as registry } from './chunk/index.ts'
 import type { Documents } from './documents.ts'
-import { type FailureReporter, ingestLines, toIngestReply } from './ingest-lines.ts'
+import { type FailureReporter, ingestLines, toIngestResponse } from './ingest-lines.ts'
 import type { Ingestion } from './ingestion.ts'
 import type { KnowledgeBases } from './knowledge-bases.ts'
 import type { KnowledgeFilters } from './knowledge-filters.ts'
@@ -25,7 +25,7 @@ export type MeasureSearch = <T extends { readonly mode: string }>(search: () => 
 export function kbHandlers(
   bases: KnowledgeBases,
   searcher: Searcher,
-  many: ManySearcher,
+  manySearcher: ManySearcher,
   measure: MeasureSearch,
 ): Handlers<typeof kb> {
   return {
@@ -50,12 +50,12 @@ export function kbHandlers(
     search: async ({ params, body }, caller) => {
       const { hits, ignored } = await measure(async () => {
         const context = await bases.context(params.workspaceId, params.knowledgeBaseId)
-        return bases.unlessDeleted(params, () => searcher.search(context, body, caller))
+        return bases.withDeletionCheck(params, () => searcher.search(context, body, caller))
       })
       return { status: 200, body: hits, ignored }
     },
     searchMany: async ({ params, body }, caller) => {
-      const { hits, ignored } = await measure(() => many.search(params.workspaceId, body, caller))
+      const { hits, ignored } = await measure(() => manySearcher.search(params.workspaceId, body, caller))
       return { status: 200, body: hits, ignored }
     },
     adoptable: async ({ params }) => ({
@@ -65,24 +65,24 @@ export function kbHandlers(
   }
 }
 
-export function filterHandlers(room: KnowledgeFilters): Handlers<typeof filters> {
+export function filterHandlers(filtersModule: KnowledgeFilters): Handlers<typeof filters> {
   return {
-    list: async ({ params, query }) => ({ status: 200, body: await room.list(params, query) }),
-    create: async ({ params, body }) => ({ status: 201, body: await room.create(params, body) }),
-    show: async ({ params }) => ({ status: 200, body: await room.get(params) }),
-    update: async ({ params, body }) => ({ status: 200, body: await room.update(params, body) }),
+    list: async ({ params, query }) => ({ status: 200, body: await filtersModule.list(params, query) }),
+    create: async ({ params, body }) => ({ status: 201, body: await filtersModule.create(params, body) }),
+    show: async ({ params }) => ({ status: 200, body: await filtersModule.get(params) }),
+    update: async ({ params, body }) => ({ status: 200, body: await filtersModule.update(params, body) }),
     delete: async ({ params }) => {
-      await room.delete(params)
+      await filtersModule.delete(params)
       return { status: 204, body: undefined }
     },
   }
 }
 
 export function documentHandlers(
-  rooms: { bases: KnowledgeBases; documents: Documents; ingestion: Ingestion; uploads: Uploads },
-  tellFailure: FailureReporter,
+  modules: { bases: KnowledgeBases; documents: Documents; ingestion: Ingestion; uploads: Uploads },
+  reportFailure: FailureReporter,
 ): Handlers<typeof documents> {
-  const room = rooms.documents
+  const documentsModule = modules.documents
   const ingestOne = (
     { workspaceId, knowledgeBaseId }: { workspaceId: string; knowledgeBaseId: string },
     query: { async?: string },
@@ -90,35 +90,39 @@ export function documentHandlers(
     caller: Caller,
   ) =>
     query.async === 'true'
-      ? rooms.ingestion.enqueue(workspaceId, knowledgeBaseId, body)
-      : rooms.ingestion.ingest(workspaceId, knowledgeBaseId, body, caller)
+      ? modules.ingestion.enqueue(workspaceId, knowledgeBaseId, body)
+      : modules.ingestion.ingest(workspaceId, knowledgeBaseId, body, caller)
   return {
     list: async ({ params, query }) => ({
       status: 200,
-      body: await room.list(params.workspaceId, params.knowledgeBaseId, query),
+      body: await documentsModule.list(params.workspaceId, params.knowledgeBaseId, query),
     }),
     create: async ({ params, body }) => ({
       status: 201,
-      body: await room.create(params.workspaceId, params.knowledgeBaseId, body),
+      body: await documentsModule.create(params.workspaceId, params.knowledgeBaseId, body),
     }),
     show: async ({ params }) => ({
       status: 200,
-      body: await room.get(params.workspaceId, params.knowledgeBaseId, params.documentId),
+      body: await documentsModule.get(params.workspaceId, params.knowledgeBaseId, params.documentId),
     }),
     update: async ({ params, body }, caller) => ({
       status: 200,
-      body: await room.update(params, body, caller),
+      body: await documentsModule.update(params, body, caller),
     }),
     delete: async ({ params }) => {
-      await room.delete(params)
+      await documentsModule.delete(params)
       return { status: 204, body: undefined, audit: { count: 1 } }
     },
     bulkDelete: async ({ params, body }) => {
-      const outcome = await room.deleteEach(params.workspaceId, params.knowledgeBaseId, body.documentIds)
+      const outcome = await documentsModule.deleteEach(
+        params.workspaceId,
+        params.knowledgeBaseId,
+        body.documentIds,
+      )
       return { status: 200, body: outcome, audit: { count: outcome.deleted.length } }
     },
     chunks: async ({ params, query }, caller) => {
-      const { items, nextCursor } = await room.chunks(params, query, caller)
+      const { items, nextCursor } = await documentsModule.chunks(params, query, caller)
       return {
         status: 200,
         body: items,
@@ -126,32 +130,36 @@ export function documentHandlers(
       }
     },
     ingest: async ({ params, query, body }, caller) =>
-      toIngestReply(await ingestOne(params, query, body, caller)),
+      toIngestResponse(await ingestOne(params, query, body, caller)),
     ingestFile: async ({ params, query, body }, caller) => {
       const { workspaceId, knowledgeBaseId } = params
-      await rooms.bases.context(workspaceId, knowledgeBaseId)
+      await modules.bases.context(workspaceId, knowledgeBaseId)
       return body.receive(async upload => {
-        const ingest = await rooms.uploads.read(upload, caller.signal)
+        const ingest = await modules.uploads.read(upload, caller.signal)
         const result = await ingestOne(params, query, ingest, caller)
-        return { ...toIngestReply(result), ignored: upload.ignored }
+        return { ...toIngestResponse(result), ignored: upload.ignored }
       })
     },
     ingestBatch: async ({ params, body }, caller) => {
-      await rooms.bases.context(params.workspaceId, params.knowledgeBaseId)
-      return { status: 200, body: ingestLines(rooms.ingestion, params, body, caller, tellFailure) }
+      await modules.bases.context(params.workspaceId, params.knowledgeBaseId)
+      return { status: 200, body: ingestLines(modules.ingestion, params, body, caller, reportFailure) }
     },
   }
 }
 
-export function recordHandlers(room: Records): Handlers<typeof records> {
+export function recordHandlers(recordsModule: Records): Handlers<typeof records> {
   return {
     upsert: async ({ params, body }, caller) => ({
       status: 200,
-      body: { upserted: await room.upsert(params.workspaceId, params.knowledgeBaseId, body, caller) },
+      body: {
+        upserted: await recordsModule.upsert(params.workspaceId, params.knowledgeBaseId, body, caller),
+      },
     }),
     delete: async ({ params }) => ({
       status: 200,
-      body: { deleted: await room.delete(params.workspaceId, params.knowledgeBaseId, params.recordId) },
+      body: {
+        deleted: await recordsModule.delete(params.workspaceId, params.knowledgeBaseId, params.recordId),
+      },
     }),
   }
 }

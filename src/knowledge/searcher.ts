@@ -3,7 +3,7 @@ import { isZeroVector } from '../base/unit-vector.ts'
 import { queryWords } from '../base/words.ts'
 import { WbError } from '../contract/errors.ts'
 import type { SearchHit, SearchRequest } from '../contract/knowledge.ts'
-import type { RecordView, ScoredRecord, SearchReach } from '../storage/content.ts'
+import type { RecordView, ScoredRecord, SearchConstraints } from '../storage/content.ts'
 import { type Filter, joinFilters, parseFilter } from '../storage/filter.ts'
 import { requireLexical } from '../storage/store-features.ts'
 import { statisticsFor } from '../storage/visibility.ts'
@@ -15,7 +15,7 @@ import {
   type RankedLists,
   rerank,
 } from './fusion.ts'
-import { refuseRawVector, requireFieldDimension } from './guards.ts'
+import { rejectRawVector, requireFieldDimension } from './guards.ts'
 import type { BaseContext } from './knowledge-bases.ts'
 import type { KnowledgeFilters } from './knowledge-filters.ts'
 import type { EmbeddedQuery } from './passage-operations.ts'
@@ -23,27 +23,28 @@ import { toApiPayload } from './payload.ts'
 import { coverageByRecord, shareWithoutWords } from './rarity.ts'
 import { retryOnSpaceChange, type VectorSpace } from './vector-space.ts'
 
-/** Minimum number of candidates in a ranking, which determine the scale of its scores. */
+/** Minimum number of candidates to request for a ranking. The candidates determine the scale of its scores. */
 const poolMin = 100
 
 export interface SearchResult {
   readonly hits: SearchHit[]
-  /** Mode that ranked the hits, see {@link modeUsed}. */
+  /** The mode that was used, see {@link modeUsed}. */
   readonly mode: string
   /** Request fields that had no effect. */
   readonly ignored: string[]
 }
 
-/** Default weight of words, which needs no tuning. */
+/** Default weight of lexical scores. */
 const lexicalWeightDefault = 0.5
 /**
- * Default weight of words for a placeholder space, which only knows spelling. Lower values measured worse.
+ * Default weight of lexical scores in a placeholder space, whose vectors represent only the spelling. Lower values gave
+ * worse results in benchmarks.
  */
 const lexicalWeightOfPlaceholder = 0.8
 /** Weight of the lexical ranks in a rerank. Higher values lower the quality of hybrid search. */
 const rerankShare = { vector: 0.2, hybrid: 0.02, lexical: 0 }
 
-/** Ranking by vectors only, by words only, or by both fused. */
+/** Ranking by vectors only, by words only, or by both. */
 type RankingMode = 'vector' | 'lexical' | 'hybrid'
 
 /** A search request, with the defaults of the knowledge base applied. */
@@ -53,12 +54,12 @@ interface SearchPlan {
   readonly vector: Float32Array | undefined
   readonly topK: number
   readonly pool: number
-  /** Above 0 and below 1; if undefined, it depends on the space. */
+  /** If undefined, the default depends on the vector space. */
   readonly lexicalWeight: number | undefined
   readonly rerank: boolean
   readonly showVectors: boolean
   readonly showCoverage: boolean
-  readonly reach: SearchReach
+  readonly constraints: SearchConstraints
   readonly ignored: string[]
 }
 
@@ -66,21 +67,21 @@ interface SearchPlan {
 export interface BaseRanking {
   readonly context: BaseContext
   readonly mode: RankingMode
-  /** More candidates than requested, because scores are scaled over them. */
+  /** Usually more candidates than requested, because scores are scaled over them. */
   readonly lists: RankedLists
-  /** Reranking of the first `topK` by their lexical ranks. */
+  /** Set to rerank the first `topK` candidates by their lexical ranks. */
   readonly reranking: { readonly topK: number; readonly lexical: readonly ScoredRecord[] } | undefined
   readonly showVectors: boolean
-  /** Text to compute the coverage of the hits for. */
+  /** Text whose coverage by the hits is computed; undefined if it was not requested. */
   readonly coverageOf: string | undefined
-  readonly visibility: SearchReach['visibility']
+  readonly visibility: SearchConstraints['visibility']
   readonly ignored: readonly string[]
 }
 
 /** The part of a caller that a search needs. */
 export type SearchCaller = Pick<Caller, 'visibility' | 'signal'>
 
-/** Finds passages by vectors, by words, or by both fused. */
+/** Finds passages in one knowledge base by vectors, by words, or by both. */
 export class Searcher {
   constructor(
     private readonly space: Pick<VectorSpace, 'embedQuery'>,
@@ -88,11 +89,11 @@ export class Searcher {
   ) {}
 
   /**
-   * Returns hits, best first; equal scores by age of the record.
+   * Returns hits, best first. Hits with equal scores are ordered by lexical score, then by age of the record.
    *
    * @throws validation_error, dimension_mismatch, vector_collection_not_allowed, vector_collection_required
    * @throws knowledge_filter_not_found
-   * @throws hybrid_not_supported, rerank_not_supported  the store lacks lexical search
+   * @throws hybrid_not_supported, rerank_not_supported  the store does not support lexical search
    * @throws embedding_unavailable, embedding_dimension_mismatch
    */
   async search(context: BaseContext, body: SearchRequest, caller: SearchCaller): Promise<SearchResult> {
@@ -101,7 +102,7 @@ export class Searcher {
     return { hits: [...hits.values()], mode: modeUsed(ranking), ignored: [...ranking.ignored] }
   }
 
-  /** Returns the candidates only: at least `topK` if there are as many. */
+  /** Ranks candidates without reading their records: at least `topK`, if that many match. */
   async rankCandidates(
     context: BaseContext,
     body: SearchRequest,
@@ -116,7 +117,7 @@ export class Searcher {
       reranking: plan.rerank ? await rerankingFor(context, plan, lists) : undefined,
       showVectors: plan.showVectors,
       coverageOf: plan.showCoverage ? plan.text : undefined,
-      visibility: plan.reach.visibility,
+      visibility: plan.constraints.visibility,
       ignored: plan.ignored,
     }
   }
@@ -127,7 +128,7 @@ export class Searcher {
       : this.filters.condition({ ...base, knowledgeFilterId })
   }
 
-  /** Ranks again if the vector space is swapped between embedding the query and comparing it. */
+  /** Retries if the vector space changes between embedding the query and comparing it. */
   private async rankInCurrentSpace(
     context: BaseContext,
     plan: SearchPlan,
@@ -145,14 +146,15 @@ export class Searcher {
       return { vector: await rankByVector(context, plan, query), lexical: [], lexicalWeight: 0, pool }
     if (hasNoSimilarity(context, query))
       return { vector: [], lexical: await rankByWords(context, plan), lexicalWeight: 1, pool }
-    const [vector, lexical, support] = await Promise.all([
+    const [vector, lexical, vectorShare] = await Promise.all([
       rankByVector(context, plan, query),
       rankByWords(context, plan),
       representedShare(context, plan, query),
     ])
     const isPlaceholder = context.fitted && query.generation === 0
-    const asked = plan.lexicalWeight ?? (isPlaceholder ? lexicalWeightOfPlaceholder : lexicalWeightDefault)
-    const lists = { vector, lexical, lexicalWeight: 1 - (1 - asked) * support, pool }
+    const requestedWeight =
+      plan.lexicalWeight ?? (isPlaceholder ? lexicalWeightOfPlaceholder : lexicalWeightDefault)
+    const lists = { vector, lexical, lexicalWeight: 1 - (1 - requestedWeight) * vectorShare, pool }
     return context.fitted && !isPlaceholder ? withFeedback(context, plan, query, lists) : lists
   }
 
@@ -173,15 +175,15 @@ function rankByVector(
   plan: SearchPlan,
   { vector, generation }: EmbeddedQuery,
 ): Promise<ScoredRecord[]> {
-  return context.store.nearest(context.key, { vector, generation, limit: plan.pool, ...plan.reach })
+  return context.store.nearest(context.key, { vector, generation, limit: plan.pool, ...plan.constraints })
 }
 
-/** Returns true if every record has similarity 0 with the query, so that vectors rank nothing. */
+/** Returns true if the query has similarity 0 with every record, so that vectors cannot rank the records. */
 function hasNoSimilarity({ collection }: BaseContext, { vector }: EmbeddedQuery): boolean {
   return collection.metric !== 'euclidean' && isZeroVector(vector)
 }
 
-/** Returns the share of a question that its vector represents, 0 to 1. Lexical search counts for the rest. */
+/** Returns the share of a question that its vector represents, 0 to 1. */
 async function representedShare(
   context: BaseContext,
   plan: SearchPlan,
@@ -190,10 +192,10 @@ async function representedShare(
   const unknown = new Set(query.unknownWords)
   return unknown.size === 0
     ? 1
-    : shareWithoutWords(unknown, await occurrences(context, plan.text!, [], plan.reach))
+    : shareWithoutWords(unknown, await occurrences(context, plan.text!, [], plan.constraints))
 }
 
-/** Applies pseudo-relevance feedback. All candidates are rows that the caller may see. */
+/** Applies pseudo-relevance feedback. It uses only rows that the caller may see. */
 async function withFeedback(
   context: BaseContext,
   plan: SearchPlan,
@@ -214,13 +216,13 @@ async function feedbackOf(
   plan: SearchPlan,
   best: readonly ScoredRecord[],
 ): Promise<FeedbackPassage[]> {
-  const { visibility } = plan.reach
+  const { visibility } = plan.constraints
   const weights = new Map(best.map(({ record, score }) => [record, score]))
   const views = await context.store.read(context.key, [...weights.keys()], { vectors: true, visibility })
   return views.map(({ record, vector }) => ({ vector: vector!, weight: weights.get(record)! }))
 }
 
-/** Fuses the lists of a ranking; a single list keeps its scores. */
+/** Fuses and reranks the lists of a ranking, best first. A list that is not fused keeps its scores. */
 export function orderCandidates(ranking: BaseRanking): readonly ScoredRecord[] {
   const { mode, lists } = ranking
   return applyReranking(ranking, mode === 'hybrid' ? fuseLists(lists) : lists[mode])
@@ -229,15 +231,15 @@ export function orderCandidates(ranking: BaseRanking): readonly ScoredRecord[] {
 /** Applies the requested reranking to the candidates of a ranking. */
 export function applyReranking<S extends ScoredRecord>(
   { mode, reranking }: BaseRanking,
-  found: readonly S[],
+  candidates: readonly S[],
 ): readonly S[] {
-  if (!reranking) return found
-  return rerank(found.slice(0, reranking.topK), reranking.lexical, rerankShare[mode])
+  if (!reranking) return candidates
+  return rerank(candidates.slice(0, reranking.topK), reranking.lexical, rerankShare[mode])
 }
 
 /**
- * Returns the mode that a search used: `vector`, `lexical` or `hybrid`, with `_rerank` if the hits were ranked again. A
- * hybrid search is lexical if its vector is not used.
+ * Returns the mode that a search used: `vector`, `lexical` or `hybrid`, with the suffix `_rerank` if the hits were
+ * reranked. A hybrid search that could not use its vector counts as `lexical`.
  */
 export function modeUsed({ mode, lists, reranking }: BaseRanking): string {
   const used = mode === 'hybrid' && lists.lexicalWeight === 1 ? 'lexical' : mode
@@ -258,14 +260,14 @@ function createPlan(
   const filter = joinFilters(parseFilter(body.filter), saved)
   if (body.hybrid && body.text === undefined) throw new WbError('validation_error', 'hybrid: needs text')
   if (body.rerank && body.text === undefined) throw new WbError('validation_error', 'rerank: needs text')
-  if (body.vector) refuseRawVector('vector', context)
+  if (body.vector) rejectRawVector('vector', context)
   if (body.vector) requireFieldDimension('vector', body.vector.length, collection.dimension)
   const hybrid = body.hybrid ?? (body.text !== undefined && base.lexical.enabled)
   const ignored: string[] = []
   if (body.rerank === undefined && base.rerankingServiceId && body.text !== undefined) ignored.push('rerank')
   if (body.includeEmbeddings && fitted) ignored.push('includeEmbeddings')
-  const isCovered = body.text !== undefined && hasWords(context)
-  if (body.includeCoverage && !isCovered) ignored.push('includeCoverage')
+  const hasCoverage = body.text !== undefined && hasWords(context)
+  if (body.includeCoverage && !hasCoverage) ignored.push('includeCoverage')
   return {
     mode: rankingMode(hybrid, body.lexicalWeight),
     text: body.text,
@@ -275,8 +277,8 @@ function createPlan(
     lexicalWeight: body.lexicalWeight,
     rerank: body.rerank ?? false,
     showVectors: body.includeEmbeddings && !fitted,
-    showCoverage: body.includeCoverage === true && isCovered,
-    reach: { visibility: caller.visibility, filter },
+    showCoverage: body.includeCoverage === true && hasCoverage,
+    constraints: { visibility: caller.visibility, filter },
     ignored,
   }
 }
@@ -294,19 +296,19 @@ function rankByWords(context: BaseContext, plan: SearchPlan): Promise<ScoredReco
   return requireLexical(context.store, context.collection).search(context.key, {
     text: plan.text!,
     limit: plan.pool,
-    statistics: statisticsFor(plan.reach.visibility),
-    ...plan.reach,
+    statistics: statisticsFor(plan.constraints.visibility),
+    ...plan.constraints,
   })
 }
 
 /**
- * Returns the frequencies of a question's words over all rows that the caller may see, without the filter.
+ * Returns the frequencies of a text's words in all rows that the caller may see. Ignores the filter of the search.
  */
 export function occurrences(
   { store, collection, key }: BaseContext,
   text: string,
   among: readonly number[],
-  { visibility }: Pick<SearchReach, 'visibility'>,
+  { visibility }: Pick<SearchConstraints, 'visibility'>,
 ) {
   return requireLexical(store, collection).occurrences(key, { words: queryWords(text), among, visibility })
 }
@@ -323,7 +325,7 @@ async function rerankingFor(context: BaseContext, plan: SearchPlan, { lexical }:
   return { topK, lexical: await rankByWords(context, plan) }
 }
 
-/** Reads the chosen hits of a ranking, by record and in order. Leaves out records that no longer exist. */
+/** Reads the hits for the given candidates, by record and in order. Omits records that no longer exist. */
 export async function readHits(
   { context, showVectors, coverageOf, visibility }: BaseRanking,
   chosen: readonly ScoredRecord[],

@@ -9,7 +9,7 @@ import { isTextLike, requireText } from './parse/index.ts'
 import type { ExtractedText } from './parse/parser.ts'
 import type { PassageOperations } from './passage-operations.ts'
 
-/** How attachments are chunked. Without an overlap, the chunks in their order are the text. */
+/** Chunker settings for attachments. Without overlap, the concatenated chunks are the text. */
 const attachmentChunks = {
   title: null,
   service: {
@@ -29,13 +29,13 @@ export class Uploads {
   constructor(
     private readonly parts: {
       readonly docling: Docling
-      /** Host for text extraction, which can take long. */
+      /** Host for text extraction, which can take a long time. */
       readonly index: OperationHost<PassageOperations>
     },
   ) {}
 
   /**
-   * Reads an uploaded file, and returns the ingest request for its text. Validates other form fields last.
+   * Extracts the text of an uploaded file, and returns the ingest request for it. Validates the other form fields last.
    *
    * @throws invalid_parser, unsupported_file_type, docling_unavailable, extraction_failed, empty_document
    * @throws payload_too_large  the text of the file is too long
@@ -45,7 +45,7 @@ export class Uploads {
   async read(upload: ReceivedForm<IngestForm>, signal: AbortSignal): Promise<Ingest> {
     const { file } = upload
     const { text, parser, version } = await this.textOf(upload, signal)
-    const { parser: _asked, metadata, ...fields } = upload.texts()
+    const { parser: _parser, metadata, ...fields } = upload.texts()
     return {
       ...fields,
       text,
@@ -61,10 +61,10 @@ export class Uploads {
   }
 
   /**
-   * Returns the text of a file that is attached to a conversation, and where its chunks end.
+   * Returns the text of a file that is attached to a conversation, and the offsets at which its chunks end.
    *
    * @throws invalid_parser, unsupported_file_type, docling_unavailable, extraction_failed, empty_document
-   * @throws payload_too_large  its text is longer than that of an attachment may be
+   * @throws payload_too_large  the text is too long for an attachment
    */
   async readAttachment(upload: ReceivedForm<AttachmentForm>, signal: AbortSignal): Promise<AttachmentText> {
     const { text } = await this.textOf(upload, signal)
@@ -73,7 +73,7 @@ export class Uploads {
       throw new WbError(
         'payload_too_large',
         `file: its text is longer than ${attachmentTextChars} characters`,
-        { hint: 'Attach a part of it, or ingest it into a knowledge base.' },
+        { hint: 'Attach a part of the file, or ingest it into a knowledge base.' },
       )
     const { chunks } = await this.parts.index.run('prepare', { text, ...attachmentChunks })
     let end = 0

@@ -7,30 +7,30 @@ import { requireVectors } from './guards.ts'
 import type { BaseContext } from './knowledge-bases.ts'
 import type { EmbeddedQuery, EmbeddedVectors, PassageOperations } from './passage-operations.ts'
 
-/** Maximum number of attempts; each one but the last failed because a fit replaced the space. */
+/** Maximum number of attempts. Work is retried if a fit has replaced the vector space. */
 const attemptsMax = 5
 
 /**
- * Runs work that needs one vector space throughout, and repeats it if the space changes in the meantime.
+ * Runs work that must use the same vector space from start to end, and repeats it if the space changes meanwhile.
  *
  * @param work  returns undefined if the space changed
  * @throws collection_unavailable  the space changed during every attempt
  */
 export async function retryOnSpaceChange<T>(work: () => Promise<T | undefined>): Promise<T> {
   for (let attempt = 0; attempt < attemptsMax; attempt++) {
-    const done = await work()
-    if (done !== undefined) return done
+    const result = await work()
+    if (result !== undefined) return result
   }
   throw new WbError('collection_unavailable', 'the vector space of this knowledge base keeps changing')
 }
 
 export interface VectorSpaceParts {
-  /** Host of work that a caller waits for, such as the vector of a query. */
+  /** Host for operations that a caller waits for, such as embedding a query. */
   readonly query: OperationHost<PassageOperations>
   readonly openEmbedder: (service: EmbeddingService) => Embedder
 }
 
-/** Creates vectors for passages, in the space of a knowledge base. */
+/** Embeds passages and queries in the vector space of a knowledge base. */
 export class VectorSpace {
   constructor(private readonly parts: VectorSpaceParts) {}
 
@@ -56,7 +56,7 @@ export class VectorSpace {
   }
 
   /**
-   * Embeds a query in the current space. Only a space that this runtime fitted can have unknown words.
+   * Embeds a query in the current space. Returns unknown words only for a space that the runtime fits.
    *
    * @throws vector_collection_required  the collection has no vectors
    * @throws embedding_unavailable, embedding_dimension_mismatch
@@ -71,7 +71,7 @@ export class VectorSpace {
   }
 }
 
-/** Returns the text for a hosted model, with the title as the first line. */
+/** Returns the input for a hosted model, with the title as the first line. */
 function toModelText({ title, text }: EmbeddedPassage): string {
   return title === null ? text : `${title}\n${text}`
 }

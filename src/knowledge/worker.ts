@@ -2,7 +2,7 @@ import { serveOperations } from '../base/threads.ts'
 import { openEmbeddedStore } from '../storage/open.ts'
 import { createPassageOperations } from './passage-operations.ts'
 
-/** Worker thread with its own connection to the store. */
+/** Serves the passage operations on a worker thread, with a separate connection to the store. */
 serveOperations((data: { path: string }) => {
   const opening = openEmbeddedStore({ path: data.path, threads: false, isOpenElsewhere: true })
   return {

@@ -6,7 +6,7 @@ import { createFolder } from '../base/folder.ts'
 import { isBusy } from '../storage/sqlite/connection.ts'
 import Database from '../storage/sqlite/driver.ts'
 
-/** Error for a file that is not a lock file. Other modules identify it by its name. */
+/** Error for a file that is not a lock file. Callers identify it by its name. */
 class NotALock extends Error {
   override readonly name = 'NotALock'
 
@@ -15,7 +15,7 @@ class NotALock extends Error {
   }
 }
 
-/** Error for a lock file that the operating system refuses to create or open. Identified by name, too. */
+/** Error for a lock file that cannot be created or opened. Callers identify it by its name. */
 class LockRefused extends Error {
   override readonly name = 'LockRefused'
 
@@ -26,22 +26,22 @@ class LockRefused extends Error {
 }
 
 /**
- * Locks a file against all other processes: an exclusive transaction on a SQLite file in rollback-journal
- * mode. The operating system releases the lock when the process ends for any reason. Never open the file by
- * other means in this process: closing any descriptor of a file releases all POSIX locks on it.
+ * Acquires an exclusive lock on a file, by an exclusive transaction on a SQLite file in rollback-journal mode. The
+ * operating system releases the lock when the process ends for any reason. Never open the file by other means in
+ * this process, because closing any descriptor of a file releases all POSIX locks on it.
  *
- * @param patienceMs  how long to wait for another process; the wait blocks this thread
- * @returns the lock, which its `close` releases; undefined while another process holds it
- * @throws NotALock     another kind of file is at the path
+ * @param timeoutMs  how long to wait for another process; the wait blocks this thread
+ * @returns the lock, which `close` releases; undefined if another process holds the lock
+ * @throws NotALock     the path is not a lock file
  * @throws SqliteError  the file cannot be created or written
  * @see https://www.sqlite.org/lockingv3.html
  */
-export function holdExclusively(path: string, patienceMs: number): Database.Database | undefined {
+export function acquireExclusiveLock(path: string, timeoutMs: number): Database.Database | undefined {
   createFolder(dirname(path))
   // Opening a pipe would wait for its other end.
   if (statSync(path, { throwIfNoEntry: false })?.isFile() === false) throw new NotALock(path)
   createLockFile(path)
-  const database = new Database(path, { timeout: patienceMs })
+  const database = new Database(path, { timeout: timeoutMs })
   try {
     database.pragma('journal_mode = DELETE')
     database.exec('BEGIN EXCLUSIVE')
@@ -49,45 +49,45 @@ export function holdExclusively(path: string, patienceMs: number): Database.Data
   } catch (error) {
     database.close()
     if (isBusy(error)) return undefined
-    throw isForeign(error) ? new NotALock(path, { cause: error }) : error
+    throw isOtherFormat(error) ? new NotALock(path, { cause: error }) : error
   }
 }
 
-function isForeign(error: unknown): boolean {
+function isOtherFormat(error: unknown): boolean {
   return error instanceof Database.SqliteError && /^SQLITE_(?:NOTADB|CORRUPT)/.test(error.code)
 }
 
 /**
- * Creates a lock file that only its owner can read; SQLite would use the umask. Never opens an existing file:
- * see above.
+ * Creates a lock file that only its owner can read. SQLite would apply the umask. Never opens an existing file,
+ * because closing it would release its locks.
  */
 function createLockFile(path: string): void {
   try {
     closeSync(openSync(path, 'wx', 0o600))
   } catch {
-    // It exists already, or SQLite will report why it cannot be created.
+    // The file already exists, or SQLite will report why it cannot be created.
   }
 }
 
 const retryIntervalMs = 25
-/** Attempts of `alone`: half a minute. */
+/** Maximum number of attempts, which take half a minute. */
 const attemptsMax = 1_200
 
 /**
  * Runs a task while no other process runs a task with the same lock file.
  *
  * @param signal  cancels the wait
- * @throws NotALock     another kind of file is at the path
+ * @throws NotALock     the path is not a lock file
  * @throws LockRefused  the lock file cannot be created or opened
- * @throws TimedOut     another process has held the lock for half a minute, for example because it is stopped
+ * @throws TimedOut     another process has held the lock for half a minute, for example because it is suspended
  */
 export async function runExclusively<T>(
   path: string,
   signal: AbortSignal,
   work: () => Promise<T>,
 ): Promise<T> {
-  for (let asked = 0; asked < attemptsMax; asked++) {
-    const lock = tryLock(path)
+  for (let attempt = 0; attempt < attemptsMax; attempt++) {
+    const lock = tryAcquire(path)
     if (lock)
       try {
         return await work()
@@ -99,9 +99,9 @@ export async function runExclusively<T>(
   throw new TimedOut(attemptsMax * retryIntervalMs)
 }
 
-function tryLock(path: string): Database.Database | undefined {
+function tryAcquire(path: string): Database.Database | undefined {
   try {
-    return holdExclusively(path, 0)
+    return acquireExclusiveLock(path, 0)
   } catch (error) {
     throw error instanceof NotALock ? error : new LockRefused(path, error)
   }

@@ -6,7 +6,7 @@ import { isOwnedAndUnshared, writePrivateFile } from '../base/private-file.ts'
 import { isBusy } from '../storage/sqlite/connection.ts'
 import Database from '../storage/sqlite/driver.ts'
 import { unwritableFolder } from '../storage/sqlite/faults.ts'
-import { holdExclusively } from './exclusive-lock.ts'
+import { acquireExclusiveLock } from './exclusive-lock.ts'
 
 /** Address and process of the running `wb serve` of a data directory. */
 export interface Announcement {
@@ -17,9 +17,9 @@ export interface Announcement {
   certificate?: string
 }
 
-/** Lock of a data directory, held until it is released or the process ends. */
+/** The lock of a data directory. It is held until it is released or the process ends. */
 export interface ServerLock {
-  /** Publishes the address, so that commands find this server. */
+  /** Publishes the address of this server for commands. @throws control_plane_unavailable */
   announce(announcement: Announcement): void
   release(): void
 }
@@ -28,17 +28,17 @@ export type LockResult = { lock: ServerLock } | { heldBy: Announcement | undefin
 
 const lockName = 'serve.lock'
 const announcementName = 'serve.json'
-/** Time to wait for the lock. Checks hold it for microseconds only. */
-const patienceMs = 250
+/** Time to wait for the lock. A check whether a server is running holds it only for microseconds. */
+const lockTimeoutMs = 250
 
 /**
- * Takes the lock of a data directory, so that only one server runs on it.
+ * Acquires the lock of a data directory, which ensures that only one server runs on it.
  *
- * @returns the lock, or the announcement of the server that holds it (undefined while it is starting)
- * @throws control_plane_unavailable  the data directory cannot be written; `announce` throws it too
+ * @returns the lock, or the announcement of the server that holds it (undefined while that server is starting)
+ * @throws control_plane_unavailable  the data directory cannot be written
  * @see docs/security.md#rule-5
  */
-export function takeServerLock(dataDir: string): LockResult {
+export function acquireServerLock(dataDir: string): LockResult {
   const path = join(dataDir, announcementName)
   const database = lockDataDir(dataDir)
   if (!database) return { heldBy: readAnnouncement(dataDir) }
@@ -55,7 +55,7 @@ export function takeServerLock(dataDir: string): LockResult {
         try {
           rmSync(path, { force: true })
         } catch {
-          // Clients ignore the announcement when the lock is not held.
+          // Commands ignore the announcement if the lock is not held.
         }
         if (database.open) database.close()
       },
@@ -70,7 +70,7 @@ export function takeServerLock(dataDir: string): LockResult {
 function lockDataDir(dataDir: string): Database.Database | undefined {
   let lock: Database.Database | undefined
   try {
-    lock = holdExclusively(join(dataDir, lockName), patienceMs)
+    lock = acquireExclusiveLock(join(dataDir, lockName), lockTimeoutMs)
     if (lock) rmSync(join(dataDir, announcementName), { force: true })
     return lock
   } catch (error) {
@@ -82,20 +82,20 @@ function lockDataDir(dataDir: string): Database.Database | undefined {
 /**
  * Returns the announcement of the running `wb serve` of a data directory, if there is one.
  *
- * The announcement is trusted only if the lock is held, if both files and the folder belong to this user and
- * only this user can write them, and if the address does not send data unencrypted over a network. Otherwise,
- * another user who can write the file could receive this user's credentials and documents. A symbolic link to
- * the lock of another server is not accepted.
+ * The announcement is trusted only if the lock is held, if both files and the folder belong to this user and only
+ * this user can write to them, and if requests to the address are not sent unencrypted over a network. Otherwise,
+ * another user who can write the file could receive this user's credentials and documents. A symbolic link to the
+ * lock of another server is rejected.
  *
  * @see docs/security.md#rule-6
  */
 export function findServer(dataDir: string): Announcement | undefined {
   const announcement = readAnnouncement(dataDir)
-  return announcement && isHeld(dataDir) ? announcement : undefined
+  return announcement && isLockHeld(dataDir) ? announcement : undefined
 }
 
-/** Returns true if a server holds the lock. Takes a shared lock for a moment. */
-function isHeld(dataDir: string): boolean {
+/** Returns true if a server holds the lock. If none does, this check briefly acquires a shared lock. */
+function isLockHeld(dataDir: string): boolean {
   const path = join(dataDir, lockName)
   const database = isOwnRegularFile(path) ? openForReading(path) : undefined
   if (!database) return false
@@ -137,21 +137,25 @@ function isOwnRegularFile(path: string): boolean {
 }
 
 /**
- * Returns true for https, and for http to this machine: to loopback or to an address of a network interface.
+ * Returns true for an https address, and for an http address on this machine: a loopback address, or the address of
+ * a network interface.
  */
 function isAddress(text: unknown): text is string {
   if (typeof text !== 'string' || !URL.canParse(text)) return false
   const url = new URL(text)
-  return /^https?:$/.test(url.protocol) && (!isUnencryptedRemote(url) || isOwnAddress(url.hostname))
+  return /^https?:$/.test(url.protocol) && (!isUnencryptedRemote(url) || isLocalAddress(url.hostname))
 }
 
-function isOwnAddress(hostname: string): boolean {
-  const bare = hostname.replace(/^\[|\]$/g, '')
-  return Object.values(networkInterfaces()).some(held => held?.some(({ address }) => address === bare))
+function isLocalAddress(hostname: string): boolean {
+  const bareHost = hostname.replace(/^\[|\]$/g, '')
+  return Object.values(networkInterfaces()).some(addresses =>
+    addresses?.some(({ address }) => address === bareHost),
+  )
 }
 
 /**
- * Returns true for the id of a single process. Users may kill it, and 0 or a negative id is a process group.
+ * Returns true for a positive integer. Suggested commands contain the ID (`kill 4711`), and 0 or a negative number
+ * would refer to a process group.
  */
 function isProcessId(pid: unknown): pid is number {
   return Number.isSafeInteger(pid) && (pid as number) > 0

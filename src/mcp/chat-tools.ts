@@ -7,8 +7,8 @@ import { WbError } from '../contract/errors.ts'
 import { boundedText } from '../contract/fields.ts'
 import { params } from '../contract/ids.ts'
 import { limits } from '../contract/limits.ts'
-import { chatNotFound } from './chat-not-found.ts'
 import { exampleId } from './example-id.ts'
+import { rethrowAsChatNotFound } from './rethrow-as-chat-not-found.ts'
 import { declareArgument, declareTool, type FacadeCall, type FacadeResult, type FacadeTool } from './tool.ts'
 
 export interface ChatToolParts {
@@ -18,7 +18,7 @@ export interface ChatToolParts {
     readonly conversations: Pick<Handlers<typeof conversations>, 'create'>
   }
   readonly conversations: Pick<Conversations, 'get'>
-  /** Answers over passages that are found first, without tool calls. */
+  /** Answers messages from retrieved passages, without tool calls. */
   readonly replies: Pick<Turns, 'reply'>
 }
 
@@ -42,7 +42,7 @@ export function chatTools(parts: ChatToolParts): FacadeTool[] {
       name: 'chat_send',
       title: 'Send a chat message',
       description:
-        'Send a message to an existing chat, and return the answer of its agent as text. To begin a conversation, use run_agent.',
+        'Send a message to an existing chat, and return the answer of its agent as text. To start a conversation, use run_agent.',
       input: {
         agentId,
         chatId: declareArgument(params.conversationId, 'ID of the chat, from list_chats.', exampleId),
@@ -50,9 +50,11 @@ export function chatTools(parts: ChatToolParts): FacadeTool[] {
       },
       example: { agentId: exampleId, chatId: exampleId, content: question },
       async run(input, { workspaceId, caller }) {
-        const place = { workspaceId, agentId: input.agentId, conversationId: input.chatId }
-        await parts.conversations.get(place, caller.auth).catch(error => chatNotFound(input.chatId, error))
-        const { message } = await parts.replies.reply(place, input.content, caller)
+        const conversationKey = { workspaceId, agentId: input.agentId, conversationId: input.chatId }
+        await parts.conversations
+          .get(conversationKey, caller.auth)
+          .catch(error => rethrowAsChatNotFound(input.chatId, error))
+        const { message } = await parts.replies.reply(conversationKey, input.content, caller)
         return { payload: message.content ?? '', isError: hasFailed(message) }
       },
     }),
@@ -66,7 +68,7 @@ export function chatTools(parts: ChatToolParts): FacadeTool[] {
         content,
         conversationId: declareArgument(
           params.conversationId.optional(),
-          'ID of the conversation to continue, from an earlier run_agent. Omit it to begin a conversation.',
+          'ID of the conversation to continue, from an earlier run_agent. Omit it to start a conversation.',
           exampleId,
         ),
         title: declareArgument(
@@ -99,8 +101,8 @@ async function runAgent(parts: ChatToolParts, run: AgentRun, call: FacadeCall): 
     if (outcome !== 'chat_not_found') throw error
     return { isError: true, payload: { outcome, conversationId: run.conversationId, ...named } }
   }
-  const place = { workspaceId: call.workspaceId, agentId: run.agentId, conversationId }
-  const { message, contextChunkIds } = await parts.replies.reply(place, run.content, call.caller)
+  const conversationKey = { workspaceId: call.workspaceId, agentId: run.agentId, conversationId }
+  const { message, contextChunkIds } = await parts.replies.reply(conversationKey, run.content, call.caller)
   const { finish_reason: finishReason, error_message: errorMessage } = message.metadata
   return {
     payload: {
@@ -117,24 +119,26 @@ async function runAgent(parts: ChatToolParts, run: AgentRun, call: FacadeCall): 
 }
 
 /**
- * Returns the ID of the given conversation, or of a new one over the agent's knowledge bases.
+ * Returns the ID of the given conversation, or of a new one with the agent's knowledge bases.
  *
  * @throws agent_not_found, chat_not_found
  */
 async function findOrCreateConversation(
-  { routes, conversations: rooms }: ChatToolParts,
+  { routes, conversations: conversationReader }: ChatToolParts,
   { agentId: id, conversationId, title }: AgentRun,
   { workspaceId, caller, rest }: FacadeCall,
 ): Promise<string> {
   const agent = (await rest.call(agents.show, routes.agents.show, { params: { agentId: id } })).body
   if (conversationId !== undefined) {
-    const place = { workspaceId, agentId: id, conversationId }
-    await rooms.get(place, caller.auth).catch(error => chatNotFound(conversationId, error))
+    const conversationKey = { workspaceId, agentId: id, conversationId }
+    await conversationReader
+      .get(conversationKey, caller.auth)
+      .catch(error => rethrowAsChatNotFound(conversationId, error))
     return conversationId
   }
   const { knowledgeBaseIds } = agent
-  const asked = { params: { agentId: id }, body: { title, knowledgeBaseIds } }
-  return (await rest.call(conversations.create, routes.conversations.create, asked)).body.conversationId
+  const request = { params: { agentId: id }, body: { title, knowledgeBaseIds } }
+  return (await rest.call(conversations.create, routes.conversations.create, request)).body.conversationId
 }
 
 function hasFailed({ metadata }: Message): boolean {

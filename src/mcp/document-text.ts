@@ -19,7 +19,7 @@ export interface TextQuery {
   readonly charsMax: number
 }
 
-/** Start of a page: the cursor of its first chunks, and the number of their characters on earlier pages. */
+/** Start of a page: the cursor of its chunks, and the number of their characters that earlier pages contain. */
 const textCursor = z.tuple([z.string().nullable(), z.int().min(0)])
 /** Minimum length of an overlap. A shorter match between two chunks can be a coincidence. */
 const overlapCharsMin = 8
@@ -36,23 +36,23 @@ export async function readDocumentText(
   handler: RouteHandler<typeof documents.chunks>,
   { knowledgeBaseId, documentId, cursor, chunksMax, charsMax }: TextQuery,
 ): Promise<TextPage> {
-  const read = async (from: string | null, limit: number) => {
-    const query = { limit, cursor: from ?? undefined }
+  const readChunks = async (chunkCursor: string | null, limit: number) => {
+    const query = { limit, cursor: chunkCursor ?? undefined }
     const params = { knowledgeBaseId, documentId }
     const { body, headers } = await rest.call(documents.chunks, handler, { params, query })
     return { chunks: body, next: (headers?.['x-next-cursor'] as string | undefined) ?? null }
   }
-  const [from, skipped] = cursor === undefined ? [null, 0] : decodeCursor(textCursor, cursor)
-  const { chunks, next } = await read(from, chunksMax)
-  const text = joinChunks(chunks).slice(skipped)
-  const shown = truncateText(text, charsMax)
-  if (shown.length < text.length)
-    return { text: shown, nextCursor: encodeCursor([from, skipped + shown.length]) }
-  const [following] = next === null ? [] : (await read(next, 1)).chunks
-  const last = chunks.at(-1)
-  if (!following || !last) return { text, nextCursor: null }
-  const { glue, overlap } = findSeam(last, following)
-  return { text: text + glue, nextCursor: encodeCursor([next, overlap]) }
+  const [chunkCursor, charsToSkip] = cursor === undefined ? [null, 0] : decodeCursor(textCursor, cursor)
+  const { chunks, next } = await readChunks(chunkCursor, chunksMax)
+  const text = joinChunks(chunks).slice(charsToSkip)
+  const pageText = truncateText(text, charsMax)
+  if (pageText.length < text.length)
+    return { text: pageText, nextCursor: encodeCursor([chunkCursor, charsToSkip + pageText.length]) }
+  const [nextChunk] = next === null ? [] : (await readChunks(next, 1)).chunks
+  const lastChunk = chunks.at(-1)
+  if (!nextChunk || !lastChunk) return { text, nextCursor: null }
+  const { separator, overlap } = findOverlap(lastChunk, nextChunk)
+  return { text: text + separator, nextCursor: encodeCursor([next, overlap]) }
 }
 
 function joinChunks(chunks: readonly Chunk[]): string {
@@ -60,37 +60,37 @@ function joinChunks(chunks: readonly Chunk[]): string {
     .map((chunk, at) => {
       const text = chunk.text ?? ''
       if (at === 0) return text
-      const { glue, overlap } = findSeam(chunks[at - 1]!, chunk)
-      return glue + text.slice(overlap)
+      const { separator, overlap } = findOverlap(chunks[at - 1]!, chunk)
+      return separator + text.slice(overlap)
     })
     .join('')
 }
 
 /**
- * Returns the separator of two chunks, and the length of their overlap: the prefix of the second that the
- * first ends with.
+ * Returns the separator to insert between two chunks, and the length of their overlap: the end of the first chunk
+ * that is also the beginning of the second.
  */
-function findSeam(first: Chunk, second: Chunk): { glue: string; overlap: number } {
+function findOverlap(first: Chunk, second: Chunk): { separator: string; overlap: number } {
   const isConsecutive = first.chunkIndex !== null && second.chunkIndex === first.chunkIndex + 1
-  if (!isConsecutive) return { glue: '\n\n', overlap: 0 }
+  if (!isConsecutive) return { separator: '\n\n', overlap: 0 }
   const [before, after] = [first.text ?? '', second.text ?? '']
   const overlap = sharedLength(before.slice(-overlapCharsMax), after.slice(0, overlapCharsMax))
-  if (overlap >= overlapCharsMin) return { glue: '', overlap }
-  const isApart = /\s$/.test(before) || /^\s/.test(after)
-  return { glue: leavesOutSpace(second) && !isApart ? '\n' : '', overlap: 0 }
+  if (overlap >= overlapCharsMin) return { separator: '', overlap }
+  const hasSpace = /\s$/.test(before) || /^\s/.test(after)
+  return { separator: isFromSentenceChunker(second) && !hasSpace ? '\n' : '', overlap: 0 }
 }
 
 /**
- * Returns true for a chunk whose chunker removes white space between sentences.
+ * Returns true if the chunker of a chunk removes white space between sentences.
  *
  * @see docs/http.md#chunkers
  */
-function leavesOutSpace({ payload }: Chunk): boolean {
+function isFromSentenceChunker({ payload }: Chunk): boolean {
   return String(payload['chunker.id']).startsWith('sentence')
 }
 
 /**
- * Returns the length of the longest proper prefix of `after` that `before` ends with.
+ * Returns the length of the longest end of `before` that is also a beginning of `after`, but not the whole of it.
  *
  * Uses the algorithm of Knuth, Morris and Pratt, which is linear in both texts.
  */

@@ -55,9 +55,9 @@ export function documentTools({ routes }: DocumentToolParts): FacadeTool[] {
       input: { knowledgeBaseId, ...pagingArguments },
       example: { knowledgeBaseId: exampleId, limit: 20 },
       async run({ knowledgeBaseId: id, ...query }, { rest }) {
-        const asked = { ...query, params: { knowledgeBaseId: id } }
+        const request = { ...query, params: { knowledgeBaseId: id } }
         return pageResult(
-          await rest.page(documents.list, routes.documents.list, asked, row =>
+          await rest.page(documents.list, routes.documents.list, request, row =>
             pickFields(row, documentFields),
           ),
         )
@@ -70,15 +70,15 @@ export function documentTools({ routes }: DocumentToolParts): FacadeTool[] {
         'Read a document: its file name, title, metadata and citation, and its text, a page at a time. Use it when a hit of search_kb is not enough.',
       input: { knowledgeBaseId, documentId, cursor: pagingArguments.cursor },
       example: { knowledgeBaseId: exampleId, documentId: exampleId },
-      async run({ cursor, ...place }, { rest }) {
+      async run({ cursor, ...documentKey }, { rest }) {
         try {
-          const { body } = await rest.call(documents.show, routes.documents.show, { params: place })
-          const asked = { ...place, cursor, chunksMax: chunksPerPage, charsMax: textCharsMax }
-          const { text, nextCursor } = await readDocumentText(rest, routes.documents.chunks, asked)
+          const { body } = await rest.call(documents.show, routes.documents.show, { params: documentKey })
+          const query = { ...documentKey, cursor, chunksMax: chunksPerPage, charsMax: textCharsMax }
+          const { text, nextCursor } = await readDocumentText(rest, routes.documents.chunks, query)
           return { payload: { ...describeDocument(body), text }, nextCursor }
         } catch (error) {
           if (!(error instanceof WbError) || error.code !== 'document_not_found') throw error
-          const { documentId: id } = place
+          const { documentId: id } = documentKey
           return { isError: true, payload: { outcome: 'not_found', documentId: id, message: error.message } }
         }
       },
@@ -118,8 +118,8 @@ export function documentTools({ routes }: DocumentToolParts): FacadeTool[] {
       },
       example: { knowledgeBaseId: exampleId, text: 'How long do customers have to return an item?', topK: 5 },
       async run({ knowledgeBaseId: id, ...body }, { rest }) {
-        const place = { knowledgeBaseId: id }
-        const hits = (await rest.call(kb.search, routes.kb.search, { params: place, body })).body
+        const searchParams = { knowledgeBaseId: id }
+        const hits = (await rest.call(kb.search, routes.kb.search, { params: searchParams, body })).body
         const names = await fileNames(hits, rest, routes.documents.show, id)
         return { payload: hits.map(hit => toPassage(hit, names)) }
       },
@@ -159,15 +159,15 @@ async function fileNames(
   const ids = new Set(hits.flatMap(({ payload }) => textField(payload?.documentId) ?? []))
   const found = await Promise.all(
     [...ids].map(async id => {
-      const asked = { params: { knowledgeBaseId, documentId: id } }
-      const document = await rest.call(documents.show, show, asked).catch(unlessMissing)
+      const request = { params: { knowledgeBaseId, documentId: id } }
+      const document = await rest.call(documents.show, show, request).catch(undefinedIfMissing)
       return [id, document?.body.sourceFilename ?? null] as const
     }),
   )
   return new Map(found)
 }
 
-function unlessMissing(error: unknown): undefined {
+function undefinedIfMissing(error: unknown): undefined {
   if (!(error instanceof WbError) || !error.code.endsWith('_not_found')) throw error
 }
 
@@ -180,6 +180,6 @@ function toPassage({ id, score, payload = {} }: SearchHit, names: ReadonlyMap<st
     heading: headingOf(payload, content),
   }
   const citation = formatCitation({ ...source, page: pageNumberField(payload.page) })
-  const { documentId: of, ...named } = source
-  return { chunkId: id, score, documentId: of, content, ...named, citation }
+  const { documentId: sourceId, ...sourceNames } = source
+  return { chunkId: id, score, documentId: sourceId, content, ...sourceNames, citation }
 }

@@ -1,4 +1,4 @@
-/** Known facts about the source of a passage. */
+/** The source of a passage, as far as it is known. */
 interface CitationSource {
   readonly documentId: string | null
   readonly sourceFilename: string | null
@@ -24,7 +24,7 @@ export function formatCitation({ documentId, sourceFilename, title, heading, pag
 export function headingOf(payload: Readonly<Record<string, unknown>>, text: string | null): string | null {
   const { heading } = payload
   if (typeof heading === 'string' && heading !== '') return heading.slice(0, headingCharsMax)
-  const [, written] = /^\s{0,3}#{1,6}[ \t]+([^\n]+)/.exec(text ?? '') ?? []
+  const [, headingText] = /^\s{0,3}#{1,6}[ \t]+([^\n]+)/.exec(text ?? '') ?? []
   // Truncated first, because the search for a closing sequence backtracks over white space.
-  return written?.slice(0, headingCharsMax).replace(/[ \t]+#*\s*$/, '') ?? null
+  return headingText?.slice(0, headingCharsMax).replace(/[ \t]+#*\s*$/, '') ?? null
 }

@@ -21,7 +21,7 @@ interface CallOrigin {
   readonly caller: Caller
 }
 
-/** Result of a call for its caller, and the facts that are recorded about it. */
+/** Result of a call, with the facts to record about the call. */
 interface RecordedResult extends FacadeResult {
   readonly outcome: TrafficEntry['outcome']
   readonly reason?: string | undefined
@@ -37,25 +37,25 @@ interface RecordedResult extends FacadeResult {
 export async function invokeOperation(
   parts: InvokeParts,
   operation: FacadeOperation,
-  sent: unknown,
-  where: CallOrigin,
+  args: unknown,
+  origin: CallOrigin,
 ): Promise<FacadeResult> {
-  const denied = denialOf(operation, where)
+  const denied = denialOf(operation, origin)
   if (denied) {
-    record(parts, operation, where, denied)
+    record(parts, operation, origin, denied)
     return denied
   }
   let input: OperationInput
   try {
-    input = validate(operation.input, sent)
+    input = validate(operation.input, args)
   } catch (error) {
     if (!(error instanceof WbError)) throw error
     const payload = `MCP error -32602: Invalid arguments for tool ${operation.name}: ${error.message}`
     return { payload, isError: true, code: error.code }
   }
-  const ending = await runOperation(parts, operation, input, where)
-  record(parts, operation, where, ending)
-  return ending
+  const result = await runOperation(parts, operation, input, origin)
+  record(parts, operation, origin, result)
+  return result
 }
 
 /** Returns the denial of a call whose caller lacks the scope; undefined if the call is allowed. */
@@ -96,8 +96,8 @@ async function runOperation(
 }
 
 /** Returns the code and message of a failure. Messages of drivers are not shown to the caller. */
-function failureOf({ reportFailure: tellFailure }: InvokeParts, error: unknown, requestId: string) {
-  const { code, message } = tellFailure(error, requestId).envelope.error
+function failureOf({ reportFailure }: InvokeParts, error: unknown, requestId: string) {
+  const { code, message } = reportFailure(error, requestId).envelope.error
   const isKnown = code !== 'internal_error'
   return { code: code as ErrorCode, message: isKnown ? message : `${message} (request ${requestId})` }
 }

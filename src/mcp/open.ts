@@ -38,48 +38,54 @@ export function openMcp(parts: McpParts) {
     ...(settings.exposeChat ? chatTools(parts) : []),
   ])
   const resources = resourceOperations(parts)
-  const offeredTo = (workspaceId: string, caller: Caller): McpServerParts => ({
+  const serverPartsFor = (workspaceId: string, caller: Caller): McpServerParts => ({
     workspaceId,
     version: parts.version,
     tools: tools(),
     resources,
     instructions: () => buildInstructions(parts, { workspaceId, caller }),
-    invoke: (operation, sent) => invokeOperation(parts, operation, sent, { workspaceId, caller }),
+    invoke: (operation, args) => invokeOperation(parts, operation, args, { workspaceId, caller }),
   })
 
-  async function answered(workspaceId: string, caller: Caller, isEndless: boolean, message?: unknown) {
+  async function respond(workspaceId: string, caller: Caller, isEndless: boolean, message?: unknown) {
     if (!settings.enabled)
       throw new WbError('not_found', 'this runtime does not serve tools over MCP', {
         hint: 'An operator can set mcp.enabled in the configuration.',
       })
     await requireWorkspace(parts.rows, workspaceId)
     requireTokenScope(message, { workspaceId, caller }, parts.requestScope)
-    const offered = offeredTo(workspaceId, caller)
-    return { own: { answer: (request: Request) => serveMcpRequest(offered, request, message), isEndless } }
+    const serverParts = serverPartsFor(workspaceId, caller)
+    return {
+      protocol: { respond: (request: Request) => serveMcpRequest(serverParts, request, message), isEndless },
+    }
   }
 
   const handlers: Handlers<typeof mcp> = {
-    send: ({ params, body }, caller) => answered(params.workspaceId, caller, isSubscription(body), body),
-    listen: ({ params }, caller) => answered(params.workspaceId, caller, true),
-    end: ({ params }, caller) => answered(params.workspaceId, caller, false),
+    send: ({ params, body }, caller) => respond(params.workspaceId, caller, isSubscription(body), body),
+    listen: ({ params }, caller) => respond(params.workspaceId, caller, true),
+    end: ({ params }, caller) => respond(params.workspaceId, caller, false),
   }
   return {
     handlers,
     /**
      * Returns the names of the tools that a client gets, by a `tools/list` request.
      *
-     * @throws Error  the response lists no tools
+     * @throws Error  the response contains no list of tools
      */
-    listTools: (workspaceId: string, caller: Caller) => listedBy(offeredTo(workspaceId, caller)),
+    listTools: (workspaceId: string, caller: Caller) => listToolNames(serverPartsFor(workspaceId, caller)),
   }
 }
 
-async function listedBy(offered: McpServerParts): Promise<string[]> {
+async function listToolNames(serverParts: McpServerParts): Promise<string[]> {
   const headers = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' }
   const request = new Request('http://localhost/mcp', { method: 'POST', headers })
-  const answer = await serveMcpRequest(offered, request, { jsonrpc: '2.0', id: 1, method: 'tools/list' })
-  const [, data] = /^data: (.+)$/m.exec(await answer.text()) ?? []
+  const response = await serveMcpRequest(serverParts, request, {
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'tools/list',
+  })
+  const [, data] = /^data: (.+)$/m.exec(await response.text()) ?? []
   const { result } = JSON.parse(data ?? '{}') as { result?: { tools: { name: string }[] } }
-  if (!result) throw new Error('the answer lists no tools')
+  if (!result) throw new Error('the response lists no tools')
   return result.tools.map(({ name }) => name)
 }

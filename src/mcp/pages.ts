@@ -5,10 +5,10 @@ import type { ToolPage, ToolPageQuery } from './route-caller.ts'
 import { declareArgument, type FacadeResult } from './tool.ts'
 
 const limitDefault = 20
-/** Maximum length of a cursor, in UTF-16 units. It contains the cursor of a route, which is shorter. */
+/** Maximum length of a cursor, in UTF-16 units. A cursor of a tool contains one of a route, which is shorter. */
 const cursorCharsMax = 2_000
 export const cursorArgument = z.string().min(1).max(cursorCharsMax)
-/** Maximum number of lists to read for one page, because each can be empty. */
+/** Maximum number of lists to read for one page. Some or all of them can be empty. */
 const listsPerPageMax = 100
 
 /** Arguments of all tools that return lists. */
@@ -32,19 +32,22 @@ export function pageResult({ items, nextCursor }: ToolPage<unknown>): FacadeResu
 
 /** Several lists that are read in sequence. Each is opened when the previous one ends. */
 export interface ListChain<T> {
+  /** Opens the list at a position, null for the first. Returns undefined after the last list. */
   open(position: string | null): Promise<OpenedList<T> | undefined>
 }
 
+/** One list of a chain. */
 export interface OpenedList<T> {
-  /** Position of the list after this one; null for the last. */
+  /** Position of the next list; null if this is the last one. */
   readonly next: string | null
   read(query: ToolPageQuery): Promise<ToolPage<T>>
 }
 
+/** Position of a list, and the cursor within that list. */
 const chainCursor = z.tuple([z.string().nullable(), z.string().nullable()])
 
 /**
- * Returns one page over all lists of a chain.
+ * Returns one page of the items of all lists in a chain.
  *
  * @throws invalid_cursor
  */
@@ -53,24 +56,24 @@ export async function chainedPage<T>(
   { limit, cursor }: ToolPageQuery,
 ): Promise<ToolPage<T>> {
   const items: T[] = []
-  let [position, within] = cursor === undefined ? [null, null] : decodeCursor(chainCursor, cursor)
+  let [position, innerCursor] = cursor === undefined ? [null, null] : decodeCursor(chainCursor, cursor)
   for (let opened = 0; items.length < limit; opened++) {
     if (opened === listsPerPageMax) break
     const list = await chain.open(position)
     if (!list) return { items, nextCursor: null }
-    const page = await list.read({ limit: limit - items.length, cursor: within ?? undefined })
+    const page = await list.read({ limit: limit - items.length, cursor: innerCursor ?? undefined })
     items.push(...page.items)
-    within = page.nextCursor
-    if (within !== null) continue
+    innerCursor = page.nextCursor
+    if (innerCursor !== null) continue
     if (list.next === null) return { items, nextCursor: null }
     position = list.next
   }
-  return { items, nextCursor: encodeCursor([position, within]) }
+  return { items, nextCursor: encodeCursor([position, innerCursor]) }
 }
 
 /**
- * Encodes a cursor of several parts. It contains no secret and grants no access, which is checked when the
- * list is read.
+ * Encodes a cursor that has several parts. The cursor contains no secret and grants no access: access is checked when
+ * the list is read.
  */
 export function encodeCursor(parts: readonly unknown[]): string {
   return Buffer.from(JSON.stringify(parts)).toString('base64url')

@@ -5,11 +5,11 @@ import { conversations, messages } from '../contract/conversations.ts'
 import { WbError } from '../contract/errors.ts'
 import { params } from '../contract/ids.ts'
 import { kb } from '../contract/knowledge.ts'
-import { chatNotFound } from './chat-not-found.ts'
 import { type DocumentToolParts, documentTools } from './document-tools.ts'
 import { exampleId } from './example-id.ts'
 import { pageResult, pagingArguments } from './pages.ts'
 import { pickFields } from './pick-fields.ts'
+import { rethrowAsChatNotFound } from './rethrow-as-chat-not-found.ts'
 import { type ServiceToolParts, serviceTools } from './service-tools.ts'
 import { declareArgument, declareTool, type FacadeTool } from './tool.ts'
 
@@ -34,7 +34,7 @@ const chatId = declareArgument(params.conversationId, 'ID of a chat, from list_c
  * @see docs/mcp.md#the-tools
  */
 export function readTools(parts: ReadToolParts): FacadeTool[] {
-  const { routes, conversations: rooms } = parts
+  const { routes, conversations: conversationReader } = parts
   return [
     declareTool({
       name: 'list_knowledge_bases',
@@ -83,8 +83,8 @@ export function readTools(parts: ReadToolParts): FacadeTool[] {
       input: { agentId, ...pagingArguments },
       example: { agentId: exampleId },
       async run({ agentId: id, ...query }, { rest }) {
-        const asked = { ...query, params: { agentId: id } }
-        const page = await rest.page(conversations.list, routes.conversations.list, asked, chat => ({
+        const request = { ...query, params: { agentId: id } }
+        const page = await rest.page(conversations.list, routes.conversations.list, request, chat => ({
           chatId: chat.conversationId,
           ...pickFields(chat, ['agentId', 'title', 'knowledgeBaseIds', 'createdAt']),
         }))
@@ -98,11 +98,13 @@ export function readTools(parts: ReadToolParts): FacadeTool[] {
       input: { chatId, ...pagingArguments },
       example: { chatId: exampleId, limit: 10 },
       async run({ chatId: id, ...query }, { workspaceId, caller, rest }) {
-        const place = { workspaceId, conversationId: id }
-        const chat = await rooms.get(place, caller.auth).catch(error => chatNotFound(id, error))
-        const asked = { ...query, params: { agentId: chat.agentId, conversationId: chat.conversationId } }
+        const conversationKey = { workspaceId, conversationId: id }
+        const chat = await conversationReader
+          .get(conversationKey, caller.auth)
+          .catch(error => rethrowAsChatNotFound(id, error))
+        const request = { ...query, params: { agentId: chat.agentId, conversationId: chat.conversationId } }
         return pageResult(
-          await rest.page(messages.list, routes.messages.list, asked, message =>
+          await rest.page(messages.list, routes.messages.list, request, message =>
             pickFields(message, messageFields),
           ),
         )

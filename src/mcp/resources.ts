@@ -46,9 +46,9 @@ export function resourceOperations({ routes }: ResourceParts): ResourceOperation
       name: 'resources/list',
       access: mcpResourceAccess,
       input: z.object({ cursor: cursorArgument.optional() }),
-      async run({ cursor: after }, { rest, workspaceId }) {
-        const open = (position: string | null) => documentsOf(routes, position, { rest, workspaceId })
-        const page = await chainedPage({ open }, { limit: resourcesPerPage, cursor: after })
+      async run({ cursor }, { rest, workspaceId }) {
+        const open = (position: string | null) => openDocumentList(routes, position, { rest, workspaceId })
+        const page = await chainedPage({ open }, { limit: resourcesPerPage, cursor })
         const { items: resources, nextCursor } = page
         return { payload: { resources, ...(nextCursor !== null && { nextCursor }) } }
       },
@@ -64,11 +64,11 @@ export function resourceOperations({ routes }: ResourceParts): ResourceOperation
       access: mcpResourceAccess,
       input: z.object({ uri: z.string().max(uriCharsMax) }),
       async run({ uri }, { rest, workspaceId }) {
-        const { cursor: after, ...place } = parseResourceUri(uri, workspaceId)
-        const asked = { ...place, cursor: after, chunksMax: chunksPerPage, charsMax: textCharsMax }
-        const { text, nextCursor } = await readDocumentText(rest, routes.documents.chunks, asked)
+        const { cursor, ...documentKey } = parseResourceUri(uri, workspaceId)
+        const query = { ...documentKey, cursor, chunksMax: chunksPerPage, charsMax: textCharsMax }
+        const { text, nextCursor } = await readDocumentText(rest, routes.documents.chunks, query)
         if (nextCursor === null) return { payload: { contents: [{ uri, mimeType, text }] } }
-        const next = `${uriOf({ ...place, workspaceId })}?cursor=${nextCursor}`
+        const next = `${uriOf({ ...documentKey, workspaceId })}?cursor=${nextCursor}`
         const note = `\n\n[The document continues. Read ${next} for the next part.]`
         const contents = [{ uri, mimeType, text: text + note, _meta: { 'workbase/next': next } }]
         return { payload: { contents } }
@@ -78,13 +78,18 @@ export function resourceOperations({ routes }: ResourceParts): ResourceOperation
 }
 
 /** Opens the document list of the knowledge base at a position; undefined after the last one. */
-async function documentsOf(
+async function openDocumentList(
   routes: ResourceParts['routes'],
   position: string | null,
   { rest, workspaceId }: Pick<FacadeCall, 'rest' | 'workspaceId'>,
 ): Promise<OpenedList<Resource> | undefined> {
-  const asked = { limit: 1, cursor: position ?? undefined }
-  const { items, nextCursor } = await rest.page(kb.list, routes.kb.list, asked, base => base.knowledgeBaseId)
+  const request = { limit: 1, cursor: position ?? undefined }
+  const { items, nextCursor } = await rest.page(
+    kb.list,
+    routes.kb.list,
+    request,
+    base => base.knowledgeBaseId,
+  )
   const [knowledgeBaseId] = items
   if (knowledgeBaseId === undefined) return undefined
   const read: OpenedList<Resource>['read'] = query =>
@@ -107,9 +112,9 @@ function toResource(document: Document, workspaceId: string) {
 }
 
 function templateOf(workspaceId: string) {
-  const place = { workspaceId, knowledgeBaseId: '{knowledgeBaseId}', documentId: '{documentId}' }
+  const placeholders = { workspaceId, knowledgeBaseId: '{knowledgeBaseId}', documentId: '{documentId}' }
   return {
-    uriTemplate: `${uriOf(place)}{?cursor}`,
+    uriTemplate: `${uriOf(placeholders)}{?cursor}`,
     name: 'document',
     title: 'Text of a document',
     description:
@@ -128,17 +133,17 @@ function uriOf({ workspaceId, knowledgeBaseId, documentId }: ResourceAddress): s
   return `workbase://${workspaceId}/kb/${knowledgeBaseId}/documents/${documentId}`
 }
 
-const uriShape = /^workbase:\/\/([^/?]+)\/kb\/([^/?]+)\/documents\/([^/?]+)(?:\?cursor=([\w-]+))?$/
+const uriPattern = /^workbase:\/\/([^/?]+)\/kb\/([^/?]+)\/documents\/([^/?]+)(?:\?cursor=([\w-]+))?$/
 const ids = z.object({ knowledgeBaseId: params.knowledgeBaseId, documentId: params.documentId })
 
 /** @throws document_not_found  the URI is not that of a document in this workspace */
 function parseResourceUri(uri: string, workspaceId: string) {
-  const [, workspace, knowledgeBaseId, documentId, after] = uriShape.exec(uri) ?? []
-  const place = ids.safeParse({ knowledgeBaseId, documentId })
-  if (workspace !== workspaceId || !place.success)
+  const [, workspace, knowledgeBaseId, documentId, cursor] = uriPattern.exec(uri) ?? []
+  const documentKey = ids.safeParse({ knowledgeBaseId, documentId })
+  if (workspace !== workspaceId || !documentKey.success)
     throw new WbError(
       'document_not_found',
       `no such resource; resources of this workspace have URIs of the form ${templateOf(workspaceId).uriTemplate}`,
     )
-  return { ...place.data, cursor: after }
+  return { ...documentKey.data, cursor }
 }

@@ -47,7 +47,7 @@ export class RouteCaller {
   ) {}
 
   /**
-   * Calls a route. Authorization is the task of the tool.
+   * Calls a route. Does not check access: the caller of this method must have done that.
    *
    * @throws validation_error  the body is invalid
    * @throws the errors of the route
@@ -55,38 +55,38 @@ export class RouteCaller {
   async call<T extends Route>(
     route: T,
     handler: RouteHandler<T>,
-    asked: RouteRequest,
+    request: RouteRequest,
   ): Promise<RouteResult<T>> {
-    const params = { workspaceId: this.workspaceId, ...asked.params }
-    const query = route.query && validate(route.query, asked.query ?? {})
-    const body = route.body && validate(route.body.schema, asked.body ?? {})
-    const answer = await handler({ params, query, body } as unknown as HandlerInput<T>, this.caller)
-    const { audit: details, ...answered } = answer as RouteResult<T> & { audit?: object }
+    const params = { workspaceId: this.workspaceId, ...request.params }
+    const query = route.query && validate(route.query, request.query ?? {})
+    const body = route.body && validate(route.body.schema, request.body ?? {})
+    const reply = await handler({ params, query, body } as unknown as HandlerInput<T>, this.caller)
+    const { audit: details, ...response } = reply as RouteResult<T> & { audit?: object }
     if (typeof route.audit === 'string')
       this.audit.note(this.caller, {
         action: route.audit,
         workspaceId: this.workspaceId,
-        details: { ...asked.params, ...details },
+        details: { ...request.params, ...details },
       })
-    return answered
+    return response
   }
 
   /**
-   * Reads one page of a list. It has fewer items than requested if they would be too long for a model.
+   * Reads one page of a list. The page has fewer items than requested if they would be too long for a model.
    *
-   * @param shown  selects the fields of an item
+   * @param select  selects the fields of an item
    * @throws the errors of the route
    */
-  async page<T extends Route, Shown>(
+  async page<T extends Route, Selected>(
     route: T,
     handler: RouteHandler<T>,
     { limit, cursor, params }: ToolPageQuery & Pick<RouteRequest, 'params'>,
-    shown: (item: PageItem<T>) => Shown,
-  ): Promise<ToolPage<Shown>> {
+    select: (item: PageItem<T>) => Selected,
+  ): Promise<ToolPage<Selected>> {
     for (let count = limit; ; count = Math.ceil(count / 2)) {
       const { body } = await this.call(route, handler, { params, query: { limit: count, cursor } })
       const { items, nextCursor } = body as { items: PageItem<T>[]; nextCursor: string | null }
-      const page = { items: items.map(shown), nextCursor }
+      const page = { items: items.map(select), nextCursor }
       if (items.length <= 1 || JSON.stringify(page.items).length <= pageCharsMax) return page
     }
   }

@@ -16,34 +16,34 @@ export interface McpServerParts {
   /**
    * Runs an operation.
    *
-   * @param sent  arguments that are not validated yet
+   * @param args  arguments that are not validated yet
    */
-  invoke(operation: FacadeOperation, sent: unknown): Promise<FacadeResult>
+  invoke(operation: FacadeOperation, args: unknown): Promise<FacadeResult>
 }
 
 type Sdk = typeof import('@modelcontextprotocol/server')
 
-/** Loads the MCP library at the first request, because most processes get none. */
+/** Loads the MCP library at the first request, because most processes get no MCP requests. */
 async function loadLibrary() {
   return import('@modelcontextprotocol/server')
 }
 
 /**
- * Answers one HTTP request of an MCP client, with a server for this request only.
+ * Handles one HTTP request of an MCP client, with a server for this request only.
  *
  * @param message  body of the request, already parsed
  */
 export async function serveMcpRequest(
-  offered: McpServerParts,
+  parts: McpServerParts,
   request: Request,
   message: unknown,
 ): Promise<Response> {
   const sdk = await loadLibrary()
-  const instructions = isInitialize(message) ? await offered.instructions() : undefined
-  const make = () => createServer(sdk, offered, instructions)
-  if (request.method === 'POST') return sdk.createMcpHandler(make).fetch(request, { parsedBody: message })
+  const instructions = isInitialize(message) ? await parts.instructions() : undefined
+  const create = () => createServer(sdk, parts, instructions)
+  if (request.method === 'POST') return sdk.createMcpHandler(create).fetch(request, { parsedBody: message })
   const transport = new sdk.WebStandardStreamableHTTPServerTransport({ sessionIdGenerator: undefined })
-  await make().connect(transport)
+  await create().connect(transport)
   return transport.handleRequest(request)
 }
 
@@ -58,24 +58,24 @@ function isInitialize(message: unknown): boolean {
   return method === 'initialize' || method === 'server/discover'
 }
 
-function createServer(sdk: Sdk, offered: McpServerParts, instructions: string | undefined): Server {
-  const { workspaceId, version, tools, resources } = offered
+function createServer(sdk: Sdk, parts: McpServerParts, instructions: string | undefined): Server {
+  const { workspaceId, version, tools, resources } = parts
   const server = new sdk.Server(
     { name: `workbase:${workspaceId}`, version },
     { capabilities: { tools: { listChanged: true }, resources: {} }, instructions },
   )
   server.setRequestHandler('tools/list', () => ({ tools: tools.map(describeTool) }))
   // Calls run in sequence, because a batch can contain a hundred of them.
-  let before: Promise<unknown> = Promise.resolve()
-  const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
-    const answer = before.then(work)
-    before = answer.catch(() => {})
-    return answer
+  let previous: Promise<unknown> = Promise.resolve()
+  const enqueue = <T>(work: () => Promise<T>): Promise<T> => {
+    const result = previous.then(work)
+    previous = result.catch(() => {})
+    return result
   }
   const read = <T>(operation: FacadeOperation, params: unknown) =>
-    inTurn(async () => resourceResult<T>(sdk, await offered.invoke(operation, params ?? {})))
+    enqueue(async () => resourceResult<T>(sdk, await parts.invoke(operation, params ?? {})))
   server.setRequestHandler('tools/call', ({ params }) =>
-    inTurn(() => callTool(offered, params.name, params.arguments)),
+    enqueue(() => callTool(parts, params.name, params.arguments)),
   )
   server.setRequestHandler('resources/list', ({ params }) => read(resources.list, params))
   server.setRequestHandler('resources/templates/list', ({ params }) => read(resources.templates, params))
@@ -83,10 +83,10 @@ function createServer(sdk: Sdk, offered: McpServerParts, instructions: string | 
   return server
 }
 
-async function callTool(offered: McpServerParts, name: string, sent: unknown) {
-  const tool = offered.tools.find(known => known.name === name)
+async function callTool(parts: McpServerParts, name: string, args: unknown) {
+  const tool = parts.tools.find(known => known.name === name)
   if (!tool) return result(name, { payload: `MCP error -32602: Tool ${name} not found`, isError: true })
-  return result(name, await offered.invoke(tool, sent ?? {}))
+  return result(name, await parts.invoke(tool, args ?? {}))
 }
 
 function result(tool: string, { payload, isError, nextCursor }: FacadeResult) {

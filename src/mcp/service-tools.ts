@@ -45,30 +45,30 @@ export function serviceTools({ routes }: ServiceToolParts): FacadeTool[] {
       },
       example: { kind: 'embedding' },
       async run({ kind, ...query }, { rest }) {
-        const asked = kind ? [kind] : kinds
-        const open = async (position: string | null) => listOf(asked, position, rest, routes)
+        const requestedKinds = kind ? [kind] : kinds
+        const open = async (position: string | null) => openList(requestedKinds, position, rest, routes)
         return pageResult(await chainedPage({ open }, query))
       },
     }),
   ]
 }
 
-function listOf(
-  asked: readonly ServiceKindName[],
+function openList(
+  requestedKinds: readonly ServiceKindName[],
   position: string | null,
   rest: RouteCaller,
   routes: ServiceToolParts['routes'],
 ): OpenedList<ListedService> | undefined {
-  const at = position === null ? 0 : asked.indexOf(position as ServiceKindName)
-  const kind = asked[at]
+  const at = position === null ? 0 : requestedKinds.indexOf(position as ServiceKindName)
+  const kind = requestedKinds[at]
   if (!kind) return undefined
-  return { next: asked[at + 1] ?? null, read: query => createReaders(rest, routes)[kind](query) }
+  return { next: requestedKinds[at + 1] ?? null, read: query => pageReaders(rest, routes)[kind](query) }
 }
 
 type ReadPage = OpenedList<ListedService>['read']
 
 /** Returns readers of a page, by kind of service. */
-function createReaders(
+function pageReaders(
   rest: RouteCaller,
   routes: ServiceToolParts['routes'],
 ): Record<ServiceKindName, ReadPage> {

@@ -16,17 +16,17 @@ export interface FacadeCall {
 
 /** Outcome of an operation. */
 export interface FacadeResult {
-  /** Text is sent as it is, any other value as JSON. */
+  /** A string is sent as is, any other value as JSON. */
   readonly payload: unknown
   /** True for a failure. */
   readonly isError?: boolean
   /** Cursor of the next page of a list; null or absent on the last page. */
   readonly nextCursor?: string | null
-  /** Error code of an operation that was refused or failed with a known code. */
+  /** Error code of an operation that was denied, or that failed with a known code. */
   readonly code?: ErrorCode | undefined
 }
 
-/** Operation that MCP clients can call, with its access rule and the schema of its arguments. */
+/** An operation that MCP clients can call, with its access rule and the schema of its arguments. */
 export interface FacadeOperation<S extends z.ZodType = z.ZodType> {
   /** Name in the audit trail and in the list of the latest calls. */
   readonly name: string
@@ -44,7 +44,7 @@ export function declareOperation<S extends z.ZodType>(declared: FacadeOperation<
   return declared as unknown as FacadeOperation
 }
 
-/** Tool that this runtime offers to MCP clients. */
+/** A tool that this runtime offers to MCP clients. */
 export interface FacadeTool<S extends z.ZodObject = z.ZodObject> extends FacadeOperation<S> {
   readonly name: McpToolName
   /** Display name. */
@@ -63,7 +63,10 @@ interface ToolDeclaration<S extends z.ZodRawShape> extends Pick<FacadeTool, 'nam
   run(input: z.output<z.ZodObject<S>>, call: FacadeCall): Promise<FacadeResult>
 }
 
-/** Declares a tool. Its arguments have the types of its schema; unknown arguments are refused by name. */
+/**
+ * Declares a tool whose arguments have the types of its schema. A call with unknown arguments is rejected, and the
+ * error names them.
+ */
 export function declareTool<const S extends z.ZodRawShape>(declared: ToolDeclaration<S>): FacadeTool {
   const { name, title, description, example, run } = declared
   const names = Object.keys(declared.input)

@@ -51,7 +51,7 @@ export function writeTools({ routes }: WriteToolParts): FacadeTool[] {
         ),
         metadata: declareArgument(
           z.record(z.string(), z.string()).optional(),
-          'Fields of the document, as text values by name. title is shown and cited; others can be used in filters.',
+          'Fields of the document, as string values by name. title is shown and cited; others can be used in filters.',
           { title: 'Return policy', team: 'support' },
         ),
         overwriteOnNameConflict: declareArgument(
@@ -66,8 +66,8 @@ export function writeTools({ routes }: WriteToolParts): FacadeTool[] {
         sourceFilename: 'returns.md',
       },
       async run({ knowledgeBaseId: id, ...body }, { rest }) {
-        const asked = { params: { knowledgeBaseId: id }, body }
-        return toIngestResult((await rest.call(documents.ingest, routes.documents.ingest, asked)).body)
+        const request = { params: { knowledgeBaseId: id }, body }
+        return toIngestResult((await rest.call(documents.ingest, routes.documents.ingest, request)).body)
       },
     }),
     declareTool({
@@ -76,7 +76,7 @@ export function writeTools({ routes }: WriteToolParts): FacadeTool[] {
       description: 'Delete a document and its passages. This cannot be undone.',
       input: { knowledgeBaseId, documentId },
       example: { knowledgeBaseId: exampleId, documentId: exampleId },
-      run: (place, call) => deleteDocument(routes.documents, place, call),
+      run: (input, call) => deleteDocument(routes.documents, input, call),
     }),
     declareTool({
       name: 'create_knowledge_base',
@@ -124,8 +124,8 @@ export function writeTools({ routes }: WriteToolParts): FacadeTool[] {
       example: { name: 'support_articles', description: 'Articles of the support team' },
       async run(body, { rest }) {
         try {
-          const made = (await rest.call(kb.create, routes.kb.create, { body })).body
-          return { payload: { outcome: 'created', ...toCreatedResult(made) } }
+          const created = (await rest.call(kb.create, routes.kb.create, { body })).body
+          return { payload: { outcome: 'created', ...toCreatedResult(created) } }
         } catch (error) {
           return { isError: true, payload: creationFailure(error) }
         }
@@ -137,11 +137,11 @@ export function writeTools({ routes }: WriteToolParts): FacadeTool[] {
       description: 'Delete a knowledge base and all its documents. This cannot be undone.',
       input: { knowledgeBaseId },
       example: { knowledgeBaseId: exampleId },
-      async run(place, { rest }) {
+      async run(input, { rest }) {
         const isDeleted = await rest
-          .call(kb.delete, routes.kb.delete, { params: place })
+          .call(kb.delete, routes.kb.delete, { params: input })
           .then(() => true, unlessCode('knowledge_base_not_found'))
-        return { payload: { outcome: isDeleted ? 'deleted' : 'not_found', ...place } }
+        return { payload: { outcome: isDeleted ? 'deleted' : 'not_found', ...input } }
       },
     }),
   ]
@@ -153,25 +153,25 @@ function toIngestResult(reply: ReplyBody<typeof documents.ingest>): FacadeResult
     return {
       payload: { outcome: 'completed', documentId, sourceFilename, contentHash, chunks: reply.chunks },
     }
-  if (!('outcome' in reply)) throw new Error('a text that was to be ingested at once was put off')
+  if (!('outcome' in reply)) throw new Error('a text to ingest in the request became a job')
   const { outcome } = reply
   if (outcome === 'duplicate') {
-    const message = 'the knowledge base holds this text already; nothing was changed'
+    const message = 'the knowledge base already contains this text; nothing was changed'
     return { payload: { outcome, documentId, sourceFilename, contentHash, message } }
   }
-  const message = 'another text has this file name; send overwriteOnNameConflict to put this one in its place'
+  const message = 'another text has this file name; send overwriteOnNameConflict to replace it with this text'
   return { isError: true, payload: { outcome, documentId, sourceFilename, message } }
 }
 
 async function deleteDocument(
   routes: WriteToolParts['routes']['documents'],
-  place: { knowledgeBaseId: string; documentId: string },
+  documentKey: { knowledgeBaseId: string; documentId: string },
   { rest }: FacadeCall,
 ): Promise<FacadeResult> {
-  const { documentId: id } = place
+  const { documentId: id } = documentKey
   try {
-    const { chunkTotal } = (await rest.call(documents.show, routes.show, { params: place })).body
-    await rest.call(documents.delete, routes.delete, { params: place })
+    const { chunkTotal } = (await rest.call(documents.show, routes.show, { params: documentKey })).body
+    await rest.call(documents.delete, routes.delete, { params: documentKey })
     return { payload: { outcome: 'deleted', documentId: id, chunksDropped: chunkTotal ?? 0 } }
   } catch (error) {
     unlessCode('document_not_found')(error)

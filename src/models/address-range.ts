@@ -1,9 +1,9 @@
 import ipaddr from 'ipaddr.js'
 
 /**
- * Range of an address. `public` is reachable on the internet. `private` is this machine, its network, or
- * unassigned. `forbidden` gives out the credentials of a machine to anything that connects from inside it,
- * such as a metadata service.
+ * Range of an address. `public` addresses are reachable on the internet. `private` addresses are on this machine,
+ * on its network, or unassigned. `forbidden` addresses can belong to services that return credentials of this machine
+ * to any program on it, such as the metadata services of clouds.
  */
 export type AddressRange = 'public' | 'private' | 'forbidden'
 
@@ -11,8 +11,8 @@ type Address = ipaddr.IPv4 | ipaddr.IPv6
 
 /** Position of an IPv4 address that is embedded in an IPv6 address. */
 interface EmbeddedAddress {
-  /** Indexes of the bytes of the IPv4 address. */
-  readonly places: readonly number[]
+  /** Indexes of its four bytes in the IPv6 address. */
+  readonly byteIndexes: readonly number[]
   /** True if every bit is inverted. */
   readonly isInverted?: true
 }
@@ -20,9 +20,9 @@ interface EmbeddedAddress {
 /** A network and its range. For an address in several networks, the strictest range applies. */
 export interface KnownNetwork {
   readonly network: string
-  /** `carried` means the range of the embedded IPv4 address. */
-  readonly range: AddressRange | 'carried'
-  readonly carries: readonly EmbeddedAddress[]
+  /** `embedded` means the range of the embedded IPv4 address. */
+  readonly range: AddressRange | 'embedded'
+  readonly embeddedAddresses: readonly EmbeddedAddress[]
 }
 
 /** Ranges of IPv4 networks. @see https://www.iana.org/assignments/iana-ipv4-special-registry */
@@ -52,8 +52,8 @@ const networksV4: Readonly<Record<string, AddressRange>> = {
 }
 
 /**
- * Ranges of IPv6 networks. Addresses outside all of them are private: unique local, site-local, multicast,
- * discard-only and unassigned ones.
+ * Ranges of IPv6 networks. Addresses outside these networks are private: unique local, site-local, multicast,
+ * discard-only and unassigned addresses.
  *
  * @see https://www.iana.org/assignments/iana-ipv6-special-registry
  */
@@ -70,58 +70,63 @@ const networksV6: Readonly<Record<string, AddressRange>> = {
   'fd20:ce::254/128': 'forbidden', // metadata, Google Cloud
 }
 
-const lastFour: EmbeddedAddress = { places: [12, 13, 14, 15] }
+const lastFourBytes: EmbeddedAddress = { byteIndexes: [12, 13, 14, 15] }
 
-const carriers: readonly KnownNetwork[] = [
-  { network: '::ffff:0:0/96', range: 'carried', carries: [lastFour] }, // IPv4-mapped, RFC 4291
-  { network: '64:ff9b::/96', range: 'carried', carries: [lastFour] }, // NAT64, RFC 6052
-  { network: '2002::/16', range: 'carried', carries: [{ places: [2, 3, 4, 5] }] }, // 6to4, RFC 3056
-  { network: '::/96', range: 'private', carries: [lastFour] }, // IPv4-compatible, RFC 4291
-  { network: '::ffff:0:0:0/96', range: 'private', carries: [lastFour] }, // IPv4-translated, RFC 2765
+const networksWithEmbedded: readonly KnownNetwork[] = [
+  { network: '::ffff:0:0/96', range: 'embedded', embeddedAddresses: [lastFourBytes] }, // IPv4-mapped, RFC 4291
+  { network: '64:ff9b::/96', range: 'embedded', embeddedAddresses: [lastFourBytes] }, // NAT64, RFC 6052
+  { network: '2002::/16', range: 'embedded', embeddedAddresses: [{ byteIndexes: [2, 3, 4, 5] }] }, // 6to4, RFC 3056
+  { network: '::/96', range: 'private', embeddedAddresses: [lastFourBytes] }, // IPv4-compatible, RFC 4291
+  { network: '::ffff:0:0:0/96', range: 'private', embeddedAddresses: [lastFourBytes] }, // IPv4-translated, RFC 2765
   // Local-use NAT64, whose prefix can have any of these lengths, RFC 8215.
-  { network: '64:ff9b:1::/48', range: 'private', carries: [48, 56, 64, 96].map(embeddedAfter) },
-  // Teredo: the server as it is, the client with every bit flipped, RFC 4380 section 4.
+  {
+    network: '64:ff9b:1::/48',
+    range: 'private',
+    embeddedAddresses: [48, 56, 64, 96].map(embeddedAfterPrefix),
+  },
+  // Teredo: contains the address of a server, and that of a client with every bit inverted, RFC 4380 section 4.
   {
     network: '2001::/32',
     range: 'private',
-    carries: [{ places: [4, 5, 6, 7] }, { ...lastFour, isInverted: true }],
+    embeddedAddresses: [{ byteIndexes: [4, 5, 6, 7] }, { ...lastFourBytes, isInverted: true }],
   },
 ]
 
 /**
- * Returns the position of an IPv4 address after a prefix of this length. Byte 8 is always skipped.
+ * Returns the position of an IPv4 address that follows a prefix of the given length. Byte 8 is always skipped.
  *
  * @see RFC 6052 section 2.2
  */
-function embeddedAfter(prefixBits: number): EmbeddedAddress {
+function embeddedAfterPrefix(prefixBits: number): EmbeddedAddress {
   const bytes = [4, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15]
-  return { places: bytes.filter(byte => byte >= prefixBits / 8).slice(0, 4) }
+  return { byteIndexes: bytes.filter(byte => byte >= prefixBits / 8).slice(0, 4) }
 }
 
-/** All networks with a range. */
+/** All networks whose range is known. */
 export const knownNetworks: readonly KnownNetwork[] = [
   ...Object.entries({ ...networksV4, ...networksV6 }).map(([network, range]) => ({
     network,
     range,
-    carries: [],
+    embeddedAddresses: [],
   })),
-  ...carriers,
+  ...networksWithEmbedded,
 ]
 
-/** Returns a function that classifies addresses by the given networks, like {@link rangeOf}. */
+/** Returns a function like {@link rangeOf} that uses the given networks. */
 export function createRangeFinder(networks: readonly KnownNetwork[]): (address: string) => AddressRange {
-  const parsed = networks.map(known => ({ ...known, cidr: ipaddr.parseCIDR(known.network) }))
+  const parsed = networks.map(entry => ({ ...entry, cidr: ipaddr.parseCIDR(entry.network) }))
 
   function find(address: Address): AddressRange {
-    const holding = parsed.filter(({ cidr }) => isInNetwork(address, cidr))
+    const matching = parsed.filter(({ cidr }) => isInNetwork(address, cidr))
     const bytes = address.toByteArray()
-    const inner = [...holding.flatMap(({ carries }) => carries), ...isatap(bytes)].map(carried =>
-      find(new ipaddr.IPv4(octetsOf(bytes, carried))),
-    )
-    const ranges = holding.map(({ range }) => range)
-    if ([...ranges, ...inner].includes('forbidden')) return 'forbidden'
-    if (ranges.includes('carried')) return inner[0]!
-    if ([...ranges, ...inner].includes('private')) return 'private'
+    const embeddedRanges = [
+      ...matching.flatMap(({ embeddedAddresses }) => embeddedAddresses),
+      ...isatapAddress(bytes),
+    ].map(embedded => find(new ipaddr.IPv4(octetsOf(bytes, embedded))))
+    const ranges = matching.map(({ range }) => range)
+    if ([...ranges, ...embeddedRanges].includes('forbidden')) return 'forbidden'
+    if (ranges.includes('embedded')) return embeddedRanges[0]!
+    if ([...ranges, ...embeddedRanges].includes('private')) return 'private'
     return ranges.includes('public') ? 'public' : 'private'
   }
 
@@ -135,7 +140,7 @@ export function createRangeFinder(networks: readonly KnownNetwork[]): (address: 
 /**
  * Classifies an address, including any IPv4 addresses that are embedded in it.
  *
- * @param address  IPv4 or IPv6, with or without a zone; any other text is `forbidden`
+ * @param address  IPv4 or IPv6, with or without a zone; any other string is `forbidden`
  */
 export const rangeOf = createRangeFinder(knownNetworks)
 
@@ -146,22 +151,23 @@ function parseV6(address: string): ipaddr.IPv6 {
   return new ipaddr.IPv6([...Array<number>(12).fill(0), ...ipaddr.IPv4.parse(address.slice(2)).octets])
 }
 
-function octetsOf(bytes: readonly number[], { places, isInverted }: EmbeddedAddress): number[] {
-  return places.map(place => (isInverted ? bytes[place]! ^ 0xff : bytes[place]!))
+function octetsOf(bytes: readonly number[], { byteIndexes, isInverted }: EmbeddedAddress): number[] {
+  return byteIndexes.map(index => (isInverted ? bytes[index]! ^ 0xff : bytes[index]!))
 }
 
 /**
- * Returns the position of an IPv4 address in the interface identifier. Any network can have such identifiers.
+ * Returns the position of an IPv4 address in an ISATAP interface identifier, which addresses of any network can
+ * have; empty for other addresses.
  *
  * @see RFC 5214 section 6.1
  */
-function isatap(bytes: readonly number[]): EmbeddedAddress[] {
+function isatapAddress(bytes: readonly number[]): EmbeddedAddress[] {
   const [first = -1, ...rest] = bytes.slice(8, 12)
-  const isMarked = (first & 0xfd) === 0 && rest.join() === [0, 0x5e, 0xfe].join()
-  return isMarked ? [lastFour] : []
+  const isIsatap = (first & 0xfd) === 0 && rest.join() === [0, 0x5e, 0xfe].join()
+  return isIsatap ? [lastFourBytes] : []
 }
 
-/** Parses an address. An IPv4-mapped IPv6 address becomes IPv4, so that it can be compared with networks. */
+/** Parses an address. Converts an IPv4-mapped IPv6 address to IPv4, so that it can be compared with networks. */
 export function parseAddress(address: string): Address {
   return ipaddr.process(address.replace(/%.*$/, ''))
 }
@@ -171,7 +177,7 @@ export function isInNetwork(address: Address, [start, bits]: [Address, number]):
   return address.kind() === start.kind() && address.match(start, bits)
 }
 
-/** Parses a network in CIDR notation, or a single address as a network of one address. */
+/** Parses a network in CIDR notation. A single address is a network of one address. */
 export function parseNetwork(text: string): [Address, number] {
   if (text.includes('/')) {
     const [start, bits] = ipaddr.parseCIDR(text)

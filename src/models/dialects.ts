@@ -7,14 +7,14 @@ import { fieldOfUntrusted } from './provider/provider-failure.ts'
 export interface Dialect {
   /** Path below the base URL. */
   readonly path: string
-  /** Maximum number of texts in one request. */
+  /** Maximum number of texts per request. */
   readonly textsMax: number
   body(service: EmbeddingService, texts: readonly string[], purpose: EmbeddingPurpose): object
   /**
-   * Returns the values at the place of the vectors, in the order of the texts; undefined if the format is
-   * unknown.
+   * Returns the vectors of a response in the order of the texts, without checking them; undefined if the response
+   * has another format.
    */
-  vectors(answer: unknown): unknown[] | undefined
+  vectors(response: unknown): unknown[] | undefined
 }
 
 /** @see https://platform.openai.com/docs/api-reference/embeddings/create */
@@ -27,8 +27,8 @@ const openai: Dialect = {
     encoding_format: 'float',
     ...(/(?:^|\/)text-embedding-3/.test(modelName) ? { dimensions: embeddingDimension } : {}),
   }),
-  vectors(answer) {
-    const data = fieldOfUntrusted(answer, 'data')
+  vectors(response) {
+    const data = fieldOfUntrusted(response, 'data')
     if (!Array.isArray(data)) return undefined
     const vectors: unknown[] = new Array(data.length).fill(undefined)
     for (const [at, entry] of data.entries()) {
@@ -51,8 +51,8 @@ const cohere: Dialect = {
     embedding_types: ['float'],
     ...(/(?:^|\/)embed-v4/.test(modelName) ? { output_dimension: embeddingDimension } : {}),
   }),
-  vectors(answer) {
-    const vectors = fieldOfUntrusted(fieldOfUntrusted(answer, 'embeddings'), 'float')
+  vectors(response) {
+    const vectors = fieldOfUntrusted(fieldOfUntrusted(response, 'embeddings'), 'float')
     return Array.isArray(vectors) ? vectors : undefined
   },
 }

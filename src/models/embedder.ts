@@ -2,10 +2,10 @@ import { WbError } from '../contract/errors.ts'
 import type { EmbeddingService } from '../contract/services.ts'
 import type { FailureFacts } from './endpoint.ts'
 
-/** Use of an embedded text. Some models embed queries and documents differently. */
+/** Purpose of an embedded text. Some models embed queries and documents differently. */
 export type EmbeddingPurpose = 'document' | 'query'
 
-/** Converts texts to vectors of one space. */
+/** Converts texts to vectors of one vector space. */
 export interface Embedder {
   readonly dimension: number
   /**
@@ -13,16 +13,18 @@ export interface Embedder {
    *
    * @param purpose  `document` by default
    * @returns one vector of `dimension` finite numbers per text, in order; not normalized
-   * @throws embedding_unavailable         the provider is unreachable, refuses the request, or has no
-   * credential
+   * @throws embedding_unavailable         the provider cannot be reached or rejects the request, or its
+   *   credential is missing
    * @throws embedding_dimension_mismatch  the model returns vectors of another length
    */
   embed(texts: readonly string[], signal: AbortSignal, purpose?: EmbeddingPurpose): Promise<Float32Array[]>
 }
 
 /**
- * Returns a failure of an embedding service with our own message. The provider's message is only in the
- * cause.
+ * Returns the error for a failure of an embedding service.
+ *
+ * @param reason  completes a sentence about the service; must not contain text of the provider
+ * @param cause   can contain text of the provider
  */
 export function embedderFailure(
   { name, provider }: EmbeddingService,

@@ -21,15 +21,15 @@ export interface ModelService {
 /** Returns true if the secret behind a record's reference may be sent to a host. @see docs/security.md#rule-1 */
 export type IsReleased = (ref: string, host: string, workspaceId: string) => Promise<boolean>
 
-/** Dependencies of requests to models. */
+/** Dependencies of a client that sends requests to models. */
 export interface ModelParts {
   readonly environment: ConfigEnvironment
-  /** Called for each request, so that a change applies immediately. */
+  /** Called for each request, so that a changed release takes effect immediately. */
   readonly isReleased: IsReleased
   readonly outbound: Outbound
 }
 
-/** Part of a request that failed: the address, the credential, or the provider's answer. */
+/** Cause of a failed request: the address, the credential, or the provider. */
 export type FailureSource = 'endpoint' | 'credential' | 'provider'
 
 export type FailureFacts = {
@@ -37,45 +37,54 @@ export type FailureFacts = {
   readonly providerStatus?: number | undefined
 }
 
-/** Creates the failure of a service with our own message. The provider's message belongs in the cause. */
+/**
+ * Creates the error for a failure of a service. `reason` completes a sentence about the service, and contains no text
+ * of the provider. Such text may be in `cause`.
+ */
 export type CreateFailure = (
-  trouble: FailureSource,
+  source: FailureSource,
   reason: string,
   facts?: FailureFacts,
   cause?: unknown,
 ) => Error
 
-/** Inputs that decide the endpoint and the credential of a service. */
+/** Inputs that determine the endpoint and the credential of a service. */
 export interface EndpointSettings {
   readonly service: ModelService
   readonly provider: ProviderName
   readonly environment: ConfigEnvironment
-  /** Called for each request, so that a change applies immediately. */
+  /** Called for each request, so that a changed release takes effect immediately. */
   readonly isReleased: IsReleased
-  readonly failed: CreateFailure
-  /** Path of the calls. It is removed from the end of an address that already contains it. */
+  readonly createFailure: CreateFailure
+  /** Path of the requests. It is removed from an address that ends with it. */
   readonly path: string
 }
 
 /**
- * Returns the URL that request paths are appended to: `endpointBaseUrl` with `endpointPath`, or the
- * provider's default. For Ollama, `OLLAMA_BASE_URL` overrides the default, and an empty path means `/v1`.
+ * Returns the URL to which request paths are appended: `endpointBaseUrl`, or the provider's default, followed by
+ * `endpointPath`. For Ollama, `OLLAMA_BASE_URL` overrides the default, and an empty path means `/v1`.
  *
- * @throws the error that `failed` creates, if the address is not an http(s) URL
+ * @throws the error that `createFailure` creates, if the address is not an http(s) URL
  */
-export function resolveEndpoint({ service, provider, environment, failed, path }: EndpointSettings): URL {
+export function resolveEndpoint({
+  service,
+  provider,
+  environment,
+  createFailure,
+  path,
+}: EndpointSettings): URL {
   const base = service.endpointBaseUrl ?? defaultBaseUrl(provider, environment)
   const joined = withoutLastSlashes(base) + (service.endpointPath ?? '')
   if (!isWebUrl(joined)) {
     const setting = service.endpointBaseUrl === null ? 'OLLAMA_BASE_URL' : 'endpointBaseUrl'
-    throw failed(
+    throw createFailure(
       'endpoint',
-      `cannot be called: ${setting} must be an http(s) URL without user name and password`,
+      `cannot be called: ${setting} must be an http(s) URL without a user name and password`,
       {
         hint:
           setting === 'OLLAMA_BASE_URL'
             ? 'Correct OLLAMA_BASE_URL.'
-            : 'Check its endpointBaseUrl and endpointPath.',
+            : 'Check endpointBaseUrl and endpointPath of the service.',
       },
     )
   }
@@ -87,16 +96,16 @@ export function defaultBaseUrl(provider: ProviderName, environment: ConfigEnviro
   return ollama ?? providers[provider].baseUrl
 }
 
-/** Parses a base URL. Removes the path of the calls from its end. An empty path becomes `/v1` for Ollama. */
+/** Parses a base URL. Removes `path` from its end. For Ollama, an empty path becomes `/v1`. */
 export function parseEndpoint(baseUrl: string, provider: ProviderName, path: string): URL {
   const url = new URL(baseUrl)
-  const own = withoutLastSlashes(url.pathname)
-  const base = own.endsWith(path) ? own.slice(0, -path.length) : own
-  url.pathname = provider === 'ollama' && base === '' ? '/v1' : base
+  const pathname = withoutLastSlashes(url.pathname)
+  const basePath = pathname.endsWith(path) ? pathname.slice(0, -path.length) : pathname
+  url.pathname = provider === 'ollama' && basePath === '' ? '/v1' : basePath
   return url
 }
 
-/** Removes trailing slashes. A regular expression would take quadratic time for a text of slashes. */
+/** Removes trailing slashes. A regular expression would take quadratic time for a string of slashes. */
 function withoutLastSlashes(text: string): string {
   let end = text.length
   while (text[end - 1] === '/') end--
@@ -104,42 +113,43 @@ function withoutLastSlashes(text: string): string {
 }
 
 /**
- * Resolves the credential for an endpoint; undefined if the service has none and the provider needs none.
+ * Resolves the credential of a service for an endpoint; undefined if the service has none and the provider does not
+ * need one.
  *
- * @throws the error that `failed` creates, if the credential is missing, is not released for the host, would
- * be sent unencrypted, or does not resolve
+ * @throws the error that `createFailure` creates, if the credential is missing, is not released for the host, would be
+ *   sent unencrypted, or does not resolve
  * @see docs/security.md#rule-1
  */
 export async function resolveCredential(
-  dialling: EndpointSettings,
+  settings: EndpointSettings,
   endpoint: URL,
 ): Promise<string | undefined> {
-  const { service, provider, failed } = dialling
+  const { service, provider, createFailure } = settings
   const ref = service.credentialRef
   if (ref === null) {
     if (!needsKey(provider, endpoint)) return undefined
-    throw failed('credential', `has no credential, and ${endpoint.host} requires one`, {
+    throw createFailure('credential', `has no credential, and ${endpoint.host} requires one`, {
       hint: credentialHint(service.name, `env:${providers[provider].keyName}`),
     })
   }
-  return resolveReleasedSecret(dialling, ref, service.workspaceId, endpoint)
+  return resolveReleasedSecret(settings, ref, service.workspaceId, endpoint)
 }
 
 /**
- * Resolves a secret reference of a record, if it is released for the host.
+ * Resolves the secret reference of a record. The secret must be released for the host of the endpoint.
  *
- * @throws the error that `failed` creates, if the secret is not released, would be sent unencrypted, or does
- * not resolve
+ * @throws the error that `createFailure` creates, if the secret is not released, would be sent unencrypted, or does not
+ *   resolve
  */
 export async function resolveReleasedSecret(
-  sending: Pick<EndpointSettings, 'environment' | 'isReleased' | 'failed'>,
+  parts: Pick<EndpointSettings, 'environment' | 'isReleased' | 'createFailure'>,
   ref: string,
   workspaceId: string,
   endpoint: URL,
 ): Promise<string> {
-  if (await sending.isReleased(ref, endpoint.host, workspaceId))
-    return resolveEndpointSecret(sending, ref, endpoint)
-  throw sending.failed('credential', `uses ${ref}, which is not released for ${endpoint.host}`, {
+  if (await parts.isReleased(ref, endpoint.host, workspaceId))
+    return resolveEndpointSecret(parts, ref, endpoint)
+  throw parts.createFailure('credential', `uses ${ref}, which is not released for ${endpoint.host}`, {
     hint: releaseHint(ref, endpoint.host),
   })
 }
@@ -147,36 +157,45 @@ export async function resolveReleasedSecret(
 /**
  * Resolves a secret reference, without checking its release.
  *
- * @throws the error that `failed` creates, if the secret would be sent unencrypted, or does not resolve
+ * @throws the error that `createFailure` creates, if the secret would be sent unencrypted, or does not resolve
  */
 export function resolveEndpointSecret(
-  { environment, failed }: Pick<EndpointSettings, 'environment' | 'failed'>,
+  { environment, createFailure }: Pick<EndpointSettings, 'environment' | 'createFailure'>,
   ref: string,
   endpoint: URL,
 ): string {
   if (isUnencryptedRemote(endpoint))
-    throw failed('credential', `would send ${ref} to ${endpoint.host} without encryption`, {
-      hint: 'Give the service an https endpoint, or remove its credential.',
+    throw createFailure('credential', `would send ${ref} to ${endpoint.host} without encryption`, {
+      hint: 'Use an https endpoint, or remove the credential of the service.',
     })
-  const secret = resolveRef(ref, environment, failed)
+  const secret = resolveRef(ref, environment, createFailure)
   if (/^[\x21-\x7e]+$/.test(secret)) return secret
-  throw failed('credential', `uses ${ref}, which contains characters that are not allowed in a header`, {
-    hint: 'Store only the key: one line without spaces.',
-  })
+  throw createFailure(
+    'credential',
+    `uses ${ref}, which contains characters that are not allowed in a header`,
+    {
+      hint: 'Store only the key: one line without spaces.',
+    },
+  )
 }
 
-function resolveRef(ref: string, environment: ConfigEnvironment, failed: CreateFailure): string {
+function resolveRef(ref: string, environment: ConfigEnvironment, createFailure: CreateFailure): string {
   try {
     return resolveSecret(ref, environment)
   } catch (error) {
     if (!(error instanceof WbError)) throw error
-    throw failed('credential', `cannot use its credential: ${error.message}`, { hint: error.hint }, error)
+    throw createFailure(
+      'credential',
+      `cannot use its credential: ${error.message}`,
+      { hint: error.hint },
+      error,
+    )
   }
 }
 
 /**
- * Returns a hint with the command that sets a credential. Uses a placeholder if the name contains characters
- * that are special to a shell.
+ * Returns a hint with the command that sets a credential. Uses a placeholder if the service's name contains
+ * characters that are special in a shell.
  */
 function credentialHint(service: string, ref: string): string {
   const name = /^\w[\w.@+-]*$/.test(service) ? service : 'NAME'
@@ -184,8 +203,8 @@ function credentialHint(service: string, ref: string): string {
 }
 
 /**
- * Returns a hint with the command that releases a reference. Uses placeholders if the record contains
- * characters that are special to a shell.
+ * Returns a hint with the command that releases a secret. Uses placeholders if the values contain characters that are
+ * special in a shell.
  */
 function releaseHint(ref: string, host: string): string {
   const isPlain = /^[\w:/.@+-]+$/.test(ref) && /^[\w.:[\]-]+$/.test(host)

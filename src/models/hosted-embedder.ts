@@ -4,29 +4,29 @@ import { type Dialect, dialects } from './dialects.ts'
 import { type Embedder, embedderFailure } from './embedder.ts'
 import { type EndpointSettings, resolveCredential, resolveEndpoint } from './endpoint.ts'
 import type { Outbound } from './outbound.ts'
-import { openProviderClient, type ProviderCalls } from './provider/provider-client.ts'
+import { openProviderClient, type ProviderCallSettings } from './provider/provider-client.ts'
 import { ProviderFailure } from './provider/provider-failure.ts'
 
 const batchSizeDefault = 64
-/** Keeps a request below the limit of 300,000 tokens of providers, in any script. */
+/** Keeps requests below the providers' limit of 300,000 tokens, in any script. */
 const textCharsPerRequestMax = 200_000
-/** Keeps a response below about 24 MB. */
-const numbersPerRequestMax = 1 << 20
+/** Keeps responses below about 24 MB. */
+const valuesPerRequestMax = 1 << 20
 const requestsAtOnce = 2
 const retriesMax = 2
 
 type TextBatch = { start: number; texts: readonly string[] }
 
 /** Endpoint settings of an embedding service. */
-export type EmbedderEndpoint = Omit<EndpointSettings, 'service' | 'failed' | 'path'> & {
+export type EmbedderEndpoint = Omit<EndpointSettings, 'service' | 'createFailure' | 'path'> & {
   readonly service: EmbeddingService
 }
 
 /**
- * Returns an embedder that calls a provider with the API of OpenAI or Cohere.
+ * Returns an embedder that calls a provider that has the API of OpenAI or Cohere.
  *
- * A request that times out, cannot connect, or gets status 408, 409, 429 or 5xx is repeated twice, after the
- * pause that the provider requests. The endpoint and the credential are resolved for each call.
+ * A request that times out, cannot connect, or gets status 408, 409, 429 or 5xx is repeated up to two times, after
+ * the pause that the provider requests. The endpoint and the credential are resolved for each call of `embed`.
  *
  * @see docs/configuration.md#embedding-providers
  */
@@ -38,16 +38,16 @@ export function openHostedEmbedder(settings: EmbedderEndpoint, outbound: Outboun
     async embed(texts, signal, purpose = 'document') {
       signal.throwIfAborted()
       if (texts.length === 0) return []
-      const client = openProviderClient(await embeddingCallsTo(settings), outbound)
-      const ask = async (batch: TextBatch, until: AbortSignal) => {
+      const client = openProviderClient(await embeddingCallSettings(settings), outbound)
+      const embedBatch = async (batch: TextBatch, batchSignal: AbortSignal) => {
         const body = dialect.body(service, batch.texts, purpose)
-        const answer = await client.post(dialect.path, body, until).catch(error => {
+        const response = await client.post(dialect.path, body, batchSignal).catch(error => {
           if (!(error instanceof ProviderFailure)) throw error
           throw embedderFailure(service, error.reason, error.facts, error.cause)
         })
-        return vectorsIn(answer, service, dialect, batch.texts.length)
+        return vectorsIn(response, service, dialect, batch.texts.length)
       }
-      return embedConcurrently(texts, batchesOf(texts, service, dialect), ask, signal)
+      return embedConcurrently(texts, batchesOf(texts, service, dialect), embedBatch, signal)
     },
   }
 }
@@ -57,23 +57,24 @@ export function openHostedEmbedder(settings: EmbedderEndpoint, outbound: Outboun
  *
  * @throws embedding_unavailable  the service cannot be called
  */
-export async function embeddingCallsTo(settings: EmbedderEndpoint): Promise<ProviderCalls> {
+export async function embeddingCallSettings(settings: EmbedderEndpoint): Promise<ProviderCallSettings> {
   const { service, provider } = settings
-  const failed: EndpointSettings['failed'] = (_trouble, ...said) => embedderFailure(service, ...said)
-  const dialling = { ...settings, failed, path: dialects[provider].path }
-  const endpoint = resolveEndpoint(dialling)
-  const credential = await resolveCredential(dialling, endpoint)
+  const createFailure: EndpointSettings['createFailure'] = (_source, ...args) =>
+    embedderFailure(service, ...args)
+  const callSettings = { ...settings, createFailure, path: dialects[provider].path }
+  const endpoint = resolveEndpoint(callSettings)
+  const credential = await resolveCredential(callSettings, endpoint)
   return { endpoint, credential, timeoutMs: service.requestTimeoutMs, retriesMax }
 }
 
-/** Returns the maximum number of texts of a long list that are requested at the same time. */
+/** Returns the maximum number of texts that are in requests at the same time. */
 export function concurrentTextsMax(service: EmbeddingService): number {
   return requestsAtOnce * batchSizeOf(service)
 }
 
 function batchSizeOf({ embeddingDimension, maxBatchSize }: EmbeddingService): number {
-  const byNumbers = Math.max(1, Math.floor(numbersPerRequestMax / embeddingDimension))
-  return Math.min(maxBatchSize ?? batchSizeDefault, byNumbers)
+  const sizeMaxByValues = Math.max(1, Math.floor(valuesPerRequestMax / embeddingDimension))
+  return Math.min(maxBatchSize ?? batchSizeDefault, sizeMaxByValues)
 }
 
 function* batchesOf(
@@ -97,21 +98,21 @@ function* batchesOf(
 }
 
 /**
- * Processes the batches with a few requests in parallel. The first failure, or the caller's signal, cancels
- * all.
+ * Embeds batches with a few requests in parallel. The first failure, or the caller's signal, cancels all requests.
  */
 async function embedConcurrently(
   texts: readonly string[],
   batches: Generator<TextBatch>,
-  ask: (batch: TextBatch, until: AbortSignal) => Promise<Float32Array[]>,
+  embedBatch: (batch: TextBatch, batchSignal: AbortSignal) => Promise<Float32Array[]>,
   signal: AbortSignal,
 ): Promise<Float32Array[]> {
   const vectors: Float32Array[] = new Array(texts.length)
   const stop = new AbortController()
-  const until = AbortSignal.any([signal, stop.signal])
+  const batchSignal = AbortSignal.any([signal, stop.signal])
   async function worker(): Promise<void> {
     for (const batch of batches)
-      for (const [at, vector] of (await ask(batch, until)).entries()) vectors[batch.start + at] = vector
+      for (const [at, vector] of (await embedBatch(batch, batchSignal)).entries())
+        vectors[batch.start + at] = vector
   }
   try {
     await Promise.all(Array.from({ length: requestsAtOnce }, worker))
@@ -125,27 +126,27 @@ async function embedConcurrently(
 }
 
 function vectorsIn(
-  answer: unknown,
+  response: unknown,
   service: EmbeddingService,
   dialect: Dialect,
   count: number,
 ): Float32Array[] {
-  const vectors = dialect.vectors(answer)
-  if (vectors === undefined) throw embedderFailure(service, 'sent an answer without vectors')
+  const vectors = dialect.vectors(response)
+  if (vectors === undefined) throw embedderFailure(service, 'sent a response without vectors')
   if (vectors.length !== count)
     throw embedderFailure(service, `sent ${vectors.length} vectors for ${count} texts`)
-  return vectors.map(numbers => vectorOf(numbers, service))
+  return vectors.map(values => vectorOf(values, service))
 }
 
-function vectorOf(numbers: unknown, service: EmbeddingService): Float32Array {
-  if (!Array.isArray(numbers)) throw embedderFailure(service, 'sent an answer without vectors')
-  if (numbers.length !== service.embeddingDimension)
+function vectorOf(values: unknown, service: EmbeddingService): Float32Array {
+  if (!Array.isArray(values)) throw embedderFailure(service, 'sent a response without vectors')
+  if (values.length !== service.embeddingDimension)
     throw new WbError(
       'embedding_dimension_mismatch',
-      `embedding service "${service.name}" declares ${service.embeddingDimension} dimensions, but its model returned ${numbers.length}`,
+      `embedding service "${service.name}" declares ${service.embeddingDimension} dimensions, but its model returned ${values.length}`,
     )
-  const vector = Float32Array.from(numbers, number => (typeof number === 'number' ? number : Number.NaN))
+  const vector = Float32Array.from(values, number => (typeof number === 'number' ? number : Number.NaN))
   if (!vector.every(Number.isFinite))
-    throw embedderFailure(service, 'sent values that are not finite numbers')
+    throw embedderFailure(service, 'sent vectors with values that are not finite numbers')
   return vector
 }

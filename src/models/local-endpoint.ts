@@ -3,7 +3,7 @@ import { isLoopback } from '../base/loopback.ts'
 import { rangeOf } from './address-range.ts'
 import { plainHost } from './endpoint-guard.ts'
 
-/** Returns true if an endpoint is on this machine or its network, by its name or address alone. */
+/** Returns true if the name or address of an endpoint is on this machine or its network. Does not resolve names. */
 export function isLocalEndpoint({ hostname }: Pick<URL, 'hostname'>): boolean {
   const host = plainHost(hostname)
   if (isIP(host)) return rangeOf(host) === 'private'

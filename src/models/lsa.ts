@@ -1,16 +1,16 @@
 import { unitVector } from '../base/unit-vector.ts'
 import { randomNumbers, rowBasis } from './lsa/basis.ts'
 import { type Panels, panelEntry, wholePanels } from './lsa/panels.ts'
-import { countTerms, type EmbeddedPassage, frequencyWeight, weighTerms } from './lsa/weigh.ts'
+import { countTerms, type EmbeddedPassage, frequencyWeight, weighTerms } from './lsa/weigh-terms.ts'
 
-export type { EmbeddedPassage } from './lsa/weigh.ts'
+export type { EmbeddedPassage } from './lsa/weigh-terms.ts'
 
 /** Default length of the vectors. */
 export const lsaDimension = 128
 const iterationsDefault = 4
 const sampleMaxDefault = 20_000
 const seedDefault = 1
-/** Share of the progress that counting the passages makes up. */
+/** Share of the progress that is reported for counting the terms. */
 const countingShare = 0.3
 
 export interface FitOptions {
@@ -18,16 +18,17 @@ export interface FitOptions {
   dimension?: number
   /** Seed of the random numbers. Equal seeds and passages give a model with identical bytes. */
   seed?: number
-  /** Rounds of subspace iteration, at least 1, 4 by default. More rounds bring no measurable gain. */
+  /** Rounds of subspace iteration, at least 1, 4 by default. More rounds do not improve results measurably. */
   iterations?: number
   /** Maximum number of passages. A larger set is sampled uniformly at random. */
   sampleMax?: number
-  /** Called occasionally with the progress, from 0 to 1. */
+  /** Called with the progress, from 0 to 1. */
   onProgress?(fraction: number): void
 }
 
 /**
- * Stored form of a model: its terms, one per line, then a float32 factor per term, then all int8 directions.
+ * Stored form of a model. `terms` has one term per line. `weights` contains a float32 factor per term, and then the
+ * int8 directions of all terms.
  */
 export interface EncodedLsaModel {
   dimension: number
@@ -36,15 +37,15 @@ export interface EncodedLsaModel {
 }
 
 /**
- * Latent semantic analysis of the passages of a knowledge base. Terms that occur in similar contexts get
- * similar directions, so that passages can be close without a common word.
+ * Latent semantic analysis of the passages of a knowledge base. Terms that occur in similar contexts have similar
+ * directions, so passages can be close even if they have no words in common.
  *
  * @see Deerwester et al., "Indexing by latent semantic analysis", JASIS 41(6), 1990
  */
 export class LsaModel {
   readonly dimension: number
   readonly terms: readonly string[]
-  readonly #places: ReadonlyMap<string, number>
+  readonly #termIndexes: ReadonlyMap<string, number>
   /** Rarity of each term, multiplied by the scale of its int8 direction. */
   readonly #factors: Float32Array
   readonly #directions: Int8Array
@@ -52,14 +53,14 @@ export class LsaModel {
   private constructor(dimension: number, terms: string, factors: Float32Array, directions: Int8Array) {
     this.dimension = dimension
     this.terms = terms === '' ? [] : terms.split('\n')
-    this.#places = new Map(this.terms.map((term, place) => [term, place]))
+    this.#termIndexes = new Map(this.terms.map((term, index) => [term, index]))
     this.#factors = factors
     this.#directions = directions
   }
 
   /**
-   * Returns the vector of a passage or a query, which need not be among the fitted passages. It has length 1,
-   * or is all zero if the model knows none of the terms. Costs `dimension` multiplications per distinct term.
+   * Returns the vector of any passage or query. It has length 1, or is all zero if the model knows none of the terms.
+   * Costs `dimension` multiplications per distinct term.
    */
   embed(passage: EmbeddedPassage | string): Float32Array {
     const { dimension } = this
@@ -68,11 +69,11 @@ export class LsaModel {
     for (const [term, count] of countTerms(
       typeof passage === 'string' ? { title: null, text: passage } : passage,
     )) {
-      const place = this.#places.get(term)
-      if (place === undefined) continue
-      const weight = frequencyWeight(count) * this.#factors[place]!
-      const start = place * dimension
-      for (let at = 0; at < dimension; at++) sum[at]! += weight * directions[start + at]!
+      const index = this.#termIndexes.get(term)
+      if (index === undefined) continue
+      const weight = frequencyWeight(count) * this.#factors[index]!
+      const start = index * dimension
+      for (let column = 0; column < dimension; column++) sum[column]! += weight * directions[start + column]!
     }
     return unitVector(sum)
   }
@@ -85,7 +86,7 @@ export class LsaModel {
     return { dimension, terms: terms.join('\n'), weights }
   }
 
-  /** Decodes a model. It embeds exactly like the encoded one. Throws if the parts do not match. */
+  /** Decodes a model, which then embeds exactly like the encoded model. Throws if the parts do not match. */
   static decode({ dimension, terms, weights }: EncodedLsaModel): LsaModel {
     // Bytes from a database can start at any offset of their buffer, but a Float32Array must be aligned.
     const { buffer } = new Uint8Array(weights)
@@ -93,22 +94,29 @@ export class LsaModel {
     const factors = new Float32Array(buffer, 0, Math.floor(count))
     const model = new LsaModel(dimension, terms, factors, new Int8Array(buffer, factors.byteLength))
     if (model.terms.length !== count || !factors.every(Number.isFinite))
-      throw new Error(`${weights.length} bytes of weights are no LSA model of ${model.terms.length} terms`)
+      throw new Error(
+        `an LSA model of ${model.terms.length} terms cannot have ${weights.length} bytes of weights`,
+      )
     return model
   }
 
-  /** @internal Creates the model of a term basis, with directions rounded to eight bits per number. */
-  static of(terms: readonly string[], rarities: Float64Array, basis: Panels, dimension: number): LsaModel {
+  /** @internal Creates a model from a basis of term directions, which are rounded to eight bits per number. */
+  static fromBasis(
+    terms: readonly string[],
+    rarities: Float64Array,
+    basis: Panels,
+    dimension: number,
+  ): LsaModel {
     const factors = new Float32Array(terms.length)
     const directions = new Int8Array(terms.length * dimension)
     for (let term = 0; term < terms.length; term++) {
       let largest = 0
-      for (let at = 0; at < dimension; at++)
-        largest = Math.max(largest, Math.abs(panelEntry(basis, term, at)))
+      for (let column = 0; column < dimension; column++)
+        largest = Math.max(largest, Math.abs(panelEntry(basis, term, column)))
       if (largest === 0) continue
       factors[term] = (rarities[term]! * largest) / 127
-      for (let at = 0; at < dimension; at++)
-        directions[term * dimension + at] = Math.round((panelEntry(basis, term, at) / largest) * 127)
+      for (let column = 0; column < dimension; column++)
+        directions[term * dimension + column] = Math.round((panelEntry(basis, term, column) / largest) * 127)
     }
     return new LsaModel(dimension, terms.join('\n'), factors, directions)
   }
@@ -117,21 +125,21 @@ export class LsaModel {
 const bytesOf = (array: Float32Array | Int8Array) =>
   new Uint8Array(array.buffer, array.byteOffset, array.byteLength)
 
-/** Samples items by selection sampling: every subset of the size is equally likely, and the order is kept. */
+/** Samples items by selection sampling: every subset of the given size is equally likely, and the order is kept. */
 function sample<T>(items: readonly T[], size: number, seed: number): readonly T[] {
   if (items.length <= size) return items
   const next = randomNumbers(seed)
   let needed = size
   return items.filter((_, at) => {
-    const taken = ((next() + 1) / 2) * (items.length - at) < needed
-    if (taken) needed--
-    return taken
+    const isTaken = ((next() + 1) / 2) * (items.length - at) < needed
+    if (isTaken) needed--
+    return isTaken
   })
 }
 
 /**
- * Fits a model to passages. Blocks until it is done, so call it in a worker thread. Needs memory for the
- * distinct terms of the sampled passages, and 128 float64 per passage and term.
+ * Fits a model to passages. Blocks until it is done, so call it in a worker thread. Needs memory for the distinct
+ * terms of each sampled passage, and for `dimension` float64 numbers per passage and per term.
  */
 export function fitLsaModel(passages: readonly EmbeddedPassage[], options: FitOptions = {}): LsaModel {
   const { dimension = lsaDimension, seed = seedDefault, onProgress } = options
@@ -144,5 +152,5 @@ export function fitLsaModel(passages: readonly EmbeddedPassage[], options: FitOp
     seed,
     onRound: (done, rounds) => onProgress?.(countingShare + (1 - countingShare) * (done / rounds)),
   })
-  return LsaModel.of(terms, rarities, basis, dimension)
+  return LsaModel.fromBasis(terms, rarities, basis, dimension)
 }

@@ -3,12 +3,11 @@ import { unitVector } from '../base/unit-vector.ts'
 import { words } from '../base/words.ts'
 import type { Embedder } from './embedder.ts'
 
-const placesPerWord = 8
+const positionsPerWord = 8
 
 /**
- * Returns an embedder without a model, for tests. Equal texts always get equal vectors, of length 1, and
- * texts with common words get similar ones. Each word adds or subtracts 1 at a few positions derived from its
- * hash.
+ * Returns an embedder without a model, for tests. Vectors have length 1. Equal texts always have equal vectors, and
+ * texts with common words have similar ones: each word adds or subtracts 1 at a few positions derived from its hash.
  */
 export function createMockEmbedder(dimension: number): Embedder {
   return {
@@ -22,22 +21,22 @@ export function createMockEmbedder(dimension: number): Embedder {
 
 function vectorOf(text: string, dimension: number): Float32Array {
   const sums = new Float32Array(dimension)
-  const found = words(text)
-  for (const word of found.length > 0 ? found : [text]) add(sums, fnv1a(word))
+  const textWords = words(text)
+  for (const word of textWords.length > 0 ? textWords : [text]) addWord(sums, fnv1a(word))
   if (sums.every(sum => sum === 0)) sums[0] = 1
   return unitVector(sums)
 }
 
-function add(sums: Float32Array, seed: number): void {
+function addWord(sums: Float32Array, seed: number): void {
   let state = seed || 1
-  for (let place = 0; place < placesPerWord; place++) {
-    state = scramble(state)
+  for (let step = 0; step < positionsPerWord; step++) {
+    state = xorshift(state)
     sums[state % sums.length]! += state & 0x80000000 ? 1 : -1
   }
 }
 
 /** One step of xorshift32, unsigned. @see Marsaglia, "Xorshift RNGs", J. Stat. Software 8(14), 2003 */
-function scramble(state: number): number {
+function xorshift(state: number): number {
   state ^= state << 13
   state ^= state >>> 17
   state ^= state << 5

@@ -10,33 +10,32 @@ import { knownModelFacts } from './chat/model-request.ts'
 import { type Embedder, embedderFailure } from './embedder.ts'
 import type { IsReleased, ModelParts } from './endpoint.ts'
 import { openEndpointGuard, openPublicGuard } from './endpoint-guard.ts'
-import { type EmbedderEndpoint, embeddingCallsTo, openHostedEmbedder } from './hosted-embedder.ts'
-import type { McpAnswer, McpCall, McpTool } from './mcp/client.ts'
+import { type EmbedderEndpoint, embeddingCallSettings, openHostedEmbedder } from './hosted-embedder.ts'
+import type { McpCall, McpTool, McpToolResult } from './mcp/client.ts'
 import { callMcpTool, listMcpTools, type McpEndpoint } from './mcp/http.ts'
 import { McpAuthorization } from './mcp/mcp-authorization.ts'
 import { McpProcesses } from './mcp/mcp-processes.ts'
 import { createMockEmbedder } from './mock-embedder.ts'
-import { ModelCatalogue } from './model-catalogue.ts'
+import { ModelCatalog } from './model-catalog.ts'
 import { type Outbound, openOutboundNetwork, type ResolveHost } from './outbound.ts'
 import { probeModel } from './probe-model.ts'
 import { findServiceProblem, problemOfLastRequest } from './service-problem.ts'
 
-/** Access to models and tool servers, and to the network that reaches them. */
+/** Access to models, to tool servers, and to the network. */
 export interface Models {
-  /** Network for libraries that need a `fetch`. Checked by the endpoint guard. Follows no redirect. */
+  /** Sends requests for libraries that need a `fetch`. The endpoint guard checks connections. Follows no redirects. */
   readonly fetch: typeof fetch
   /**
    * Like `fetch`, for URLs that a model chooses. Refuses private addresses unless the operator allowed them.
    */
   readonly fetchPublic: typeof fetch
   readonly outbound: Outbound
-  /** Lists of models, by provider. */
-  readonly catalogue: ModelCatalogue
-  /** @throws validation_error  the URL may not be called; names the field */
+  readonly catalog: ModelCatalog
+  /** @throws validation_error  the runtime may not call the URL; the message contains the name of the field */
   checkUrl(field: string, url: string): void
-  /** @throws embedding_unavailable  the runtime cannot call this provider */
+  /** @throws embedding_unavailable  the runtime cannot call the provider of the service */
   openEmbedder(service: EmbeddingService): Embedder
-  /** @throws llm_provider_unsupported  the runtime cannot call this provider */
+  /** @throws llm_provider_unsupported  the runtime cannot call the provider of the service */
   openChat(service: LlmService): ChatModel
   /**
    * Returns the chat model of the configuration.
@@ -45,19 +44,20 @@ export interface Models {
    */
   runtimeChat(): ChatModel
   /**
-   * Returns why a service cannot be used, or why its last request failed; null if no problem is known. Sends
-   * no request.
+   * Returns why an LLM service cannot be used, or why its last request failed; null if no problem is known. Does not
+   * send a request.
    */
   chatProblem(service: LlmService): Promise<ServiceProblem | null>
+  /** Returns why an embedding service cannot be used; null if no problem is known. Does not send a request. */
   embeddingProblem(service: EmbeddingService): Promise<ServiceProblem | null>
-  /** @throws llm_model_not_chat, llm_model_unavailable  see `probeModel` */
-  probe(service: LlmService, sent: Partial<LlmService>, signal: AbortSignal): Promise<void>
+  /** @see probeModel */
+  probe(service: LlmService, changes: Partial<LlmService>, signal: AbortSignal): Promise<void>
   /** @throws McpFailure */
   listTools(server: McpEndpoint, signal: AbortSignal): Promise<readonly McpTool[]>
   /** @throws McpFailure */
-  callTool(server: McpEndpoint, call: McpCall, signal: AbortSignal): Promise<McpAnswer>
+  callTool(server: McpEndpoint, call: McpCall, signal: AbortSignal): Promise<McpToolResult>
   readonly authorization: McpAuthorization
-  /** Like `listTools` and `callTool`, for servers that the configuration declares as commands. */
+  /** `listTools` and `callTool` for servers that the configuration declares as commands. */
   readonly processes: Pick<McpProcesses, 'listTools' | 'callTool'>
   close(): Promise<void>
 }
@@ -66,16 +66,16 @@ export interface ModelsParts {
   readonly config: Config
   readonly clock: Clock
   readonly log: Log
-  /** Data directory, as an absolute path. Commands are started in it. */
+  /** Data directory, as an absolute path. Tool servers that are commands run in it. */
   readonly dataDir: string
   readonly environment: ConfigEnvironment
   readonly isReleased: IsReleased
-  /** Replacement for the network when models are called. */
+  /** Sends requests to models. If undefined, the network is used. */
   readonly outbound: Outbound | undefined
   readonly resolve: ResolveHost | undefined
 }
 
-/** Opens all parts without connecting or loading anything before the first call. */
+/** Creates all parts. Nothing is connected or loaded before the first call. */
 export function openModels({
   config,
   clock,
@@ -83,21 +83,21 @@ export function openModels({
   environment,
   isReleased,
   resolve,
-  ...own
+  ...rest
 }: ModelsParts): Models {
   const guard = openEndpointGuard(config, environment)
   const network = openOutboundNetwork({ guard, resolve })
   const { fetch } = network
-  const outside = openOutboundNetwork({ guard: openPublicGuard(config), resolve })
-  const parts = { environment, isReleased, outbound: own.outbound ?? network.send }
+  const publicNetwork = openOutboundNetwork({ guard: openPublicGuard(config), resolve })
+  const parts = { environment, isReleased, outbound: rest.outbound ?? network.send }
   const learned = openLearnedModels({ clock, outbound: parts.outbound })
   const chatParts = { ...parts, learned, clock, chat: config.chat }
-  const processes = new McpProcesses({ environment, clock, log, folder: own.dataDir })
+  const processes = new McpProcesses({ environment, clock, log, folder: rest.dataDir })
   return {
     fetch,
-    fetchPublic: outside.fetch,
+    fetchPublic: publicNetwork.fetch,
     outbound: parts.outbound,
-    catalogue: new ModelCatalogue({ ...parts, clock }),
+    catalog: new ModelCatalog({ ...parts, clock }),
     checkUrl: (field, url) => guard.checkUrl(field, url),
     openEmbedder: service => openEmbedder(service, parts),
     openChat: service => openServiceModel(service, chatParts),
@@ -107,9 +107,9 @@ export function openModels({
       problemOfLastRequest(knownModelFacts(service, chatParts).failure),
     embeddingProblem: service =>
       findServiceProblem(async () => {
-        if (service.provider !== 'mock') await embeddingCallsTo(embedderEndpoint(service, parts))
+        if (service.provider !== 'mock') await embeddingCallSettings(embedderEndpoint(service, parts))
       }),
-    probe: (service, sent, signal) => probeModel(service, sent, signal, chatParts),
+    probe: (service, changes, signal) => probeModel(service, changes, signal, chatParts),
     listTools: (server, signal) => listMcpTools(server, { environment, isReleased, fetch }, signal),
     callTool: (server, call, signal) => callMcpTool(server, call, { environment, isReleased, fetch }, signal),
     authorization: new McpAuthorization({ environment, isReleased, fetch, clock, guard }),
@@ -117,13 +117,13 @@ export function openModels({
     async close() {
       await processes.close()
       await network.close()
-      await outside.close()
+      await publicNetwork.close()
     },
   }
 }
 
 /**
- * Opens the embedder of a service. Sends no request and resolves no credential before the first call.
+ * Opens an embedder for a service. Sends no request and resolves no credential before the first call.
  *
  * @throws embedding_unavailable  the runtime cannot call this provider
  */
@@ -140,7 +140,7 @@ function embedderEndpoint(
   const { provider } = service
   if (!isProviderName(provider))
     throw embedderFailure(service, 'has a provider that this runtime cannot call', {
-      hint: 'Use provider openai, openrouter, cohere or ollama; any OpenAI-compatible server works with endpointBaseUrl.',
+      hint: 'Use the provider openai, openrouter, cohere or ollama. For other OpenAI-compatible servers, set endpointBaseUrl.',
     })
   return { service, provider, environment, isReleased }
 }

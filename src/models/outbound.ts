@@ -11,32 +11,32 @@ export interface OutboundRequest {
   readonly signal: AbortSignal | null
 }
 
-/** Part of a `Response` that is used. */
+/** The response to an outbound request. */
 export interface OutboundResponse {
   readonly status: number
   readonly headers: { get(name: string): string | null }
   readonly body: AsyncIterable<Uint8Array> | null
 }
 
-/** Sends a request to another host. Follows no redirect: a 3xx response is returned. */
+/** Sends a request to another host. Does not follow redirects: a 3xx response is returned. */
 export type Outbound = (url: URL, request: OutboundRequest) => Promise<OutboundResponse>
 
-/** Pool of connections that are reused between requests. */
+/** A pool of connections that are reused for several requests. */
 export interface OutboundNetwork {
   readonly send: Outbound
-  /** Like `send`, for libraries that need a `fetch`. Follows no redirect either. */
+  /** Like `send`, for libraries that need a `fetch`. */
   readonly fetch: typeof fetch
   /** Closes all connections. Requests in progress fail. */
   close(): Promise<void>
 }
 
 /**
- * Maximum number of connections to one host; further requests wait. A streamed answer occupies a connection
- * for minutes, so the limit is above the expected number of streams.
+ * Maximum number of connections to one host; further requests wait. A streamed response can occupy a connection for
+ * minutes, so the limit is higher than the expected number of streams.
  */
 const connectionsPerHost = 4_096
 const connectTimeoutMs = 10_000
-/** Idle time before a connection is closed, longer than the pause between two batches of an ingest. */
+/** Idle time before a connection is closed. It is longer than the pause between two batches of an ingest. */
 const keepAliveMs = 10_000
 
 /** Resolves a host name to addresses. */
@@ -53,13 +53,14 @@ export interface OutboundNetworkParts {
 type Undici = typeof import('undici')
 
 /**
- * Opens the network with its own undici dispatcher, which checks every connection with the guard and ignores
- * proxy variables.
+ * Creates a network with an undici dispatcher, which checks every connection with the guard and ignores proxy
+ * variables.
  *
- * Timeouts are the caller's task, by the signal, because the platform's `fetch` aborts a model that thinks
- * for longer than 300 seconds. `send` does not use `fetch`, which takes twice as long.
+ * There are no timeouts except for connecting: the caller limits the time with the signal. The platform's default
+ * timeout of 300 seconds would abort models that reason for longer. `send` does not use `fetch`, which takes twice as
+ * long.
  *
- * A connection that the guard refuses fails the request. `refusalIn` finds the reason in the failure.
+ * If the guard refuses a connection, the request fails. `endpointRefusalIn` returns the reason.
  *
  * @see docs/security.md#rule-14, docs/decisions/0009-connections.md
  */
@@ -90,8 +91,12 @@ export function openOutboundNetwork(parts: OutboundNetworkParts): OutboundNetwor
       opening ??= open()
       const { agent, undici } = await opening
       const headers = { 'accept-encoding': 'identity', ...request.headers }
-      const answer = await undici.request(url, { ...request, headers, dispatcher: agent })
-      return { status: answer.statusCode, headers: headersOf(answer.headers), body: bodyOf(answer.body) }
+      const response = await undici.request(url, { ...request, headers, dispatcher: agent })
+      return {
+        status: response.statusCode,
+        headers: headersOf(response.headers),
+        body: bodyOf(response.body),
+      }
     },
     async close() {
       await (await opening)?.agent.destroy()
@@ -109,11 +114,11 @@ function headersOf(all: Record<string, string | string[] | undefined>): Outbound
 }
 
 /**
- * Returns a body that ends the request when its reader stops, even before the first part. The iterator of a
- * stream does not do that, and would leak the connection.
+ * Returns a body that ends the request when its reader stops, even before the first part. The iterator of a stream
+ * would leak the connection in this case.
  */
 function bodyOf(body: Readable): AsyncIterable<Uint8Array> {
-  // Errors reach the reader through the iterator. Without a reader they can be ignored.
+  // The iterator throws errors to the reader. If there is no reader, they can be ignored.
   body.on('error', () => {})
   return {
     [Symbol.asyncIterator]() {
@@ -129,44 +134,44 @@ function bodyOf(body: Readable): AsyncIterable<Uint8Array> {
   }
 }
 
-/** Resolves a host once, checks all its addresses, and connects only to these. */
+/** Returns a connector that resolves a host once, checks all its addresses, and connects only to them. */
 function guardedConnector(
   { buildConnector }: Undici,
   { guard, resolve = systemResolve }: OutboundNetworkParts,
 ): buildConnector.connector {
-  const usual = buildConnector({ timeout: connectTimeoutMs })
+  const defaultConnector = buildConnector({ timeout: connectTimeoutMs })
   return (options, done) => {
     const host = plainHost(options.hostname)
     const port = Number(options.port) || (options.protocol === 'https:' ? 443 : 80)
     const isAddress = isIP(host) !== 0
     const addressesOf = () =>
       resolve(host).catch((error: unknown) => {
-        throw guard.unresolved({ host, port }, error)
+        throw guard.resolutionFailure({ host, port }, error)
       })
-    const dial = async () => {
+    const selectConnector = async () => {
       const addresses = isAddress ? [host] : await addressesOf()
       guard.check({ host, port }, addresses)
-      if (isAddress) return usual
+      if (isAddress) return defaultConnector
       return buildConnector({ timeout: connectTimeoutMs, lookup: fixedLookup(addresses) })
     }
-    dial()
+    selectConnector()
       .then(connect => connect(options, done))
       .catch(error => done(error, null))
   }
 }
 
-/** Returns a lookup function that answers with known addresses, without a DNS request. */
+/** Returns a lookup function that always returns the given addresses. */
 function fixedLookup(addresses: readonly string[]): LookupFunction {
-  const known = addresses.map(address => ({ address, family: isIP(address) }))
+  const results = addresses.map(address => ({ address, family: isIP(address) }))
   return (_host, options, done) => {
-    if (options.all) done(null, known)
-    else done(null, known[0]!.address, known[0]!.family)
+    if (options.all) done(null, results)
+    else done(null, results[0]!.address, results[0]!.family)
   }
 }
 
 /**
- * Returns the delay that a response requests before a retry, in milliseconds. A date is relative to the clock
- * of the response.
+ * Returns the delay that a response requests before a retry, in milliseconds; undefined if it requests none. A date
+ * is relative to the date of the response.
  *
  * @see RFC 9110 section 10.2.3
  */

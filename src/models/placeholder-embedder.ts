@@ -1,14 +1,14 @@
 import { fnv1a } from '../base/fnv1a.ts'
 import { unitVector } from '../base/unit-vector.ts'
-import { countTerms, type EmbeddedPassage, frequencyWeight } from './lsa/weigh.ts'
+import { countTerms, type EmbeddedPassage, frequencyWeight } from './lsa/weigh-terms.ts'
 import { lsaDimension } from './lsa.ts'
 
 /** Number of vector positions that each feature changes, so that two features rarely collide. */
-const placesPerFeature = 4
-/** Weight of all character n-grams of a term, as a share of the weight of the term, in squared length. */
+const positionsPerFeature = 4
+/** Combined length of the vectors of a term's n-grams, relative to the weight of the term. */
 const gramWeight = 0.5
 const gramLengths = [3, 4]
-/** Hash basis that separates n-grams from terms with equal text. */
+/** Basis for hashing n-grams, so that their hashes differ from those of terms with equal text. */
 const gramBasis = 0x050c5d1f
 
 /** Mixes the bits of a hash (the finalizer of MurmurHash3). */
@@ -20,27 +20,27 @@ function mix(state: number): number {
 
 function addFeature(sum: Float64Array, feature: number, weight: number): void {
   let state = feature
-  for (let place = 0; place < placesPerFeature; place++) {
+  for (let step = 0; step < positionsPerFeature; step++) {
     state = mix(state + 0x9e3779b9)
     sum[(state >>> 1) % lsaDimension]! += state & 1 ? weight : -weight
   }
 }
 
 function gramsOf(term: string): string[] {
-  const bounded = `^${term}$`
+  const boundedTerm = `^${term}$`
   return gramLengths.flatMap(length =>
-    Array.from({ length: Math.max(0, bounded.length - length + 1) }, (_, at) =>
-      bounded.slice(at, at + length),
+    Array.from({ length: Math.max(0, boundedTerm.length - length + 1) }, (_, at) =>
+      boundedTerm.slice(at, at + length),
     ),
   )
 }
 
 /**
- * Embeds a passage or a query without a model, for use until a model is fitted: hashes its terms and their
- * character 3-grams and 4-grams, with signs, into as many numbers as the fitted model has. The vector has
- * length 1, or is all zero for a text without terms, and is equal in all processes. It finds shared words and
- * spellings, not meaning. On Cranfield, a hybrid ranking with it is worse than the lexical one, unless
- * lexical weighs 0.8 or more.
+ * Embeds a passage or a query without a model, for use until a model is fitted. Hashes the terms and their character
+ * 3-grams and 4-grams, with signs, into a vector of the same dimension as that of the fitted model. The vector has
+ * length 1, or is all zero for a text without terms, and is equal in all processes. It represents words and
+ * spellings, not meaning. On the Cranfield collection, hybrid ranking with it is worse than lexical ranking, unless
+ * the lexical weight is at least 0.8.
  *
  * @see Weinberger et al., "Feature hashing for large scale multitask learning", ICML 2009
  */

@@ -2,17 +2,16 @@ import { WbError } from '../contract/errors.ts'
 import type { ServiceProblem } from '../contract/services.ts'
 import { ProviderFailure } from './provider/provider-failure.ts'
 
-/** Returns the problem in the last request to a model; null if it succeeded. */
+/** Returns the problem for the failure of the last request to a model; null if there was none. */
 export function problemOfLastRequest(failure: ProviderFailure | undefined): ServiceProblem | null {
   if (!failure) return null
-  return { message: `the last request failed: ${failure.reason}`, hint: failure.facts.hint ?? 'Ask again.' }
+  return { message: `the last request failed: ${failure.reason}`, hint: failure.facts.hint ?? 'Retry.' }
 }
 
 /**
- * Returns why a service cannot be used.
+ * Returns why a service cannot be used; null if no problem is known.
  *
- * @param check  resolves everything that a request needs, without sending it
- * @returns null if no problem is known
+ * @param check  resolves the endpoint and the credential, without sending a request
  */
 export async function findServiceProblem(check: () => Promise<unknown>): Promise<ServiceProblem | null> {
   try {
@@ -23,7 +22,7 @@ export async function findServiceProblem(check: () => Promise<unknown>): Promise
     if (error instanceof ProviderFailure)
       return {
         message: error.reason,
-        hint: error.facts.hint ?? 'Check its endpointBaseUrl and endpointPath.',
+        hint: error.facts.hint ?? 'Check endpointBaseUrl and endpointPath of the service.',
       }
     throw error
   }

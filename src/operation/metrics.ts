@@ -1,9 +1,9 @@
 import type { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import { stopwatch } from '../base/clock.ts'
 import { once } from '../base/once.ts'
-import type { IngestLoad } from '../contract/operational.ts'
+import type { IngestLoad } from '../contract/runtime-routes.ts'
 
-/** Facts about one exchange for metrics. */
+/** A completed request and its response, for metrics. */
 export interface CompletedExchange {
   readonly method: string
   readonly route: string
@@ -13,13 +13,13 @@ export interface CompletedExchange {
 
 export type KeyType = 'bearer' | 'session' | 'ip'
 
-/** Metrics as text, and its media type. */
-export interface Exposition {
+/** Metrics in the Prometheus text format, and the media type. */
+export interface MetricsText {
   readonly contentType: string
   readonly text: string
 }
 
-/** Build in the metric `workbase_build_info`. */
+/** Labels of the metric `workbase_build_info`. */
 export interface BuildInfo {
   readonly version: string
   readonly commit: string
@@ -28,12 +28,12 @@ export interface BuildInfo {
 /** Bucket bounds of the histograms, in seconds. A search of a small knowledge base takes 1 to 3 ms. */
 const buckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
-/** Methods with a separate label. Others are counted as `other`, because clients may send any name. */
+/** Methods with a separate label. All others are counted as `other`, because clients can send any method name. */
 const methods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 
 /**
  * Metrics of this process. A server counts from its start. A process that does not report metrics, such as a
- * command, loads and counts nothing.
+ * command, does not count, and does not load the metrics library.
  *
  * @see docs/operating.md#monitor-a-server
  */
@@ -46,7 +46,7 @@ export class Metrics {
     this.#meters ??= await openMeters(this.build)
   }
 
-  answered({ method, route, status, durationMs }: CompletedExchange): void {
+  countExchange({ method, route, status, durationMs }: CompletedExchange): void {
     if (!this.#meters) return
     const labels = {
       method: methods.has(method) ? method : 'other',
@@ -56,20 +56,20 @@ export class Metrics {
     this.#meters.requestSeconds.observe(labels, durationMs / 1_000)
   }
 
-  limited(keyType: KeyType): void {
+  countRateLimited(keyType: KeyType): void {
     this.#meters?.rejections.inc({ key_type: keyType })
   }
 
-  chatted(provider: string, outcome: 'ok' | 'error' | 'interrupted'): void {
+  countChat(provider: string, outcome: 'ok' | 'error' | 'interrupted'): void {
     this.#meters?.chats.inc({ provider, outcome })
   }
 
-  ingested(outcome: 'ok' | 'failed'): void {
+  countIngest(outcome: 'ok' | 'failed'): void {
     this.#meters?.documents.inc({ outcome })
   }
 
-  /** @param ingest  current load; null if unknown, which keeps the last values */
-  async text(ingest: IngestLoad | null): Promise<Exposition> {
+  /** @param ingest  current load; null if unknown, to report the previous values */
+  async text(ingest: IngestLoad | null): Promise<MetricsText> {
     await this.start()
     const { registry, processRegistry, active, queued } = this.#meters!
     if (ingest) {
@@ -83,14 +83,14 @@ export class Metrics {
     }
   }
 
-  /** Runs a search, and counts it by its mode; the mode of a failed search is `none`. */
+  /** Runs a search, and counts it by its mode. A failed search is counted with the mode `none`. */
   async measureSearch<T extends { readonly mode: string }>(search: () => Promise<T>): Promise<T> {
     const elapsedMs = stopwatch()
     let [mode, outcome] = ['none', 'error']
     try {
-      const found = await search()
-      ;[mode, outcome] = [found.mode, 'ok']
-      return found
+      const result = await search()
+      ;[mode, outcome] = [result.mode, 'ok']
+      return result
     } finally {
       this.#meters?.searches.inc({ mode, outcome })
       this.#meters?.searchSeconds.observe({ mode }, elapsedMs() / 1_000)
@@ -114,38 +114,42 @@ interface Meters {
 const loadPrometheus = once(async () => (await import('prom-client')).default)
 
 /**
- * Returns the metrics of the process under their standard names, created once for all runtimes that it opens.
+ * Returns the standard metrics of the process. They are created once for all runtimes that the process opens.
  */
 const startProcessMeters = once(async () => {
   const { collectDefaultMetrics, Registry } = await loadPrometheus()
   const register = new Registry()
   collectDefaultMetrics({ register })
-  // Gauges named like counters. `nodejs_active_handles`, `_requests` and `_resources` have these counts by
-  // type.
-  for (const what of ['handles', 'requests', 'resources'])
-    register.removeSingleMetric(`nodejs_active_${what}_total`)
+  // These gauges have names of counters. `nodejs_active_handles`, `nodejs_active_requests` and
+  // `nodejs_active_resources` report the same numbers by type.
+  for (const suffix of ['handles', 'requests', 'resources'])
+    register.removeSingleMetric(`nodejs_active_${suffix}_total`)
   return register
 })
 
 async function openMeters({ version, commit }: BuildInfo): Promise<Meters> {
   const { Counter, Gauge, Histogram, Registry } = await loadPrometheus()
   const registry = new Registry()
-  const named = (name: string, help: string) => ({ name: `workbase_${name}`, help, registers: [registry] })
-  const ofRequests = ['method', 'route', 'status'] as const
+  const metricOptions = (name: string, help: string) => ({
+    name: `workbase_${name}`,
+    help,
+    registers: [registry],
+  })
+  const requestLabels = ['method', 'route', 'status'] as const
   const requestSeconds = new Histogram({
-    ...named('http_request_duration_seconds', 'Time until a response begins'),
-    labelNames: ofRequests,
+    ...metricOptions('http_request_duration_seconds', 'Time until the response starts'),
+    labelNames: requestLabels,
     buckets,
   })
   const buildInfo = new Gauge({
-    ...named('build_info', 'The build that runs; the value is always 1'),
+    ...metricOptions('build_info', 'Version and commit of the running build; the value is always 1'),
     labelNames: ['version', 'commit', 'node'],
   })
   buildInfo.set({ version, commit, node: process.version }, 1)
   // Derived from the histogram, so that each request is counted only once.
   new Counter({
-    ...named('http_requests_total', 'Requests'),
-    labelNames: ofRequests,
+    ...metricOptions('http_requests_total', 'Requests'),
+    labelNames: requestLabels,
     async collect() {
       this.reset()
       for (const { metricName, labels, value } of (await requestSeconds.get()).values)
@@ -157,26 +161,29 @@ async function openMeters({ version, commit }: BuildInfo): Promise<Meters> {
     processRegistry: await startProcessMeters(),
     requestSeconds,
     rejections: new Counter({
-      ...named('rate_limit_rejections_total', 'Requests over the rate limit, by what they presented'),
+      ...metricOptions(
+        'rate_limit_rejections_total',
+        'Requests that exceeded the rate limit, by credential type',
+      ),
       labelNames: ['key_type'],
     }),
-    active: new Gauge(named('ingest_workers_active', 'Ingest jobs that are worked on')),
-    queued: new Gauge(named('ingest_workers_queued', 'Ingest jobs that wait')),
+    active: new Gauge(metricOptions('ingest_workers_active', 'Running ingest jobs')),
+    queued: new Gauge(metricOptions('ingest_workers_queued', 'Waiting ingest jobs')),
     documents: new Counter({
-      ...named('ingest_documents_total', 'Documents that the ingest worker has ended'),
+      ...metricOptions('ingest_documents_total', 'Documents that the ingest worker has finished'),
       labelNames: ['outcome'],
     }),
     searches: new Counter({
-      ...named('search_requests_total', 'Searches, by the mode that they used'),
+      ...metricOptions('search_requests_total', 'Searches, by mode'),
       labelNames: ['mode', 'outcome'],
     }),
     searchSeconds: new Histogram({
-      ...named('search_duration_seconds', 'Time of a search'),
+      ...metricOptions('search_duration_seconds', 'Duration of a search'),
       labelNames: ['mode'],
       buckets,
     }),
     chats: new Counter({
-      ...named('chat_requests_total', 'Messages that agents were sent, by the provider of the model'),
+      ...metricOptions('chat_requests_total', 'Messages to agents, by model provider'),
       labelNames: ['provider', 'outcome'],
     }),
   }

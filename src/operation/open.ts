@@ -4,7 +4,7 @@ import { type CompletedExchange, type KeyType, Metrics } from './metrics.ts'
 import { RecentErrors } from './recent-errors.ts'
 import { type OperationParts, operationHandlers } from './routes.ts'
 
-/** A completed exchange, as logged. */
+/** A completed exchange with its request ID. */
 interface LoggedExchange extends CompletedExchange {
   readonly requestId: string
 }
@@ -23,24 +23,24 @@ export function openOperation(parts: OperationParts) {
     metrics,
     handlers: operationHandlers(parts, { metrics, errors }),
     /** Observer of all exchanges. */
-    watch: {
-      answered: (exchange: LoggedExchange) => metrics.answered(exchange),
-      failed({ requestId, status, method, route }: LoggedExchange, code: ErrorCode, credential: string) {
-        if (code === 'rate_limited') metrics.limited(keyTypeOf(credential))
-        errors.note({ ts: timestamp(parts.clock), code, status, method, routePattern: route, requestId })
+    observer: {
+      onResponse: (exchange: LoggedExchange) => metrics.countExchange(exchange),
+      onFailure({ requestId, status, method, route }: LoggedExchange, code: ErrorCode, credential: string) {
+        if (code === 'rate_limited') metrics.countRateLimited(keyTypeOf(credential))
+        errors.add({ ts: timestamp(parts.clock), code, status, method, routePattern: route, requestId })
       },
     },
     /**
-     * Wraps ingest work to count its result. A failure is not counted if the job is left to another process.
+     * Wraps ingest work to count its outcome. A failure is not counted if another process continues the job.
      */
-    ofIngest:
+    withIngestCount:
       <C extends IngestClaim>(perform: (claim: C) => Promise<void>) =>
       async (claim: C): Promise<void> => {
         try {
           await perform(claim)
-          metrics.ingested('ok')
+          metrics.countIngest('ok')
         } catch (error) {
-          if (!claim.isLost && !claim.signal.aborted) metrics.ingested('failed')
+          if (!claim.isLost && !claim.signal.aborted) metrics.countIngest('failed')
           throw error
         }
       },

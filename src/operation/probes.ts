@@ -4,13 +4,13 @@ import { discardBody } from '../base/read-body.ts'
 import type { ConfigEnvironment } from '../config/config-environment.ts'
 import type { Config } from '../config/schema.ts'
 import { WbError } from '../contract/errors.ts'
-import type { Probe } from '../contract/operational.ts'
+import type { Probe } from '../contract/runtime-routes.ts'
 import { defaultBaseUrl, parseEndpoint } from '../models/endpoint.ts'
-import { requestModels } from '../models/model-catalogue.ts'
+import { requestModels } from '../models/model-catalog.ts'
 import type { Outbound } from '../models/outbound.ts'
 import { connectionProblemIn } from '../models/provider/connection-problem.ts'
 
-/** Time in milliseconds after which a part without a response is down. */
+/** Time after which a part of the runtime that does not respond is reported as `down`. */
 const timeoutMs = 3_000
 
 type ProbeResult = Omit<Probe, 'durationMs'>
@@ -18,17 +18,17 @@ type ProbeResult = Omit<Probe, 'durationMs'>
 /** Probes a part of the runtime, with a timeout. */
 export async function probe(
   clock: Clock,
-  look: (signal: AbortSignal) => Promise<ProbeResult>,
+  check: (signal: AbortSignal) => Promise<ProbeResult>,
 ): Promise<Probe> {
   const startedAt = clock.now()
-  const found = await withTimeout(clock, timeoutMs, look).catch(unreachableResult)
-  return { ...found, durationMs: clock.now() - startedAt }
+  const result = await withTimeout(clock, timeoutMs, check).catch(unreachableResult)
+  return { ...result, durationMs: clock.now() - startedAt }
 }
 
 function unreachableResult(error: unknown): ProbeResult {
   if (error instanceof TimedOut) return { status: 'down', detail: error.message }
   const problem = connectionProblemIn(error)
-  return { status: 'down', detail: problem ? `${problem.reason}. ${problem.hint}` : 'does not answer' }
+  return { status: 'down', detail: problem ? `${problem.reason}. ${problem.hint}` : 'does not respond' }
 }
 
 export interface ControlPlane {
@@ -45,11 +45,11 @@ export async function probeControlPlane({
   requireSpace,
 }: ControlPlane): Promise<ProbeResult> {
   const workspaces = await countWorkspaces()
-  const full = await requireSpace().then(
+  const problem = await requireSpace().then(
     () => undefined,
     (error: unknown) => (error instanceof WbError ? error.message : 'cannot be written'),
   )
-  if (full !== undefined) return { status: 'degraded', detail: full }
+  if (problem !== undefined) return { status: 'degraded', detail: problem }
   return { status: 'ok', detail: workspaces === 1 ? '1 workspace' : `${workspaces} workspaces` }
 }
 
@@ -60,16 +60,16 @@ export interface ChatProbeParts {
 }
 
 /**
- * Probes the chat provider by requesting its models without a credential. A refusal also proves that it
- * responds.
+ * Probes the chat provider by requesting its models without a credential. A response that denies access also
+ * proves that the provider responds.
  */
 export async function probeChatProvider(parts: ChatProbeParts, signal: AbortSignal): Promise<ProbeResult> {
   const { chat, environment, outbound } = parts
   const { provider } = chat
   const base = chat.baseUrl ?? defaultBaseUrl(provider, environment)
-  const answer = await requestModels(outbound, parseEndpoint(base, provider, '/chat/completions'), signal)
-  await discardBody(answer.body)
-  return answer.status < 500
-    ? { status: 'ok', detail: `${provider} answers` }
-    : { status: 'degraded', detail: `${provider} answers with status ${answer.status}` }
+  const response = await requestModels(outbound, parseEndpoint(base, provider, '/chat/completions'), signal)
+  await discardBody(response.body)
+  return response.status < 500
+    ? { status: 'ok', detail: `${provider} responds` }
+    : { status: 'degraded', detail: `${provider} responds with status ${response.status}` }
 }

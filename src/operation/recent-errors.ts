@@ -1,8 +1,8 @@
-import type { RecentError } from '../contract/operational.ts'
+import type { RecentError } from '../contract/runtime-routes.ts'
 
 const capacity = 100
 
-/** The last errors of this process, except those that any client can cause by mistake. */
+/** The last errors of this process, except validation errors and exceeded rate limits. */
 export class RecentErrors {
   readonly capacity = capacity
   readonly #errors: RecentError[] = []
@@ -11,7 +11,7 @@ export class RecentErrors {
     return this.#errors.length
   }
 
-  note(error: RecentError): void {
+  add(error: RecentError): void {
     if (error.code === 'validation_error' || error.code === 'rate_limited') return
     this.#errors.push(error)
     if (this.#errors.length > capacity) this.#errors.shift()

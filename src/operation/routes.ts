@@ -1,6 +1,6 @@
 import type { Handlers } from '../access/caller.ts'
 import type { Clock } from '../base/clock.ts'
-import type { IngestLoad, operation } from '../contract/operational.ts'
+import type { IngestLoad, monitoringRoutes } from '../contract/runtime-routes.ts'
 import { hasChatProvider } from '../models/chat/chat-provider.ts'
 import type { BuildInfo, Metrics } from './metrics.ts'
 import { type ChatProbeParts, probe, probeChatProvider, probeControlPlane } from './probes.ts'
@@ -9,7 +9,7 @@ import type { RecentErrors } from './recent-errors.ts'
 export interface OperationParts extends ChatProbeParts {
   readonly clock: Clock
   readonly build: BuildInfo
-  /** Returns the number of workspaces, which proves that the control plane responds. */
+  /** Returns the number of workspaces. It also checks that the control plane responds. */
   readonly countWorkspaces: () => Promise<number>
   /** @throws control_plane_unavailable  when the disk of the control plane is full */
   readonly requireSpace: () => Promise<void>
@@ -20,7 +20,7 @@ export interface OperationParts extends ChatProbeParts {
 export function operationHandlers(
   parts: OperationParts,
   { metrics, errors }: { metrics: Metrics; errors: RecentErrors },
-): Handlers<typeof operation> {
+): Handlers<typeof monitoringRoutes> {
   const { clock } = parts
   const ingestLoad = () => parts.ingestLoad().catch(() => null)
   const notFound = 'binary-not-found' as const

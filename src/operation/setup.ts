@@ -21,18 +21,18 @@ export interface SetupParts {
   readonly dataDir: string
   /** Control plane, or the reason why it is not available. */
   readonly controlPlane: { countWorkspaces(): Promise<number> } | { readonly bootError: BootError }
-  /** Reopens the runtime after its requests are answered; undefined if it cannot be reopened. */
+  /** Reopens the runtime after its requests have finished; undefined if it cannot be reopened. */
   readonly restart: (() => void) | undefined
   readonly log: Log
 }
 
-/** Returns the handlers that set up a runtime. They never return the value of a variable. */
+/** Returns the handlers of the setup routes. They never return the value of an environment variable. */
 export function setupHandlers(parts: SetupParts): Handlers<typeof setup> {
   const { config, environment, dataDir, log } = parts
   return {
     async status(_input, caller) {
       const { path, ...file } = readManagedEnvState(dataDir)
-      const isKnown = await caller.can(operator)
+      const isOperator = await caller.can(operator)
       const configuredKeys = managedKeys.filter(key => isSet(environment, key))
       return {
         status: 200,
@@ -41,7 +41,7 @@ export function setupHandlers(parts: SetupParts): Handlers<typeof setup> {
           hasChatProvider: hasChatProvider(config, environment),
           hasAstraCreds:
             isSet(environment, 'ASTRA_DB_API_ENDPOINT') && isSet(environment, 'ASTRA_DB_APPLICATION_TOKEN'),
-          managedEnv: { path: isKnown ? path : null, ...file, configuredKeys },
+          managedEnv: { path: isOperator ? path : null, ...file, configuredKeys },
         },
       }
     },

@@ -3,32 +3,34 @@ import type { ColumnValue, RowStore, RowTable, Write, WriteOutcome } from './row
 
 const attemptsMax = 8
 
-/** Result of a change: the stored row, `absent` if there is no such row, or the check that failed. */
-export type RowChange<Row> = { row: Row } | { absent: true } | { refused: WriteOutcome & { ok: false } }
+/** Result of a change: the stored row, `absent` if the row does not exist, or the extra check that failed. */
+export type RowChange<Row> = { row: Row } | { absent: true } | { failedCheck: WriteOutcome & { ok: false } }
 
 /**
- * Reads a row, changes it and writes it back. Starts again if another caller changed the row in between.
+ * Reads a row, changes it and writes it back. Retries if the row was changed in the meantime.
  *
- * @param change  returns the new row; it is called again in each attempt
- * @param also  further checks of the same unit; if one fails, it is returned with its position, from 0
- * @throws conflict  other callers changed the row during every attempt
+ * @param change       returns the new row; called again in each attempt
+ * @param extraChecks  returns further writes and checks for the same transaction; if one fails, it is returned
+ *                     as `failedCheck` with its index
+ * @throws conflict  the row was changed during every attempt
  */
 export async function changeRow<Row extends object>(
   rows: RowStore,
   table: RowTable<Row>,
   key: readonly ColumnValue[],
   change: (row: Row) => Row | Promise<Row>,
-  also: (before: Row, after: Row) => readonly Write[] = () => [],
+  extraChecks: (before: Row, after: Row) => readonly Write[] = () => [],
 ): Promise<RowChange<Row>> {
   for (let attempt = 0; attempt < attemptsMax; attempt++) {
     const before = await rows.get(table, key)
     if (!before) return { absent: true }
     const row = await change(before.row)
-    const checks = also(before.row, row)
+    const checks = extraChecks(before.row, row)
     const outcome = await rows.atomic([...checks, { op: 'replace', table, row, version: before.version }])
     if (outcome.ok) return { row }
-    const moved = outcome.at === checks.length && (outcome.reason === 'stale' || outcome.reason === 'absent')
-    if (!moved) return { refused: outcome }
+    const isConflict =
+      outcome.at === checks.length && (outcome.reason === 'stale' || outcome.reason === 'absent')
+    if (!isConflict) return { failedCheck: outcome }
   }
   throw new WbError('conflict', 'the resource keeps changing; nothing was written')
 }

@@ -7,46 +7,47 @@ export type Payload = Record<string, unknown>
 
 /** The records of a knowledge base. Names are unique in a workspace. */
 export interface Collection {
-  /** Unique for all time in a store. A name can be used again after its collection was dropped. */
+  /** Never reused in a store. A name can be reused after its collection was dropped. */
   readonly id: number
   readonly workspaceId: string
   readonly name: string
-  /** Number of entries in each vector; 0 if the collection has no vectors. */
+  /** Length of each vector; 0 if the collection has no vectors. */
   readonly dimension: number
   readonly metric: Metric
+  /** True if the collection supports lexical search. */
   readonly lexical: boolean
   /** True if the runtime fits the vector space to the passages of the collection. */
   readonly fitted: boolean
   /**
-   * Number of the current vector space, from 0. A record for another space is refused, so that the collection
-   * never mixes two spaces. Only fitted collections reach a value above 0.
+   * Number of the current vector space, from 0. A record for another space is rejected, so that a collection
+   * never mixes two spaces. It is above 0 only in fitted collections.
    */
   readonly generation: number
   /**
-   * Number of changes to the collection. Data derived from it is current if it was derived at this version.
+   * Number of changes to the collection. Data that was derived from the collection at this version is current.
    */
   readonly version: number
   readonly records: number
   /** Number of records that the current model was fitted to; 0 if there is no model yet. */
   readonly fittedRecords: number
-  /** Model that the store itself uses to create vectors from text, if it does so. */
+  /** Model with which the store itself creates vectors from text; absent if it does not. */
   readonly vectorService?: VectorService
   /** True if the store reranks its results with its own model. */
   readonly reranks?: boolean
 }
 
-/** A model, by the provider's name for it. */
+/** A model of a provider. */
 export interface VectorService {
   readonly provider: string
   readonly modelName: string
 }
 
-/** A record to store. `vector` has the dimension of the collection, and finite entries. */
+/** A record to store. `vector` must have the dimension of the collection and contain finite numbers. */
 export interface ContentRecord {
   readonly id: string
   readonly documentId: string | null
   readonly chunkIndex: number | null
-  /** Searched by lexical search, together with `text`. */
+  /** Lexical search covers `title` and `text`. */
   readonly title: string | null
   readonly text: string | null
   /** All fields of a search result except `chunkText`. */
@@ -59,7 +60,7 @@ export interface CollectionKey {
   readonly name: string
 }
 
-/** Returns a key as text, for use as the key of a map. */
+/** Returns a collection key as a string, for use as the key of a map. */
 export function collectionKeyText({ workspaceId, name }: CollectionKey): string {
   return JSON.stringify([workspaceId, name])
 }
@@ -76,8 +77,8 @@ export type ContentWrite =
   /** Never fails. */
   | ({ readonly op: 'dropCollection' } & CollectionKey)
   /**
-   * Replaces records that have the same id. Fails with `stale` if `generation` is not the current one, and
-   * with `absent` if there is no such collection.
+   * Stores records, and replaces those with the same IDs. Fails with `stale` if `generation` is not the current one,
+   * and with `absent` if there is no such collection.
    */
   | ({
       readonly op: 'upsert'
@@ -91,8 +92,8 @@ export type ContentWrite =
   /** Fails with `absent` if there is no such record. */
   | ({ readonly op: 'deleteRecord'; readonly id: string } & CollectionKey)
   /**
-   * Fails with `stale` if a record belongs to another document than stated, and with `absent` without the
-   * collection.
+   * Checks that each record belongs to the stated document. Fails with `stale` if one does not, and with `absent` if
+   * there is no such collection.
    */
   | ({ readonly op: 'requireOwners'; readonly owners: readonly RecordOwner[] } & CollectionKey)
 
@@ -103,14 +104,15 @@ export interface RecordOwner {
 }
 
 /**
- * One search result. `record` is the store's number of the record, which changes when the record is replaced.
+ * A search result. `record` is the store's number for the record, which changes when the record is replaced.
  */
 export interface ScoredRecord {
   readonly record: number
   readonly score: number
 }
 
-export interface SearchReach {
+/** Conditions that a record must satisfy to be found. */
+export interface SearchConstraints {
   readonly visibility: Visibility
   readonly filter?: Filter
 }
@@ -127,20 +129,20 @@ export interface RecordView {
 
 /** Word frequencies in a collection, counted over the records that a caller may see. */
 export interface Occurrences {
-  /** Records that the caller may see. */
+  /** Number of records that the caller may see. */
   readonly records: number
   readonly words: readonly WordOccurrences[]
 }
 
 export interface WordOccurrences {
   readonly word: string
-  /** Number of visible records that contain the word, in any form that the index treats as equal. */
+  /** Number of visible records that contain the word, or a form of it that the index treats as equal. */
   readonly records: number
-  /** Those of the requested records that contain the word. */
+  /** The requested records (`among` of the query) that contain the word. */
   readonly among: readonly number[]
 }
 
-/** Ranking by words. A store without it fails such a search with `hybrid_not_supported`. */
+/** Search by words. In a store without it, such a search fails with `hybrid_not_supported`. */
 export interface LexicalSearch {
   /**
    * Returns at most `limit` results, best first. Fails with `hybrid_not_supported` if the store does not
@@ -148,18 +150,18 @@ export interface LexicalSearch {
    */
   search(
     key: CollectionKey,
-    query: { text: string; limit: number; statistics: Statistics } & SearchReach,
+    query: { text: string; limit: number; statistics: Statistics } & SearchConstraints,
   ): Promise<ScoredRecord[]>
-  /** Counts each word over the visible records, and returns which of the records `among` contain it. */
+  /** Counts the visible records that contain each word, and lists the records of `among` that contain it. */
   occurrences(
     key: CollectionKey,
     query: { words: readonly string[]; among: readonly number[]; visibility: Visibility },
   ): Promise<Occurrences>
 }
 
-/** Reading of records in order. A store without it fails a listing with `list_records_not_supported`. */
+/** Reads records in order. In a store without it, a listing fails with `list_records_not_supported`. */
 export interface RecordListing {
-  ofDocument(
+  listByDocument(
     key: CollectionKey,
     query: {
       documentId: string
@@ -170,7 +172,7 @@ export interface RecordListing {
   ): Promise<RecordView[]>
 }
 
-/** Text of a record, for embedding. */
+/** The text of a record that is embedded. */
 export interface StoredPassage {
   readonly record: number
   readonly title: string | null
@@ -194,7 +196,7 @@ export interface FitResult {
   readonly model: EncodedModel
   /** Number of records that the model was fitted to. */
   readonly records: number
-  /** Highest record that the fit read. Higher ones count as unfitted. */
+  /** Highest record number that the fit read. Records with higher numbers count as unfitted. */
   readonly through: number
 }
 
@@ -205,28 +207,28 @@ export interface FittedSpaces {
   /** Returns passages with text and a record number above `after`, in ascending order. */
   passages(key: CollectionKey, after: number, limit: number): Promise<StoredPassage[]>
   /**
-   * Takes or renews the lease on fitting; returns false while another owner holds it. Staged vectors are
+   * Acquires or renews the fitting lease; returns false while another owner holds it. Staged vectors are
    * deleted when the lease is released or passes to another owner, so that vectors of two fits never mix.
    */
   lease(key: CollectionKey, owner: string, durationMs: number): Promise<boolean>
   release(key: CollectionKey, owner: string): Promise<void>
   /**
-   * Stores vectors of the space that a fit creates. Skips records that no longer exist.
+   * Stores vectors of the new space that a fit creates. Skips records that no longer exist.
    *
-   * @returns false, with nothing stored, if the current space has changed or the owner no longer holds the
-   *          lease
+   * @returns false, without storing anything, if the current space has changed or the owner no longer holds
+   *          the lease
    */
   stage(
     key: CollectionKey,
     fit: FitLease,
     vectors: readonly { record: number; vector: Float32Array }[],
   ): Promise<boolean>
-  /** Returns records without a staged vector in `generation`, by number, at most `limit`. */
+  /** Returns at most `limit` records without a staged vector in `generation`, in ascending order. */
   unstaged(key: CollectionKey, generation: number, limit: number): Promise<StoredPassage[]>
   /**
-   * Makes the staged space the current one, and drops the old one, in one step.
+   * Makes the staged space the current one and drops the old one, in one transaction.
    *
-   * @returns false, with nothing changed, if a record lacks a staged vector, or for the reasons given for
+   * @returns false, without changing anything, if a record has no staged vector, or for the same reasons as
    *          `stage`
    */
   swap(key: CollectionKey, fit: FitLease, fitted: FitResult): Promise<boolean>
@@ -234,18 +236,18 @@ export interface FittedSpaces {
   unfitted(): Promise<(CollectionKey & { unfitted: number; records: number })[]>
 }
 
-/** Commands in the language of the database itself. A store without them fails with `driver_unavailable`. */
+/** Runs commands in the language of the database. In a store without it, they fail with `driver_unavailable`. */
 export interface RawCommands {
   /**
    * Runs one command and returns the unchanged response of the database.
    *
-   * @param place.target  collection or table to run it on; the keyspace if the name is null
-   * @param command       has one key, the name of the command
-   * @throws data_api_error        the database refused the command
+   * @param address.target  collection or table to run the command on; the keyspace if the name is null
+   * @param command         has one key, the name of the command
+   * @throws data_api_error        the database rejected the command
    * @throws data_api_unavailable  the database does not respond
    */
   run(
-    place: {
+    address: {
       readonly workspaceId: string
       readonly keyspace: string | null
       readonly target: { readonly kind: 'collection' | 'table'; readonly name: string | null }
@@ -260,16 +262,17 @@ export interface RawCommands {
  *
  * Throws storage errors only: `collection_unavailable`, `driver_unavailable`, `data_api_error`,
  * `data_api_unavailable`.
- * Optional features are optional members; `missing.ts` turns a missing one into an error.
+ * Features that a store may lack are optional members. The functions in `store-features.ts` throw an error if they
+ * are missing.
  */
 export interface ContentStore {
   readonly name: string
   collection(key: CollectionKey): Promise<Collection | undefined>
   /**
-   * Applies changes of content together with writes of rows: in one transaction if the rows are in the same
-   * store, else the rows last. If one fails, its position is counted over the rows first, then the changes.
+   * Applies content changes and row writes, either all or none. If one fails, the result contains its index in the
+   * list of all row writes followed by all content changes.
    *
-   * @throws dimension_mismatch  a vector does not have the dimension of the collection; nothing was changed
+   * @throws dimension_mismatch  the length of a vector is not the dimension of the collection; nothing was changed
    */
   write(changes: readonly ContentWrite[], rows: readonly Write[]): Promise<WriteOutcome>
   /**
@@ -281,9 +284,9 @@ export interface ContentStore {
    */
   nearest(
     key: CollectionKey,
-    query: { vector: Float32Array; limit: number; generation?: number } & SearchReach,
+    query: { vector: Float32Array; limit: number; generation?: number } & SearchConstraints,
   ): Promise<ScoredRecord[]>
-  /** Returns records by number, in the requested order, without those that are missing or not visible. */
+  /** Returns records by number, in the requested order. Omits records that are missing or not visible. */
   read(
     key: CollectionKey,
     records: readonly number[],

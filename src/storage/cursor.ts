@@ -5,20 +5,20 @@ import { limits } from '../contract/limits.ts'
 import type { AnyTable, ColumnName, ColumnValue, ListQuery, RowStore, RowTable, Stored } from './rows.ts'
 import { getOrCreateSecret } from './store-secret.ts'
 
-const sealBytes = 12
+const signatureBytes = 12
 /**
- * Maximum number of characters in a page. A page that exceeds it ends early, to limit the memory it takes.
+ * Maximum number of characters in a page, to limit its memory. A page that would exceed it ends early.
  */
 const pageCharsMax = 16_000_000
-/** Minimum number of rows per read when some of them are filtered out. */
+/** Minimum number of rows per read in a list that filters rows. */
 const filteredBatchMin = 50
 
-/** Creates the cursors of a store, signed with a key that is kept in the store. */
+/** Creates the cursors of a store. The store contains the key that signs them. */
 export async function openCursors(rows: RowStore): Promise<Cursors> {
   return new Cursors(await getOrCreateSecret(rows, 'cursor-key'))
 }
 
-/** Keyset cursors, signed so that a cursor is valid only for the list that it came from. */
+/** Encodes and decodes keyset cursors. They are signed, so that a cursor is valid only for the list it came from. */
 export class Cursors {
   /** @param key  secret of the store, so that all its processes accept the same cursors */
   constructor(private readonly key: string) {}
@@ -29,15 +29,19 @@ export class Cursors {
    * @param list      identity of the list: its table, parents and query
    * @param position  sort values of the last row of the page
    */
-  seal(list: string, position: readonly ColumnValue[]): string {
+  encode(list: string, position: readonly ColumnValue[]): string {
     return Buffer.from(JSON.stringify([...position, this.sign(list, position)])).toString('base64url')
   }
 
-  /** @throws invalid_cursor  the cursor was not created by `seal` for this list */
-  open(list: string, cursor: string): ColumnValue[] {
+  /**
+   * Returns the position of a cursor.
+   *
+   * @throws invalid_cursor  the cursor was not created by `encode` for this list
+   */
+  decode(list: string, cursor: string): ColumnValue[] {
     const parts = cursor.length <= limits.cursorChars ? parseCursor(cursor) : undefined
-    const seal = parts?.pop()
-    if (!parts || typeof seal !== 'string' || !equalsInConstantTime(seal, this.sign(list, parts)))
+    const signature = parts?.pop()
+    if (!parts || typeof signature !== 'string' || !equalsInConstantTime(signature, this.sign(list, parts)))
       throw new WbError('invalid_cursor', 'cursor: is not a cursor of this list')
     return parts
   }
@@ -46,14 +50,14 @@ export class Cursors {
     const mac = createHmac('sha256', this.key)
       .update(JSON.stringify([list, position]))
       .digest()
-    return mac.subarray(0, sealBytes).toString('base64url')
+    return mac.subarray(0, signatureBytes).toString('base64url')
   }
 }
 
 function parseCursor(cursor: string): ColumnValue[] | undefined {
   try {
     const bytes = Buffer.from(cursor, 'base64url')
-    // The decoder skips characters outside base64url, so one cursor would have many spellings.
+    // The decoder ignores characters outside base64url. Without this check, a cursor could be written in many ways.
     if (bytes.toString('base64url') !== cursor) return undefined
     const parts: unknown = JSON.parse(bytes.toString('utf8'))
     return Array.isArray(parts) && parts.every(isValue) ? parts : undefined
@@ -76,12 +80,12 @@ export interface RowPage<Row> {
   nextCursor: string | null
 }
 
-/** An index and a prefix, which select and order rows. */
+/** An index, and the prefix of its columns that selects the rows. */
 export interface RowList extends Pick<ListQuery, 'index' | 'prefix'> {}
 
-/** A list that can run backwards, and can end at a given value. */
+/** A list that can be in descending order, and can end at a given value. */
 export interface RowRange extends RowList, Pick<ListQuery, 'descending' | 'through'> {
-  /** Condition that rows are selected by. A cursor is valid for one condition only. */
+  /** Identifies the condition that selects rows. A cursor is valid for one condition only. */
   readonly filter?: string
 }
 
@@ -103,14 +107,14 @@ export class Pager {
     query: { limit: number; cursor?: string },
   ): Promise<RowPage<Row>> {
     const after =
-      query.cursor === undefined ? undefined : this.cursors.open(listIdentity(table, list), query.cursor)
+      query.cursor === undefined ? undefined : this.cursors.decode(listIdentity(table, list), query.cursor)
     const limit = query.limit + 1
-    const found = await this.rows.list(table, { ...list, after, limit, charsMax: pageCharsMax })
-    const last = found.at(-1)
-    if (last === undefined || found.length === limit || totalChars(found) <= pageCharsMax)
-      return this.cut(table, list, found, query.limit)
+    const storedRows = await this.rows.list(table, { ...list, after, limit, charsMax: pageCharsMax })
+    const last = storedRows.at(-1)
+    if (last === undefined || storedRows.length === limit || totalChars(storedRows) <= pageCharsMax)
+      return this.toPage(table, list, storedRows, query.limit)
     const more = await this.rows.list(table, { ...list, after: positionOf(table, list, last), limit: 1 })
-    return this.cut(table, list, [...found, ...more], found.length)
+    return this.toPage(table, list, [...storedRows, ...more], storedRows.length)
   }
 
   /**
@@ -118,28 +122,28 @@ export class Pager {
    *
    * @throws invalid_cursor  the cursor belongs to another list
    */
-  async pageOf<Row extends object>(
+  async pageOfRows<Row extends object>(
     table: RowTable<Row>,
     list: RowList,
-    found: readonly Stored<Row>[],
+    storedRows: readonly Stored<Row>[],
     query: { limit: number; cursor?: string },
   ): Promise<RowPage<Row>> {
     const after =
-      query.cursor === undefined ? undefined : this.cursors.open(listIdentity(table, list), query.cursor)
-    const placed = found
-      .map(stored => ({ stored, at: positionOf(table, list, stored) }))
-      .filter(({ at }) => after === undefined || compareValues(at, after) > 0)
-      .sort((a, b) => compareValues(a.at, b.at))
-    return this.cut(
+      query.cursor === undefined ? undefined : this.cursors.decode(listIdentity(table, list), query.cursor)
+    const remaining = storedRows
+      .map(stored => ({ stored, position: positionOf(table, list, stored) }))
+      .filter(({ position }) => after === undefined || compareValues(position, after) > 0)
+      .sort((a, b) => compareValues(a.position, b.position))
+    return this.toPage(
       table,
       list,
-      placed.map(({ stored }) => stored),
+      remaining.map(({ stored }) => stored),
       query.limit,
     )
   }
 
   /**
-   * Returns one page of the rows that `keep` accepts. Like any page, it ends early if it grows too long.
+   * Returns one page of the rows that `accepts` returns true for. Like any page, it ends early if it gets too long.
    *
    * @throws invalid_cursor  the cursor belongs to another list
    */
@@ -149,31 +153,31 @@ export class Pager {
     query: { limit: number; cursor?: string },
     accepts: (row: Row) => row is Kept,
   ): Promise<RowPage<Kept>> {
-    const kept: Stored<Kept>[] = []
+    const accepted: Stored<Kept>[] = []
     const limit = Math.max(query.limit + 1, filteredBatchMin)
     let after =
-      query.cursor === undefined ? undefined : this.cursors.open(listIdentity(table, list), query.cursor)
+      query.cursor === undefined ? undefined : this.cursors.decode(listIdentity(table, list), query.cursor)
     for (;;) {
       const batch = await this.rows.list(table, { ...list, after, limit, charsMax: pageCharsMax })
-      for (const stored of batch) if (accepts(stored.row)) kept.push({ ...stored, row: stored.row })
+      for (const stored of batch) if (accepts(stored.row)) accepted.push({ ...stored, row: stored.row })
       const isLast = batch.length < limit && totalChars(batch) <= pageCharsMax
-      // A page that ends early leaves out its last row, which only proves that there are more.
-      const isFull = kept.length > 1 && totalChars(kept) > pageCharsMax
-      if (isFull) return this.cut(table, list, kept, Math.min(query.limit, kept.length - 1))
-      if (isLast || kept.length > query.limit) return this.cut(table, list, kept, query.limit)
+      // A page that ends early omits its last row, which only shows that there are more rows.
+      const isFull = accepted.length > 1 && totalChars(accepted) > pageCharsMax
+      if (isFull) return this.toPage(table, list, accepted, Math.min(query.limit, accepted.length - 1))
+      if (isLast || accepted.length > query.limit) return this.toPage(table, list, accepted, query.limit)
       after = positionOf(table, list, batch.at(-1)!)
-      // Reads of the store end synchronously, so without this pause many rows would block the event loop.
+      // Reads of the store are synchronous, so without this pause a long list would block the event loop.
       await nextTurn()
     }
   }
 
   /**
-   * Returns one page of the rows that a search finds. A page ends early if the search is spent, so it can have fewer rows
-   * than its limit, or none, and still be followed by others.
+   * Returns one page of the rows that a search finds. A page ends early when `isExhausted` becomes true. So it can
+   * have fewer rows than its limit, or none, although more pages follow.
    *
    * @throws invalid_cursor  the cursor belongs to another list
    */
-  async pageOfFound<Row extends object>(
+  async searchPage<Row extends object>(
     table: RowTable<Row>,
     list: RowRange,
     query: { limit: number; cursor?: string },
@@ -181,12 +185,12 @@ export class Pager {
   ): Promise<RowPage<Row>> {
     const items: Row[] = []
     let after =
-      query.cursor === undefined ? undefined : this.cursors.open(listIdentity(table, list), query.cursor)
+      query.cursor === undefined ? undefined : this.cursors.decode(listIdentity(table, list), query.cursor)
     for (;;) {
       const batch = await this.rows.list(table, { ...list, after, limit: filteredBatchMin })
       for (const stored of batch) {
         if (after && (items.length === query.limit || search.isExhausted))
-          return { items, nextCursor: this.cursors.seal(listIdentity(table, list), after) }
+          return { items, nextCursor: this.cursors.encode(listIdentity(table, list), after) }
         if (await search.finds(stored.row)) items.push(stored.row)
         after = positionOf(table, list, stored)
       }
@@ -194,35 +198,35 @@ export class Pager {
     }
   }
 
-  /** @param found  rows of the page, followed by at least one more row if there are more */
-  private cut<Row extends object, Found extends Row>(
+  /** @param storedRows  rows of the page, and at least one row after them if there are more */
+  private toPage<Row extends object, PageRow extends Row>(
     table: RowTable<Row>,
     list: RowRange,
-    found: readonly Stored<Found>[],
+    storedRows: readonly Stored<PageRow>[],
     limit: number,
-  ): RowPage<Found> {
-    const shown = found.slice(0, limit)
-    const last = found.length > limit ? shown.at(-1) : undefined
+  ): RowPage<PageRow> {
+    const shown = storedRows.slice(0, limit)
+    const last = storedRows.length > limit ? shown.at(-1) : undefined
     const nextCursor = last
-      ? this.cursors.seal(listIdentity(table, list), positionOf(table, list, last))
+      ? this.cursors.encode(listIdentity(table, list), positionOf(table, list, last))
       : null
     return { items: shown.map(stored => stored.row), nextCursor }
   }
 }
 
-function totalChars(found: readonly { readonly text: string }[]): number {
-  return found.reduce((sum, { text }) => sum + text.length, 0)
+function totalChars(storedRows: readonly { readonly text: string }[]): number {
+  return storedRows.reduce((sum, { text }) => sum + text.length, 0)
 }
 
 function listIdentity(table: AnyTable, { index, prefix, descending, through, filter }: RowRange): string {
-  const place = [table.name, index, ...prefix]
-  if (descending) place.push('down')
-  if (through !== undefined) place.push('through', through)
-  if (filter !== undefined) place.push('filter', filter)
-  return place.join('/')
+  const parts = [table.name, index, ...prefix]
+  if (descending) parts.push('down')
+  if (through !== undefined) parts.push('through', through)
+  if (filter !== undefined) parts.push('filter', filter)
+  return parts.join('/')
 }
 
-/** Orders texts by code point, like the store; nulls first. */
+/** Orders positions column by column, nulls first. */
 function compareValues(left: readonly ColumnValue[], right: readonly ColumnValue[]): number {
   for (const [at, value] of left.entries()) {
     const other = right[at] ?? null

@@ -1,13 +1,13 @@
 import { WbError } from '../contract/errors.ts'
 
-/** First step for a user whose store is damaged. */
+/** Hint for a user whose store is damaged. */
 export const damageHint =
-  'Run wb doctor --deep on the machine of the data directory. It names the damage and what can be recovered.'
+  'Run wb doctor --deep on the machine with the data directory. It reports the damage, and what can be recovered.'
 
 /**
  * Creates the error for a part of a store that cannot be read.
  *
- * @param what   name of the part for the message: `row 7 of documents`
+ * @param what   name of the part in the message, such as `row 7 of documents`
  * @param cause  logged, but not shown
  */
 export function damagedStore(what: string, cause?: unknown): WbError {

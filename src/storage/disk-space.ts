@@ -11,7 +11,7 @@ const diskFullCodes: ReadonlySet<unknown> = new Set([
   'SQLITE_IOERR_SHMSIZE',
 ])
 
-/** Returns true for a failure that comes from a full disk, or from a quota that is used up. */
+/** Returns true if a full disk or an exhausted disk quota caused the error. */
 export function isDiskFull(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     const code = cause instanceof WbError ? cause.facts.sqlite : 'code' in cause ? cause.code : undefined
@@ -23,54 +23,54 @@ export function isDiskFull(error: unknown): boolean {
 /**
  * Creates the error for a full disk.
  *
- * @param cause  goes to the log, like `facts`
+ * @param cause  logged, like `facts`
  */
 export function diskFull(cause?: unknown, facts: Record<string, unknown> = {}): WbError {
   return new WbError(
     'control_plane_unavailable',
     'the disk of the data directory is full',
     {
-      hint: 'Free some space on that disk, then try again. Deleting needs a little space too. A server continues by itself.',
+      hint: 'Free some space on that disk, then try again. Deleting also needs a little space. You do not need to restart the server.',
       ...facts,
     },
     { cause },
   )
 }
 
-/** Minimum free space in bytes: enough for a document and its log. */
+/** Minimum free space in bytes: enough to store a document, including the write-ahead log. */
 const SPACE_BYTES_MIN = 1_048_576
 const CHUNK_BYTES = 65_536
 
 /** Access to the disk of a store. */
 export interface Disk {
-  /** Bytes that this user can still write; infinite where the system does not report it. */
+  /** Returns the bytes that this user can still write; infinity if the system does not report it. */
   freeBytes(folder: string): Promise<number>
-  /** Allocates space and gives it back. @throws the error of the system */
+  /** Allocates disk space and frees it again. @throws the error of the system */
   allocate(folder: string, bytes: number): Promise<void>
 }
 
-/** Free space of a store: observes its writes, and queries the disk when necessary. */
+/** Checks for a full disk: observes the writes of a store, and queries the disk when necessary. */
 export class DiskSpace {
   readonly #folder: string
   readonly #disk: Disk
-  #isWriteRefused = false
+  #didWriteFail = false
 
   constructor(folder: string, disk: Disk = systemDisk) {
     this.#folder = folder
     this.#disk = disk
   }
 
-  /** Wraps the host of the writes to observe the outcome of each write. */
-  observed<O extends ThreadOperations>(writes: OperationHost<O>): OperationHost<O> {
+  /** Wraps the host that runs the writes, to observe the outcome of each write. */
+  observe<O extends ThreadOperations>(writes: OperationHost<O>): OperationHost<O> {
     return {
       ...writes,
       run: async (name, input, transfer) => {
         try {
           const outcome = await writes.run(name, input, transfer)
-          this.#isWriteRefused = false
+          this.#didWriteFail = false
           return outcome as never
         } catch (error) {
-          if (isDiskFull(error)) this.#isWriteRefused = true
+          if (isDiskFull(error)) this.#didWriteFail = true
           throw error
         }
       },
@@ -78,15 +78,16 @@ export class DiskSpace {
   }
 
   /**
-   * Allocates space only when the last write was refused, or when the system reports that the disk is nearly full.
+   * Tests whether space can be allocated, but only if the last write failed or the system reports that the disk is
+   * nearly full.
    *
    * @throws control_plane_unavailable  the disk is full
    */
   async require(): Promise<void> {
-    if (!this.#isWriteRefused && (await this.#disk.freeBytes(this.#folder)) >= SPACE_BYTES_MIN) return
+    if (!this.#didWriteFail && (await this.#disk.freeBytes(this.#folder)) >= SPACE_BYTES_MIN) return
     try {
       await this.#disk.allocate(this.#folder, SPACE_BYTES_MIN)
-      this.#isWriteRefused = false
+      this.#didWriteFail = false
     } catch (error) {
       if (isDiskFull(error)) throw diskFull(error)
     }
@@ -106,7 +107,7 @@ const systemDisk: Disk = {
     const path = join(folder, `space-${process.pid}-${randomHex(4)}`)
     const file = await open(path, 'wx', 0o600)
     try {
-      // A killed process leaves no file behind, on systems where an open file can be removed.
+      // Where the system can remove an open file, a killed process leaves no file behind.
       await rm(path).catch(() => {})
       for (let written = 0; written < bytes; written += CHUNK_BYTES)
         await file.write(Buffer.alloc(CHUNK_BYTES), 0, CHUNK_BYTES)

@@ -27,19 +27,19 @@ export interface OpenStore {
 export interface EmbeddedOptions extends ConnectionOptions {
   /** The database file, or `:memory:`. */
   readonly path: string
-  /** True to write and search on separate threads, as in a server. A store in memory ignores it. */
+  /** True to write and search on separate threads, as in a server. Ignored for a store in memory. */
   readonly threads?: boolean
   readonly clock?: Clock
   readonly disk?: Disk | undefined
 }
 
 /**
- * Opens the embedded store: one SQLite file for control rows and content. Several processes can use it at
- * once.
+ * Opens the embedded store: one SQLite file for control rows and content. Several processes can use it at the
+ * same time.
  *
  * Creates the folder if it is missing, makes the file readable by its owner only, and migrates its schema.
  *
- * @throws control_plane_unavailable  the store cannot be opened, is damaged, or is of a newer version
+ * @throws control_plane_unavailable  the store is damaged or cannot be opened, or a newer version of Workbase wrote it
  */
 export function openEmbeddedStore({
   path,
@@ -50,31 +50,31 @@ export function openEmbeddedStore({
 }: EmbeddedOptions): Promise<OpenStore> {
   return withStoreErrors(async () => {
     const opening = openConnection(path, options)
-    // Registered before the first `await`, because other calls in this process must no longer read the files.
-    const noteClosed = registerOpenStore(path)
+    // Registered before the first `await`, because from now on, other calls in this process must not open the files.
+    const unregister = registerOpenStore(path)
     const connection = await opening.catch(error => {
-      noteClosed()
+      unregister()
       throw error
     })
     const isThreaded = threads && path !== ':memory:'
     if (isThreaded) connection.makeReadOnly()
-    const own = isThreaded ? createThreadHosts(path) : createInlineHosts(connection)
+    const storeHosts = isThreaded ? createThreadHosts(path) : createInlineHosts(connection)
     const space = new DiskSpace(dirname(path), disk)
-    const hosts = { ...own, writes: space.observed(own.writes) }
-    const gate = new CallTracker()
+    const hosts = { ...storeHosts, writes: space.observe(storeHosts.writes) }
+    const calls = new CallTracker()
     return {
-      rows: createRowStore(connection, hosts, gate),
-      content: createContentStore(connection, hosts, gate, clock),
+      rows: createRowStore(connection, hosts, calls),
+      content: createContentStore(connection, hosts, calls, clock),
       requireSpace: async () => {
         if (path !== ':memory:') await space.require()
       },
       async close() {
-        await gate.close()
+        await calls.close()
         await hosts.writes.close()
         await hosts.reads.close()
         if (!connection.database.open) return
         connection.close()
-        noteClosed()
+        unregister()
       },
     }
   })

@@ -32,8 +32,8 @@ const messageRow = Message.omit({ chatId: true }).extend({
 const jobKey = { workspaceId: z.string(), knowledgeBaseId: z.string(), jobId: z.string() }
 
 /**
- * Schemas of rows, by table. Fields of the API must fit its reply schemas, which every row has to pass anyway
- * when it is sent. Other fields have their types in `tables.ts`. Fields without a schema are ignored.
+ * Schemas of rows, by table. They include the response schemas of the API, which a row must satisfy in any case
+ * when it is sent. The types of other fields are in `tables.ts`. Fields without a schema are ignored.
  */
 export const rowSchemas: Readonly<Record<keyof typeof tables, z.ZodType>> = {
   settings: z.object({ name: z.string(), value: z.string() }),

@@ -1,4 +1,4 @@
-/** A table of rows of one kind; plain data, so that it can be sent to a worker thread. */
+/** A table of rows of one type. Plain data, so that it can be sent to a worker thread. */
 export interface AnyTable {
   readonly name: string
   readonly key: readonly string[]
@@ -7,8 +7,8 @@ export interface AnyTable {
    */
   readonly unique: Readonly<Record<string, readonly string[]>>
   /**
-   * Sort orders of lists, by name: the leading columns are matched, the others sort. `ordinal` is the order
-   * of insertion; as the only column it is the table's own order.
+   * Indexes, by name. A list matches the leading columns and sorts by the others. `ordinal` is the insertion
+   * order. An index with only that column needs no SQL index.
    */
   readonly indexes: Readonly<Record<string, readonly string[]>>
 }
@@ -18,7 +18,7 @@ export interface RowTable<Row extends object> extends AnyTable {
   readonly key: readonly ColumnName<Row>[]
   readonly unique: Readonly<Record<string, readonly ColumnName<Row>[]>>
   readonly indexes: Readonly<Record<string, readonly (ColumnName<Row> | 'ordinal')[]>>
-  /** Declares the row type; never set. */
+  /** Declares the row type for TypeScript; never set. */
   readonly row?: Row
 }
 
@@ -30,7 +30,7 @@ export interface Stored<Row> {
   readonly row: Row
   readonly version: number
   readonly ordinal: number
-  /** The row as JSON text. */
+  /** The row as JSON. */
   readonly text: string
 }
 
@@ -38,25 +38,26 @@ export interface ListQuery {
   readonly index: string
   /** Values of the leading columns. */
   readonly prefix: readonly ColumnValue[]
-  /** Values of the remaining columns of a row; the list starts after that row. */
+  /** Values of the other columns of a row. The list starts after that row. */
   readonly after?: readonly ColumnValue[]
   readonly limit: number
-  /** The list ends with the row that brings its total length as JSON text above this. */
+  /** Maximum total length as JSON. The list ends with the row that exceeds it. */
   readonly charsMax?: number
   readonly descending?: boolean
-  /** Last value of the first remaining column to include. A row with null in that column is left out. */
+  /** Last value to include of the first column after the prefix. Rows with null in that column are omitted. */
   readonly through?: string | number
 }
 
-/** A write with its condition, as data. A unit of writes is applied completely or not at all. */
+/** A write with its condition, as data. The writes of a transaction are applied completely or not at all. */
 export type Write =
   /** Fails with `exists` for a duplicate key, and with `taken` for a duplicate unique set. */
   | { readonly op: 'insert'; readonly table: AnyTable; readonly row: object }
   /**
-   * Fails with `absent`, with `stale` if `version` is given and differs, and with `taken` on a unique set.
+   * Fails with `absent` if there is no such row, with `stale` if `version` is set and differs, and with `taken` for a
+   * duplicate unique set.
    */
   | { readonly op: 'replace'; readonly table: AnyTable; readonly row: object; readonly version?: number }
-  /** Fails with `absent`, and with `stale` if `version` is given and differs. */
+  /** Fails with `absent` if there is no such row, and with `stale` if `version` is set and differs. */
   | {
       readonly op: 'delete'
       readonly table: AnyTable
@@ -71,8 +72,8 @@ export type Write =
       readonly prefix: readonly ColumnValue[]
     }
   /**
-   * Removes a text from the list in `field` of each row under a prefix of an index. Keeps the text if the
-   * list would become empty, as an empty list may mean "all". Never fails.
+   * Removes a string from the list in `field` of each row under a prefix of an index. Keeps the string if the
+   * list would become empty, because an empty list may mean "all". Never fails.
    */
   | {
       readonly op: 'removeFromList'
@@ -92,19 +93,19 @@ export type Write =
       readonly prefix: readonly ColumnValue[]
     }
 
-export type WriteRefusal = 'exists' | 'taken' | 'stale' | 'absent' | 'present'
+export type WriteFailure = 'exists' | 'taken' | 'stale' | 'absent' | 'present'
 
-/** Result of a unit: applied, or the position of the write that failed and the reason. */
+/** Result of a transaction: applied, or the index of the write that failed and the reason. */
 export type WriteOutcome =
   | { readonly ok: true }
-  /** `unique` is the name of the set if the reason is `taken`. */
-  | { readonly ok: false; readonly at: number; readonly reason: WriteRefusal; readonly unique?: string }
+  /** `at` is the index of the write. `unique` is the name of the unique set if the reason is `taken`. */
+  | { readonly ok: false; readonly at: number; readonly reason: WriteFailure; readonly unique?: string }
 
-/** Control rows. Every method may throw `control_plane_unavailable`. */
+/** Reads and writes control rows. Every method can throw `control_plane_unavailable`. */
 export interface RowStore {
   get<Row extends object>(table: RowTable<Row>, key: readonly ColumnValue[]): Promise<Stored<Row> | undefined>
   list<Row extends object>(table: RowTable<Row>, query: ListQuery): Promise<Stored<Row>[]>
   count(table: AnyTable, index: string, prefix: readonly ColumnValue[]): Promise<number>
-  /** Applies a unit of writes, which is durable when the promise resolves. */
+  /** Applies writes in one transaction. They are durable when the promise resolves. */
   atomic(writes: readonly Write[]): Promise<WriteOutcome>
 }

@@ -9,7 +9,7 @@ import type {
   RecordListing,
 } from './content.ts'
 
-/** Creates the error for a collection that is not in the store. */
+/** Creates the error for a collection that does not exist. */
 export function collectionMissing({ name }: CollectionKey): WbError {
   return new WbError('collection_unavailable', `collection '${name}' does not exist`)
 }
@@ -43,7 +43,7 @@ export function requireFittedSpaces(store: ContentStore): FittedSpaces {
       'driver_unavailable',
       `the ${store.name} store does not support the built-in embedder`,
       {
-        hint: 'Bind an embedding service of another provider.',
+        hint: 'Use an embedding service with another provider.',
       },
     )
   return store.fitted
@@ -51,6 +51,7 @@ export function requireFittedSpaces(store: ContentStore): FittedSpaces {
 
 /** @throws driver_unavailable  the store does not support commands */
 export function requireCommands(store: ContentStore): RawCommands {
-  if (!store.commands) throw new WbError('driver_unavailable', `the ${store.name} store takes no commands`)
+  if (!store.commands)
+    throw new WbError('driver_unavailable', `the ${store.name} store does not support commands`)
   return store.commands
 }

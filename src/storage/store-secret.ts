@@ -4,14 +4,14 @@ import { tables } from './tables.ts'
 
 const secretBytes = 32
 
-/** Returns a secret of the store, 64 hex characters. The first process creates it; all others read it. */
+/** Returns a secret of the store: 64 hex characters. The first process that needs the secret creates it. */
 export async function getOrCreateSecret(
   rows: RowStore,
   name: 'cursor-key' | 'token-key' | 'sign-in-key',
 ): Promise<string> {
   const stored = await rows.get(tables.settings, [name])
   if (stored) return stored.row.value
-  const made = { name, value: randomHex(secretBytes) }
-  const outcome = await rows.atomic([{ op: 'insert', table: tables.settings, row: made }])
-  return outcome.ok ? made.value : getOrCreateSecret(rows, name)
+  const secret = { name, value: randomHex(secretBytes) }
+  const outcome = await rows.atomic([{ op: 'insert', table: tables.settings, row: secret }])
+  return outcome.ok ? secret.value : getOrCreateSecret(rows, name)
 }

@@ -21,9 +21,9 @@ import type { RowTable } from './rows.ts'
 export interface DocumentRow extends Document {
   /** Unique key of an ingested document that did not fail: knowledge base, access domain and content hash. */
   ingestKey: string | null
-  /** Unique key of such a document: knowledge base, access domain and file name. */
+  /** Unique key of the same documents: knowledge base, access domain and file name. */
   nameKey: string | null
-  /** ID of the job that ingests the document; null or absent when it has ended. */
+  /** ID of the job that is ingesting the document; null or absent after the job has ended. */
   jobId?: string | null
 }
 
@@ -35,13 +35,13 @@ export interface WorkspaceRow extends Workspace {
 
 /** A job, with its internal fields. */
 export interface JobRow extends Job {
-  /** ID of the process that works on the job. */
+  /** ID of the process that is working on the job. */
   leaseOwner: string | null
-  /** End of the lease, as a timestamp; then other processes may take the job over. */
+  /** Timestamp at which the lease ends and other processes may take over the job. */
   leaseUntil: string | null
-  /** Number of processes that died while working on the job since its last progress. */
+  /** Number of processes that died while working on the job, since the job last made progress. */
   deaths?: number
-  /** End of the job, as a timestamp; null while it is pending or running. */
+  /** Timestamp at which the job ended; null while it is pending or running. */
   endedAt: string | null
 }
 
@@ -53,7 +53,7 @@ export interface JobInputRow {
   body: Ingest
 }
 
-/** Vectors that a job has computed but not yet stored with the document; deleted when the job ends. */
+/** Vectors that a job has computed, but not stored with the document yet; deleted when the job ends. */
 export interface JobBatchRow {
   workspaceId: string
   knowledgeBaseId: string
@@ -68,25 +68,25 @@ export interface JobBatchRow {
 
 /** A conversation, with its owner and internal fields. */
 export interface ConversationRow extends Conversation {
-  /** Principal that began it; null if the caller was not a principal. */
+  /** Principal that started the conversation; null if the caller was not a principal. */
   ownerPrincipalId: string | null
-  /** Name of the subject that began it; null for an anonymous one, absent on old rows. */
+  /** Name of the subject that started the conversation; null if anonymous, absent on old rows. */
   createdBy?: string | null
   /**
-   * Tools that may run without asking here, by name of the subject that approved them and by ID: the hash of the
-   * approved description.
+   * Tools that may run in this conversation without asking. Maps the name of the subject that approved them to a map
+   * from tool IDs to hashes of the approved descriptions.
    */
   approvals?: Record<string, Record<string, string>>
   /**
-   * Time of the question in whose turn text of documents or tools was first read. All later answers may derive
-   * from it. Null or absent if no such text was read.
+   * Timestamp of the question whose turn first read text from documents or tools. All later answers may be based on
+   * that text. Null or absent if no such text was read.
    */
   untrustedSince?: string | null
-  /** Number and length of its attachments; absent before the first one. */
+  /** Number and total length of the attachments; absent before the first attachment. */
   attached?: { count: number; textChars: number }
 }
 
-/** Text of an attachment, apart from its other fields so that lists do not read it. */
+/** Text of an attachment. Stored separately, so that lists of attachments do not read it. */
 export interface AttachmentTextRow extends AttachmentText {
   workspaceId: string
   conversationId: string
@@ -101,19 +101,19 @@ export interface MessageRow extends Omit<Message, 'chatId' | 'role'> {
   toolId: string | null
   toolCallPayload: object | null
   toolResponse: object | null
-  /** First version of the question, on messages of the user that have several versions. */
+  /** ID of the first version of the question; set on user messages that have several versions. */
   questionId?: string
 }
 
-/** A message of a version of a question that is not in the conversation now. */
+/** A message that belongs to a version of a question that is not currently shown in the conversation. */
 export interface MessageVersionRow extends MessageRow {
-  /** Message of the user that the version begins with. */
+  /** ID of the user message that starts the version. */
   versionId: string
-  /** On the first message of a version: `untrustedSince` of the version. */
+  /** `untrustedSince` of the version; set on the first message of the version. */
   untrustedSince?: string | null
 }
 
-/** An image of a message. The message lists its images without their data. */
+/** An image of a message, with its data. The message row only lists its images. */
 export interface MessageImageRow extends ImageInput {
   workspaceId: string
   conversationId: string
@@ -122,35 +122,35 @@ export interface MessageImageRow extends ImageInput {
   createdAt: string
 }
 
-/** Accepted version of a tool of an MCP server. */
+/** The accepted version of an MCP tool. */
 export interface ReviewedTool {
-  /** Hash of name, description and schema. */
+  /** Hash of the name, description and schema. */
   hash: string
   description: string
 }
 
 /** An MCP server, with its accepted tools. */
 export interface McpServerRow extends McpServer {
-  /** Accepted tools by name; null until the server first answers. */
+  /** Accepted tools by name; null until the server responds for the first time. */
   reviewedTools: Record<string, ReviewedTool> | null
 }
 
-/** The sign-in of one subject to an MCP server. */
+/** The sign-in of a subject to an MCP server. */
 export interface McpSignInRow {
   workspaceId: string
   mcpServerId: string
   /** Name of the subject that signed in. */
   subject: string
-  /** Time of the sign-in, as a timestamp. */
+  /** Timestamp of the sign-in. */
   createdAt: string
-  /** Scopes that were granted; null if the authorization server did not name them. */
+  /** Granted scopes; null if the authorization server did not return them. */
   scopes: string[] | null
-  /** End of the access token, as a timestamp; null if the authorization server did not say. */
+  /** Timestamp at which the access token expires; null if the authorization server did not return it. */
   expiresAt: string | null
   canRefresh: boolean
-  /** Tokens and OAuth client, readable by the runtime only. */
+  /** Tokens and OAuth client, encrypted with a key of the runtime. */
   sealed: string
-  /** End of the lease of the process that uses the refresh token, as a timestamp. */
+  /** Timestamp at which the lease ends of the process that is using the refresh token; null without a lease. */
   refreshingUntil: string | null
 }
 
@@ -159,19 +159,19 @@ export interface ApiKeyRow extends Omit<ApiKey, 'role' | 'scopes' | 'principalId
   /** Absent from keys that were created before scopes existed. */
   scopes?: Scope[]
   principalId?: string | null
-  /** Original lifetime in milliseconds, set when the expiry was changed; null for unlimited. */
+  /** Original lifetime in milliseconds; null if unlimited, absent if the expiry was never changed. */
   spanMs?: number | null
-  /** `scrypt$<salt>$<digest>` of the whole token. */
+  /** `scrypt$<salt>$<digest>` of the complete token. */
   digest: string
 }
 
 /** An audit record, with its internal fields. */
 export interface AuditRow extends AuditRecord {
-  /** Set if a caller without a credential caused the record. Such records have a separate limit. */
+  /** Set if the record is about a caller without a credential. Such records have a separate limit. */
   refusal?: 1
 }
 
-/** A value of the store itself, such as the key that seals cursors. */
+/** A value of the store itself, such as the key that signs cursors. */
 export interface SettingRow {
   name: string
   value: string
@@ -181,7 +181,7 @@ function declareTable<Row extends object>(declaration: RowTable<Row>): RowTable<
   return declaration
 }
 
-/** All tables of control rows. Rooms read and write rows only through these declarations. */
+/** All tables of control rows. Modules read and write rows only through these declarations. */
 export const tables = {
   settings: declareTable<SettingRow>({ name: 'settings', key: ['name'], unique: {}, indexes: {} }),
   workspaces: declareTable<WorkspaceRow>({

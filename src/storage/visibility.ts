@@ -1,12 +1,12 @@
 declare const brand: unique symbol
 
 /**
- * The principals whose rows a read may see. Created only in `access/full-visibility.ts`. Required by every read of
- * content, so that no search path can omit the check.
+ * The principals whose rows a read may return. Only `access/full-visibility.ts` creates it. Every read of content
+ * requires it, so that no search can omit the check.
  */
 export interface Visibility {
   readonly [brand]: true
-  /** `all` for every row, else rows whose `visible_to` contains one of these or `*`. */
+  /** `all` for every row; otherwise, rows whose `visible_to` contains `*` or one of these principals. */
   readonly principals: 'all' | readonly string[]
 }
 
@@ -16,7 +16,7 @@ export interface Visibility {
  */
 export type Statistics = 'collection' | 'visible'
 
-/** Returns `collection` only for a caller who sees all rows, because scores must not reveal hidden rows. */
+/** Returns `collection` only for a caller who may see all rows, because scores must not reveal hidden rows. */
 export function statisticsFor(visibility: Visibility): Statistics {
   return visibility.principals === 'all' ? 'collection' : 'visible'
 }

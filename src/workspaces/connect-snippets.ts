@@ -1,7 +1,7 @@
 import { singleQuoted } from '../base/shell-word.ts'
 import type { Snippet } from '../contract/connect.ts'
 
-/** Addresses and names that the code of all targets uses. */
+/** Addresses and names to insert into the snippets. */
 export interface SnippetTarget {
   /** Address of the search route. */
   readonly searchUrl: string
@@ -14,16 +14,16 @@ export interface SnippetTarget {
  *
  * @see docs/connecting.md
  */
-export function buildSnippets(place: SnippetTarget): Snippet[] {
+export function buildSnippets(target: SnippetTarget): Snippet[] {
   return [
     {
       id: 'langgraph',
       displayName: 'LangGraph',
       tagline: 'A graph agent that searches before it answers',
-      ...rest,
+      ...restSnippet,
       install: 'pip install langgraph "langchain[openai]"',
       code: `from langchain.agents import create_agent
-${searchFunction(place)}
+${searchFunction(target)}
 
 agent = create_agent("openai:gpt-4o-mini", tools=[search_knowledge])
 answer = agent.invoke({"messages": [{"role": "user", "content": "What do you know?"}]})
@@ -35,11 +35,11 @@ print(answer["messages"][-1].content)
       id: 'crewai',
       displayName: 'CrewAI',
       tagline: 'A crew with a researcher that cites the workspace',
-      ...rest,
+      ...restSnippet,
       install: 'pip install crewai',
       code: `from crewai import Agent, Crew, Task
 from crewai.tools import tool
-${searchFunction(place, '@tool("search_knowledge")')}
+${searchFunction(target, '@tool("search_knowledge")')}
 
 researcher = Agent(
     role="Researcher",
@@ -56,10 +56,10 @@ print(Crew(agents=[researcher], tasks=[task]).kickoff())
       id: 'google-adk',
       displayName: 'Google ADK',
       tagline: 'An agent for "adk run" and "adk web"',
-      ...rest,
+      ...restSnippet,
       install: 'pip install google-adk',
       code: `from google.adk.agents import Agent
-${searchFunction(place)}
+${searchFunction(target)}
 
 root_agent = Agent(
     name="knowledge_agent",
@@ -75,12 +75,12 @@ root_agent = Agent(
       id: 'microsoft-agent-framework',
       displayName: 'Microsoft Agent Framework',
       tagline: 'A chat agent with search as a tool',
-      ...rest,
+      ...restSnippet,
       install: 'pip install agent-framework',
       code: `import asyncio
 from agent_framework import Agent
 from agent_framework.openai import OpenAIChatClient
-${searchFunction(place)}
+${searchFunction(target)}
 
 agent = Agent(
     client=OpenAIChatClient(),
@@ -94,36 +94,36 @@ print(asyncio.run(agent.run("What do you know?")))
     {
       id: 'watsonx',
       displayName: 'watsonx Orchestrate',
-      tagline: 'A Python tool for agents of Orchestrate',
-      ...rest,
+      tagline: 'A Python tool for Orchestrate agents',
+      ...restSnippet,
       install: 'pip install ibm-watsonx-orchestrate',
       code: `from ibm_watsonx_orchestrate.agent_builder.tools import tool
-${searchFunction(place, '@tool()')}
+${searchFunction(target, '@tool()')}
 `,
       docsUrl: 'https://developer.watson-orchestrate.ibm.com/',
-      notes: `Import it with "orchestrate tools import -k python -f FILE"; where it runs, ${place.apiKeyEnvVar} must be set and this address reachable.`,
+      notes: `Import it with "orchestrate tools import -k python -f FILE". Where it runs, ${target.apiKeyEnvVar} must be set, and this address must be reachable.`,
     },
     {
       id: 'mcp-raw',
       displayName: 'MCP',
-      tagline: 'List the tools of the workspace with any client that speaks MCP',
+      tagline: 'List the tools of the workspace with any MCP client',
       language: 'bash',
       transport: 'mcp',
       install: null,
-      code: `curl --fail-with-body ${singleQuoted(place.mcpUrl)} \\
-  --header "Authorization: Bearer $${place.apiKeyEnvVar}" \\
+      code: `curl --fail-with-body ${singleQuoted(target.mcpUrl)} \\
+  --header "Authorization: Bearer $${target.apiKeyEnvVar}" \\
   --header 'Content-Type: application/json' \\
   --header 'Accept: application/json, text/event-stream' \\
   --data '{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}'
 `,
       requiresMcp: true,
       docsUrl: 'https://modelcontextprotocol.io/',
-      notes: 'Works while mcpEnabled is true.',
+      notes: 'Works only if mcpEnabled is true.',
     },
   ]
 }
 
-const rest = { language: 'python', transport: 'rest', requiresMcp: false, notes: null } as const
+const restSnippet = { language: 'python', transport: 'rest', requiresMcp: false, notes: null } as const
 
 /** Returns a function that uses only Python's standard library. The frameworks read its docstring. */
 function searchFunction({ searchUrl, apiKeyEnvVar }: SnippetTarget, decorator?: string): string {
@@ -138,7 +138,7 @@ ${decorator === undefined ? '' : `${decorator}\n`}def search_knowledge(question:
         question (str): The question, in plain words.
 
     Returns:
-        str: The passages as JSON, the best one first.
+        str: The passages as JSON, best match first.
     """
     request = urllib.request.Request(
         ${JSON.stringify(searchUrl)},
@@ -148,6 +148,6 @@ ${decorator === undefined ? '' : `${decorator}\n`}def search_knowledge(question:
             "Content-Type": "application/json",
         },
     )
-    with urllib.request.urlopen(request) as answer:
-        return answer.read().decode()`
+    with urllib.request.urlopen(request) as response:
+        return response.read().decode()`
 }

@@ -19,7 +19,7 @@ export interface ConnectionsParts {
 }
 
 /**
- * Instructions for connecting external agents to a workspace, and their recent calls.
+ * Code that connects external agents to a workspace, and a record of their recent calls.
  *
  * @see docs/connecting.md
  */
@@ -29,7 +29,7 @@ export class Connections {
   /**
    * Returns code that connects agent frameworks to the workspace.
    *
-   * @param origin  scheme, host and port under which the caller reached the runtime
+   * @param origin  scheme, host and port at which the caller reached the runtime
    * @throws workspace_not_found
    */
   async snippets(
@@ -39,9 +39,9 @@ export class Connections {
   ): Promise<Snippets> {
     await requireWorkspace(this.parts.rows, workspaceId)
     const restBaseUrl = `${origin}/api/v1`
-    const place = `${restBaseUrl}/workspaces/${workspaceId}`
+    const workspaceUrl = `${restBaseUrl}/workspaces/${workspaceId}`
     const base = knowledgeBaseId === undefined ? '' : `/knowledge-bases/${knowledgeBaseId}`
-    const mcpUrl = `${place}/mcp`
+    const mcpUrl = `${workspaceUrl}/mcp`
     return {
       workspaceId,
       knowledgeBaseId: knowledgeBaseId ?? null,
@@ -50,25 +50,25 @@ export class Connections {
       restBaseUrl,
       mcpEnabled: this.parts.mcpEnabled,
       apiKeyEnvVar,
-      targets: buildSnippets({ searchUrl: `${place}${base}/search`, mcpUrl, apiKeyEnvVar }),
+      targets: buildSnippets({ searchUrl: `${workspaceUrl}${base}/search`, mcpUrl, apiKeyEnvVar }),
     }
   }
 
-  /** @throws workspace_not_found */
+  /** Checks that the tools of the workspace can be listed over MCP. @throws workspace_not_found */
   async verify(workspaceId: string, caller: Caller): Promise<Verification> {
     const { rows, clock, mcpEnabled, listTools } = this.parts
     await requireWorkspace(rows, workspaceId)
-    const none = { ok: false, mcpEnabled, toolCount: 0, tools: [], latencyMs: 0 }
-    if (!mcpEnabled) return { ...none, error: null }
+    const emptyResult = { ok: false, mcpEnabled, toolCount: 0, tools: [], latencyMs: 0 }
+    if (!mcpEnabled) return { ...emptyResult, error: null }
     const startedAt = clock.now()
-    const took = () => Math.round(clock.now() - startedAt)
+    const elapsedMs = () => Math.round(clock.now() - startedAt)
     try {
       const tools = [...(await listTools(workspaceId, caller))].sort()
-      return { ok: true, mcpEnabled, toolCount: tools.length, tools, latencyMs: took(), error: null }
+      return { ok: true, mcpEnabled, toolCount: tools.length, tools, latencyMs: elapsedMs(), error: null }
     } catch (error) {
-      this.parts.log.error({ workspaceId, error }, 'the tools cannot be listed by MCP')
-      const message = 'the tools cannot be listed by MCP'
-      return { ...none, latencyMs: took(), error: { code: 'verify_failed', message } }
+      this.parts.log.error({ workspaceId, error }, 'the tools cannot be listed over MCP')
+      const message = 'the tools cannot be listed over MCP'
+      return { ...emptyResult, latencyMs: elapsedMs(), error: { code: 'verify_failed', message } }
     }
   }
 
@@ -80,7 +80,7 @@ export class Connections {
   async traffic(workspaceId: string, { limit }: { limit: number }) {
     await requireWorkspace(this.parts.rows, workspaceId)
     const { traffic, mcpEnabled } = this.parts
-    const calls = traffic.of(workspaceId)
+    const calls = traffic.list(workspaceId)
     return { workspaceId, mcpEnabled, entries: calls.slice(0, limit), summary: summaryOf(calls) }
   }
 }

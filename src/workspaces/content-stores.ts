@@ -7,7 +7,7 @@ export type ContentStores = Partial<Record<WorkspaceKind, ContentStore>>
 
 type StoreBinding = Pick<Workspace, 'kind' | 'url' | 'keyspace' | 'credentials'>
 
-/** Kinds whose content is in a database that the workspace specifies. */
+/** Workspace kinds whose content is in a database that the workspace specifies. */
 const remoteKinds: ReadonlySet<WorkspaceKind> = new Set(['astra', 'hcd'])
 
 /**
@@ -25,8 +25,9 @@ export function requireStore(stores: ContentStores, workspace: StoreBinding): Co
 
 function requireBinding({ kind, url, keyspace, credentials }: StoreBinding): void {
   if (!remoteKinds.has(kind)) return
-  const [lacks] = Object.entries({ url, keyspace, 'credentials.token': credentials.token })
+  const [missingField] = Object.entries({ url, keyspace, 'credentials.token': credentials.token })
     .filter(([, value]) => !value)
     .map(([field]) => field)
-  if (lacks) throw new WbError('workspace_misconfigured', `a workspace of kind '${kind}' needs ${lacks}`)
+  if (missingField)
+    throw new WbError('workspace_misconfigured', `a workspace of kind '${kind}' needs ${missingField}`)
 }

@@ -7,17 +7,17 @@ import type { PlaygroundCommand, PlaygroundResult } from '../contract/playground
 import type { Workspace } from '../contract/workspaces.ts'
 import { requireCommands } from '../storage/store-features.ts'
 import { type ContentStores, requireStore } from './content-stores.ts'
-import { parseTarget } from './playground-command.ts'
+import { parseCommandTarget } from './parse-command-target.ts'
 
 /**
- * Runs one command in the language of a workspace's own database.
+ * Runs one command on the remote database of a workspace.
  *
  * Commands bypass row-level access control, so if it is on, only callers with `manage:access` can run them.
  *
- * @throws unsupported_workspace_kind  its database has no such language; checked first
+ * @throws unsupported_workspace_kind  the database of the workspace does not support commands; checked first
  * @throws forbidden                   row-level access control is on, and the caller lacks `manage:access`
  * @throws invalid_playground_command, workspace_misconfigured, driver_unavailable
- * @throws data_api_error        the database refused the command
+ * @throws data_api_error        the database rejected the command
  * @throws data_api_unavailable  the database does not respond
  * @see docs/connecting.md#run-commands-on-a-remote-database
  */
@@ -29,10 +29,10 @@ export async function executePlaygroundCommand(
 ): Promise<PlaygroundResult> {
   const { workspaceId, kind, keyspace } = workspace
   if (kind !== 'astra')
-    throw new WbError('unsupported_workspace_kind', `workspaces of kind '${kind}' take no commands`)
+    throw new WbError('unsupported_workspace_kind', `workspaces of kind '${kind}' do not support commands`)
   if (workspace.rlacEnabled) authorize({ rule: needs('manage:access'), workspaceId }, caller)
   const { command } = body
-  const { commandName, ...target } = parseTarget(body)
+  const { commandName, ...target } = parseCommandTarget(body)
   const commands = requireCommands(requireStore(stores, workspace))
   const startedAt = clock.now()
   const result = await commands.run({ workspaceId, keyspace, target }, command, caller.signal)

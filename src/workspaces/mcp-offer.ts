@@ -4,15 +4,15 @@ import { mcpToolId } from '../contract/tool-ids.ts'
 import type { McpTool } from '../models/mcp/client.ts'
 import type { ReviewedTool } from '../storage/tables.ts'
 
-/** Maximum number of tools of one server; further ones are left out. */
+/** Maximum number of tools of one server. Further tools are left out. */
 const toolsMax = 500
-/** Maximum length of the tools of one server as JSON, in UTF-16 units; further ones are left out. */
+/** Maximum length of the tools of one server as JSON, in UTF-16 code units. Further tools are left out. */
 const charsMax = 1_000_000
 const descriptionCharsMax = 1_024
 const schemaCharsMax = 16_384
 const anyObject = { type: 'object', additionalProperties: true }
 const uuidChars = 36
-/** Maximum length of a tool name. A longer one leaves no room for the server in the tool ID. */
+/** Maximum length of a tool name. A longer name leaves no space for the server ID in the tool ID. */
 const nameCharsMax = limits.toolIdChars - mcpToolId('', '').length - uuidChars
 
 /** A tool as it is described to models. */
@@ -24,11 +24,13 @@ export interface OfferedTool extends McpTool {
 /** Tools of a server within the limits, with unique names. */
 export interface McpOffer {
   readonly tools: readonly OfferedTool[]
-  /** Length of all tools as JSON, in UTF-16 units. */
+  /** Length of all tools as JSON, in UTF-16 code units. */
   readonly chars: number
 }
 
-/** Returns the tools of a server within the limits. Copies texts, because a slice keeps the whole text in memory. */
+/**
+ * Returns the tools of a server within the limits. Copies strings, because a slice keeps the whole string in memory.
+ */
 export function createOffer(tools: readonly McpTool[]): McpOffer {
   const kept = new Map<string, OfferedTool>()
   let chars = 0
@@ -65,7 +67,10 @@ export function reviewedTool(
   return Object.hasOwn(reviewed, name) ? reviewed[name] : undefined
 }
 
-/** Returns the schema, or a generic one if model providers would reject it: too long, or not for an object. */
+/**
+ * Returns the schema, or a generic one if it is too long or not for an object, because model providers would reject
+ * it.
+ */
 function boundSchema(schema: Record<string, unknown>): Record<string, unknown> {
   const fits = schema.type === 'object' && JSON.stringify(schema).length <= schemaCharsMax
   return fits ? schema : anyObject

@@ -6,8 +6,8 @@ import { type McpServerRow, type ReviewedTool, tables } from '../storage/tables.
 import { type McpOffer, reviewAll, reviewedTool } from './mcp-offer.ts'
 
 /**
- * Accepts all tools of a server that was never reviewed: trust on first use. An offer from an earlier URL of the server
- * is ignored.
+ * Accepts all tools of a server that was never reviewed (trust on first use). Ignores an offer from an earlier URL of
+ * the server.
  *
  * @returns the updated server; undefined if it was deleted
  */
@@ -57,7 +57,7 @@ export function listToolStates(
     return { name, description, inputSchema, hash, state, acceptedDescription, allowed: isAllowed(name) }
   })
   const names = new Set(tools.map(({ name }) => name))
-  const gone = Object.entries(known)
+  const removed = Object.entries(known)
     .filter(([name]) => !names.has(name))
     .map(
       ([name, { hash, description }]): McpServerTool => ({
@@ -70,5 +70,5 @@ export function listToolStates(
         allowed: isAllowed(name),
       }),
     )
-  return [...offered, ...gone]
+  return [...offered, ...removed]
 }

@@ -24,9 +24,9 @@ import { createOffer, type McpOffer } from './mcp-offer.ts'
 import { acceptFirstOffer, applyReview, listToolStates } from './mcp-review.ts'
 import { type CallableServer, invalidatesSignIns, type McpSignIns } from './mcp-sign-ins.ts'
 
-/** Timeout for a test to list the tools of a server. */
+/** Timeout for listing the tools of a server in a test. */
 const testTimeoutMs = 10_000
-/** Timeout for a new server to list its tools; after it, they are accepted when it first answers. */
+/** Timeout for listing the tools of a new server. If it expires, they are accepted when the server first responds. */
 const firstTimeoutMs = 5_000
 
 export interface McpServersParts {
@@ -34,21 +34,21 @@ export interface McpServersParts {
   readonly pager: Pager
   readonly clock: Clock
   readonly log: Log
-  /** @throws validation_error  at the field, for a URL that may not be called */
+  /** @throws validation_error  requests to the URL are not allowed; names the field */
   readonly checkUrl: (field: string, url: string) => void
   /** Requests the tools of a server. @throws McpFailure */
   readonly listTools: (server: CallableServer, signal: AbortSignal) => Promise<readonly McpTool[]>
   readonly signIns: Pick<McpSignIns, 'withAccessTokens'>
 }
 
-/** The caller on whose behalf a server is contacted. */
+/** The caller whose access tokens are sent to a server. */
 type ServerCaller = Pick<Caller, 'auth' | 'signal'>
 
-/** The MCP servers whose tools agents of a workspace may call. @see docs/tool-servers.md */
+/** The MCP servers whose tools the agents of a workspace can call. @see docs/tool-servers.md */
 export class McpServers {
   constructor(private readonly parts: McpServersParts) {}
 
-  /** Lists servers by ID. @throws workspace_not_found, invalid_cursor */
+  /** Lists servers in order of their IDs. @throws workspace_not_found, invalid_cursor */
   async list(workspaceId: string, query: PageQuery): Promise<RowPage<McpServerRow>> {
     const { rows, pager } = this.parts
     await requireWorkspace(rows, workspaceId)
@@ -57,7 +57,7 @@ export class McpServers {
 
   /**
    * Creates a server and accepts its current tools. If it cannot be reached, or callers sign in to it, its tools are
-   * accepted when it first answers.
+   * accepted when it first responds.
    *
    * @throws workspace_not_found, validation_error
    */
@@ -74,12 +74,12 @@ export class McpServers {
       { op: 'insert', table: tables.mcpServers, row },
     ])
     if (!outcome.ok) throw workspaceNotFound(workspaceId)
-    const isAsked = row.enabled && row.authType === 'credential'
-    const heard = isAsked ? await this.#offer(row, firstTimeoutMs, signal) : undefined
-    if (heard instanceof McpFailure) {
-      const facts = { workspaceId, mcpServerId: row.mcpServerId, error: heard }
-      this.parts.log.info(facts, 'a new MCP server could not be asked for its tools')
-    } else if (heard) await acceptFirstOffer(rows, row, heard)
+    const canListTools = row.enabled && row.authType === 'credential'
+    const offer = canListTools ? await this.#offer(row, firstTimeoutMs, signal) : undefined
+    if (offer instanceof McpFailure) {
+      const facts = { workspaceId, mcpServerId: row.mcpServerId, error: offer }
+      this.parts.log.info(facts, 'the tools of a new MCP server cannot be listed yet')
+    } else if (offer) await acceptFirstOffer(rows, row, offer)
     return row
   }
 
@@ -92,9 +92,8 @@ export class McpServers {
   }
 
   /**
-   * Changes some fields. A change of the URL discards the review of its tools, and a change of the URL or of the OAuth client ends all
-   * sign-ins. A client that sends back the URL as it was shown keeps the stored
-   * URL, including its hidden values.
+   * Changes some fields. A new URL discards the review of the tools. A new URL or OAuth client ends all sign-ins. A
+   * client that sends back the URL as it was shown keeps the stored URL, including its hidden values.
    *
    * @throws workspace_not_found, mcp_server_not_found, validation_error
    */
@@ -142,13 +141,13 @@ export class McpServers {
       latencyMs: clock.now() - startedAt,
       error,
     })
-    const offered = await this.#listed(this.#callable(server, auth), testTimeoutMs, signal)
+    const offered = await this.#listTools(this.#callable(server, auth), testTimeoutMs, signal)
     if (offered instanceof McpFailure) return outcome([], errorOf(offered))
     return outcome(offered.map(({ name }) => name).sort(), null)
   }
 
   /**
-   * Compares the current tools of a server with the accepted ones. When a server answers for the first time, its tools
+   * Compares the current tools of a server with the accepted ones. When a server responds for the first time, its tools
    * are accepted.
    *
    * @throws workspace_not_found, mcp_server_not_found
@@ -186,7 +185,7 @@ export class McpServers {
       throw new WbError('conflict', `the tools of the server cannot be listed: ${offer.message}`)
     const updatedAt = timestamp(clock)
     const changed = await changeRow(rows, tables.mcpServers, [workspaceId, mcpServerId], row => {
-      if (row.url !== server.url) throw new WbError('conflict', 'the url of the server was changed meanwhile')
+      if (row.url !== server.url) throw new WbError('conflict', 'the url of the server has changed')
       return { ...row, reviewedTools: applyReview(row, offer, accept), updatedAt }
     })
     if (!('row' in changed)) throw notFound(mcpServerId)
@@ -202,15 +201,15 @@ export class McpServers {
     timeoutMs: number,
     signal: AbortSignal,
   ): Promise<McpOffer | McpFailure> {
-    const tools = await this.#listed(server, timeoutMs, signal)
+    const tools = await this.#listTools(server, timeoutMs, signal)
     return tools instanceof McpFailure ? tools : createOffer(tools)
   }
 
-  /** Requests the tools of a server. Returns the failure if there is one. */
-  async #listed(server: CallableServer, timeoutMs: number, signal: AbortSignal) {
+  /** Requests the tools of a server. Returns an {@link McpFailure} instead of throwing it. */
+  async #listTools(server: CallableServer, timeoutMs: number, signal: AbortSignal) {
     const { clock, listTools } = this.parts
     try {
-      return await withTimeout(clock, timeoutMs, until => listTools(server, until), signal)
+      return await withTimeout(clock, timeoutMs, attemptSignal => listTools(server, attemptSignal), signal)
     } catch (error) {
       const failure = error instanceof TimedOut ? mcpTimeout(error) : error
       if (failure instanceof McpFailure) return failure
@@ -219,13 +218,13 @@ export class McpServers {
   }
 }
 
-/** Deletes all sign-ins to a server. */
+/** Returns the write that deletes all sign-ins to a server. */
 function signInsOf(key: readonly string[]): Write {
   return { op: 'deleteAll', table: tables.mcpSignIns, index: 'byServer', prefix: key }
 }
 
 /**
- * Checks that a server has one way to authorize calls.
+ * Checks that a server has only one method to authorize calls.
  *
  * @throws validation_error
  */
@@ -236,13 +235,13 @@ function requireOneAuth(server: McpServerCreate): void {
     throw new WbError('validation_error', 'oauthClientSecretRef: must be null if oauthClientId is null')
 }
 
-/** Hides secrets in the query of a URL, which earlier versions could store. */
+/** Returns the URL of a server without secrets in its query, which earlier versions accepted. */
 export function shownUrl({ url }: Pick<McpServerRow, 'url'>): string {
   return withoutQuerySecrets(url)
 }
 
 /**
- * Checks that a URL, which everyone in the workspace can see, has no parameter with a secret.
+ * Checks that a URL has no parameter with a secret, because everyone in the workspace can see the URL.
  *
  * @throws validation_error
  */
@@ -251,7 +250,7 @@ function requireNoSecret(url: string): void {
   if (name === undefined) return
   throw new WbError(
     'validation_error',
-    `url: the parameter ${name} must not be in a URL, because it carries a secret`,
+    `url: the parameter ${name} must not be in a URL, because it contains a secret`,
     {
       hint: 'Remove it from the URL, and set credentialRef to a reference, for example env:TOOLS_KEY. The secret is then sent as a bearer token.',
     },

@@ -6,7 +6,7 @@ import type { Log } from '../base/log.ts'
 import { isLoopback } from '../base/loopback.ts'
 import { pause } from '../base/pause.ts'
 import { WbError } from '../contract/errors.ts'
-import type { McpSignIn, PendingSignIn, SignInBegin, SignInFinish } from '../contract/mcp-servers.ts'
+import type { McpSignIn, PendingSignIn, SignInFinish, SignInStart } from '../contract/mcp-servers.ts'
 import { McpFailure } from '../models/mcp/client.ts'
 import type { McpAccessTokens } from '../models/mcp/http.ts'
 import type {
@@ -19,25 +19,25 @@ import { changeRow } from '../storage/change-row.ts'
 import type { RowStore, Write } from '../storage/rows.ts'
 import { type McpServerRow, type McpSignInRow, tables } from '../storage/tables.ts'
 
-/** A server, and the access tokens of the caller if callers sign in to it. */
+/** An MCP server. Has the access tokens of the caller if callers sign in to the server. */
 export type CallableServer = McpServerRow & { readonly accessTokens?: McpAccessTokens }
 
 export interface McpSignInsParts {
   readonly rows: RowStore
   readonly clock: Clock
   readonly log: Log
-  /** Opens what it sealed for the same purpose; else returns undefined. */
+  /** Encrypts text. `open` returns undefined if the value was not sealed for the same purpose. */
   readonly seal: {
     seal(purpose: string, text: string): string
     open(purpose: string, value: string): string | undefined
   }
-  readonly authorization: Pick<McpAuthorization, 'begin' | 'finish' | 'refresh' | 'revoke'>
-  /** Nothing is verified, and only this machine can connect: all callers are one person. */
+  readonly authorization: Pick<McpAuthorization, 'start' | 'finish' | 'refresh' | 'revoke'>
+  /** True if callers are not authenticated and only this machine can connect, so all callers are the same user. */
   readonly isSingleUser: boolean
   readonly publicOrigin: string | null
 }
 
-/** The sealed part of a sign-in. */
+/** The encrypted part of a stored sign-in. */
 interface SealedGrant {
   readonly context: AuthorizationContext
   readonly accessToken: string
@@ -58,54 +58,55 @@ interface StoredSignIn {
 }
 
 const pendingTtlMs = 600_000
-/** When a subject begins another one, its oldest ends. */
+/** Maximum number of pending sign-ins of a subject. Another one replaces the oldest. */
 const pendingPerSubjectMax = 8
-/** When another one begins, the oldest ends. */
+/** Maximum number of pending sign-ins. Another one replaces the oldest. */
 const pendingMax = 1_024
-/** A token that ends this soon is refreshed before it is sent. */
+/** Remaining lifetime below which a token is refreshed before it is sent. */
 const refreshAheadMs = 10_000
-/** Longer than a refresh can take, so that an abandoned one does not block others for long. */
+/**
+ * Duration of a lease on a refresh. Longer than a refresh can take, but short enough to retry an abandoned one soon.
+ */
 const refreshLeaseMs = 30_000
 const leasePollMs = 100
 
 /**
- * Sign-ins of callers to MCP servers, by workspace, server and subject. Tokens leave this class only toward their server.
+ * Sign-ins of callers to MCP servers, by workspace, server and subject. Tokens are only sent to the server that they
+ * were granted for.
  *
  * @see docs/tool-servers.md#sign-in-as-yourself, docs/security.md#rule-14
  */
 export class McpSignIns {
-  /** By state, oldest first. */
+  /** Pending sign-ins by OAuth state, oldest first. */
   readonly #pending = new Map<string, PendingMcpSignIn>()
-  /** Refreshes that are running, by row. */
+  /** Running refreshes by row key. */
   readonly #refreshing = new Map<string, Promise<string | undefined>>()
 
   constructor(private readonly parts: McpSignInsParts) {}
 
   /**
-   * @throws validation_error  the redirect URI does not lead to this machine or to the runtime
+   * Starts a sign-in.
+   *
+   * @throws validation_error  the redirect URI is neither on this machine nor on the runtime
    * @throws conflict          callers do not sign in to this server
    * @throws unauthorized, mcp_sign_in_failed
    */
   async begin(
     server: McpServerRow,
-    { redirectUri }: SignInBegin,
+    { redirectUri }: SignInStart,
     { auth, signal }: Pick<Caller, 'auth' | 'signal'>,
   ): Promise<PendingSignIn> {
     this.#requireRedirect(redirectUri)
     const subject = this.#requireSubject(auth)
     if (server.authType !== 'oauth2')
-      throw new WbError(
-        'conflict',
-        'this MCP server does not use a sign-in of each caller: its authType is credential',
-        {
-          hint: `To let callers sign in, run: wb mcp servers update ${shellName(server)} --auth oauth2${
-            server.credentialRef === null ? '' : ' --no-credential'
-          }`,
-        },
-      )
+      throw new WbError('conflict', 'callers do not sign in to this MCP server: its authType is credential', {
+        hint: `To let callers sign in, run: wb mcp servers update ${shellName(server)} --auth oauth2${
+          server.credentialRef === null ? '' : ' --no-credential'
+        }`,
+      })
     const state = randomHex(32)
-    const begun = this.parts.authorization.begin(server, { redirectUri, state }, signal)
-    const { authorizationUrl, pending } = await begun.catch(asSignInFailure)
+    const starting = this.parts.authorization.start(server, { redirectUri, state }, signal)
+    const { authorizationUrl, pending } = await starting.catch(asSignInFailure)
     const expiresAtMs = this.parts.clock.now() + pendingTtlMs
     this.#addPending(state, {
       subject,
@@ -117,7 +118,9 @@ export class McpSignIns {
   }
 
   /**
-   * @throws invalid_state  unknown, used, expired, or begun by another subject or for another server
+   * Completes a sign-in, and stores its tokens.
+   *
+   * @throws invalid_state  the state is unknown, used or expired, or belongs to another subject or server
    * @throws unauthorized, mcp_server_not_found, mcp_sign_in_failed
    */
   async finish(
@@ -154,17 +157,17 @@ export class McpSignIns {
     return this.#toSignIn(row)
   }
 
-  /** Returns the sign-in of the caller; one that has ended is shown as not signed in. */
+  /** Returns the sign-in of the caller. A sign-in that has ended is returned as not signed in. */
   async show(server: McpServerRow, auth: AuthContext): Promise<McpSignIn> {
-    const found = await this.#find(server, this.#subjectOf(auth))
-    return found ? this.#toSignIn(found.row) : signedOut
+    const signIn = await this.#find(server, this.#subjectOf(auth))
+    return signIn ? this.#toSignIn(signIn.row) : signedOut
   }
 
-  /** Deletes the sign-in of the caller, and revokes its token as far as the authorization server lets it. */
+  /** Deletes the sign-in of the caller, and revokes its token if the authorization server supports that. */
   async end(server: McpServerRow, auth: AuthContext): Promise<void> {
     const subject = this.#subjectOf(auth)
     if (subject === null) return
-    const found = await this.#find(server, subject)
+    const signIn = await this.#find(server, subject)
     await this.parts.rows.atomic([
       {
         op: 'deleteAll',
@@ -173,21 +176,21 @@ export class McpSignIns {
         prefix: [server.workspaceId, server.mcpServerId, subject],
       },
     ])
-    if (found) await this.#revoke(server, found.grant)
+    if (signIn) await this.#revoke(server, signIn.grant)
   }
 
   /**
-   * Names the sign-in that the caller has at a server, for caches of what the server offers to it. Undefined if the
-   * caller has to sign in first, and null if callers do not sign in to this server.
+   * Returns a key that identifies the caller's sign-in to a server, for caches of the tools that the server offers.
+   * Returns undefined if the caller has to sign in first, and null if callers do not sign in to this server.
    */
   async identifySignIn(server: McpServerRow, auth: AuthContext): Promise<string | null | undefined> {
     if (server.authType !== 'oauth2') return null
-    const found = await this.#find(server, this.#subjectOf(auth))
-    if (!found || !this.#toSignIn(found.row).signedIn) return undefined
-    return JSON.stringify([found.row.subject, found.row.createdAt])
+    const signIn = await this.#find(server, this.#subjectOf(auth))
+    if (!signIn || !this.#toSignIn(signIn.row).signedIn) return undefined
+    return JSON.stringify([signIn.row.subject, signIn.row.createdAt])
   }
 
-  /** Returns a server with the access tokens of the caller if callers sign in to it. */
+  /** Adds the access tokens of the caller to a server if callers sign in to it. */
   withAccessTokens(server: McpServerRow, auth: AuthContext): CallableServer {
     if (server.authType !== 'oauth2') return server
     const subject = this.#subjectOf(auth)
@@ -195,20 +198,20 @@ export class McpSignIns {
       ...server,
       accessTokens: {
         current: () => this.#token(server, subject),
-        renew: refused => this.#token(server, subject, refused),
+        renew: rejectedToken => this.#token(server, subject, rejectedToken),
       },
     }
   }
 
-  /** Waits until new tokens are stored, because the refresh tokens before them are spent. */
+  /** Waits until refreshed tokens are stored, because the previous refresh tokens no longer work. */
   async close(): Promise<void> {
     await Promise.allSettled(this.#refreshing.values())
   }
 
   /** @throws McpFailure */
-  async #token(server: McpServerRow, subject: string | null, refused?: string): Promise<string> {
-    const found = await this.#find(server, subject)
-    const token = found && (await this.#currentToken(server, found, refused))
+  async #token(server: McpServerRow, subject: string | null, rejectedToken?: string): Promise<string> {
+    const signIn = await this.#find(server, subject)
+    const token = signIn && (await this.#currentToken(server, signIn, rejectedToken))
     if (token === undefined) throw signInRequired(server)
     return token
   }
@@ -216,39 +219,40 @@ export class McpSignIns {
   async #currentToken(
     server: McpServerRow,
     { row, grant }: StoredSignIn,
-    refused?: string,
+    rejectedToken?: string,
   ): Promise<string | undefined> {
     const { accessToken, refreshToken } = grant
     const endsAtMs = row.expiresAt === null ? Number.POSITIVE_INFINITY : Date.parse(row.expiresAt)
-    const isGood = accessToken !== refused && endsAtMs - refreshAheadMs > this.parts.clock.now()
-    if (isGood) return accessToken
+    const isValid = accessToken !== rejectedToken && endsAtMs - refreshAheadMs > this.parts.clock.now()
+    if (isValid) return accessToken
     if (refreshToken !== null) return this.#sharedRefresh(server, row.subject, accessToken)
-    return accessToken !== refused && endsAtMs > this.parts.clock.now() ? accessToken : undefined
+    return accessToken !== rejectedToken && endsAtMs > this.parts.clock.now() ? accessToken : undefined
   }
 
-  /** Shares one refresh among all callers of this process. It goes on when they leave. */
-  #sharedRefresh(server: McpServerRow, subject: string, spent: string): Promise<string | undefined> {
+  /** Shares one refresh among all requests of this process. It continues if they are canceled. */
+  #sharedRefresh(server: McpServerRow, subject: string, staleToken: string): Promise<string | undefined> {
     const key = JSON.stringify([server.workspaceId, server.mcpServerId, subject])
     const running = this.#refreshing.get(key)
     if (running) return running
-    const started = this.#refresh(server, subject, spent).finally(() => this.#refreshing.delete(key))
+    const started = this.#refresh(server, subject, staleToken).finally(() => this.#refreshing.delete(key))
     this.#refreshing.set(key, started)
     return started
   }
 
   /**
-   * Replaces a token by means of the refresh token. A lease in the row keeps other processes from using that, too.
+   * Replaces an access token by using the refresh token. A lease in the row prevents other processes from using the same
+   * refresh token.
    *
    * @returns undefined if the subject has to sign in again
-   * @throws McpFailure  the authorization server cannot be asked now
+   * @throws McpFailure  the authorization server cannot be reached
    */
-  async #refresh(server: McpServerRow, subject: string, spent: string): Promise<string | undefined> {
+  async #refresh(server: McpServerRow, subject: string, staleToken: string): Promise<string | undefined> {
     const { rows, clock } = this.parts
     for (let waitedMs = 0; waitedMs <= refreshLeaseMs; waitedMs += leasePollMs) {
-      const found = await this.#find(server, subject)
-      if (!found) return undefined
-      const { row, version, grant } = found
-      if (grant.accessToken !== spent) return grant.accessToken
+      const signIn = await this.#find(server, subject)
+      if (!signIn) return undefined
+      const { row, version, grant } = signIn
+      if (grant.accessToken !== staleToken) return grant.accessToken
       if (row.refreshingUntil === null || row.refreshingUntil <= timestamp(clock)) {
         const refreshingUntil = new Date(clock.now() + refreshLeaseMs).toISOString()
         const claim: Write = {
@@ -284,7 +288,7 @@ export class McpSignIns {
     }
   }
 
-  /** Stores refreshed tokens, unless the subject signed out or in again meanwhile. */
+  /** Stores refreshed tokens, unless the subject has signed out or signed in again since the refresh started. */
   async #replace(
     server: McpServerRow,
     row: McpSignInRow,
@@ -297,12 +301,12 @@ export class McpSignIns {
     return (await this.#find(server, row.subject))?.grant.accessToken
   }
 
-  /** Changes a sign-in if it still holds the tokens that it was read with. @returns false if it does not */
+  /** Changes a sign-in if its tokens have not changed since it was read. @returns false if they have */
   async #change(row: McpSignInRow, fields: Partial<McpSignInRow>): Promise<boolean> {
     let isChanged = false
-    const changed = await changeRow(this.parts.rows, tables.mcpSignIns, keyOf(row), now => {
-      isChanged = now.sealed === row.sealed
-      return isChanged ? { ...now, ...fields } : now
+    const changed = await changeRow(this.parts.rows, tables.mcpSignIns, keyOf(row), current => {
+      isChanged = current.sealed === row.sealed
+      return isChanged ? { ...current, ...fields } : current
     })
     return 'row' in changed && isChanged
   }
@@ -315,11 +319,11 @@ export class McpSignIns {
   }
 
   async #revoke(server: McpServerRow, { context, accessToken, refreshToken }: SealedGrant): Promise<void> {
-    const revoked =
+    const token =
       refreshToken === null
         ? ({ token: accessToken, hint: 'access_token' } as const)
         : ({ token: refreshToken, hint: 'refresh_token' } as const)
-    await this.parts.authorization.revoke(server, context, revoked).catch(error => {
+    await this.parts.authorization.revoke(server, context, token).catch(error => {
       const { workspaceId, mcpServerId } = server
       const code = error instanceof McpFailure ? error.code : 'unknown'
       this.parts.log.info(
@@ -329,7 +333,10 @@ export class McpSignIns {
     })
   }
 
-  /** Undefined if the subject is not signed in, or was with another URL or client of the server. */
+  /**
+   * Returns undefined if the subject is not signed in, or signed in before the URL or OAuth client of the server
+   * changed.
+   */
   async #find(server: McpServerRow, subject: string | null): Promise<StoredSignIn | undefined> {
     if (subject === null) return undefined
     const { workspaceId, mcpServerId } = server
@@ -357,15 +364,15 @@ export class McpSignIns {
   }
 
   #toSignIn({ scopes, expiresAt, canRefresh }: McpSignInRow): McpSignIn {
-    const isOver = !canRefresh && expiresAt !== null && expiresAt <= timestamp(this.parts.clock)
-    return isOver ? signedOut : { signedIn: true, scopes, expiresAt, canRefresh }
+    const hasEnded = !canRefresh && expiresAt !== null && expiresAt <= timestamp(this.parts.clock)
+    return hasEnded ? signedOut : { signedIn: true, scopes, expiresAt, canRefresh }
   }
 
   #addPending(state: string, pending: PendingMcpSignIn): void {
     const now = this.parts.clock.now()
     for (const [known, { expiresAtMs }] of this.#pending) if (expiresAtMs <= now) this.#pending.delete(known)
-    const own = [...this.#pending].filter(([, { subject }]) => subject === pending.subject)
-    if (own.length >= pendingPerSubjectMax) this.#pending.delete(own[0]![0])
+    const pendingOfSubject = [...this.#pending].filter(([, { subject }]) => subject === pending.subject)
+    if (pendingOfSubject.length >= pendingPerSubjectMax) this.#pending.delete(pendingOfSubject[0]![0])
     if (this.#pending.size >= pendingMax) this.#pending.delete(this.#pending.keys().next().value!)
     this.#pending.set(state, pending)
   }
@@ -375,11 +382,11 @@ export class McpSignIns {
     const { protocol, hostname, origin, username, password, hash } = new URL(redirectUri)
     const isPlain = username === '' && password === '' && hash === ''
     const { publicOrigin } = this.parts
-    const isOwn = publicOrigin !== null && origin === new URL(publicOrigin).origin
-    if (isPlain && (isOwn || (protocol === 'http:' && isLoopback(hostname)))) return
+    const isPublicOrigin = publicOrigin !== null && origin === new URL(publicOrigin).origin
+    if (isPlain && (isPublicOrigin || (protocol === 'http:' && isLoopback(hostname)))) return
     throw new WbError(
       'validation_error',
-      'redirectUri: must be an http URL of this machine (127.0.0.1, [::1] or localhost) or a URL of runtime.publicOrigin, without user information and fragment',
+      'redirectUri: must be an http URL of this machine (127.0.0.1, [::1] or localhost) or a URL of runtime.publicOrigin, without user information or a fragment',
     )
   }
 
@@ -392,9 +399,9 @@ export class McpSignIns {
     })
   }
 
-  /** Null for anonymous callers, unless all of them are one person. */
+  /** Returns null for an anonymous caller, unless all callers are the same user. */
   #subjectOf(auth: AuthContext): string | null {
-    // The ID of an operator names a process.
+    // The ID of an operator differs in each process.
     if (auth.subject?.type === 'system') return 'system'
     return subjectName(auth) ?? (this.parts.isSingleUser ? 'local' : null)
   }
@@ -402,12 +409,15 @@ export class McpSignIns {
 
 const signedOut: McpSignIn = { signedIn: false, scopes: null, expiresAt: null, canRefresh: false }
 
-/** Returns true if sign-ins to a server do not hold after a change of it. */
+/** Returns true if a change of a server invalidates its sign-ins. */
 export function invalidatesSignIns(before: McpServerRow, after: McpServerRow): boolean {
   return purposeOf(before, '') !== purposeOf(after, '')
 }
 
-/** Binds sealed tokens to their subject, and to the server and client that they were granted for. */
+/**
+ * Returns the purpose that binds sealed tokens to their subject, and to the server and client that they were granted
+ * for.
+ */
 function purposeOf(server: McpServerRow, subject: string): string {
   const { workspaceId, mcpServerId, url, authType, oauthClientId, oauthClientSecretRef, oauthScopes } = server
   const client = [authType, oauthClientId, oauthClientSecretRef, oauthScopes]
@@ -423,7 +433,7 @@ function asSignInFailure(error: unknown): never {
   throw new WbError('mcp_sign_in_failed', error.message, {}, { cause: error })
 }
 
-/** Returns the failure of a caller who has not signed in to a server. */
+/** Returns the error for a caller who has not signed in to a server. */
 export function signInRequired(server: Pick<McpServerRow, 'label' | 'mcpServerId'>): McpFailure {
   return new McpFailure(
     'sign_in_required',
@@ -431,7 +441,7 @@ export function signInRequired(server: Pick<McpServerRow, 'label' | 'mcpServerId
   )
 }
 
-/** Returns the command that signs in to a server. Uses the ID if a shell would change the label. */
+/** Returns the command that signs in to a server. */
 export function mcpLoginCommand({ label, mcpServerId }: Pick<McpServerRow, 'label' | 'mcpServerId'>): string {
   return `wb mcp servers login ${shellName({ label, mcpServerId })}`
 }

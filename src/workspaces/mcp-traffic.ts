@@ -1,17 +1,18 @@
 import { type Clock, timestamp } from '../base/clock.ts'
 import type { TrafficEntry } from '../contract/connect.ts'
 
+/** Maximum number of stored calls per workspace. */
 const entriesMax = 256
 const workspacesMax = 1_000
-const keptMs = 24 * 3_600_000
+const retentionMs = 24 * 3_600_000
 
 /**
- * Recent MCP tool calls to this process, by workspace. Kept in memory only.
+ * Recent MCP tool calls to this process, by workspace. Stored in memory only.
  *
  * @see docs/connecting.md
  */
 export class McpTraffic {
-  /** Calls by workspace, most recently called workspace last. */
+  /** Calls by workspace ID. The most recently called workspace is last. */
   readonly #calls = new Map<string, TrafficEntry[]>()
 
   constructor(private readonly clock: Clock) {}
@@ -26,8 +27,8 @@ export class McpTraffic {
   }
 
   /** Returns the stored calls of a workspace, newest first. */
-  of(workspaceId: string): TrafficEntry[] {
-    const since = this.clock.now() - keptMs
+  list(workspaceId: string): TrafficEntry[] {
+    const since = this.clock.now() - retentionMs
     const calls = this.#calls.get(workspaceId) ?? []
     return calls.filter(({ at }) => Date.parse(at) > since).reverse()
   }

@@ -43,16 +43,16 @@ export interface WorkspacesParts {
   readonly config: Config
   readonly stores: ContentStores
   readonly releases: SecretReleases
-  readonly models: Pick<Models, 'catalogue' | 'checkUrl' | 'probe' | 'chatProblem' | 'embeddingProblem'>
+  readonly models: Pick<Models, 'catalog' | 'checkUrl' | 'probe' | 'chatProblem' | 'embeddingProblem'>
   readonly listTools: McpServersParts['listTools']
   readonly signIns: McpSignIns
   /** Returns the names of the tools that MCP offers to the caller. */
   readonly listOwnTools: ConnectionsParts['listTools']
-  /** Steps that delete what other modules store for a workspace. */
+  /** Steps that delete the content that other modules store for a workspace. */
   readonly purge: readonly PurgeStep[]
 }
 
-/** Opens workspaces, their services and connections, with route handlers by topic. */
+/** Opens workspaces, their services and connections. Returns the route handlers by topic. */
 export function openWorkspaces(parts: WorkspacesParts) {
   const { clock, config, stores, releases, models } = parts
   const { checkUrl } = models
@@ -73,7 +73,7 @@ export function openWorkspaces(parts: WorkspacesParts) {
     chunking,
     embedding,
     traffic,
-    /** Deletes the workspaces that exist only while the server runs that they were created in. */
+    /** Deletes the workspaces of kind `mock`, which exist only until their server stops. */
     deleteEphemeral: () => workspaces.deleteEphemeral(),
     handlers: {
       workspaces: workspaceHandlers(workspaces, stores),

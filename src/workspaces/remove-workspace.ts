@@ -5,7 +5,7 @@ import type { Workspace } from '../contract/workspaces.ts'
 import type { AnyTable, RowStore, Write } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
 
-/** Removes one kind of content of a workspace. After a failure, it can be run again. */
+/** Deletes one kind of content of a workspace. Can be run again after a failure. */
 export type PurgeStep = (workspace: Workspace) => Promise<void>
 
 interface RemoveWorkspaceParts {
@@ -14,15 +14,18 @@ interface RemoveWorkspaceParts {
   readonly purge: readonly PurgeStep[]
 }
 
-/** Maximum number of attempts; content that is created meanwhile requires another one. */
+/** Maximum number of attempts. Another attempt is needed if content is created during a purge. */
 const purgeAttemptsMax = 8
 
-/** Tables that are not deleted here: knowledge bases are purged earlier with their collections, the audit trail remains. */
-const survivingTables: ReadonlySet<AnyTable> = new Set([tables.knowledgeBases, tables.audit])
+/**
+ * Tables that are not deleted here: knowledge bases are purged earlier, with their collections, and the audit trail
+ * is kept.
+ */
+const excludedTables: ReadonlySet<AnyTable> = new Set([tables.knowledgeBases, tables.audit])
 
 /** Tables whose rows are deleted with their workspace. */
 const ownedTables = (Object.values(tables) as AnyTable[]).filter(
-  table => 'byWorkspace' in table.indexes && !survivingTables.has(table),
+  table => 'byWorkspace' in table.indexes && !excludedTables.has(table),
 )
 
 /**
@@ -44,14 +47,14 @@ export async function removeWorkspace(
   try {
     for (let attempt = 0; attempt < purgeAttemptsMax; attempt++) {
       for (const step of purge) await step(workspace)
-      const last = await rows.atomic([...lastUnitWrites(workspaceId), ...(record ? [record] : [])])
-      const isGone = !last.ok && last.reason === 'absent'
-      if (last.ok || isGone) return
+      const last = await rows.atomic([...lastTransactionWrites(workspaceId), ...(record ? [record] : [])])
+      const isAlreadyDeleted = !last.ok && last.reason === 'absent'
+      if (last.ok || isAlreadyDeleted) return
     }
-    throw new Error(`knowledge bases were made during each of ${purgeAttemptsMax} purges`)
+    throw new Error(`knowledge bases were created during each of ${purgeAttemptsMax} purges`)
   } catch (error) {
     if (isUnreachableStore(error)) throw error
-    log.error({ workspaceId, error }, 'workspace delete stopped half-way')
+    log.error({ workspaceId, error }, 'a workspace was deleted only partially')
     throw new WbError(
       'cascade_incomplete',
       `workspace '${workspaceId}' could not be deleted completely${error instanceof WbError ? `: ${error.message}` : ''}`,
@@ -61,8 +64,11 @@ export async function removeWorkspace(
   }
 }
 
-/** Returns the writes of the last transaction. They fail while there is a knowledge base, whose collection would remain. */
-function lastUnitWrites(workspaceId: string): Write[] {
+/**
+ * Returns the writes of the last transaction. They fail if there is a knowledge base, because its collection would
+ * remain.
+ */
+function lastTransactionWrites(workspaceId: string): Write[] {
   const byWorkspace = { index: 'byWorkspace', prefix: [workspaceId] }
   return [
     { op: 'requireNone', table: tables.knowledgeBases, ...byWorkspace },

@@ -18,134 +18,134 @@ import type { SecretReleases } from './secret-releases.ts'
 import { testConnection } from './test-connection.ts'
 import type { Workspaces } from './workspaces.ts'
 
-export function workspaceHandlers(room: Workspaces, stores: ContentStores): Handlers<typeof workspaces> {
+export function workspaceHandlers(module: Workspaces, stores: ContentStores): Handlers<typeof workspaces> {
   return {
-    list: async ({ query }, caller) => ({ status: 200, body: await room.list(query, caller.auth.subject) }),
-    create: async ({ body }, caller) => ({ status: 201, body: await room.create(body, caller) }),
-    show: async ({ params }) => ({ status: 200, body: await room.get(params.workspaceId) }),
+    list: async ({ query }, caller) => ({ status: 200, body: await module.list(query, caller.auth.subject) }),
+    create: async ({ body }, caller) => ({ status: 201, body: await module.create(body, caller) }),
+    show: async ({ params }) => ({ status: 200, body: await module.get(params.workspaceId) }),
     update: async ({ params, body }, caller) => ({
       status: 200,
-      body: await room.update(params.workspaceId, body, caller),
+      body: await module.update(params.workspaceId, body, caller),
     }),
     delete: async ({ params }, caller) => {
-      await room.delete(params.workspaceId, caller)
+      await module.delete(params.workspaceId, caller)
       return { status: 204, body: undefined }
     },
     testConnection: async ({ params }) => ({
       status: 200,
-      body: await testConnection(stores, await room.get(params.workspaceId)),
+      body: await testConnection(stores, await module.get(params.workspaceId)),
     }),
   }
 }
 
-export function connectHandlers(room: Connections): Handlers<typeof connect> {
+export function connectHandlers(connections: Connections): Handlers<typeof connect> {
   return {
     snippets: async ({ params, query }, { site }) => ({
       status: 200,
-      body: await room.snippets(params.workspaceId, query, site.origin),
+      body: await connections.snippets(params.workspaceId, query, site.origin),
       headers: { 'cache-control': 'private, max-age=60' },
     }),
     verify: async ({ params }, caller) => ({
       status: 200,
-      body: await room.verify(params.workspaceId, caller),
+      body: await connections.verify(params.workspaceId, caller),
     }),
     traffic: async ({ params, query }) => ({
       status: 200,
-      body: await room.traffic(params.workspaceId, query),
+      body: await connections.traffic(params.workspaceId, query),
       headers: { 'cache-control': 'no-store' },
     }),
   }
 }
 
 export function playgroundHandlers(
-  room: Workspaces,
+  module: Workspaces,
   parts: { stores: ContentStores; clock: Clock },
 ): Handlers<typeof playground> {
   return {
     execute: async ({ params, body }, caller) => ({
       status: 200,
-      body: await executePlaygroundCommand(parts, await room.get(params.workspaceId), body, caller),
+      body: await executePlaygroundCommand(parts, await module.get(params.workspaceId), body, caller),
     }),
   }
 }
 
-export function releaseHandlers(room: SecretReleases): Handlers<typeof secretReleases> {
+export function releaseHandlers(releases: SecretReleases): Handlers<typeof secretReleases> {
   return {
-    list: async ({ query }) => ({ status: 200, body: await room.list(query) }),
-    create: async ({ body }, caller) => ({ status: 201, body: await room.release(body, caller) }),
+    list: async ({ query }) => ({ status: 200, body: await releases.list(query) }),
+    create: async ({ body }, caller) => ({ status: 201, body: await releases.release(body, caller) }),
     delete: async ({ params }, caller) => {
-      await room.revoke(params.releaseId, caller)
+      await releases.revoke(params.releaseId, caller)
       return { status: 204, body: undefined }
     },
   }
 }
 
-export function mcpServerHandlers(room: McpServers, signIns: McpSignIns): Handlers<typeof mcpServers> {
-  const shown = (server: McpServerRow) => ({ ...server, url: shownUrl(server) })
+export function mcpServerHandlers(servers: McpServers, signIns: McpSignIns): Handlers<typeof mcpServers> {
+  const toResponse = (server: McpServerRow) => ({ ...server, url: shownUrl(server) })
   const detailsOf = ({ mcpServerId, label }: McpServerRow) => ({ mcpServerId, label })
   return {
     list: async ({ params, query }) => {
-      const page = await room.list(params.workspaceId, query)
-      return { status: 200, body: { ...page, items: page.items.map(shown) } }
+      const page = await servers.list(params.workspaceId, query)
+      return { status: 200, body: { ...page, items: page.items.map(toResponse) } }
     },
     create: async ({ params, body }, { signal }) => ({
       status: 201,
-      body: shown(await room.create(params.workspaceId, body, signal)),
+      body: toResponse(await servers.create(params.workspaceId, body, signal)),
     }),
     show: async ({ params }) => ({
       status: 200,
-      body: shown(await room.get(params.workspaceId, params.mcpServerId)),
+      body: toResponse(await servers.get(params.workspaceId, params.mcpServerId)),
     }),
     update: async ({ params, body }) => ({
       status: 200,
-      body: shown(await room.update(params.workspaceId, params.mcpServerId, body)),
+      body: toResponse(await servers.update(params.workspaceId, params.mcpServerId, body)),
     }),
     delete: async ({ params }) => {
-      await room.delete(params.workspaceId, params.mcpServerId)
+      await servers.delete(params.workspaceId, params.mcpServerId)
       return { status: 204, body: undefined }
     },
     testConnection: async ({ params }, caller) => ({
       status: 200,
-      body: await room.test(params.workspaceId, params.mcpServerId, caller),
+      body: await servers.test(params.workspaceId, params.mcpServerId, caller),
     }),
     tools: async ({ params }, caller) => ({
       status: 200,
-      body: await room.tools(params.workspaceId, params.mcpServerId, caller),
+      body: await servers.tools(params.workspaceId, params.mcpServerId, caller),
     }),
     review: async ({ params, body }, caller) => ({
       status: 200,
-      body: await room.review(params.workspaceId, params.mcpServerId, body, caller),
+      body: await servers.review(params.workspaceId, params.mcpServerId, body, caller),
     }),
     showSignIn: async ({ params }, { auth }) => {
-      const server = await room.get(params.workspaceId, params.mcpServerId)
+      const server = await servers.get(params.workspaceId, params.mcpServerId)
       return { status: 200, body: await signIns.show(server, auth) }
     },
     beginSignIn: async ({ params, body }, caller) => {
-      const server = await room.get(params.workspaceId, params.mcpServerId)
+      const server = await servers.get(params.workspaceId, params.mcpServerId)
       return { status: 200, body: await signIns.begin(server, body, caller) }
     },
     finishSignIn: async ({ params, body }, caller) => {
-      const server = await room.get(params.workspaceId, params.mcpServerId)
+      const server = await servers.get(params.workspaceId, params.mcpServerId)
       const signedIn = await signIns.finish(server, body, caller)
       return { status: 200, body: signedIn, audit: detailsOf(server) }
     },
     endSignIn: async ({ params }, { auth }) => {
-      const server = await room.get(params.workspaceId, params.mcpServerId)
+      const server = await servers.get(params.workspaceId, params.mcpServerId)
       await signIns.end(server, auth)
       return { status: 204, body: undefined, audit: detailsOf(server) }
     },
   }
 }
 
-/** @param usual  provider to use if the query does not specify one */
+/** @param defaultProvider  provider to use if the query does not specify one */
 export function llmModelHandlers(
-  { catalogue, checkUrl }: Pick<Models, 'catalogue' | 'checkUrl'>,
-  usual: ChatProvider,
+  { catalog, checkUrl }: Pick<Models, 'catalog' | 'checkUrl'>,
+  defaultProvider: ChatProvider,
 ): Handlers<typeof llmModels> {
   return {
-    list: async ({ query: { provider = usual, baseUrl } }, { signal }) => {
+    list: async ({ query: { provider = defaultProvider, baseUrl } }, { signal }) => {
       if (baseUrl !== undefined) checkUrl('baseUrl', baseUrl)
-      return { status: 200, body: await catalogue.list(provider, baseUrl, signal) }
+      return { status: 200, body: await catalog.list(provider, baseUrl, signal) }
     },
   }
 }

@@ -11,7 +11,7 @@ import type { RowStore, Write } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
 
 /**
- * Secrets that records may use: released by the configuration, by default, or by stored releases.
+ * Decides which secrets records may use: secrets released by default, by the configuration, or by stored releases.
  *
  * @see docs/security.md#rule-1
  */
@@ -21,19 +21,19 @@ export class SecretReleases {
   ) {}
 
   /**
-   * Returns true if the secret behind a record's reference may currently be sent to a host.
+   * Returns true if the secret that a record refers to may currently be sent to a host.
    *
-   * @param host  the host that is really contacted, with its port unless it is the default of the scheme
+   * @param host  the host that receives the request, with its port unless that is the default port of the scheme
    */
   async covers(ref: string, host: string, workspaceId: string): Promise<boolean> {
     const { policy } = this.parts
-    const normal = normalizeReleasable(ref, policy)
-    if (normal === undefined) return false
-    if (isReleased(normal, host, workspaceId, policy)) return true
-    const acts = await Promise.all(
-      [workspaceId, null].map(where => this.find(releaseIdOf(normal, host, where))),
+    const normalizedRef = normalizeReleasable(ref, policy)
+    if (normalizedRef === undefined) return false
+    if (isReleased(normalizedRef, host, workspaceId, policy)) return true
+    const releases = await Promise.all(
+      [workspaceId, null].map(scope => this.find(releaseIdOf(normalizedRef, host, scope))),
     )
-    return acts.some(act => act !== undefined)
+    return releases.some(release => release !== undefined)
   }
 
   /** @throws invalid_cursor */
@@ -44,7 +44,7 @@ export class SecretReleases {
   /**
    * Releases a reference for a host.
    *
-   * @throws validation_error     the reference can never be released for records
+   * @throws validation_error     the reference cannot be released for records
    * @throws workspace_not_found
    * @throws conflict             it has already been released for this host
    */
@@ -53,23 +53,23 @@ export class SecretReleases {
     caller: Pick<Caller, 'record'>,
   ): Promise<SecretRelease> {
     const { rows, clock, policy } = this.parts
-    const normal = normalizeReleasable(ref, policy)
-    if (normal === undefined)
+    const normalizedRef = normalizeReleasable(ref, policy)
+    if (normalizedRef === undefined)
       throw new WbError('validation_error', `ref: records may not use the secret ${ref}`, {
         hint: 'Secrets of the configuration are not available to records. Store the key under another name.',
       })
-    const releaseId = releaseIdOf(normal, host, workspaceId)
-    const release = { releaseId, ref: normal, host, workspaceId, createdAt: timestamp(clock) }
-    const place: Write[] =
+    const releaseId = releaseIdOf(normalizedRef, host, workspaceId)
+    const release = { releaseId, ref: normalizedRef, host, workspaceId, createdAt: timestamp(clock) }
+    const checks: Write[] =
       workspaceId === null ? [] : [{ op: 'require', table: tables.workspaces, key: [workspaceId] }]
     const outcome = await rows.atomic([
-      ...place,
+      ...checks,
       { op: 'insert', table: tables.secretReleases, row: release },
-      caller.record({ releaseId, ref: normal, host }, workspaceId ?? undefined),
+      caller.record({ releaseId, ref: normalizedRef, host }, workspaceId ?? undefined),
     ])
     if (outcome.ok) return release
     if (outcome.reason === 'absent') throw workspaceNotFound(workspaceId!)
-    throw new WbError('conflict', `${normal} is already released for ${host}, as '${releaseId}'`)
+    throw new WbError('conflict', `${normalizedRef} is already released for ${host}, as '${releaseId}'`)
   }
 
   /** @throws secret_release_not_found */
@@ -92,7 +92,7 @@ export class SecretReleases {
 }
 
 /**
- * Returns the id of a release. Equal releases have the same id, so each exists once and is found by its id.
+ * Returns the ID of a release. Equal releases have the same ID, so each exists only once and can be found by its ID.
  */
 function releaseIdOf(ref: string, host: string, workspaceId: string | null): string {
   return idFrom('secret release', ref, host, workspaceId)

@@ -37,7 +37,7 @@ function embeddingSeeds(kind: WorkspaceKind): EmbeddingCreateInput[] {
 }
 
 /**
- * Returns the writes for the initial contents of a new workspace, in the order in which they are listed.
+ * Returns the writes for the initial contents of a new workspace, in listing order.
  *
  * @see docs/http.md#a-new-workspace
  */
@@ -65,13 +65,13 @@ export function seedWrites(workspace: Workspace): Write[] {
   ]
 }
 
-/** Returns the default agents, with sorted ids because agents of the same time are listed by id. */
-function agentSeeds(place: { workspaceId: string; llmServiceId: string; createdAt: string }): Write[] {
+/** Returns writes for the default agents. Their IDs are sorted, because agents with equal times are listed by ID. */
+function agentSeeds(fields: { workspaceId: string; llmServiceId: string; createdAt: string }): Write[] {
   const defaults = builtInAgentTemplates.filter(({ defaultOnNewWorkspace }) => defaultOnNewWorkspace)
   const ids = defaults.map(() => newId()).sort()
   return defaults.map((template, at) => ({
     op: 'insert',
     table: tables.agents,
-    row: createAgentFrom(template, { ...place, agentId: ids[at] }),
+    row: createAgentFrom(template, { ...fields, agentId: ids[at] }),
   }))
 }

@@ -25,14 +25,14 @@ export interface AnyService {
 /** Fields that the runtime sets on services of any kind. */
 export type ServiceStamps = Pick<AnyService, 'workspaceId' | 'createdAt' | 'updatedAt'>
 
-/** A table whose rows bind services of a kind, and its index by workspace and service. */
+/** A table whose rows use services of a kind, and its index by workspace and service. */
 interface ServiceBinder {
   readonly noun: string
   readonly table: AnyTable
   readonly index: string
 }
 
-/** Properties of one kind of service. `Create` is the type of the fields for a new one. */
+/** Properties of one kind of service. `Create` is the type of the fields for a new service. */
 export interface ServiceKind<Row extends AnyService, Create> {
   readonly noun: string
   readonly table: RowTable<Row>

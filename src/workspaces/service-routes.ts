@@ -20,76 +20,85 @@ import type { Services } from './services.ts'
 
 type ServicePathParams<Name extends string = never> = Record<'workspaceId' | Name, string>
 
-/** Returns handlers for the five operations on services of one kind. `idOf` reads the id from the path. */
+/** Returns handlers for the five operations on services of one kind. `idOf` reads the service ID from the path. */
 function serviceHandlers<
   Row extends AnyService,
   Create extends Partial<Row>,
   Params extends ServicePathParams,
->(room: Services<Row, Create>, idOf: (params: Params) => string) {
+>(services: Services<Row, Create>, idOf: (params: Params) => string) {
   return {
     list: async ({ params, query }: { params: ServicePathParams; query: PageQuery }) => ({
       status: 200 as const,
-      body: await room.list(params.workspaceId, query),
+      body: await services.list(params.workspaceId, query),
     }),
     create: async (
       { params, body }: { params: ServicePathParams; body: Create },
       caller: Pick<Caller, 'signal'>,
     ) => ({
       status: 201 as const,
-      body: await room.create(params.workspaceId, body, caller),
+      body: await services.create(params.workspaceId, body, caller),
     }),
     show: async ({ params }: { params: Params }) => ({
       status: 200 as const,
-      body: await room.get(params.workspaceId, idOf(params)),
+      body: await services.get(params.workspaceId, idOf(params)),
     }),
     update: async (
       { params, body }: { params: Params; body: Partial<Row> },
       caller: Pick<Caller, 'signal'>,
     ) => ({
       status: 200 as const,
-      body: await room.update(params.workspaceId, idOf(params), body, caller),
+      body: await services.update(params.workspaceId, idOf(params), body, caller),
     }),
     delete: async ({ params }: { params: Params }) => {
-      await room.delete(params.workspaceId, idOf(params))
+      await services.delete(params.workspaceId, idOf(params))
       return { status: 204 as const, body: undefined }
     },
   }
 }
 
 export function chunkingHandlers(
-  room: Services<ChunkingService, ChunkingCreate>,
+  services: Services<ChunkingService, ChunkingCreate>,
 ): Handlers<typeof chunkingServices> {
-  return serviceHandlers(room, (params: ServicePathParams<'chunkingServiceId'>) => params.chunkingServiceId)
+  return serviceHandlers(
+    services,
+    (params: ServicePathParams<'chunkingServiceId'>) => params.chunkingServiceId,
+  )
 }
 
 export function embeddingHandlers(
-  room: Services<EmbeddingService, EmbeddingCreate>,
+  services: Services<EmbeddingService, EmbeddingCreate>,
   problemOf: (service: EmbeddingService) => Promise<ServiceProblem | null>,
 ): Handlers<typeof embeddingServices> {
   const handlers = serviceHandlers(
-    room,
+    services,
     (params: ServicePathParams<'embeddingServiceId'>) => params.embeddingServiceId,
   )
   return { ...handlers, show: showWithProblem(handlers.show, problemOf) }
 }
 
 export function rerankingHandlers(
-  room: Services<RerankingService, RerankingCreate>,
+  services: Services<RerankingService, RerankingCreate>,
 ): Handlers<typeof rerankingServices> {
-  return serviceHandlers(room, (params: ServicePathParams<'rerankingServiceId'>) => params.rerankingServiceId)
+  return serviceHandlers(
+    services,
+    (params: ServicePathParams<'rerankingServiceId'>) => params.rerankingServiceId,
+  )
 }
 
 export function llmHandlers(
-  room: Services<LlmService, LlmCreate>,
+  services: Services<LlmService, LlmCreate>,
   problemOf: (service: LlmService) => Promise<ServiceProblem | null>,
 ): Handlers<typeof llmServices> {
-  const handlers = serviceHandlers(room, (params: ServicePathParams<'llmServiceId'>) => params.llmServiceId)
+  const handlers = serviceHandlers(
+    services,
+    (params: ServicePathParams<'llmServiceId'>) => params.llmServiceId,
+  )
   return { ...handlers, show: showWithProblem(handlers.show, problemOf) }
 }
 
 /** Returns a service, with its problem if the query asks for it. */
 function showWithProblem<Row, Params>(
-  show: (asked: { params: Params }) => Promise<{ status: 200; body: Row }>,
+  show: (request: { params: Params }) => Promise<{ status: 200; body: Row }>,
   problemOf: (service: Row) => Promise<ServiceProblem | null>,
 ) {
   return async ({ params, query }: { params: Params; query: { includeProblem?: string } }) => {

@@ -13,18 +13,18 @@ export interface ServicesParts<Row extends AnyService> {
   readonly rows: RowStore
   readonly pager: Pager
   readonly clock: Clock
-  /** @throws validation_error  the address may not be called; names the field */
+  /** @throws validation_error  requests to the address are not allowed; names the field */
   checkUrl(field: string, url: string): void
   /**
    * Checks a service before it is written.
    *
    * @param sent  fields that the caller sent
-   * @throws WbError  the service must not be written
+   * @throws WbError  the service is invalid
    */
   readonly checkBeforeWrite?: (service: Row, sent: Partial<Row>, signal: AbortSignal) => Promise<void>
 }
 
-/** Services of one kind. Omit `Create` for reading only. */
+/** The services of one kind. Omit `Create` for read-only use. */
 export class Services<Row extends AnyService, Create extends Partial<Row> = never> {
   constructor(
     private readonly kind: ServiceKind<Row, Create>,
@@ -42,14 +42,14 @@ export class Services<Row extends AnyService, Create extends Partial<Row> = neve
    *
    * @throws workspace_not_found
    * @throws conflict          the id is taken
-   * @throws validation_error  the endpoint may not be called
-   * @throws the errors of `vet`
+   * @throws validation_error  requests to the endpoint are not allowed
+   * @throws the errors of `checkBeforeWrite`
    */
   async create(workspaceId: string, fields: Create, { signal }: Pick<Caller, 'signal'>): Promise<Row> {
     await requireWorkspace(this.parts.rows, workspaceId)
     const now = timestamp(this.parts.clock)
     const row = this.kind.compose(fields, { workspaceId, createdAt: now, updatedAt: now })
-    await this.admit(row, fields, signal)
+    await this.validate(row, fields, signal)
     const outcome = await this.parts.rows.atomic([
       { op: 'require', table: tables.workspaces, key: [workspaceId] },
       { op: 'insert', table: this.kind.table, row },
@@ -70,9 +70,9 @@ export class Services<Row extends AnyService, Create extends Partial<Row> = neve
   /**
    * Changes a service.
    *
-   * @throws the in-use code of the kind a fixed field changes while the service is bound
-   * @throws validation_error        the endpoint may not be called
-   * @throws the errors of `vet`
+   * @throws the in-use code of the kind  a fixed field changes while the service is bound
+   * @throws validation_error             requests to the endpoint are not allowed
+   * @throws the errors of `checkBeforeWrite`
    */
   async update(
     workspaceId: string,
@@ -81,7 +81,7 @@ export class Services<Row extends AnyService, Create extends Partial<Row> = neve
     { signal }: Pick<Caller, 'signal'>,
   ): Promise<Row> {
     const before = await this.get(workspaceId, id)
-    await this.admit({ ...before, ...patch }, patch, signal)
+    await this.validate({ ...before, ...patch }, patch, signal)
     const now = timestamp(this.parts.clock)
     const changed = await changeRow(
       this.parts.rows,
@@ -90,19 +90,19 @@ export class Services<Row extends AnyService, Create extends Partial<Row> = neve
       row => ({ ...row, ...patch, updatedAt: now }),
       (stored, after) =>
         this.kind.fixedWhileBound.some(field => stored[field] !== after[field])
-          ? this.unbound(workspaceId, id)
+          ? this.requireUnbound(workspaceId, id)
           : [],
     )
     if ('absent' in changed) throw this.notFound(id)
-    if ('refused' in changed)
-      throw this.inUse(changed.refused.at, `; ${this.kind.fixedWhileBound.join(', ')} cannot change`)
+    if ('failedCheck' in changed)
+      throw this.inUse(changed.failedCheck.at, `; ${this.kind.fixedWhileBound.join(', ')} cannot change`)
     return changed.row
   }
 
   /** @throws the in-use code of the kind  the service is bound */
   async delete(workspaceId: string, id: string): Promise<void> {
     await this.get(workspaceId, id)
-    const checks = this.unbound(workspaceId, id)
+    const checks = this.requireUnbound(workspaceId, id)
     const outcome = await this.parts.rows.atomic([
       ...checks,
       { op: 'delete', table: this.kind.table, key: [workspaceId, id] },
@@ -111,7 +111,7 @@ export class Services<Row extends AnyService, Create extends Partial<Row> = neve
     throw outcome.at === checks.length ? this.notFound(id) : this.inUse(outcome.at)
   }
 
-  /** Returns the first service that was created in the workspace. */
+  /** Returns the oldest service of the workspace. */
   async first(workspaceId: string): Promise<Row | undefined> {
     const [stored] = await this.parts.rows.list(this.kind.table, {
       index: 'byWorkspace',
@@ -125,12 +125,12 @@ export class Services<Row extends AnyService, Create extends Partial<Row> = neve
     return serviceNotFound(this.kind, id)
   }
 
-  private async admit(row: Row, sent: Partial<Row>, signal: AbortSignal): Promise<void> {
+  private async validate(row: Row, sent: Partial<Row>, signal: AbortSignal): Promise<void> {
     if (sent.endpointBaseUrl) this.parts.checkUrl('endpointBaseUrl', sent.endpointBaseUrl)
     await this.parts.checkBeforeWrite?.(row, sent, signal)
   }
 
-  private unbound(workspaceId: string, id: string): Write[] {
+  private requireUnbound(workspaceId: string, id: string): Write[] {
     return this.kind.boundBy.map(({ table, index }) => ({
       op: 'requireNone',
       table,
@@ -139,8 +139,8 @@ export class Services<Row extends AnyService, Create extends Partial<Row> = neve
     }))
   }
 
-  private inUse(binder: number, more = ''): WbError {
+  private inUse(index: number, addition = ''): WbError {
     const { boundBy, inUse, noun } = this.kind
-    return new WbError(inUse, `${boundBy[binder]!.noun} uses this ${noun}${more}`)
+    return new WbError(inUse, `${boundBy[index]!.noun} uses this ${noun}${addition}`)
   }
 }

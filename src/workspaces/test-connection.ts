@@ -15,9 +15,9 @@ export async function testConnection(stores: ContentStores, workspace: Workspace
   try {
     const store = requireStore(stores, workspace)
     await store.collection({ workspaceId: workspace.workspaceId, name: probedCollection })
-    return { ok: true, kind, details: `the ${store.name} store answers` }
+    return { ok: true, kind, details: `the ${store.name} store responds` }
   } catch (error) {
-    const details = error instanceof WbError ? error.message : 'the store does not answer'
+    const details = error instanceof WbError ? error.message : 'the store does not respond'
     return { ok: false, kind, details }
   }
 }

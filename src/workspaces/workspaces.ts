@@ -14,7 +14,7 @@ import { tables, type WorkspaceRow } from '../storage/tables.ts'
 import { type PurgeStep, removeWorkspace } from './remove-workspace.ts'
 import { seedWrites } from './seeds.ts'
 
-const ephemeralSlice = 200
+const ephemeralPageSize = 200
 
 /** Workspaces, which are the tenants of a runtime. */
 export class Workspaces {
@@ -36,19 +36,21 @@ export class Workspaces {
   async list(query: PageQuery, subject: Subject | null): Promise<RowPage<Workspace>> {
     const { rows, pager } = this.parts
     const list = { index: 'byCreation', prefix: [] }
-    const reach = subject?.workspaceScopes
-    if (!reach) return pager.page(tables.workspaces, list, query)
-    const found = await Promise.all([...new Set(reach)].map(id => rows.get(tables.workspaces, [id])))
-    return pager.pageOf(
+    const workspaceIds = subject?.workspaceScopes
+    if (!workspaceIds) return pager.page(tables.workspaces, list, query)
+    const accessible = await Promise.all(
+      [...new Set(workspaceIds)].map(id => rows.get(tables.workspaces, [id])),
+    )
+    return pager.pageOfRows(
       tables.workspaces,
       list,
-      found.filter(stored => stored !== undefined),
+      accessible.filter(stored => stored !== undefined),
       query,
     )
   }
 
   /**
-   * Creates a workspace with its initial contents, in one unit.
+   * Creates a workspace with its initial contents in one transaction.
    *
    * @throws conflict                     the id is taken
    * @throws workspace_name_conflict      the name is taken
@@ -105,7 +107,7 @@ export class Workspaces {
       (row, next) => caller.recordChange(row, next, { label: next.name }),
     )
     if ('absent' in changed) throw workspaceNotFound(workspaceId)
-    if ('refused' in changed) throw workspaceConflict(changed.refused, { ...before, ...patch })
+    if ('failedCheck' in changed) throw workspaceConflict(changed.failedCheck, { ...before, ...patch })
     return changed.row
   }
 
@@ -119,29 +121,25 @@ export class Workspaces {
     await removeWorkspace(this.parts, workspace, caller?.record({ label: workspace.name }))
   }
 
-  /**
-   * Deletes the workspaces of kind `mock`, which exist only while the server runs that they were created in.
-   */
+  /** Deletes the workspaces of kind `mock`, which exist only until their server stops. */
   async deleteEphemeral(): Promise<void> {
-    const ofKind = { index: 'byKind', prefix: ['mock'], limit: ephemeralSlice }
+    const query = { index: 'byKind', prefix: ['mock'], limit: ephemeralPageSize }
     for (;;) {
-      const found = await this.parts.rows.list(tables.workspaces, ofKind)
-      for (const { row } of found) await this.delete(row.workspaceId)
-      if (found.length < ephemeralSlice) return
+      const page = await this.parts.rows.list(tables.workspaces, query)
+      for (const { row } of page) await this.delete(row.workspaceId)
+      if (page.length < ephemeralPageSize) return
     }
   }
 }
 
-/**
- * Returns a key that is equal for workspaces of the same database; null for a workspace without a database.
- */
+/** Returns a key that is equal for workspaces with the same database; null for a workspace without a database. */
 function databaseKeyOf({ url, keyspace }: Pick<Workspace, 'url' | 'keyspace'>): string | null {
   return url === null ? null : JSON.stringify([url, keyspace])
 }
 
 /**
- * Returns a workspace with a new database key if its database changes. A workspace that has shared its
- * database since before that was prohibited keeps its key until then.
+ * Returns a workspace with a new database key if its database changes. Otherwise, keeps the key, because older
+ * workspaces may still share a database, which is no longer allowed.
  */
 function withDatabaseKey(
   row: WorkspaceRow,

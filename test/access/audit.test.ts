@@ -62,7 +62,7 @@ function actor(id: string, label: string | null = null): AuditActor {
     scopes: null,
     role: null,
     principalId: id,
-    grantSpanMs: null,
+    keyLifetimeMaxMs: null,
   }
   return { auth: verifiedContext('oidc', subject), requestId: 'r-2' }
 }
@@ -346,7 +346,7 @@ describe('noted records', () => {
 })
 
 describe('retention', () => {
-  async function retained(most: { actsMax?: number; refusalsMax?: number } = {}) {
+  async function retained(most: { actionsMax?: number; refusalsMax?: number } = {}) {
     const sizes: number[] = []
     const made = await stage(rows => ({
       ...rows,
@@ -393,7 +393,7 @@ describe('retention', () => {
   })
 
   test('refusals drive out refusals alone, and what was done goes for what was done', async () => {
-    const { trail, retention, kept } = await retained({ actsMax: 3, refusalsMax: 250 })
+    const { trail, retention, kept } = await retained({ actionsMax: 3, refusalsMax: 250 })
     for (let n = 0; n < 5; n++) {
       await trail.require(actor('alice'), { action: 'api_key.create', details: { count: n } })
       for (let m = 0; m < 100; m++) trail.note(nobody, denialOf(m))

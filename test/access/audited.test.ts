@@ -401,7 +401,7 @@ describe('who may read', () => {
         scopes,
         role: null,
         principalId: 'k',
-        grantSpanMs: null,
+        keyLifetimeMaxMs: null,
       })
       return Object.values(api)
         .flatMap((topic): Route[] => Object.values(topic))

@@ -10,7 +10,7 @@ import {
 import { allowsAnonymous } from '../../src/config/config-checks.ts'
 import { createEnvironment } from '../../src/config/config-environment.ts'
 import { loadConfig } from '../../src/config/load-config.ts'
-import { operational } from '../../src/contract/operational.ts'
+import { runtimeRoutes } from '../../src/contract/runtime-routes.ts'
 import { type Role, scopesOfRole } from '../../src/contract/scopes.ts'
 import { open, TestClock } from '../harness/runtime.ts'
 import { openIssuer } from './issuer.ts'
@@ -126,7 +126,7 @@ describe('a role of the workspace itself', () => {
     scopes: scopesOfRole.editor,
     role: 'editor',
     principalId: null,
-    grantSpanMs: null,
+    keyLifetimeMaxMs: null,
   }
   const knows = async (workspaceId: string, id: string): Promise<Role | undefined> =>
     id === 'someone' ? ({ [here]: 'viewer', [elsewhere]: 'admin' } as const)[workspaceId] : undefined
@@ -184,7 +184,7 @@ describe.each(modes)('mode %s, policy reject', mode => {
 })
 
 test('the operational routes of 4.1 are all among them', () => {
-  const paths = Object.values(operational).map(route => route.path)
+  const paths = Object.values(runtimeRoutes).map(route => route.path)
   expect(paths).toEqual(
     expect.arrayContaining(['/', '/healthz', '/readyz', '/version', '/docs', '/api/v1/openapi.json']),
   )

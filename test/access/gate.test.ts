@@ -73,7 +73,7 @@ function as(fields: Partial<Subject>): Pick<Caller, 'auth'> {
     scopes: [],
     role: null,
     principalId: 's',
-    grantSpanMs: null,
+    keyLifetimeMaxMs: null,
     ...fields,
   }
   return { auth: verifiedContext('apiKey', subject) }
@@ -93,10 +93,10 @@ const callers = {
 type Name = keyof typeof callers
 
 const yes = 'yes'
-const unknown = 'this route needs a signed-in caller'
+const unknown = 'this route requires a signed-in caller'
 const reach = 'authenticated subject has no access to this workspace'
-const noSetup = 'setting up the runtime needs its bootstrap token'
-const runtime = 'this operation needs access to the whole runtime'
+const noSetup = 'setting up the runtime requires its bootstrap token'
+const runtime = 'this operation requires access to the whole runtime'
 const lacks = (missing: string) => `authenticated subject is missing required scope '${missing}'`
 const outside = { stranger: reach, nowhere: reach }
 
@@ -171,7 +171,7 @@ function everyone(answer: string): Record<Name, string> {
   return Object.fromEntries(Object.keys(callers).map(name => [name, answer])) as Record<Name, string>
 }
 
-const raisedRule = needs('write').and(changesAnyOf('rlacEnabled'), 'manage:access')
+const raisedRule = needs('write').requireIf(changesAnyOf('rlacEnabled'), 'manage:access')
 
 describe('decide', () => {
   test.each(table)('%s', (_, demand, answers) => {
@@ -188,7 +188,7 @@ describe('decide', () => {
       { rule: needs('manage:keys'), workspaceId: here },
       as({ workspaceScopes: [elsewhere] }),
     )
-    const hint = 'Use a key of this workspace.'
+    const hint = 'Use an API key of this workspace.'
     expect(decision).toEqual({ allow: false, code: 'forbidden', message: reach, hint })
   })
 

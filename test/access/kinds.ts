@@ -59,18 +59,18 @@ export async function allKinds({ postures, mint, revoke, signIn, pass }: World):
         mint(here, held).then(token => kind(`a key with only ${held.join(' and ')}`, held, reject, token)),
       ),
     )),
-    kind('an admin key of another workspace', 'elsewhere', reject, await mint(elsewhere, admin)),
+    kind('an admin key of another workspace', 'other workspace', reject, await mint(elsewhere, admin)),
     kind(
       'an OIDC admin of another',
-      'elsewhere',
+      'other workspace',
       mapped,
       await signIn({ workspaces: [elsewhere], role: 'admin' }),
     ),
-    kind('an OIDC token of no workspace', 'elsewhere', reject, await signIn({ workspaces: [] })),
-    kind('a revoked admin key', 'spent', reject, revoked),
-    kind('an expired admin key', 'spent', reject, expired),
-    kind('an expired OIDC token', 'spent', reject, overdue),
-    kind('a wrong secret', 'spent', reject, withWrongSecret(await mint(here, admin))),
+    kind('an OIDC token of no workspace', 'other workspace', reject, await signIn({ workspaces: [] })),
+    kind('a revoked admin key', 'invalid', reject, revoked),
+    kind('an expired admin key', 'invalid', reject, expired),
+    kind('an expired OIDC token', 'invalid', reject, overdue),
+    kind('a wrong secret', 'invalid', reject, withWrongSecret(await mint(here, admin))),
   ]
 }
 

@@ -101,7 +101,7 @@ const covered: readonly (readonly [ids: string, scope: string, lines: readonly s
     [
       '`POST W/knowledge-bases`',
       '`PATCH KB`',
-      '`PATCH KB` that sends the policy as it is',
+      '`PATCH KB` that sends the stored policy',
       '`DELETE KB`',
       '`POST KB/filters`',
       '`PATCH KB/filters/{knowledgeFilterId}`',

@@ -46,7 +46,7 @@ function othersThan(rule: Access): Named[] {
     ...scopes.map((scope): Named => [`needs ${scope}`, needs(scope)]),
     ['own', ownRecords('read:chat', 'write', 'manage')],
     ...(rule.kind === 'needs' ? [...wider(rule), ...raised(rule)] : []),
-    ...(rule.kind === 'own' ? ofOthers(rule) : []),
+    ...(rule.kind === 'ownRecords' ? ofOthers(rule) : []),
   ]
   return all.filter(([, other]) => said(other) !== said(rule))
 }
@@ -55,45 +55,49 @@ type Needs = Extract<Access, { kind: 'needs' }>
 
 /** Another way in, or none. One that the scope is anyway would be no change: `write` beside `write:kb`. */
 function wider(rule: Needs): Named[] {
-  const { or: _or, ...narrow } = rule
+  const { alternative: _alternative, ...narrow } = rule
   return [
     ['no other way in', narrow],
     ...scopes
       .filter(other => !grantsScope([other], rule.scope))
-      .map((other): Named => [`or ${other}`, { ...narrow, or: other }]),
+      .map((other): Named => [`or ${other}`, { ...narrow, alternative: other }]),
   ]
 }
 
 /** Other scopes for what others created. One that the scopes include anyway would be no change. */
-function ofOthers(rule: Extract<Access, { kind: 'own' }>): Named[] {
-  const included = scopes.filter(scope => !grantsScope([rule.scope], scope) && !grantsScope([rule.or], scope))
+function ofOthers(rule: Extract<Access, { kind: 'ownRecords' }>): Named[] {
+  const included = scopes.filter(
+    scope => !grantsScope([rule.scope], scope) && !grantsScope([rule.alternative], scope),
+  )
   return included.flatMap((scope): Named[] => [
     [`own, else ${scope}`, { ...rule, scope }],
-    [`own, or else ${scope}`, { ...rule, or: scope }],
+    [`own, or else ${scope}`, { ...rule, alternative: scope }],
   ])
 }
 
 /** A raise by another scope, for another field, for one field less, or none. */
 function raised(rule: Needs): Named[] {
-  const { raise, ...flat } = rule
-  if (!raise) return []
+  const { extraScope, ...flat } = rule
+  if (!extraScope) return []
   return [
     ['no raise', flat],
-    ['raised for another field', { ...flat, raise: { ...raise, when: changesAnyOf('name') } }],
-    ...raise.when.fields.map((field): Named => {
-      const when = changesAnyOf(...raise.when.fields.filter(other => other !== field))
-      return [`not raised for ${field}`, { ...flat, raise: { ...raise, when } }]
+    ['raised for another field', { ...flat, extraScope: { ...extraScope, condition: changesAnyOf('name') } }],
+    ...extraScope.condition.fields.map((field): Named => {
+      const condition = changesAnyOf(...extraScope.condition.fields.filter(other => other !== field))
+      return [`not raised for ${field}`, { ...flat, extraScope: { ...extraScope, condition } }]
     }),
-    ...scopes.map((scope): Named => [`raised by ${scope}`, { ...flat, raise: { ...raise, scope } }]),
+    ...scopes.map(
+      (scope): Named => [`raised by ${scope}`, { ...flat, extraScope: { ...extraScope, scope } }],
+    ),
   ]
 }
 
 /** A rule, as far as the gate reads it. */
 function said(rule: Access): string {
-  if (rule.kind === 'own') return [rule.kind, rule.scope, rule.or].join()
+  if (rule.kind === 'ownRecords') return [rule.kind, rule.scope, rule.alternative].join()
   if (rule.kind !== 'needs') return rule.kind
-  const { scope, or, raise } = rule
-  return [scope, or, raise?.when.fields, raise?.scope].join()
+  const { scope, alternative, extraScope } = rule
+  return [scope, alternative, extraScope?.condition.fields, extraScope?.scope].join()
 }
 
 /** The first kind of caller that the application answers otherwise than the tables say. */

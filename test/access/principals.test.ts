@@ -117,7 +117,7 @@ describe('the role of a principal', () => {
       workspaceScopes: null,
       scopes: null,
       principalId: null,
-      grantSpanMs: null,
+      keyLifetimeMaxMs: null,
     }
     const asked: string[][] = []
     const roles = async (...path: string[]) => {

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 
 const page = readFileSync('docs/security.md', 'utf8')
-const promises = rowsOf(section(page, '## Tests of the promises'))
+const promises = rowsOf(section(page, '## Tests of the guarantees'))
 const rules = section(page, '## Rules')
   .split(/^### Rule (?=\d)/m)
   .slice(1)

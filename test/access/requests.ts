@@ -22,7 +22,7 @@ const bodies: Readonly<Record<string, unknown>> = {
   'POST /setup/env': { values: {} },
   'POST /api/v1/workspaces': { name: 'made' },
   'PATCH W': { name: 'renamed' },
-  'PATCH W that sends `rlacEnabled` as it is': { name: 'renamed', rlacEnabled: stored.rlacEnabled },
+  'PATCH W that sends the stored `rlacEnabled`': { name: 'renamed', rlacEnabled: stored.rlacEnabled },
   'PATCH W that changes `rlacEnabled`': { name: 'renamed', rlacEnabled: !stored.rlacEnabled },
   'POST W/api-keys': { label: 'made' },
   'POST W/api-keys/{keyId}/rotate': {},
@@ -49,7 +49,7 @@ const bodies: Readonly<Record<string, unknown>> = {
   },
   'POST W/knowledge-bases': { name: 'made' },
   'PATCH KB': {},
-  'PATCH KB that sends the policy as it is': {
+  'PATCH KB that sends the stored policy': {
     description: 'changed',
     policyDsl: stored.policyDsl,
     policyEnabled: stored.policyEnabled,
@@ -87,7 +87,7 @@ export function requestOf(
   const [method, path] = route!.split(' ') as [string, string]
   const key = line.replaceAll(/^`([^`]+)`/g, '$1')
   const sent = bodies[key]
-  const id = condition === 'that the caller began' ? ownId : someId
+  const id = condition === 'that the caller started' ? ownId : someId
   if (sent instanceof FormData)
     return new Request(`http://localhost${filledIn(path, id)}`, {
       method,

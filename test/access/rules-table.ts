@@ -11,8 +11,8 @@ export const columns = [
   'viewer',
   'editor',
   'admin',
-  'elsewhere',
-  'spent',
+  'other workspace',
+  'invalid',
 ] as const
 
 /** Columns of tables that tell apart what others take together, with the column that stands for both there. */
@@ -112,8 +112,8 @@ function openers(cell: string): Row['openedBy'] {
   )
 }
 
-/** What the row says of a key of the workspace that holds these scopes; one that is not let in is as one of elsewhere. */
+/** What the row says of a key of the workspace that holds these scopes; one without access gets the answer for another workspace. */
 export function answerForScopes(row: Row, held: readonly Scope[]): Answer {
   const isLetIn = row.openedBy?.some(set => set.every(scope => held.some(one => one === scope))) ?? true
-  return isLetIn ? 'yes' : row.answers.elsewhere
+  return isLetIn ? 'yes' : row.answers['other workspace']
 }

@@ -14,7 +14,7 @@ function isLetIn(rule: WorkspaceAccess, scopes: Scope[] | null): boolean {
     type: 'apiKey',
     role: null,
     principalId: null,
-    grantSpanMs: null,
+    keyLifetimeMaxMs: null,
   } as const
   const auth = verifiedContext('apiKey', { ...subject, workspaceScopes: [here], scopes })
   return decideAccess({ rule, workspaceId: here }, { auth }).allow
@@ -70,7 +70,7 @@ describe('S5.5-26 S5.5-27 S5.5-28: the gate of external tools', () => {
       scopes: ['read'],
       role: null,
       principalId: null,
-      grantSpanMs: null,
+      keyLifetimeMaxMs: null,
     })
     const decision = decideAccess({ rule: externalToolAccess, workspaceId: here }, { auth })
     expect(decision).toMatchObject({ allow: false, requiredScope: 'tools:invoke' })

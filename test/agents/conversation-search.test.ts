@@ -55,7 +55,7 @@ test('lets other work run while it reads many short conversations', async () => 
   const pager = new Pager(rows, new Cursors('a key of a store'))
   const list = { index: 'byWorkspace', prefix: ['workspace'], descending: true }
   const search = new ConversationSearch(rows, 'needle', signal)
-  const page = pager.pageOfFound(tables.conversations, list, { limit: 50 }, search)
+  const page = pager.searchPage(tables.conversations, list, { limit: 50 }, search)
   expect((await turnsDuring(page)).turns).toBeGreaterThan(5)
 })
 

@@ -45,7 +45,7 @@ function subject(fields: Partial<Subject>): ReturnType<typeof verifiedContext> {
     scopes: ['read', 'write'],
     role: null,
     principalId: 'p',
-    grantSpanMs: null,
+    keyLifetimeMaxMs: null,
     ...fields,
   })
 }
@@ -66,7 +66,7 @@ describe('whose conversations a caller sees', () => {
     [['manage'], 'all'],
     [null, 'all'],
   ])('with it on, who holds %j sees those of: %s', (scopes, expected) => {
-    expect(conversationVisibility(on, subject({ scopes })).of).toBe(expected)
+    expect(conversationVisibility(on, subject({ scopes })).kind).toBe(expected)
   })
 
   test('with it on, who is no principal sees nobody’s, and nobody sees what belongs to none by being none', () => {

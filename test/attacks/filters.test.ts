@@ -11,7 +11,7 @@ const payloadOf = (row: number) => ({
 const is = (name: string, value: number): Filter => ({ kind: 'in', key: name, values: [value] })
 const orOf = (conditions: number): Filter => ({
   kind: 'or',
-  of: [is('key0', 7), ...Array.from({ length: conditions - 1 }, (_, at) => is(`absent${at}`, at))],
+  parts: [is('key0', 7), ...Array.from({ length: conditions - 1 }, (_, at) => is(`absent${at}`, at))],
 })
 
 describe('filters that are made to cost', () => {
@@ -37,8 +37,8 @@ describe('filters that are made to cost', () => {
     const tagged: Filter = { kind: 'all', key: 'tags', values: ['odd'] }
     const odd = await found(tagged)
     expect(odd).toHaveLength(rows / 2)
-    const none: Filter = { kind: 'not', of: orOf(300) }
-    expect(await found({ kind: 'and', of: [tagged, none] })).toEqual(odd.filter(one => one !== only))
+    const none: Filter = { kind: 'not', operand: orOf(300) }
+    expect(await found({ kind: 'and', parts: [tagged, none] })).toEqual(odd.filter(one => one !== only))
   })
 
   test('a thousand conditions cost less than a hundred of one', async () => {

@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
-import { takeServerLock } from '../../src/locks/server-lock.ts'
+import { acquireServerLock } from '../../src/locks/server-lock.ts'
 import type { Disk } from '../../src/storage/disk-space.ts'
 import Database from '../../src/storage/sqlite/driver.ts'
 import { type Base, makeBase } from '../harness/place.ts'
@@ -22,7 +22,7 @@ const isFull = {
   code: 'control_plane_unavailable',
   message: 'the disk of the data directory is full',
   hint: expect.stringMatching(
-    /^Free some space on that disk, then try again\. .* A server continues by itself\.$/,
+    /^Free some space on that disk, then try again\. .* You do not need to restart the server\.$/,
   ),
 }
 
@@ -167,7 +167,7 @@ describe.skipIf(disk === undefined)('a disk that is full', () => {
     const { wb } = await filled()
     await wb.close()
     fill()
-    expect(() => takeServerLock(wb.dataDir)).toThrow(isFull.message)
+    expect(() => acquireServerLock(wb.dataDir)).toThrow(isFull.message)
     const fresh = join(disk!, 'fresh')
     mkdirSync(fresh)
     await expect(open({ dataDir: fresh })).rejects.toMatchObject(isFull)

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { CitationReader } from '../../src/agents/chat/citation-reader.ts'
 import { Citations } from '../../src/agents/chat/citations.ts'
 import { headingOf } from '../../src/mcp/format-citation.ts'
-import { AnswerText } from '../../src/models/chat/answer-text.ts'
+import { AnswerSplitter } from '../../src/models/chat/answer-splitter.ts'
 import { addDetails } from '../../src/models/chat/reasoning-details.ts'
 import { StreamedMessage } from '../../src/models/chat/streamed-message.ts'
 import { parseTextToolCalls } from '../../src/models/chat/text-tool-calls.ts'
@@ -28,7 +28,7 @@ test.each<[string, () => unknown]>([
     'a call in text with parameters that do not end',
     () => parseTextToolCalls(`<tool_call><function=a>${'<parameter=a>'.repeat(70_000)}</tool_call>`, anyTool),
   ],
-  ['marks of calls in code', () => new AnswerText(() => false).read(`\`${'<tool_call>'.repeat(60_000)}`)],
+  ['marks of calls in code', () => new AnswerSplitter(() => false).read(`\`${'<tool_call>'.repeat(60_000)}`)],
   [
     'arguments in many pieces that each repeat the name',
     () => {
@@ -78,7 +78,7 @@ test('an answer with more calls in its text than a model makes is refused', asyn
   const settings = { maxTokens: 64, tools: [tool], signal: new AbortController().signal }
   for (let at = 0; at < 2; at++) {
     const { failure } = await heard(open().stream([{ role: 'user', content: 'Hi' }], settings))
-    expect(failure?.message).toContain('sent an answer with more than 64 calls of tools')
+    expect(failure?.message).toContain('sent an answer with more than 64 tool calls')
   }
   const event = { message: { content: `<tool_call>[${calls}]</tool_call>` }, finish_reason: 'stop' }
   const draft = new StreamedMessage(ofSearch)
@@ -117,7 +117,7 @@ test.each(['stream', 'complete'] as const)(
     const answer =
       how === 'stream' ? chat.stream(question, settings).next() : chat.complete(question, settings)
     const failure = await answer.catch((error: unknown) => error)
-    expect(failure).toMatchObject({ message: expect.stringContaining('sent an answer that is too large') })
+    expect(failure).toMatchObject({ message: expect.stringContaining('sent a response that is too large') })
     expect(provider.received.length).toBe(1)
     await close()
   },

@@ -48,7 +48,7 @@ const pings = Array.from({ length: 30_000 }, (_, id) => `{"jsonrpc":"2.0","id":"
 
 test.each([
   ['in a stream', 'text/event-stream', pings.map(ping => `data: ${ping}\n\n`).join(''), /more than 64/],
-  ['in a batch', 'Application/JSON', ` [${pings.join()}]`, /does not answer as an MCP server/],
+  ['in a batch', 'Application/JSON', ` [${pings.join()}]`, /does not respond like an MCP server/],
 ])('a tool server that asks without end %s is left', async (_, mediaType, answer, message) => {
   const server = await startMcpServer({
     inSessions: true,

@@ -150,9 +150,9 @@ describe('900 addresses with a wrong token each', () => {
     expect(letIn.map(({ subject }) => subject.id)).toEqual(cold.map(({ row }) => row.keyId))
     const queues = admission.begun.slice(before).map(({ queue }) => queue)
     // What was looked up when they came, and no guess between them.
-    expect(queues.indexOf('marked')).toBeLessThanOrEqual(1)
-    expect(queues.filter(queue => queue === 'marked')).toHaveLength(12)
-    expect(queues.lastIndexOf('marked') - queues.indexOf('marked')).toBe(11)
+    expect(queues.indexOf('withChecksum')).toBeLessThanOrEqual(1)
+    expect(queues.filter(queue => queue === 'withChecksum')).toHaveLength(12)
+    expect(queues.lastIndexOf('withChecksum') - queues.indexOf('withChecksum')).toBe(11)
     admission.isOver = true
     await guesses
   })

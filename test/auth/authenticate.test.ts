@@ -20,7 +20,7 @@ const tokenKey = 'the-key-that-marks-tokens'
 
 const headerForm = 'the Authorization header must be: Bearer <token>'
 const noScheme = 'the token matches no configured scheme'
-const refusesStrangers = 'this runtime refuses requests without credentials'
+const refusesStrangers = 'thisruntime rejects requests without credentials'
 
 describe('the Authorization header', () => {
   test.each([
@@ -79,7 +79,7 @@ const subject: Subject = {
   scopes: null,
   role: null,
   principalId: 'ada',
-  grantSpanMs: null,
+  keyLifetimeMaxMs: null,
 }
 
 /** Knows tokens that begin with a word: those that go on with `-good` hold. */

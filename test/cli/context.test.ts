@@ -5,7 +5,7 @@ import { slicePart, widenToWords } from '../../src/cli/passages/markdown.ts'
 import type { Span } from '../../src/cli/passages/matches.ts'
 import type { Chunk } from '../../src/contract/documents.ts'
 import { createChunker } from '../../src/knowledge/chunk/index.ts'
-import { documentLines } from '../../src/tui/document/lines.ts'
+import { documentLines } from '../../src/tui/document/document-lines.ts'
 
 async function* chunks(...texts: string[]): AsyncGenerator<Chunk> {
   for (const [chunkIndex, text] of texts.entries())
@@ -99,7 +99,7 @@ describe('the context of a passage', () => {
   const sections = '# Title\n\nIntro.\n\n## Second\n\nBefore it. The passage. After it.\n\n## Third\n\nEnd.\n'
 
   test('is its section only', () => {
-    const { around, section } = findContext(sections, placeOf(sections, 'The passage.'), true)
+    const { context: around, section } = findContext(sections, placeOf(sections, 'The passage.'), true)
     expect(sections.slice(around.start, around.end)).toBe(
       '## Second\n\nBefore it. The passage. After it.\n\n',
     )
@@ -108,21 +108,21 @@ describe('the context of a passage', () => {
 
   test('is every section that a passage is in', () => {
     const passage = 'After it.\n\n## Third\n\nEnd.'
-    const { around, section } = findContext(sections, placeOf(sections, passage), true)
+    const { context: around, section } = findContext(sections, placeOf(sections, passage), true)
     expect(sections.slice(around.start)).toMatch(/^## Second/)
     expect(section).toBe('Third')
   })
 
   test('does not mistake a line of code for a heading', () => {
     const text = '# A\n\n```sh\n# no heading\n```\n\nThe passage.\n'
-    const { around } = findContext(text, placeOf(text, 'The passage.'), true)
+    const { context: around } = findContext(text, placeOf(text, 'The passage.'), true)
     expect(around).toEqual({ start: 0, end: text.length })
   })
 
   test('of a long text is cut between paragraphs', () => {
     const paragraphs = Array.from({ length: 60 }, (_, at) => `Paragraph ${at} has some words in it.`)
     const text = paragraphs.join('\n\n')
-    const { around } = findContext(text, placeOf(text, paragraphs[30]!), false)
+    const { context: around } = findContext(text, placeOf(text, paragraphs[30]!), false)
     const shown = text.slice(around.start, around.end).split('\n\n')
     expect(paragraphs).toEqual(expect.arrayContaining(shown))
     expect(shown.length).toBeGreaterThan(20)

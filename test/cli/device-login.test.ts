@@ -33,7 +33,7 @@ async function poll(answers: readonly (ErrorCode | Error | typeof tokens)[]) {
     client,
     clock: { now: () => nowMs, after: () => () => {} },
     signal: new AbortController().signal,
-    onTrouble: why => troubles.push(why),
+    onProblemChange: why => troubles.push(why),
     pause: async ms => {
       waits.push(ms)
       nowMs += ms

@@ -1,23 +1,23 @@
 import { expect, test } from 'vitest'
-import type { Allowance } from '../../src/cli/mcp/allowances.ts'
+import type { McpPermission } from '../../src/cli/mcp/mcp-permissions.ts'
 import { McpBridge } from '../../src/cli/mcp/bridge.ts'
 import type { RawCall } from '../../src/client/client.ts'
-import type { Incoming } from '../../src/client/fetch.ts'
+import type { IncomingResponse } from '../../src/client/fetch.ts'
 import { Unreachable } from '../../src/client/unreachable.ts'
 
 const list = (id: unknown) => JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/list' })
 
 /** A bridge to a runtime that answers when it is told to, and never to who has gone. */
-function stage(allowed: readonly Allowance[] = []) {
+function stage(allowed: readonly McpPermission[] = []) {
   const calls: { call: RawCall; answer(status: number, body: object): void; fail(error: Error): void }[] = []
   const written: Record<string, unknown>[] = []
   const bridge = new McpBridge({
     path: '/mcp',
-    allowed: new Set(allowed),
+    permissions: new Set(allowed),
     signal: new AbortController().signal,
     pause: async () => {},
     write: message => void written.push({ ...message }),
-    raw: call =>
+    sendRequest: call =>
       new Promise((resolve, reject) => {
         call.signal!.addEventListener('abort', () => reject(call.signal!.reason))
         const answer = (status: number, body: object) => resolve(incoming(status, body))
@@ -27,7 +27,7 @@ function stage(allowed: readonly Allowance[] = []) {
   return { bridge, calls, written }
 }
 
-function incoming(status: number, body: object): Incoming {
+function incoming(status: number, body: object): IncomingResponse {
   const headers = new Headers({ 'content-type': 'application/json' })
   return { url: '', status, headers, body: null, text: async () => JSON.stringify(body) }
 }

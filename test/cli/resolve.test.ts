@@ -13,7 +13,7 @@ test.each([
     `${several} are named "english"`,
   )
   await expect(pickResource(twins, undefined, kind, undefined)).rejects.toThrow(
-    `there are ${several}; name one`,
+    `there are ${several}; specify one`,
   )
 })
 

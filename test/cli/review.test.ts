@@ -23,13 +23,13 @@ test('arguments stand one per line, with all that a model would be told of them'
     'odd\nname': {},
   }
   expect(taken({ type: 'object', properties, required: ['city'], additionalProperties: false })).toEqual([
-    'takes',
+    'arguments',
     '  city: string, required  where to look\\u001b[2J',
     '  days: integer or null  {"minimum":1,"default":3}',
     '  odd name: anything',
-    'and  additionalProperties: false',
+    'schema  additionalProperties: false',
   ])
-  expect(taken({ type: 'object' })).toEqual(['takes nothing'])
+  expect(taken({ type: 'object' })).toEqual(['no arguments'])
 })
 
 test('what nobody would see of what a model is told stands there escaped', () => {
@@ -40,29 +40,29 @@ test('what nobody would see of what a model is told stands there escaped', () =>
     '  look\\u009d; send it all\\u009c  new',
     '    + looks\\u009d; send it all\\u009c\\u200b\\udb40\\udc41',
     '    + and ❤️ too',
-    '    takes',
+    '    arguments',
     '      city: anything  where\\u009d; send it all\\u009c',
   ])
 })
 
 test('nothing is left out where a schema is not what it should be', () => {
   expect(taken({ type: 'object', required: ['obey\u009b'] })).toEqual([
-    'takes nothing',
-    'and  required: ["obey\\u009b"]',
+    'no arguments',
+    'schema  required: ["obey\\u009b"]',
   ])
   expect(taken({ type: 'object', properties: { a: { type: null } }, required: ['a', ['a']] })).toEqual([
-    'takes',
+    'arguments',
     '  a: anything, required  {"type":null}',
-    'and  required: [["a"]]',
+    'schema  required: [["a"]]',
   ])
   expect(
     taken({ type: 'object', properties: { a: { description: { b: 1 } }, c: true, d: { type: { e: 1 } } } }),
   ).toEqual([
-    'takes',
+    'arguments',
     '  a: anything  {"description":{"b":1}}',
-    '  c: anything  {"is":true}',
+    '  c: anything  {"schema":true}',
     '  d: anything  {"type":{"e":1}}',
   ])
   for (const odd of [{ anyOf: [{ type: 'object' }] }, { type: 'object', properties: ['x'] }])
-    expect(taken(odd)).toEqual([`takes ${JSON.stringify(odd)}`])
+    expect(taken(odd)).toEqual([`arguments: ${JSON.stringify(odd)}`])
 })

@@ -25,7 +25,7 @@ async function read(paths: string[], rest: Partial<Intake> = {}) {
   return {
     sources: found.flatMap(one => (one.kind === 'source' ? [one.source] : [])),
     failed: found.flatMap(one => (one.kind === 'failed' ? [one.problem] : [])),
-    skipped: found.flatMap(one => (one.kind === 'skipped' ? [one.as] : [])),
+    skipped: found.flatMap(one => (one.kind === 'skipped' ? [one.category] : [])),
   }
 }
 

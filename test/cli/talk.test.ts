@@ -23,8 +23,8 @@ test('a cited passage of an attachment opens with the text before and after it',
     const chunkId = `${attachmentId}:${chunkIndex}`
     const place = { knowledgeBaseId: null, attachmentId, documentId: null, chunkId, chunkIndex }
     const citation: Citation = { number: 1, ...place, title: null, sourceFilename: 'report.md', page: null }
-    const { text: passage, around } = await talk.citedPassage(citation)
-    return [around[0], passage, around[1]]
+    const { text: passage, neighbors } = await talk.citedPassage(citation)
+    return [neighbors[0], passage, neighbors[1]]
   }
   const [none, first, second] = await opened(0)
   expect([none, first!.startsWith('Sentence 0 '), text.startsWith(first! + second!)]).toEqual([

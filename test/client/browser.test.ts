@@ -109,7 +109,7 @@ describe('webFetch', () => {
     const { client, server } = await serving({ status: 200, body: '' })
     await new Promise(resolve => server.close(resolve))
     await expect(client.call(workspaces.list, { query: {} })).rejects.toThrow(
-      /^no runtime answers at http:\/\/127\.0\.0\.1:\d+$/,
+      /^no runtime responds at http:\/\/127\.0\.0\.1:\d+$/,
     )
   })
 })

@@ -3,9 +3,9 @@ import { createServer, type IncomingMessage, type RequestListener, type Server }
 import { createServer as createSecureServer } from 'node:https'
 import { type AddressInfo, connect as dial } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { Outgoing } from '../../src/client/fetch.ts'
+import type { OutgoingRequest } from '../../src/client/fetch.ts'
 import type { NetworkOptions } from '../../src/client/node/network-options.ts'
-import { timeoutsOf } from '../../src/client/node/timeouts.ts'
+import { requestTimeouts } from '../../src/client/node/timeouts.ts'
 import { openNetwork } from '../../src/client/node/transport.ts'
 import { Unreachable } from '../../src/client/unreachable.ts'
 
@@ -47,8 +47,8 @@ function opened(options: NetworkOptions = {}) {
   return fetch
 }
 
-const get: Outgoing = { method: 'GET', headers: {} }
-const post: Outgoing = { method: 'POST', headers: {}, body: '{}' }
+const get: OutgoingRequest = { method: 'GET', headers: {} }
+const post: OutgoingRequest = { method: 'POST', headers: {}, body: '{}' }
 
 async function* pieces() {
   yield Buffer.from('one')
@@ -173,7 +173,7 @@ describe('a runtime that falls silent', () => {
     request.resume()
     response.writeHead(200, { 'content-type': 'application/json' }).write('{"items":[')
   }
-  const lines = (): Outgoing => ({ ...post, body: pieces() })
+  const lines = (): OutgoingRequest => ({ ...post, body: pieces() })
 
   test.each([
     ['did not respond within 0.05 s', silent, get],
@@ -212,7 +212,7 @@ describe('a runtime that falls silent', () => {
     ['60 s', 'within it', post, 'bodyTimeout'],
     ['300 s', 'between the lines of a batch', lines(), 'bodyTimeout'],
   ] as const)('is given %s %s', (time, _where, request, which) => {
-    expect(`${timeoutsOf(request)[which] / 1_000} s`).toBe(time)
+    expect(`${requestTimeouts(request)[which] / 1_000} s`).toBe(time)
   })
 })
 
@@ -289,7 +289,7 @@ describe('by way of a proxy', () => {
   })
 })
 
-function sse(): Outgoing {
+function sse(): OutgoingRequest {
   return { ...get, headers: { accept: 'text/event-stream' } }
 }
 

@@ -134,11 +134,11 @@ describe('wb access policy', () => {
   })
 })
 
-test('wb workspaces test says whether the store answers', { timeout }, async () => {
+test('wb workspaces test says whether the store responds', { timeout }, async () => {
   const { wb } = await demo()
   const works = await wb(['workspaces', 'test'])
   expect(works).toMatchObject({ status: 0, stderr: '' })
-  expect(works.stdout).toMatch(/answers\n$/)
+  expect(works.stdout).toMatch(/responds\n$/)
   await wb(['workspaces', 'create', 'remote', '--kind', 'astra'])
   const broken = await wb(['workspaces', 'test', 'remote'])
   expect(broken).toMatchObject({ status: 1, stdout: '' })

@@ -75,7 +75,7 @@ describe('agents', () => {
     })
     expect(await wb(['agents', 'update', 'scribe', '--rule', 'mcp:*=maybe'])).toMatchObject({
       status: 2,
-      stderr: expect.stringContaining('--rule mcp:*=maybe is not NAME=WORD'),
+      stderr: expect.stringContaining('--rule mcp:*=maybe is not NAME=RULE'),
     })
     expect(await said(wb(['agents', 'update', 'scribe', '--no-rule']))).toBe(agentId)
     expect(await agentNamed(here, 'scribe')).toMatchObject({ toolRules: {} })

@@ -96,7 +96,7 @@ test('a conversation with attachments does not stay if no model can answer its f
   expect(status, stderr).toBe(0)
   await here.wb(['agents', 'update', 'Maven', '--llm', 'keyless'])
   const asked = await here.wb(['ask', '--attach', 'contract.md', 'when are refunds paid?'])
-  expect(asked.stderr).toContain('no model answers')
+  expect(asked.stderr).toContain('no model is available')
   expect(await conversationsIn(here)).toEqual([])
 })
 
@@ -119,7 +119,7 @@ test('a chat sends images and attaches files, and a refused question leaves both
   first.type('/image missing.png\r')
   await first.shows('"missing.png" cannot be read: there is no such file')
   first.type('/image contract.md\r')
-  await first.shows('"contract.md" is not an image that models read')
+  await first.shows('"contract.md" is not an image in a supported format')
   first.type('/image "my shot.png"\r')
   await first.shows('[image: my shot.png]')
   first.type('/attach missing.md\r')

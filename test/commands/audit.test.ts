@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { productionCost } from '../../src/auth/keys/token.ts'
 import { auditSubject, auditTarget } from '../../src/cli/fields/audit.ts'
 import { followEvents } from '../../src/cli/jobs/follow-events.ts'
 import { Unreachable } from '../../src/client/unreachable.ts'
@@ -141,6 +142,7 @@ describe('following', () => {
 
 /** A data directory whose runtime asks for keys, with a workspace named demo and an admin's key in the environment. */
 const asking = placesLike(async here => {
+  here.keyCost = productionCost
   here.env.WB_CONFIG = join(here.home, 'closed.yaml')
   writeFileSync(here.env.WB_CONFIG, 'version: 1\nauth: { mode: apiKey, anonymousPolicy: reject }\n')
   await here.wb(['workspaces', 'create', 'demo', '--as-operator'])
@@ -238,7 +240,7 @@ describe('wb audit list', () => {
         'admin (key)',
         'auth.api_denied',
         'denied',
-        'this operation needs access to the whole runtime',
+        'this operation requires access to the whole runtime',
       ])
   })
 

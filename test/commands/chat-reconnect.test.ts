@@ -198,7 +198,7 @@ test('/branch edits an earlier question, and both branches stay within reach', {
   await shows('answer to two')
   expect(await contents()).toEqual(['one', 'answer to one', 'two', 'answer to two'])
   type('/versions\r')
-  await shows('Versions of the questions')
+  await shows('Versions of questions')
   await shows('one changed')
   type('q')
   type('/versions 2\r')

@@ -88,7 +88,7 @@ test('a whole conversation with a runtime that is killed in the middle of it', {
   const port = ['--port', new URL(first.url).port]
   const second = await here.spawnServe(port)
   await shows('lost during the answer; /retry asks again')
-  await shows('the runtime is back')
+  await shows('the runtime is available again')
   type('/retry\r')
   await answered('It ends well.')
   type('/versions 1\r')
@@ -103,9 +103,9 @@ test('a whole conversation with a runtime that is killed in the middle of it', {
   second.process.kill('SIGKILL')
   await second.ended
   type('and what else?\r')
-  await shows('your message is kept')
+  await shows('your message will be sent')
   await here.serve(port)
-  await shows('the runtime is back')
+  await shows('the runtime is available again')
   await answered('One: the handbook.')
   type('/quit\r')
   expect(await ended).toBe(0)

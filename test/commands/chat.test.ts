@@ -73,7 +73,7 @@ describe('where there is no terminal', () => {
     ['a missing file', ['nope.png'], '"nope.png" cannot be read: there is no such file'],
     ['a folder', ['.'], '"." cannot be read: it is a folder'],
     ['a large file', ['large.png'], '"large.png" is too large: an image can have at most 5.0 MB'],
-    ['another format', ['a.svg'], '"a.svg" is not an image that models read'],
+    ['another format', ['a.svg'], '"a.svg" is not an image in a supported format'],
     ['five files', Array(5).fill('a.png'), 'A message can have at most 4 images, not 5'],
   ])('--image refuses %s, and nothing is sent', async (_, files, words) => {
     const { here, runtime } = await stageFor()
@@ -143,7 +143,7 @@ describe('where there is no terminal', () => {
         'search results, not written by a model:\n\n[1] laws.md\n    A passage that was found.\n    laws.md · chunk 2\n',
     })
     expect(stderr).toMatch(
-      /\n {2}no model answers: LLM service "x" lacks its key\n {2}Set KEY\.\n {2}With Ollama[^\n]*\n {2}wb services create llama [^\n]*\n {2}wb agents update Maven --llm llama\n[^\n]*KEY[^\n]*\n[^\n]*\n {2}wb search .why\?. --json[^\n]*\n$/,
+      /\n {2}no model is available: LLM service "x" lacks its key\n {2}Set KEY\.\n {2}With Ollama[^\n]*\n {2}wb services create llama [^\n]*\n {2}wb agents update Maven --llm llama\n[^\n]*KEY[^\n]*\n[^\n]*\n {2}wb search .why\?. --json[^\n]*\n$/,
     )
   })
 
@@ -233,7 +233,7 @@ describe('in a terminal', { timeout: 40_000 }, () => {
     await shows('The passage itself.')
     type('q')
     type('/export out.md\r')
-    await shows('written to out.md')
+    await shows('wrote the conversation to out.md')
     const exported = await here.wb(['conversations', 'export'])
     expect(exported.stdout).toContain('## Maven\n\nBoth laws hold together [^1].')
     expect(readFileSync(join(here.home, 'out.md'), 'utf8')).toBe(exported.stdout)
@@ -320,10 +320,10 @@ describe('in a terminal', { timeout: 40_000 }, () => {
       await shows(sign)
       type('\x03')
       await shows('stopped')
-      await shows('ctrl+c again leaves')
+      await shows('press ctrl+c again to leave')
     }
     type('draft\x03')
-    await shows('ctrl+c again leaves')
+    await shows('press ctrl+c again to leave')
     type('\x03')
     expect(await ended).toBe(0)
     expect(aborted).toEqual([true, true])
@@ -372,7 +372,7 @@ describe('in a terminal', { timeout: 40_000 }, () => {
     const { type, shows, ended } = chat(here, ['which laws?'], { command: 'ask' })
     await shows('Maven wants to use mcp:files:write with')
     await shows('"path": "/tmp/x"')
-    await shows('may it run?')
+    await shows('allow this call?')
     type(keys)
     await shows(told)
     await shows('Both laws hold together [1].')
@@ -383,7 +383,7 @@ describe('in a terminal', { timeout: 40_000 }, () => {
   test('a single question that is left at a tool is interrupted', async () => {
     const { here } = await stageFor(withTool)
     const { type, shows, ended } = chat(here, ['which laws?'], { command: 'ask' })
-    await shows('may it run?')
+    await shows('allow this call?')
     type('\x03')
     expect(await ended).toBe(130)
   })
@@ -395,7 +395,7 @@ describe('in a terminal', { timeout: 40_000 }, () => {
     type('why?\r')
     await shows('Type once, always or never.')
     type('once\r')
-    await shows('Tool 1: mcp:files:write, asked “/tmp/x”, success, 12 ms')
+    await shows('Tool 1: mcp:files:write, with “/tmp/x”, success, 12 ms')
     await shows('Both laws hold together [1].')
     await shows('Source 1: aeroelastic')
     type('/open 1\r')

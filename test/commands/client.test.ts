@@ -6,7 +6,7 @@ import { openNetwork } from '../../src/client/node/transport.ts'
 import { Unreachable } from '../../src/client/unreachable.ts'
 import { documents } from '../../src/contract/documents.ts'
 import { WbError } from '../../src/contract/errors.ts'
-import { operational } from '../../src/contract/operational.ts'
+import { runtimeRoutes } from '../../src/contract/runtime-routes.ts'
 import { workspaces } from '../../src/contract/workspaces.ts'
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void
@@ -101,7 +101,7 @@ describe('the typed client', () => {
 
   test('says where nothing listens', async () => {
     const client = openClient({ baseUrl: 'http://127.0.0.1:1', fetch: openNetwork().fetch })
-    await expect(client.call(operational.version, {})).rejects.toThrow(
+    await expect(client.call(runtimeRoutes.version, {})).rejects.toThrow(
       'no runtime responds at http://127.0.0.1:1: connection refused',
     )
   })

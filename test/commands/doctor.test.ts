@@ -243,7 +243,7 @@ test('the store is looked through beside a running server, and each finding has 
     {
       name: 'store',
       state: 'failed',
-      detail: `1 uploads that a killed process left: ${join(dataDir, 'uploads', '999999999-ab')}`,
+      detail: `1 unfinished uploads of a killed process: ${join(dataDir, 'uploads', '999999999-ab')}`,
       mend: 'wb serve',
     },
   ])
@@ -300,7 +300,7 @@ describe('files', () => {
       {
         name: 'data',
         state: 'warning',
-        detail: `${dataDir} is readable for other users (755)`,
+        detail: `${dataDir} is readable by other users (755)`,
         mend: `chmod 700 ${dataDir}`,
       },
       {
@@ -383,7 +383,7 @@ describe('another clock', () => {
     expect(ended.status).toBe(0)
   })
 
-  const skew = (ms: number, uncertainMs = 500): ClockSkew => ({ ms, uncertainMs })
+  const skew = (ms: number, uncertaintyMs = 500): ClockSkew => ({ ms, uncertaintyMs })
   test.each([
     [skew(30_500), 'ok'],
     [skew(-30_501), 'warning'],
@@ -420,7 +420,7 @@ describe('who you are', () => {
     })
     expect(line(nobody!, 'chat')).toMatchObject({
       state: 'skipped',
-      detail: 'the runtime reports this to its operator only',
+      detail: 'the runtime reports this only to its operator',
     })
     expect(line(known!, 'auth')?.state).toBe('ok')
     expect(wrong(known!)).toEqual({ chat: 'failed' })

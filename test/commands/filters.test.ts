@@ -80,7 +80,7 @@ describe('wb filters', { timeout: 60_000 }, () => {
       [[...create, '--filter', '[]'], 2, '--filter is not a JSON object: []'],
       [[...create, '--where', 'lang'], 2, '--where "lang" is not KEY=VALUE'],
       [[...create, '--filter', '{"a":{"$near":1}}'], 1, "filter.a: unknown operator '$near'"],
-      [['filters', 'update', 'f', '--kb', 'handbook'], 2, 'no change was given'],
+      [['filters', 'update', 'f', '--kb', 'handbook'], 2, 'no change was requested'],
       [['filters', 'show', 'f', '--kb', 'handbook'], 4, 'knowledge_filter_not_found'],
     ] as const) {
       const { status: ended, stderr } = await wb([...args])

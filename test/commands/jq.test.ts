@@ -91,7 +91,7 @@ test.each([
 ])('strings are printed as they are, all else as JSON; in a terminal: %s', async (isTTY, printed) => {
   let text = ''
   const stdout = { isTTY, write: (part: string) => (text += part) }
-  const options = { stdout, stderr: stdout, json: false, quiet: false, colour: false, now: () => 0 }
+  const options = { stdout, stderr: stdout, json: false, quiet: false, useColor: false, now: () => 0 }
   const output = new Output({ ...options, filter: await jqFilter('.[]', signals) })
   output.value(['a\x1b[2Jb', { n: 1 }, [1, 2], 7, null])
   expect(text).toBe(printed)

@@ -41,7 +41,7 @@ test('create, show, a question and wb doctor name a service that cannot be used,
   const asked = await wb(['ask', 'why?', '--agent', 'maven'])
   expect(asked).toMatchObject({
     status: 0,
-    stderr: expect.stringContaining(`  no model answers: ${lacks}\n  ${hint}\n`),
+    stderr: expect.stringContaining(`  no model is available: ${lacks}\n  ${hint}\n`),
   })
   const whole = await wb(['ask', 'why?', '--agent', 'maven', '--json'])
   expect(JSON.parse(whole.stderr).error).toMatchObject({

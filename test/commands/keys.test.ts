@@ -459,7 +459,7 @@ describe('wb keys', () => {
     expect(await here.wb(['keys', 'show', plaintext])).toEqual({
       status: 2,
       stdout: '',
-      stderr: `  ✗ A key cannot be selected by its token\n    wb keys show ${key.prefix}    selects the key of that token\n`,
+      stderr: `  ✗ A key cannot be selected by its token\n    wb keys show ${key.prefix}    selects the key with that token\n`,
     })
   })
 
@@ -572,12 +572,12 @@ describe('where a token goes', () => {
     [
       '>/dev/full',
       1,
-      /^ {2}✗ Key ci was created, but its token could not be written on stdout \(ENOSPC\)\n {4}node \S+ keys revoke /,
+      /^ {2}✗ Key ci was created, but its token could not be written on stdout \(ENOSPC\)\n {4}wb keys revoke /,
     ],
     [
       '| true',
       1,
-      /^ {2}✗ Key ci was created, but its token could not be written on stdout \(EPIPE\)\n {4}node \S+ keys revoke /,
+      /^ {2}✗ Key ci was created, but its token could not be written on stdout \(EPIPE\)\n {4}wb keys revoke /,
     ],
   ])('nothing is lost in silence: %s', async (redirection, status, words) => {
     const here = await room()

@@ -37,7 +37,7 @@ test('MCP servers are added, listed, shown, changed and removed by name', { time
     stdout: expect.stringMatching(/^[0-9a-f-]{36}\n$/),
     stderr: [
       '  wb services allow env:TOOLS_KEY --host 127.0.0.1:9',
-      '    allows it, unless it is already allowed',
+      '    allows this, unless it is already allowed',
       '  wb mcp servers test tools',
       '',
     ].join('\n'),

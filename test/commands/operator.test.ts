@@ -31,7 +31,7 @@ function closed(): Place & { config: string } {
   return { ...here, config }
 }
 
-function refused(next: string, words = 'This runtime refuses requests without credentials') {
+function refused(next: string, words = 'Thisruntime rejects requests without credentials') {
   return new RegExp(`^ {2}✗ ${words} \\(unauthorized, ${request}\\)\\n${next.replaceAll('…', '.')}$`)
 }
 
@@ -94,7 +94,7 @@ describe('the operator [security rule 8]', () => {
       status: 2,
       stdout: '',
       stderr:
-        '  ✗ --as-operator works on a data directory of this machine, but --url selects http://127.0.0.1:1\n    to authenticate over HTTP, sign in or set WB_API_KEY\n    leave out --url\n',
+        '  ✗ --as-operator works on a data directory of this machine, but --url selects http://127.0.0.1:1\n    to authenticate over HTTP, sign in or set WB_API_KEY\n    remove --url\n',
     })
     const env = { WB_URL: 'http://127.0.0.1:1' }
     expect(await wb(['kb', 'list', '--as-operator'], { env })).toEqual({
@@ -131,7 +131,7 @@ describe('who is sent to the identity provider [security rule 8]', () => {
     writeFileSync(here.config, oidcConfig(await discovery()))
     return { ...here, url: (await here.serve()).url }
   }
-  const takes = (url: string) => `    sign in at ${url}/auth/login; WB_API_KEY takes an access token\n`
+  const takes = (url: string) => `    sign in at ${url}/auth/login, or set WB_API_KEY to an access token\n`
 
   test('is not told to make a key, which is not looked at there', async () => {
     const here = await signedIn()
@@ -153,7 +153,7 @@ describe('who is sent to the identity provider [security rule 8]', () => {
     const here = closed()
     writeFileSync(here.config, oidcConfig('http://127.0.0.1:1'))
     expect((await here.wb(['workspaces', 'list'])).stderr).toContain(
-      'the owner of the data directory\n    WB_API_KEY takes an access token of the identity provider\n',
+      'the owner of the data directory\n    set WB_API_KEY to an access token of the identity provider\n',
     )
   })
 })

@@ -70,7 +70,7 @@ test('a whole session: choose, type, open, rank otherwise, copy, resize, leave',
   await wb(['kb', 'ingest', 'shop', 'shop', '--create'])
 
   const play = playground(here, [], { PATH: withClipboard(here) })
-  await play.shows('type to find one')
+  await play.shows('type to filter the list')
   play.type('sho\r')
   await play.shows('ask shop')
   play.type('whales of the seas')

@@ -49,7 +49,7 @@ describe('the profile', () => {
     ).toMatchObject({
       url: undefined,
       apiKey: undefined,
-      colour: true,
+      hasColors: true,
     })
   })
 
@@ -105,10 +105,10 @@ describe('the profile', () => {
     }
     expect(readProfile({}, { env: {}, cwd }, folder)).toMatchObject({
       workspace: 'docs',
-      workspaceFrom: '.wb.yaml',
+      workspaceSource: '.wb.yaml',
       knowledgeBase: 'handbook',
       dataDir: '/repo/.workbase',
-      dataDirFrom: 'working directory',
+      dataDirSource: 'working directory',
       config: { trusted: '/repo/workbase.yaml' },
     })
     const named = { workspace: 'other', knowledgeBase: undefined }
@@ -169,7 +169,7 @@ describe('the command line', () => {
     [
       ['kb', 'search'],
       2,
-      '  ✗ QUESTION is missing: question, in words or a sentence\n    wb kb search --help\n',
+      '  ✗ QUESTION is missing: type search terms or a question\n    wb kb search --help\n',
     ],
     [
       ['serve', '--https-cert', 'a', '--https-key', 'b'],

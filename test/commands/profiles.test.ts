@@ -69,12 +69,12 @@ test('a login is sent to no other runtime than its own, also not to one that is 
   const other = await here.wb(['whoami', '--url', urls[1]!])
   expect([other.status, other.stderr]).toEqual([
     3,
-    expect.stringContaining('refuses requests without credentials'),
+    expect.stringContaining('rejects requests without credentials'),
   ])
   const found = await here.wb(['whoami', '--data-dir', runtimes.work.dataDir])
   expect([found.status, found.stderr]).toEqual([
     3,
-    expect.stringContaining('refuses requests without credentials'),
+    expect.stringContaining('rejects requests without credentials'),
   ])
 })
 

@@ -111,7 +111,7 @@ describe('workspaces', () => {
       status: 2,
       stdout: '',
       stderr:
-        '  ✗ There are 2 workspaces; name one\n    wb kb list --workspace one\n    wb kb list --workspace two\n',
+        '  ✗ There are 2 workspaces; specify one\n    wb kb list --workspace one\n    wb kb list --workspace two\n',
     })
     await said(wb(['workspaces', 'use', 'two']))
     expect(JSON.parse(await said(wb(['workspaces', 'show', '--json'])))).toMatchObject({ workspaceId: two })

@@ -161,7 +161,7 @@ test('in a pipe with several knowledge bases, the error suggests --all', async (
     status: 2,
     stdout: '',
     stderr: [
-      '  ✗ There are 2 knowledge bases in workspace default; name one, or search all of them',
+      '  ✗ There are 2 knowledge bases in workspace default; specify one, or search all of them',
       '    wb kb search --all keys',
       '    wb kb search notes keys',
       '    wb kb search other keys',

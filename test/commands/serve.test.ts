@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { serve } from '../../src/cli/serve/serve.ts'
 import { readProfile } from '../../src/cli/settings/profile.ts'
-import { findServer, takeServerLock } from '../../src/locks/server-lock.ts'
+import { acquireServerLock, findServer } from '../../src/locks/server-lock.ts'
 import { FakeIo } from '../harness/fake-io.ts'
 import { discovery, oidcConfig } from './discovery.ts'
 import { type Place, place } from './wb.ts'
@@ -71,11 +71,11 @@ describe('wb serve', () => {
     await new Promise(resolve => free.close(resolve))
     const io = new FakeIo()
     const profile = readProfile({ dataDir: here.dataDir, config }, io)
-    const voice = () => {
+    const logSettings = () => {
       mkdirSync(join(here.dataDir, 'serve.json', 'in-the-way'), { recursive: true })
       return { level: 'silent', stream: process.stderr } as const
     }
-    const told = { voice, restarting() {}, restarted() {}, notRestarted() {} }
+    const told = { logSettings, restarting() {}, restarted() {}, notRestarted() {} }
     const started = serve(profile, io, { port, allowOpenAccess: false }, told)
     await expect(started).rejects.toMatchObject({ code: 'control_plane_unavailable' })
     const next = createServer().listen(port, '127.0.0.1')
@@ -276,19 +276,19 @@ describe('wb serve, and who may call', () => {
     expect(tokens.stdout).toMatch(
       /\n {2}callers {4}with an API key or an access token of the identity provider \(auth\.mode any\)\n/,
     )
-    expect(tokens.stdout).toContain(`\n  provider   ${plain} · tokens only\n`)
+    expect(tokens.stdout).toContain(`\n  provider   ${plain} · access tokens only\n`)
     const browsers = await screen(here, oidc(plain, client), env)
-    expect(browsers.stdout).toContain(`\n  provider   ${plain} · browsers sign in\n`)
+    expect(browsers.stdout).toContain(`\n  provider   ${plain} · browser sign-in\n`)
     const device = await discovery({ device_authorization_endpoint: 'http://127.0.0.1/device' })
     const both = await screen(here, oidc(device, client), env)
-    expect(both.stdout).toContain(`\n  provider   ${device} · browsers and devices sign in\n`)
+    expect(both.stdout).toContain(`\n  provider   ${device} · browser sign-in and device sign-in\n`)
   })
 
   test('where keys are not looked at, none is made; a browser is sent to sign in', async () => {
     const here = place()
     const { stdout } = await screen(here, oidcConfig(await discovery()))
     expect(stdout).toMatch(
-      /\n {2}sign in at http:\/\/127\.0\.0\.1:\d+\/auth\/login; WB_API_KEY takes an access token\n$/,
+      /\n {2}sign in at http:\/\/127\.0\.0\.1:\d+\/auth\/login, or set WB_API_KEY to an access token\n$/,
     )
     expect(stdout).not.toContain('wb keys create')
   })
@@ -388,12 +388,12 @@ describe('how a server is found', () => {
 
   test('while the lock is held, and not after', () => {
     const dataDir = folder()
-    const taken = takeServerLock(dataDir)
+    const taken = acquireServerLock(dataDir)
     if (!('lock' in taken)) throw new Error('nobody else can hold it')
     expect(findServer(dataDir)).toBeUndefined()
     taken.lock.announce(announcement)
     expect(findServer(dataDir)).toMatchObject(announcement)
-    expect(takeServerLock(dataDir)).toMatchObject({ heldBy: announcement })
+    expect(acquireServerLock(dataDir)).toMatchObject({ heldBy: announcement })
     taken.lock.release()
     expect(findServer(dataDir)).toBeUndefined()
     writeFileSync(join(dataDir, 'serve.json'), JSON.stringify(announcement), { mode: 0o600 })
@@ -405,7 +405,7 @@ describe('how a server is found', () => {
     ['the file', 0o700, 0o666],
   ])('not when others can write %s', (_what, folderMode, fileMode) => {
     const dataDir = folder()
-    const taken = takeServerLock(dataDir)
+    const taken = acquireServerLock(dataDir)
     if (!('lock' in taken)) throw new Error('nobody else can hold it')
     taken.lock.announce(announcement)
     chmodSync(dataDir, folderMode)
@@ -423,7 +423,7 @@ describe('how a server is found', () => {
       response.setHeader('content-type', 'application/json').end('{"items":[],"nextCursor":null}')
     }).listen(0, '127.0.0.1')
     await once(fake, 'listening')
-    const taken = takeServerLock(here.dataDir)
+    const taken = acquireServerLock(here.dataDir)
     if (!('lock' in taken)) throw new Error('nobody else can hold it')
     const { port } = fake.address() as { port: number }
     taken.lock.announce({ ...announcement, url: `http://127.0.0.1:${port}` })

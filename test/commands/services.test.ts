@@ -265,7 +265,7 @@ test('in a terminal everything is asked for, with choices, and the release is of
   const here = await room()
   const down = '\u001b[B'
   const answers: [RegExp, string][] = [
-    [/Which kind\?/, `${down.repeat(3)}\r`],
+    [/Which type of service\?/, `${down.repeat(3)}\r`],
     [/Which preset\?/, `${down}\r`],
     [/Which provider\?/, `${down}\r`],
     [/Which model\?/, '\r'],

@@ -138,7 +138,7 @@ describe('the environment', () => {
     expect(await trusting(both)).toEqual(trusted)
     expect(await trusting({ SSL_CERT_FILE: '/nowhere.pem' })).toEqual([
       2,
-      expect.stringContaining('SSL_CERT_FILE names /nowhere.pem, which cannot be read (ENOENT)'),
+      expect.stringContaining('SSL_CERT_FILE refers to /nowhere.pem, which cannot be read (ENOENT)'),
     ])
   })
 })

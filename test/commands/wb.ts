@@ -4,8 +4,10 @@ import { tmpdir } from 'node:os'
 import { delimiter, join, resolve } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { type Client, openClient } from '../../src/client/client.ts'
+import type { KeyCost } from '../../src/auth/keys/token.ts'
 import { FakeIo } from '../harness/fake-io.ts'
 import { runInProcess } from '../harness/in-process.ts'
+import { lowCost } from '../harness/key-cost.ts'
 import { makeWorkspace } from '../harness/place.ts'
 import { preparedVariable } from '../structure/built.ts'
 
@@ -30,6 +32,8 @@ export interface Place {
   /** Everything else that a command may write. */
   home: string
   env: Record<string, string>
+  /** Cost of key derivation in this process. Set the production cost before keys are created that spawned processes verify. */
+  keyCost: KeyCost
   /** Runs a command line to its end in this process. `input` is its stdin. */
   wb(args: string[], options?: RunOptions): Promise<Ended>
   /** Like {@link wb}, in a process of its own: for what only a process shows. */
@@ -86,12 +90,13 @@ export function place(end: (clear: () => void) => void = onTestFinished): Place 
   }
   const start = (args: string[], more: Record<string, string> = {}, cwd = root) =>
     spawn(process.execPath, [bin, ...args], { cwd, env: { ...env, ...more } })
-  return {
+  const here: Place = {
     dataDir,
     home: root,
     env,
+    keyCost: lowCost,
     async wb(args, { env: more, input, cwd = root } = {}) {
-      const io = new FakeIo({ env: { ...env, ...more }, cwd, input })
+      const io = new FakeIo({ env: { ...env, ...more }, cwd, input, keyCost: here.keyCost })
       const status = await runInProcess(args, io)
       return { status, stdout: io.stdout.text, stderr: io.stderr.text }
     },
@@ -101,7 +106,7 @@ export function place(end: (clear: () => void) => void = onTestFinished): Place 
       return ending(child)
     },
     async serve(args = [], { env: more } = {}) {
-      const io = new FakeIo({ env: { ...env, ...more }, cwd: root })
+      const io = new FakeIo({ env: { ...env, ...more }, cwd: root, keyCost: here.keyCost })
       const ended = runInProcess(serveArgs(args), io).then(status => ({
         status,
         stdout: io.stdout.text,
@@ -126,6 +131,7 @@ export function place(end: (clear: () => void) => void = onTestFinished): Place 
       return { ...served(ready, env, { ended, stop }), process: child }
     },
   }
+  return here
 }
 
 /** Returns the arguments of a server on a free port whose output is JSON. */
@@ -191,15 +197,16 @@ export async function roomAt(
 export function placesLike(fill: (here: Place) => Promise<void>): () => Promise<Place>
 export function placesLike<T extends object>(fill: (here: Place) => Promise<T>): () => Promise<Place & T>
 export function placesLike(fill: (here: Place) => Promise<unknown>): () => Promise<Place> {
-  let first: { home: string; copy: string; env: Record<string, string>; made: unknown } | undefined
+  let first: (Pick<Place, 'home' | 'env' | 'keyCost'> & { copy: string; made: unknown }) | undefined
   return async () => {
     const here = place()
     if (!first) {
       const made = await fill(here)
       const copy = preparedFolder()
       cpSync(here.home, copy, { recursive: true })
-      first = { home: here.home, copy, env: { ...here.env }, made }
+      first = { home: here.home, copy, env: { ...here.env }, keyCost: here.keyCost, made }
     } else cpSync(first.copy, here.home, { recursive: true })
+    here.keyCost = first.keyCost
     for (const [name, value] of Object.entries(first.env))
       here.env[name] = value.replaceAll(first.home, here.home)
     return { ...here, ...(first.made as object | undefined) }

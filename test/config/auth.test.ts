@@ -91,7 +91,7 @@ describe('what the auth block may say', () => {
         ])
     }
     expect(refused(withClient({ sessionSecretRef: [] }))).toEqual([
-      'auth.oidc.client.sessionSecretRef: must hold at least one',
+      'auth.oidc.client.sessionSecretRef: must have at least one entry',
     ])
     const expanded = 'version: 1\nauth: {mode: apiKey, bootstrapTokenRef: "${TOKEN}"}'
     expect(problemsOf(() => load(expanded, { TOKEN: 'hunter2'.repeat(5) }))).toEqual([

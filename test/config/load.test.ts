@@ -246,8 +246,8 @@ chat: {systemPrompt: "a \${EMPTY:-b} \${lower} c"}`,
 
   test('a missing variable is named with the key', () => {
     expect(problemsOf('version: 1\nruntime: {port: "${PORT}", allowedHosts: ["${NAME}"]}')).toEqual([
-      'runtime.port: the variable PORT is not set, and no default is given',
-      'runtime.allowedHosts[0]: the variable NAME is not set, and no default is given',
+      'runtime.port: the variable PORT is not set, and the placeholder has no default',
+      'runtime.allowedHosts[0]: the variable NAME is not set, and the placeholder has no default',
     ])
   })
 

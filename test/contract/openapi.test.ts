@@ -35,8 +35,11 @@ describe.each(operations())('%s', (id, route, operation) => {
     expect(operation.operationId).toBe(id)
     expect(operation['x-access'].rule).toMatch(/\w/)
     const { access } = route
-    const raised = access.kind === 'needs' ? access.raise?.scope : undefined
-    const scopes = access.kind === 'needs' || access.kind === 'own' ? [access.scope, access.or, raised] : []
+    const raised = access.kind === 'needs' ? access.extraScope?.scope : undefined
+    const scopes =
+      access.kind === 'needs' || access.kind === 'ownRecords'
+        ? [access.scope, access.alternative, raised]
+        : []
     expect(operation['x-access'].scopes).toEqual(scopes.filter(scope => scope !== undefined))
     expect(operation['x-error-codes']).toEqual([...new Set(route.errors)].sort())
   })

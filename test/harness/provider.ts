@@ -1,7 +1,7 @@
 import type { Clock } from '../../src/base/clock.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import { createEnvironment } from '../../src/config/config-environment.ts'
-import type { AnswerPart } from '../../src/models/chat/answer-text.ts'
+import type { AnswerPart } from '../../src/models/chat/answer-splitter.ts'
 import type { ChatClient, Completion } from '../../src/models/chat/completion.ts'
 import { openLearnedModels } from '../../src/models/chat/learned-models.ts'
 import { type ChatConfig, openChat } from '../../src/models/chat/open-chat.ts'

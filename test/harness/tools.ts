@@ -20,7 +20,7 @@ export function keyWith(...scopes: Scope[]): AuthContext {
     scopes,
     role: null,
     principalId: null,
-    grantSpanMs: null,
+    keyLifetimeMaxMs: null,
   })
 }
 

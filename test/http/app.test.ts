@@ -71,7 +71,7 @@ describe('the envelope', () => {
     expect(text).not.toContain('someone')
     expect(JSON.parse(text).error).toMatchObject({
       code: 'internal_error',
-      message: 'the runtime failed to answer this request',
+      message: 'the runtime could not process this request',
     })
     const entry = logged.find(({ level }) => level === 'error')!
     expect(entry.facts.requestId).toBe(JSON.parse(text).error.requestId)
@@ -178,7 +178,7 @@ describe('access', () => {
     scopes: ['read'],
     role: 'viewer',
     principalId: 'key',
-    grantSpanMs: null,
+    keyLifetimeMaxMs: null,
   }
   const auth = verifiedContext('apiKey', subject)
 

@@ -31,6 +31,11 @@ describe('depth', () => {
       expect(refused(text)).toContain('nested deeper')
   })
 
+  test('rejects too many arrays, also before a string that does not end', () => {
+    const arrays = '[],'.repeat(limits.jsonNodes)
+    for (const end of ['0]', '"x']) expect(refused(`[${arrays}${end}`)).toContain('larger than')
+  })
+
   test('brackets in texts do not count, whatever stands before their quotes', () => {
     const brackets = '['.repeat(100)
     for (const before of ['', '\\"', '\\\\', '\\\\\\"', '\\u005c\\"'])

@@ -17,7 +17,7 @@ const holding = (...scopes: Scope[]) => {
     scopes,
     role: null,
     principalId: 'key',
-    grantSpanMs: null,
+    keyLifetimeMaxMs: null,
   }
   return verifiedContext('apiKey', subject)
 }

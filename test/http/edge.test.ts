@@ -148,7 +148,7 @@ describe('the order of the checks', () => {
       scopes: ['read'],
       role: 'viewer',
       principalId: 'key',
-      grantSpanMs: null,
+      keyLifetimeMaxMs: null,
     }
     const { send } = stage({ auth: verifiedContext('apiKey', subject) })
     expect(await code(send('GET /api/v1/workspaces/nope/records/a?x=%ZZ'))).toBe('forbidden')
@@ -286,7 +286,7 @@ describe('S6-04: a refusal by the edge is one record', () => {
       scopes: ['write'],
       role: null,
       principalId: 'key',
-      grantSpanMs: null,
+      keyLifetimeMaxMs: null,
     }
     const auth = verifiedContext('apiKey', subject)
     expect(await denied({ auth }, `DELETE ${workspace}`)).toEqual([

@@ -255,7 +255,7 @@ describe('binding', () => {
   test('a port that is taken is told by its code, and one that browsers refuse is not swapped for another', async () => {
     const { port } = await serve(stage())
     const taken = await serve(stage(), port).catch(error => error)
-    expect(taken).toMatchObject({ code: 'EADDRINUSE', message: `port ${port} of 127.0.0.1 is in use` })
+    expect(taken).toMatchObject({ code: 'EADDRINUSE', message: `port ${port} on 127.0.0.1 is in use` })
     expect(String(await serve(stage(), 6667).catch(error => error))).toContain('6667')
   })
 
@@ -352,7 +352,7 @@ describe('another application on the same port', () => {
     release()
     expect(await (await slow).text()).toBe('late')
     expect(await drained).toBe(true)
-    listening.use(stage({ settings: { production: true, requestIdHeader: 'x-new' } }).app)
+    listening.replaceApp(stage({ settings: { production: true, requestIdHeader: 'x-new' } }).app)
     expect((await fetch(`${url}/healthz`)).headers.has('x-new')).toBe(true)
     expect((await raw(port, 'no HTTP\r\n\r\n')).head).toContain('x-new')
   })
@@ -368,7 +368,7 @@ describe('another application on the same port', () => {
     await expect.poll(() => made.app.inFlight === 1).toBe(true)
     expect(await listening.drain(50)).toBe(false)
     expect(await slow).toBe('cut off')
-    listening.use(stage().app)
+    listening.replaceApp(stage().app)
     expect((await fetch(`${listening.url}/healthz`)).status).toBe(200)
     release()
   })

@@ -108,7 +108,7 @@ describe('a form', () => {
       for (const bytes of [17_000, 60_000])
         await expect(receive(folder, cut(headed(bytes)))).rejects.toMatchObject({
           code: 'invalid_multipart',
-          message: 'a part of the form has a header of more than 16384 bytes',
+          message: 'a part of the form has more than 16384 bytes of headers',
         })
       const epilogue = Buffer.concat([formBytes([file('x')]), Buffer.alloc(40_000, 'a')])
       expect((await receive(folder, cut(epilogue))).content.toString()).toBe('x')

@@ -3,7 +3,7 @@ import { createOriginRule, type OriginFacts, type OriginRuleSettings } from '../
 
 const local: OriginRuleSettings = {
   loopback: true,
-  anonymousPasses: true,
+  acceptsAnonymous: true,
   publicOrigin: null,
   allowedHosts: [],
   allowedOrigins: [],
@@ -87,8 +87,8 @@ describe('Host', () => {
   })
 
   test('beyond loopback with sign-in required, any Host passes', () => {
-    expect(refused({ loopback: false, anonymousPasses: false }, { host: 'evil.example' })).toBeUndefined()
-    expect(refused({ loopback: true, anonymousPasses: false }, { host: 'evil.example' })).toBeDefined()
+    expect(refused({ loopback: false, acceptsAnonymous: false }, { host: 'evil.example' })).toBeUndefined()
+    expect(refused({ loopback: true, acceptsAnonymous: false }, { host: 'evil.example' })).toBeDefined()
   })
 })
 
@@ -123,7 +123,7 @@ describe('Origin of a change', () => {
     ['an unknown method', { method: 'PURGE', origin: 'https://evil.example' }],
   ])('%s is refused', (_who, arrival) => {
     expect(refused({}, { ...post, ...arrival })).toMatchObject({ code: 'forbidden_origin', status: 403 })
-    expect(refused({ loopback: false, anonymousPasses: false }, { ...post, ...arrival })).toBeDefined()
+    expect(refused({ loopback: false, acceptsAnonymous: false }, { ...post, ...arrival })).toBeDefined()
   })
 
   test('default ports and letter case do not matter', () => {
@@ -171,7 +171,7 @@ describe('Origin of a change', () => {
   })
 
   test('S7.3-11: with publicOrigin, a matching Origin or Referer passes and another is refused, in every mode', () => {
-    for (const rules of [{}, { loopback: false, anonymousPasses: false }, { browserLogin: true }]) {
+    for (const rules of [{}, { loopback: false, acceptsAnonymous: false }, { browserLogin: true }]) {
       const configured = { ...rules, publicOrigin: 'https://wb.corp.example/' }
       for (const cookie of [null, 'wb_session=x']) {
         const asked = { ...post, cookie }
@@ -233,11 +233,11 @@ describe('Origin of a change', () => {
     expect(why({ origin: 'https://evil.example' })).toBe('the Origin is https://evil.example')
     expect(why({ origin: 'wb_live_canary' })).toBe('the Origin is none')
     expect(why({ referer: 'https://evil.example/?token=canary' })).toBe(
-      'the Referer is of https://evil.example',
+      'the origin of the Referer is https://evil.example',
     )
-    expect(why({ referer: 'canary' })).toBe('the Referer is of no origin')
-    expect(why({ fetchSite: 'canary' })).toBe('Sec-Fetch-Site names another site')
-    expect(why({ cookie: 'canary' })).toBe('a cookie came without Origin or Referer')
+    expect(why({ referer: 'canary' })).toBe('the origin of the Referer is none')
+    expect(why({ fetchSite: 'canary' })).toBe('Sec-Fetch-Site shows another site')
+    expect(why({ cookie: 'canary' })).toBe('the request has a cookie, but no Origin or Referer')
     expect(refused({}, { host: 'evil.example' })!.facts.crossOrigin).toBeUndefined()
   })
 })

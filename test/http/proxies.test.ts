@@ -1,7 +1,7 @@
 import { isIPv4, isIPv6 } from 'node:net'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createNetworkCheck, normalizeAddress, subscriberRange } from '../../src/http/addresses.ts'
+import { createNetworkCheck, normalizeAddress, clientRange } from '../../src/http/addresses.ts'
 import { isForwarded, ProxyResolver, type TrustedProxies } from '../../src/http/proxy-resolver.ts'
 
 const peer = '10.0.0.1'
@@ -16,7 +16,7 @@ function request(headers: Record<string, string> = {}, address = peer) {
 }
 
 const clientOf = (trusted: TrustedProxies, headers: Record<string, string>, address = peer) =>
-  new ProxyResolver(trusted).clientOf(request(headers, address))
+  new ProxyResolver(trusted).clientAddress(request(headers, address))
 
 describe('one spelling of an address', () => {
   test.each([
@@ -61,8 +61,8 @@ describe('one spelling of an address', () => {
   })
 
   test('S8-09: a subscriber is an IPv4 address, or the /64 of an IPv6 one', () => {
-    expect(subscriberRange('192.0.2.7')).toBe('192.0.2.7')
-    const of = (text: string) => subscriberRange(normalizeAddress(text)!)
+    expect(clientRange('192.0.2.7')).toBe('192.0.2.7')
+    const of = (text: string) => clientRange(normalizeAddress(text)!)
     expect(of('2001:db8:1:2::1')).toBe('2001:db8:1:2::/64')
     expect(of('2001:db8:1:2:ffff:ffff:ffff:ffff')).toBe(of('2001:db8:1:2::1'))
     expect(of('2001:db8:1:3::1')).not.toBe(of('2001:db8:1:2::1'))
@@ -190,7 +190,7 @@ describe('S8-06 S8-09: the client behind proxies', () => {
 describe('S2.2-28 S2.5-04: scheme and host as the client wrote them', () => {
   const told = { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'wb.example.com' }
   const reached = (trusted: TrustedProxies, headers: Record<string, string>) =>
-    new ProxyResolver(trusted).reachedBy(request(headers))
+    new ProxyResolver(trusted).targetOf(request(headers))
   const own = { encrypted: false, host: 'wb.internal:8787' }
 
   test('only from a trusted proxy', () => {
@@ -209,7 +209,7 @@ describe('S2.2-28 S2.5-04: scheme and host as the client wrote them', () => {
   })
 
   test('a connection that has no address any more is no trusted proxy, unless all are', () => {
-    const gone = (trusted: TrustedProxies) => new ProxyResolver(trusted).reachedBy(request(told, ''))
+    const gone = (trusted: TrustedProxies) => new ProxyResolver(trusted).targetOf(request(told, ''))
     expect(gone(['10.0.0.0/8', '::/0'])).toEqual(own)
     expect(gone(true).encrypted).toBe(true)
   })
@@ -225,8 +225,8 @@ describe('S2.2-28 S2.5-04: scheme and host as the client wrote them', () => {
     for (const host of ['', 'a b', 'a/b', 'x@y', 'evil.example#', '[::1', 'a:b', 'ä.example', 'a:123456'])
       expect(reached(true, { 'x-forwarded-host': host }), host).toEqual(own)
     const encrypted = { ...request({ 'x-forwarded-proto': 'ws' }), encrypted: true }
-    expect(new ProxyResolver(true).reachedBy(encrypted).encrypted).toBe(true)
+    expect(new ProxyResolver(true).targetOf(encrypted).encrypted).toBe(true)
     const plain = { ...request({ 'x-forwarded-proto': 'http' }), encrypted: true }
-    expect(new ProxyResolver(true).reachedBy(plain).encrypted).toBe(false)
+    expect(new ProxyResolver(true).targetOf(plain).encrypted).toBe(false)
   })
 })

@@ -10,12 +10,12 @@ import { anyCaller, changesAnyOf, member, needs, openToAll } from '../../src/con
 import { type ErrorEnvelope, WbError } from '../../src/contract/errors.ts'
 import { metadata } from '../../src/contract/fields.ts'
 import { limits } from '../../src/contract/limits.ts'
-import { operational } from '../../src/contract/operational.ts'
 import { pageQuery } from '../../src/contract/page.ts'
 import { route } from '../../src/contract/route.ts'
+import { runtimeRoutes } from '../../src/contract/runtime-routes.ts'
 import { type App, type AppParts, type AppSettings, createApp } from '../../src/http/app.ts'
 import type { ConnectionPeer } from '../../src/http/incoming-request.ts'
-import { operationalHandlers } from '../../src/http/operational-routes.ts'
+import { runtimeHandlers } from '../../src/http/runtime-handlers.ts'
 import { tables } from '../../src/storage/tables.ts'
 
 const Note = z.object({
@@ -79,7 +79,7 @@ const notes = {
     method: 'PATCH',
     path: '/api/v1/workspaces/:workspaceId',
     summary: 'Change one',
-    access: needs('write').and(changesAnyOf('rlacEnabled'), 'manage:access'),
+    access: needs('write').requireIf(changesAnyOf('rlacEnabled'), 'manage:access'),
     body: {
       kind: 'json',
       schema: z.strictObject({ name: z.string(), rlacEnabled: z.boolean().nullable() }).partial(),
@@ -131,7 +131,7 @@ const notes = {
   }),
 }
 
-const api = { operational, notes }
+const api = { operational: runtimeRoutes, notes }
 export type Api = typeof api
 type NoteHandlers = AppParts<Api>['handlers']['notes']
 
@@ -161,7 +161,7 @@ export const settings: AppSettings = {
   strictErrors: true,
   origin: {
     loopback: true,
-    anonymousPasses: true,
+    acceptsAnonymous: true,
     publicOrigin: null,
     allowedHosts: [],
     allowedOrigins: [],
@@ -222,7 +222,7 @@ export function stage(
   const app = createApp({
     api,
     handlers: {
-      operational: operationalHandlers({
+      operational: runtimeHandlers({
         build: { version: '1.2.3', commit: 'abc', buildTime: '2026-01-02T03:04:05.678Z' },
         api,
         clock,

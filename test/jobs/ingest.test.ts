@@ -81,7 +81,7 @@ describe('a text that a job ingests', () => {
     const { job, document } = await enqueue(wb, base, textOf(1), { ...cut, sourceFilename: 'a.txt' })
     const { status, errorMessage, result } = await ended(wb, job)
     expect([status, result]).toEqual(['failed', null])
-    expect(errorMessage).toMatch(/answered with status 400/)
+    expect(errorMessage).toMatch(/responded with status 400/)
     const failed = await documentOf(wb, base, document.documentId)
     expect(failed).toMatchObject({ status: 'failed', errorMessage })
     expectNothingLeft(wb.dataDir)
@@ -126,8 +126,8 @@ function lateListing() {
   const content = (store: ContentStore): ContentStore => ({
     ...store,
     listing: {
-      async ofDocument(...query) {
-        const found = await store.listing!.ofDocument(...query)
+      async listByDocument(...query) {
+        const found = await store.listing!.listByDocument(...query)
         const first = meanwhile
         meanwhile = undefined
         await first?.()

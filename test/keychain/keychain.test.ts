@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/base/clock.ts'
-import { startEntriesProcess } from '../../src/keychain/entries-process.ts'
 import type { Keychain, KeychainDriver } from '../../src/keychain/keychain.ts'
+import { startKeychainProcess } from '../../src/keychain/keychain-process.ts'
 import { openKeychain } from '../../src/keychain/open.ts'
 import { canTest, type Session, secretService } from './secret-service.ts'
 
@@ -53,7 +53,7 @@ describe.each(['keyring', 'keytar'] as const)('%s', driver => {
   test.skipIf(!canTest(driver))('leaves no piece of a long secret behind', async () => {
     const session = await secretService()
     const keychain = keychainIn(session, driver)
-    const raw = startEntriesProcess(driver, systemClock, session.environment)
+    const raw = startKeychainProcess(driver, systemClock, session.environment)
     const pieces = () => raw.entries.findCredentials('workbase pieces')
 
     await keychain.setPassword('workbase', 'one', long)

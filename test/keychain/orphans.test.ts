@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/base/clock.ts'
-import { startEntriesProcess } from '../../src/keychain/entries-process.ts'
+import { startKeychainProcess } from '../../src/keychain/keychain-process.ts'
 import { openKeychain } from '../../src/keychain/open.ts'
 import { place } from '../commands/wb.ts'
 import { canTest, secretService } from './secret-service.ts'
@@ -19,7 +19,7 @@ describe.each(['keyring', 'keytar'] as const)('%s', driver => {
       const keychain = openKeychain(driver, { ...session, clock: systemClock, timeoutMs: 10_000 })
       await keychain.setPassword('workbase', whole, `{"token":"${'t'.repeat(3_000)}"}`)
       await keychain.setPassword('workbase', 'of another program', 'kept')
-      const raw = startEntriesProcess(driver, systemClock, session.environment).entries
+      const raw = startKeychainProcess(driver, systemClock, session.environment).entries
       // Killed before the entry that names its pieces.
       for (const piece of ['a0', 'a1'])
         await raw.setPassword('workbase pieces', `${half}#${piece}`, 'a piece')

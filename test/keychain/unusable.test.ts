@@ -4,8 +4,8 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
 import { systemClock } from '../../src/base/clock.ts'
-import { startEntriesProcess } from '../../src/keychain/entries-process.ts'
 import { type Keychain, KeychainUnavailable } from '../../src/keychain/keychain.ts'
+import { startKeychainProcess } from '../../src/keychain/keychain-process.ts'
 import type { KeychainLibrary } from '../../src/keychain/libraries.ts'
 import { openKeychain } from '../../src/keychain/open.ts'
 import { program } from '../harness/program.ts'
@@ -119,7 +119,7 @@ describe('a process whose keychain does not answer', () => {
 test.skipIf(!canTest('keyring'))('the process of a keychain ends when nobody asks it', async () => {
   const session = await secretService()
   const clock = new TestClock()
-  const { entries } = startEntriesProcess('keyring', clock, session.environment)
+  const { entries } = startKeychainProcess('keyring', clock, session.environment)
   await entries.setPassword('workbase', 'one', 'kept')
   const [pid, ...others] = workersOf(session)
   expect(others).toEqual([])

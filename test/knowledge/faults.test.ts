@@ -27,7 +27,7 @@ describe('an unexpected exception in a handler', () => {
     expect(answer.body).toEqual({
       error: {
         code: 'internal_error',
-        message: 'the runtime failed to answer this request',
+        message: 'the runtime could not process this request',
         requestId,
         hint: expect.any(String),
         docs: 'docs/errors.md#internal-error',
@@ -73,7 +73,7 @@ describe('an unexpected exception in a handler', () => {
       {
         line: 1,
         status: 500,
-        error: { code: 'internal_error', message: 'the runtime failed to answer this request' },
+        error: { code: 'internal_error', message: 'the runtime could not process this request' },
       },
       { line: 2, status: 201 },
     ])

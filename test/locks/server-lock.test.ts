@@ -12,7 +12,7 @@ import { networkInterfaces, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { writePrivateFile } from '../../src/base/private-file.ts'
-import { findServer, type ServerLock, takeServerLock } from '../../src/locks/server-lock.ts'
+import { findServer, type ServerLock, acquireServerLock } from '../../src/locks/server-lock.ts'
 
 const umask = process.umask()
 let folder: string
@@ -31,7 +31,7 @@ const { address: own } = Object.values(networkInterfaces())
 const announcement = { url: 'http://127.0.0.1:1', pid: 1, startedAt: '2026-01-01T00:00:00.000Z' }
 
 function held(dataDir: string): ServerLock {
-  const taken = takeServerLock(dataDir)
+  const taken = acquireServerLock(dataDir)
   if (!('lock' in taken)) throw new Error('nobody else can hold it')
   return taken.lock
 }

@@ -176,10 +176,10 @@ const examples: Readonly<Record<string, Readonly<Record<string, AddressRange>>>>
 }
 
 /** The first half of a network; none for a single address, and where what is carried is judged. */
-function firstHalf({ network, carries }: (typeof knownNetworks)[number]): string[] {
+function firstHalf({ network, embeddedAddresses }: (typeof knownNetworks)[number]): string[] {
   const [start, bits] = ipaddr.parseCIDR(network)
   const isOne = bits === start.toByteArray().length * 8
-  return isOne || carries.length > 0 ? [] : [`${start}/${bits + 1}`]
+  return isOne || embeddedAddresses.length > 0 ? [] : [`${start}/${bits + 1}`]
 }
 
 test('every network of the table has examples, and there are no others', () => {
@@ -207,11 +207,11 @@ describe.each(knownNetworks)('$network', known => {
     expect(misjudged({ ...known, network })).not.toEqual([])
   })
 
-  test.each(known.carries.map((carried, at) => [at, carried] as const))(
+  test.each(known.embeddedAddresses.map((carried, at) => [at, carried] as const))(
     'is missed when the address at place %i is not read',
     (_, dropped) => {
-      const carries = known.carries.filter(carried => carried !== dropped)
-      expect(misjudged({ ...known, range: 'private', carries })).not.toEqual([])
+      const embeddedAddresses = known.embeddedAddresses.filter(carried => carried !== dropped)
+      expect(misjudged({ ...known, range: 'private', embeddedAddresses })).not.toEqual([])
     },
   )
 })

@@ -254,7 +254,7 @@ describe('retry', () => {
     const failure = await failureOf(open().embed(['a'], forever))
     expect(provider.received).toHaveLength(3)
     expect(failure).toMatchObject({ code: 'embedding_unavailable', status: 503 })
-    expect(failure.message).toBe('embedding service "hosted" (openai) answered with status 500')
+    expect(failure.message).toBe('embedding service "hosted" (openai) responded with status 500')
   })
 
   test.each([400, 401, 403, 404, 422])('status %i is not', async status => {
@@ -262,7 +262,7 @@ describe('retry', () => {
     const failure = await failureOf(open().embed(['a'], forever))
     expect(provider.received).toHaveLength(1)
     expect(failure.code).toBe('embedding_unavailable')
-    expect(failure.message).toBe(`embedding service "hosted" (openai) answered with status ${status}`)
+    expect(failure.message).toBe(`embedding service "hosted" (openai) responded with status ${status}`)
     expect(failure.message + failure.hint).not.toMatch(/planted|sk-secret/)
   })
 
@@ -297,7 +297,7 @@ describe('S7.3-embedding_unavailable: a provider that', () => {
   test.each(['before headers', 'in body'] as const)('falls silent %s', async hang => {
     provider.script({ hang }, { hang }, { hang })
     const failure = await failureOf(open({ service: { requestTimeoutMs: 30 } }).embed(['a'], forever))
-    expect(failure.message).toBe('embedding service "hosted" (openai) did not answer in time')
+    expect(failure.message).toBe('embedding service "hosted" (openai) did not respond in time')
     expect(provider.received).toHaveLength(3)
   })
 
@@ -335,7 +335,7 @@ describe('S7.3-embedding_unavailable: a provider that', () => {
     const outbound: Outbound = async () => new Response(long(), { headers: atOnce })
     const service = { requestTimeoutMs: 60_000 }
     expect((await failureOf(open({ outbound, service }).embed(['a'], forever))).message).toBe(
-      'embedding service "hosted" (openai) sent an answer that is too large',
+      'embedding service "hosted" (openai) sent a response that is too large',
     )
     expect(pulls.count, 'over 64 MB the rest is not read').toBeLessThan(40)
   })
@@ -344,7 +344,7 @@ describe('S7.3-embedding_unavailable: a provider that', () => {
     const other = await startEmbeddingServer(dimension)
     provider.script({ status: 307, headers: { location: `${other.url}/embeddings` } })
     const failure = await failureOf(open().embed(['a'], forever))
-    expect(failure.message).toContain('answered with a redirect, which is not followed')
+    expect(failure.message).toContain('responded with a redirect, which is not followed')
     expect([provider.received.length, other.received.length]).toEqual([1, 0])
     await other.close()
   })

@@ -25,7 +25,7 @@ test('requests over the limit are counted by what they presented, and are no rec
   const { operation, text } = opened()
   await operation.metrics.start()
   for (const credential of ['bearer', 'session', 'session', 'none', 'other'])
-    operation.watch.failed(outcome, 'rate_limited', credential)
+    operation.observer.onFailure(outcome, 'rate_limited', credential)
   const counted = await text()
   for (const [type, count] of [
     ['bearer', 1],
@@ -45,7 +45,7 @@ test('the gauges show the ingest of the process', async () => {
 test('an ingest that fails is counted, one that is left to another process is not', async () => {
   const { operation, text } = opened()
   await operation.metrics.start()
-  const perform = operation.ofIngest(() => Promise.reject(new Error('unreadable')))
+  const perform = operation.withIngestCount(() => Promise.reject(new Error('unreadable')))
   const live = { isLost: false, signal: new AbortController().signal }
   for (const claim of [live, { ...live, isLost: true }, { ...live, signal: AbortSignal.abort() }])
     await expect(perform(claim)).rejects.toThrow('unreadable')

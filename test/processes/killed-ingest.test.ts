@@ -9,8 +9,8 @@ import { program } from '../harness/program.ts'
 import { open } from '../harness/runtime.ts'
 import { cut, expectNothingLeft, hosted, paid, textOf } from '../jobs/stage.ts'
 
-/** Each costs about three seconds; `KILLS=100` for a long look. */
-const kills = Number(process.env.KILLS ?? 5)
+/** Each costs about three seconds; `WB_TEST_KILLS=100` for a long look. */
+const kills = Number(process.env.WB_TEST_KILLS ?? 5)
 const jobsAtOnce = 4
 const chunksEach = 24
 /** Two requests of `maxBatchSize` texts. */

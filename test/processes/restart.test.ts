@@ -238,7 +238,7 @@ describe('rescue mode', () => {
     const backup = readFileSync(store)
     truncateSync(store)
     const server = await watch(here)
-    const message = 'workbase.db is empty, and its data is lost: restore your backup'
+    const message = 'workbase.db is empty, and the data is lost: restore your backup'
     expect(await server.event('rescue')).toMatchObject({ error: { message } })
     const [listed, looked] = [
       await here.spawnWb(['workspaces', 'list']),

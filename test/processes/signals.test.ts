@@ -130,7 +130,7 @@ describe('a command that only reads creates no data directory', () => {
     const io = new FakeIo({ env: here.env, cwd: here.home })
     const session = openInProcessRuntime(readProfile({ dataDir: here.dataDir }, io), io, {
       note: () => {},
-      voice: { level: 'silent', stream: process.stderr },
+      logSettings: { level: 'silent', stream: process.stderr },
     })
     const { fetch, baseUrl, close } = await session
     onTestFinished(close)

@@ -142,7 +142,7 @@ describe('a provider that cannot be found', () => {
       ),
     )
     configure(here, oidc(issuer))
-    expect(await refusal(here, env)).toContain(tried(issuer, 'it names itself "https://another.example"'))
+    expect(await refusal(here, env)).toContain(tried(issuer, 'its issuer is "https://another.example"'))
   })
 
   test('S5.3-12: where a page answers; until then the runtime does not', async () => {
@@ -164,7 +164,7 @@ describe('a provider that cannot be found', () => {
     answer()
     const { status, stdout, stderr } = await ending
     expect({ status, stdout }).toEqual({ status: 1, stdout: '' })
-    expect(stderr).toContain(tried(issuer, 'its answer is not a discovery document'))
+    expect(stderr).toContain(tried(issuer, 'its response is not a discovery document'))
   })
 
   test('S2.2-08: an issuer that is asked in the clear over a network is refused unasked [security rule 15]', async () => {

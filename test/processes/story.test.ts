@@ -56,7 +56,7 @@ test('S5.2-11 S5.9-07 S6-04 S6-05 S6-08 S6-13 S7.2-05 S7.2-07 S9-08 S9-09: from 
   const all = '/api/v1/workspaces'
 
   // Nobody is let in, not even to see that there is nothing.
-  await refused(401, 'unauthorized', 'refuses requests without credentials', as(null, `GET ${all}`))
+  await refused(401, 'unauthorized', 'rejects requests without credentials', as(null, `GET ${all}`))
 
   // The operator's token makes the first workspaces and the first key.
   const mine = String((await done(201, as(bootstrapToken, `POST ${all}`, { name: 'mine' }))).workspaceId)

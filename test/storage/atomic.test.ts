@@ -1,7 +1,7 @@
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { WbError } from '../../src/contract/errors.ts'
 import type { Write } from '../../src/storage/rows.ts'
-import { CommitQueue, type CommitUnit } from '../../src/storage/sqlite/commit-queue.ts'
+import { CommitQueue, type WriteTask } from '../../src/storage/sqlite/commit-queue.ts'
 import { SqliteConnection } from '../../src/storage/sqlite/connection.ts'
 import Database from '../../src/storage/sqlite/driver.ts'
 import { openConnection } from '../../src/storage/sqlite/open.ts'
@@ -32,7 +32,7 @@ const names = () =>
     .map(({ name }) => name)
 
 /** A unit that inserts a setting, then does as told. */
-function unit(name: string, end: () => boolean = () => true): CommitUnit<boolean> {
+function unit(name: string, end: () => boolean = () => true): WriteTask<boolean> {
   return {
     run: () => {
       connection.prepare('INSERT INTO settings (version, body) VALUES (1, ?)').run(JSON.stringify({ name }))
@@ -142,7 +142,7 @@ test('a change that the schema refuses is said to be one, and fails its own unit
   ])
   expect([before, after]).toEqual(Array(2).fill({ status: 'fulfilled', value: { ok: true } }))
   expect(refused).toMatchObject({
-    reason: { code: 'control_plane_unavailable', message: 'the store refuses this change' },
+    reason: { code: 'control_plane_unavailable', message: 'the store rejected this change' },
   })
   expect(names()).toEqual(['before', 'after'])
 })

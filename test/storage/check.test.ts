@@ -151,8 +151,8 @@ describe('content', () => {
       {
         'documents with a wrong number of chunks': 1,
         'collections with a wrong count': 1,
-        'records without a vector, vectors without a record': 1,
-        'records missing in the word index, and its entries without a record': 1,
+        'records without a vector, and vectors without a record': 1,
+        'records missing from the full-text index, and index entries without a record': 1,
       },
     ],
     [
@@ -168,17 +168,17 @@ describe('content', () => {
     [
       'a vector too few',
       `DELETE FROM vec_1_0 WHERE record = 1`,
-      { 'records without a vector, vectors without a record': 1 },
+      { 'records without a vector, and vectors without a record': 1 },
     ],
     [
       'a vector too many',
       `INSERT INTO vec_1_0 (record, data) VALUES (99, zeroblob(512))`,
-      { 'records without a vector, vectors without a record': 1 },
+      { 'records without a vector, and vectors without a record': 1 },
     ],
     [
       'a text too few',
       `DELETE FROM fts_1 WHERE rowid = 1`,
-      { 'records missing in the word index, and its entries without a record': 1 },
+      { 'records missing from the full-text index, and index entries without a record': 1 },
     ],
     [
       'a table of vectors too many',
@@ -340,7 +340,7 @@ describe('damage', () => {
     const { wrong, readable } = damageOf(path)
     const page = pageOf('documents_key') / 4_096 + 1
     expect(wrong[0]!.examples.join()).toContain(`documents_key (tree ${page}) page ${page}`)
-    expect(readable!.every(({ isWhole }) => isWhole)).toBe(true)
+    expect(readable!.every(({ isComplete }) => isComplete)).toBe(true)
   })
 
   test('of most of the file is reported, however much can be read', () => {
@@ -349,8 +349,8 @@ describe('damage', () => {
   })
 
   test.each([
-    ['records whose payload is damaged', `UPDATE record SET payload = '[]' WHERE record = 1`],
-    ['records whose payload is damaged', `UPDATE record SET payload = '{' WHERE record = 1`],
+    ['records with a damaged payload', `UPDATE record SET payload = '[]' WHERE record = 1`],
+    ['records with a damaged payload', `UPDATE record SET payload = '{' WHERE record = 1`],
     ['vectors with a wrong length', `UPDATE vec_1_0 SET data = x'00' WHERE record = 1`],
     [
       'fitted collections without a model',

@@ -340,7 +340,7 @@ export function contentSuite(driver: string, open: () => Promise<OpenContent>): 
       const numbers = (await nearest([1, 0])).map(hit => hit.record)
       const views = await content.read(key, numbers, { vectors: true, visibility: only('bob') })
       expect(views.map(({ id }) => id)).toEqual(['both', 'everyone'])
-      const listed = await content.listing?.ofDocument(key, {
+      const listed = await content.listing?.listByDocument(key, {
         documentId: 'd',
         limit: 9,
         visibility: only('bob'),
@@ -435,7 +435,7 @@ export function contentSuite(driver: string, open: () => Promise<OpenContent>): 
       const found: string[] = []
       let after: { chunkIndex: number | null; id: string } | undefined
       for (;;) {
-        const page = await content.listing.ofDocument(key, {
+        const page = await content.listing.listByDocument(key, {
           documentId: 'd',
           after,
           limit: 2,
@@ -506,7 +506,7 @@ const query = fc.record({
   vector,
   limit: fc.integer({ min: 1, max: 6 }),
   filter: fc.option(
-    color.map((value): Filter => ({ kind: 'not', of: { kind: 'in', key: 'color', values: [value] } })),
+    color.map((value): Filter => ({ kind: 'not', operand: { kind: 'in', key: 'color', values: [value] } })),
     { nil: undefined },
   ),
 })

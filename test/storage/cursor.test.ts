@@ -21,7 +21,7 @@ describe('a cursor', () => {
   test('gives back the place that it was made for, in its own list', () => {
     fc.assert(
       fc.property(fc.string(), position, (list, place) => {
-        expect(cursors.open(list, cursors.seal(list, place))).toEqual(place)
+        expect(cursors.decode(list, cursors.encode(list, place))).toEqual(place)
       }),
     )
   })
@@ -30,20 +30,20 @@ describe('a cursor', () => {
     fc.assert(
       fc.property(fc.string(), fc.string(), position, (list, other, place) => {
         fc.pre(list !== other)
-        const cursor = cursors.seal(list, place)
-        expect(() => cursors.open(other, cursor)).toThrow(refused)
-        expect(() => new Cursors('another key').open(list, cursor)).toThrow(refused)
+        const cursor = cursors.encode(list, place)
+        expect(() => cursors.decode(other, cursor)).toThrow(refused)
+        expect(() => new Cursors('another key').decode(list, cursor)).toThrow(refused)
       }),
     )
   })
 
   test('S7.3-invalid_cursor: is none when a single character differs', () => {
-    const cursor = cursors.seal('list', ['2026-01-01T00:00:00.000Z', 17])
+    const cursor = cursors.encode('list', ['2026-01-01T00:00:00.000Z', 17])
     for (let at = 0; at < cursor.length; at++)
       for (const character of ['A', 'z', '-', '_', '=', '~', '']) {
         if (cursor[at] === character) continue
         const forged = cursor.slice(0, at) + character + cursor.slice(at + 1)
-        expect(() => cursors.open('list', forged), forged).toThrow(refused)
+        expect(() => cursors.decode('list', forged), forged).toThrow(refused)
       }
   })
 
@@ -58,11 +58,11 @@ describe('a cursor', () => {
     ['a seal of another length', encoded([1, 'short'])],
     ['a wrong seal', encoded([1, 'A'.repeat(16)])],
     ['what is no value', encoded([true, { a: 1 }, 'A'.repeat(16)])],
-    ['padding', `${cursors.seal('list', [1])}=`],
-    ['white space', `${cursors.seal('list', [1])}\n`],
-    ['more than there can be', cursors.seal('list', ['x'.repeat(limits.cursorChars)])],
+    ['padding', `${cursors.encode('list', [1])}=`],
+    ['white space', `${cursors.encode('list', [1])}\n`],
+    ['more than there can be', cursors.encode('list', ['x'.repeat(limits.cursorChars)])],
   ])('S7.3-invalid_cursor: %s is none', (_, cursor) => {
-    expect(() => cursors.open('list', cursor)).toThrow(refused)
+    expect(() => cursors.decode('list', cursor)).toThrow(refused)
   })
 })
 
@@ -71,8 +71,8 @@ describe('the key of the cursors', () => {
     const rows = await store()
     const [first, second] = await Promise.all([openCursors(rows), openCursors(rows)])
     const third = await openCursors(rows)
-    const cursor = first.seal('list', [1])
-    for (const each of [second, third]) expect(each.open('list', cursor)).toEqual([1])
+    const cursor = first.encode('list', [1])
+    for (const each of [second, third]) expect(each.decode('list', cursor)).toEqual([1])
     expect(await rows.get(tables.settings, ['cursor-key'])).toMatchObject({
       row: { value: expect.stringMatching(/^[0-9a-f]{64}$/) },
     })
@@ -124,7 +124,7 @@ describe('pages', () => {
             listed,
           )
           expect(
-            await walked(cursor => pager.pageOf(tables.documents, list, shuffled, { limit, cursor })),
+            await walked(cursor => pager.pageOfRows(tables.documents, list, shuffled, { limit, cursor })),
           ).toEqual(listed)
         },
       ),

@@ -9,6 +9,6 @@ test('an observed write still moves its buffers to the worker', async () => {
     close: async () => {},
   }
   const bytes = new Uint8Array(8)
-  await new DiskSpace('.').observed(writes).run('keep', bytes, [bytes.buffer])
+  await new DiskSpace('.').observe(writes).run('keep', bytes, [bytes.buffer])
   expect(moved).toEqual([[bytes.buffer]])
 })

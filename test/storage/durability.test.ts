@@ -47,7 +47,7 @@ test.each(['', 'threads'])(
     const { rows, content, close } = await openEmbeddedStore({ path })
     for (const documentId of acknowledged) {
       expect(await rows.get(tables.documents, ['w', 'k', documentId]), documentId).toBeDefined()
-      const chunks = await content.listing!.ofDocument(shared, { documentId, limit: 9, visibility: all })
+      const chunks = await content.listing!.listByDocument(shared, { documentId, limit: 9, visibility: all })
       expect(chunks.map(({ chunkIndex }) => chunkIndex)).toEqual([0, 1, 2])
     }
     const after = startWriter(path, 'after', 5)

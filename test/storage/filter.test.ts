@@ -307,7 +307,7 @@ describe('the language', () => {
     const b = parseFilter({ b: 1 })
     expect(joinFilters(undefined, undefined)).toBeUndefined()
     expect(joinFilters(a, undefined)).toBe(a)
-    expect(joinFilters(a, b)).toEqual({ kind: 'and', of: [a, b] })
+    expect(joinFilters(a, b)).toEqual({ kind: 'and', parts: [a, b] })
   })
 
   test('values are bound, never written', () => {

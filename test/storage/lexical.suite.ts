@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { WbError } from '../../src/contract/errors.ts'
-import type { ContentStore, ContentWrite, SearchReach } from '../../src/storage/content.ts'
+import type { ContentStore, ContentWrite, SearchConstraints } from '../../src/storage/content.ts'
 import type { WriteOutcome } from '../../src/storage/rows.ts'
 import { all, created, idsOf, key, only, upserted, worded } from './passages.ts'
 
@@ -11,7 +11,7 @@ export interface Context {
 
 /** What lexical search does, whatever its formula; a store without it passes. */
 export function lexicalSuite(context: () => Context): void {
-  const search = (text: string, reach: Partial<SearchReach> = {}, limit = 10) =>
+  const search = (text: string, reach: Partial<SearchConstraints> = {}, limit = 10) =>
     context().content.lexical!.search(key, {
       text,
       limit,
@@ -19,7 +19,7 @@ export function lexicalSuite(context: () => Context): void {
       visibility: all,
       ...reach,
     })
-  const found = async (text: string, reach: Partial<SearchReach> = {}, limit = 10) =>
+  const found = async (text: string, reach: Partial<SearchConstraints> = {}, limit = 10) =>
     idsOf(context().content, await search(text, reach, limit))
 
   function lexicalTest(title: string, run: (context: Context) => Promise<void>): void {

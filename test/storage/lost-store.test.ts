@@ -216,7 +216,7 @@ describe('a store that held data', () => {
         await store.rows.atomic([{ op: 'insert', table: tables.workspaces, row: workspace }])
         await store.close()
       },
-      'workbase.db is another store',
+      'workbase.db is a different store',
     ],
     [
       'a database of another program',

@@ -202,7 +202,7 @@ test('a store of a newer schema is refused by name, and not one byte of it is ch
   const opening = openEmbeddedStore({ path })
   await expect(opening).rejects.toMatchObject({
     code: 'control_plane_unavailable',
-    message: `the store has schema ${better.length}, and this version of Workbase knows schemas up to ${migrations.length}; nothing was changed`,
+    message: `the store has schema ${better.length}, but this version of Workbase supports schemas up to ${migrations.length}; nothing was changed`,
   })
   expect(readFileSync(path).equals(before)).toBe(true)
   expect(readdirSync(dirname(path))).toEqual(files)

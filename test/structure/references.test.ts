@@ -36,7 +36,7 @@ test('every file of the source that a page names exists', () => {
 
 test('the architecture lists every room, and follows a key through at most five files', () => {
   const page = readFileSync('docs/architecture.md', 'utf8')
-  const [, table] = /## Rooms\n([\s\S]*?)\n## /.exec(page)!
+  const [, table] = /## Modules\n([\s\S]*?)\n## /.exec(page)!
   const rooms = readdirSync('src', { withFileTypes: true }).filter(entry => entry.isDirectory())
   expect(rooms.map(({ name }) => name).filter(name => !table!.includes(`\`${name}\``))).toEqual([])
   const [, walk] = /### An API key[^\n]*\n([\s\S]*?)\nThese five files/.exec(page)!

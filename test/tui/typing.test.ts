@@ -82,7 +82,7 @@ describe('the field', () => {
     expect(moved(editor, 'home', 'left', 'wordLeft', 'wordLeft').cursor).toBe(4)
     expect(moved(moveLine(editor, -1)!, 'wordRight').cursor).toBe(7)
     expect(moveLine(moveLine(editor, -1)!, -1)).toBeUndefined()
-    expect(remove(editor, 'home')).toMatchObject({ text: 'one two, three\n', cutOut: 'four' })
+    expect(remove(editor, 'home')).toMatchObject({ text: 'one two, three\n', lastDeleted: 'four' })
     expect(moved({ ...editorOf('\nx'), cursor: 0 }, 'home').cursor).toBe(0)
   })
 

@@ -229,7 +229,7 @@ describe('sentence:1', () => {
     fc.assert(
       fc.property(anyText, text => {
         const breaks = findBreaks(text)
-        const at = [...breaks.at.slice(0, breaks.count)]
+        const at = [...breaks.offsets.slice(0, breaks.count)]
         expect(at).toEqual([...new Set(at)].sort((a, b) => a - b))
         for (const one of at) expect(text.slice(one)).toMatch(new RegExp(`^[ \\u200b\\u3000]*${ink}`))
       }),

@@ -67,7 +67,7 @@ function forbidden(reply: Reply, about: string, message: string): void {
 }
 
 const reach = 'authenticated subject has no access to this workspace'
-const runtime = 'this operation needs access to the whole runtime'
+const runtime = 'this operation requires access to the whole runtime'
 const lacks = (scope: string) => `authenticated subject is missing required scope '${scope}'`
 
 describe('S7.1-05 S7.3-unauthorized: who is not known', () => {

@@ -206,7 +206,7 @@ test('a secret in a URL is refused with what to set instead; other parameters pa
   const { wb, path } = await place()
   const { body } = await wb.send(`POST ${path}`, { label: 'tools', url: `${url}?tavilyApiKey=hunter2` })
   expect(body.error).toMatchObject({
-    message: 'url: the parameter tavilyApiKey must not be in a URL, because it carries a secret',
+    message: 'url: the parameter tavilyApiKey must not be in a URL, because it contains a secret',
     hint: expect.stringContaining('set credentialRef to a reference, for example env:TOOLS_KEY'),
   })
   const plain = `${url}?monkey=1&tokens=5&keys=a&api_key=`

@@ -179,7 +179,7 @@ describe('GET /metrics', () => {
     isDown = true
     expect((await wb.send('GET /metrics')).status).toBe(200)
     const { body } = await wb.send('GET /health/details')
-    expect(body).toMatchObject({ controlPlane: { status: 'down', detail: 'does not answer' }, ingest: null })
+    expect(body).toMatchObject({ controlPlane: { status: 'down', detail: 'does not respond' }, ingest: null })
   })
 })
 
@@ -201,11 +201,11 @@ describe('GET /health/details', () => {
   })
 
   test.each([
-    [200, 'ok', 'openai answers'],
-    [401, 'ok', 'openai answers'],
-    [499, 'ok', 'openai answers'],
-    [500, 'degraded', 'openai answers with status 500'],
-    [503, 'degraded', 'openai answers with status 503'],
+    [200, 'ok', 'openai responds'],
+    [401, 'ok', 'openai responds'],
+    [499, 'ok', 'openai responds'],
+    [500, 'degraded', 'openai responds with status 500'],
+    [503, 'degraded', 'openai responds with status 503'],
   ])('a chat provider that answers with %i is %s', async (answered, status, detail) => {
     const baseUrl = await providerAnswering(answered)
     const config = { chat: { provider: 'openai', baseUrl, tokenRef: 'env:KEY' } }

@@ -57,7 +57,7 @@ describe('the preview of a policy', () => {
     )
     await ask({ dsl: '1 = 1' }, { ok: false, issues: [issue('constant_only_comparison')] })
     const deep = `${'('.repeat(1_900)}a = 1${')'.repeat(1_900)}`
-    await ask({ dsl: deep }, { ...wrong, parseError: matching(/^col 33: nested deeper/) })
+    await ask({ dsl: deep }, { ...wrong, parseError: matching(/^col 33: the policy is nested deeper/) })
   })
 
   test('S7.3-workspace_not_found S7.3-validation_error: asks for a workspace that is there, and a strict body', async () => {
@@ -77,7 +77,7 @@ describe('the policy of a knowledge base', () => {
     const cases: [string, RegExp][] = [
       ['anything at all', /^policyDsl: col 10: expected /],
       ['', /^policyDsl: col 1: expected /],
-      ["team = 'x' AND a = b", /^policyDsl: col 16: two columns /],
+      ["team = 'x' AND a = b", /^policyDsl: col 16: a column is compared with another column/],
       [`a = '${'x'.repeat(4_000)}'`, /^policyDsl: col 4001: /],
     ]
     for (const [policyDsl, message] of cases)

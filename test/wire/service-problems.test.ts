@@ -155,7 +155,7 @@ test('an invalid address ends a turn with an error that names the service', asyn
   const fields = { name: 'llama', provider: 'ollama', modelName: 'm' }
   const { llmServiceId } = (await send(`POST ${at}/llm-services`, fields)).body
   const message =
-    'LLM service "llama" (ollama) cannot be called: OLLAMA_BASE_URL must be an http(s) URL without user name and password'
+    'LLM service "llama" (ollama) cannot be called: OLLAMA_BASE_URL must be an http(s) URL without a user name and password'
   const shown = await send(`GET ${at}/llm-services/${llmServiceId}?includeProblem=true`)
   expect(shown.body.problem).toEqual({ message, hint: expect.stringMatching(/\S/) })
   const { agentId } = (await send(`POST ${at}/agents`, { name: 'a', llmServiceId })).body

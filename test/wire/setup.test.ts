@@ -225,7 +225,7 @@ describe('POST /setup/restart', () => {
         code: 'setup_restart_unavailable',
         message: 'this process cannot restart the runtime',
         requestId: expect.any(String),
-        hint: 'Restart the process of the runtime yourself.',
+        hint: 'Restart the server process yourself.',
         docs: 'docs/errors.md#setup-restart-unavailable',
       },
     })

@@ -83,7 +83,7 @@ describe('deleting a workspace', () => {
     const refused = await wb.send(`DELETE /api/v1/workspaces/${doomed.workspaceId}`)
     expect(refused).toMatchObject({ status: 500, body: { error: { code: 'cascade_incomplete' } } })
     expect(refused.text).not.toContain('/var/lib')
-    expect(wb.complaints).toMatchObject([{ message: 'workspace delete stopped half-way' }, {}])
+    expect(wb.complaints).toMatchObject([{ message: 'a workspace was deleted only partially' }, {}])
     const params = { workspaceId: doomed.workspaceId }
     expect(await wb.call(workspaces.show, { params })).toMatchObject(params)
     expect((await wb.call(kb.list, { params, query: {} })).items).toHaveLength(2)

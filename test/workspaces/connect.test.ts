@@ -18,10 +18,10 @@ describe('the traffic of a workspace', () => {
     const traffic = new McpTraffic(new TestClock())
     for (let n = 0; n < 300; n++) traffic.add('w', call(`tool${n}`))
     traffic.add('other', call('elsewhere'))
-    const names = traffic.of('w').map(({ toolName }) => toolName)
+    const names = traffic.list('w').map(({ toolName }) => toolName)
     expect(names).toHaveLength(256)
     expect([names[0], names.at(-1)]).toEqual(['tool299', 'tool44'])
-    expect(traffic.of('nobody')).toEqual([])
+    expect(traffic.list('nobody')).toEqual([])
   })
 
   test('is forgotten after 24 hours', () => {
@@ -30,11 +30,11 @@ describe('the traffic of a workspace', () => {
     traffic.add('w', call('old'))
     clock.advance(23 * hour)
     traffic.add('w', call('new'))
-    expect(traffic.of('w')).toHaveLength(2)
+    expect(traffic.list('w')).toHaveLength(2)
     clock.advance(hour)
-    expect(traffic.of('w').map(({ toolName }) => toolName)).toEqual(['new'])
+    expect(traffic.list('w').map(({ toolName }) => toolName)).toEqual(['new'])
     clock.advance(23 * hour)
-    expect(traffic.of('w')).toEqual([])
+    expect(traffic.list('w')).toEqual([])
   })
 
   test('is kept of the thousand workspaces that were called last', () => {
@@ -42,9 +42,9 @@ describe('the traffic of a workspace', () => {
     for (let n = 0; n < 1_000; n++) traffic.add(`w${n}`, call('tool'))
     traffic.add('w0', call('again'))
     traffic.add('one more', call('tool'))
-    expect(traffic.of('w0')).toHaveLength(2)
-    expect(traffic.of('w1')).toEqual([])
-    expect(traffic.of('w2')).toHaveLength(1)
+    expect(traffic.list('w0')).toHaveLength(2)
+    expect(traffic.list('w1')).toEqual([])
+    expect(traffic.list('w2')).toHaveLength(1)
   })
 
   test('is summed up whole; what was denied is a failure', async () => {

@@ -29,7 +29,7 @@ test('a server that lists nothing in ten seconds is given up, told so, and repor
     toolCount: 0,
     tools: [],
     latencyMs: 10_000,
-    error: { code: 'timeout', message: 'The server did not answer in time.' },
+    error: { code: 'timeout', message: 'The server did not respond in time.' },
   })
   expect(given!.aborted).toBe(true)
 })

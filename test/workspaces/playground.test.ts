@@ -5,7 +5,7 @@ import type { Workspace } from '../../src/contract/workspaces.ts'
 import type { RawCommands } from '../../src/storage/content.ts'
 import { openEmbeddedStore } from '../../src/storage/open.ts'
 import { executePlaygroundCommand } from '../../src/workspaces/execute-playground-command.ts'
-import { parseTarget } from '../../src/workspaces/playground-command.ts'
+import { parseCommandTarget } from '../../src/workspaces/parse-command-target.ts'
 import { dataApi, remoteStore } from '../fakes/data-api.ts'
 import { freshName } from '../harness/place.ts'
 import { type Opened, type Options, open, TestClock } from '../harness/runtime.ts'
@@ -218,7 +218,7 @@ describe('data-plane calls of a workspace whose database is remote', () => {
 
 describe('the target of a command', () => {
   const target = (body: Partial<PlaygroundCommand> & Pick<PlaygroundCommand, 'commandName'>) =>
-    parseTarget({ command: { [body.commandName]: {} }, ...body })
+    parseCommandTarget({ command: { [body.commandName]: {} }, ...body })
 
   test.each([
     [{ commandName: 'findCollections' }, { kind: 'collection', name: null }],
@@ -266,13 +266,13 @@ describe('the target of a command', () => {
     [{ commandName: 'find', collection: 'c', table: 't' }, /^collection: the target is a table$/],
     [
       { commandName: 'findCollections', collection: 'c' },
-      /^'findCollections' takes no collection and no table$/,
+      /^'findCollections' does not take a collection or a table$/,
     ],
-    [{ commandName: 'createTable', table: 't' }, /^'createTable' takes no/],
-    [{ commandName: 'dropTable', targetKind: 'collection' }, /^targetKind: 'dropTable' is about tables$/],
-    [{ commandName: 'createIndex', collection: 'c', targetKind: 'collection' }, /is run on a table$/],
+    [{ commandName: 'createTable', table: 't' }, /^'createTable' does not take/],
+    [{ commandName: 'dropTable', targetKind: 'collection' }, /^targetKind: 'dropTable' operates on tables$/],
+    [{ commandName: 'createIndex', collection: 'c', targetKind: 'collection' }, /operates on a table$/],
     [{ commandName: 'createIndex' }, /^table: is missing$/],
-    [{ commandName: 'updateMany', table: 't' }, /^'updateMany' is run on a collection$/],
+    [{ commandName: 'updateMany', table: 't' }, /^'updateMany' operates on a collection$/],
     [{ commandName: 'countDocuments' }, /^collection: is missing$/],
   ] as const)('S7.3-invalid_playground_command: %j has none', (body, message) => {
     expect(() => target(body)).toThrow(

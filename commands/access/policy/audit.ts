@@ -10,9 +10,9 @@ export default class AccessPolicyAudit extends WbCommand {
     'wb access policy audit --principal alice --limit 20 --json',
   ]
   static override flags = {
-    principal: Flags.string({ summary: 'only decisions for this principal', helpValue: 'ID' }),
-    kb: Flags.string({ char: 'k', summary: 'only decisions for this knowledge base, by name or ID' }),
-    day: Flags.string({ summary: 'only decisions of this day (UTC): 2030-01-31', helpValue: 'DAY' }),
+    principal: Flags.string({ summary: 'show only decisions for this principal', helpValue: 'ID' }),
+    kb: Flags.string({ char: 'k', summary: 'show only decisions for this knowledge base (name or ID)' }),
+    day: Flags.string({ summary: 'show only decisions from this day (UTC): 2030-01-31', helpValue: 'DAY' }),
     limit: Flags.integer({
       min: 1,
       max: limits.policyAuditMax,

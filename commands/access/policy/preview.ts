@@ -17,7 +17,7 @@ export default class AccessPolicyPreview extends WbCommand {
     dsl: Args.string({ required: true, description: 'policy expression' }),
   }
   static override flags = {
-    as: Flags.string({ summary: 'ID of the principal that searches', helpValue: 'PRINCIPAL' }),
+    as: Flags.string({ summary: 'ID of the principal to evaluate the policy for', helpValue: 'PRINCIPAL' }),
   }
 
   async run() {

@@ -12,7 +12,7 @@ export default class AccessPrincipalsCreate extends WbCommand {
   static override args = {
     id: Args.string({
       required: true,
-      description: 'ID, such as the subject of an access token',
+      description: 'principal ID, such as the subject of an access token',
     }),
   }
   static override flags = principalFlags
@@ -21,11 +21,11 @@ export default class AccessPrincipalsCreate extends WbCommand {
     const { args, flags } = await this.parse(AccessPrincipalsCreate)
     const { workspaceId, name } = await this.workspace()
     const body = { principalId: args.id, ...principalBody(flags) }
-    const made = await this.client.call(principals.create, { params: { workspaceId }, body })
-    this.output.made(
-      made,
-      made.principalId,
-      `added principal ${made.principalId} (${made.role}) to workspace ${name}`,
+    const created = await this.client.call(principals.create, { params: { workspaceId }, body })
+    this.output.reportSaved(
+      created,
+      created.principalId,
+      `added principal ${created.principalId} (${created.role}) to workspace ${name}`,
     )
   }
 }

@@ -24,6 +24,6 @@ export default class AccessPrincipalsUpdate extends WbCommand {
     )
     const params = { workspaceId, principalId }
     const changed = await this.client.call(principals.update, { params, body })
-    this.output.made(changed, principalId, `updated principal ${principalId}`)
+    this.output.reportSaved(changed, principalId, `updated principal ${principalId}`)
   }
 }

@@ -16,8 +16,8 @@ export default class McpServersAdd extends WbCommand {
     'wb mcp servers add wiki http://127.0.0.1:9000/mcp --tool search --tool read',
   ]
   static override args = {
-    name: Args.string({ required: true, description: 'name of the server' }),
-    url: Args.string({ required: true, description: 'address of the server' }),
+    name: Args.string({ required: true, description: 'server name' }),
+    url: Args.string({ required: true, description: 'server URL' }),
   }
   static override flags = mcpServerFlags
 
@@ -32,15 +32,15 @@ export default class McpServersAdd extends WbCommand {
       ...authFieldsOf(flags),
       allowedTools: flags.tool,
     }
-    const made = await this.client.call(mcpServers.create, { params: { workspaceId }, body })
-    this.output.made(made, made.mcpServerId, `added MCP server ${made.label}`)
-    if (made.credentialRef !== null) {
-      const use = { ref: made.credentialRef, host: new URL(made.url).host }
+    const created = await this.client.call(mcpServers.create, { params: { workspaceId }, body })
+    this.output.reportSaved(created, created.mcpServerId, `added MCP server ${created.label}`)
+    if (created.credentialRef !== null) {
+      const use = { ref: created.credentialRef, host: new URL(created.url).host }
       const confirm = this.askYesNo.bind(this)
       const note = (line: string) => this.output.note(line)
       await offerRelease({ client: this.client, confirm, note }, use, workspaceId)
     }
-    const next = made.authType === 'oauth2' ? 'login' : 'test'
-    this.output.suggest(`wb mcp servers ${next} ${shellWord(made.label)}`)
+    const next = created.authType === 'oauth2' ? 'login' : 'test'
+    this.output.suggest(`wb mcp servers ${next} ${shellWord(created.label)}`)
   }
 }

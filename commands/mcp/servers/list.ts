@@ -30,11 +30,11 @@ export default class McpServersList extends WbCommand {
       total,
     })
     if (this.output.json) return
-    const waiting = await this.waitFor(
+    const pendingReviews = await this.waitFor(
       'querying the servers',
       findPendingReviews(this.client, rows.filter(isRegistered), this.signal),
     )
-    for (const line of waiting.flatMap(pendingReviewLines)) this.output.note(line)
+    for (const line of pendingReviews.flatMap(pendingReviewLines)) this.output.note(line)
   }
 }
 

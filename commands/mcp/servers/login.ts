@@ -18,10 +18,10 @@ import { mcpServers, type PendingSignIn } from '../../../src/contract/mcp-server
 export default class McpServersLogin extends WbCommand {
   static override summary = 'sign in to an MCP server'
   static override description =
-    'Opens the sign-in page of the server in a browser. If the browser is on another machine, use --no-browser, and paste the address of the last page.'
+    'Opens the sign-in page of the server in a browser. If your browser is on another machine, use --no-browser, and paste the address of the last page.'
   static override examples = ['wb mcp servers login issues', 'wb mcp servers login issues --no-browser']
   static override args = {
-    server: Args.string({ ignoreStdin: true, description: 'name or ID [the only one]' }),
+    server: Args.string({ ignoreStdin: true, description: 'name or ID [the only server]' }),
   }
   static override flags = {
     'no-browser': Flags.boolean({ summary: 'do not open a browser; paste the address of the last page' }),
@@ -52,10 +52,13 @@ export default class McpServersLogin extends WbCommand {
     }
   }
 
-  async #waitForRedirect(begun: PendingSignIn, returned: Promise<URL>, loginCommand: string): Promise<URL> {
-    if (!(await openLink(checkedAuthorizationUrl(begun), this.io)))
+  async #waitForRedirect(pending: PendingSignIn, redirect: Promise<URL>, loginCommand: string): Promise<URL> {
+    if (!(await openLink(checkedAuthorizationUrl(pending), this.io)))
       this.output.warn('  Open it in a browser on this machine. On another machine, use --no-browser.')
-    return this.waitFor('waiting for the browser', waitForBrowser(returned, begun, loginCommand, this.signal))
+    return this.waitFor(
+      'waiting for the browser',
+      waitForBrowser(redirect, pending, loginCommand, this.signal),
+    )
   }
 
   async #readPastedUrl(loginCommand: string): Promise<string> {

@@ -7,7 +7,7 @@ import { mcpServers } from '../../../src/contract/mcp-servers.ts'
 export default class McpServersLogout extends WbCommand {
   static override summary = 'sign out of an MCP server'
   static override examples = ['wb mcp servers logout issues', 'wb mcp servers logout issues --json']
-  static override args = { server: Args.string({ description: 'name or ID [the only one]' }) }
+  static override args = { server: Args.string({ description: 'name or ID [the only server]' }) }
 
   async run() {
     const { args } = await this.parse(McpServersLogout)

@@ -11,9 +11,9 @@ import { type McpServerTool, type McpServerTools, mcpServers } from '../../../sr
 export default class McpServersReview extends WbCommand {
   static override summary = 'accept new or changed tools of an MCP server'
   static override description =
-    'Agents cannot use a tool whose description or arguments changed since you accepted it. Outside a terminal, the command lists the tools, and its exit status is 1 if any tool awaits a review.'
+    'Agents cannot use a tool whose description or arguments changed after you accepted it. Outside a terminal, the command lists the tools, and the exit status is 1 if any tool needs a review.'
   static override examples = ['wb mcp servers review tools', 'wb mcp servers review tools --yes']
-  static override args = { server: Args.string({ description: 'name or ID [the only one]' }) }
+  static override args = { server: Args.string({ description: 'name or ID [the only server]' }) }
   static override flags = { yes: yesFlag }
 
   async run() {
@@ -22,18 +22,18 @@ export default class McpServersReview extends WbCommand {
     const { workspaceId, mcpServerId, label } = server
     const params = { workspaceId, mcpServerId }
     const listing = this.client.call(mcpServers.tools, { params })
-    const found = await this.waitFor(`connecting to ${label}`, listing)
-    if (found.error) throw serverError(label, found.error)
-    const accept = await this.#confirmTools(toolsAwaitingReview(found), flags.yes)
+    const current = await this.waitFor(`connecting to ${label}`, listing)
+    if (current.error) throw serverError(label, current.error)
+    const accept = await this.#confirmTools(toolsAwaitingReview(current), flags.yes)
     const reviewed =
-      accept.length === 0 ? found : await this.client.call(mcpServers.review, { params, body: { accept } })
+      accept.length === 0 ? current : await this.client.call(mcpServers.review, { params, body: { accept } })
     this.#show(reviewed, label)
     if (!this.canAsk && toolsAwaitingReview(reviewed).length > 0) this.exitCode = exit.failed
   }
 
-  async #confirmTools(waiting: readonly McpServerTool[], yes: boolean) {
+  async #confirmTools(pending: readonly McpServerTool[], yes: boolean) {
     const accepted: { name: string; hash: string }[] = []
-    for (const tool of waiting) {
+    for (const tool of pending) {
       if (!yes) for (const line of reviewLines(tool)) this.output.warn(line)
       const { name, hash } = tool
       if (yes || (await this.askYesNo(`Accept ${plainLine(name)}?`, false))) accepted.push({ name, hash })

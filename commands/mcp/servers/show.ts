@@ -9,13 +9,13 @@ import { type McpServer, mcpServers } from '../../../src/contract/mcp-servers.ts
 export default class McpServersShow extends WbCommand {
   static override summary = 'show an MCP server'
   static override examples = ['wb mcp servers show tools', 'wb mcp servers show tools --json | jq .url']
-  static override args = { server: Args.string({ description: 'name or ID [the only one]' }) }
+  static override args = { server: Args.string({ description: 'name or ID [the only server]' }) }
 
   async run() {
     const { args } = await this.parse(McpServersShow)
     const server = await this.waitFor('looking', findMcpServer(this.resolveContext, args.server))
-    const searching = this.output.json ? [] : findPendingReviews(this.client, [server], this.signal)
-    const [waiting] = await this.waitFor(`connecting to ${server.label}`, Promise.resolve(searching))
+    const finding = this.output.json ? [] : findPendingReviews(this.client, [server], this.signal)
+    const [pendingReview] = await this.waitFor(`connecting to ${server.label}`, Promise.resolve(finding))
     const signIn =
       !this.output.json && server.authType === 'oauth2' ? await this.#describeSignIn(server) : undefined
     this.output.fields(server, {
@@ -24,7 +24,7 @@ export default class McpServersShow extends WbCommand {
       url: server.url,
       credential: server.credentialRef,
       tools: server.allowedTools?.join(', ') ?? 'all',
-      review: waiting && pendingReviewSummary(waiting),
+      review: pendingReview && pendingReviewSummary(pendingReview),
       'sign-in': signIn,
       enabled: server.enabled ? 'yes' : 'no',
       created: { time: server.createdAt },

@@ -9,7 +9,7 @@ import { mcpServers } from '../../../src/contract/mcp-servers.ts'
 export default class McpServersTest extends WbCommand {
   static override summary = 'connect to an MCP server and list its tools'
   static override examples = ['wb mcp servers test tools', 'wb mcp servers test tools --json | jq .latencyMs']
-  static override args = { server: Args.string({ description: 'name or ID [the only one]' }) }
+  static override args = { server: Args.string({ description: 'name or ID [the only server]' }) }
 
   async run() {
     const { args } = await this.parse(McpServersTest)
@@ -17,19 +17,19 @@ export default class McpServersTest extends WbCommand {
     const { workspaceId, mcpServerId, label, allowedTools } = server
     const params = { workspaceId, mcpServerId }
     const testing = this.client.call(mcpServers.testConnection, { params })
-    const found = await this.waitFor(`connecting to ${label}`, testing)
+    const result = await this.waitFor(`connecting to ${label}`, testing)
     if (this.output.json) {
-      this.output.value(found)
-      if (!found.ok) this.exitCode = exit.failed
+      this.output.value(result)
+      if (!result.ok) this.exitCode = exit.failed
       return
     }
-    if (found.error) throw serverError(label, found.error)
-    const waiting = await findPendingReviews(this.client, [server], this.signal)
+    if (result.error) throw serverError(label, result.error)
+    const pendingReviews = await findPendingReviews(this.client, [server], this.signal)
     const mayCall = (name: string) =>
       (allowedTools?.includes(name) ?? true) &&
-      !waiting.some(({ tools }) => tools.some(tool => tool.name === name))
+      !pendingReviews.some(({ tools }) => tools.some(tool => tool.name === name))
     this.output.list(
-      found.tools.map(name => ({ name })),
+      result.tools.map(name => ({ name })),
       {
         columns: {
           tool: { value: row => row.name },
@@ -38,6 +38,6 @@ export default class McpServersTest extends WbCommand {
         empty: [`MCP server ${label} has no tools`],
       },
     )
-    for (const line of waiting.flatMap(pendingReviewLines)) this.output.note(line)
+    for (const line of pendingReviews.flatMap(pendingReviewLines)) this.output.note(line)
   }
 }

@@ -12,10 +12,10 @@ export default class McpServersUpdate extends WbCommand {
     'wb mcp servers update tools --all-tools --credential env:TOOLS_KEY',
     'wb mcp servers update tools --no-enabled',
   ]
-  static override args = { server: Args.string({ description: 'name or ID [the only one]' }) }
+  static override args = { server: Args.string({ description: 'name or ID [the only server]' }) }
   static override flags = {
     name: Flags.string({ summary: 'new name' }),
-    address: Flags.string({ summary: 'new address of the server', helpValue: 'URL' }),
+    address: Flags.string({ summary: 'new server URL', helpValue: 'URL' }),
     ...mcpServerFlags,
     'no-credential': Flags.boolean({ summary: 'stop sending a credential', exclusive: ['credential'] }),
     'no-oauth-client': Flags.boolean({
@@ -47,6 +47,6 @@ export default class McpServersUpdate extends WbCommand {
       findMcpServer(this.resolveContext, args.server),
     )
     const changed = await this.client.call(mcpServers.update, { params: { workspaceId, mcpServerId }, body })
-    this.output.made(changed, mcpServerId, `updated MCP server ${changed.label}`)
+    this.output.reportSaved(changed, mcpServerId, `updated MCP server ${changed.label}`)
   }
 }

@@ -11,27 +11,27 @@ const issueTexts: Readonly<Record<Code, { message: string; hint: string }>> = {
   },
   constant_only_comparison: {
     message: 'the comparison contains no column',
-    hint: 'Name a column, or compare the principal with a value.',
+    hint: 'Use a column, or compare the principal with a value.',
   },
   row_in_value_position: {
     message: 'expected a value, but found a column',
-    hint: 'Put text into single quotes.',
+    hint: 'Put single quotes around strings.',
   },
-  in_subject_not_row: { message: 'IN needs a column before it', hint: 'Write column IN (value, value).' },
+  in_subject_not_row: { message: 'expected a column before IN', hint: 'Write column IN (value, value).' },
   any_subject_is_row: {
     message: 'a column cannot be searched for in another column',
     hint: 'Write value = ANY(column), or current_principal_id() = ANY(column).',
   },
 }
 
-/** Returns the issues of a parsed predicate that no filter can express, or that does not depend on rows. */
+/** Returns the parts of a parsed predicate that no filter can express, or that do not depend on rows. */
 export function policyIssues(policy: Policy): PolicyIssue[] {
   switch (policy.kind) {
     case 'and':
     case 'or':
-      return policy.of.flatMap(policyIssues)
+      return policy.parts.flatMap(policyIssues)
     case 'not':
-      return policyIssues(policy.of)
+      return policyIssues(policy.inner)
     case 'compare':
       return comparisonIssues(policy)
     case 'in':
@@ -47,22 +47,22 @@ export function policyIssues(policy: Policy): PolicyIssue[] {
 }
 
 /**
- * Parses a predicate, and checks that it can be enforced.
+ * Parses a predicate, and checks that a filter can express it.
  *
  * @param field  path of the predicate in the body
  * @throws validation_error  when the predicate is invalid; the message names the field and the position:
  *   `policyDsl: col 7: expected …`
  */
 export function requirePolicy(field: string, dsl: string): Policy {
-  const at = (message: string) => new WbError('validation_error', `${field}: ${message}`)
+  const fieldError = (message: string) => new WbError('validation_error', `${field}: ${message}`)
   let policy: Policy
   try {
     policy = parsePolicy(dsl)
   } catch (error) {
-    throw error instanceof WbError ? at(error.message) : error
+    throw error instanceof WbError ? fieldError(error.message) : error
   }
   const [first] = policyIssues(policy)
-  if (first) throw at(first.message)
+  if (first) throw fieldError(first.message)
   return policy
 }
 

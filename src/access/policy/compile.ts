@@ -3,12 +3,13 @@ import { type ActingPrincipal, compareOperands, resolveOperand } from './evaluat
 import { type Comparison, type Literal, type Operand, type Policy, policyError } from './parse.ts'
 
 /**
- * A predicate with the values of one principal: conditions on columns, and constants only at the top level.
+ * A predicate that contains the values of one principal. It consists of conditions on columns. A constant can be only
+ * the whole predicate, not a part of it.
  */
 export type CompiledPolicy =
-  | { readonly kind: 'constant'; readonly holds: boolean }
-  | { readonly kind: 'and' | 'or'; readonly of: readonly CompiledPolicy[] }
-  | { readonly kind: 'not'; readonly of: CompiledPolicy }
+  | { readonly kind: 'constant'; readonly value: boolean }
+  | { readonly kind: 'and' | 'or'; readonly parts: readonly CompiledPolicy[] }
+  | { readonly kind: 'not'; readonly inner: CompiledPolicy }
   /**
    * Comparison with an attribute that the principal lacks. It matches nothing, and neither does its negation.
    */
@@ -27,8 +28,8 @@ export type CompiledPolicy =
   | { readonly kind: 'any'; readonly column: string; readonly value: Literal }
 
 /**
- * Displayed placeholder for an attribute that the principal lacks. The enforced filter matches no row, not
- * even one with this value.
+ * Placeholder for an attribute that the principal lacks, for display only. The enforced filter does not match any
+ * row, not even a row with this value.
  */
 export const missingAttributePlaceholder = '\u0001__missing__'
 
@@ -41,12 +42,12 @@ const flipped: Readonly<Record<Comparison, Comparison>> = {
   '>=': '<=',
 }
 const operators = { '<>': '$ne', '<': '$lt', '<=': '$lte', '>': '$gt', '>=': '$gte' } as const
-const always: CompiledPolicy = { kind: 'constant', holds: true }
-const never: CompiledPolicy = { kind: 'constant', holds: false }
+const always: CompiledPolicy = { kind: 'constant', value: true }
+const never: CompiledPolicy = { kind: 'constant', value: false }
 const unknown: CompiledPolicy = { kind: 'unknown', column: null }
 
 /**
- * Compiles a predicate for one principal. The result agrees with `evaluatePolicy`.
+ * Compiles a predicate for one principal. The result matches the same rows as `evaluatePolicy`.
  *
  * @throws validation_error  when the predicate compares columns with each other, which filters cannot express
  * @see docs/access.md#write-a-policy
@@ -61,10 +62,10 @@ function compile(policy: Policy, principal: ActingPrincipal): CompiledPolicy {
     case 'or':
       return joinParts(
         policy.kind,
-        policy.of.map(part => compile(part, principal)),
+        policy.parts.map(part => compile(part, principal)),
       )
     case 'not':
-      return negate(compile(policy.of, principal))
+      return negate(compile(policy.inner, principal))
     case 'compare':
       return comparison(policy, principal)
     case 'in': {
@@ -96,8 +97,9 @@ function comparison(
   if (left.kind === 'column')
     return compareColumn(left.name, op, resolveOperand(right as FixedOperand, principal))
   if (right.kind === 'column') return compareColumn(right.name, flipped[op], resolveOperand(left, principal))
-  const [one, other] = [resolveOperand(left, principal), resolveOperand(right, principal)]
-  return one === undefined || other === undefined ? unknown : constant(compareOperands(one, op, other))
+  const [leftValue, rightValue] = [resolveOperand(left, principal), resolveOperand(right, principal)]
+  if (leftValue === undefined || rightValue === undefined) return unknown
+  return constant(compareOperands(leftValue, op, rightValue))
 }
 
 type FixedOperand = Exclude<Operand, { kind: 'column' }>
@@ -108,42 +110,43 @@ function compareColumn(column: string, op: Comparison, value: Literal | undefine
   return hasOrder ? { kind: 'compare', column, op, value } : never
 }
 
-/** Returns the negation. Unknown parts stay unknown, so a list with unknown parts is negated part by part. */
+/** Returns the negation. Unknown parts stay unknown, so `and` and `or` with unknown parts are negated part by part. */
 function negate(compiled: CompiledPolicy): CompiledPolicy {
-  if (compiled.kind === 'constant') return constant(!compiled.holds)
+  if (compiled.kind === 'constant') return constant(!compiled.value)
   if (compiled.kind === 'unknown') return unknown
   const isJoined = compiled.kind === 'and' || compiled.kind === 'or'
-  if (!isJoined || !hasUnknown(compiled)) return { kind: 'not', of: compiled }
-  return joinParts(compiled.kind === 'and' ? 'or' : 'and', compiled.of.map(negate))
+  if (!isJoined || !hasUnknown(compiled)) return { kind: 'not', inner: compiled }
+  return joinParts(compiled.kind === 'and' ? 'or' : 'and', compiled.parts.map(negate))
 }
 
 /**
- * Returns true if a part is unknown. Negations have no unknown parts, because `negate` moves them inside.
+ * Returns true if a part is unknown. A `not` never contains unknown parts, because `negate` is applied to the parts
+ * instead.
  */
 function hasUnknown(compiled: CompiledPolicy): boolean {
-  if (compiled.kind === 'and' || compiled.kind === 'or') return compiled.of.some(hasUnknown)
+  if (compiled.kind === 'and' || compiled.kind === 'or') return compiled.parts.some(hasUnknown)
   return compiled.kind === 'unknown'
 }
 
 /**
- * Replaces unknown parts without a column by a constant that matches nothing. Call it only after all
- * negations are resolved.
+ * Replaces unknown parts without a column with a constant that matches nothing. Call it only after all negations
+ * are resolved.
  */
 function resolveUnknown(compiled: CompiledPolicy): CompiledPolicy {
   if (compiled.kind === 'and' || compiled.kind === 'or')
-    return joinParts(compiled.kind, compiled.of.map(resolveUnknown))
+    return joinParts(compiled.kind, compiled.parts.map(resolveUnknown))
   return compiled.kind === 'unknown' && compiled.column === null ? never : compiled
 }
 
-/** Joins parts without redundant constants. A single part is returned itself. */
+/** Joins parts, and omits redundant constants. A single part is returned as it is. */
 function joinParts(kind: 'and' | 'or', parts: readonly CompiledPolicy[]): CompiledPolicy {
-  const [empty, decided] = kind === 'and' ? [always, never] : [never, always]
-  const isConstant = (part: CompiledPolicy, holds: CompiledPolicy) =>
-    part.kind === 'constant' && part.holds === (holds === always)
-  if (parts.some(part => isConstant(part, decided))) return decided
-  const of = parts.filter(part => !isConstant(part, empty))
-  if (of.length === 0) return empty
-  return of.length === 1 ? of[0]! : { kind, of }
+  const decisive = kind === 'or'
+  const isConstant = (part: CompiledPolicy, value: boolean) =>
+    part.kind === 'constant' && part.value === value
+  if (parts.some(part => isConstant(part, decisive))) return constant(decisive)
+  const conditions = parts.filter(part => !isConstant(part, !decisive))
+  if (conditions.length === 0) return constant(!decisive)
+  return conditions.length === 1 ? conditions[0]! : { kind, parts: conditions }
 }
 
 function literal(operand: Operand): Literal {
@@ -151,8 +154,8 @@ function literal(operand: Operand): Literal {
   throw policyError(operand.col, 'a list of values cannot contain a column')
 }
 
-function constant(holds: boolean): CompiledPolicy {
-  return holds ? always : never
+function constant(value: boolean): CompiledPolicy {
+  return value ? always : never
 }
 
 /**
@@ -163,12 +166,12 @@ function constant(holds: boolean): CompiledPolicy {
 export function toApiFilter(compiled: CompiledPolicy): Record<string, unknown> {
   switch (compiled.kind) {
     case 'constant':
-      return compiled.holds ? {} : { _no_match: true }
+      return compiled.value ? {} : { _no_match: true }
     case 'and':
     case 'or':
-      return { [`$${compiled.kind}`]: compiled.of.map(toApiFilter) }
+      return { [`$${compiled.kind}`]: compiled.parts.map(toApiFilter) }
     case 'not':
-      return { $not: toApiFilter(compiled.of) }
+      return { $not: toApiFilter(compiled.inner) }
     case 'unknown':
       return compiled.column === null
         ? toApiFilter(never)
@@ -187,18 +190,18 @@ export function toApiFilter(compiled: CompiledPolicy): Record<string, unknown> {
 }
 
 /**
- * Returns the filter that stores enforce. It is stricter than the displayed one: API filters also match
- * single elements of arrays, order numbers among texts, and treat a missing value as unequal to everything.
+ * Returns the filter that stores enforce. It is stricter than the displayed filter, because API filters also match
+ * single elements of arrays, order numbers relative to strings, and treat a missing value as unequal to everything.
  */
 export function toFilter(compiled: CompiledPolicy): Filter {
   switch (compiled.kind) {
     case 'constant':
-      return { kind: compiled.holds ? 'and' : 'or', of: [] }
+      return { kind: compiled.value ? 'and' : 'or', parts: [] }
     case 'and':
     case 'or':
-      return { kind: compiled.kind, of: compiled.of.map(toFilter) }
+      return { kind: compiled.kind, parts: compiled.parts.map(toFilter) }
     case 'not':
-      return { kind: 'not', of: toFilter(compiled.of) }
+      return { kind: 'not', operand: toFilter(compiled.inner) }
     case 'unknown':
       return toFilter(never)
     case 'compare':
@@ -217,17 +220,17 @@ function comparisonFilter({ column: key, op, value }: CompiledPolicy & { kind: '
   if (typeof value === 'boolean') return scalarIn(key, [!value, null])
   const sameType: Filter = { kind: 'type', key, type: typeof value === 'number' ? 'number' : 'text' }
   if (op !== '<>')
-    return { kind: 'and', of: [sameType, { kind: 'range', key, order: op as FilterOrder, bound: value }] }
-  const other: Filter = { kind: 'not', of: { kind: 'in', key, values: [value] } }
-  return { kind: 'or', of: [scalarIn(key, [null]), { kind: 'and', of: [sameType, other] }] }
+    return { kind: 'and', parts: [sameType, { kind: 'range', key, order: op as FilterOrder, bound: value }] }
+  const other: Filter = { kind: 'not', operand: { kind: 'in', key, values: [value] } }
+  return { kind: 'or', parts: [scalarIn(key, [null]), { kind: 'and', parts: [sameType, other] }] }
 }
 
-/** Matches if the stored value itself is one of the values, not an element of it. */
+/** Returns a filter that matches if the stored value is one of the given values. Arrays never match. */
 function scalarIn(key: string, values: readonly (Literal | null)[]): Filter {
   return {
     kind: 'and',
-    of: [
-      { kind: 'not', of: { kind: 'type', key, type: 'array' } },
+    parts: [
+      { kind: 'not', operand: { kind: 'type', key, type: 'array' } },
       { kind: 'in', key, values },
     ],
   }

@@ -6,7 +6,7 @@ import { requireWorkspace } from '../require-workspace.ts'
 const sliceSize = 500
 
 /**
- * Returns policy decisions about rows, the newest first, at most `limit`.
+ * Returns at most `query.limit` policy decisions about rows, the newest first.
  *
  * @throws workspace_not_found
  */
@@ -16,20 +16,20 @@ export async function listDecisions(
   query: DecisionQuery,
 ): Promise<PolicyDecision[]> {
   await requireWorkspace(rows, workspaceId)
-  const found: PolicyDecision[] = []
+  const decisions: PolicyDecision[] = []
   let after: ColumnValue[] | undefined
-  while (found.length < query.limit) {
+  while (decisions.length < query.limit) {
     const slice = await rows.list(tables.policyAudit, {
       ...mostSelectiveIndex(workspaceId, query),
       after,
       limit: sliceSize,
       descending: true,
     })
-    found.push(...slice.map(({ row }) => row).filter(row => isWanted(row, query)))
+    decisions.push(...slice.map(({ row }) => row).filter(row => isWanted(row, query)))
     if (slice.length < sliceSize) break
     after = [slice.at(-1)!.ordinal]
   }
-  return found.slice(0, query.limit)
+  return decisions.slice(0, query.limit)
 }
 
 /** Returns the index that matches the fewest unwanted rows. */

@@ -1,7 +1,7 @@
 import { compareCodePoints, isInOrder } from '../../storage/filter.ts'
 import type { Comparison, Literal, Operand, Policy } from './parse.ts'
 
-/** Principal on whose behalf a policy is evaluated. */
+/** The principal for which a policy is evaluated. */
 export interface ActingPrincipal {
   readonly id: string
   readonly attributes: Readonly<Record<string, string>>
@@ -11,8 +11,9 @@ export interface ActingPrincipal {
 export type PolicyRow = Readonly<Record<string, unknown>>
 
 /**
- * Returns true if a predicate matches a row. A missing column makes its comparison false. A missing attribute
- * of the principal makes it unknown, as is its negation, so a missing attribute never grants access.
+ * Returns true if a predicate matches a row. A comparison with a missing column is false. A comparison with a
+ * missing attribute of the principal is unknown, and so is its negation, so a missing attribute never grants
+ * access.
  *
  * @see docs/access.md#write-a-policy
  */
@@ -28,13 +29,13 @@ function truthOf(policy: Policy, principal: ActingPrincipal, row: PolicyRow): bo
   switch (policy.kind) {
     case 'and':
     case 'or': {
-      const decided = policy.kind === 'or'
-      const parts = policy.of.map(part => truthOf(part, principal, row))
-      if (parts.includes(decided)) return decided
-      return parts.includes(undefined) ? undefined : !decided
+      const decisive = policy.kind === 'or'
+      const results = policy.parts.map(part => truthOf(part, principal, row))
+      if (results.includes(decisive)) return decisive
+      return results.includes(undefined) ? undefined : !decisive
     }
     case 'not': {
-      const truth = truthOf(policy.of, principal, row)
+      const truth = truthOf(policy.inner, principal, row)
       return truth === undefined ? undefined : !truth
     }
     case 'compare': {
@@ -91,6 +92,6 @@ function hasAll(stored: unknown, values: readonly unknown[]): boolean {
   return Array.isArray(stored) && values.every(value => value !== undefined && stored.includes(value))
 }
 
-function ownProperty(of: Readonly<Record<string, unknown>>, name: string): unknown {
-  return Object.hasOwn(of, name) ? of[name] : undefined
+function ownProperty(object: Readonly<Record<string, unknown>>, name: string): unknown {
+  return Object.hasOwn(object, name) ? object[name] : undefined
 }

@@ -4,7 +4,7 @@ import { limits } from '../../contract/limits.ts'
 export type Literal = string | number | boolean
 export type Comparison = '=' | '<>' | '<' | '<=' | '>' | '>='
 
-/** One side of a comparison. `col` is its position, from 1. */
+/** One side of a comparison. `col` is its position in the source, counted from 1. */
 export type Operand = { readonly col: number } & (
   | { readonly kind: 'literal'; readonly value: Literal }
   /** `$principal.name` */
@@ -14,10 +14,10 @@ export type Operand = { readonly col: number } & (
   | { readonly kind: 'column'; readonly name: string }
 )
 
-/** A parsed predicate over rows. `col` is its position, from 1. */
+/** A parsed predicate over rows. `col` is its position in the source, counted from 1. */
 export type Policy =
-  | { readonly kind: 'and' | 'or'; readonly of: readonly Policy[] }
-  | { readonly kind: 'not'; readonly of: Policy }
+  | { readonly kind: 'and' | 'or'; readonly parts: readonly Policy[] }
+  | { readonly kind: 'not'; readonly inner: Policy }
   | {
       readonly kind: 'compare'
       readonly col: number
@@ -76,24 +76,24 @@ const comparisons: ReadonlyMap<string, Comparison> = new Map([
  *
  * @param dsl  at most `limits.policyChars` characters, with at most `limits.policyDepth` nested parentheses
  *   and NOTs
- * @throws validation_error  when the predicate is invalid; the message starts with the position, `col 7:
- *   expected a column, a value …`
+ * @throws validation_error  when the predicate is invalid; the message starts with the position:
+ *   `col 7: expected a column, a value …`
  * @see docs/access.md#write-a-policy
  */
 export function parsePolicy(dsl: string): Policy {
   if (dsl.length > limits.policyChars)
-    throw policyError(limits.policyChars + 1, `a policy has at most ${limits.policyChars} characters`)
+    throw policyError(limits.policyChars + 1, `a policy can have at most ${limits.policyChars} characters`)
   return new Parser(dsl).parseAll()
 }
 
-/** Returns a validation error with its position. */
+/** Returns a validation error whose message starts with a position. */
 export function policyError(col: number, fact: string): WbError {
   return new WbError('validation_error', `col ${col}: ${fact}`)
 }
 
 class Parser {
   readonly #dsl: string
-  #at = 0
+  #position = 0
   #next: Token
   #depth = 0
 
@@ -104,7 +104,7 @@ class Parser {
 
   parseAll(): Policy {
     const policy = this.#predicate()
-    if (this.#next.kind !== 'end') throw this.#expected('AND, OR or the end')
+    if (this.#next.kind !== 'end') throw this.#expected('AND, OR or the end of the policy')
     return policy
   }
 
@@ -112,14 +112,14 @@ class Parser {
     return this.#chain('OR', 'or', () => this.#chain('AND', 'and', () => this.#negation()))
   }
 
-  #chain(keyword: string, kind: 'and' | 'or', part: () => Policy): Policy {
-    const of = [part()]
-    while (this.#accept(keyword)) of.push(part())
-    return of.length === 1 ? of[0]! : { kind, of }
+  #chain(keyword: string, kind: 'and' | 'or', parsePart: () => Policy): Policy {
+    const parts = [parsePart()]
+    while (this.#accept(keyword)) parts.push(parsePart())
+    return parts.length === 1 ? parts[0]! : { kind, parts }
   }
 
   #negation(): Policy {
-    if (this.#is('NOT')) return this.#nested(() => ({ kind: 'not', of: this.#negation() }))
+    if (this.#is('NOT')) return this.#nested(() => ({ kind: 'not', inner: this.#negation() }))
     if (!this.#is('(')) return this.#comparison()
     return this.#nested(() => {
       const inner = this.#predicate()
@@ -128,10 +128,11 @@ class Parser {
     })
   }
 
-  /** Consumes the next token, and parses what follows one level deeper. */
+  /** Consumes the next token, and parses the rest one level deeper. */
   #nested(parse: () => Policy): Policy {
     const { col } = this.#advance()
-    if (++this.#depth > limits.policyDepth) throw policyError(col, `nested deeper than ${limits.policyDepth}`)
+    if (++this.#depth > limits.policyDepth)
+      throw policyError(col, `the policy is nested deeper than ${limits.policyDepth} levels`)
     const policy = parse()
     this.#depth--
     return policy
@@ -154,7 +155,7 @@ class Parser {
     return { kind: 'compare', col, op, left, right: this.#operand() }
   }
 
-  /** `(column)` */
+  /** Parses `(column)`. */
   #column(): string {
     this.#require('(')
     const operand = this.#operand()
@@ -163,7 +164,7 @@ class Parser {
     return operand.name
   }
 
-  /** Parses a list of literals. It accepts columns too, so that a later check can report them precisely. */
+  /** Parses a list of literals. Columns are accepted, because a later check reports them more precisely. */
   #list(open: string, close: string): Operand[] {
     this.#require(open)
     const values: Operand[] = []
@@ -228,9 +229,12 @@ class Parser {
     if (!this.#accept(text)) throw this.#expected(text)
   }
 
-  #expected(what: string): WbError {
+  #expected(expected: string): WbError {
     const { kind, col } = this.#next
-    return policyError(col, `expected ${what}${kind === 'end' ? ', found the end' : ''}`)
+    return policyError(
+      col,
+      `expected ${expected}${kind === 'end' ? ', but found the end of the policy' : ''}`,
+    )
   }
 
   #advance(): Token {
@@ -240,20 +244,23 @@ class Parser {
   }
 
   #read(): Token {
-    this.#at += this.#match(blank)?.[0].length ?? 0
-    const col = this.#at + 1
-    if (this.#at === this.#dsl.length) return { kind: 'end', text: '', col }
+    this.#position += this.#match(blank)?.[0].length ?? 0
+    const col = this.#position + 1
+    if (this.#position === this.#dsl.length) return { kind: 'end', text: '', col }
     for (const [kind, pattern] of lexemes) {
-      const found = this.#match(pattern)
-      if (!found) continue
-      this.#at += found[0].length
-      return { kind, text: lexemeValue(kind, found[1]!), col }
+      const match = this.#match(pattern)
+      if (!match) continue
+      this.#position += match[0].length
+      return { kind, text: lexemeValue(kind, match[1]!), col }
     }
-    throw policyError(col, this.#dsl[this.#at] === "'" ? 'the string does not end' : 'unexpected character')
+    throw policyError(
+      col,
+      this.#dsl[this.#position] === "'" ? 'the string has no closing quote' : 'unexpected character',
+    )
   }
 
   #match(pattern: RegExp): RegExpExecArray | null {
-    pattern.lastIndex = this.#at
+    pattern.lastIndex = this.#position
     return pattern.exec(this.#dsl)
   }
 }

@@ -9,7 +9,7 @@ import { parsePolicy } from './parse.ts'
 const anonymousPrincipal: ActingPrincipal = { id: '<unset>', attributes: {} }
 
 /**
- * Returns the filter that a policy adds to a search, or the policy's errors. Never throws for an invalid
+ * Returns the filter that a policy adds to a search, or the errors of the policy. Does not throw for an invalid
  * policy.
  *
  * @param principal  principal of the search; without attributes by default

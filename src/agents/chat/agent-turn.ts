@@ -3,7 +3,7 @@ import type { ToolCall, TurnEvent } from '../../contract/chat.ts'
 import type { Message } from '../../contract/conversations.ts'
 import { WbError } from '../../contract/errors.ts'
 import type { ImageInput } from '../../contract/images.ts'
-import type { AnswerPart } from '../../models/chat/answer-text.ts'
+import type { AnswerPart } from '../../models/chat/answer-splitter.ts'
 import type { ChatMessage, Completion, SamplingSettings } from '../../models/chat/completion.ts'
 import { ProviderFailure } from '../../models/provider/provider-failure.ts'
 import { toMessage } from '../messages.ts'
@@ -39,7 +39,7 @@ export interface AgentTurnParts {
   readonly citations: Citations
   readonly marks: QuoteMarks
   readonly system: string
-  /** Passages of the prompt. */
+  /** Passages in the prompt. */
   readonly promptPassages: readonly ToolPassage[]
   /** True if the prompt contains text of documents or attachments, which can contain instructions. */
   readonly promptHasUntrustedText: boolean
@@ -49,14 +49,14 @@ export interface AgentTurnParts {
   /** Images of the question. */
   readonly images: readonly ImageInput[]
   /** Returns the history with the images of earlier questions. */
-  readonly withPastImages: () => Promise<ImageHistory>
+  readonly loadPastImages: () => Promise<ImageHistory>
   /** Labels of MCP servers whose tools are left out, because the caller has not signed in to them. */
-  readonly signInTo: readonly string[]
-  /** True to request answers unstreamed. A question that the provider rejects is then removed from the conversation. */
-  readonly isWhole: boolean
+  readonly signInServers: readonly string[]
+  /** True to request unstreamed answers. A question that the provider rejects is then removed from the conversation. */
+  readonly isUnstreamed: boolean
   readonly sampling: SamplingSettings
-  /** Prepares the turn again for a model that refused tools, with passages in the prompt. */
-  readonly withoutTools: () => Promise<
+  /** Prepares the turn again for a model that rejected tools, with passages in the prompt. */
+  readonly prepareWithoutTools: () => Promise<
     Pick<AgentTurnParts, 'turnTools' | 'system' | 'promptPassages' | 'promptHasUntrustedText' | 'searchQuery'>
   >
   /** Aborts when the last reader of the answer has disconnected. */
@@ -67,10 +67,12 @@ export interface AgentTurnParts {
   readonly onEnd: (outcome: TurnOutcome) => void
 }
 
-/** Outcome of a turn: an answer, a failure, or an interruption because the reader left. */
+/** Outcome of a turn: an answer, a failure, or an interruption before the answer was complete. */
 export type TurnOutcome = 'ok' | 'error' | 'interrupted'
 
-/** A running model request. `dropped` counts omitted earlier messages, `cut` shortened tool results. */
+/**
+ * A running model request. `dropped` is the number of omitted earlier messages, `cut` that of shortened tool results.
+ */
 interface ModelRequestState {
   readonly answerParts: AsyncGenerator<AnswerPart, Completion, undefined>
   readonly firstPart: Promise<IteratorResult<AnswerPart, Completion>>
@@ -78,23 +80,23 @@ interface ModelRequestState {
   readonly cut: number
 }
 
-/** One question to an agent and its answer, with the calls of tools between them. @see docs/decisions/0023-agents.md */
+/** One question to an agent, with its tool calls and its answer. @see docs/decisions/0023-agents.md */
 export class AgentTurn {
   #parts: AgentTurnParts
   readonly #exchanges: ChatMessage[] = []
   #tally: TurnTally
   #modelRequest: ModelRequestState | undefined
   #reader: CitationReader
-  /** Text of the model since its last tool call. */
+  /** Text that the model has written since its last tool call. */
   #text = ''
   readonly #reasoning: ReasoningRecord
-  readonly #repeated = new RepeatedCalls()
-  #isOver = false
+  readonly #repeatedCalls = new RepeatedCalls()
+  #isFinished = false
   #partialAnswer: Message | undefined
 
   constructor(parts: AgentTurnParts) {
     this.#parts = parts
-    this.#tally = { ...emptyTally, found: parts.promptPassages, searchQuery: parts.searchQuery }
+    this.#tally = { ...emptyTally, passages: parts.promptPassages, searchQuery: parts.searchQuery }
     this.#reader = new CitationReader(parts.citations)
     this.#reasoning = new ReasoningRecord(parts.clock)
   }
@@ -103,10 +105,10 @@ export class AgentTurn {
    * Yields the events of the turn. If the iteration stops early, the turn ends and its partial answer is stored.
    *
    * @throws llm_model_not_chat, llm_model_unavailable  only for unstreamed answers
-   * @throws conversation_not_found                     it was deleted before the question was stored
+   * @throws conversation_not_found                     the conversation was deleted before the question was stored
    */
   async *events(): AsyncGenerator<TurnEvent, void, undefined> {
-    const { history, release } = await this.#parts.withPastImages()
+    const { history, release } = await this.#parts.loadPastImages()
     this.#parts = { ...this.#parts, history }
     try {
       yield* this.#events()
@@ -116,17 +118,17 @@ export class AgentTurn {
   }
 
   async *#events(): AsyncGenerator<TurnEvent, void, undefined> {
-    const { transcript, question, images, isWhole, promptHasUntrustedText } = this.#parts
-    // The model starts slowly, so the question is stored meanwhile.
-    if (!isWhole) this.#modelRequest = this.#startRequest()
-    const user = await transcript.user(question, promptHasUntrustedText, images)
+    const { transcript, question, images, isUnstreamed, promptHasUntrustedText } = this.#parts
+    // The question is stored while the model prepares its answer.
+    if (!isUnstreamed) this.#modelRequest = this.#startRequest()
+    const user = await transcript.storeQuestion(question, promptHasUntrustedText, images)
     try {
       yield { event: 'user-message', data: toMessage(user) }
-      for (let round = 1; !this.#isOver; round++) yield* this.#runRound(round)
+      for (let round = 1; !this.#isFinished; round++) yield* this.#runRound(round)
     } catch (error) {
       if (!this.#parts.signal.aborted) yield* this.#fail(error)
     } finally {
-      if (!this.#isOver) await this.#interrupt()
+      if (!this.#isFinished) await this.#interrupt()
     }
   }
 
@@ -136,7 +138,7 @@ export class AgentTurn {
   }
 
   async *#runRound(round: number): AsyncGenerator<TurnEvent, void, undefined> {
-    const isLast = round === roundsMax || this.#repeated.repeatsRound
+    const isLast = round === roundsMax || this.#repeatedCalls.repeatsRound
     const completion = yield* this.#requestAnswer(isLast)
     const { toolCalls, finishReason } = completion
     if (toolCalls.length === 0) yield* this.#end(this.#text, completion, { finishReason })
@@ -145,7 +147,7 @@ export class AgentTurn {
     else throw new TurnLimit(round)
   }
 
-  /** Streams one answer of the model. @param isLast  no more tools may be called */
+  /** Streams one answer of the model. @param isLast  true if the model may not call more tools */
   async *#requestAnswer(isLast: boolean): AsyncGenerator<TurnEvent, Completion, undefined> {
     const { answerParts, firstPart, ...fitted } = this.#modelRequest ?? this.#startRequest(isLast)
     this.#modelRequest = undefined
@@ -163,8 +165,8 @@ export class AgentTurn {
         return step.value
       }
     } catch (error) {
-      if (this.#isAboutTools(error)) await this.#retryWithoutTools()
-      else if (this.#isAboutOldImages(error))
+      if (this.#isToolRejection(error)) await this.#retryWithoutTools()
+      else if (this.#isPastImageRejection(error))
         this.#parts = { ...this.#parts, history: historyWithoutImages(this.#parts.history) }
       else throw error
     } finally {
@@ -174,24 +176,24 @@ export class AgentTurn {
   }
 
   async #retryWithoutTools(): Promise<void> {
-    this.#parts = { ...this.#parts, ...(await this.#parts.withoutTools()) }
+    this.#parts = { ...this.#parts, ...(await this.#parts.prepareWithoutTools()) }
     const { promptPassages, promptHasUntrustedText, searchQuery, transcript } = this.#parts
-    this.#tally = { ...this.#tally, found: promptPassages, searchQuery }
+    this.#tally = { ...this.#tally, passages: promptPassages, searchQuery }
     if (promptHasUntrustedText) await transcript.markUntrusted()
   }
 
-  /** Returns true if the provider refused images, and only earlier questions have some. */
-  #isAboutOldImages(error: unknown): boolean {
+  /** Returns true if the provider rejected images, and only earlier questions have images. */
+  #isPastImageRejection(error: unknown): boolean {
     const { history, images } = this.#parts
-    const isRefusal = error instanceof ProviderFailure && error.facts.kind === 'no_images'
-    return isRefusal && images.length === 0 && history.messages.some(message => 'images' in message)
+    const isRejection = error instanceof ProviderFailure && error.facts.kind === 'no_images'
+    return isRejection && images.length === 0 && history.messages.some(message => 'images' in message)
   }
 
-  /** Returns true if the provider refused tools before the first text. */
-  #isAboutTools(error: unknown): boolean {
+  /** Returns true if the provider rejected tools, and the model has not called any yet. */
+  #isToolRejection(error: unknown): boolean {
     const { turnTools } = this.#parts
-    const isRefusal = error instanceof ProviderFailure && error.facts.kind === 'no_tools'
-    return isRefusal && turnTools.specs.length > 0 && this.#exchanges.length === 0
+    const isRejection = error instanceof ProviderFailure && error.facts.kind === 'no_tools'
+    return isRejection && turnTools.specs.length > 0 && this.#exchanges.length === 0
   }
 
   *#handlePart(part: AnswerPart): Generator<TurnEvent, void, undefined> {
@@ -214,9 +216,9 @@ export class AgentTurn {
     yield { event: 'reasoning', data: { delta } }
   }
 
-  /** Starts a model request, which the signal of the turn cancels. */
+  /** Starts a model request. The signal of the turn cancels it. */
   #startRequest(isLast = false): ModelRequestState {
-    const { model, turnTools, isWhole, sampling, signal } = this.#parts
+    const { model, turnTools, isUnstreamed, sampling, signal } = this.#parts
     signal.throwIfAborted()
     const { messages, ...fitted } = this.#fitRequest()
     const settings = {
@@ -226,12 +228,12 @@ export class AgentTurn {
       sampling,
       signal,
     }
-    const isStreamed = !isWhole && model.supportsStreaming !== false
+    const isStreamed = !isUnstreamed && model.supportsStreaming !== false
     const answerParts = isStreamed
       ? model.chat.stream(messages, settings)
       : completeAsStream(model, messages, settings)
     const firstPart = answerParts.next()
-    // Awaited later; a failure before that must not count as unhandled.
+    // The promise is awaited later. If it rejects before that, the rejection must not count as unhandled.
     firstPart.catch(() => {})
     return { answerParts, firstPart, ...fitted }
   }
@@ -259,19 +261,22 @@ export class AgentTurn {
   async *#runCalls(toolCalls: readonly ToolCall[], { tokenCount, providerFields }: Completion) {
     const { transcript, model } = this.#parts
     const metadata = { model: model.model, finish_reason: 'tool_calls' }
-    await transcript.calls(this.#text, toolCalls, { tokenCount, metadata })
+    await transcript.storeCalls(this.#text, toolCalls, { tokenCount, metadata })
     const message = { role: 'assistant' as const, content: this.#text, toolCalls }
     this.#exchanges.push(providerFields ? { ...message, providerFields } : message)
     this.#text = ''
     yield { event: 'token-reset', data: {} } satisfies TurnEvent
     yield { event: 'tool-call', data: { toolCalls: [...toolCalls] } } satisfies TurnEvent
-    this.#repeated.beginRound(toolCalls)
+    this.#repeatedCalls.startRound(toolCalls)
     for (const call of toolCalls) yield* this.#storeRepeatedResult(call) ?? this.#runCall(call)
   }
 
-  /** Stores the result of an equal earlier call for this one. Returns undefined for a new call, which has to run. */
+  /**
+   * Stores the result of an identical earlier call for this call. Returns undefined if no such call exists, so the call
+   * has to run.
+   */
   #storeRepeatedResult(call: ToolCall): AsyncGenerator<TurnEvent, void, undefined> | undefined {
-    const result = this.#repeated.resultOf(call)
+    const result = this.#repeatedCalls.resultOf(call)
     return result && this.#storeResult(call, { ...result, passages: [] }, 0)
   }
 
@@ -287,20 +292,20 @@ export class AgentTurn {
     signal.throwIfAborted()
     const startedAt = clock.now()
     const result = await turnTools.run(call, decision, signal)
-    this.#repeated.add(call, result)
-    this.#tally = { ...this.#tally, found: [...this.#tally.found, ...result.found] }
+    this.#repeatedCalls.add(call, result)
+    this.#tally = { ...this.#tally, passages: [...this.#tally.passages, ...result.groundingPassages] }
     yield* this.#storeResult(call, result, clock.now() - startedAt)
   }
 
-  /** Stores a tool result, adds it to the messages of the model, and yields its event. */
+  /** Stores a tool result, adds it to the messages for the model, and yields its event. */
   async *#storeResult(
     call: ToolCall,
     { content, outcome, passages }: Pick<TurnToolResult, 'content' | 'outcome' | 'passages'>,
     durationMs: number,
   ): AsyncGenerator<TurnEvent, void, undefined> {
     const { transcript, turnTools, marks } = this.#parts
-    await transcript.result(call, content, passages, turnTools.hasRead)
-    this.#exchanges.push({ role: 'tool', toolCallId: call.id, content: marks.around(call.name, content) })
+    await transcript.storeResult(call, content, passages, turnTools.hasReadUntrusted)
+    this.#exchanges.push({ role: 'tool', toolCallId: call.id, content: marks.enclose(call.name, content) })
     yield {
       event: 'tool-result',
       data: { toolCallId: call.id, name: call.name, content, outcome, durationMs },
@@ -308,9 +313,9 @@ export class AgentTurn {
   }
 
   async *#fail(error: unknown): AsyncGenerator<TurnEvent, void, undefined> {
-    const { transcript, isWhole } = this.#parts
-    if (isWhole && error instanceof WbError && this.#exchanges.length === 0) {
-      this.#isOver = true
+    const { transcript, isUnstreamed } = this.#parts
+    if (isUnstreamed && error instanceof WbError && this.#exchanges.length === 0) {
+      this.#isFinished = true
       this.#parts.onEnd('error')
       await transcript.removeQuestion()
       throw error
@@ -327,12 +332,14 @@ export class AgentTurn {
     ending: Pick<TurnEnding, 'finishReason' | 'error'>,
   ): AsyncGenerator<TurnEvent, void, undefined> {
     const { transcript, onEnd } = this.#parts
-    this.#isOver = true
+    this.#isFinished = true
     const isFailure = ending.finishReason === 'error'
     onEnd(isFailure ? 'error' : 'ok')
     const fields = { tokenCount, metadata: this.#metadata(ending) }
     try {
-      const row = await (isFailure ? transcript.failure(content, fields) : transcript.answer(content, fields))
+      const row = await (isFailure
+        ? transcript.storeFailedAnswer(content, fields)
+        : transcript.storeAnswer(content, fields))
       yield { event: isFailure ? 'error' : 'done', data: toMessage(row) }
     } catch (error) {
       if (!(error instanceof WbError)) throw error
@@ -340,19 +347,19 @@ export class AgentTurn {
         finishReason: 'error',
         error: `the answer could not be stored: ${error.message}`,
       })
-      yield { event: 'error', data: toMessage(transcript.answerRow(content, { ...fields, metadata })) }
+      yield { event: 'error', data: toMessage(transcript.createAnswerRow(content, { ...fields, metadata })) }
     }
   }
 
   /** Stores the partial answer, marked as interrupted. */
   async #interrupt(): Promise<void> {
-    this.#isOver = true
+    this.#isFinished = true
     this.#parts.onEnd('interrupted')
     const text = this.#text + this.#reader.end()
     const metadata = this.#metadata({ finishReason: 'stop', isInterrupted: true })
     try {
       this.#partialAnswer = toMessage(
-        await this.#parts.transcript.failure(text, { tokenCount: null, metadata }),
+        await this.#parts.transcript.storeFailedAnswer(text, { tokenCount: null, metadata }),
       )
     } catch (error) {
       // The conversation was deleted.
@@ -383,7 +390,7 @@ export class AgentTurn {
       citations,
       citationsDropped,
       toolsLeftOut: this.#parts.turnTools.omittedCount,
-      signInTo: this.#parts.signInTo,
+      signInServers: this.#parts.signInServers,
     })
   }
 }
@@ -400,7 +407,7 @@ class TurnLimit extends Error {
   }
 }
 
-/** Requests an unstreamed answer, and yields it as one part. */
+/** Requests an unstreamed answer, and yields its reasoning and its text as one part each. */
 async function* completeAsStream(
   { chat }: AnsweringModel,
   ...request: Parameters<AnsweringModel['chat']['complete']>

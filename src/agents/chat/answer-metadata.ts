@@ -4,8 +4,8 @@ import type { ToolPassage } from '../tools/tool.ts'
 
 /** Costs and results of a turn so far. */
 export interface TurnTally {
-  /** Passages that the searches of the turn found. */
-  readonly found: readonly ToolPassage[]
+  /** Passages in the prompt, and passages that searches of the turn found. */
+  readonly passages: readonly ToolPassage[]
   /** Query of the search before the model was called; undefined if there was none. */
   readonly searchQuery: string | undefined
   readonly promptTokens: number
@@ -23,7 +23,7 @@ export interface TurnTally {
 }
 
 export const emptyTally: TurnTally = {
-  found: [],
+  passages: [],
   searchQuery: undefined,
   promptTokens: 0,
   completionTokens: 0,
@@ -63,25 +63,25 @@ export interface TurnEnding {
   /** Beginning of the reasoning; empty if there was none. */
   readonly reasoning: string
   readonly reasoningMs: number
-  /** True if the reader left, or the runtime stopped. */
+  /** True if the reader disconnected, or the turn or the runtime was stopped. */
   readonly isInterrupted?: boolean
   readonly citations: readonly Citation[]
   readonly citationsDropped: number
   /** Number of tools of the agent that the model did not receive. */
   readonly toolsLeftOut: number
   /** Labels of MCP servers that the caller has to sign in to. */
-  readonly signInTo: readonly string[]
+  readonly signInServers: readonly string[]
 }
 
 /**
  * Returns the metadata to store with an answer, without keys that have no value. Despite its name,
- * `context_document_ids` holds chunk IDs.
+ * `context_document_ids` contains chunk IDs.
  *
  * @see docs/agents.md
  */
 export function answerMetadata(tally: TurnTally, ending: TurnEnding): Record<string, string> {
-  const { found } = tally
-  const placed = found.map(({ chunkId, knowledgeBaseId, documentId }) => [
+  const { passages } = tally
+  const chunkKeys = passages.map(({ chunkId, knowledgeBaseId, documentId }) => [
     chunkId,
     knowledgeBaseId,
     documentId,
@@ -90,8 +90,8 @@ export function answerMetadata(tally: TurnTally, ending: TurnEnding): Record<str
   return withoutEmpty({
     model: ending.model,
     finish_reason: ending.finishReason,
-    context_document_ids: found.map(({ chunkId }) => chunkId).join(','),
-    context_chunks: found.length > 0 && JSON.stringify(placed),
+    context_document_ids: passages.map(({ chunkId }) => chunkId).join(','),
+    context_chunks: passages.length > 0 && JSON.stringify(chunkKeys),
     search_query: tally.searchQuery,
     citations: citations.length > 0 && JSON.stringify(citations),
     citations_dropped: ending.citationsDropped,
@@ -106,7 +106,7 @@ export function answerMetadata(tally: TurnTally, ending: TurnEnding): Record<str
     history_dropped: tally.historyDropped,
     tool_results_cut: tally.resultsCut,
     tools_left_out: ending.toolsLeftOut,
-    sign_in_required: ending.signInTo.length > 0 && JSON.stringify(ending.signInTo),
+    sign_in_required: ending.signInServers.length > 0 && JSON.stringify(ending.signInServers),
     interrupted: ending.isInterrupted && 'true',
     error_message: ending.error,
   })

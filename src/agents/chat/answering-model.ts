@@ -4,8 +4,8 @@ import type { RowStore } from '../../storage/rows.ts'
 import { tables } from '../../storage/tables.ts'
 import { llmKind, serviceNotFound } from '../../workspaces/service-kinds.ts'
 
-/** Context window in tokens for models with an unknown one: Ollama's default, and a minimum of hosted models. */
-const contextTokensUnknown = { ollama: 8_192, hosted: 64_000 }
+/** Assumed context window in tokens if it is unknown: the default of Ollama, and a minimum of hosted models. */
+const fallbackContextTokens = { ollama: 8_192, hosted: 64_000 }
 
 /** A chat model with a known context window. */
 export interface AnsweringModel extends Omit<ChatModel, 'contextWindowTokens'> {
@@ -35,6 +35,6 @@ export async function openAnsweringModel(
 }
 
 function withContextTokens({ contextWindowTokens, ...model }: ChatModel): AnsweringModel {
-  const fallback = model.provider === 'ollama' ? contextTokensUnknown.ollama : contextTokensUnknown.hosted
+  const fallback = model.provider === 'ollama' ? fallbackContextTokens.ollama : fallbackContextTokens.hosted
   return { ...model, contextTokens: contextWindowTokens ?? fallback }
 }

@@ -32,7 +32,7 @@ interface ApprovalSubject {
 
 interface PendingApproval extends ApprovalSubject {
   readonly sender: string
-  readonly resolve: (decision: Approval['decision'] | Promise<Approval['decision']>) => void
+  readonly settle: (decision: Approval['decision'] | Promise<Approval['decision']>) => void
 }
 
 /** Pending approval requests of this process. */
@@ -52,15 +52,15 @@ export class Approvals {
     const approvalId = newId()
     const expiresAt = new Date(clock.now() + approvalTimeoutMs).toISOString()
     const decision = new Promise<Approval['decision']>(resolve => {
-      const answer: PendingApproval['resolve'] = decision => {
+      const settle: PendingApproval['settle'] = decision => {
         this.#pending.delete(approvalId)
         signal.removeEventListener('abort', deny)
         cancelTimeout()
         resolve(decision)
       }
-      const deny = () => answer('never')
+      const deny = () => settle('never')
       const cancelTimeout = clock.after(approvalTimeoutMs, deny)
-      this.#pending.set(approvalId, { ...subject, sender: approverName(auth), resolve })
+      this.#pending.set(approvalId, { ...subject, sender: approverName(auth), settle })
       signal.addEventListener('abort', deny)
       if (signal.aborted) deny()
     })
@@ -71,7 +71,7 @@ export class Approvals {
    * Decides a request. If the decision cannot be audited, the tool call is denied.
    *
    * @throws not_found               the caller has no pending request with this ID in the conversation
-   * @throws conversation_not_found  it was deleted in the meantime
+   * @throws conversation_not_found  the conversation was deleted in the meantime
    */
   async decide(
     { conversationId, approvalId }: { conversationId: string; approvalId: string },
@@ -81,11 +81,11 @@ export class Approvals {
     const pending = this.#pending.get(approvalId)
     const isInConversation = pending?.conversation.conversationId === conversationId
     if (!isInConversation || pending.sender !== approverName(caller.auth))
-      throw new WbError('not_found', `no tool waits for approval '${approvalId}'`, {
+      throw new WbError('not_found', `there is no pending approval '${approvalId}'`, {
         hint: 'It was already decided, it expired after 120 seconds, or it belongs to another caller.',
       })
     const stored = this.#store(pending, decision, caller)
-    pending.resolve(
+    pending.settle(
       stored.then(
         () => decision,
         () => 'never',
@@ -126,9 +126,9 @@ function withApproval(
   sender: string,
   { id, hash }: ApprovalSubject['tool'],
 ): ConversationRow['approvals'] {
-  const { [sender]: own = {}, ...others } = approvals
+  const { [sender]: approved = {}, ...others } = approvals
   const newest = Object.entries(others).slice(1 - approversMax)
-  return { ...Object.fromEntries(newest), [sender]: { ...own, [id]: hash } }
+  return { ...Object.fromEntries(newest), [sender]: { ...approved, [id]: hash } }
 }
 
 /** Returns the name of an approver. Anonymous callers cannot be distinguished, so they share one name. */

@@ -10,23 +10,23 @@ const passageBytesMin = 480
 /** Maximum number of passages to choose from. The budget has room for fewer. */
 const candidatesMax = 200
 
-/** Part of the prompt that holds the attachments of the conversation. */
+/** Part of the prompt that contains the attachments of the conversation. */
 export interface AttachedPrompt {
   readonly text: string
-  readonly found: readonly RetrievedPassage['passage'][]
+  readonly passages: readonly RetrievedPassage['passage'][]
   readonly bytes: number
 }
 
-export const emptyAttachedPrompt: AttachedPrompt = { text: '', found: [], bytes: 0 }
+export const emptyAttachedPrompt: AttachedPrompt = { text: '', passages: [], bytes: 0 }
 
 const intro = 'These files are attached to the conversation. A question about "this file" is about them.'
 const wholeTextNote = 'Their whole text is below.'
-const passagesNote = 'The passages of them that match the question best are below.'
+const passagesNote = 'Their passages that match the question best are below.'
 const readToolNote = 'Read more of a file with read_attachment.'
 
 /**
- * Puts the attachments of a conversation into the prompt: their whole text if it fits, else the best passages for a
- * query, with at least one of each attachment as far as there is room.
+ * Puts the attachments of a conversation into the prompt: their whole text if it fits, or else the best passages for a
+ * query. Each attachment gets at least one passage if there is space.
  *
  * @param tokens  maximum tokens of the text
  */
@@ -41,13 +41,13 @@ export async function buildAttachedPrompt(
   const isWhole = fitsWhole(attached, bytesMax)
   const candidates = isWhole ? attached.flatMap(({ chunks }) => chunks) : await bestPassages(attached, query)
   const hasRoom = bytesMax >= passageBytesMin
-  const { entries, found } = formatEntries(hasRoom ? candidates : [], query, bytesMax, citations)
-  const about = isWhole
+  const { entries, passages } = formatEntries(hasRoom ? candidates : [], query, bytesMax, citations)
+  const notes = isWhole
     ? [intro, wholeTextNote]
-    : [intro, found.length > 0 && passagesNote, canRead && readToolNote]
-  const data = marks.around('attachments', [names, entries].filter(Boolean).join('\n\n'))
-  const text = `${about.filter(Boolean).join(' ')}\n${data}`
-  return { text, found, bytes: Buffer.byteLength(text) }
+    : [intro, passages.length > 0 && passagesNote, canRead && readToolNote]
+  const data = marks.enclose('attachments', [names, entries].filter(Boolean).join('\n\n'))
+  const text = `${notes.filter(Boolean).join(' ')}\n${data}`
+  return { text, passages, bytes: Buffer.byteLength(text) }
 }
 
 function attachmentName({ attachment: { filename, attachmentId }, chunks }: AttachmentIndex): string {
@@ -69,14 +69,14 @@ interface ChunkCandidate {
   readonly score: number
 }
 
-/** Returns passages in the order in which they are taken: the best one of each attachment, then all others. */
+/** Returns passages in order of preference: the best one of each attachment, then all others. */
 async function bestPassages(
   attached: readonly AttachmentIndex[],
   query: string,
 ): Promise<RetrievedPassage[]> {
   const [firsts, others]: [ChunkCandidate[], ChunkCandidate[]] = [[], []]
   for (const each of attached) {
-    // One after the other, so that other work runs in between.
+    // In sequence, so that other work can run in between.
     const scores = await each.scores(query)
     const scored = each.chunks.map((chunk, at) => ({ chunk, chunkIndex: at, score: scores.get(at) ?? 0 }))
     const [first, ...rest] = scored.sort(compareRank).slice(0, candidatesMax)
@@ -91,7 +91,7 @@ async function bestPassages(
     .map(({ chunk }) => chunk)
 }
 
-/** Better scores first, then what comes earlier in its file. */
+/** Sorts by score, highest first, then by position in the file. */
 function compareRank(left: ChunkCandidate, right: ChunkCandidate): number {
   return right.score - left.score || left.chunkIndex - right.chunkIndex
 }

@@ -2,18 +2,21 @@ import { stopwords } from '../../base/words.ts'
 import type { Citation } from '../../contract/chat.ts'
 import type { Citations } from './citations.ts'
 
-/** Maximum distance of an invented citation above the highest number in use. A larger number is a year or a size. */
-const inventedMax = 20
+/**
+ * Maximum difference between an invented citation and the highest number in use. A larger number is probably a year or
+ * a size.
+ */
+const inventedDistanceMax = 20
 
 const item = String.raw`\d{1,4}(?: ?[-–] ?\d{1,4})?`
 const list = `${item}(?: ?[,;] ?${item}){0,15}`
 /** `[1]`, `[1, 2]`, `[1; 2]`, `[1-3]`, `[^1]`, `【1】` or `【1†source】`. */
 const group = String.raw`(?:\[(?:\^\d{1,4}|${list})\]|【${list}(?:†[^【】\n]{0,60})?】)`
 const groupAnywhere = new RegExp(group, 'g')
-/** Groups that follow each other, and the blanks before them. */
+/** Consecutive groups, with the spaces before them. */
 const run = new RegExp(`( {0,200})((?:${group}(?: ?${group}){0,15})?)`, 'y')
-/** The beginning of a run at the end of the received text, which the next piece may continue. */
-const begunRun = new RegExp(
+/** The beginning of a run at the end of the received text. The next piece may continue it. */
+const incompleteRun = new RegExp(
   ` {0,199}(?:${group} ?){0,15}(?:\\[[\\d^,;–\\- ]{0,200}|【[^【】\\n]{0,260})?$`,
   'y',
 )
@@ -21,11 +24,11 @@ const begunRun = new RegExp(
 const marker = String.raw`(?:[ \t>]|[-*+](?=[ \t])|\d{1,9}[.)](?=[ \t]))`
 /** Indentation, quotes and list items before the text of a line. */
 const lineHead = new RegExp(`${marker}{0,60}`, 'y')
-const begunLineHead = new RegExp(`${marker}{0,60}(?:[-*+]|\\d{1,9}[.)]?|\`{1,200}|~{1,200})?$`, 'y')
+const incompleteLineHead = new RegExp(`${marker}{0,60}(?:[-*+]|\\d{1,9}[.)]?|\`{1,200}|~{1,200})?$`, 'y')
 /** The first line of a code block. Its info string contains no backtick. @see CommonMark 4.5 */
 const fenceLine = /(?:(`{3,})[^`\n]*|(~{3,})[^\n]*)(?=\n|$)/y
 /**
- * Maximum length of the first line of a code block to wait for. A longer line is classified by the part that has
+ * Maximum length of an incomplete first line of a code block. A longer line is classified by the part that has
  * arrived.
  */
 const fenceCharsMax = 1_000
@@ -37,17 +40,17 @@ const backticks = new RegExp(`\`{1,${backticksMax}}`, 'y')
 const command = /\\[a-z]{1,5}/iy
 const tag = /<(\/?)([a-z]{0,10})/iy
 /** HTML elements whose text is code. */
-const codeElements = { ofBlock: /^(?:pre|script|style|textarea)$/, ofPhrase: /^(?:code|kbd|samp|var|math)$/ }
+const codeElements = { block: /^(?:pre|script|style|textarea)$/, inline: /^(?:code|kbd|samp|var|math)$/ }
 /** Characters that follow a citation at the end of a phrase. */
-const closers = '\n.,;!?)。，、；！？）'
-const plain = /[^\n`$\\<=[【 ]+/y
+const phraseEnds = '\n.,;!?)。，、；！？）'
+const plainText = /[^\n`$\\<=[【 ]+/y
 
 /** Number of characters before a citation that are examined. */
 const tailChars = 40
-/** A bracket after these is a value or a label, not a citation. */
-const opensValue = /(?:[=:,([{|<∈]| [-+*/>])$/
-/** A list of numbers after these is an array or an interval. */
-const opensArray = /(?:[=,[{<∈]| [-+*/>]|["']:|\w\()$/
+/** Text after which a number in brackets is a value or a label, not a citation. */
+const beforeValue = /(?:[=:,([{|<∈]| [-+*/>])$/
+/** Text after which a list of numbers in brackets is an array or an interval. */
+const beforeArray = /(?:[=,[{<∈]| [-+*/>]|["']:|\w\()$/
 const lastWord = /\p{L}+$/u
 /** Words before a number that is a name or a value, as in "press [5]" or "returns [5]". */
 const namingWords = new Set(
@@ -61,12 +64,12 @@ const namingWords = new Set(
 /** State of the current line. */
 interface LineState {
   isStart: boolean
-  /** No text has followed the head of the line. */
+  /** True if nothing has followed the line head yet. */
   isBlank: boolean
-  /** A letter or digit has followed the head of the line. */
+  /** True if a letter or digit has followed the line head. */
   hasWord: boolean
   isIndented: boolean
-  /** The line contains characters that suggest a formula. */
+  /** True if the line contains characters that suggest a formula. */
   isTechnical: boolean
 }
 
@@ -80,13 +83,13 @@ const newLine = (): LineState => ({
 
 /** Surroundings of a run of citations. */
 interface RunSurroundings {
-  /** The line is not indented code, and nothing before suggests a formula. */
+  /** True if the line is not indented code, and nothing before the run suggests a formula. */
   readonly isProse: boolean
-  /** It follows a word or bracket directly, like an array index. */
+  /** True if the run directly follows a word or bracket, like an array index. */
   readonly isAttached: boolean
-  /** A list of numbers would be an array. */
+  /** True if a list of numbers at this position is an array. */
   readonly isArray: boolean
-  /** It follows text that a citation can follow, and precedes punctuation or the end of the line. */
+  /** True if a citation can follow the text before the run, and punctuation or the end of the line follows the run. */
   readonly endsPhrase: boolean
 }
 
@@ -98,23 +101,23 @@ interface ReadStep {
 
 /**
  * Reads a streamed answer in Markdown: collects the passages that it cites, writes citations as `[1]`, and removes
- * invented ones. A number is removed only if it looks like a citation and is close to the numbers in use. Everything else
- * stays unchanged: code, formulas, links, years, ranges and lists.
+ * invented ones. A number is removed only if it looks like a citation and is close to the numbers in use. Everything
+ * else stays unchanged: code, formulas, links, years, ranges and lists.
  */
 export class CitationReader {
   readonly #citations: Citations
   readonly #used = new Set<number>()
-  #held = ''
+  #pending = ''
   #line = newLine()
   /** The marks that close the current code block. */
   #fence: string | undefined
   /** The mark that closes the current formula or HTML element. */
   #formula: string | undefined
   /** The backticks that close the current code span. */
-  #span: string | undefined
+  #codeSpan: string | undefined
   /** Last characters of the input so far. */
   #tail = '\n'
-  /** Invented citations that were removed. */
+  /** Number of invented citations that were removed. */
   dropped = 0
 
   constructor(citations: Citations) {
@@ -123,17 +126,17 @@ export class CitationReader {
 
   /** The passages that were cited, by number. */
   get used(): Citation[] {
-    return [...this.#used].sort((a, b) => a - b).map(number => this.#citations.of(number)!)
+    return [...this.#used].sort((a, b) => a - b).map(number => this.#citations.get(number)!)
   }
 
-  /** Returns the text that no later piece can change. */
+  /** Reads the next piece of the answer. Returns the text that later pieces cannot change. */
   read(piece: string): string {
-    return this.#advance(this.#held + piece, false)
+    return this.#advance(this.#pending + piece, false)
   }
 
-  /** Returns the text that was held back, at the end of the answer. */
+  /** Ends the answer, and returns the rest of its text. */
   end(): string {
-    return this.#advance(this.#held, true)
+    return this.#advance(this.#pending, true)
   }
 
   #advance(text: string, isEnd: boolean): string {
@@ -151,7 +154,7 @@ export class CitationReader {
       this.#tail = (this.#tail + piece.slice(-tailChars)).slice(-tailChars)
       at += step.length
     }
-    this.#held = text.slice(at)
+    this.#pending = text.slice(at)
     return read
   }
 
@@ -169,7 +172,7 @@ export class CitationReader {
       this.#line.isTechnical = true
       return { length: 1 }
     }
-    return { length: matchAt(plain, text, at)![0].length }
+    return { length: matchAt(plainText, text, at)![0].length }
   }
 
   #endLine(): ReadStep {
@@ -179,12 +182,12 @@ export class CitationReader {
   }
 
   #endParagraph(): void {
-    this.#span = undefined
-    if (!codeElements.ofBlock.test(this.#formula?.slice(2) ?? '')) this.#formula = undefined
+    this.#codeSpan = undefined
+    if (!codeElements.block.test(this.#formula?.slice(2) ?? '')) this.#formula = undefined
   }
 
   #readLineHead(text: string, at: number, isEnd: boolean): ReadStep | undefined {
-    if (!isEnd && matchAt(begunLineHead, text, at)) return undefined
+    if (!isEnd && matchAt(incompleteLineHead, text, at)) return undefined
     const head = matchAt(lineHead, text, at)![0]
     const from = at + head.length
     let length = head.length
@@ -194,19 +197,19 @@ export class CitationReader {
       // Only indentation and quote marks can precede the end of a code block.
       if (!this.#fence || !listMarker.test(head)) length += this.#readFence(text, from)
     }
-    if (listMarker.test(head)) this.#span = undefined
+    if (listMarker.test(head)) this.#codeSpan = undefined
     this.#line.isStart = false
     this.#line.isIndented = indentation.test(head)
     return { length }
   }
 
-  /** Returns the length of the marks that begin or end a code block; 0 for other text. */
+  /** Returns the length of the marks that start or end a code block; 0 for other text. */
   #readFence(text: string, at: number): number {
     const marks = matchAt(fenceLine, text, at)?.slice(1).find(Boolean)
     if (!marks) return 0
     if (!this.#fence) {
       this.#fence = marks
-      this.#span = undefined
+      this.#codeSpan = undefined
       return marks.length
     }
     const isRestBlank = text.slice(at + marks.length, at + lengthUntil('\n', text, at)).trim() === ''
@@ -215,31 +218,30 @@ export class CitationReader {
     return marks.length
   }
 
-  /** Reads backticks. A code span ends at as many backticks as it begins with, or with its paragraph or list item. */
+  /** Reads backticks. A code span ends at the same number of backticks, or with its paragraph or list item. */
   #readBackticks(text: string, at: number, isEnd: boolean): ReadStep | undefined {
     const marks = matchAt(backticks, text, at)![0]
     if (at + marks.length === text.length && marks.length < backticksMax && !isEnd) return undefined
-    if (this.#span === marks) this.#span = undefined
-    else this.#span ??= marks
+    if (this.#codeSpan === marks) this.#codeSpan = undefined
+    else this.#codeSpan ??= marks
     return { length: marks.length }
   }
 
   /**
    * Reads the mark that opens or closes a formula: `$$`, `\[` and `\]`, `\(` and `\)`, or `\begin` and `\end`. A
-   * formula ends with its paragraph at the latest.
+   * formula cannot extend past its paragraph.
    */
   #readFormulaMark(text: string, at: number, isEnd: boolean): ReadStep | undefined {
     if (at + 1 === text.length && !isEnd) return undefined
-    const named = matchAt(command, text, at)?.[0]
-    if (named && at + named.length === text.length && named.length < '\\begin'.length && !isEnd)
-      return undefined
-    const mark = named ?? text.slice(at, at + 2)
+    const name = matchAt(command, text, at)?.[0]
+    if (name && at + name.length === text.length && name.length < '\\begin'.length && !isEnd) return undefined
+    const mark = name ?? text.slice(at, at + 2)
     if (mark[0] === '$' && mark !== '$$') {
       this.#line.isTechnical = true
       return { length: 1 }
     }
-    if (mark === '\\\n' || this.#span) return { length: 1 }
-    if (named) this.#line.isTechnical = true
+    if (mark === '\\\n' || this.#codeSpan) return { length: 1 }
+    if (name) this.#line.isTechnical = true
     if (mark === this.#formula) this.#formula = undefined
     else this.#formula ??= closingMarks[mark]
     return { length: mark.length }
@@ -249,8 +251,8 @@ export class CitationReader {
     const [whole, slash, name] = (matchAt(tag, text, at) ?? ['<', '', '']) as [string, string, string]
     if (at + whole.length === text.length && !isEnd && name.length < 10) return undefined
     const element = name.toLowerCase()
-    const isCode = codeElements.ofBlock.test(element) || codeElements.ofPhrase.test(element)
-    if (isCode && !this.#span) {
+    const isCode = codeElements.block.test(element) || codeElements.inline.test(element)
+    if (isCode && !this.#codeSpan) {
       if (slash === '') this.#formula ??= `</${element}`
       else if (this.#formula === `</${element}`) this.#formula = undefined
     }
@@ -258,25 +260,26 @@ export class CitationReader {
   }
 
   #readRun(text: string, at: number, isEnd: boolean): ReadStep | undefined {
-    if (!isEnd && matchAt(begunRun, text, at)) return undefined
+    if (!isEnd && matchAt(incompleteRun, text, at)) return undefined
     const [whole, blanks, groups] = matchAt(run, text, at) as unknown as [string, string, string]
     if (groups === '') return { length: whole.length || 1 }
     const after = text[at + whole.length] ?? '\n'
     const isDefinition = after === ':' && this.#line.isBlank
-    if (this.#formula || this.#span || isDefinition || '({'.includes(after)) return { length: whole.length }
+    if (this.#formula || this.#codeSpan || isDefinition || '({'.includes(after))
+      return { length: whole.length }
     const before = this.#line.isBlank ? '' : this.#tail.trimEnd()
     const cleaned = this.#cleanRun(groups, {
       isProse: !this.#line.isIndented && !this.#line.isTechnical,
       isAttached: blanks === '' && /[\w\])]$/.test(this.#tail),
-      isArray: opensArray.test(before) || after === ']',
-      endsPhrase: closers.includes(after) && this.#line.hasWord && canPrecedeCitation(before),
+      isArray: beforeArray.test(before) || after === ']',
+      endsPhrase: phraseEnds.includes(after) && this.#line.hasWord && canPrecedeCitation(before),
     })
     return { length: whole.length, text: cleaned === '' ? '' : blanks + cleaned }
   }
 
-  /** @returns the groups with known citations as `[1]` and without invented ones */
+  /** Writes known citations as `[1]`, and removes invented ones. */
   #cleanRun(groups: string, { isProse, isAttached, isArray, endsPhrase }: RunSurroundings): string {
-    const areKnown = (numbers: readonly number[]) => numbers.every(number => this.#citations.of(number))
+    const areKnown = (numbers: readonly number[]) => numbers.every(number => this.#citations.get(number))
     const hasKnown = [...groups.matchAll(groupAnywhere)].some(([group]) => areKnown(citedNumbers(group)))
     const text = groups.replace(groupAnywhere, group => {
       const numbers = citedNumbers(group)
@@ -293,12 +296,12 @@ export class CitationReader {
     return text === groups ? text : text.replace(/ +/g, ' ').trim()
   }
 
-  /** @param isLikely  the group is where a citation can be. A group with a dagger is a citation anywhere. */
+  /** @param isLikely  true if a citation is plausible at this position; a group with a dagger is always a citation */
   #isInvented(group: string, isLikely: boolean): boolean {
     const { last } = this.#citations
     const [number, ...others] = citedNumbers(group)
     if (last === 0 || number! <= last || others.length > 0 || group.startsWith('[^')) return false
-    return group.includes('†') || (isLikely && number! <= last + inventedMax)
+    return group.includes('†') || (isLikely && number! <= last + inventedDistanceMax)
   }
 }
 
@@ -312,18 +315,18 @@ const closingMarks: Readonly<Record<string, string>> = {
 /** Returns false if the text before a number in brackets suggests a value, a label, or a part of the sentence. */
 function canPrecedeCitation(before: string): boolean {
   const word = lastWord.exec(before)?.[0].toLowerCase() ?? ''
-  return !opensValue.test(before) && !stopwords.has(word) && !namingWords.has(word)
+  return !beforeValue.test(before) && !stopwords.has(word) && !namingWords.has(word)
 }
 
 /**
- * Returns the numbers of a group: `[1-3, 5]` is 1, 2, 3 and 5. For an invalid range, includes a number that no
- * passage has.
+ * Returns the numbers of a group: `[1-3, 5]` is 1, 2, 3 and 5. For an invalid range, includes 0, which no passage
+ * has.
  */
 function citedNumbers(group: string): number[] {
-  const [listed] = group.slice(1, -1).replace('^', '').split('†')
-  return listed!.split(/[,;]/).flatMap(each => {
+  const [numberList] = group.slice(1, -1).replace('^', '').split('†')
+  return numberList!.split(/[,;]/).flatMap(each => {
     const [from, to = from] = each.split(/[-–]/).map(Number) as [number, number?]
-    if (to < from || to - from > inventedMax) return [0, to]
+    if (to < from || to - from > inventedDistanceMax) return [0, to]
     return Array.from({ length: to - from + 1 }, (_, at) => from + at)
   })
 }
@@ -333,7 +336,7 @@ function matchAt(pattern: RegExp, text: string, at: number): RegExpExecArray | n
   return pattern.exec(text)
 }
 
-function lengthUntil(end: string, text: string, at: number): number {
-  const found = text.indexOf(end, at)
-  return (found < 0 ? text.length : found) - at
+function lengthUntil(mark: string, text: string, at: number): number {
+  const end = text.indexOf(mark, at)
+  return (end < 0 ? text.length : end) - at
 }

@@ -28,7 +28,7 @@ export class Citations {
     return this.#last
   }
 
-  of(number: number): Citation | undefined {
+  get(number: number): Citation | undefined {
     return this.#byNumber.get(number)
   }
 

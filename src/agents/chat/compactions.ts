@@ -15,13 +15,13 @@ import { listQuestions, summarize, type WrittenSummary } from './summarize.ts'
 import { QuoteMarks } from './system-prompt.ts'
 
 /**
- * Shares of the token budget for earlier turns. Above `begin`, the oldest turns are summarized until at most
+ * Shares of the token budget for earlier turns. Above `start`, the oldest turns are summarized until at most
  * `remain` is left.
  */
-const compactionShares = { begin: 0.8, remain: 0.5 }
+const compactionShares = { start: 0.8, remain: 0.5 }
 
 /** Maximum number of summaries that are written at the same time: in total, and for one workspace. */
-const runningMax = { all: 16, ofWorkspace: 4 }
+const runningMax = { total: 16, perWorkspace: 4 }
 
 export interface CompactionParts {
   readonly rows: RowStore
@@ -39,13 +39,13 @@ export interface CompactedConversation {
 
 interface RunningCompaction {
   readonly workspaceId: string
-  readonly stop: AbortController
+  readonly controller: AbortController
   readonly work: Promise<void>
 }
 
 /**
- * Summarizes the oldest turns of long conversations in the background, one call of a model at a time for each
- * conversation. A summary is stored as a message of the role `system`.
+ * Summarizes the oldest turns of long conversations in the background, with one model call at a time for each
+ * conversation. A summary is stored as a message with the role `system`.
  *
  * @see docs/decisions/0032-memory.md
  */
@@ -59,28 +59,28 @@ export class Compactions {
   }
 
   /**
-   * Starts a summary if the conversation needs one, it has no running summary, and the maximum number of running
-   * summaries is not reached. Call it after each answer. Never fails.
+   * Starts a summary if the conversation needs one, unless a summary of it is running, or too many others are. Call it
+   * after each answer. Never throws.
    */
-  begin(compacted: CompactedConversation): void {
-    const { conversationId, workspaceId } = compacted
-    const key = keyOf(compacted)
+  startIfNeeded(conversation: CompactedConversation): void {
+    const { conversationId, workspaceId } = conversation
+    const key = keyOf(conversation)
     if (this.#running.has(key) || this.#isClosed || !this.#hasRoom(workspaceId)) return
-    const stop = new AbortController()
-    const work = this.#compact(compacted, stop.signal)
+    const controller = new AbortController()
+    const work = this.#compact(conversation, controller.signal)
       .catch(error => this.#parts.log.error({ workspaceId, conversationId, error }, 'a summary failed'))
       .finally(() => this.#running.delete(key))
-    this.#running.set(key, { workspaceId, stop, work })
+    this.#running.set(key, { workspaceId, controller, work })
   }
 
   #hasRoom(workspaceId: string): boolean {
-    const own = [...this.#running.values()].filter(running => running.workspaceId === workspaceId)
-    return this.#running.size < runningMax.all && own.length < runningMax.ofWorkspace
+    const inWorkspace = [...this.#running.values()].filter(running => running.workspaceId === workspaceId)
+    return this.#running.size < runningMax.total && inWorkspace.length < runningMax.perWorkspace
   }
 
   /** Cancels the running summary of a conversation, so that its next question does not wait for the model. */
-  interrupt(place: StoredConversationKey): void {
-    this.#running.get(keyOf(place))?.stop.abort()
+  interrupt(conversationKey: StoredConversationKey): void {
+    this.#running.get(keyOf(conversationKey))?.controller.abort()
   }
 
   /** Resolves when no summary is running. */
@@ -88,10 +88,13 @@ export class Compactions {
     await Promise.all(Array.from(this.#running.values(), ({ work }) => work))
   }
 
-  /** Cancels all model calls, and waits. A conversation whose turns no longer fit gets a summary without a model. */
+  /**
+   * Cancels all model calls, and waits until all summaries have ended. A conversation whose turns no longer fit gets a
+   * list of its questions as summary.
+   */
   async close(): Promise<void> {
     this.#isClosed = true
-    for (const { stop } of this.#running.values()) stop.abort()
+    for (const { controller } of this.#running.values()) controller.abort()
     await this.whenIdle()
   }
 
@@ -100,42 +103,49 @@ export class Compactions {
     signal: AbortSignal,
   ): Promise<void> {
     const { rows, clock } = this.#parts
-    const place = { workspaceId, conversationId }
+    const conversationKey = { workspaceId, conversationId }
     const tokens = historyTokensFor(model.contextTokens - model.maxTokens, hasTools)
     const marks = new QuoteMarks()
-    const history = await (await openHistory(rows, place)).read({ tokens: 2 * tokens, marks, replaced: [] })
+    const history = await (await openHistory(rows, conversationKey)).read({
+      tokens: 2 * tokens,
+      marks,
+      replaced: [],
+    })
     const oldest = oldestTurns(history.turns, tokens)
     if (oldest.length === 0) return
-    const written = await this.#written(history, oldest, { model, tokens, signal })
-    if (!written) return
-    const covered = oldest.at(-1)!.rows.at(-1)!
-    const metadata = { ...summaryMetadata(coveredBy(history, oldest)), ...written.metadata }
+    const summary = await this.#writeSummary(history, oldest, { model, tokens, signal })
+    if (!summary) return
+    const lastCovered = oldest.at(-1)!.rows.at(-1)!
+    const metadata = { ...summaryMetadata(describeCoverage(history, oldest)), ...summary.metadata }
     const row: MessageRow = {
       ...emptyFields,
-      ...place,
+      ...conversationKey,
       messageId: newId(),
       messageTs: laterTime(timestamp(clock), history.lastAt),
       role: 'system',
-      content: written.text,
+      content: summary.text,
       metadata,
     }
     const key = [workspaceId, conversationId]
-    // The write fails if the conversation or a covered message was deleted or replaced in the meantime. Writing the
-    // conversation makes it conflict with a switch of the version of a covered question.
+    // The write fails if the conversation or a covered message was deleted or replaced in the meantime. It includes the
+    // conversation row, so that it conflicts with a switch to another version of a covered question.
     await changeRow(
       rows,
       tables.conversations,
       key,
       conversation => conversation,
       () => [
-        { op: 'require', table: tables.messages, key: [...key, covered.messageId] },
+        { op: 'require', table: tables.messages, key: [...key, lastCovered.messageId] },
         { op: 'insert', table: tables.messages, row },
       ],
     )
   }
 
-  /** Writes a summary without the model, but only if turns no longer fit: the model may succeed after the next turn. */
-  async #written(
+  /**
+   * Summarizes turns with the model. If the model fails, lists their questions instead, but only if the turns no longer
+   * fit; otherwise the model can succeed after the next turn.
+   */
+  async #writeSummary(
     history: History,
     oldest: readonly PastTurn[],
     { model, tokens, signal }: { model: AnsweringModel; tokens: number; signal: AbortSignal },
@@ -156,22 +166,22 @@ function keyOf({ workspaceId, conversationId }: StoredConversationKey): string {
   return JSON.stringify([workspaceId, conversationId])
 }
 
-/** Returns the turns to summarize; none if the conversation is still short. The newest turn is never among them. */
+/** Returns the turns to summarize; none if the conversation is still short. The newest turn is never included. */
 function oldestTurns(turns: readonly PastTurn[], tokens: number): readonly PastTurn[] {
   const sizes = turns.map(({ messages }) => minimumTokens(messages))
   let total = sizes.reduce((sum, size) => sum + size, 0)
-  if (total <= compactionShares.begin * tokens) return []
+  if (total <= compactionShares.start * tokens) return []
   let count = 0
   while (count < turns.length - 1 && total > compactionShares.remain * tokens) total -= sizes[count++]!
   return turns.slice(0, count)
 }
 
-function coveredBy({ summary, citations }: History, oldest: readonly PastTurn[]) {
+function describeCoverage({ summary, citations }: History, oldest: readonly PastTurn[]) {
   const rows = oldest.flatMap(turn => turn.rows)
   const cited = citations.toSorted((a, b) => a.number - b.number)
   return {
-    through: rows.at(-1)!.messageTs,
-    covered: (summary?.covered ?? 0) + rows.length,
+    coveredUntil: rows.at(-1)!.messageTs,
+    coveredCount: (summary?.coveredCount ?? 0) + rows.length,
     lastCitation: cited.at(-1),
   }
 }

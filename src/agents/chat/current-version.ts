@@ -3,11 +3,11 @@ import type { RowStore } from '../../storage/rows.ts'
 import { type MessageRow, tables } from '../../storage/tables.ts'
 import { messageNotFound } from '../not-found.ts'
 
-/** Maximum number of messages that one version holds: its question and all that follow. */
+/** Maximum number of messages in one version: its question and all messages after it. */
 export const versionMessagesMax = 1_000
-/** Maximum length of these messages as JSON. They are held in memory while versions are exchanged. */
+/** Maximum total length of these messages as JSON. They are in memory during a switch between versions. */
 export const versionCharsMax = 16_000_000
-/** Maximum number of versions of one question, attempts without an answer included. */
+/** Maximum number of versions of one question, including attempts without an answer. */
 export const versionsMax = 50
 
 /** IDs that locate a conversation in the store. */
@@ -16,9 +16,9 @@ export interface StoredConversationKey {
   readonly conversationId: string
 }
 
-/** The version of a question that is in the conversation: the message of the user, and all that follow it. */
+/** The version of a question that is in the conversation: the user message, and all messages after it. */
 export interface CurrentVersion {
-  /** First version of the question. */
+  /** ID of the first version of the question. */
   readonly questionId: string
   readonly rows: readonly [MessageRow, ...MessageRow[]]
 }
@@ -27,25 +27,29 @@ export interface CurrentVersion {
  * Reads the messages that another version of a message would replace.
  *
  * @param messageId  any version of the question
- * @throws chat_message_not_found  no version of such a question is in the conversation
- * @throws validation_error        more messages follow than one send replaces, or the question has too many versions
+ * @throws chat_message_not_found  no version of the question is in the conversation
+ * @throws validation_error        too many messages follow, or the question has too many versions
  */
 export async function readReplacedVersion(
   rows: RowStore,
-  place: StoredConversationKey,
+  conversationKey: StoredConversationKey,
   messageId: string,
 ): Promise<CurrentVersion> {
-  const current = await readCurrentVersion(rows, place, await questionIdOf(rows, place, messageId))
-  await requireRoomForVersion(rows, place, current.questionId)
+  const current = await readCurrentVersion(
+    rows,
+    conversationKey,
+    await questionIdOf(rows, conversationKey, messageId),
+  )
+  await checkVersionLimit(rows, conversationKey, current.questionId)
   return current
 }
 
 /**
  * Checks that a question can have one more version.
  *
- * @throws validation_error  it has the maximum number of versions
+ * @throws validation_error  the question has the maximum number of versions
  */
-export async function requireRoomForVersion(
+export async function checkVersionLimit(
   rows: RowStore,
   { workspaceId, conversationId }: StoredConversationKey,
   questionId: string,
@@ -58,17 +62,17 @@ export async function requireRoomForVersion(
 }
 
 /**
- * Returns the id of the first version of a question.
+ * Returns the ID of the first version of a question.
  *
- * @param messageId  any version of it
+ * @param messageId  any version of the question
  * @throws chat_message_not_found
  */
 export async function questionIdOf(
   rows: RowStore,
-  place: StoredConversationKey,
+  conversationKey: StoredConversationKey,
   messageId: string,
 ): Promise<string> {
-  const key = [place.workspaceId, place.conversationId, messageId]
+  const key = [conversationKey.workspaceId, conversationKey.conversationId, messageId]
   const stored = (await rows.get(tables.messages, key)) ?? (await rows.get(tables.messageVersions, key))
   if (stored?.row.role !== 'user') throw messageNotFound(messageId)
   return stored.row.questionId ?? messageId
@@ -77,22 +81,22 @@ export async function questionIdOf(
 /**
  * Reads the version of a question that is in the conversation.
  *
- * @throws chat_message_not_found  the conversation has none, because an earlier question was replaced
- * @throws validation_error        more messages follow than one send replaces
+ * @throws chat_message_not_found  no version is in the conversation, because an earlier question was replaced
+ * @throws validation_error        too many messages follow
  */
 export async function readCurrentVersion(
   rows: RowStore,
-  place: StoredConversationKey,
+  conversationKey: StoredConversationKey,
   questionId: string,
 ): Promise<CurrentVersion> {
-  const prefix = [place.workspaceId, place.conversationId]
-  const [chosen] = await rows.list(tables.messages, {
+  const prefix = [conversationKey.workspaceId, conversationKey.conversationId]
+  const [selected] = await rows.list(tables.messages, {
     index: 'byQuestion',
     prefix: [...prefix, questionId],
     limit: 1,
   })
-  // A question with one version does not name itself as the first.
-  const first = chosen?.row ?? (await rows.get(tables.messages, [...prefix, questionId]))?.row
+  // The row of a question with a single version has no `questionId`.
+  const first = selected?.row ?? (await rows.get(tables.messages, [...prefix, questionId]))?.row
   if (!first) throw messageNotFound(questionId)
   const later = await rows.list(tables.messages, {
     index: 'byConversation',

@@ -7,14 +7,14 @@ import { WbError } from '../../contract/errors.ts'
 import type { ServerEvent } from '../../contract/route.ts'
 import type { StoredConversationKey } from './current-version.ts'
 
-/** Maximum number of detached turns in a process, of one workspace, and of one sender. */
+/** Maximum number of detached turns: in this process, per workspace, and per sender. */
 const turnsMax = 32
 const turnsOfWorkspaceMax = 16
 const turnsOfSenderMax = 8
-/** Maximum size in bytes of the images of running turns of a process, and of one sender. */
+/** Maximum total size in bytes of the images of running turns: in this process, and per sender. */
 const imageBytesMax = 100_000_000
 const imageBytesOfSenderMax = 50_000_000
-/** Maximum length of the events of one turn as JSON; a turn with more is stopped. */
+/** Maximum total length of the events of one turn as JSON. A turn that exceeds it is stopped. */
 const eventCharsMax = 2_000_000
 /** Maximum time in milliseconds that a turn continues without a reader. */
 const unreadMaxMs = 10 * 60_000
@@ -31,23 +31,23 @@ interface DetachedParts {
 
 /** A turn to detach. */
 interface DetachableTurn {
-  readonly place: StoredConversationKey
+  readonly conversationKey: StoredConversationKey
   readonly sender: Pick<Caller, 'auth' | 'reauthorize' | 'requestId'>
-  /** Size of the images of the question, which stay in memory without the request. */
+  /** Size in bytes of the question's images, which stay in memory after the request has ended. */
   readonly imageBytes: number
   readonly events: AsyncIterable<TurnEvent>
   /** Stops the turn. */
-  readonly leave: AbortController
+  readonly cancel: AbortController
 }
 
-/** A detached turn that is opened once there is room. */
+/** A turn that is opened after the limits have been checked. */
 interface OpenableTurn extends Omit<DetachableTurn, 'events'> {
   readonly open: () => Promise<AsyncIterable<TurnEvent>>
 }
 
 /** Properties of a detached turn that the limits depend on. */
 interface CountedTurn {
-  readonly place: StoredConversationKey
+  readonly conversationKey: StoredConversationKey
   readonly sender: string | null
   readonly imageBytes: number
 }
@@ -72,11 +72,15 @@ export class DetachedTurns {
    * Opens a turn, runs it independently of its readers, and returns the first reader.
    *
    * @throws rate_limited  too many turns of the sender, of the workspace, or of all workspaces are running
-   * @throws what `open` throws
+   * @throws the errors of `open`
    */
   async start({ open, ...turnParts }: OpenableTurn): Promise<AsyncIterable<ServerEvent>> {
-    const { place, imageBytes } = turnParts
-    const reservation = this.#reserve({ place, imageBytes, sender: subjectName(turnParts.sender.auth) })
+    const { conversationKey, imageBytes } = turnParts
+    const reservation = this.#reserve({
+      conversationKey,
+      imageBytes,
+      sender: subjectName(turnParts.sender.auth),
+    })
     try {
       const events = await open()
       const turn = new DetachedTurn(this.#parts, { ...turnParts, events }, () => this.#turns.delete(turn))
@@ -89,10 +93,12 @@ export class DetachedTurns {
 
   #reserve(reservation: CountedTurn): CountedTurn {
     const turnCount = () => this.#turns.size + this.#opening.size
-    for (const turn of this.#turns) if (turn.isOver && turnCount() >= turnsMax) this.#turns.delete(turn)
-    const running = [...[...this.#turns].filter(turn => !turn.isOver), ...this.#opening]
+    for (const turn of this.#turns) if (turn.isFinished && turnCount() >= turnsMax) this.#turns.delete(turn)
+    const running = [...[...this.#turns].filter(turn => !turn.isFinished), ...this.#opening]
     const ofSender = running.filter(({ sender }) => sender === reservation.sender)
-    const ofWorkspace = running.filter(({ place }) => place.workspaceId === reservation.place.workspaceId)
+    const ofWorkspace = running.filter(
+      ({ conversationKey }) => conversationKey.workspaceId === reservation.conversationKey.workspaceId,
+    )
     if (
       turnCount() >= turnsMax ||
       ofSender.length >= turnsOfSenderMax ||
@@ -102,7 +108,7 @@ export class DetachedTurns {
           totalImageBytes([reservation, ...ofSender]) > imageBytesOfSenderMax))
     )
       throw new WbError('rate_limited', 'too many detached turns are running', {
-        hint: 'Wait until one has ended, or send without `detached`.',
+        hint: 'Wait until a turn has ended, or send the message without `detached`.',
         headers: { 'retry-after': String(retryAfterSeconds) },
       })
     this.#opening.add(reservation)
@@ -114,8 +120,8 @@ export class DetachedTurns {
    *
    * @throws not_found
    */
-  read(place: StoredConversationKey, auth: AuthContext): AsyncIterable<ServerEvent> {
-    return this.#find(place, auth).read()
+  read(conversationKey: StoredConversationKey, auth: AuthContext): AsyncIterable<ServerEvent> {
+    return this.#find(conversationKey, auth).read()
   }
 
   /**
@@ -123,8 +129,8 @@ export class DetachedTurns {
    *
    * @throws not_found
    */
-  async stop(place: StoredConversationKey, auth: AuthContext): Promise<void> {
-    await this.#find(place, auth).stop()
+  async stop(conversationKey: StoredConversationKey, auth: AuthContext): Promise<void> {
+    await this.#find(conversationKey, auth).stop()
   }
 
   /** Stops all turns, and waits until their partial answers are stored. */
@@ -134,12 +140,14 @@ export class DetachedTurns {
 
   #find({ workspaceId, conversationId }: StoredConversationKey, auth: AuthContext): DetachedTurn {
     const name = subjectName(auth)
-    const found = [...this.#turns].findLast(
-      ({ place, sender }) =>
-        sender === name && place.workspaceId === workspaceId && place.conversationId === conversationId,
+    const turn = [...this.#turns].findLast(
+      ({ conversationKey, sender }) =>
+        sender === name &&
+        conversationKey.workspaceId === workspaceId &&
+        conversationKey.conversationId === conversationId,
     )
-    if (found) return found
-    throw new WbError('not_found', 'there is no detached turn of this caller in the conversation', {
+    if (turn) return turn
+    throw new WbError('not_found', 'this caller has no detached turn in the conversation', {
       hint: 'Read the messages: the turn may have ended, or another process runs it.',
     })
   }
@@ -150,70 +158,70 @@ function totalImageBytes(turns: readonly CountedTurn[]): number {
 }
 
 class DetachedTurn implements CountedTurn {
-  readonly place: StoredConversationKey
+  readonly conversationKey: StoredConversationKey
   readonly sender: string | null
   readonly imageBytes: number
   readonly #parts: DetachedParts
-  readonly #leave: AbortController
+  readonly #cancel: AbortController
   readonly #events: TurnEvent[] = []
   readonly #readers = new Set<TurnEventReader>()
-  readonly #ended: Promise<void>
+  readonly #finished: Promise<void>
   #chars = 0
-  #isOver = false
+  #isFinished = false
   #cancelUnreadTimer = () => {}
 
   /** @param onExpired  called when the events can no longer be read */
   constructor(
     parts: DetachedParts,
-    { place, sender, imageBytes, events, leave }: DetachableTurn,
+    { conversationKey, sender, imageBytes, events, cancel }: DetachableTurn,
     onExpired: () => void,
   ) {
-    this.place = place
+    this.conversationKey = conversationKey
     this.imageBytes = imageBytes
     this.sender = subjectName(sender.auth)
     this.#parts = parts
-    this.#leave = leave
+    this.#cancel = cancel
     this.#startUnreadTimer()
-    this.#ended = this.#run(events, sender).finally(() => {
-      this.#isOver = true
-      // The model can still be answering a question that was not stored.
-      this.#leave.abort()
+    this.#finished = this.#run(events, sender).finally(() => {
+      this.#isFinished = true
+      // If the question could not be stored, a model request can still be running.
+      this.#cancel.abort()
       this.#cancelUnreadTimer()
       parts.clock.after(eventsStoredMs, onExpired)
       this.#wake()
     })
   }
 
-  get isOver(): boolean {
-    return this.#isOver
+  get isFinished(): boolean {
+    return this.#isFinished
   }
 
   read(): AsyncIterable<ServerEvent> {
     const reader = new TurnEventReader(this.#events, {
-      isOver: () => this.#isOver,
+      isFinished: () => this.#isFinished,
       onRead: () => this.#addReader(reader),
-      onLeave: () => this.#removeReader(reader),
+      onClose: () => this.#removeReader(reader),
     })
     return reader
   }
 
   async stop(): Promise<void> {
-    this.#leave.abort()
-    await this.#ended
+    this.#cancel.abort()
+    await this.#finished
   }
 
   async #run(events: AsyncIterable<TurnEvent>, sender: DetachableTurn['sender']): Promise<void> {
     const { clock, log } = this.#parts
-    let confirmedAt = clock.now()
+    let checkedAt = clock.now()
     try {
       for await (const event of events) {
         this.#add(event)
-        if (clock.now() - confirmedAt < accessCheckMs) continue
+        if (clock.now() - checkedAt < accessCheckMs) continue
         await sender.reauthorize()
-        confirmedAt = clock.now()
+        checkedAt = clock.now()
       }
     } catch (error) {
-      this.#leave.abort()
+      this.#cancel.abort()
       const { requestId } = sender
       if (error instanceof WbError && error.status < 500)
         log.info({ requestId, reason: error.code }, 'a detached turn was stopped')
@@ -224,7 +232,7 @@ class DetachedTurn implements CountedTurn {
   #add(event: TurnEvent): void {
     this.#events.push(event)
     this.#chars += JSON.stringify(event).length
-    if (this.#chars > eventCharsMax) this.#leave.abort()
+    if (this.#chars > eventCharsMax) this.#cancel.abort()
     this.#wake()
   }
 
@@ -239,27 +247,28 @@ class DetachedTurn implements CountedTurn {
 
   #removeReader(reader: TurnEventReader): void {
     this.#readers.delete(reader)
-    if (this.#readers.size === 0 && !this.#isOver) this.#startUnreadTimer()
+    if (this.#readers.size === 0 && !this.#isFinished) this.#startUnreadTimer()
   }
 
   #startUnreadTimer(): void {
     this.#cancelUnreadTimer()
-    this.#cancelUnreadTimer = this.#parts.clock.after(unreadMaxMs, () => this.#leave.abort())
+    this.#cancelUnreadTimer = this.#parts.clock.after(unreadMaxMs, () => this.#cancel.abort())
   }
 }
 
 interface TurnEventSource {
-  isOver(): boolean
-  /** Called with the first read, and when the reader disconnects. */
+  isFinished(): boolean
+  /** Called at the first read. */
   onRead(): void
-  onLeave(): void
+  /** Called when the reader disconnects, or has read all events. */
+  onClose(): void
 }
 
 /** Reads events from the first one, and waits for new ones until the turn ends. */
 class TurnEventReader implements AsyncIterableIterator<ServerEvent> {
   readonly #events: readonly TurnEvent[]
   readonly #source: TurnEventSource
-  #at = 0
+  #nextIndex = 0
   #isClosed = false
   #wake = () => {}
 
@@ -277,12 +286,12 @@ class TurnEventReader implements AsyncIterableIterator<ServerEvent> {
   }
 
   async next(): Promise<IteratorResult<ServerEvent>> {
-    if (this.#at === 0 && !this.#isClosed) this.#source.onRead()
-    while (!this.#isClosed && this.#at === this.#events.length && !this.#source.isOver())
+    if (this.#nextIndex === 0 && !this.#isClosed) this.#source.onRead()
+    while (!this.#isClosed && this.#nextIndex === this.#events.length && !this.#source.isFinished())
       await new Promise<void>(resolve => {
         this.#wake = resolve
       })
-    const event = this.#isClosed ? undefined : this.#events[this.#at++]
+    const event = this.#isClosed ? undefined : this.#events[this.#nextIndex++]
     if (event) return { done: false, value: { id: '', ...event } }
     return this.return()
   }
@@ -291,7 +300,7 @@ class TurnEventReader implements AsyncIterableIterator<ServerEvent> {
     if (!this.#isClosed) {
       this.#isClosed = true
       this.#wake()
-      this.#source.onLeave()
+      this.#source.onClose()
     }
     return { done: true, value: undefined }
   }

@@ -1,5 +1,5 @@
 import type { Caller } from '../../access/caller.ts'
-import type { SearchMany } from '../../contract/knowledge.ts'
+import type { SearchManyRequest } from '../../contract/knowledge.ts'
 import { limits } from '../../contract/limits.ts'
 import type { Excerpt } from '../tools/excerpt.ts'
 import { bytesForTokens, citationMax, jsonBytes, shareAmong } from '../tools/passage-budget.ts'
@@ -16,7 +16,7 @@ export interface RetrievedPassage {
 /** Finds passages in some knowledge bases of a workspace, best first. */
 export type RetrievePassages = (
   workspaceId: string,
-  body: SearchMany,
+  body: SearchManyRequest,
   caller: Pick<Caller, 'visibility' | 'signal'>,
 ) => Promise<readonly RetrievedPassage[]>
 
@@ -24,22 +24,22 @@ export type RetrievePassages = (
 export interface Grounding {
   /** Part of the system prompt with the passages. */
   readonly text: string
-  readonly found: readonly ToolPassage[]
+  readonly passages: readonly ToolPassage[]
   /** The query; undefined if there was no search. */
   readonly query: string | undefined
 }
 
 /** Grounding of a turn in which the model searches with tools. */
-export const notSearchedGrounding: Grounding = { text: '', found: [], query: undefined }
+export const notSearchedGrounding: Grounding = { text: '', passages: [], query: undefined }
 
-const nothingFoundGrounding = { text: 'Nothing was found for the question.', found: [] }
+const nothingFoundGrounding = { text: 'Nothing was found for the question.', passages: [] }
 const unneededGrounding: Grounding = {
   text: 'No search was made: the message needs none.',
-  found: [],
+  passages: [],
   query: undefined,
 }
 
-/** Citation numbers of a conversation, and the marks that enclose passages in a prompt. */
+/** The citation numbers of a conversation, and the marks that enclose passages in a prompt. */
 export interface CitationContext {
   readonly citations: Citations
   readonly marks: QuoteMarks
@@ -51,7 +51,7 @@ export interface RetrievalQuery {
   /** The query; undefined if the message needs no search. */
   readonly query: string | undefined
   readonly knowledgeBaseIds: readonly string[]
-  /** Maximum passages of one knowledge base; n knowledge bases together give √n times as many. */
+  /** Maximum number of passages from one knowledge base. A search in n knowledge bases returns √n times as many. */
   readonly passagesPerBase: number
   /** Maximum tokens of all passages together. */
   readonly passageTokens: number
@@ -69,49 +69,49 @@ export async function retrieveGrounding(
   if (query === undefined) return unneededGrounding
   if (knowledgeBaseIds.length === 0) return { ...nothingFoundGrounding, query: undefined }
   const searched = knowledgeBaseIds.slice(0, limits.knowledgeBasesPerSearch)
-  const body: SearchMany = {
+  const body: SearchManyRequest = {
     text: query.slice(0, limits.searchTextChars),
     topK: Math.ceil(passagesPerBase * Math.sqrt(searched.length)),
     knowledgeBaseIds: searched,
     includeEmbeddings: false,
   }
-  const found = await parts.retrieve(workspaceId, body, parts.caller)
-  if (found.length === 0) return { ...nothingFoundGrounding, query }
-  const formatted = formatEntries(found, query, bytesForTokens(passageTokens), parts.citations)
+  const retrieved = await parts.retrieve(workspaceId, body, parts.caller)
+  if (retrieved.length === 0) return { ...nothingFoundGrounding, query }
+  const formatted = formatEntries(retrieved, query, bytesForTokens(passageTokens), parts.citations)
   return {
-    text: `Passages found for the question:\n${parts.marks.around('search', formatted.entries)}`,
-    found: formatted.found,
+    text: `Passages found for the question:\n${parts.marks.enclose('search', formatted.entries)}`,
+    passages: formatted.passages,
     query,
   }
 }
 
 /** Formats passages with their citation numbers, best first, as many as fit into `bytesMax`. */
 export function formatEntries(
-  found: readonly RetrievedPassage[],
+  retrieved: readonly RetrievedPassage[],
   query: string,
   bytesMax: number,
   citations: Citations,
-): { entries: string; found: ToolPassage[] } {
+): { entries: string; passages: ToolPassage[] } {
   const excerpts = shareAmong(
-    found.map(({ text }) => text),
+    retrieved.map(({ text }) => text),
     query,
     bytesMax,
-    found.map(headBytesOf),
+    retrieved.map(headBytesOf),
   )
-  const kept = found.slice(0, excerpts.length).map(({ passage }) => passage)
-  const entries = kept.map((passage, at) =>
+  const passages = retrieved.slice(0, excerpts.length).map(({ passage }) => passage)
+  const entries = passages.map((passage, at) =>
     entryOf(citations.numberOf(passage), headOf(passage), excerpts[at]!),
   )
-  return { entries: entries.join(gap), found: kept }
+  return { entries: entries.join(separator), passages }
 }
 
-/** Returns the maximum bytes of a whole passage with its number and name. */
-export function bytesOfEntry(found: RetrievedPassage): number {
-  return headBytesOf(found) + jsonBytes(found.text)
+/** Returns the maximum size in bytes of a formatted passage that is not truncated. */
+export function bytesOfEntry(retrieved: RetrievedPassage): number {
+  return headBytesOf(retrieved) + jsonBytes(retrieved.text)
 }
 
 function headBytesOf({ passage }: RetrievedPassage): number {
-  return Buffer.byteLength(entryOf(citationMax, headOf(passage), { text: '', isCut: true }) + gap)
+  return Buffer.byteLength(entryOf(citationMax, headOf(passage), { text: '', isCut: true }) + separator)
 }
 
 function headOf({ title, sourceFilename }: ToolPassage): string {
@@ -119,7 +119,7 @@ function headOf({ title, sourceFilename }: ToolPassage): string {
 }
 
 /** Separator of passages. */
-const gap = '\n\n'
+const separator = '\n\n'
 
 function entryOf(citation: number, head: string, { text, isCut }: Excerpt): string {
   return `[${citation}] ${head}${isCut ? ' (truncated)' : ''}\n${text}`

@@ -13,8 +13,8 @@ export type { ToolResponse } from './past-turns.ts'
 /** Rows of one page, and their length as JSON. A long answer with its tool calls takes about ten rows. */
 const page = { rows: 100, chars: 1_000_000 }
 /**
- * Maximum number of rows to read, and their maximum length as JSON. It bounds conversations with very short
- * messages, or with messages that take no tokens, such as failed answers.
+ * Maximum number of rows to read, and their maximum length as JSON. These limits matter for conversations with very
+ * short messages, or with messages that take no tokens, such as failed answers.
  */
 const readMax = { rows: 2_000, chars: 8_000_000 }
 
@@ -25,7 +25,7 @@ export interface History {
   readonly turns: readonly PastTurn[]
   /** Summary of older messages. */
   readonly summary: ConversationSummary | undefined
-  /** Number of older messages, if known. */
+  /** Number of older messages that the summary covers; 0 without a summary. */
   readonly dropped: number
   /** Passages that tools found, or that answers cite. */
   readonly citations: readonly Citation[]
@@ -42,27 +42,31 @@ interface HistoryQuery {
 }
 
 /** Opens the history of a conversation and reads its newest page. */
-export async function openHistory(rows: RowStore, place: StoredConversationKey): Promise<HistoryReader> {
-  return new HistoryReader(rows, place, await readPage(rows, place))
+export async function openHistory(
+  rows: RowStore,
+  conversationKey: StoredConversationKey,
+): Promise<HistoryReader> {
+  return new HistoryReader(rows, conversationKey, await readPage(rows, conversationKey))
 }
 
 /** Reads the newest turns of a conversation, page by page, back to its latest summary. */
 export class HistoryReader {
   constructor(
     private readonly rows: RowStore,
-    private readonly place: StoredConversationKey,
+    private readonly conversationKey: StoredConversationKey,
     private readonly newest: HistoryPage,
   ) {}
 
   async read({ tokens, marks, replaced }: HistoryQuery): Promise<History> {
-    const left = new Set(replaced.map(({ messageId }) => messageId))
+    const replacedIds = new Set(replaced.map(({ messageId }) => messageId))
     let rows: MessageRow[] = []
     let chars = 0
-    for (let next = this.newest; ; next = await readPage(this.rows, this.place, next.rows[0])) {
-      rows = [...next.rows.filter(({ messageId }) => !left.has(messageId)), ...rows]
+    for (let next = this.newest; ; next = await readPage(this.rows, this.conversationKey, next.rows[0])) {
+      rows = [...next.rows.filter(({ messageId }) => !replacedIds.has(messageId)), ...rows]
       chars += next.chars
       const history = buildHistory(rows, marks)
-      const isCovered = history.summary && next.rows.some(row => row.messageTs <= history.summary!.through)
+      const isCovered =
+        history.summary && next.rows.some(row => row.messageTs <= history.summary!.coveredUntil)
       const isLong = rows.length >= readMax.rows || chars >= readMax.chars
       const isEnough = isCovered || isLong || countTokens(history.messages) > tokens
       if (next.isLast || isEnough) return { ...history, lastAt: this.newest.rows.at(-1)?.messageTs }
@@ -100,20 +104,20 @@ async function readPage(
 
 /** @param rows  oldest first */
 function buildHistory(rows: readonly MessageRow[], marks: QuoteMarks): Omit<History, 'lastAt'> {
-  const summary = rows.map(summaryIn).findLast(found => found !== undefined)
-  const later = rows.filter(row => row.role !== 'system' && row.messageTs > (summary?.through ?? ''))
+  const summary = rows.map(summaryIn).findLast(candidate => candidate !== undefined)
+  const later = rows.filter(row => row.role !== 'system' && row.messageTs > (summary?.coveredUntil ?? ''))
   const turns = splitIntoTurns(later, marks)
   const cited = rows.flatMap(row => toolResponseOf(row)?.passages ?? citationsIn(row))
   return {
     turns,
     messages: turns.flatMap(turn => turn.messages),
     summary,
-    dropped: summary?.covered ?? 0,
+    dropped: summary?.coveredCount ?? 0,
     citations: summary?.lastCitation ? [summary.lastCitation, ...cited] : cited,
   }
 }
 
-/** Returns the passages that an answer cites. Without tools, no other row holds them. */
+/** Returns the passages that an answer cites. In a turn without tools, no other row contains them. */
 function citationsIn({ role, metadata }: MessageRow): readonly Citation[] {
   return role === 'agent' && metadata.citations ? (JSON.parse(metadata.citations) as Citation[]) : []
 }

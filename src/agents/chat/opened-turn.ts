@@ -9,7 +9,7 @@ import type { AgentTurn } from './agent-turn.ts'
 /** A prepared turn that has not started yet. */
 export interface OpenedTurn {
   readonly turn: AgentTurn
-  /** @throws llm_credential_missing */
+  /** Checks that the model can be called. @throws llm_credential_missing */
   readonly check: () => Promise<unknown>
 }
 
@@ -32,13 +32,13 @@ function streamError({ code, message, status, hint }: WbError): TurnEvent {
   return { event: 'stream-error', data: { code, message, status, hint } }
 }
 
-/** Returns an error that prevents the model call; rethrows all others. @see docs/agents.md#over-http */
+/** Returns the error if it prevents the model call; rethrows any other error. @see docs/agents.md#over-http */
 export function requireModelError(error: unknown): WbError {
   if (error instanceof WbError && error.code.startsWith('llm_') && error.status !== 404) return error
   throw error
 }
 
-/** Ignores a failure of the provider: the turn encounters it again, and reports it as its answer. */
+/** Ignores a provider failure. The turn encounters it again, and reports it in its answer. */
 export function ignoreProviderFailure(error: unknown): void {
   if (!(error instanceof ProviderFailure)) throw error
 }
@@ -54,8 +54,12 @@ export async function messagePairOf({ turn, check }: OpenedTurn, signal: AbortSi
   throw new Error('a turn ended without an answer')
 }
 
-/** Runs work whose signal fires when the caller disconnects or the runtime drains. @throws the abort reason when the caller disconnects */
-export async function untilCallerLeaves<T>(
+/**
+ * Runs work with a signal that fires when the caller disconnects or the runtime shuts down.
+ *
+ * @throws the abort reason  if the caller has disconnected
+ */
+export async function untilCallerDisconnects<T>(
   caller: Pick<Caller, 'signal' | 'onDrain'>,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {

@@ -13,7 +13,7 @@ import { tokensPerImage } from './request-budget.ts'
 /** Maximum number of images in one request to a model, and their size in bytes, including those of the question. */
 const requestMax = { images: 8, bytes: 20_000_000 }
 
-/** @throws llm_model_no_images  there are images, and the model is known not to read any */
+/** @throws llm_model_no_images  there are images, and the model cannot read images */
 export function requireImageSupport(
   { model, supportsImages }: AnsweringModel,
   images: readonly ImageInput[],
@@ -38,45 +38,52 @@ export interface ImageHistory {
   readonly release: () => void
 }
 
-/** Adds images of earlier questions to histories, within a common limit on the memory that they take. */
+/** Adds images of earlier questions to histories, within a memory limit for all turns. */
 export class PastImages {
-  #heldBytes = 0
+  #reservedBytes = 0
 
-  /** @param heldBytesMax  maximum size in bytes of such images of all turns that are running */
-  constructor(private readonly heldBytesMax = 100_000_000) {}
+  /** @param reservedBytesMax  maximum total size in bytes of these images in all running turns */
+  constructor(private readonly reservedBytesMax = 100_000_000) {}
 
   /**
-   * Adds the images of earlier questions to a history, the newest first, as far as they fit into one request together
-   * with the images of the question, and into memory.
+   * Adds the images of earlier questions to a history, newest first, if they fit into the memory limit and, together
+   * with the images of the question, into one request.
    */
   async add(
     history: History,
-    question: readonly ImageInput[],
-    from: { readonly rows: RowStore; readonly place: StoredConversationKey; readonly promptTokens: number },
+    questionImages: readonly ImageInput[],
+    source: {
+      readonly rows: RowStore
+      readonly conversationKey: StoredConversationKey
+      readonly promptTokens: number
+    },
   ): Promise<ImageHistory> {
-    let images = Math.min(requestMax.images, Math.floor(from.promptTokens / tokensPerImage)) - question.length
-    let bytes = requestMax.bytes - totalBytes(question)
-    let heldBytes = 0
-    const chosen = new Set<PastTurn>()
+    let imagesLeft =
+      Math.min(requestMax.images, Math.floor(source.promptTokens / tokensPerImage)) - questionImages.length
+    let bytesLeft = requestMax.bytes - totalBytes(questionImages)
+    let reservedBytes = 0
+    const turnsWithImages = new Set<PastTurn>()
     for (const turn of history.turns.toReversed()) {
-      const sent = turn.rows[0]!.images ?? []
-      const size = sent.reduce((sum, image) => sum + image.bytes, 0)
-      images -= sent.length
-      bytes -= size
-      const isWithin = images >= 0 && bytes >= 0 && this.#heldBytes + size <= this.heldBytesMax
-      if (sent.length === 0 || !isWithin) continue
-      chosen.add(turn)
-      heldBytes += size
-      this.#heldBytes += size
+      const turnImages = turn.rows[0]!.images ?? []
+      const size = turnImages.reduce((sum, image) => sum + image.bytes, 0)
+      imagesLeft -= turnImages.length
+      bytesLeft -= size
+      const fits = imagesLeft >= 0 && bytesLeft >= 0 && this.#reservedBytes + size <= this.reservedBytesMax
+      if (turnImages.length === 0 || !fits) continue
+      turnsWithImages.add(turn)
+      reservedBytes += size
+      this.#reservedBytes += size
     }
     const release = () => {
-      this.#heldBytes -= heldBytes
-      heldBytes = 0
+      this.#reservedBytes -= reservedBytes
+      reservedBytes = 0
     }
     try {
       const turns: PastTurn[] = []
       for (const turn of history.turns)
-        turns.push(chosen.has(turn) ? await readTurn(turn, from.rows, from.place) : turn)
+        turns.push(
+          turnsWithImages.has(turn) ? await readTurn(turn, source.rows, source.conversationKey) : turn,
+        )
       return { history: { ...history, turns, messages: turns.flatMap(turn => turn.messages) }, release }
     } catch (error) {
       release()

@@ -23,12 +23,12 @@ export interface PastTurn {
   readonly messages: readonly ChatMessage[]
 }
 
-const noAnswer = '[This has no answer.]'
+const noAnswer = '[This question has no answer.]'
 
 /**
  * Splits rows into turns that every chat template accepts: user and assistant alternate, and each call is followed by
- * its results. Rows before the first question are left out. Rows of turns that ran at the same time are mixed: calls
- * without results and results without calls are left out, and several answers are joined.
+ * its results. Rows before the first question are left out. Rows of concurrent turns can be mixed, so calls without
+ * results and results without calls are left out, and several answers are joined.
  *
  * @param rows  of one conversation, oldest first
  */
@@ -51,8 +51,8 @@ function messagesOf([question, ...rest]: readonly MessageRow[], marks: QuoteMark
 
 /** Returns true for an answer to send to the model; failed and empty answers are not sent. */
 function isAnswer(row: MessageRow): boolean {
-  const isSpoken = row.role === 'agent' && callsIn(row).length === 0
-  return isSpoken && row.metadata.finish_reason !== 'error' && Boolean(row.content)
+  const isFinalText = row.role === 'agent' && callsIn(row).length === 0
+  return isFinalText && row.metadata.finish_reason !== 'error' && Boolean(row.content)
 }
 
 function exchangesIn(rows: readonly MessageRow[], marks: QuoteMarks): ChatMessage[] {
@@ -70,13 +70,13 @@ function exchangesIn(rows: readonly MessageRow[], marks: QuoteMarks): ChatMessag
 }
 
 function resultsAfter(rows: readonly MessageRow[], at: number): MessageRow[] {
-  const end = rows.findIndex((row, place) => place > at && row.role !== 'tool')
+  const end = rows.findIndex((row, index) => index > at && row.role !== 'tool')
   return rows.slice(at + 1, end === -1 ? rows.length : end).filter(row => toolResponseOf(row) !== undefined)
 }
 
 function resultMessage(row: MessageRow, marks: QuoteMarks): ChatMessage {
   const { toolCallId, content } = toolResponseOf(row)!
-  return { role: 'tool', toolCallId, content: marks.around(row.toolId ?? '', content) }
+  return { role: 'tool', toolCallId, content: marks.enclose(row.toolId ?? '', content) }
 }
 
 function callsIn({ toolCallPayload }: MessageRow): readonly ToolCall[] {

@@ -7,17 +7,17 @@ const scoreShareMin = 0.25
 /** Highest score of a passage that only has similar spelling, in the scale of hybrid search. */
 const spellingScoreMax = 0.2
 /** Minimum number of letters that related words have in common. */
-const relatedLetters = 5
+const relatedLettersMin = 5
 
-/** Share of the words of a query with which a passage is relevant regardless of its score. */
+/** Minimum share of the query words that makes a passage relevant regardless of its score. */
 const wordShareMin = 0.5
 
 /**
- * Leaves out hits that are far below the best one and contain few words of the query, and hits with a low score that
- * contain neither a word of the query nor a related one. Compounds, inflected words, and scripts without spaces count as related if they share
- * letters with the query.
+ * Removes hits that score far below the best one and contain few query words, and hits with a low score that contain
+ * neither a query word nor a related word. Words are related if they share letters, such as compounds, inflected words,
+ * and words in scripts without spaces.
  *
- * @param hits  with coverage where the store knows it
+ * @param hits  search hits, with `coverage` if the store reports it
  * @see docs/decisions/0032-memory.md#relevance
  */
 export function relevantHits<H extends Pick<KnowledgeBaseHit, 'score' | 'coverage' | 'payload'>>(
@@ -33,15 +33,17 @@ export function relevantHits<H extends Pick<KnowledgeBaseHit, 'score' | 'coverag
 }
 
 function wordShare(query: string, text: string): number {
-  const asked = new Set(terms(query))
-  const held = new Set(terms(text))
-  return asked.size === 0 ? 0 : [...asked].filter(term => held.has(term)).length / asked.size
+  const queryTerms = new Set(terms(query))
+  const passageTerms = new Set(terms(text))
+  return queryTerms.size === 0
+    ? 0
+    : [...queryTerms].filter(term => passageTerms.has(term)).length / queryTerms.size
 }
 
 /** Returns true if a word of one text begins with letters that are part of a word of the other. */
 function hasRelatedWord(query: string, text: string): boolean {
-  const [asked, held] = [queryWords(query).flatMap(words), words(text)]
-  return sharesBeginning(asked, held) || sharesBeginning(held, asked)
+  const [queryParts, passageWords] = [queryWords(query).flatMap(words), words(text)]
+  return sharesBeginning(queryParts, passageWords) || sharesBeginning(passageWords, queryParts)
 }
 
 function sharesBeginning(some: readonly string[], others: readonly string[]): boolean {
@@ -51,9 +53,10 @@ function sharesBeginning(some: readonly string[], others: readonly string[]): bo
 
 /** In scripts without spaces, a word can begin at any character. */
 function beginningsOf(word: string): string[] {
-  if (unspaced.test(word)) return Array.from({ length: word.length - 1 }, (_, at) => word.slice(at, at + 2))
-  return word.length < relatedLetters ? [] : [word.slice(0, relatedLetters)]
+  if (scriptWithoutSpaces.test(word))
+    return Array.from({ length: word.length - 1 }, (_, at) => word.slice(at, at + 2))
+  return word.length < relatedLettersMin ? [] : [word.slice(0, relatedLettersMin)]
 }
 
-const unspaced =
+const scriptWithoutSpaces =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}]/u

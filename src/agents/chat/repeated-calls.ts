@@ -11,8 +11,8 @@ const repeatNote =
   '[This call was made before with the same arguments. It was not run again. Its result was:]'
 
 /**
- * Results of tool calls in the current and the previous round. If a model repeats a call, it gets the earlier
- * result. A call that failed in an earlier round runs again.
+ * Results of the tool calls in the current and the previous round. A repeated call does not run: it gets the earlier
+ * result, with a note. A repetition of a call that failed in the previous round runs.
  */
 export class RepeatedCalls {
   readonly #currentRound = new Map<string, RepeatableResult>()
@@ -20,20 +20,20 @@ export class RepeatedCalls {
   #repeatsRound = false
 
   /** Starts a round with the calls of one model answer. */
-  beginRound(calls: readonly ToolCall[]): void {
+  startRound(calls: readonly ToolCall[]): void {
     this.#previousRound = new Map([...this.#currentRound].filter(([, { outcome }]) => outcome !== 'failure'))
     this.#currentRound.clear()
     this.#repeatsRound = calls.every(call => this.#previousRound.has(keyOf(call)))
   }
 
-  /** Returns true if all calls of the round were also made in the previous one. */
+  /** True if all calls of the current round were also made in the previous one, and did not fail there. */
   get repeatsRound(): boolean {
     return this.#repeatsRound
   }
 
   /**
-   * Returns the result of an equal call in this round or the previous one, with a note to the model; undefined for
-   * a new call.
+   * Returns the result of an identical call in this round or the previous one, with a note to the model. Returns
+   * undefined if the call has to run.
    */
   resultOf(call: ToolCall): RepeatableResult | undefined {
     const key = keyOf(call)
@@ -48,13 +48,13 @@ export class RepeatedCalls {
   }
 }
 
-/** Returns a key that is equal for calls that differ only in the layout of their arguments. */
-function keyOf({ name, arguments: written }: ToolCall): string {
+/** Returns a key for comparing calls. It ignores white space and the order of the arguments. */
+function keyOf({ name, arguments: text }: ToolCall): string {
   try {
-    const parsed: unknown = JSON.parse(written)
+    const parsed: unknown = JSON.parse(text)
     return JSON.stringify([name, isObject(parsed) ? Object.entries(parsed).sort(byName) : parsed])
   } catch {
-    return JSON.stringify([name, written])
+    return JSON.stringify([name, text])
   }
 }
 

@@ -1,7 +1,7 @@
 import type { ImageInput } from '../../contract/images.ts'
 import type { ChatMessage, ToolSpec } from '../../models/chat/completion.ts'
 import { bytesPerToken, estimateTokens } from '../estimate-tokens.ts'
-import { truncateText as cutText } from '../tools/tool-result.ts'
+import { truncateText } from '../tools/tool-result.ts'
 import type { AnsweringModel } from './answering-model.ts'
 import { withoutImages } from './image-notes.ts'
 
@@ -17,7 +17,7 @@ export interface RequestDraft {
   readonly images?: readonly ImageInput[]
   /** Tool calls and results of this turn. */
   readonly exchanges: readonly ChatMessage[]
-  /** True if the reasoning of the exchanges is sent back. */
+  /** True if the model gets back the reasoning of its earlier answers in this turn. */
   readonly wantsReasoning?: boolean
   readonly tools: readonly ToolSpec[]
 }
@@ -40,7 +40,7 @@ const resultCharsMin = 400
 const passageTokens = { min: 512, max: 8_000 }
 const cutMark = '\n[cut: the rest does not fit]'
 
-/** Returns the tokens that passages of one search may take: a third of the prompt. */
+/** Returns the tokens that passages of one search may take: a third of the prompt, between a minimum and a maximum. */
 export function passageTokensFor({
   contextTokens,
   maxTokens,
@@ -50,37 +50,37 @@ export function passageTokensFor({
 }
 
 /**
- * Returns the tokens that the text of attachments may take: as many as passages, or half
- * of them if knowledge bases are also searched. Fewer for a small context window.
+ * Returns the tokens that the text of attachments may take: as many as passages, or half as many if knowledge bases
+ * are also searched, but at most a third of `leftTokens`.
  *
- * @param left  tokens of the prompt without tools and question
+ * @param leftTokens  tokens of the prompt without tools and question
  */
 export function attachmentTokensFor({
   passageTokens,
   isShared,
-  left,
+  leftTokens,
 }: {
   passageTokens: number
   isShared: boolean
-  left: number
+  leftTokens: number
 }): number {
   const share = isShared ? Math.floor(passageTokens / 2) : passageTokens
-  return Math.max(0, Math.min(share, Math.floor(left / 3)))
+  return Math.max(0, Math.min(share, Math.floor(leftTokens / 3)))
 }
 
 /**
- * Returns the tokens that earlier turns may take. An agent with tools sends them again after each tool call, so they get
- * a third of the prompt; without tools, half.
+ * Returns the tokens that earlier turns may take: half of the prompt, or a third if the agent has tools, because
+ * earlier turns are sent again after each tool call.
  */
 export function historyTokensFor(promptTokens: number, hasTools: boolean): number {
   return Math.max(0, Math.floor(promptTokens / (hasTools ? 3 : 2)))
 }
 
 /**
- * Makes a draft fit. Tool results of earlier turns are shortened first, the oldest first; then whole turns are left out,
- * the oldest first; then tool results of this turn are shortened. The question stays whole, even if it does not fit alone.
+ * Fits a draft into a budget. Shortens tool results of earlier turns, oldest first; then removes whole turns, oldest
+ * first; then shortens tool results of this turn. The question stays whole, even if it alone exceeds the budget.
  *
- * @param budgetTokens  maximum length of the prompt
+ * @param budgetTokens  maximum length of the prompt in tokens
  */
 export function fitToBudget(draft: RequestDraft, budgetTokens: number): FittedRequest {
   const { system, question, images = [], tools } = draft
@@ -90,44 +90,44 @@ export function fitToBudget(draft: RequestDraft, budgetTokens: number): FittedRe
   ]
   const spent = countTokens(fixed) + estimateTokens(JSON.stringify(tools)) + providerTokensOf(draft)
   const { exchanges, cut } = shortenResults(draft.exchanges, budgetTokens - spent)
-  const left = budgetTokens - spent - countTokens(exchanges)
-  const history = newestTurnsWithin(
+  const leftTokens = budgetTokens - spent - countTokens(exchanges)
+  const history = newestTurnsThatFit(
     draft.history,
-    Math.min(left, historyTokensFor(budgetTokens, tools.length > 0)),
+    Math.min(leftTokens, historyTokensFor(budgetTokens, tools.length > 0)),
   )
   const dropped = draft.history.length - history.length
   return { messages: [fixed[0]!, ...history, fixed[1]!, ...exchanges], dropped, cut }
 }
 
 /**
- * Returns the newest whole turns that fit a bound. Their tool results are shortened as far as necessary, and a question
- * whose images do not fit is kept without them.
+ * Returns the newest whole turns that fit into `tokens`. Shortens their tool results if necessary, and removes the
+ * images of a question if they do not fit.
  */
-function newestTurnsWithin(messages: readonly ChatMessage[], tokens: number): ChatMessage[] {
-  const kept: ChatMessage[] = []
+function newestTurnsThatFit(messages: readonly ChatMessage[], tokens: number): ChatMessage[] {
+  const fitting: ChatMessage[] = []
   let turn: ChatMessage[] = []
   let spent = 0
-  for (const whole of messages.toReversed()) {
-    const isWithin = spent + minimumTokens([whole]) <= tokens
-    const message = isWithin ? whole : withoutImages(whole)
+  for (const original of messages.toReversed()) {
+    const fits = spent + minimumTokens([original]) <= tokens
+    const message = fits ? original : withoutImages(original)
     spent += minimumTokens([message])
     if (spent > tokens) break
     turn.unshift(message)
     if (message.role !== 'user') continue
-    kept.unshift(...turn)
+    fitting.unshift(...turn)
     turn = []
   }
-  return shortenResults(kept, tokens).exchanges
+  return shortenResults(fitting, tokens).exchanges
 }
 
-/** Returns the tokens of messages whose tool results are as short as they can be. */
+/** Returns the number of tokens of messages, with their tool results shortened as much as possible. */
 export function minimumTokens(messages: readonly ChatMessage[]): number {
   return countTokens(
     messages.map(message => (message.role === 'tool' ? shortenResult(message, Infinity) : message)),
   )
 }
 
-/** Shortens tool results, the oldest first, until messages fit a bound or no result can be shorter. */
+/** Shortens tool results, oldest first, until the messages fit into `tokens` or no result can be shortened further. */
 function shortenResults(
   messages: readonly ChatMessage[],
   tokens: number,
@@ -144,16 +144,18 @@ function shortenResults(
   return { exchanges, cut }
 }
 
-/** Shortens a tool result by some characters. Its beginning and its last line stay: the last line ends the data. */
+/**
+ * Shortens a tool result by `excess` characters, in the middle. Keeps the last line, because it contains the end mark.
+ */
 function shortenResult<M extends ChatMessage & { role: 'tool' }>(message: M, excess: number): M {
   const { content } = message
   const end = content.slice(content.lastIndexOf('\n'))
   const chars = Math.max(resultCharsMin, content.length - excess - cutMark.length)
-  const shorter = cutText(content, chars - end.length) + cutMark + end
+  const shorter = truncateText(content, chars - end.length) + cutMark + end
   return shorter.length < content.length ? { ...message, content: shorter } : message
 }
 
-/** Returns the tokens of the fields that the provider gets back with the answers of the turn. */
+/** Returns the number of tokens of the provider-specific fields that are sent back with the messages of this turn. */
 function providerTokensOf({ exchanges, wantsReasoning = false }: RequestDraft): number {
   return exchanges.reduce((sum, message) => {
     if (message.role !== 'assistant' || !message.providerFields) return sum
@@ -162,7 +164,7 @@ function providerTokensOf({ exchanges, wantsReasoning = false }: RequestDraft): 
   }, 0)
 }
 
-/** Returns the number of tokens of messages, without the fields of providers. */
+/** Returns the estimated number of tokens of messages, without provider-specific fields. */
 export function countTokens(messages: readonly ChatMessage[]): number {
   return messages.reduce((sum, message) => {
     const calls = message.role === 'assistant' && message.toolCalls ? JSON.stringify(message.toolCalls) : ''

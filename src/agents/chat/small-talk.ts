@@ -52,26 +52,26 @@ function keysOf(all: readonly string[]): ReadonlySet<string> {
 
 /** Returns true if a message consists only of greetings, thanks and similar phrases, or contains no word. */
 export function isSmallTalk(message: string): boolean {
-  return isMadeOf(known.smallTalk, words(message))
+  return consistsOf(known.smallTalk, words(message))
 }
 
 /** Returns true if a message only agrees, for example to an offer of more details. */
 export function isAffirmation(message: string): boolean {
   const all = words(message)
-  return all.length > 0 && isMadeOf(known.affirmation, all)
+  return all.length > 0 && consistsOf(known.affirmation, all)
 }
 
-/** Splits words into phrases, the longest first. */
-function isMadeOf(phrases: ReadonlySet<string>, all: readonly string[]): boolean {
+/** Returns true if the words can be split into phrases of the set. Tries longer phrases first. */
+function consistsOf(phrases: ReadonlySet<string>, all: readonly string[]): boolean {
   for (let at = 0; at < all.length; ) {
-    const length = lengthAt(phrases, all, at)
+    const length = phraseLengthAt(phrases, all, at)
     if (length === 0) return false
     at += length
   }
   return true
 }
 
-function lengthAt(phrases: ReadonlySet<string>, all: readonly string[], at: number): number {
+function phraseLengthAt(phrases: ReadonlySet<string>, all: readonly string[], at: number): number {
   for (let length = Math.min(phraseWordsMax, all.length - at); length > 0; length--)
     if (phrases.has(all.slice(at, at + length).join(' '))) return length
   return 0

@@ -24,25 +24,25 @@ const share = { input: 1 / 6, summary: 1 / 16 }
 const summaryTokensMax = 1_000
 
 /**
- * Lets a model summarize turns together with the previous summary, in one call.
+ * Summarizes turns together with the previous summary, in one model call.
  *
  * @throws TimedOut, the errors of `complete`, Error for an empty answer
  */
 export async function summarize(
-  earlier: string | undefined,
+  previousSummary: string | undefined,
   turns: readonly PastTurn[],
   { model, clock, signal }: { model: AnsweringModel; clock: Clock; signal: AbortSignal },
 ): Promise<WrittenSummary> {
   const marks = new QuoteMarks()
   const messages: ChatMessage[] = [
     { role: 'system', content: promptFor(model, marks) },
-    { role: 'user', content: marks.around('conversation', inputOf(earlier, turns, model)) },
+    { role: 'user', content: marks.enclose('conversation', inputOf(previousSummary, turns, model)) },
   ]
   const maxTokens = Math.min(model.maxTokens, answerTokensMax)
-  const ask = (until: AbortSignal) => model.chat.complete(messages, { maxTokens, signal: until })
+  const request = (until: AbortSignal) => model.chat.complete(messages, { maxTokens, signal: until })
   signal.throwIfAborted()
-  const { text, ...spent } = await withTimeout(clock, timeoutMs, ask, signal)
-  if (text.trim() === '') throw new Error('the model gave an empty summary')
+  const { text, ...spent } = await withTimeout(clock, timeoutMs, request, signal)
+  if (text.trim() === '') throw new Error('the model returned an empty summary')
   const { promptTokens, completionTokens, costUsd } = spent
   return {
     text: beginningOf(text.trim(), summaryBytesFor(model)),
@@ -61,16 +61,20 @@ function promptFor(model: AnsweringModel, marks: QuoteMarks): string {
   return `You summarize the earlier part of a conversation, so that it can go on without it. Write at most ${words} words in the language of the conversation: what the user wants, what was answered and decided, with names, numbers and identifiers, and what is still open. Write plain text without citations. ${marks.rule}`
 }
 
-/** Returns the input of the summary as text. Each message is cut to its share of the room. */
-function inputOf(earlier: string | undefined, turns: readonly PastTurn[], model: AnsweringModel): string {
+/** Returns the input of the summary as text. Each message is cut to its share of the space. */
+function inputOf(
+  previousSummary: string | undefined,
+  turns: readonly PastTurn[],
+  model: AnsweringModel,
+): string {
   const texts = [
-    ...(earlier === undefined ? [] : [`Summary of what came before:\n${earlier}`]),
+    ...(previousSummary === undefined ? [] : [`Summary of what came before:\n${previousSummary}`]),
     ...turns.flatMap(({ messages }) => messages.map(textOf)).filter(text => text !== undefined),
   ]
   const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0)
-  const room = share.input * model.contextTokens * bytesPerToken
+  const inputBytesMax = share.input * model.contextTokens * bytesPerToken
   return texts
-    .map(text => truncateText(text, Math.floor(text.length * Math.min(1, room / bytes))))
+    .map(text => truncateText(text, Math.floor(text.length * Math.min(1, inputBytesMax / bytes))))
     .join('\n\n')
 }
 
@@ -82,18 +86,18 @@ function textOf(message: ChatMessage): string | undefined {
 
 /** Returns the previous summary and a list of the questions of turns. Used if a model writes no summary. */
 export function listQuestions(
-  earlier: string | undefined,
+  previousSummary: string | undefined,
   turns: readonly PastTurn[],
   model: AnsweringModel,
 ): WrittenSummary {
   const bytesMax = summaryBytesFor(model)
-  const before = beginningOf(earlier ?? '', bytesMax / 2)
+  const previous = beginningOf(previousSummary ?? '', bytesMax / 2)
   const questions = turns.map(
     ({ rows }) => `- ${previewText(oneLine(rows[0]!.content ?? ''), questionCharsMax)}`,
   )
-  const room = bytesMax - Buffer.byteLength(`${before}\n\n${questionsHead}\n`)
+  const questionBytesMax = bytesMax - Buffer.byteLength(`${previous}\n\n${questionsHead}\n`)
   return {
-    text: [before, [questionsHead, ...newestLinesWithin(questions, room)].join('\n')]
+    text: [previous, [questionsHead, ...newestLinesThatFit(questions, questionBytesMax)].join('\n')]
       .filter(Boolean)
       .join('\n\n'),
     metadata: { summary_by: 'rule' },
@@ -102,7 +106,7 @@ export function listQuestions(
 
 const questionsHead = 'The user asked earlier:'
 
-function newestLinesWithin(lines: readonly string[], bytesMax: number): readonly string[] {
+function newestLinesThatFit(lines: readonly string[], bytesMax: number): readonly string[] {
   let left = bytesMax
   const last = lines.findLastIndex(line => {
     left -= Buffer.byteLength(line) + 1

@@ -17,18 +17,18 @@ import {
 
 const attemptsMax = 8
 
-/** A version of a question that takes the place of the current one. */
-export interface Successor {
+/** A version of a question that replaces the current one. */
+export interface ReplacementVersion {
   readonly questionId: string
-  /** Message of the user that the version begins with. */
+  /** ID of the user message that the version starts with. */
   readonly versionId: string
-  /** Last message of the version, stored in the same unit. */
+  /** Last message of the version, stored in the same transaction. */
   readonly answer?: MessageRow
 }
 
 /**
- * Puts a version of a question into the conversation with all messages that followed it, and keeps the messages that it
- * replaces as a version. Both happen in one unit.
+ * Puts a version of a question into the conversation with all messages that followed it, and stores the messages that
+ * it replaces as another version. Both happen in one transaction.
  *
  * @throws conversation_not_found
  * @throws chat_message_not_found  no version of the question is in the conversation, or the version does not exist
@@ -37,19 +37,19 @@ export interface Successor {
  */
 export async function switchVersion(
   rows: RowStore,
-  place: StoredConversationKey,
-  successor: Successor,
+  conversationKey: StoredConversationKey,
+  replacement: ReplacementVersion,
 ): Promise<void> {
-  const { workspaceId, conversationId } = place
-  const { questionId, versionId, answer } = successor
+  const { workspaceId, conversationId } = conversationKey
+  const { questionId, versionId, answer } = replacement
   for (let attempt = 0; attempt < attemptsMax; attempt++) {
     const conversation = await rows.get(tables.conversations, [workspaceId, conversationId])
     if (!conversation) throw conversationNotFound(conversationId)
-    const current = await readCurrentVersion(rows, place, questionId)
-    // It can be selected before its answer is complete.
+    const current = await readCurrentVersion(rows, conversationKey, questionId)
+    // A version can be selected before its answer is complete.
     const isCurrent = current.rows[0].messageId === versionId
     if (isCurrent && !answer) return
-    const restored = isCurrent ? [] : await readVersionRows(rows, place, versionId)
+    const restored = isCurrent ? [] : await readVersionRows(rows, conversationKey, versionId)
     const row = isCurrent
       ? { ...conversation.row, lastActivityAt: answer!.messageTs }
       : conversationAfterSwitch(conversation.row, current, restored, answer)
@@ -88,7 +88,7 @@ async function readVersionRows(
   return stored.map(({ row }) => row)
 }
 
-/** Returns the conversation after the exchange. Text that was read before the question still counts as read. */
+/** Returns the conversation after the switch. Untrusted text that was read before the question still counts. */
 function conversationAfterSwitch(
   conversation: ConversationRow,
   { rows: [question] }: CurrentVersion,
@@ -111,7 +111,7 @@ function storeVersionWrites(
 ): Write[] {
   const { workspaceId, conversationId, messageId } = row
   const isFirst = row === question
-  const kept: MessageVersionRow = {
+  const versionRow: MessageVersionRow = {
     ...row,
     versionId: question.messageId,
     ...(isFirst && { questionId }),
@@ -119,7 +119,7 @@ function storeVersionWrites(
   }
   return [
     { op: 'delete', table: tables.messages, key: [workspaceId, conversationId, messageId] },
-    { op: 'insert', table: tables.messageVersions, row: kept },
+    { op: 'insert', table: tables.messageVersions, row: versionRow },
   ]
 }
 

@@ -9,7 +9,7 @@ import { type ConversationRow, type MessageRow, tables } from '../../storage/tab
 import type { ConversationKey } from '../conversations.ts'
 import { emptyFields, imageRows, imagesField } from '../messages.ts'
 import { conversationNotFound, messageNotFound } from '../not-found.ts'
-import { requireRoomForVersion } from './current-version.ts'
+import { checkVersionLimit } from './current-version.ts'
 import type { ToolResponse } from './history.ts'
 import { switchVersion } from './switch-version.ts'
 import { titleFrom } from './title.ts'
@@ -22,15 +22,15 @@ export interface TranscriptParts {
   readonly writes: KeyedQueue
 }
 
-/** State of the conversation when the turn begins. */
+/** State of the conversation when the turn starts. */
 export interface TranscriptStart {
   /** Time of the last message of the conversation; undefined if it has none. */
   readonly lastAt: string | undefined
-  /** First version of the question, if the turn makes another version of it. */
+  /** ID of the first version of the question, if the turn adds another version. */
   readonly questionId: string | undefined
 }
 
-/** Fields of a message that its author determines. The transcript adds the IDs and the time. */
+/** Fields of a new message. The transcript adds the IDs and the time. */
 type TranscriptRow = Pick<MessageRow, 'role' | 'content'> & Partial<MessageRow>
 
 /**
@@ -45,19 +45,19 @@ export class Transcript {
   readonly #rows: RowStore
   readonly #clock: Clock
   readonly #writes: KeyedQueue
-  readonly #place: ConversationKey
+  readonly #conversationKey: ConversationKey
   readonly #questionId: string | undefined
   #lastMs: number
-  #user: MessageRow | undefined
-  /** Title that a first question gives to a conversation without one. */
+  #question: MessageRow | undefined
+  /** Title from the first question, for a conversation without a title. */
   #title: string | null = null
   readonly #isFirst: boolean
 
-  constructor(parts: TranscriptParts, place: ConversationKey, start: TranscriptStart) {
+  constructor(parts: TranscriptParts, conversationKey: ConversationKey, start: TranscriptStart) {
     this.#rows = parts.rows
     this.#clock = parts.clock
     this.#writes = parts.writes
-    this.#place = place
+    this.#conversationKey = conversationKey
     this.#questionId = start.questionId
     this.#isFirst = start.lastAt === undefined
     this.#lastMs = start.lastAt === undefined ? 0 : Date.parse(start.lastAt)
@@ -66,13 +66,17 @@ export class Transcript {
   /**
    * Stores the question with its images.
    *
-   * @param isUntrusted  text of documents is sent to the model with it
-   * @throws conversation_not_found  it was deleted in the meantime
+   * @param isUntrusted  true if text of documents is sent to the model with the question
+   * @throws conversation_not_found  the conversation was deleted in the meantime
    * @throws validation_error        the question has the maximum number of versions
    */
-  async user(content: string, isUntrusted: boolean, images: readonly ImageInput[] = []): Promise<MessageRow> {
+  async storeQuestion(
+    content: string,
+    isUntrusted: boolean,
+    images: readonly ImageInput[] = [],
+  ): Promise<MessageRow> {
     const questionId = this.#questionId
-    const row = this.#row({
+    const row = this.#createRow({
       role: 'user',
       content,
       ...imagesField(images),
@@ -83,13 +87,13 @@ export class Transcript {
       (image): Write => ({ op: 'insert', table: tables.messageImages, row: image }),
     )
     await this.#write(row, inserts, isUntrusted)
-    this.#user = row
+    this.#question = row
     return row
   }
 
   /** Records that text of documents is sent to the model, which was not known when the question was stored. */
   async markUntrusted(): Promise<void> {
-    const user = this.#user!
+    const user = this.#question!
     const isVersion = this.#questionId !== undefined
     const untrusted = { untrustedSince: user.messageTs }
     const row = { ...user, versionId: user.messageId, ...untrusted }
@@ -101,27 +105,31 @@ export class Transcript {
 
   /** Removes the question of a turn that stored nothing else. */
   async removeQuestion(): Promise<void> {
-    const key = this.#keyOf(this.#user!)
+    const key = this.#keyOf(this.#question!)
     const writes: Write[] = [
       { op: 'delete', table: this.#table, key },
       { op: 'deleteAll', table: tables.messageImages, index: 'byMessage', prefix: key },
     ]
-    const untitle = (row: ConversationRow) =>
+    const clearTitle = (row: ConversationRow) =>
       this.#title !== null && row.title === this.#title ? { ...row, title: null } : row
-    await this.#change(untitle, writes)
+    await this.#change(clearTitle, writes)
   }
 
   /** Stores tool calls, with the text that the model wrote before them. */
-  calls(content: string, toolCalls: readonly ToolCall[], fields: Partial<MessageRow>): Promise<MessageRow> {
+  storeCalls(
+    content: string,
+    toolCalls: readonly ToolCall[],
+    fields: Partial<MessageRow>,
+  ): Promise<MessageRow> {
     return this.#appendMessage({ role: 'agent', content, toolCallPayload: { toolCalls }, ...fields })
   }
 
   /**
    * Stores the result of a call.
    *
-   * @param isUntrusted  the model has read text of documents or tools in this turn, or before
+   * @param isUntrusted  true if the model has read text of documents or tools, in this turn or before
    */
-  result(
+  storeResult(
     call: ToolCall,
     content: string,
     passages: readonly Citation[],
@@ -138,35 +146,37 @@ export class Transcript {
   /**
    * Stores a complete answer, which ends the turn.
    *
-   * @throws conversation_not_found  it was deleted in the meantime
+   * @throws conversation_not_found  the conversation was deleted in the meantime
    * @throws chat_message_not_found  the question is no longer in the conversation
    */
-  async answer(content: string, fields: Partial<MessageRow>): Promise<MessageRow> {
+  async storeAnswer(content: string, fields: Partial<MessageRow>): Promise<MessageRow> {
     const questionId = this.#questionId
-    if (questionId === undefined) return this.failure(content, fields)
-    const answer = this.answerRow(content, fields)
-    const { messageId: versionId } = this.#user!
-    await this.#enqueue(() => switchVersion(this.#rows, this.#place, { questionId, versionId, answer }))
+    if (questionId === undefined) return this.storeFailedAnswer(content, fields)
+    const answer = this.createAnswerRow(content, fields)
+    const { messageId: versionId } = this.#question!
+    await this.#enqueue(() =>
+      switchVersion(this.#rows, this.#conversationKey, { questionId, versionId, answer }),
+    )
     return answer
   }
 
-  /** Stores the answer of a turn that failed or was interrupted. It replaces nothing. */
-  failure(content: string, fields: Partial<MessageRow>): Promise<MessageRow> {
-    return this.#appendMessage({ role: 'agent', content, authorId: this.#place.agentId, ...fields })
+  /** Stores the answer of a turn that failed or was interrupted. It does not replace another version. */
+  storeFailedAnswer(content: string, fields: Partial<MessageRow>): Promise<MessageRow> {
+    return this.#appendMessage({ role: 'agent', content, authorId: this.#conversationKey.agentId, ...fields })
   }
 
   /** Returns the row of an answer without storing it. */
-  answerRow(content: string, fields: Partial<MessageRow>): MessageRow {
-    return this.#row({ role: 'agent', content, authorId: this.#place.agentId, ...fields })
+  createAnswerRow(content: string, fields: Partial<MessageRow>): MessageRow {
+    return this.#createRow({ role: 'agent', content, authorId: this.#conversationKey.agentId, ...fields })
   }
 
   get #table() {
     return this.#questionId === undefined ? tables.messages : tables.messageVersions
   }
 
-  #row(message: TranscriptRow): MessageRow {
+  #createRow(message: TranscriptRow): MessageRow {
     this.#lastMs = Math.max(this.#lastMs + 1, this.#clock.now())
-    const { workspaceId, conversationId } = this.#place
+    const { workspaceId, conversationId } = this.#conversationKey
     const messageTs = new Date(this.#lastMs).toISOString()
     return { ...emptyFields, workspaceId, conversationId, messageId: newId(), messageTs, ...message }
   }
@@ -175,21 +185,24 @@ export class Transcript {
     return [workspaceId, conversationId, messageId]
   }
 
-  /** Stores a message after the question, which is outside the conversation once another version is current. */
+  /**
+   * Stores a message after the question. Fails if the question is no longer in its table, because versions were
+   * switched.
+   */
   async #appendMessage(message: TranscriptRow, isUntrusted = false): Promise<MessageRow> {
-    const row = this.#row(message)
-    const key = this.#keyOf(this.#user!)
+    const row = this.#createRow(message)
+    const key = this.#keyOf(this.#question!)
     await this.#write(row, [{ op: 'require', table: this.#table, key }], isUntrusted)
     return row
   }
 
   /**
-   * @throws conversation_not_found  it was deleted in the meantime
-   * @throws chat_message_not_found  the question was moved
+   * @throws conversation_not_found  the conversation was deleted in the meantime
+   * @throws chat_message_not_found  the question was moved to a stored version
    */
   async #write(row: MessageRow, furtherWrites: readonly Write[], isUntrusted: boolean): Promise<void> {
     const isVersion = this.#questionId !== undefined
-    const user = this.#user ?? row
+    const user = this.#question ?? row
     const versionId = user.messageId
     const untrusted = isUntrusted && { untrustedSince: user.messageTs }
     const stored = isVersion ? { ...row, versionId, ...(row === user && untrusted) } : row
@@ -204,22 +217,22 @@ export class Transcript {
           lastActivityAt: row.messageTs,
           ...(untrusted && !isUntrustedAt(conversation, user) && untrusted),
         }
-      // Counted between reading and writing the conversation, so that turns at the same time cannot exceed the maximum.
-      if (row === user) await requireRoomForVersion(this.#rows, this.#place, this.#questionId!)
+      // Counted between reading and writing the conversation, so that concurrent turns cannot exceed the maximum.
+      if (row === user) await checkVersionLimit(this.#rows, this.#conversationKey, this.#questionId!)
       return conversation
     }
     const changed = await this.#change(change, writes)
     if ('row' in changed) return
-    if ('absent' in changed) throw conversationNotFound(this.#place.conversationId)
+    if ('absent' in changed) throw conversationNotFound(this.#conversationKey.conversationId)
     throw messageNotFound(versionId)
   }
 
-  /** Changes the conversation in one transaction with further writes, after all earlier writes of this class. */
+  /** Changes the conversation in one transaction with further writes, after all earlier writes to it. */
   #change(
     change: (conversation: ConversationRow) => ConversationRow | Promise<ConversationRow>,
     writes: readonly Write[],
   ): Promise<RowChange<ConversationRow>> {
-    const { workspaceId, conversationId } = this.#place
+    const { workspaceId, conversationId } = this.#conversationKey
     const key = [workspaceId, conversationId]
     return this.#enqueue(() => changeRow(this.#rows, tables.conversations, key, change, () => writes))
   }
@@ -229,12 +242,15 @@ export class Transcript {
    * conversation IDs are unique only there.
    */
   #enqueue<T>(write: () => Promise<T>): Promise<T> {
-    const { workspaceId, conversationId } = this.#place
+    const { workspaceId, conversationId } = this.#conversationKey
     return this.#writes.run(`${workspaceId}:${conversationId}`, write)
   }
 }
 
-/** Returns true if text of documents or tools was read by a question. A turn that began earlier may read it later. */
+/**
+ * Returns true if text of documents or tools was read before a message or in its turn. A concurrent turn may still
+ * record a later time.
+ */
 function isUntrustedAt({ untrustedSince }: ConversationRow, { messageTs }: MessageRow): boolean {
   return Boolean(untrustedSince && untrustedSince <= messageTs)
 }

@@ -3,22 +3,26 @@ import type { TurnEvent } from '../../contract/chat.ts'
 import type { ServerEvent } from '../../contract/route.ts'
 
 /**
- * Streams the events of a turn to one reader. When the reader leaves, pending work of the turn is cancelled at once;
- * the `return` of a generator would wait for it.
+ * Streams the events of a turn to one reader. When the reader disconnects, pending work of the turn is cancelled at
+ * once. The `return` of a generator would wait for that work.
  */
 export class TurnStream implements AsyncIterableIterator<ServerEvent> {
   readonly #events: AsyncGenerator<TurnEvent, void, undefined>
-  readonly #leave: AbortController
+  readonly #cancel: AbortController
   readonly #unlink: () => void
 
   /**
-   * @param gone   fires when the reader leaves
-   * @param leave  cancels the turn
+   * @param readerSignal  fires when the reader disconnects
+   * @param cancel        cancels the turn
    */
-  constructor(events: AsyncGenerator<TurnEvent, void, undefined>, gone: AbortSignal, leave: AbortController) {
+  constructor(
+    events: AsyncGenerator<TurnEvent, void, undefined>,
+    readerSignal: AbortSignal,
+    cancel: AbortController,
+  ) {
     this.#events = events
-    this.#leave = leave
-    this.#unlink = abortWith(leave, gone)
+    this.#cancel = cancel
+    this.#unlink = abortWith(cancel, readerSignal)
   }
 
   [Symbol.asyncIterator](): this {
@@ -26,19 +30,19 @@ export class TurnStream implements AsyncIterableIterator<ServerEvent> {
   }
 
   async next(): Promise<IteratorResult<ServerEvent>> {
-    let isOver = true
+    let isFinished = true
     try {
       const { done, value } = await this.#events.next()
-      isOver = Boolean(done)
+      isFinished = Boolean(done)
       return done ? { done, value: undefined } : { done: false, value: { id: '', ...value } }
     } finally {
-      // The model can still be answering a question that was not stored.
-      if (isOver) this.#leave.abort()
+      // If the question could not be stored, a model request can still be running.
+      if (isFinished) this.#cancel.abort()
     }
   }
 
   async return(): Promise<IteratorResult<ServerEvent>> {
-    this.#leave.abort()
+    this.#cancel.abort()
     this.#unlink()
     await this.#events.return()
     return { done: true, value: undefined }

@@ -11,7 +11,7 @@ import { toToolSpec } from '../tools/tool-spec.ts'
 import { type ApprovalRequest, type Approvals, approvedTools } from './approvals.ts'
 import type { Citations } from './citations.ts'
 
-/** Tools whose passages ground an answer. @see docs/agents.md#citations */
+/** Tools whose passages are the basis of an answer. @see docs/agents.md#citations */
 const groundingTools: ReadonlySet<string> = new Set(['search_kb'])
 /** Tools whose passages can be cited. */
 const citingTools: ReadonlySet<string> = new Set(['search_kb', 'list_chunks'])
@@ -23,7 +23,7 @@ export interface TurnToolsParts {
   readonly agent: Agent
   readonly conversation: ConversationRow
   readonly tools: readonly Tool[]
-  /** Selects the tools that a model gets if an agent has too many. */
+  /** Question of the user. It selects the tools for the model if the agent has too many. */
   readonly question: string
   readonly log: Log
   readonly context: Omit<ToolContext, 'signal' | 'cite'>
@@ -31,22 +31,22 @@ export interface TurnToolsParts {
   /** True if the sender can approve tool calls. */
   readonly canApprove: boolean
   /** True if the messages to the model can derive from text of documents or tools. */
-  readonly hasRead: boolean
+  readonly hasReadUntrusted: boolean
 }
 
 /** Result of a tool call, with the passages that it found. */
 export interface TurnToolResult extends ToolResult {
   readonly passages: readonly Citation[]
-  /** Passages that ground the answer. */
-  readonly found: readonly ToolPassage[]
+  /** Passages that the answer is based on. */
+  readonly groundingPassages: readonly ToolPassage[]
 }
 
 /** Tools of one turn: describes them to the model, checks permissions, and runs calls. */
 export class TurnTools {
   readonly #parts: TurnToolsParts
   readonly #tools: ReadonlyMap<string, Tool>
-  #hasRead: boolean
-  /** Hashes of the tools that are approved in the conversation, by id. */
+  #hasReadUntrusted: boolean
+  /** Hashes of the tools that are approved in the conversation, by tool ID. */
   #approved: Readonly<Record<string, string>>
   readonly specs: readonly ToolSpec[]
   /** Number of tools of the agent that the model does not receive. */
@@ -54,12 +54,12 @@ export class TurnTools {
 
   constructor(parts: TurnToolsParts) {
     this.#parts = parts
-    this.#hasRead = parts.hasRead
+    this.#hasReadUntrusted = parts.hasReadUntrusted
     this.#approved = approvedTools(parts.conversation, parts.context.caller.auth)
     this.#tools = new Map(parts.tools.map(tool => [tool.id, tool]))
-    const kept = narrowTools(parts.tools, parts.question)
-    this.specs = kept.map(toToolSpec)
-    this.omittedCount = parts.tools.length - kept.length
+    const selected = narrowTools(parts.tools, parts.question)
+    this.specs = selected.map(toToolSpec)
+    this.omittedCount = parts.tools.length - selected.length
     if (this.omittedCount > 0) this.#logOmittedTools()
   }
 
@@ -78,19 +78,24 @@ export class TurnTools {
   }
 
   /** True if the messages to the model, including results of this turn, can derive from text of documents or tools. */
-  get hasRead(): boolean {
-    return this.#hasRead
+  get hasReadUntrusted(): boolean {
+    return this.#hasReadUntrusted
   }
 
+  /** True if the model has a search tool. */
   get searches(): boolean {
     return this.specs.some(({ name }) => groundingTools.has(name))
   }
 
+  /** True if the model has a tool whose passages can be cited. */
   get cites(): boolean {
     return this.specs.some(({ name }) => citingTools.has(name))
   }
 
-  /** Creates the approval request for a call; undefined if the call needs none, or the sender cannot answer. */
+  /**
+   * Creates an approval request for a call. Returns undefined if the call needs none, or if the sender cannot approve
+   * calls.
+   */
   requestApproval(call: ToolCall, signal: AbortSignal): ApprovalRequest | undefined {
     const { canApprove, approvals, conversation, context } = this.#parts
     const tool = this.#tools.get(call.name)
@@ -118,13 +123,13 @@ export class TurnTools {
     }
     const turn = { agentId: agent.agentId, context: { ...context, signal, cite } }
     if (tool && decision === 'always') this.#approved = { ...this.#approved, [tool.id]: tool.hash }
-    const refusal = tool && this.#refuseUnlessPermitted(tool, decision)
-    const result = refusal ? gate.refuse(call, tool, turn, refusal) : await gate.run(call, tool, turn)
-    if (tool?.readsUntrusted && !refusal) this.#hasRead = true
-    return { ...result, passages, found: groundingTools.has(call.name) ? passages : [] }
+    const denialReason = tool && this.#denialReasonFor(tool, decision)
+    const result = denialReason ? gate.deny(call, tool, turn, denialReason) : await gate.run(call, tool, turn)
+    if (tool?.readsUntrusted && !denialReason) this.#hasReadUntrusted = true
+    return { ...result, passages, groundingPassages: groundingTools.has(call.name) ? passages : [] }
   }
 
-  #refuseUnlessPermitted(tool: Tool, decision: Approval['decision'] | undefined): string | undefined {
+  #denialReasonFor(tool: Tool, decision: Approval['decision'] | undefined): string | undefined {
     const permission = this.#permissionOf(tool)
     if (permission === 'deny') return 'the rules of the agent deny it'
     if (permission === 'allow' || decision === 'once' || decision === 'always') return undefined
@@ -134,13 +139,18 @@ export class TurnTools {
   }
 
   /**
-   * Returns the permission of a tool. Without a rule of the agent, a tool with external effects needs an approval once
-   * the agent has read text of documents or tools. If the sender cannot approve calls, the call is denied.
+   * Returns the permission of a tool. If no rule of the agent matches, a tool that is not built in needs an approval
+   * once the agent has read text of documents or tools.
    */
   #permissionOf(tool: Tool): ToolPermission {
     const { agent } = this.#parts
-    const usual = this.#hasRead && tool.source !== 'builtin' ? 'ask' : 'allow'
-    const permission = permissionFor(agent.toolRules ?? {}, tool, { afterReading: this.#hasRead }, usual)
+    const fallback = this.#hasReadUntrusted && tool.source !== 'builtin' ? 'ask' : 'allow'
+    const permission = permissionFor(
+      agent.toolRules ?? {},
+      tool,
+      { afterReading: this.#hasReadUntrusted },
+      fallback,
+    )
     const isApproved = this.#approved[tool.id] === tool.hash
     return permission === 'ask' && isApproved ? 'allow' : permission
   }

@@ -44,7 +44,7 @@ import {
   type OpenedTurn,
   requireModelError,
   turnEventsOf,
-  untilCallerLeaves,
+  untilCallerDisconnects,
 } from './opened-turn.ts'
 import { type PastImages, requireImageSupport, totalBytes } from './past-images.ts'
 import { attachmentTokensFor, historyTokensFor, passageTokensFor } from './request-budget.ts'
@@ -62,28 +62,28 @@ export interface TurnsParts {
   readonly conversations: Pick<Conversations, 'get'>
   readonly attachments: Pick<AttachmentReader, 'read'>
   readonly pastImages: Pick<PastImages, 'add'>
-  /** System prompt of agents that have none; null for the built-in default. */
+  /** System prompt for agents without a system prompt; null for the built-in default. */
   readonly systemPrompt: string | null
   readonly gate: ToolGate
-  readonly toolsOf: (agent: Agent, auth: AuthContext, signal: AbortSignal) => Promise<ToolOffer>
-  /** Returns the knowledge bases with the given IDs; all of the workspace if no ID is given. */
-  readonly basesOf: (workspaceId: string, ids: readonly string[]) => Promise<readonly NamedBase[]>
+  readonly findTools: (agent: Agent, auth: AuthContext, signal: AbortSignal) => Promise<ToolOffer>
+  /** Returns the knowledge bases with the given IDs; all knowledge bases of the workspace if `ids` is empty. */
+  readonly findBases: (workspaceId: string, ids: readonly string[]) => Promise<readonly NamedBase[]>
   readonly retrieve: RetrievePassages
-  /** Maximum passages of one knowledge base in the prompt of a model without tools. */
+  /** Maximum number of passages from one knowledge base in the prompt of a model without tools. */
   readonly passagesPerBase: number
-  readonly compactions: Pick<Compactions, 'begin' | 'interrupt'>
+  readonly compactions: Pick<Compactions, 'startIfNeeded' | 'interrupt'>
   /** Called after each turn, for the metrics. */
   readonly onTurnEnd: (provider: string, outcome: TurnOutcome) => void
-  /** Set if the request contains the conversation. */
-  readonly carried?: CarriedContext
+  /** Present if the conversation is part of the request. */
+  readonly requestContext?: RequestContext
 }
 
-/** Context of a conversation in a request, other than its messages. */
-export interface CarriedContext {
-  /** Instructions that the sender adds to the prompt of the agent. */
+/** Facts about a conversation that is part of the request, in addition to its messages. */
+export interface RequestContext {
+  /** Instructions that the sender adds to the agent's prompt; null if there are none. */
   readonly instructions: string | null
   /** True if earlier answers may contain text of documents or tools. */
-  readonly hasRead: boolean
+  readonly hasReadUntrusted: boolean
 }
 
 /** Caller of a turn. */
@@ -99,7 +99,7 @@ interface TurnSetting {
   readonly bases: readonly NamedBase[]
   readonly attached: readonly AttachmentIndex[]
   readonly model: AnsweringModel
-  /** Maximum tokens of the passages of one search. */
+  /** Maximum tokens for the passages of one search. */
   readonly passageTokens: number
   readonly signal: AbortSignal
 }
@@ -113,13 +113,14 @@ interface PromptContext {
 }
 
 /** The question, and the conditions for running tools. */
-type TurnTerms = Pick<TurnToolsParts, 'canApprove' | 'hasRead' | 'question'>
+type TurnConditions = Pick<TurnToolsParts, 'canApprove' | 'hasReadUntrusted' | 'question'>
 
 interface TurnRequest {
-  readonly place: ConversationKey
+  readonly conversationKey: ConversationKey
   readonly body: MessageSend
   readonly caller: TurnCaller
-  readonly isWhole: boolean
+  /** True to request an unstreamed answer from the model. */
+  readonly isUnstreamed: boolean
   /** True to put passages into the prompt, and to send no tools. */
   readonly usesRetrieval?: boolean
 }
@@ -130,7 +131,7 @@ export interface AgentReply {
   readonly contextChunkIds: readonly string[]
 }
 
-/** Questions to agents, and their answers. @see docs/agents.md */
+/** Runs turns: sends questions to agents, and stores and returns their answers. @see docs/agents.md */
 export class Turns {
   readonly #parts: TurnsParts
   readonly #approvals: Approvals
@@ -144,27 +145,27 @@ export class Turns {
   }
 
   /**
-   * Sends a message and waits for the answer. Tools that need an approval are denied. When the runtime drains, the
-   * answer is partial.
+   * Sends a message and waits for the answer. Tool calls that need an approval are denied. If the runtime shuts down in
+   * the meantime, the answer is partial.
    *
    * @throws workspace_not_found, conversation_not_found, agent_not_found, chat_message_not_found
    * @throws chat_disabled, llm_service_not_found, llm_provider_unsupported, llm_credential_missing
    * @throws llm_model_not_chat, llm_model_unavailable, llm_model_no_images
    */
-  async send(place: ConversationKey, body: MessageSend, caller: Caller): Promise<MessagePair> {
-    return this.#sendUnstreamed({ place, body: { ...body, approvals: false }, caller })
+  async send(conversationKey: ConversationKey, body: MessageSend, caller: Caller): Promise<MessagePair> {
+    return this.#sendUnstreamed({ conversationKey, body: { ...body, approvals: false }, caller })
   }
 
   /**
-   * Sends a message and returns an answer from retrieved passages. No tool is called.
+   * Sends a message and returns an answer that is based on retrieved passages, without tool calls.
    *
-   * @throws what `send` throws, and what a search throws
+   * @throws the errors of `send` and of a search
    * @throws draining  the turn was cancelled; the question is stored
    * @see docs/mcp.md#the-tools
    */
-  async reply(place: ConversationKey, content: string, caller: Caller): Promise<AgentReply> {
+  async reply(conversationKey: ConversationKey, content: string, caller: Caller): Promise<AgentReply> {
     const { assistant } = await this.#sendUnstreamed({
-      place,
+      conversationKey,
       body: { content, approvals: false, detached: false },
       caller,
       usesRetrieval: true,
@@ -175,44 +176,49 @@ export class Turns {
   }
 
   /**
-   * Sends a message and streams the answer. Unless it is detached, the turn ends when its reader leaves.
+   * Sends a message and streams the answer. When the reader disconnects, the turn stops, unless it is detached.
    *
-   * @throws the errors of `send`; those of the model become a `stream-error` event
+   * @throws the errors of `send`, except errors of the model, which become a `stream-error` event
    * @throws rate_limited  too many detached turns are running
    */
   async stream(
-    place: ConversationKey,
+    conversationKey: ConversationKey,
     body: MessageSend,
     caller: Caller,
   ): Promise<AsyncIterable<ServerEvent>> {
     const cancel = new AbortController()
     const { signal } = cancel
     if (!body.detached) {
-      const opened = await this.#open({ place, body, caller, isWhole: false }, signal).catch(
+      const opened = await this.#open({ conversationKey, body, caller, isUnstreamed: false }, signal).catch(
         requireModelError,
       )
       return new TurnStream(turnEventsOf(opened), caller.signal, cancel)
     }
     const { auth, visibility, requestId } = caller
-    const request = { place, body, caller: { auth, visibility, requestId, signal }, isWhole: false }
+    const request = {
+      conversationKey,
+      body,
+      caller: { auth, visibility, requestId, signal },
+      isUnstreamed: false,
+    }
     const open = async () => turnEventsOf(await this.#open(request, signal).catch(requireModelError))
     return this.#detached.start({
-      place,
+      conversationKey,
       sender: caller,
       imageBytes: totalBytes(body.images ?? []),
-      leave: cancel,
+      cancel,
       open,
     })
   }
 
   /**
-   * Reads the last turn that the caller detached in a conversation, from its first event on.
+   * Reads the last turn that the caller detached in a conversation, starting with its first event.
    *
    * @throws workspace_not_found, conversation_not_found, not_found
    */
-  async attach(place: ConversationKey, auth: AuthContext): Promise<AsyncIterable<ServerEvent>> {
-    await this.#parts.conversations.get(place, auth)
-    return this.#detached.read(place, auth)
+  async attach(conversationKey: ConversationKey, auth: AuthContext): Promise<AsyncIterable<ServerEvent>> {
+    await this.#parts.conversations.get(conversationKey, auth)
+    return this.#detached.read(conversationKey, auth)
   }
 
   /**
@@ -220,9 +226,9 @@ export class Turns {
    *
    * @throws workspace_not_found, conversation_not_found, not_found
    */
-  async stop(place: ConversationKey, auth: AuthContext): Promise<void> {
-    await this.#parts.conversations.get(place, auth)
-    await this.#detached.stop(place, auth)
+  async stop(conversationKey: ConversationKey, auth: AuthContext): Promise<void> {
+    await this.#parts.conversations.get(conversationKey, auth)
+    await this.#detached.stop(conversationKey, auth)
   }
 
   /** Stops all detached turns, and waits until their partial answers are stored. */
@@ -232,32 +238,34 @@ export class Turns {
 
   /** @throws workspace_not_found, conversation_not_found, not_found */
   async decide(
-    place: ConversationKey & { approvalId: string },
+    approvalKey: ConversationKey & { approvalId: string },
     { decision }: Approval,
     caller: Caller,
   ): Promise<Approval & { approvalId: string }> {
-    await this.#parts.conversations.get(place, caller.auth)
-    await this.#approvals.decide(place, decision, caller)
-    return { approvalId: place.approvalId, decision }
+    await this.#parts.conversations.get(approvalKey, caller.auth)
+    await this.#approvals.decide(approvalKey, decision, caller)
+    return { approvalId: approvalKey.approvalId, decision }
   }
 
-  #sendUnstreamed(request: Omit<TurnRequest, 'isWhole'> & { readonly caller: Caller }): Promise<MessagePair> {
-    return untilCallerLeaves(request.caller, async signal =>
-      messagePairOf(await this.#open({ ...request, isWhole: true }, signal), signal),
+  #sendUnstreamed(
+    request: Omit<TurnRequest, 'isUnstreamed'> & { readonly caller: Caller },
+  ): Promise<MessagePair> {
+    return untilCallerDisconnects(request.caller, async signal =>
+      messagePairOf(await this.#open({ ...request, isUnstreamed: true }, signal), signal),
     )
   }
 
   async #open(request: TurnRequest, signal: AbortSignal): Promise<OpenedTurn> {
-    const { place, body, caller, isWhole } = request
+    const { conversationKey, body, caller, isUnstreamed } = request
     const marks = new QuoteMarks()
     const { images = [] } = body
     const { past, replaced, ...inputs } = await this.#readInputs(request)
     const modelAndTools = await this.#openModelAndTools({ ...inputs, caller }, body.llmServiceId, signal)
     const { model, bases, attached } = modelAndTools
-    const { tools, signInTo } = modelAndTools.offer
+    const { tools, signInServers } = modelAndTools.offer
     requireImageSupport(model, images)
-    // A local model usually answers one request at a time.
-    if (model.provider === 'ollama') this.#parts.compactions.interrupt(place)
+    // A local model usually handles one request at a time, so a running summary would delay the answer.
+    if (model.provider === 'ollama') this.#parts.compactions.interrupt(conversationKey)
     const isGrounded = request.usesRetrieval || model.supportsTools === false
     const hasTools = !isGrounded && tools.length > 0
     const promptTokens = model.contextTokens - model.maxTokens
@@ -275,11 +283,11 @@ export class Turns {
       model,
       passageTokens: passageTokensFor(model),
     }
-    const terms = {
+    const conditions = {
       canApprove: body.approvals,
-      hasRead:
-        hasReadBefore(inputs.conversation, replaced) ||
-        this.#parts.carried?.hasRead === true ||
+      hasReadUntrusted:
+        hasReadUntrustedBefore(inputs.conversation, replaced) ||
+        this.#parts.requestContext?.hasReadUntrusted === true ||
         attached.length > 0,
       question: body.content,
     }
@@ -287,49 +295,51 @@ export class Turns {
       ...this.#parts,
       ...setting,
       ...(isGrounded
-        ? await this.#prepareWithRetrieval(setting, terms, history)
-        : await this.#prepareWithTools(setting, terms, history, tools)),
-      withoutTools: () => this.#prepareWithRetrieval(setting, terms, history),
+        ? await this.#prepareWithRetrieval(setting, conditions, history)
+        : await this.#prepareWithTools(setting, conditions, history, tools)),
+      prepareWithoutTools: () => this.#prepareWithRetrieval(setting, conditions, history),
       sampling: {
         ...model.sampling,
         ...toSamplingSettings(inputs.agent),
         ...(body.temperature !== undefined && { temperature: body.temperature }),
       },
-      transcript: new Transcript({ ...this.#parts, writes: this.#writes }, place, {
+      transcript: new Transcript({ ...this.#parts, writes: this.#writes }, conversationKey, {
         lastAt: history.lastAt,
         questionId: replaced?.questionId,
       }),
       history,
       question: body.content,
       images,
-      withPastImages: async () =>
+      loadPastImages: async () =>
         model.supportsImages === false
           ? { history, release() {} }
-          : pastImages.add(history, images, { rows, place, promptTokens }),
-      signInTo: signInTo.map(({ label }) => label),
-      isWhole,
+          : pastImages.add(history, images, { rows, conversationKey, promptTokens }),
+      signInServers: signInServers.map(({ label }) => label),
+      isUnstreamed,
       onEnd: outcome => {
         this.#parts.onTurnEnd(model.provider, outcome)
-        if (outcome === 'ok') this.#parts.compactions.begin({ ...place, model, hasTools })
+        if (outcome === 'ok') this.#parts.compactions.startIfNeeded({ ...conversationKey, model, hasTools })
       },
-      reportFailure: error => this.#reportFailure(place, caller, error),
+      reportFailure: error => this.#reportFailure(conversationKey, caller, error),
     })
     return { turn, check: () => model.chat.check().catch(ignoreProviderFailure) }
   }
 
   /** Reads the inputs of a turn concurrently, because each read is a round trip to the store. */
-  async #readInputs({ place, body, caller }: TurnRequest) {
+  async #readInputs({ conversationKey, body, caller }: TurnRequest) {
     const { rows, conversations } = this.#parts
     // A caller that cannot see the conversation must learn nothing about its messages.
-    if (body.replaces !== undefined) await conversations.get(place, caller.auth)
+    if (body.replaces !== undefined) await conversations.get(conversationKey, caller.auth)
     const replaced =
-      body.replaces === undefined ? undefined : await readReplacedVersion(rows, place, body.replaces)
+      body.replaces === undefined
+        ? undefined
+        : await readReplacedVersion(rows, conversationKey, body.replaces)
     const [conversation, agent, past] = await Promise.all([
-      conversations.get(place, caller.auth),
-      rows.get(tables.agents, [place.workspaceId, place.agentId]),
-      openHistory(rows, place),
+      conversations.get(conversationKey, caller.auth),
+      rows.get(tables.agents, [conversationKey.workspaceId, conversationKey.agentId]),
+      openHistory(rows, conversationKey),
     ])
-    if (!agent) throw agentNotFound(place.agentId)
+    if (!agent) throw agentNotFound(conversationKey.agentId)
     return { conversation, agent: agent.row, past, replaced }
   }
 
@@ -342,36 +352,41 @@ export class Turns {
     const { workspaceId } = agent
     const [model, bases, offer, attached] = await Promise.all([
       openAnsweringModel(this.#parts, workspaceId, llmServiceId ?? agent.llmServiceId),
-      this.#parts.basesOf(workspaceId, knowledgeBasesFor(conversation, agent)),
-      this.#parts.toolsOf(agent, caller.auth, signal),
+      this.#parts.findBases(workspaceId, knowledgeBasesFor(conversation, agent)),
+      this.#parts.findTools(agent, caller.auth, signal),
       this.#parts.attachments.read(conversation),
     ])
     return { model, bases, offer, attached }
   }
 
   /** Prepares a turn in which the model searches with tools. */
-  async #prepareWithTools(setting: TurnSetting, terms: TurnTerms, history: History, tools: readonly Tool[]) {
+  async #prepareWithTools(
+    setting: TurnSetting,
+    conditions: TurnConditions,
+    history: History,
+    tools: readonly Tool[],
+  ) {
     const { attached } = setting
     const offered =
       attached.length > 0 && tools.length > 0 ? [...tools, createAttachmentTool(attached)] : tools
-    const turnTools = this.#turnTools(setting, offered, terms)
-    const prompt = await this.#buildAttachedPrompt(setting, turnTools, terms.question, history)
+    const turnTools = this.#turnTools(setting, offered, conditions)
+    const prompt = await this.#buildAttachedPrompt(setting, turnTools, conditions.question, history)
     return this.#prepare(setting, turnTools, { attached: prompt, grounding: notSearchedGrounding }, history)
   }
 
   /** Prepares a turn with passages in the prompt and without tools. */
-  async #prepareWithRetrieval(setting: TurnSetting, terms: TurnTerms, history: History) {
-    const turnTools = this.#turnTools(setting, [], terms)
-    const attached = await this.#buildAttachedPrompt(setting, turnTools, terms.question, history)
-    const grounding = await this.#retrieve(setting, terms.question, history, attached)
+  async #prepareWithRetrieval(setting: TurnSetting, conditions: TurnConditions, history: History) {
+    const turnTools = this.#turnTools(setting, [], conditions)
+    const attached = await this.#buildAttachedPrompt(setting, turnTools, conditions.question, history)
+    const grounding = await this.#retrieve(setting, conditions.question, history, attached)
     return this.#prepare(setting, turnTools, { attached, grounding }, history)
   }
 
   #prepare(setting: TurnSetting, turnTools: TurnTools, promptContext: PromptContext, history: History) {
     const { attached, grounding } = promptContext
     const system = this.#systemPrompt(setting, turnTools, promptContext, history.summary)
-    const promptPassages = [...attached.found, ...grounding.found]
-    const promptHasUntrustedText = attached.text !== '' || grounding.found.length > 0
+    const promptPassages = [...attached.passages, ...grounding.passages]
+    const promptHasUntrustedText = attached.text !== '' || grounding.passages.length > 0
     return { turnTools, system, promptPassages, promptHasUntrustedText, searchQuery: grounding.query }
   }
 
@@ -386,19 +401,19 @@ export class Turns {
     const isShared = specs.length > 0 || bases.length > 0
     const promptTokens = model.contextTokens - model.maxTokens
     const usedTokens = estimateTokens(JSON.stringify(specs)) + estimateTokens(question)
-    const tokens = attachmentTokensFor({ passageTokens, isShared, left: promptTokens - usedTokens })
+    const tokens = attachmentTokensFor({ passageTokens, isShared, leftTokens: promptTokens - usedTokens })
     return buildAttachedPrompt(attached, { query, tokens, canRead: specs.length > 0 }, setting)
   }
 
   #turnTools(
     { agent, conversation, caller, citations, passageTokens }: TurnSetting,
     tools: readonly Tool[],
-    terms: TurnTerms,
+    conditions: TurnConditions,
   ): TurnTools {
     const { workspaceId } = agent
     return new TurnTools({
       ...this.#parts,
-      ...terms,
+      ...conditions,
       approvals: this.#approvals,
       agent,
       conversation,
@@ -428,11 +443,10 @@ export class Turns {
       { workspaceId, query, knowledgeBaseIds, passagesPerBase, passageTokens },
       { ...setting, retrieve },
     )
-    const isFinal = attached.text === '' || query === undefined || grounding.found.length > 0
+    const isFinal = attached.text === '' || query === undefined || grounding.passages.length > 0
     return isFinal ? grounding : { ...grounding, text: bases.length > 0 ? nothingInBases : '' }
   }
 
-  /** Returns the system prompt of a turn. */
   #systemPrompt(
     { agent, bases, marks }: TurnSetting,
     turnTools: TurnTools,
@@ -442,9 +456,9 @@ export class Turns {
     const prompt = systemPrompt({
       agentPrompt: agent.systemPrompt,
       configuredPrompt: this.#parts.systemPrompt,
-      added: this.#parts.carried?.instructions ?? null,
+      senderInstructions: this.#parts.requestContext?.instructions ?? null,
       search: grounding === notSearchedGrounding ? (turnTools.searches ? 'tool' : 'none') : 'prompt',
-      cites: turnTools.cites || attached.text !== '' || grounding.found.length > 0,
+      cites: turnTools.cites || attached.text !== '' || grounding.passages.length > 0,
       bases: turnTools.cites ? bases : [],
       marks,
     })
@@ -453,16 +467,19 @@ export class Turns {
   }
 
   #reportFailure({ workspaceId, agentId }: ConversationKey, { requestId }: TurnCaller, error: unknown): void {
-    const place = { requestId, workspaceId, agentId }
+    const facts = { requestId, workspaceId, agentId }
     if (error instanceof ProviderFailure) {
       const { kind, providerStatus } = error.facts
-      this.#parts.log.warn({ ...place, kind, providerStatus }, error.message)
-    } else this.#parts.log.error({ ...place, error }, 'a turn failed')
+      this.#parts.log.warn({ ...facts, kind, providerStatus }, error.message)
+    } else this.#parts.log.error({ ...facts, error }, 'a turn failed')
   }
 }
 
-/** Returns true if earlier messages derive from text of documents or tools, except the replaced ones. */
-function hasReadBefore({ untrustedSince }: ConversationRow, replaced: CurrentVersion | undefined): boolean {
+/** Returns true if earlier messages derive from text of documents or tools. Replaced messages do not count. */
+function hasReadUntrustedBefore(
+  { untrustedSince }: ConversationRow,
+  replaced: CurrentVersion | undefined,
+): boolean {
   return Boolean(untrustedSince && !(replaced && replaced.rows[0].messageTs <= untrustedSince))
 }
 

@@ -7,13 +7,16 @@ import { tables } from '../../storage/tables.ts'
 import { agentNotFound } from '../not-found.ts'
 
 const pageSize = 200
-/** Maximum length of one page as JSON, because prompts of agents can be long. */
+/** Maximum length of one page as JSON. The prompts of agents can be long. */
 const pageCharsMax = 8_000_000
 
-/** Returns the agents of a workspace as models. The ID of a model is the name of its agent, if that is unique. */
+/**
+ * Returns the agents of a workspace as models. A model has the name of its agent as ID, or else the agent's ID if
+ * several agents share the name.
+ */
 export async function listModels(rows: RowStore, workspaceId: string): Promise<ModelList> {
   const agents: Pick<Agent, 'agentId' | 'name' | 'createdAt'>[] = []
-  for await (const { agentId, name, createdAt } of agentsOf(rows, workspaceId)) {
+  for await (const { agentId, name, createdAt } of readAgents(rows, workspaceId)) {
     agents.push({ agentId, name, createdAt })
     if (agents.length === limits.idsPerList) break
   }
@@ -32,15 +35,15 @@ export async function listModels(rows: RowStore, workspaceId: string): Promise<M
 }
 
 /**
- * Finds the agent that a request names by ID or by name.
+ * Finds an agent by its ID or its name.
  *
  * @throws agent_not_found
- * @throws validation_error  several agents have the name
+ * @throws validation_error  several agents have this name
  */
-export async function agentOfModel(rows: RowStore, workspaceId: string, model: string): Promise<Agent> {
+export async function findAgentByModel(rows: RowStore, workspaceId: string, model: string): Promise<Agent> {
   const byId = await rows.get(tables.agents, [workspaceId, model])
   if (byId) return byId.row
-  const [named, another] = await rows.list(tables.agents, {
+  const [match, another] = await rows.list(tables.agents, {
     index: 'byName',
     prefix: [workspaceId, model],
     limit: 2,
@@ -51,11 +54,11 @@ export async function agentOfModel(rows: RowStore, workspaceId: string, model: s
       `model: several agents are named ${JSON.stringify(model)}; use the ID of one of them`,
       { hint: 'GET …/openai/v1/models lists the IDs.' },
     )
-  if (!named) throw agentNotFound(model)
-  return named.row
+  if (!match) throw agentNotFound(model)
+  return match.row
 }
 
-async function* agentsOf(rows: RowStore, workspaceId: string): AsyncGenerator<Agent, void, undefined> {
+async function* readAgents(rows: RowStore, workspaceId: string): AsyncGenerator<Agent, void, undefined> {
   let after: string[] | undefined
   for (;;) {
     const page = await rows.list(tables.agents, {

@@ -16,7 +16,7 @@ export interface CompletionIdentity {
   readonly model: string
 }
 
-/** Returns the answer as a whole completion. @throws chat_answer_failed */
+/** Returns the answer as one unstreamed completion. @throws chat_answer_failed */
 export function toChatCompletion(identity: CompletionIdentity, answer: Message): ChatCompletion {
   if (answer.metadata.finish_reason === 'error') throw answerFailed(answer)
   const usage = usageOf(answer)
@@ -96,7 +96,7 @@ function finishReasonOf({ metadata }: Message): CompletionFinishReason {
   return completionFinishReasons.find(known => known === metadata.finish_reason) ?? 'stop'
 }
 
-/** Returns the tokens of all model calls in the turn; undefined if the provider reports none. */
+/** Returns the token counts of all model calls in the turn; undefined if the provider reports none. */
 function usageOf({ metadata }: Message): Usage | undefined {
   if (metadata.prompt_tokens === undefined && metadata.completion_tokens === undefined) return undefined
   const prompt_tokens = Number(metadata.prompt_tokens ?? 0)

@@ -2,19 +2,19 @@ import { WbError } from '../../contract/errors.ts'
 import { type ImageInput, parseImageUrl } from '../../contract/images.ts'
 import type { CompletionCreate, CompletionMessage } from '../../contract/openai.ts'
 
-/** Message of a request, without its instructions. */
+/** A user or assistant message of a request. */
 export interface RequestMessage {
   readonly role: 'user' | 'assistant'
   readonly content: string
   readonly images: readonly ImageInput[]
 }
 
-/** The conversation of a request, as input of a turn. */
+/** A request, converted to the input of a turn. */
 export interface CompletionRequest {
   /** Text of the system messages; null if there are none. */
   readonly instructions: string | null
   /** Alternating user and assistant messages. Consecutive messages with the same role are joined. */
-  readonly earlier: readonly RequestMessage[]
+  readonly earlierMessages: readonly RequestMessage[]
   readonly question: string
   readonly images: readonly ImageInput[]
   /** Maximum length of the answer in tokens; undefined if the client sets no limit. */
@@ -23,19 +23,23 @@ export interface CompletionRequest {
 
 const separator = '\n\n'
 
-/** @throws validation_error  the last message is not a question of the user */
+/**
+ * Converts a request to the input of a turn.
+ *
+ * @throws validation_error  the last message is not a user message with text
+ */
 export function parseCompletionRequest(body: CompletionCreate): CompletionRequest {
   const instructions: string[] = []
-  const said: RequestMessage[] = []
+  const messages: RequestMessage[] = []
   for (const message of body.messages) {
     const content = textOf(message)
     const images = imagesOf(message)
     if (content.trim() === '' && images.length === 0) continue
     if (message.role === 'user' || message.role === 'assistant')
-      addMessage(said, { role: message.role, content, images })
+      addMessage(messages, { role: message.role, content, images })
     else instructions.push(content)
   }
-  const question = said.pop()
+  const question = messages.pop()
   if (question?.role !== 'user' || question.content.trim() === '')
     throw new WbError(
       'validation_error',
@@ -43,19 +47,19 @@ export function parseCompletionRequest(body: CompletionCreate): CompletionReques
     )
   return {
     instructions: instructions.length > 0 ? instructions.join(separator) : null,
-    earlier: said,
+    earlierMessages: messages,
     question: question.content,
     images: question.images,
     maxTokens: body.max_completion_tokens ?? body.max_tokens ?? undefined,
   }
 }
 
-function addMessage(said: RequestMessage[], next: RequestMessage): void {
-  const last = said.at(-1)
-  if (last?.role !== next.role) said.push(next)
+function addMessage(messages: RequestMessage[], next: RequestMessage): void {
+  const last = messages.at(-1)
+  if (last?.role !== next.role) messages.push(next)
   else {
     const content = [last.content, next.content].filter(text => text !== '').join(separator)
-    said.splice(-1, 1, { ...last, content, images: [...last.images, ...next.images] })
+    messages.splice(-1, 1, { ...last, content, images: [...last.images, ...next.images] })
   }
 }
 

@@ -7,7 +7,7 @@ import { answerFailed, type CompletionChunks } from './chat-completion.ts'
 /** Separator between the text before a tool call and the text after it. */
 const separator = '\n\n'
 
-/** Events of a streamed completion, derived from the events of a turn. Ending it ends the turn. */
+/** Events of a streamed completion, converted from the events of a turn. Closing the stream stops the turn. */
 export class CompletionStream implements AsyncIterableIterator<ServerEvent> {
   readonly #turn: AsyncIterator<ServerEvent>
   readonly #events: AsyncGenerator<ServerEvent, void, undefined>
@@ -19,12 +19,12 @@ export class CompletionStream implements AsyncIterableIterator<ServerEvent> {
   }
 
   /**
-   * Waits for the beginning of the answer, so that an earlier failure gets its own status.
+   * Waits until the answer starts, so that an earlier failure is returned with an HTTP error status.
    *
    * @throws errors before the model call, chat_answer_failed
-   * @throws draining  the turn was ended in the meantime
+   * @throws draining  the turn ended before the answer started
    */
-  async begin(): Promise<void> {
+  async waitForStart(): Promise<void> {
     this.#first = await this.#events.next()
     if (this.#first.done) throw drainingError()
   }
@@ -50,30 +50,30 @@ async function* completionEventsOf(
   turn: AsyncIterable<ServerEvent>,
   chunks: CompletionChunks,
 ): AsyncGenerator<ServerEvent, void, undefined> {
-  let hasBegun = false
+  let hasStarted = false
   let hasText = false
   let isSeparated = true
-  function* begin() {
-    if (!hasBegun) yield event('chunk', chunks.first())
-    hasBegun = true
+  function* start() {
+    if (!hasStarted) yield event('chunk', chunks.first())
+    hasStarted = true
   }
-  for await (const told of turn) {
-    const { event: name, data } = told as unknown as TurnEvent
-    if (name === 'stream-error') throw refusalOf(data)
+  for await (const turnEvent of turn) {
+    const { event: name, data } = turnEvent as unknown as TurnEvent
+    if (name === 'stream-error') throw toWbError(data)
     if (name === 'token') {
-      yield* begin()
+      yield* start()
       yield event('chunk', chunks.text(isSeparated ? data.delta : separator + data.delta))
       hasText = isSeparated = true
     } else if (name === 'token-reset') {
       isSeparated = !hasText
     } else if (name === 'tool-call') {
-      yield* begin()
+      yield* start()
     } else if (name === 'error') {
       const failure = answerFailed(data)
-      if (!hasBegun) throw failure
-      yield event('error', errorOf(failure))
+      if (!hasStarted) throw failure
+      yield event('error', toOpenAiError(failure))
     } else if (name === 'done') {
-      yield* begin()
+      yield* start()
       for (const chunk of chunks.last(data)) yield event('chunk', chunk)
       yield event('done', {})
     }
@@ -84,10 +84,10 @@ function event(name: string, data: object): ServerEvent {
   return { id: '', event: name, data }
 }
 
-function refusalOf({ code, message, hint }: Extract<TurnEvent, { event: 'stream-error' }>['data']): WbError {
+function toWbError({ code, message, hint }: Extract<TurnEvent, { event: 'stream-error' }>['data']): WbError {
   return new WbError(isErrorCode(code) ? code : 'chat_answer_failed', message, { hint })
 }
 
-function errorOf({ code, message }: WbError) {
+function toOpenAiError({ code, message }: WbError) {
   return { error: { message, type: 'server_error', code, param: null } }
 }

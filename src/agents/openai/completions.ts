@@ -14,53 +14,55 @@ import { Turns, type TurnsParts } from '../chat/turns.ts'
 import { conversationVisibility } from '../conversation-visibility.ts'
 import type { ConversationKey } from '../conversations.ts'
 import { emptyFields, imageRows, imagesField } from '../messages.ts'
-import { agentOfModel, listModels } from './agent-models.ts'
+import { findAgentByModel, listModels } from './agent-models.ts'
 import { CompletionChunks, type CompletionIdentity, toChatCompletion } from './chat-completion.ts'
 import { type CompletionRequest, parseCompletionRequest } from './completion-request.ts'
 import { CompletionStream } from './completion-stream.ts'
-import { type CarriedMessage, RequestConversation } from './request-conversation.ts'
+import { RequestConversation, type RequestMessageRows } from './request-conversation.ts'
 
-/** A conversation of a request, with the agent and model that answer. */
+/** The conversation in a request, with everything that its turn needs. */
 interface OpenedConversation {
   readonly turns: Turns
   readonly conversationKey: ConversationKey
-  readonly send: MessageSend
+  readonly message: MessageSend
   readonly identity: CompletionIdentity
 }
 
 /**
- * Answers conversations that are part of the request and are not stored.
+ * Answers requests of OpenAI clients. Each request contains its conversation, which is not stored.
  *
  * @see docs/agents.md#from-an-openai-client
  */
 export class Completions {
-  constructor(private readonly parts: Omit<TurnsParts, 'conversations' | 'compactions' | 'carried'>) {}
+  constructor(private readonly parts: Omit<TurnsParts, 'conversations' | 'compactions' | 'requestContext'>) {}
 
-  /** @throws the errors of a message to an agent, chat_answer_failed */
+  /** @throws the errors of `Turns.send`, chat_answer_failed */
   async complete(workspaceId: string, body: CompletionCreate, caller: Caller): Promise<ChatCompletion> {
-    const { turns, conversationKey: place, send, identity } = await this.#open(workspaceId, body, caller)
-    const { assistant } = await turns.send(place, send, caller)
+    const { turns, conversationKey, message, identity } = await this.#open(workspaceId, body, caller)
+    const { assistant } = await turns.send(conversationKey, message, caller)
     if (assistant.metadata.interrupted) throw drainingError()
     return toChatCompletion(identity, assistant)
   }
 
-  /** @throws the errors of a message to an agent, chat_answer_failed, before the model begins to answer */
+  /** @throws the errors of `Turns.send`, chat_answer_failed  only before the answer starts */
   async stream(
     workspaceId: string,
     body: CompletionCreate,
     caller: Caller,
   ): Promise<AsyncIterable<ServerEvent>> {
-    const { turns, conversationKey: place, send, identity } = await this.#open(workspaceId, body, caller)
+    const { turns, conversationKey, message, identity } = await this.#open(workspaceId, body, caller)
     const chunks = new CompletionChunks(identity, body.stream_options?.include_usage ?? false)
-    const stream = new CompletionStream(await turns.stream(place, send, caller), chunks)
+    const stream = new CompletionStream(await turns.stream(conversationKey, message, caller), chunks)
     const { requestId } = caller
-    const end = () =>
-      stream.return().catch(error => this.parts.log.error({ requestId, error }, 'a completion did not end'))
-    const callOff = caller.onDrain(() => void end())
+    const close = () =>
+      stream
+        .return()
+        .catch(error => this.parts.log.error({ requestId, error }, 'a completion stream could not be closed'))
+    const removeDrainListener = caller.onDrain(() => void close())
     try {
-      await stream.begin()
+      await stream.waitForStart()
     } finally {
-      callOff()
+      removeDrainListener()
     }
     return stream
   }
@@ -68,28 +70,31 @@ export class Completions {
   async #open(workspaceId: string, body: CompletionCreate, { auth }: Caller): Promise<OpenedConversation> {
     const { rows, models } = this.parts
     const request = parseCompletionRequest(body)
-    // As for a new conversation: with row-level access, only a principal can have one.
-    if (conversationVisibility(await requireWorkspace(rows, workspaceId), auth).of === 'none')
-      throw new WbError('policy_principal_required', 'a conversation here belongs to a principal')
-    const agent = await agentOfModel(rows, workspaceId, body.model)
+    // Applies the rule of `Conversations.create`: with row-level access, only principals have conversations.
+    if (conversationVisibility(await requireWorkspace(rows, workspaceId), auth).kind === 'none')
+      throw new WbError(
+        'policy_principal_required',
+        'row-level access is on in this workspace, so only principals can have conversations',
+      )
+    const agent = await findAgentByModel(rows, workspaceId, body.model)
     const created = this.parts.clock.now()
     const conversation = conversationOf(agent, auth.subject?.principalId ?? null, created)
     const turns = new Turns({
       ...this.parts,
       rows: new RequestConversation(rows, conversation, messagesOf(request, conversation)),
       conversations: { get: async () => conversation },
-      // The client decides which messages it sends again.
-      compactions: { begin: () => {}, interrupt: () => {} },
+      // Needs no summaries: the client decides which earlier messages to send.
+      compactions: { startIfNeeded: () => {}, interrupt: () => {} },
       models: request.maxTokens === undefined ? models : withTokenLimit(models, request.maxTokens),
-      carried: {
+      requestContext: {
         instructions: request.instructions,
-        hasRead: request.earlier.some(({ role }) => role === 'assistant'),
+        hasReadUntrusted: request.earlierMessages.some(({ role }) => role === 'assistant'),
       },
     })
     return {
       turns,
       conversationKey: conversation,
-      send: { content: request.question, images: [...request.images], approvals: false, detached: false },
+      message: { content: request.question, images: [...request.images], approvals: false, detached: false },
       identity: {
         id: `chatcmpl-${conversation.conversationId}`,
         created: Math.floor(created / 1_000),
@@ -118,16 +123,19 @@ function conversationOf(
 }
 
 /** Returns the earlier messages as rows, one millisecond apart, with the rows of their images. */
-function messagesOf({ earlier }: CompletionRequest, conversation: ConversationRow): CarriedMessage[] {
+function messagesOf(
+  { earlierMessages }: CompletionRequest,
+  conversation: ConversationRow,
+): RequestMessageRows[] {
   const { workspaceId, conversationId, createdAt } = conversation
-  const firstMs = Date.parse(createdAt) - earlier.length
-  return earlier.map(({ role, content, images }, at) => {
+  const firstMs = Date.parse(createdAt) - earlierMessages.length
+  return earlierMessages.map(({ role, content, images }, index) => {
     const row: MessageRow = {
       ...emptyFields,
       workspaceId,
       conversationId,
       messageId: newId(),
-      messageTs: new Date(firstMs + at).toISOString(),
+      messageTs: new Date(firstMs + index).toISOString(),
       role: role === 'assistant' ? 'agent' : 'user',
       content,
       ...imagesField(images),
@@ -148,7 +156,7 @@ function withTokenLimit(models: ChatModelSource, maxTokens: number): ChatModelSo
   }
 }
 
-export function openAiHandlers(rows: RowStore, room: Completions): Handlers<typeof openai> {
+export function openAiHandlers(rows: RowStore, completions: Completions): Handlers<typeof openai> {
   return {
     models: async ({ params: { workspaceId } }) => {
       await requireWorkspace(rows, workspaceId)
@@ -156,7 +164,7 @@ export function openAiHandlers(rows: RowStore, room: Completions): Handlers<type
     },
     complete: async ({ params: { workspaceId }, body }, caller) =>
       body.stream
-        ? { status: 200, events: await room.stream(workspaceId, body, caller) }
-        : { status: 200, body: await room.complete(workspaceId, body, caller) },
+        ? { status: 200, events: await completions.stream(workspaceId, body, caller) }
+        : { status: 200, body: await completions.complete(workspaceId, body, caller) },
   }
 }

@@ -9,14 +9,14 @@ import type {
 } from '../../storage/rows.ts'
 import { type ConversationRow, type MessageImageRow, type MessageRow, tables } from '../../storage/tables.ts'
 
-const ownTables: ReadonlySet<string> = new Set([
+const inMemoryTables: ReadonlySet<string> = new Set([
   tables.conversations.name,
   tables.messages.name,
   tables.messageImages.name,
 ])
 
-/** A message of the request with its images. */
-export interface CarriedMessage {
+/** The rows of one message in the request. */
+export interface RequestMessageRows {
   readonly row: MessageRow
   readonly images: readonly MessageImageRow[]
 }
@@ -32,7 +32,7 @@ export class RequestConversation implements RowStore {
   readonly #images: readonly MessageImageRow[]
 
   /** @param messages  oldest first */
-  constructor(stored: RowStore, conversation: ConversationRow, messages: readonly CarriedMessage[]) {
+  constructor(stored: RowStore, conversation: ConversationRow, messages: readonly RequestMessageRows[]) {
     this.#stored = stored
     this.#conversation = conversation
     this.#messages = messages.map(({ row }) => row)
@@ -50,7 +50,7 @@ export class RequestConversation implements RowStore {
   }
 
   async list<Row extends object>(table: RowTable<Row>, query: ListQuery): Promise<Stored<Row>[]> {
-    if (!ownTables.has(table.name)) return this.#stored.list(table, query)
+    if (!inMemoryTables.has(table.name)) return this.#stored.list(table, query)
     if (table.name === tables.messageImages.name) return this.#imagesOf(query.prefix[2]) as Stored<never>[]
     const rows: readonly object[] =
       table.name === tables.messages.name ? this.#messages : [this.#conversation]
@@ -64,13 +64,15 @@ export class RequestConversation implements RowStore {
     return this.#images.filter(image => image.messageId === messageId).map(inMemory)
   }
 
-  async count(...[table, ...place]: Parameters<RowStore['count']>): Promise<number> {
-    if (!ownTables.has(table.name)) return this.#stored.count(table, ...place)
+  async count(...[table, ...query]: Parameters<RowStore['count']>): Promise<number> {
+    if (!inMemoryTables.has(table.name)) return this.#stored.count(table, ...query)
     return table.name === tables.messages.name ? this.#messages.length : 1
   }
 
   async atomic(writes: readonly Write[]): Promise<WriteOutcome> {
-    return writes.every(({ table }) => ownTables.has(table.name)) ? { ok: true } : this.#stored.atomic(writes)
+    return writes.every(({ table }) => inMemoryTables.has(table.name))
+      ? { ok: true }
+      : this.#stored.atomic(writes)
   }
 }
 

@@ -5,14 +5,14 @@ import type { RowStore } from '../../storage/rows.ts'
 import { type ConversationRow, tables } from '../../storage/tables.ts'
 import { createExecutableTool } from './executable-tool.ts'
 import { chunksResult } from './knowledge-tools.ts'
-import { readAttachmentTool } from './own-tools.ts'
 import { bytesForTokens } from './passage-budget.ts'
 import { modelLabel } from './passages.ts'
+import { readAttachmentTool } from './runtime-tools.ts'
 import type { Tool, ToolPassage } from './tool.ts'
 import { ToolError } from './tool-result.ts'
 import { WordIndex } from './word-index.ts'
 
-/** Maximum memory of all cached texts and their indexes, as an estimate. */
+/** Maximum estimated memory of all cached texts and their indexes, in bytes. */
 const cachedBytesMax = 64_000_000
 
 /** A passage of an attachment, and its text. */
@@ -28,24 +28,24 @@ export class AttachmentIndex {
 
   constructor(
     readonly attachment: Attachment,
-    /** Joined in their order, they are the whole text. */
+    /** Joined in order, the chunks are the whole text. */
     readonly chunks: readonly AttachmentChunk[],
-    private readonly onIndexed: (text: AttachmentIndex) => void,
+    private readonly onIndexed: (index: AttachmentIndex) => void,
   ) {}
 
-  /** Memory that the text and its index take, as an estimate. */
+  /** Estimated memory of the text and its index, in bytes. */
   get bytes(): number {
     return this.attachment.textChars + this.#indexBytes
   }
 
   /** Returns the scores of the chunks that have a word of the query, by chunk index. */
   async scores(query: string): Promise<Map<number, number>> {
-    this.#index ??= this.#indexed()
+    this.#index ??= this.#buildIndex()
     return (await this.#index).scores(query)
   }
 
-  async #indexed(): Promise<WordIndex> {
-    const index = await WordIndex.of(this.chunks.map(({ text }) => text))
+  async #buildIndex(): Promise<WordIndex> {
+    const index = await WordIndex.create(this.chunks.map(({ text }) => text))
     this.#indexBytes = index.bytes
     this.onIndexed(this)
     return index
@@ -54,13 +54,13 @@ export class AttachmentIndex {
 
 /** Reads the attachments of conversations, and caches their texts, which never change. */
 export class AttachmentReader {
-  readonly #texts: LRUCache<string, AttachmentIndex>
+  readonly #indexes: LRUCache<string, AttachmentIndex>
 
   constructor(
     private readonly rows: RowStore,
     maxSize = cachedBytesMax,
   ) {
-    this.#texts = new LRUCache({ maxSize, sizeCalculation: ({ bytes }) => bytes })
+    this.#indexes = new LRUCache({ maxSize, sizeCalculation: ({ bytes }) => bytes })
   }
 
   /** Returns the attachments of a conversation, oldest first. */
@@ -71,16 +71,16 @@ export class AttachmentReader {
       prefix: [workspaceId, conversationId],
       limit: limits.attachmentsPerConversation,
     })
-    const texts = await Promise.all(stored.map(({ row }) => this.#textOf(row)))
-    return texts.filter(text => text !== undefined)
+    const indexes = await Promise.all(stored.map(({ row }) => this.#indexOf(row)))
+    return indexes.filter(index => index !== undefined)
   }
 
   /** Returns undefined if the attachment was removed in the meantime. */
-  async #textOf(attachment: Attachment): Promise<AttachmentIndex | undefined> {
+  async #indexOf(attachment: Attachment): Promise<AttachmentIndex | undefined> {
     const { workspaceId, conversationId, attachmentId } = attachment
     const key = [workspaceId, conversationId, attachmentId]
-    const name = key.join(':')
-    const cached = this.#texts.get(name)
+    const cacheKey = key.join(':')
+    const cached = this.#indexes.get(cacheKey)
     if (cached) return cached
     const stored = await this.rows.get(tables.attachmentTexts, key)
     if (!stored) return undefined
@@ -89,13 +89,13 @@ export class AttachmentReader {
       passage: passageOf(attachment, at),
       text: text.slice(chunkEnds[at - 1] ?? 0, end),
     }))
-    const read = new AttachmentIndex(attachment, chunks, indexed => {
-      // The cache measures an entry when it is added.
-      this.#texts.delete(name)
-      this.#texts.set(name, indexed)
+    const index = new AttachmentIndex(attachment, chunks, builtIndex => {
+      // The entry has grown, and the cache measures an entry only when it is added.
+      this.#indexes.delete(cacheKey)
+      this.#indexes.set(cacheKey, builtIndex)
     })
-    this.#texts.set(name, read)
-    return read
+    this.#indexes.set(cacheKey, index)
+    return index
   }
 }
 
@@ -112,14 +112,14 @@ function passageOf({ attachmentId, filename }: Attachment, chunkIndex: number): 
   }
 }
 
-/** Returns the tool with which a model reads chunks of the attachments of a conversation. */
+/** Returns the tool that reads chunks of the attachments of a conversation. */
 export function createAttachmentTool(attached: readonly AttachmentIndex[]): Tool {
   return createExecutableTool(
     readAttachmentTool,
     async ({ attachmentId, offset, limit }, { cite, passageTokens }) => {
-      const found = attached.find(({ attachment }) => attachment.attachmentId === attachmentId)
-      if (!found) throw new ToolError('attachmentId: the conversation has no such attachment')
-      const { chunks: all, attachment } = found
+      const index = attached.find(({ attachment }) => attachment.attachmentId === attachmentId)
+      if (!index) throw new ToolError('attachmentId: the conversation has no such attachment')
+      const { chunks: all, attachment } = index
       const chunks = all.slice(offset, offset + limit).map(({ passage, text }) => ({
         id: passage.chunkId,
         chunkIndex: passage.chunkIndex,

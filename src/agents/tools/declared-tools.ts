@@ -22,37 +22,40 @@ const concurrentServersMax = 4
 
 /**
  * Tools of the MCP servers that the configuration declares as commands. They need no review, because the
- * author of the configuration already runs arbitrary commands.
+ * author of the configuration can run any command anyway.
  *
  * @see docs/security.md#rule-9
  */
 export class DeclaredTools {
   /** Cached lists by server ID. */
-  readonly #known = new Map<string, { readonly offer: Promise<McpOffer>; readonly untilMs: number }>()
+  readonly #cachedOffers = new Map<string, { readonly offer: Promise<McpOffer>; readonly untilMs: number }>()
 
   constructor(private readonly parts: DeclaredToolsParts) {}
 
   /**
-   * Returns the tools that the servers offer to a workspace. A server that fails is logged and offers none.
+   * Returns the tools that the servers offer to a workspace. If a server fails, logs the failure and leaves out its
+   * tools.
    *
    * @param only  IDs of the servers to request; all by default
    */
   async list(workspaceId: string, only?: ReadonlySet<string>): Promise<Tool[]> {
-    const given = this.parts.declared.filter(
+    const servers = this.parts.declared.filter(
       ({ id, enabled, workspaces }) =>
         enabled && (workspaces?.includes(workspaceId) ?? true) && (only?.has(id) ?? true),
     )
-    const tools = await pMap(given, server => this.#toolsOf(server), { concurrency: concurrentServersMax })
+    const tools = await pMap(servers, server => this.#toolsOf(server), { concurrency: concurrentServersMax })
     return tools.flat()
   }
 
   async #toolsOf(server: StdioServer): Promise<Tool[]> {
-    const as = { id: server.id, label: server.id, isRegistered: false }
+    const toolServer = { id: server.id, label: server.id, isRegistered: false }
     try {
       const { tools } = await this.#offer(server)
       return tools
         .filter(({ name }) => server.allowedTools?.includes(name) ?? true)
-        .map(tool => createMcpTool(as, tool, (...call) => this.parts.processes.callTool(server, ...call)))
+        .map(tool =>
+          createMcpTool(toolServer, tool, (...call) => this.parts.processes.callTool(server, ...call)),
+        )
         .filter(({ id }) => id.length <= limits.toolIdChars)
     } catch (error) {
       const reason = error instanceof Error ? error.message : ''
@@ -64,14 +67,14 @@ export class DeclaredTools {
   /** Returns the tools of a server. Calls within `ttlMs` share one request. */
   #offer(server: StdioServer): Promise<McpOffer> {
     const { clock, processes, ttlMs } = this.parts
-    const known = this.#known.get(server.id)
-    if (known && clock.now() < known.untilMs) return known.offer
+    const cached = this.#cachedOffers.get(server.id)
+    if (cached && clock.now() < cached.untilMs) return cached.offer
     const offer = withTimeout(clock, listTimeoutMs, signal => processes.listTools(server, signal)).then(
       createOffer,
     )
-    this.#known.set(server.id, { offer, untilMs: clock.now() + ttlMs })
+    this.#cachedOffers.set(server.id, { offer, untilMs: clock.now() + ttlMs })
     offer.catch(() => {
-      if (this.#known.get(server.id)?.offer === offer) this.#known.delete(server.id)
+      if (this.#cachedOffers.get(server.id)?.offer === offer) this.#cachedOffers.delete(server.id)
     })
     return offer
   }

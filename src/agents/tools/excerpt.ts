@@ -16,7 +16,7 @@ interface TextSpan {
 
 const ellipsis = '…'
 /** Maximum number of characters to search, so that a huge text does not block the process. */
-const scannedMax = 200_000
+const scannedCharsMax = 200_000
 
 /**
  * Returns a text, or an excerpt around its best match with a query: the shortest span with the most distinct
@@ -27,32 +27,32 @@ const scannedMax = 200_000
  */
 export function excerptOf(text: string, query: string, charsMax: number): Excerpt {
   if (text.length <= charsMax) return { text, isCut: false }
-  const room = charsMax - 2 * ellipsis.length
-  if (room <= 0) return { text: '', isCut: true }
-  const scanned = truncateText(text, scannedMax)
-  const { start, end } = windowAround(scanned, bestMatch(scanned, query, room), room)
+  const spanCharsMax = charsMax - 2 * ellipsis.length
+  if (spanCharsMax <= 0) return { text: '', isCut: true }
+  const scanned = truncateText(text, scannedCharsMax)
+  const { start, end } = windowAround(scanned, bestMatch(scanned, query, spanCharsMax), spanCharsMax)
   const before = start > 0 ? ellipsis : ''
   const after = end < text.length ? ellipsis : ''
   return { text: before + text.slice(start, end).trim() + after, isCut: true }
 }
 
 function bestMatch(text: string, query: string, charsMax: number): TextSpan {
-  const asked = new Set(terms(query))
+  const queryTerms = new Set(terms(query))
   const counts = new Map<string, number>()
-  const within: (TextSpan & { term: string })[] = []
+  const window: (TextSpan & { term: string })[] = []
   let best: TextSpan & { distinct: number } = { start: 0, end: 0, distinct: 0 }
   for (const { word, start, end } of wordSpans(text)) {
     const term = stem(word)
-    if (!asked.has(term) || end - start > charsMax) continue
-    within.push({ term, start, end })
+    if (!queryTerms.has(term) || end - start > charsMax) continue
+    window.push({ term, start, end })
     counts.set(term, (counts.get(term) ?? 0) + 1)
-    while (end - within[0]!.start > charsMax || counts.get(within[0]!.term)! > 1) {
-      const { term: left } = within.shift()!
-      const count = counts.get(left)! - 1
-      if (count === 0) counts.delete(left)
-      else counts.set(left, count)
+    while (end - window[0]!.start > charsMax || counts.get(window[0]!.term)! > 1) {
+      const { term: droppedTerm } = window.shift()!
+      const count = counts.get(droppedTerm)! - 1
+      if (count === 0) counts.delete(droppedTerm)
+      else counts.set(droppedTerm, count)
     }
-    const span = { start: within[0]!.start, end, distinct: counts.size }
+    const span = { start: window[0]!.start, end, distinct: counts.size }
     const isShorter = span.distinct === best.distinct && end - span.start < best.end - best.start
     if (span.distinct > best.distinct || isShorter) best = span
   }
@@ -60,25 +60,25 @@ function bestMatch(text: string, query: string, charsMax: number): TextSpan {
 }
 
 /**
- * Extends a span to both sides by whole sentences, or by words if sentences would leave half of the space
- * unused.
+ * Extends a span to both sides by whole sentences, or by words if whole sentences would fill less than half of
+ * `charsMax`.
  */
-function windowAround(text: string, match: TextSpan, room: number): TextSpan {
-  const sentences = extendBySentences(text, match, room)
-  if (sentences && sentences.end - sentences.start >= room / 2) return sentences
-  return extendByWords(text, sentences ?? match, room)
+function windowAround(text: string, match: TextSpan, charsMax: number): TextSpan {
+  const sentences = extendBySentences(text, match, charsMax)
+  if (sentences && sentences.end - sentences.start >= charsMax / 2) return sentences
+  return extendByWords(text, sentences ?? match, charsMax)
 }
 
-function extendBySentences(text: string, match: TextSpan, room: number): TextSpan | undefined {
-  const { at, count } = findBreaks(text)
-  const edges = [0, ...at.subarray(0, count), text.length]
+function extendBySentences(text: string, match: TextSpan, charsMax: number): TextSpan | undefined {
+  const { offsets, count } = findBreaks(text)
+  const edges = [0, ...offsets.subarray(0, count), text.length]
   let from = edges.findLastIndex(edge => edge <= match.start)
   let to = Math.max(
     from + 1,
     edges.findIndex(edge => edge >= match.end),
   )
   const fits = (first: number, last: number) =>
-    first >= 0 && last < edges.length && edges[last]! - edges[first]! <= room
+    first >= 0 && last < edges.length && edges[last]! - edges[first]! <= charsMax
   if (!fits(from, to)) return undefined
   for (;;) {
     const [isAfter, before] = [fits(from, to + 1), from - 1]
@@ -89,10 +89,10 @@ function extendBySentences(text: string, match: TextSpan, room: number): TextSpa
   }
 }
 
-function extendByWords(text: string, inner: TextSpan, room: number): TextSpan {
-  const margin = Math.floor((room - (inner.end - inner.start)) / 2)
-  const last = Math.min(text.length, Math.max(0, inner.start - margin) + room)
-  const first = Math.max(0, last - room)
+function extendByWords(text: string, inner: TextSpan, charsMax: number): TextSpan {
+  const margin = Math.floor((charsMax - (inner.end - inner.start)) / 2)
+  const last = Math.min(text.length, Math.max(0, inner.start - margin) + charsMax)
+  const first = Math.max(0, last - charsMax)
   return { start: startAfterSpace(text, first, inner.start), end: endBeforeSpace(text, last, inner.end) }
 }
 

@@ -5,7 +5,7 @@ import { BodyTooLong, readBody } from '../../base/read-body.ts'
 import type { Config } from '../../config/schema.ts'
 import { endpointRefusalIn } from '../../models/endpoint-guard.ts'
 import { createExecutableTool } from './executable-tool.ts'
-import { fetchTool } from './own-tools.ts'
+import { fetchTool } from './runtime-tools.ts'
 import type { Tool, ToolContext } from './tool.ts'
 import { previewText, ToolError } from './tool-result.ts'
 
@@ -14,25 +14,25 @@ type FetchArguments = z.output<typeof fetchTool.input>
 
 export interface FetchParts {
   readonly clock: Clock
-  /** Connects to public addresses, and to private ones that the operator allowed. Follows no redirect. */
+  /** Connects to public addresses, and to private ones that the operator allowed. Does not follow redirects. */
   readonly fetch: typeof fetch
   readonly settings: FetchSettings
 }
 
 const headersMax = 32
-const addressChars = 2_000
+const addressCharsMax = 2_000
 const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 const headerValue = /^[\t\x20-\x7e]*$/
 /**
- * Headers that a model must not set: credentials, origin of the request, and framing. Requests that need a
- * key belong to a tool server, for which the operator can configure one.
+ * Headers that a model must not set: credentials, origin of the request, and framing. For requests that need a
+ * key, an operator can configure a tool server with the key.
  */
 const reservedHeaders =
   /^(?:host|cookie2?|authorization|x-api-key|connection|keep-alive|te|trailer|transfer-encoding|upgrade|expect|content-length|content-encoding|accept-encoding|forwarded|via|origin|referer|(?:proxy|sec|x-forwarded|x-real)-.*)$/i
 const readableTypes = /^(?:text\/[\w.+-]+|application\/json|application\/xml)$/
 
 /**
- * Opens the tool that reads a page or calls an HTTP API. Sends no credential of the runtime.
+ * Opens the tool that reads a page or calls an HTTP API. Does not send credentials of the runtime.
  *
  * @see docs/agents.md#tools, docs/security.md#rule-14
  */
@@ -45,9 +45,9 @@ export function openFetchTool(parts: FetchParts): Tool {
 async function fetchPage(parts: FetchParts, args: FetchArguments, context: ToolContext): Promise<string> {
   const { clock, settings } = parts
   const url = new URL(args.url)
-  if (url.username || url.password) throw new ToolError('url: must not hold user information')
-  if (args.method === 'GET' && args.body !== undefined) throw new ToolError('body: goes with POST only')
-  refuseHeaders(Object.entries(args.headers ?? {}))
+  if (url.username || url.password) throw new ToolError('url: must not contain a user name or a password')
+  if (args.method === 'GET' && args.body !== undefined) throw new ToolError('body: allowed only with POST')
+  checkHeaders(Object.entries(args.headers ?? {}))
   try {
     return await withTimeout(
       clock,
@@ -66,39 +66,39 @@ async function sendRequest(
   { method, headers, body }: FetchArguments,
   signal: AbortSignal,
 ): Promise<string> {
-  const answer = await fetch(url, {
+  const response = await fetch(url, {
     method,
     headers: { accept: 'text/*, application/json, application/xml', 'user-agent': 'workbase', ...headers },
     ...(body === undefined ? {} : { body }),
     redirect: 'manual',
     signal,
   })
-  const type = answer.headers.get('content-type') ?? ''
-  const refusal = redirection(answer, url) ?? unreadable(answer, type)
-  if (refusal) {
-    await answer.body?.cancel()
-    throw refusal
+  const type = response.headers.get('content-type') ?? ''
+  const error = redirectError(response, url) ?? unreadableTypeError(response, type)
+  if (error) {
+    await response.body?.cancel()
+    throw error
   }
-  const text = decodeText(await readBody(answer.body, settings.maxResponseBytes), type)
-  if (!answer.ok) throw new ToolError(`status ${answer.status}\n\n${text}`)
-  return text === '' ? `Status ${answer.status}, and no text.` : text
+  const text = decodeText(await readBody(response.body, settings.maxResponseBytes), type)
+  if (!response.ok) throw new ToolError(`status ${response.status}\n\n${text}`)
+  return text === '' ? `Status ${response.status}. The response is empty.` : text
 }
 
-function redirection({ status, headers }: Response, url: URL): ToolError | undefined {
+function redirectError({ status, headers }: Response, url: URL): ToolError | undefined {
   const location = headers.get('location')
   if (status < 300 || status >= 400 || location === null) return undefined
   const target = URL.canParse(location, url.href) ? new URL(location, url).href : location
   return new ToolError(
-    `${url.host} redirects to ${previewText(target, addressChars)}; to follow the redirect, call that address`,
+    `${url.host} redirects to ${previewText(target, addressCharsMax)}; to follow the redirect, call that address`,
   )
 }
 
-function unreadable({ status, ok, body }: Response, type: string): ToolError | undefined {
+function unreadableTypeError({ status, ok, body }: Response, type: string): ToolError | undefined {
   const essence = type.split(';', 1)[0]!.trim().toLowerCase()
   if (readableTypes.test(essence) || (ok && body === null)) return undefined
   if (!ok) return new ToolError(`status ${status}`)
   return new ToolError(
-    `the answer is ${essence === '' ? 'of no type' : previewText(essence, 100)}; only text, JSON and XML are read`,
+    `the response has ${essence === '' ? 'no content type' : `the type ${previewText(essence, 100)}`}; only text, JSON and XML can be read`,
   )
 }
 
@@ -111,8 +111,8 @@ function decodeText(bytes: Uint8Array, type: string): string {
   }
 }
 
-function refuseHeaders(headers: readonly [string, string][]): void {
-  if (headers.length > headersMax) throw new ToolError(`headers: must be at most ${headersMax}`)
+function checkHeaders(headers: readonly [string, string][]): void {
+  if (headers.length > headersMax) throw new ToolError(`headers: at most ${headersMax} are allowed`)
   for (const [name, value] of headers) {
     if (!headerName.test(name) || !headerValue.test(value))
       throw new ToolError(`headers: ${previewText(name, 100)} is not a valid header`)
@@ -120,7 +120,7 @@ function refuseHeaders(headers: readonly [string, string][]): void {
   }
 }
 
-/** Converts a failure to an error for the model, without internal addresses. */
+/** Converts a failure to an error for the model. The error does not reveal internal addresses. */
 function toModelError(
   error: unknown,
   { host }: URL,
@@ -131,7 +131,7 @@ function toModelError(
   if (error instanceof TimedOut)
     return new ToolError(`${host} did not answer within ${settings.timeoutMs} ms`)
   if (error instanceof BodyTooLong)
-    return new ToolError(`${host} answers with more than ${settings.maxResponseBytes} bytes`)
+    return new ToolError(`the response of ${host} has more than ${settings.maxResponseBytes} bytes`)
   const refusal = endpointRefusalIn(error)
   if (refusal) return new ToolError(refusal.message)
   return signal.aborted ? error : new ToolError(`${host} cannot be reached`)

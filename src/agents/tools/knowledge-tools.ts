@@ -9,10 +9,10 @@ import type { ManySearcher } from '../../knowledge/many-searcher.ts'
 import type { DocumentRow } from '../../storage/tables.ts'
 import type { Excerpt } from './excerpt.ts'
 import { createExecutableTool } from './executable-tool.ts'
-import { builtInTools } from './own-tools.ts'
 import { bytesForTokens, citationMax, jsonBytes, shareAmong } from './passage-budget.ts'
 import { findPassageSources, modelLabel, pageNumberField, textField } from './passages.ts'
 import { findReadableBases, type ReadableBases } from './readable-bases.ts'
+import { builtInTools } from './runtime-tools.ts'
 import type { Tool, ToolContext, ToolPassage } from './tool.ts'
 import { fitEntries, ToolError } from './tool-result.ts'
 
@@ -71,7 +71,7 @@ export class KnowledgeTools {
     const entries = scope.bases.slice(0, listedMax).map(base => ({ ...idOf(base), ...describeBase(base) }))
     return fitEntries(entries, knowledgeBases => ({
       knowledgeBases,
-      ...leftOutTotal(knowledgeBases, scope.bases.length, scope),
+      ...totalIfTruncated(knowledgeBases, scope.bases.length, scope),
     }))
   }
 
@@ -88,9 +88,9 @@ export class KnowledgeTools {
       const page = await documents.list(context.workspaceId, knowledgeBaseId, query).catch(undefinedIfDeleted)
       rows.push(...(page?.items ?? []))
     }
-    return fitEntries(rows.map(listedDocument), found => ({
-      documents: found,
-      ...leftOutTotal(found, total, scope),
+    return fitEntries(rows.map(describeDocument), listed => ({
+      documents: listed,
+      ...totalIfTruncated(listed, total, scope),
     }))
   }
 
@@ -127,10 +127,10 @@ export class KnowledgeTools {
         }
       }),
     )
-    const there = entries.filter(entry => entry !== undefined)
-    return fitEntries(there, summaries => ({
+    const existing = entries.filter(entry => entry !== undefined)
+    return fitEntries(existing, summaries => ({
       summaries,
-      ...leftOutTotal(summaries, scope.bases.length, scope),
+      ...totalIfTruncated(summaries, scope.bases.length, scope),
     }))
   }
 
@@ -139,7 +139,7 @@ export class KnowledgeTools {
     if (bases.length === 0) return noBases
     if (bases.length > limits.knowledgeBasesPerSearch)
       throw new ToolError(
-        `there are more than ${limits.knowledgeBasesPerSearch} knowledge bases; name the one to search by knowledgeBaseId`,
+        `there are more than ${limits.knowledgeBasesPerSearch} knowledge bases; set knowledgeBaseId to search one of them`,
       )
     const query = {
       text: args.query,
@@ -147,12 +147,12 @@ export class KnowledgeTools {
       includeEmbeddings: false,
       knowledgeBaseIds: bases.map(base => base.knowledgeBaseId),
     }
-    const searching = {
+    const options = {
       visibility: context.caller.visibility,
       signal: context.signal,
       leavesOutDeleted: true,
     }
-    const { hits } = await this.reads.many.search(context.workspaceId, query, searching)
+    const { hits } = await this.reads.many.search(context.workspaceId, query, options)
     if (hits.length === 0) return 'No passage was found.'
     const passages = await findPassageSources(this.reads.documents, context.workspaceId, hits)
     return searchResult(args.query, hits, passages, context)
@@ -170,7 +170,7 @@ export class KnowledgeTools {
       status,
       ingestedAt,
     } = row
-    return fitEntries(Object.entries(row.metadata), kept => ({
+    return fitEntries(Object.entries(row.metadata), entries => ({
       documentId,
       knowledgeBaseId,
       sourceFilename: modelLabel(sourceFilename),
@@ -179,7 +179,7 @@ export class KnowledgeTools {
       chunkTotal,
       status,
       ingestedAt,
-      metadata: Object.fromEntries(kept),
+      metadata: Object.fromEntries(entries),
     }))
   }
 
@@ -193,7 +193,7 @@ export class KnowledgeTools {
       return args.offset === 0
         ? 'The document has no text.'
         : `The document has no chunk at offset ${args.offset}.`
-    const place = {
+    const source = {
       knowledgeBaseId,
       attachmentId: null,
       documentId,
@@ -201,7 +201,7 @@ export class KnowledgeTools {
     }
     const cite = ({ id, chunkIndex, payload }: Chunk) =>
       context.cite({
-        ...place,
+        ...source,
         chunkId: id,
         chunkIndex,
         sourceFilename: modelLabel(sourceFilename),
@@ -217,18 +217,18 @@ export class KnowledgeTools {
     return this.reads.documents.get(context.workspaceId, knowledgeBaseId, documentId)
   }
 
-  /** Returns chunks by position. Chunks that the caller cannot see are not counted. */
+  /** Returns `limit` chunks from `offset` on. Chunks that the caller cannot see are not counted. */
   async #chunksFrom({ offset, limit, ...ids }: ChunksArgs, context: ToolContext): Promise<Chunk[]> {
-    const place = { ...ids, workspaceId: context.workspaceId }
-    let toPass = offset
+    const documentKey = { ...ids, workspaceId: context.workspaceId }
+    let toSkip = offset
     let cursor: string | undefined
     for (;;) {
       context.signal.throwIfAborted()
-      const query = { limit: Math.min(limits.chunkPageMax, toPass + limit), cursor }
-      const page = await this.reads.documents.chunks(place, query, context.caller)
-      if (page.items.length > toPass || page.nextCursor === null)
-        return page.items.slice(toPass, toPass + limit)
-      toPass -= page.items.length
+      const query = { limit: Math.min(limits.chunkPageMax, toSkip + limit), cursor }
+      const page = await this.reads.documents.chunks(documentKey, query, context.caller)
+      if (page.items.length > toSkip || page.nextCursor === null)
+        return page.items.slice(toSkip, toSkip + limit)
+      toSkip -= page.items.length
       cursor = page.nextCursor
     }
   }
@@ -252,7 +252,7 @@ function searchResult(
   context: ToolContext,
 ): string {
   const headOf = (at: number, citation: number) => hitEntry(hits[at]!, passages[at]!, citation)
-  const heads = hits.map((_, at) => JSON.stringify({ ...headOf(at, citationMax), ...emptyText }))
+  const heads = hits.map((_, at) => JSON.stringify({ ...headOf(at, citationMax), ...emptyTextFields }))
   const frame = JSON.stringify({ results: [], truncated: true, total: hits.length })
   const excerpts = shareAmong(
     hits.map(({ payload }) => textField(payload?.chunkText) ?? ''),
@@ -271,8 +271,8 @@ function searchResult(
   })
 }
 
-/** Fields that {@link searchResult} adds to each hit, in their longest form without the text. */
-const emptyText = { contentPreview: '', truncated: true }
+/** Fields that {@link searchResult} adds to each hit, without the text. Used to compute sizes. */
+const emptyTextFields = { contentPreview: '', truncated: true }
 
 function hitEntry({ id, score }: KnowledgeBaseHit, passage: ToolPassage, citation: number) {
   const { knowledgeBaseId, documentId, chunkIndex, title, sourceFilename } = passage
@@ -288,8 +288,8 @@ export function chunksResult<C extends Pick<Chunk, 'id' | 'chunkIndex' | 'text'>
   head: { offset: number },
   { cite, bytesMax }: { cite: (chunk: C) => number; bytesMax: number },
 ): string {
-  const shown = (count: number, citations: readonly number[], first: Excerpt) => {
-    const kept = chunks.slice(0, count).map(({ id, chunkIndex, text }, at) => ({
+  const resultWith = (count: number, citations: readonly number[], first: Excerpt) => {
+    const listed = chunks.slice(0, count).map(({ id, chunkIndex, text }, at) => ({
       citation: citations[at] ?? citationMax,
       id,
       chunkIndex,
@@ -297,17 +297,17 @@ export function chunksResult<C extends Pick<Chunk, 'id' | 'chunkIndex' | 'text'>
       ...(at === 0 && first.isCut && { truncated: true }),
     }))
     const next = count < chunks.length && { truncated: true, nextOffset: head.offset + count }
-    return JSON.stringify({ ...head, returned: count, chunks: kept, ...next })
+    return JSON.stringify({ ...head, returned: count, chunks: listed, ...next })
   }
-  const bytesOf = (count: number, first: Excerpt) => Buffer.byteLength(shown(count, [], first))
+  const bytesOf = (count: number, first: Excerpt) => Buffer.byteLength(resultWith(count, [], first))
   const whole = chunks[0]!.text ?? ''
   const [first] = shareAmong([whole], '', bytesMax - bytesOf(1, { text: '', isCut: true }))
   let count = 1
   while (count < chunks.length && !first!.isCut && bytesOf(count + 1, first!) <= bytesMax) count++
-  return shown(count, chunks.slice(0, count).map(cite), first!)
+  return resultWith(count, chunks.slice(0, count).map(cite), first!)
 }
 
-function listedDocument({ knowledgeBaseId, documentId, sourceFilename, fileType, status }: DocumentRow) {
+function describeDocument({ knowledgeBaseId, documentId, sourceFilename, fileType, status }: DocumentRow) {
   return { knowledgeBaseId, documentId, sourceFilename: modelLabel(sourceFilename), fileType, status }
 }
 
@@ -319,8 +319,8 @@ function describeBase({ name, description }: KnowledgeBase) {
   return { name: modelLabel(name), description: modelLabel(description) }
 }
 
-/** Returns the total number of entries if some are left out. */
-function leftOutTotal(shown: readonly unknown[], total: number, { isCut }: ReadableBases) {
+/** Returns the fields that report omitted entries; no fields if all are shown. */
+function totalIfTruncated(shown: readonly unknown[], total: number, { isCut }: ReadableBases) {
   return shown.length < total || isCut ? { truncated: true, total } : {}
 }
 

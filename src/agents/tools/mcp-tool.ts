@@ -1,10 +1,10 @@
 import { mcpToolId } from '../../contract/tool-ids.ts'
-import { type McpAnswer, type McpCall, McpFailure } from '../../models/mcp/client.ts'
+import { type McpCall, McpFailure, type McpToolResult } from '../../models/mcp/client.ts'
 import type { OfferedTool } from '../../workspaces/mcp-offer.ts'
 import type { Tool, ToolResult } from './tool.ts'
 import { failureResult, successResult, ToolError } from './tool-result.ts'
 
-/** Maximum time for a server to list its tools. */
+/** Maximum time in milliseconds for a server to list its tools. */
 export const listTimeoutMs = 5_000
 
 /** MCP server of a tool. */
@@ -16,14 +16,14 @@ interface ToolServer {
 }
 
 /**
- * Creates a callable tool of an MCP server.
+ * Creates a tool of an MCP server that agents can call.
  *
  * @param callTool  calls the tool; the message of an `McpFailure` or a `ToolError` is sent to the model
  */
 export function createMcpTool(
   { id, label, isRegistered }: ToolServer,
   { name, description, inputSchema, hash }: OfferedTool,
-  callTool: (call: McpCall, signal: AbortSignal) => Promise<McpAnswer>,
+  callTool: (call: McpCall, signal: AbortSignal) => Promise<McpToolResult>,
 ): Tool {
   return {
     id: mcpToolId(id, name),
@@ -46,7 +46,7 @@ export function createMcpTool(
   }
 }
 
-function resultOf({ text, isError }: McpAnswer): ToolResult {
-  if (isError) return failureResult(text, 'the tool says that it failed')
-  return successResult(text === '' ? 'The tool gave no text.' : text)
+function resultOf({ text, isError }: McpToolResult): ToolResult {
+  if (isError) return failureResult(text, 'the tool reported an error')
+  return successResult(text === '' ? 'The tool returned no text.' : text)
 }

@@ -8,41 +8,41 @@ export const toolsMax = 128
 const nameWeight = 3
 
 /**
- * Returns at most `toolsMax` tools, in their order. Tools of the runtime come before tools of MCP servers,
- * which are selected by the words of the question in their names and descriptions. Rare words count more.
- * Ties are resolved by the order, so the result is deterministic.
+ * Returns at most `toolsMax` tools, in their original order. Selects tools of the runtime first, then tools of MCP
+ * servers by the question words in their names and descriptions. Rare words count more. If two tools rank equal, the
+ * first one is selected, so the result is deterministic.
  */
 export function narrowTools(tools: readonly Tool[], question: string): readonly Tool[] {
   if (tools.length <= toolsMax) return tools
-  const own = tools.filter(tool => tool.source !== 'mcp').slice(0, toolsMax)
-  const ranked = rankedBy(
+  const runtimeTools = tools.filter(tool => tool.source !== 'mcp').slice(0, toolsMax)
+  const ranked = rankByWords(
     question,
     tools.filter(tool => tool.source === 'mcp'),
   )
-  const kept = new Set([...own, ...ranked.slice(0, toolsMax - own.length)])
-  return tools.filter(tool => kept.has(tool))
+  const selected = new Set([...runtimeTools, ...ranked.slice(0, toolsMax - runtimeTools.length)])
+  return tools.filter(tool => selected.has(tool))
 }
 
-function rankedBy(question: string, tools: readonly Tool[]): Tool[] {
-  const asked = new Set(terms(question))
+function rankByWords(question: string, tools: readonly Tool[]): Tool[] {
+  const questionTerms = new Set(terms(question))
   const texts = tools.map(tool => ({ tool, ...wordsOf(tool) }))
-  const holding = new Map<string, number>()
+  const toolCounts = new Map<string, number>()
   for (const { all } of texts)
-    for (const word of all) if (asked.has(word)) holding.set(word, (holding.get(word) ?? 0) + 1)
+    for (const word of all) if (questionTerms.has(word)) toolCounts.set(word, (toolCounts.get(word) ?? 0) + 1)
   const scoreOf = ({ all, name }: (typeof texts)[number]) =>
-    [...asked]
+    [...questionTerms]
       .filter(word => all.has(word))
       .reduce((sum, word) => sum + rarity(word) * (name.has(word) ? nameWeight : 1), 0)
-  const rarity = (word: string) => Math.log(1 + tools.length / holding.get(word)!)
+  const rarity = (word: string) => Math.log(1 + tools.length / toolCounts.get(word)!)
   return texts
     .map(text => ({ tool: text.tool, score: scoreOf(text) }))
     .sort((a, b) => b.score - a.score)
     .map(({ tool }) => tool)
 }
 
-/** Returns all words of a tool, and those of its name and server. `createIssue` has two words. */
+/** Returns the words of a tool: all of them, and those of its name and its server. `createIssue` has two words. */
 function wordsOf({ id, description, serverLabel = '' }: Tool): { all: Set<string>; name: Set<string> } {
-  const spoken = id.replace(/^mcp:[^:]*:/, '').replace(/(?<=[a-z0-9])(?=[A-Z])/g, ' ')
-  const name = terms(`${serverLabel} ${spoken}`)
+  const spacedName = id.replace(/^mcp:[^:]*:/, '').replace(/(?<=[a-z0-9])(?=[A-Z])/g, ' ')
+  const name = terms(`${serverLabel} ${spacedName}`)
   return { all: new Set([...name, ...terms(description)]), name: new Set(name) }
 }

@@ -5,7 +5,7 @@ import type { Workspace } from '../../contract/workspaces.ts'
 import type { Outbound } from '../../models/outbound.ts'
 import { createExecutableTool } from './executable-tool.ts'
 import { openFetchTool } from './fetch-tool.ts'
-import { dataApiTool } from './own-tools.ts'
+import { dataApiTool } from './runtime-tools.ts'
 import type { Tool } from './tool.ts'
 import { ToolError } from './tool-result.ts'
 import { openWebSearchTool } from './web-search-tool.ts'
@@ -17,13 +17,13 @@ export interface NativeParts {
   readonly environment: ConfigEnvironment
   readonly settings: ToolSettings
   readonly outbound: Outbound
-  /** Connects to public addresses, and to private ones that the operator allowed. Follows no redirect. */
+  /** Connects to public addresses, and to private ones that the operator allowed. Does not follow redirects. */
   readonly fetch: typeof fetch
 }
 
 /**
- * Returns a function that lists the tools of a workspace in addition to the built-in ones, by configuration
- * and kind of workspace.
+ * Returns a function that lists the tools of a workspace in addition to the built-in ones. They depend on the
+ * configuration and on the kind of workspace.
  */
 export function openNativeTools(parts: NativeParts): (workspace: Workspace) => readonly Tool[] {
   const { fetch: page, webSearch } = parts.settings

@@ -5,7 +5,7 @@ import { resultCharsMax } from './tool-result.ts'
 /** Minimum size of a passage in bytes. A passage with less space is left out. */
 const windowBytesMin = 480
 
-/** Placeholder for the number of a citation while sizes are computed. */
+/** Placeholder for citation numbers while sizes are computed. */
 export const citationMax = 99_999
 
 /** Returns the maximum total bytes of all passages in one call. */
@@ -32,9 +32,9 @@ export function shareAmong(
   headBytes: readonly number[] = [],
 ): Excerpt[] {
   const needs = texts.map((text, at) => (headBytes[at] ?? 0) + needOf(text))
-  const kept = texts.slice(0, Math.max(1, countWithin(needs, bytesMax)))
-  let left = bytesMax - sum(needs.slice(0, kept.length))
-  return kept.map((text, at) => {
+  const included = texts.slice(0, Math.max(1, countWithin(needs, bytesMax)))
+  let left = bytesMax - sum(needs.slice(0, included.length))
+  return included.map((text, at) => {
     const reserved = Math.max(0, needs[at]! - (headBytes[at] ?? 0))
     const excerpt = excerptIn(text, query, left + reserved)
     left += reserved - jsonBytes(excerpt.text)

@@ -5,22 +5,22 @@ import type { ToolPassage } from './tool.ts'
 import { previewText } from './tool-result.ts'
 
 /** Maximum length of names, titles and descriptions for a model. */
-const labelChars = 400
+const labelCharsMax = 400
 
-/** Returns the sources of passages. The file name comes from the document's row. */
+/** Returns the sources of the passages in search hits. Reads file names from the rows of the documents. */
 export function findPassageSources(
   documents: Pick<Documents, 'get'>,
   workspaceId: string,
   hits: readonly KnowledgeBaseHit[],
 ): Promise<ToolPassage[]> {
-  const asked = new Map<string, Promise<DocumentRow | undefined>>()
+  const requestedRows = new Map<string, Promise<DocumentRow | undefined>>()
   const rowOf = (knowledgeBaseId: string, documentId: string) => {
     const key = `${knowledgeBaseId}/${documentId}`
-    const row = asked.get(key) ?? documents.get(workspaceId, knowledgeBaseId, documentId)
-    // Records can refer to a document in another place, or to a deleted one.
-    const known = row.catch(() => undefined)
-    asked.set(key, known)
-    return known
+    const row = requestedRows.get(key) ?? documents.get(workspaceId, knowledgeBaseId, documentId)
+    // Records can refer to a document in another knowledge base, or to a deleted one.
+    const rowOrUndefined = row.catch(() => undefined)
+    requestedRows.set(key, rowOrUndefined)
+    return rowOrUndefined
   }
   return Promise.all(
     hits.map(async ({ id, knowledgeBaseId, payload = {} }) => {
@@ -41,17 +41,17 @@ export function findPassageSources(
   )
 }
 
-/** Truncates a text of a record to the length for a model. */
+/** Truncates a label, such as a title, to its maximum length for a model. */
 export function modelLabel(text: string | null): string | null {
-  return text === null ? null : previewText(text, labelChars)
+  return text === null ? null : previewText(text, labelCharsMax)
 }
 
-/** Returns a field of a record if it is text; null otherwise. */
+/** Returns a field of a record if it is a string; null otherwise. */
 export function textField(value: unknown): string | null {
   return typeof value === 'string' ? value : null
 }
 
-/** Returns the page number in a record, from 1; null if it has no valid one. */
+/** Returns a field of a record if it is a page number, from 1; null otherwise. */
 export function pageNumberField(value: unknown): number | null {
   return typeof value === 'number' && Number.isInteger(value) && value > 0 ? value : null
 }

@@ -4,7 +4,7 @@ import type { AuthContext } from '../../access/subject.ts'
 import type { Clock } from '../../base/clock.ts'
 import { withTimeout } from '../../base/deadline.ts'
 import type { Log } from '../../base/log.ts'
-import { type McpAnswer, type McpCall, McpFailure, type McpTool } from '../../models/mcp/client.ts'
+import { type McpCall, McpFailure, type McpTool, type McpToolResult } from '../../models/mcp/client.ts'
 import type { RowStore } from '../../storage/rows.ts'
 import { type McpServerRow, tables } from '../../storage/tables.ts'
 import { createOffer, type McpOffer, type OfferedTool, reviewedTool } from '../../workspaces/mcp-offer.ts'
@@ -26,12 +26,12 @@ export type CallRemoteTool = (
   server: CallableServer,
   call: McpCall,
   signal: AbortSignal,
-) => Promise<McpAnswer>
+) => Promise<McpToolResult>
 
 /** Tools that a caller can use, and servers that the caller has to sign in to first. */
 export interface ToolOffer {
   readonly tools: readonly Tool[]
-  readonly signInTo: readonly McpServerRow[]
+  readonly signInServers: readonly McpServerRow[]
 }
 
 export interface RemoteToolsParts {
@@ -82,8 +82,8 @@ export class RemoteTools {
 
   /**
    * Returns the tools of the enabled servers of a workspace, in order of server ID. Includes only tools that
-   * were reviewed and have not changed since. A server that fails is logged and offers none. The first list
-   * of a server is accepted without a review.
+   * were reviewed and have not changed since. The first list of a server is accepted without a review. If a server
+   * fails, logs the failure and leaves out its tools.
    *
    * @param auth  caller, whose access token is sent to servers that require sign-in
    * @param only  IDs of the servers to request; all by default
@@ -98,46 +98,46 @@ export class RemoteTools {
       .map(({ row }) => row)
       .filter(({ enabled, mcpServerId }) => enabled && (only?.has(mcpServerId) ?? true))
     let chars = 0
-    const signInTo: McpServerRow[] = []
+    const signInServers: McpServerRow[] = []
     const tools = (await this.#requestOffers(servers, auth)).flatMap(({ server, offer }) => {
-      if (offer === undefined) signInTo.push(server)
+      if (offer === undefined) signInServers.push(server)
       chars += offer?.chars ?? 0
       return offer === undefined || chars > listCharsMax ? [] : this.#toolsOf(server, auth, offer)
     })
-    return { tools, signInTo }
+    return { tools, signInServers }
   }
 
   /** Requests the servers concurrently, at most eight at the same time, because each response is read into memory. */
   async #requestOffers(servers: readonly McpServerRow[], auth: AuthContext) {
-    const until = this.#parts.clock.now() + totalTimeoutMs
-    const answers = await pMap(servers, server => this.#offerOrSignIn(server, auth, until), {
+    const deadlineMs = this.#parts.clock.now() + totalTimeoutMs
+    const offers = await pMap(servers, server => this.#offerOrSignIn(server, auth, deadlineMs), {
       concurrency: concurrentServersMax,
     })
-    return answers.filter(one => one !== undefined)
+    return offers.filter(offer => offer !== undefined)
   }
 
   /**
-   * Returns a server with its offer, which is undefined if the caller has to sign in first. Logs a failure, and
-   * returns undefined.
+   * Returns a server with its offer. The offer is undefined if the caller has to sign in first. If the server fails,
+   * logs the failure and returns undefined.
    */
   async #offerOrSignIn(
     server: McpServerRow,
     auth: AuthContext,
-    until: number,
+    deadlineMs: number,
   ): Promise<{ server: McpServerRow; offer: McpOffer | undefined } | undefined> {
     const { rows, log, signIns } = this.#parts
     const { workspaceId, mcpServerId } = server
     try {
       const signIn = await signIns.identifySignIn(server, auth)
       if (signIn === undefined) return { server, offer: undefined }
-      const offer = await this.#cachedOffer(server, auth, signIn, until)
+      const offer = await this.#cachedOffer(server, auth, signIn, deadlineMs)
       if (server.reviewedTools !== null) return { server, offer }
-      const pinned = await acceptFirstOffer(rows, server, offer)
+      const reviewed = await acceptFirstOffer(rows, server, offer)
       log.info(
         { workspaceId, mcpServerId },
-        'an MCP server answered for the first time: its tools are accepted',
+        'an MCP server listed its tools for the first time, and they were accepted',
       )
-      return pinned && { server: pinned, offer }
+      return reviewed && { server: reviewed, offer }
     } catch (error) {
       if (error instanceof McpFailure && error.code === 'sign_in_required')
         return { server, offer: undefined }
@@ -154,13 +154,14 @@ export class RemoteTools {
     server: McpServerRow,
     auth: AuthContext,
     signIn: string | null,
-    until: number,
+    deadlineMs: number,
   ): Promise<McpOffer> {
     const { workspaceId, mcpServerId, updatedAt, url, credentialRef } = server
     const key = JSON.stringify([workspaceId, mcpServerId, updatedAt, url, credentialRef, signIn])
-    const known = this.#cachedOffers.get(key)
-    if (known) return known
-    if (this.#parts.clock.now() >= until) throw new Error('the servers before it took too long')
+    const cached = this.#cachedOffers.get(key)
+    if (cached) return cached
+    if (this.#parts.clock.now() >= deadlineMs)
+      throw new Error('the time limit for listing the tools of all servers was reached')
     if (this.#parts.ttlMs === 0) return this.#requestOffer(server, auth)
     const pending =
       this.#pendingOffers.get(key) ??
@@ -202,11 +203,11 @@ export class RemoteTools {
     tool: OfferedTool,
     call: McpCall,
     signal: AbortSignal,
-  ): Promise<McpAnswer> {
-    const now = (await this.#parts.rows.get(tables.mcpServers, [workspaceId, mcpServerId]))?.row
-    if (!now?.enabled || now.url !== url || !isOffered(now, tool))
-      throw new ToolError(`the tool ${tool.name} is not offered any more`)
-    return this.#parts.callTool(this.#parts.signIns.withAccessTokens(now, auth), call, signal)
+  ): Promise<McpToolResult> {
+    const current = (await this.#parts.rows.get(tables.mcpServers, [workspaceId, mcpServerId]))?.row
+    if (!current?.enabled || current.url !== url || !isOffered(current, tool))
+      throw new ToolError(`the tool ${tool.name} is no longer offered`)
+    return this.#parts.callTool(this.#parts.signIns.withAccessTokens(current, auth), call, signal)
   }
 }
 

@@ -2,7 +2,7 @@ import type { AuditTrail } from '../../access/audit-trail.ts'
 import { decideAccess } from '../../access/authorize.ts'
 import type { Clock } from '../../base/clock.ts'
 import { TimedOut, withTimeout } from '../../base/deadline.ts'
-import { excessOfJson } from '../../base/json-bounds.ts'
+import { describeJsonExcess } from '../../base/describe-json-excess.ts'
 import type { Log } from '../../base/log.ts'
 import type { ToolCall } from '../../contract/chat.ts'
 import { externalToolAccess } from '../../contract/tool-access.ts'
@@ -15,7 +15,7 @@ import { boundResult, failureResult, previewText, ToolError } from './tool-resul
  * @see docs/agents.md#which-tools-may-run
  */
 const callTimeoutMs = 30_000
-/** Maximum length of an unknown tool name that is repeated to the model. */
+/** Maximum length of a tool name in a denial for the model. */
 const nameCharsMax = 200
 
 /** Properties of all calls in a turn. */
@@ -31,7 +31,8 @@ export interface ToolGateParts {
 }
 
 /**
- * Runs tool calls of models, if the agent and the caller permit them.
+ * Runs tool calls of models, with a time limit. A tool of an MCP server requires the scope `tools:invoke`. The rules of
+ * the agent and approvals are checked before, by `TurnTools`.
  *
  * All calls are audited except successful calls of built-in tools, which only read.
  *
@@ -41,9 +42,9 @@ export class ToolGate {
   constructor(private readonly parts: ToolGateParts) {}
 
   /**
-   * Runs one call. Every outcome is a result for the model; it never throws.
+   * Runs one call. Returns a result for the model in any case: failures and denials are results too.
    *
-   * @param tool  tool of the call; undefined if the agent has none with that name
+   * @param tool  tool of the call; undefined if the agent has no tool with that name
    */
   async run(call: ToolCall, tool: Tool | undefined, turn: ToolTurn): Promise<ToolResult> {
     const result = tool ? await this.#runIfPermitted(tool, call, turn) : unknownToolResult(call)
@@ -52,8 +53,8 @@ export class ToolGate {
     return shown
   }
 
-  /** Returns the result of a call that a rule of the agent or an approver refused. */
-  refuse(call: ToolCall, tool: Tool, turn: ToolTurn, reason: string): ToolResult {
+  /** Audits a call that a rule of the agent or an approver denied, and returns its result. */
+  deny(call: ToolCall, tool: Tool, turn: ToolTurn, reason: string): ToolResult {
     const result = deniedResult(call, reason)
     this.#audit(call, tool, turn, result)
     return result
@@ -79,7 +80,7 @@ export class ToolGate {
   #failureOf(tool: Tool, error: unknown, { agentId, context }: ToolTurn): ToolResult {
     if (error instanceof ToolError) return failureResult(error.message)
     if (error instanceof TimedOut)
-      return failureResult(`the tool gave no result within the limit of ${callTimeoutMs / 1_000} s`)
+      return failureResult(`the tool returned no result within ${callTimeoutMs / 1_000} s`)
     if (context.signal.aborted) return failureResult('the request was cancelled')
     const { workspaceId } = context
     this.parts.log.error({ workspaceId, agentId, tool: tool.id, error }, 'a tool failed')
@@ -105,9 +106,9 @@ export class ToolGate {
 
 function unknownToolResult({ name }: ToolCall): ToolResult {
   return {
-    content: `Error: the tool ${previewText(name, nameCharsMax)} is not one that this agent may use.`,
+    content: `Error: the tool ${previewText(name, nameCharsMax)} is not available to this agent.`,
     outcome: 'denied',
-    reason: 'the agent may not use the tool',
+    reason: 'the tool is not available to the agent',
   }
 }
 
@@ -119,10 +120,10 @@ function deniedResult({ name }: ToolCall, reason: string): ToolResult {
   }
 }
 
-/** @throws ToolError  the arguments are no JSON object, or nested too deeply */
+/** @throws ToolError  the arguments are not a JSON object, are nested too deeply, or have too many elements */
 function argumentsOf({ arguments: text }: ToolCall): Record<string, unknown> {
   if (text.trim() === '') return {}
-  const excess = excessOfJson(Buffer.from(text))
+  const excess = describeJsonExcess(Buffer.from(text))
   if (excess) throw new ToolError(`the arguments are ${excess}`)
   const value = parseArguments(text)
   if (typeof value !== 'object' || value === null || Array.isArray(value))

@@ -48,7 +48,7 @@ export function boundResult(content: string): string {
 }
 
 /** Returns a result as JSON, with as many of its entries as fit. */
-export function fitEntries<T>(entries: readonly T[], result: (kept: readonly T[]) => object): string {
+export function fitEntries<T>(entries: readonly T[], result: (included: readonly T[]) => object): string {
   for (let count = entries.length; ; count--) {
     const text = JSON.stringify(result(entries.slice(0, count)))
     if (text.length <= resultCharsMax || count === 0) return text

@@ -41,17 +41,17 @@ export interface ToolResult {
   readonly reason?: string
 }
 
-/** Tool that an agent can call. */
+/** A tool that an agent can call. */
 export interface Tool extends AvailableTool {
-  /** True for a tool of an MCP server. It requires the scope `tools:invoke`, and calls are audited. */
+  /** True for a tool of an MCP server. Its calls require the scope `tools:invoke`. */
   readonly isExternal: boolean
-  /** True if its results contain text of documents, pages or other programs. */
+  /** True if the results contain text of documents, pages or other programs. */
   readonly readsUntrusted: boolean
-  /** Hash of its description and schema. */
+  /** Hash of the description and the schema. */
   readonly hash: string
   /**
-   * Calls the tool. Mistakes of the model do not throw, but return a `failure` whose content begins with
-   * `Error:`.
+   * Calls the tool. For a mistake of the model, returns a `failure` whose content begins with `Error:`, and does not
+   * throw.
    */
   call(args: Readonly<Record<string, unknown>>, context: ToolContext): Promise<ToolResult>
 }

@@ -16,7 +16,7 @@ export interface ToolboxParts {
   readonly remote: Pick<RemoteTools, 'list'>
   /** Tools of servers that the configuration declares. */
   readonly declared: Pick<DeclaredTools, 'list'>
-  /** Tools of every agent that does not name its tools. */
+  /** Tools of each agent that does not list its tools. */
   readonly builtin: readonly Tool[]
   /** Tools that the configuration enables, and tools of the workspace's database. */
   readonly extraTools: (workspace: Workspace) => readonly Tool[]
@@ -27,14 +27,14 @@ export class Toolbox {
   constructor(private readonly parts: ToolboxParts) {}
 
   /**
-   * Returns all tools that agents of a workspace can use: built-in ones, and those of the runtime, its
-   * database and MCP servers.
+   * Returns all tools that agents of a workspace can use: built-in tools, tools that the configuration enables, and
+   * tools of the workspace's database and of MCP servers.
    *
    * @throws workspace_not_found
    */
   async available(workspaceId: string, auth: AuthContext): Promise<AvailableTool[]> {
-    const own = this.#runtimeTools(await requireWorkspace(this.parts.rows, workspaceId))
-    return [...own, ...(await this.#serverTools(workspaceId, auth)).tools]
+    const runtimeTools = this.#runtimeTools(await requireWorkspace(this.parts.rows, workspaceId))
+    return [...runtimeTools, ...(await this.#serverTools(workspaceId, auth)).tools]
   }
 
   /**
@@ -44,12 +44,12 @@ export class Toolbox {
    * @throws agent_tool_unresolved  lists all tools that are not offered
    */
   async require(workspaceId: string, toolIds: readonly string[], auth: AuthContext): Promise<void> {
-    const named = toolIds.filter(id => namespacedId.test(id))
-    if (named.length === 0) return
-    const { tools, signInTo } = await this.#offerFor(workspaceId, named, auth)
+    const namespacedIds = toolIds.filter(id => namespacedId.test(id))
+    if (namespacedIds.length === 0) return
+    const { tools, signInServers } = await this.#offerFor(workspaceId, namespacedIds, auth)
     const offered = new Set(tools.map(({ id }) => id))
-    const unresolved = named.filter(id => !offered.has(id))
-    const hint = signInTo[0] && `Sign in to the MCP server first: ${mcpLoginCommand(signInTo[0])}`
+    const unresolved = namespacedIds.filter(id => !offered.has(id))
+    const hint = signInServers[0] && `Sign in to the MCP server first: ${mcpLoginCommand(signInServers[0])}`
     if (unresolved.length > 0)
       throw new WbError(
         'agent_tool_unresolved',
@@ -59,8 +59,8 @@ export class Toolbox {
   }
 
   /**
-   * Returns the current tools of an agent, in display order: all built-in ones if it names none, or those it
-   * names that are available. Requests only the servers of these tools.
+   * Returns the current tools of an agent, in display order: all built-in tools if it lists none, or else the listed
+   * tools that are available. Requests only the servers of these tools.
    *
    * @param auth  caller of the turn, whose access applies to tool calls
    * @throws workspace_not_found
@@ -71,27 +71,27 @@ export class Toolbox {
     auth: AuthContext,
     signal: AbortSignal,
   ): Promise<ToolOffer> {
-    if (toolIds.length === 0) return { tools: this.parts.builtin, signInTo: [] }
-    const { tools, signInTo } = await this.#offerFor(workspaceId, toolIds, auth)
+    if (toolIds.length === 0) return { tools: this.parts.builtin, signInServers: [] }
+    const { tools, signInServers } = await this.#offerFor(workspaceId, toolIds, auth)
     signal.throwIfAborted()
-    return { tools: tools.filter(({ id }) => toolIds.includes(id)), signInTo }
+    return { tools: tools.filter(({ id }) => toolIds.includes(id)), signInServers }
   }
 
   async #offerFor(workspaceId: string, toolIds: readonly string[], auth: AuthContext): Promise<ToolOffer> {
     const servers = new Set(toolIds.flatMap(id => parseMcpToolId(id)?.server ?? []))
-    const own = this.#runtimeTools(await requireWorkspace(this.parts.rows, workspaceId))
-    if (servers.size === 0) return { tools: own, signInTo: [] }
-    const { tools, signInTo } = await this.#serverTools(workspaceId, auth, servers)
-    return { tools: [...own, ...tools], signInTo }
+    const runtimeTools = this.#runtimeTools(await requireWorkspace(this.parts.rows, workspaceId))
+    if (servers.size === 0) return { tools: runtimeTools, signInServers: [] }
+    const { tools, signInServers } = await this.#serverTools(workspaceId, auth, servers)
+    return { tools: [...runtimeTools, ...tools], signInServers }
   }
 
   async #serverTools(workspaceId: string, auth: AuthContext, only?: ReadonlySet<string>): Promise<ToolOffer> {
     const { declared, remote } = this.parts
-    const [ofCommands, registered] = await Promise.all([
+    const [declaredTools, remoteOffer] = await Promise.all([
       declared.list(workspaceId, only),
       remote.list(workspaceId, auth, only),
     ])
-    return { tools: [...ofCommands, ...registered.tools], signInTo: registered.signInTo }
+    return { tools: [...declaredTools, ...remoteOffer.tools], signInServers: remoteOffer.signInServers }
   }
 
   #runtimeTools(workspace: Workspace): Tool[] {

@@ -7,7 +7,7 @@ import type { Config } from '../../config/schema.ts'
 import { resolveEndpointSecret } from '../../models/endpoint.ts'
 import type { Outbound } from '../../models/outbound.ts'
 import { createExecutableTool } from './executable-tool.ts'
-import { webSearchTool } from './own-tools.ts'
+import { webSearchTool } from './runtime-tools.ts'
 import type { Tool, ToolContext } from './tool.ts'
 import { previewText, ToolError } from './tool-result.ts'
 
@@ -21,12 +21,12 @@ export interface WebSearchParts {
 }
 
 const endpoint = new URL('https://api.tavily.com/search')
-const answerBytesMax = 2_000_000
-const lineChars = 300
-const summaryChars = 2_000
+const responseBytesMax = 2_000_000
+const titleCharsMax = 300
+const summaryCharsMax = 2_000
 
 /**
- * Fields of the answer that are used.
+ * Fields of the response that are used.
  *
  * @see https://docs.tavily.com/documentation/api-reference/endpoint/search
  */
@@ -49,10 +49,10 @@ async function searchWeb(
   body: { query: string; max_results: number },
   context: ToolContext,
 ): Promise<string> {
-  const failed = (_trouble: string, reason: string) => new ToolError(`the web search ${reason}`)
-  const key = resolveEndpointSecret({ environment, failed }, apiKeyRef, endpoint)
-  const ask = async (signal: AbortSignal) => {
-    const answer = await outbound(endpoint, {
+  const createFailure = (_trouble: string, reason: string) => new ToolError(`the web search ${reason}`)
+  const key = resolveEndpointSecret({ environment, createFailure }, apiKeyRef, endpoint)
+  const request = async (signal: AbortSignal) => {
+    const response = await outbound(endpoint, {
       method: 'POST',
       headers: {
         accept: 'application/json',
@@ -63,14 +63,17 @@ async function searchWeb(
       body: JSON.stringify(body),
       signal,
     })
-    if (answer.status !== 200) {
-      await discardBody(answer.body)
-      throw new ToolError(`the web search answered with status ${answer.status}`)
+    if (response.status !== 200) {
+      await discardBody(response.body)
+      throw new ToolError(`the web search failed with status ${response.status}`)
     }
-    return (await readBody(answer.body, answerBytesMax)).toString()
+    return (await readBody(response.body, responseBytesMax)).toString()
   }
   try {
-    return formatResults(await withTimeout(clock, settings.timeoutMs, ask, context.signal), body.max_results)
+    return formatResults(
+      await withTimeout(clock, settings.timeoutMs, request, context.signal),
+      body.max_results,
+    )
   } catch (error) {
     if (error instanceof ToolError || context.signal.aborted) throw error
     const reason =
@@ -80,16 +83,16 @@ async function searchWeb(
 }
 
 /** @throws SyntaxError, ZodError  the response has another format */
-function formatResults(answer: string, limit: number): string {
-  const { results } = SearchResponse.parse(JSON.parse(answer))
+function formatResults(responseText: string, limit: number): string {
+  const { results } = SearchResponse.parse(JSON.parse(responseText))
   if (results.length === 0) return 'Nothing was found.'
   const entries = results
     .slice(0, limit)
     .map(({ title, url, content }, index) =>
       [
-        `${index + 1}. ${previewText(title, lineChars)}`,
-        previewText(url, summaryChars),
-        previewText(content, summaryChars),
+        `${index + 1}. ${previewText(title, titleCharsMax)}`,
+        previewText(url, summaryCharsMax),
+        previewText(content, summaryCharsMax),
       ].join('\n'),
     )
   return entries.join('\n\n')

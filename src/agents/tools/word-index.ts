@@ -2,13 +2,13 @@ import { setImmediate as nextTick } from 'node:timers/promises'
 import { terms } from '../../base/words.ts'
 import { rarityOf } from '../../knowledge/rarity.ts'
 
-/** Parameters of BM25: weight of repetitions, and of the length of a text. */
+/** Parameters of BM25: the weight of repetitions (k1), and the weight of the length of a text (b). */
 const saturation = 1.2
 const lengthWeight = 0.75
 /** Time in milliseconds after which indexing yields to other work. */
 const sliceMs = 5
 
-/** Estimates of the memory of a term, and of a text that has it. */
+/** Estimated memory in bytes of a term, and of each text that contains the term. */
 const bytesPerTerm = 120
 const bytesPerPosting = 16
 
@@ -22,19 +22,19 @@ export class WordIndex {
   private constructor() {}
 
   /** Indexes texts, in slices of a few milliseconds. */
-  static async of(texts: readonly string[]): Promise<WordIndex> {
+  static async create(texts: readonly string[]): Promise<WordIndex> {
     const index = new WordIndex()
-    let begunAt = performance.now()
+    let sliceStartedAt = performance.now()
     for (const text of texts) {
       index.#add(text)
-      if (performance.now() - begunAt < sliceMs) continue
+      if (performance.now() - sliceStartedAt < sliceMs) continue
       await nextTick()
-      begunAt = performance.now()
+      sliceStartedAt = performance.now()
     }
     return index
   }
 
-  /** Memory that the index takes, as an estimate. */
+  /** Estimated memory of the index, in bytes. */
   get bytes(): number {
     return bytesPerTerm * this.#postings.size + bytesPerPosting * this.#postingCount
   }
@@ -57,10 +57,10 @@ export class WordIndex {
   }
 
   #add(text: string): void {
-    const found = terms(text)
+    const textTerms = terms(text)
     const counts = new Map<string, number>()
-    for (const term of found) counts.set(term, (counts.get(term) ?? 0) + 1)
-    const position = this.#lengths.push(found.length) - 1
+    for (const term of textTerms) counts.set(term, (counts.get(term) ?? 0) + 1)
+    const position = this.#lengths.push(textTerms.length) - 1
     this.#postingCount += counts.size
     for (const [term, count] of counts) {
       const postings = this.#postings.get(term)
@@ -70,7 +70,7 @@ export class WordIndex {
   }
 }
 
-/** Returns a copy of a term that does not keep the text in memory that it was cut from. */
+/** Returns a copy of a term. A slice would keep the whole text in memory. */
 function copyTerm(term: string): string {
   return Buffer.from(term).toString()
 }

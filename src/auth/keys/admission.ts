@@ -11,10 +11,10 @@ export interface QueueLimits {
 export interface AdmissionLimits {
   /** Maximum number of tasks that run at the same time. */
   readonly runningMax: number
-  /** Limits for tokens with the mark of this store, which only its issued tokens have. */
-  readonly marked: QueueLimits
+  /** Limits for tokens with a valid checksum. Only tokens that this store issued have one. */
+  readonly withChecksum: QueueLimits
   /** Limits for all other tokens. */
-  readonly unmarked: QueueLimits
+  readonly withoutChecksum: QueueLimits
   /** Limits for the creation of tokens. */
   readonly creations: QueueLimits
 }
@@ -25,18 +25,18 @@ export interface AdmissionTask {
   readonly client: string
 }
 
-/** Default limits. Work uses at most half the cores, so the other half can answer verified callers. */
+/** Default limits. Tasks use at most half the cores, so that the other half can serve verified callers. */
 const defaults: AdmissionLimits = {
   runningMax: Math.max(1, Math.floor(availableParallelism() / 2)),
-  marked: { waitingMax: 512, waitingPerClientMax: 64 },
-  unmarked: { waitingMax: 512, waitingPerClientMax: 16 },
+  withChecksum: { waitingMax: 512, waitingPerClientMax: 64 },
+  withoutChecksum: { waitingMax: 512, waitingPerClientMax: 16 },
   creations: { waitingMax: 512, waitingPerClientMax: 64 },
 }
 
 /**
- * Schedules expensive work fairly: in each round, every waiting client gets one task, no matter how many
- * tasks another client queues. Marked tokens come before unmarked ones. Verifying and creating tokens
- * alternate, so neither blocks the other.
+ * Schedules expensive tasks fairly: each round runs one task of every waiting client, no matter how many tasks
+ * another client queues. Tokens with a valid checksum are verified before all others. Verifying and creating
+ * tokens alternate, so neither blocks the other.
  *
  * @see docs/security.md#rule-10
  */
@@ -47,19 +47,19 @@ export class Admission {
   #isCreationNext = false
 
   constructor(limits: Partial<AdmissionLimits> = {}) {
-    const { runningMax, marked, unmarked, creations } = { ...defaults, ...limits }
+    const { runningMax, withChecksum, withoutChecksum, creations } = { ...defaults, ...limits }
     this.#runningMax = runningMax
     this.#queues = {
-      marked: new FairQueue(marked),
-      unmarked: new FairQueue(unmarked),
+      withChecksum: new FairQueue(withChecksum),
+      withoutChecksum: new FairQueue(withoutChecksum),
       creations: new FairQueue(creations),
     }
   }
 
   /**
-   * Runs a task when its turn has come.
+   * Runs a task after waiting for a free slot.
    *
-   * @throws rate_limited  when too many tasks wait, of this client or in the queue
+   * @throws rate_limited  when too many tasks wait, of this client or in the whole queue
    */
   async run<T>({ queue, client }: AdmissionTask, work: () => Promise<T>): Promise<T> {
     if (this.#running < this.#runningMax) this.#running++
@@ -81,7 +81,7 @@ export class Admission {
   }
 
   #startCheck(): boolean {
-    return this.#queues.marked.next() || this.#queues.unmarked.next()
+    return this.#queues.withChecksum.next() || this.#queues.withoutChecksum.next()
   }
 
   #startCreation(): boolean {
@@ -91,15 +91,15 @@ export class Admission {
 
 const retryAfterSeconds = 1
 
-interface Waiting {
-  readonly begin: () => void
-  readonly refuse: (error: WbError) => void
+interface WaitingTask {
+  readonly start: () => void
+  readonly reject: (error: WbError) => void
 }
 
 /** A fair queue: each round starts one task of every waiting client. */
 class FairQueue {
-  /** Tasks by client, in the order of turns. Clients without waiting tasks are removed. */
-  readonly #queues = new Map<string, Waiting[]>()
+  /** Tasks by client; the first client is next. Clients without waiting tasks are removed. */
+  readonly #queues = new Map<string, WaitingTask[]>()
   #waiting = 0
 
   constructor(private readonly limits: QueueLimits) {}
@@ -110,42 +110,42 @@ class FairQueue {
    * @throws rate_limited  when too many tasks wait, of this client or in total
    */
   waitForTurn(client: string): Promise<void> {
-    return new Promise((begin, refuse) => {
-      const own = this.#queues.get(client) ?? []
-      if (own.length >= this.limits.waitingPerClientMax) throw tooManyTasks()
-      if (this.#waiting >= this.limits.waitingMax && !this.#evictForNewcomer(own.length + 1))
+    return new Promise((start, reject) => {
+      const clientTasks = this.#queues.get(client) ?? []
+      if (clientTasks.length >= this.limits.waitingPerClientMax) throw tooManyTasks()
+      if (this.#waiting >= this.limits.waitingMax && !this.#evictForNewcomer(clientTasks.length + 1))
         throw tooManyTasks()
-      own.push({ begin, refuse })
-      this.#queues.set(client, own)
+      clientTasks.push({ start, reject })
+      this.#queues.set(client, clientTasks)
       this.#waiting++
     })
   }
 
   /**
-   * Starts the next task. Its client moves to the end of the round if it has more.
+   * Starts the next task. Its client moves to the end of the round if it has more tasks.
    *
    * @returns false if no task waits
    */
   next(): boolean {
-    const [turn] = this.#queues
-    if (!turn) return false
-    const [client, [first, ...others]] = turn
+    const [nextClient] = this.#queues
+    if (!nextClient) return false
+    const [client, [first, ...others]] = nextClient
     this.#queues.delete(client)
     if (others.length > 0) this.#queues.set(client, others)
     this.#waiting--
-    first!.begin()
+    first!.start()
     return true
   }
 
   /**
-   * Removes the last task of the client with the most tasks, if that client has more than the new one would
-   * have. Returns false if no task was removed.
+   * Removes the last task of the client with the most tasks, if that client has more tasks than the new client
+   * would have. Returns false if no task was removed.
    */
-  #evictForNewcomer(newcomers: number): boolean {
-    let longest: Waiting[] = []
+  #evictForNewcomer(newcomerTasks: number): boolean {
+    let longest: WaitingTask[] = []
     for (const queue of this.#queues.values()) if (queue.length > longest.length) longest = queue
-    if (longest.length <= newcomers) return false
-    longest.pop()!.refuse(tooManyTasks())
+    if (longest.length <= newcomerTasks) return false
+    longest.pop()!.reject(tooManyTasks())
     this.#waiting--
     return true
   }

@@ -35,12 +35,12 @@ interface NewKey extends KeyGrant {
 }
 
 /**
- * API keys of workspaces.
+ * Creates, lists, rotates and revokes the API keys of workspaces.
  *
  * @see docs/requirements.md#api-keys, docs/requirements.md#states
  */
 export class ApiKeys {
-  /** @param parts.tokenKey  secret of the store, used to mark its tokens */
+  /** @param parts.tokenKey  secret of the store, from which the checksums of its tokens are derived */
   constructor(
     readonly parts: {
       rows: RowStore
@@ -66,7 +66,7 @@ export class ApiKeys {
   }
 
   /**
-   * Creates a key. Its token is in the response only, and not stored.
+   * Creates a key. The token is only in the result; it is not stored.
    *
    * @throws workspace_not_found
    * @throws validation_error     when `expiresAt` is not in the future
@@ -76,14 +76,21 @@ export class ApiKeys {
    */
   async create(
     workspaceId: string,
-    { label, scopes, principalId = null, expiresAt: request }: ApiKeyCreate,
+    { label, scopes, principalId = null, expiresAt: requestedExpiry }: ApiKeyCreate,
     caller: Pick<Caller, 'auth' | 'record' | 'reauthorize'>,
   ): Promise<CreatedKey> {
     const { subject } = caller.auth
     const now = this.parts.clock.now()
-    const expiresAt = expiryOfNewKey(request, now, subject)
+    const expiresAt = expiryOfNewKey(requestedExpiry, now, subject)
     checkGrant(subject, { scopes, principalId })
-    const { plaintext, row } = await this.#mint({ workspaceId, label, scopes, principalId, now, expiresAt })
+    const { plaintext, row } = await this.#prepareKey({
+      workspaceId,
+      label,
+      scopes,
+      principalId,
+      now,
+      expiresAt,
+    })
     await caller.reauthorize()
     const outcome = await this.parts.rows.atomic([
       { op: 'require', table: tables.workspaces, key: [workspaceId] },
@@ -100,37 +107,37 @@ export class ApiKeys {
   }
 
   /**
-   * Creates a successor of a key with its rights, principal and lifetime, counted from now. The old key
+   * Creates a successor of a key, with the same rights, principal and lifetime, which starts now. The old key
    * expires after a grace period.
    *
    * @throws workspace_not_found
-   * @throws api_key_not_found    when there is no such key, or it is revoked
+   * @throws api_key_not_found    when there is no such key, or it was revoked
    * @throws forbidden            when the successor would have more rights than the caller may grant
    * @throws rate_limited         when too many keys of the workspace are being created
    * @throws unauthorized         when the caller lost access during the request
    */
   async rotate(
-    path: KeyAddress,
+    address: KeyAddress,
     { graceSeconds }: ApiKeyRotate,
     caller: Pick<Caller, 'auth' | 'record' | 'reauthorize'>,
   ): Promise<CreatedKey & { previous: ApiKey }> {
     const { subject } = caller.auth
     const now = this.parts.clock.now()
-    const old = requireActive(await this.#row(path))
+    const old = requireActive(await this.#row(address))
     const grant = { scopes: [...scopesOfKey(old)], principalId: principalOfKey(old) }
     checkGrant(subject, grant)
-    const expiresAt = expiryAfter(now, [lifetimeMs(old), subject?.grantSpanMs ?? null])
+    const expiresAt = expiryAfter(now, [lifetimeMs(old), subject?.keyLifetimeMaxMs ?? null])
     const { workspaceId, label } = old
-    const { plaintext, row } = await this.#mint({ workspaceId, label, ...grant, now, expiresAt })
+    const { plaintext, row } = await this.#prepareKey({ workspaceId, label, ...grant, now, expiresAt })
     await caller.reauthorize()
     const previous = await this.#change(
-      path,
+      address,
       key => ({
         ...key,
         spanMs: lifetimeMs(key),
         expiresAt: earlierExpiry(key.expiresAt, now + graceSeconds * 1_000),
       }),
-      () => [insertWrite(row), caller.record({ ...creationDetails(row), source: path.keyId })],
+      () => [insertWrite(row), caller.record({ ...creationDetails(row), source: address.keyId })],
     )
     return { plaintext, key: toApiKey(row), previous: toApiKey(previous) }
   }
@@ -139,25 +146,25 @@ export class ApiKeys {
    * Revokes a key permanently. It stays in the list.
    *
    * @throws workspace_not_found
-   * @throws api_key_not_found    when there is no such key, or it is already revoked
+   * @throws api_key_not_found    when there is no such key, or it was already revoked
    */
-  async revoke(path: KeyAddress, caller: Pick<Caller, 'record'>): Promise<void> {
+  async revoke(address: KeyAddress, caller: Pick<Caller, 'record'>): Promise<void> {
     await this.#change(
-      path,
+      address,
       key => ({ ...key, revokedAt: timestamp(this.parts.clock) }),
       ({ keyId, label }) => [caller.record({ keyId, label })],
     )
   }
 
   /**
-   * Creates a token and its row. Computing the digest is as expensive as verifying it, so the request waits
-   * in a queue, and the caller may lose access meanwhile.
+   * Creates a token and its row. Computing the digest is as expensive as verifying it, so the request waits in a
+   * queue. The caller can lose access while it waits.
    */
-  async #mint({ now, ...terms }: NewKey): Promise<{ plaintext: string; row: ApiKeyRow }> {
+  async #prepareKey({ now, ...terms }: NewKey): Promise<{ plaintext: string; row: ApiKeyRow }> {
     const { admission, tokenKey, keyCost } = this.parts
     const { token, prefix } = newToken(tokenKey)
-    const turn = { queue: 'creations', client: `workspace ${terms.workspaceId}` } as const
-    const digest = await admission.run(turn, () => digestToken(token, keyCost))
+    const task = { queue: 'creations', client: `workspace ${terms.workspaceId}` } as const
+    const digest = await admission.run(task, () => digestToken(token, keyCost))
     const row: ApiKeyRow = {
       ...terms,
       scopes: [...terms.scopes],
@@ -171,27 +178,27 @@ export class ApiKeys {
     return { plaintext: token, row }
   }
 
-  /** Changes a key that is not revoked, in one transaction with `also`. */
+  /** Changes a key that is not revoked, in one transaction with `otherWrites`. */
   async #change(
-    path: KeyAddress,
+    address: KeyAddress,
     change: (row: ApiKeyRow) => ApiKeyRow,
-    also: (row: ApiKeyRow) => Write[],
+    otherWrites: (row: ApiKeyRow) => Write[],
   ): Promise<ApiKeyRow> {
     const changed = await changeRow(
       this.parts.rows,
       tables.apiKeys,
-      [path.workspaceId, path.keyId],
+      [address.workspaceId, address.keyId],
       row => change(requireActive(row)),
-      also,
+      otherWrites,
     )
-    if ('absent' in changed) throw await this.#missing(path)
-    if ('refused' in changed) throw idCollision()
+    if ('absent' in changed) throw await this.#missing(address)
+    if ('failedCheck' in changed) throw idCollision()
     return changed.row
   }
 
-  async #row(path: KeyAddress): Promise<ApiKeyRow> {
-    const stored = await this.parts.rows.get(tables.apiKeys, [path.workspaceId, path.keyId])
-    if (!stored) throw await this.#missing(path)
+  async #row(address: KeyAddress): Promise<ApiKeyRow> {
+    const stored = await this.parts.rows.get(tables.apiKeys, [address.workspaceId, address.keyId])
+    if (!stored) throw await this.#missing(address)
     return stored.row
   }
 
@@ -220,7 +227,7 @@ function keyNotFound(keyId: string): WbError {
   return new WbError('api_key_not_found', `api key '${keyId}' not found`)
 }
 
-/** Returns the error for a duplicate ID. IDs are random, so the cause is a defect. */
+/** Returns the error for a duplicate ID. IDs are random, so a duplicate is a defect. */
 function idCollision(): Error {
-  return new Error('a new key or its record met another one of its name')
+  return new Error('the ID of a new API key or of its audit record already exists')
 }

@@ -14,9 +14,9 @@ export interface KeyGrant {
 const timestampMaxMs = Date.parse('9999-12-31T23:59:59.999Z')
 
 /**
- * Checks that a caller holds everything that it grants.
+ * Checks that a caller has all the rights that it grants to a key.
  *
- * @throws forbidden  when the caller lacks a granted scope, or `manage:access` to name another principal
+ * @throws forbidden  when the caller lacks a granted scope, or names another principal without `manage:access`
  * @see docs/security.md#rule-7
  */
 export function checkGrant(subject: Subject | null, { scopes, principalId }: KeyGrant): void {
@@ -34,11 +34,13 @@ function missingScopeError(scope: Scope, purpose: string): WbError {
 }
 
 /**
- * Returns the time when the shortest of some spans ends, counted from now. Spans are in milliseconds; null
- * never ends.
+ * Returns the timestamp at which the shortest lifetime ends if it starts now; null if all are unlimited.
+ *
+ * @param now        time in milliseconds since 1970
+ * @param lifetimes  in milliseconds; null for unlimited
  */
-export function expiryAfter(now: number, spans: readonly (number | null)[]): string | null {
-  const shortest = Math.min(...spans.map(span => span ?? Number.POSITIVE_INFINITY))
+export function expiryAfter(now: number, lifetimes: readonly (number | null)[]): string | null {
+  const shortest = Math.min(...lifetimes.map(lifetime => lifetime ?? Number.POSITIVE_INFINITY))
   return shortest === Number.POSITIVE_INFINITY ? null : isoTimestamp(Math.min(now + shortest, timestampMaxMs))
 }
 
@@ -47,7 +49,7 @@ export function expiryAfter(now: number, spans: readonly (number | null)[]): str
  *
  * @param requested  expiry in the request
  * @throws validation_error  when the expiry is not in the future
- * @throws forbidden         when the key would outlast the maximum of the caller's key
+ * @throws forbidden         when the expiry is later than the caller may set
  * @see docs/security.md#rule-7
  */
 export function expiryOfNewKey(
@@ -55,15 +57,15 @@ export function expiryOfNewKey(
   now: number,
   subject: Subject | null,
 ): string | null {
-  const latest = expiryAfter(now, [subject?.grantSpanMs ?? null])
+  const latest = expiryAfter(now, [subject?.keyLifetimeMaxMs ?? null])
   if (requested == null) return latest
   if (Date.parse(requested) <= now)
-    throw new WbError('validation_error', 'expiresAt: must lie in the future', {
-      hint: 'Name a later moment, or leave expiresAt out.',
+    throw new WbError('validation_error', 'expiresAt: must be in the future', {
+      hint: 'Set a later time, or omit expiresAt.',
     })
   if (latest !== null && requested > latest)
-    throw new WbError('forbidden', `expiresAt: a key that expires creates keys up to ${latest}, no later`, {
-      hint: 'Name an earlier moment, or leave expiresAt out.',
+    throw new WbError('forbidden', `expiresAt: keys that your key creates must expire by ${latest}`, {
+      hint: 'Set an earlier time, or omit expiresAt.',
     })
   return requested
 }

@@ -3,7 +3,7 @@ import { roleOfScopes, type Scope, scopesOfRole } from '../../contract/scopes.ts
 import type { ApiKeyRow } from '../../storage/tables.ts'
 
 /**
- * Returns the scopes of a key. Keys from before scopes existed have those of an editor.
+ * Returns the scopes of a key. Keys that were created before scopes existed have the scopes of an editor.
  *
  * @see docs/requirements.md#S2.3-09
  */
@@ -20,20 +20,21 @@ export function principalOfKey({ principalId, keyId }: ApiKeyRow): string {
   return principalId ?? keyId
 }
 
-/** Returns the lifetime that a key was created with, in milliseconds; null for unlimited. */
+/** Returns the original lifetime of a key, in milliseconds; null for unlimited. */
 export function lifetimeMs(row: ApiKeyRow): number | null {
   return row.spanMs !== undefined ? row.spanMs : currentLifetimeMs(row)
 }
 
 /**
- * Returns the lifetime by the current expiry. It differs from {@link lifetimeMs} for a rotated key in its grace
- * period, which must not create keys that never expire.
+ * Returns the time from the creation of a key to its current expiry, in milliseconds; null for unlimited. Unlike
+ * {@link lifetimeMs}, it is limited by the grace period of a rotated key, so that such a key cannot create keys that
+ * never expire.
  */
 export function currentLifetimeMs({ createdAt, expiresAt }: ApiKeyRow): number | null {
   return expiresAt === null ? null : Date.parse(expiresAt) - Date.parse(createdAt)
 }
 
-/** Returns a key as the API shows it, without the digest. */
+/** Returns a key as in API responses, without the digest. */
 export function toApiKey(row: ApiKeyRow): ApiKey {
   const { workspaceId, keyId, prefix, label, createdAt, lastUsedAt, revokedAt, expiresAt } = row
   const scopes = [...scopesOfKey(row)]

@@ -6,20 +6,20 @@ import { type ApiKeyRow, tables } from '../../storage/tables.ts'
 
 /** Minimum time between two writes of a key's `lastUsedAt`, in milliseconds. */
 const writeIntervalMs = 60_000
-const keysMax = 10_000
+const recentKeysMax = 10_000
 
 type UsedKey = Pick<ApiKeyRow, 'workspaceId' | 'keyId'>
 
 interface KeyUse {
   readonly key: UsedKey
-  /** Time of the last use in milliseconds since 1970; undefined once written. */
+  /** Time of the last use that was not written yet, in milliseconds since 1970. */
   unwrittenAt: number | undefined
-  stopRest: () => void
+  cancelTimer: () => void
 }
 
-/** Records when keys were last used. It writes in the background and rarely; a failed write is lost. */
+/** Records when keys were last used. Writes rarely and in the background, and does not repeat a failed write. */
 export class KeyUseRecorder {
-  /** Uses of keys that were written less than `writeIntervalMs` ago, the oldest write first. */
+  /** Uses by key ID, for keys that were written less than `writeIntervalMs` ago; the oldest write first. */
   readonly #uses = new Map<string, KeyUse>()
   readonly #writes = new Set<Promise<void>>()
 
@@ -28,53 +28,53 @@ export class KeyUseRecorder {
   /** Records a use of a key now. */
   record(key: UsedKey): void {
     const now = this.parts.clock.now()
-    const known = this.#uses.get(key.keyId)
-    if (known) {
-      known.unwrittenAt = now
+    const recentUse = this.#uses.get(key.keyId)
+    if (recentUse) {
+      recentUse.unwrittenAt = now
       return
     }
-    if (this.#uses.size >= keysMax) this.#end(this.#uses.values().next().value!)
-    this.#begin({ key, unwrittenAt: now, stopRest: () => {} })
+    if (this.#uses.size >= recentKeysMax) this.#endInterval(this.#uses.values().next().value!)
+    this.#startInterval({ key, unwrittenAt: now, cancelTimer: () => {} })
   }
 
   /** Writes all pending uses. */
   async close(): Promise<void> {
-    for (const use of [...this.#uses.values()]) this.#end(use)
+    for (const use of [...this.#uses.values()]) this.#endInterval(use)
     await Promise.all(this.#writes)
   }
 
   /** Writes a use, and schedules the next write. */
-  #begin(use: KeyUse): void {
+  #startInterval(use: KeyUse): void {
     this.#write(use)
     this.#uses.set(use.key.keyId, use)
-    use.stopRest = this.parts.clock.after(writeIntervalMs, () => {
+    use.cancelTimer = this.parts.clock.after(writeIntervalMs, () => {
       this.#uses.delete(use.key.keyId)
-      if (use.unwrittenAt !== undefined) this.#begin(use)
+      if (use.unwrittenAt !== undefined) this.#startInterval(use)
     })
   }
 
-  #end(use: KeyUse): void {
-    use.stopRest()
+  #endInterval(use: KeyUse): void {
+    use.cancelTimer()
     this.#uses.delete(use.key.keyId)
     if (use.unwrittenAt !== undefined) this.#write(use)
   }
 
   #write(use: KeyUse): void {
-    const writing = this.#storeUse(use.key, new Date(use.unwrittenAt!).toISOString())
+    const write = this.#storeUse(use.key, new Date(use.unwrittenAt!).toISOString())
     use.unwrittenAt = undefined
-    this.#writes.add(writing)
-    writing.finally(() => this.#writes.delete(writing))
+    this.#writes.add(write)
+    write.finally(() => this.#writes.delete(write))
   }
 
-  /** Stores a time unless a later one is stored. Does not recreate a deleted key or undo other changes. */
-  async #storeUse({ workspaceId, keyId }: UsedKey, at: string): Promise<void> {
+  /** Stores a time, unless a later one is stored. Does not recreate a deleted key or undo other changes. */
+  async #storeUse({ workspaceId, keyId }: UsedKey, usedAt: string): Promise<void> {
     try {
       await changeRow(this.parts.rows, tables.apiKeys, [workspaceId, keyId], row => ({
         ...row,
-        lastUsedAt: row.lastUsedAt !== null && row.lastUsedAt > at ? row.lastUsedAt : at,
+        lastUsedAt: row.lastUsedAt !== null && row.lastUsedAt > usedAt ? row.lastUsedAt : usedAt,
       }))
     } catch (error) {
-      this.parts.log.debug({ keyId, error }, 'when a key was last used is not known')
+      this.parts.log.debug({ keyId, error }, 'the last use of an API key could not be stored')
     }
   }
 }

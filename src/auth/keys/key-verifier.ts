@@ -10,17 +10,17 @@ import { createKeyedHash } from '../secret-hash.ts'
 import type { Admission } from './admission.ts'
 import { currentLifetimeMs, principalOfKey, scopesOfKey } from './key-row.ts'
 import { KeyUseRecorder } from './key-use-recorder.ts'
-import { isMarked, type KeyCost, matchesDigest, prefixOf, unmatchableDigest } from './token.ts'
+import { hasValidChecksum, type KeyCost, matchesDigest, prefixOf, unmatchableDigest } from './token.ts'
 
 const verifiedMax = 10_000
-const refusedMax = 10_000
+const mismatchedMax = 10_000
 
 export interface ApiKeyVerifierParts {
   readonly rows: RowStore
   readonly clock: Clock
   readonly log: Log
   readonly admission: Admission
-  /** Secret of the store, used to mark its tokens. */
+  /** Secret of the store, from which the checksums of its tokens are derived. */
   readonly tokenKey: string
   readonly keyCost: KeyCost
 }
@@ -32,13 +32,13 @@ interface PresentedKey {
   readonly client: string
 }
 
-/** A key, and the digest that its token was verified against. */
+/** A key, and the digest that its token matched. */
 type VerifiedKey = Pick<ApiKeyRow, 'workspaceId' | 'keyId' | 'digest'>
 
 /**
- * Verifies API keys. The row is read for every request, so a revocation takes effect with the next one, in
- * every process. Only the result of the digest check is cached, by a hash of the token with a key that exists
- * only in this object.
+ * Verifies API keys. The row is read for every request, so a revocation takes effect with the next request, in
+ * every process. Only the result of the digest check is cached, by a hash of the token. The key of that hash
+ * exists only in this object.
  *
  * @see docs/requirements.md#S3-03, docs/security.md#rule-10
  */
@@ -46,12 +46,12 @@ export class ApiKeyVerifier implements TokenVerifier {
   readonly #hash = createKeyedHash()
   /** Verified keys by token hash. */
   readonly #verified = new LRUCache<string, VerifiedKey>({ max: verifiedMax })
-  /** By token hash, the digest that the token does not match. A changed row is checked again. */
-  readonly #refused = new LRUCache<string, string>({ max: refusedMax })
-  /** Running digest checks. */
+  /** Digests that tokens did not match, by token hash. If the digest changes, the token is checked again. */
+  readonly #mismatched = new LRUCache<string, string>({ max: mismatchedMax })
+  /** Digest checks in progress. */
   readonly #checks = new Map<string, Promise<boolean>>()
   readonly #lastUsed: KeyUseRecorder
-  /** Substitute for the missing row of an unknown prefix. */
+  /** Checked instead of a row if the prefix of a token is unknown. */
   readonly #unmatchableKey: VerifiedKey = { workspaceId: '', keyId: '', digest: unmatchableDigest() }
 
   constructor(private readonly parts: ApiKeyVerifierParts) {
@@ -66,7 +66,7 @@ export class ApiKeyVerifier implements TokenVerifier {
   async #verify(presented: PresentedKey, prefix: string): Promise<VerifiedToken> {
     const row = (await this.#verifiedRow(presented)) ?? (await this.#verifyRow(presented, prefix))
     if (!row) throw new WbError('unauthorized', 'the token is not valid')
-    // The reason is revealed only here, to a caller with the correct secret.
+    // These errors reveal that the key exists, but only to a caller with the correct secret.
     if (row.revokedAt !== null) throw inactiveKey('the key was revoked', row)
     if (row.expiresAt !== null && Date.parse(row.expiresAt) <= this.parts.clock.now())
       throw inactiveKey('the key has expired', row)
@@ -76,41 +76,41 @@ export class ApiKeyVerifier implements TokenVerifier {
 
   /** Returns the current row of a token that was verified before. */
   async #verifiedRow({ hash }: PresentedKey): Promise<ApiKeyRow | undefined> {
-    const proven = this.#verified.get(hash)
-    if (!proven) return undefined
-    const stored = await this.parts.rows.get(tables.apiKeys, [proven.workspaceId, proven.keyId])
-    if (stored?.row.digest === proven.digest) return stored.row
+    const verified = this.#verified.get(hash)
+    if (!verified) return undefined
+    const stored = await this.parts.rows.get(tables.apiKeys, [verified.workspaceId, verified.keyId])
+    if (stored?.row.digest === verified.digest) return stored.row
     this.#verified.delete(hash)
     return undefined
   }
 
-  /** Returns the row of a token after verifying it. An unknown prefix takes as long as a wrong secret. */
+  /** Verifies a token, and returns its row. An unknown prefix takes as long as a wrong secret. */
   async #verifyRow(presented: PresentedKey, prefix: string): Promise<ApiKeyRow | undefined> {
-    const found = await this.parts.rows.list(tables.apiKeys, {
+    const rows = await this.parts.rows.list(tables.apiKeys, {
       index: 'byPrefix',
       prefix: [prefix],
       limit: 1,
     })
-    const { workspaceId, keyId, digest } = found[0]?.row ?? this.#unmatchableKey
-    const isRight = await this.#matches(presented, { workspaceId, keyId, digest })
-    // Reads again, because the check may have waited for a long time.
-    return isRight ? this.#verifiedRow(presented) : undefined
+    const { workspaceId, keyId, digest } = rows[0]?.row ?? this.#unmatchableKey
+    const isMatch = await this.#matches(presented, { workspaceId, keyId, digest })
+    // Reads the row again, because the check may have waited for a long time.
+    return isMatch ? this.#verifiedRow(presented) : undefined
   }
 
   /**
-   * Returns true if a token matches the digest of a key. Equal checks of a client share one result.
+   * Returns true if a token matches the digest of a key. Identical checks of a client share one result.
    *
    * @throws rate_limited  when too many tokens of the client are waiting
    */
   async #matches(presented: PresentedKey, key: VerifiedKey): Promise<boolean> {
     const { token, hash, client } = presented
-    if (this.#refused.get(hash) === key.digest) return false
-    // By client, so that no client waits in the queue of another one.
+    if (this.#mismatched.get(hash) === key.digest) return false
+    // The key includes the client, so that no client waits for a check in the queue of another client.
     const checkKey = [hash, key.digest, client].join()
     let check = this.#checks.get(checkKey)
     if (!check) {
       const { admission, tokenKey } = this.parts
-      const queue = isMarked(token, tokenKey) ? 'marked' : 'unmarked'
+      const queue = hasValidChecksum(token, tokenKey) ? 'withChecksum' : 'withoutChecksum'
       check = admission
         .run({ queue, client }, () => this.#check(presented, key))
         .finally(() => this.#checks.delete(checkKey))
@@ -120,12 +120,12 @@ export class ApiKeyVerifier implements TokenVerifier {
   }
 
   async #check({ token, hash }: PresentedKey, key: VerifiedKey): Promise<boolean> {
-    // Another client may have had the same token verified while this check waited.
+    // A check for another client may have verified this token while this check waited.
     if (this.#verified.get(hash)?.digest === key.digest) return true
-    const isRight = await matchesDigest(token, key.digest, this.parts.keyCost)
-    if (isRight) this.#verified.set(hash, key)
-    else this.#refused.set(hash, key.digest)
-    return isRight
+    const isMatch = await matchesDigest(token, key.digest, this.parts.keyCost)
+    if (isMatch) this.#verified.set(hash, key)
+    else this.#mismatched.set(hash, key.digest)
+    return isMatch
   }
 
   /** Writes pending last-used times. */
@@ -135,11 +135,11 @@ export class ApiKeyVerifier implements TokenVerifier {
 }
 
 /**
- * Returns the error for a revoked or expired key, with the facts that let the workspace's audit trail name
- * the key.
+ * Returns the error for a revoked or expired key. Its facts are used to name the key in the workspace's audit
+ * trail.
  */
 function inactiveKey(message: string, { workspaceId, keyId }: ApiKeyRow): WbError {
-  return new WbError('unauthorized', message, { ofWorkspace: workspaceId, keyId })
+  return new WbError('unauthorized', message, { auditWorkspaceId: workspaceId, keyId })
 }
 
 function subjectOfKey(row: ApiKeyRow): Subject {
@@ -152,6 +152,6 @@ function subjectOfKey(row: ApiKeyRow): Subject {
     scopes: scopesOfKey(row),
     role: null,
     principalId: principalOfKey(row),
-    grantSpanMs: currentLifetimeMs(row),
+    keyLifetimeMaxMs: currentLifetimeMs(row),
   }
 }

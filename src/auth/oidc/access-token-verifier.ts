@@ -12,8 +12,8 @@ import type { ProviderFetch } from './provider-fetch.ts'
 import { hasOtherPurpose } from './token-purpose.ts'
 
 /**
- * Asymmetric algorithms only. With a symmetric one, anyone could sign a token with the public key as the
- * secret.
+ * Accepted signature algorithms, all asymmetric. With a symmetric one, anyone could sign a token with the
+ * public key as the secret.
  */
 const algorithms = ['RS', 'PS', 'ES'].flatMap(family => [256, 384, 512].map(bits => `${family}${bits}`))
 algorithms.push('EdDSA', 'Ed25519')
@@ -22,12 +22,12 @@ algorithms.push('EdDSA', 'Ed25519')
 const cachedTokensMax = 10_000
 const cachedCharsMax = 16_777_216
 
-/** Result of verifying a token with one generation of keys. */
+/** Result of verifying a token. It is valid while the keys have the same generation. */
 interface VerifiedAccessToken {
   readonly keyId: string | undefined
   readonly generation: number
-  readonly endsAtSeconds: number
-  readonly beginsAtSeconds: number
+  readonly expiresAtSeconds: number
+  readonly validFromSeconds: number
   readonly verified: VerifiedToken
 }
 
@@ -49,7 +49,7 @@ export class AccessTokenVerifier {
     private readonly parts: {
       oidc: OidcConfig
       keySetUrl(): Promise<URL>
-      ask: ProviderFetch
+      fetchProvider: ProviderFetch
       clock: Clock
       log: Log
     },
@@ -65,6 +65,8 @@ export class AccessTokenVerifier {
   }
 
   /**
+   * Verifies a token, and returns its subject and expiry.
+   *
    * @throws unauthorized                   when the token is not valid
    * @throws identity_provider_unavailable  when the keys cannot be loaded
    */
@@ -81,12 +83,12 @@ export class AccessTokenVerifier {
     return verified.verified
   }
 
-  /** Checks the times of a cached token, which is done for each request. */
-  #requireCurrent({ endsAtSeconds, beginsAtSeconds, verified }: VerifiedAccessToken): VerifiedToken {
+  /** Checks the times of a cached token. This is done for each request. */
+  #requireCurrent({ expiresAtSeconds, validFromSeconds, verified }: VerifiedAccessToken): VerifiedToken {
     const nowSeconds = Math.floor(this.parts.clock.now() / 1_000)
     const { clockToleranceSeconds } = this.parts.oidc
-    if (endsAtSeconds <= nowSeconds - clockToleranceSeconds) throw invalidToken(messages.expired)
-    if (beginsAtSeconds > nowSeconds + clockToleranceSeconds) throw invalidToken(messages.early)
+    if (expiresAtSeconds <= nowSeconds - clockToleranceSeconds) throw invalidToken(messages.expired)
+    if (validFromSeconds > nowSeconds + clockToleranceSeconds) throw invalidToken(messages.notYetValid)
     return verified
   }
 
@@ -103,39 +105,39 @@ export class AccessTokenVerifier {
     )
     const { exp, nbf } = payload
     // The library accepts tokens without an expiry.
-    if (exp === undefined || !(exp < endSecondsMax)) throw invalidToken(messages.endless)
-    if (hasOtherPurpose(protectedHeader, payload)) throw invalidToken(messages.otherKind)
+    if (exp === undefined || !(exp < expirySecondsMax)) throw invalidToken(messages.noExpiry)
+    if (hasOtherPurpose(protectedHeader, payload)) throw invalidToken(messages.notAccessToken)
     return {
       keyId: protectedHeader.kid,
       generation: keys!.generation,
-      endsAtSeconds: exp,
-      beginsAtSeconds: nbf ?? 0,
+      expiresAtSeconds: exp,
+      validFromSeconds: nbf ?? 0,
       verified: { subject: subjectOfClaims(payload, oidc), expiresAtSeconds: Math.floor(exp) },
     }
   }
 }
 
 /** End of the year 9999 in seconds since 1970. Later times are invalid. */
-const endSecondsMax = 253_402_300_800
+const expirySecondsMax = 253_402_300_800
 
-/** Messages for the API, instead of those of the library. */
+/** Messages of the API, which replace those of the library. */
 const messages = {
   expired: 'the token is expired',
-  early: 'the token is not yet valid',
-  endless: 'the token does not say when it expires',
+  notYetValid: 'the token is not yet valid',
+  noExpiry: 'the token has no expiry',
   signature: 'the signature of the token was not verified',
   issuer: 'the issuer of the token is not accepted',
   audience: 'the audience of the token is not accepted',
   extension: 'the token requires an extension that is not supported',
   malformed: 'the token is malformed',
-  otherKind: 'the token is not an access token',
+  notAccessToken: 'the token is not an access token',
 } as const
 
 const claimMessages = new Map<string, string>([
   ['iss', messages.issuer],
   ['aud', messages.audience],
-  ['nbf', messages.early],
-  ['exp', messages.endless],
+  ['nbf', messages.notYetValid],
+  ['exp', messages.noExpiry],
 ])
 
 function invalidToken(message: string): WbError {
@@ -159,7 +161,7 @@ async function verifyWithKey(
   }
 }
 
-/** Verifies a token without a key ID with each matching key. */
+/** Tries each matching key to verify a token that has no key ID. */
 async function verifyWithAnyKey(
   keys: errors.JWKSMultipleMatchingKeys,
   token: string,
@@ -183,6 +185,6 @@ function verificationMessage(error: unknown): string {
   }
   if (error instanceof errors.JWSInvalid || error instanceof errors.JWTInvalid) return messages.malformed
   if (error instanceof errors.JOSENotSupported) return messages.extension
-  // The key or algorithm is unknown, or the key is unusable: the signature was not checked.
+  // The signature does not match, or was not checked because the key or the algorithm cannot be used.
   return messages.signature
 }

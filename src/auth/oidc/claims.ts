@@ -3,11 +3,11 @@ import { WbError } from '../../contract/errors.ts'
 import { commonScopes, type Role, roles, type Scope, scopes, scopesOfRole } from '../../contract/scopes.ts'
 import type { OidcConfig } from './protocol.ts'
 
-/** JSON claims of a verified token. */
+/** Claims of a verified token, as parsed JSON. */
 export type Claims = Readonly<Record<string, unknown>>
 
 /**
- * Returns the subject of a token, by the claims that the configuration specifies.
+ * Returns the subject of a token. The configuration specifies which claims to read.
  *
  * @throws unauthorized  when the token has no subject
  * @see docs/requirements.md#S5.3-08, docs/requirements.md#S5.6-01
@@ -18,7 +18,7 @@ export function subjectOfClaims(payload: Claims, mapping: ClaimMapping): Subject
   if (typeof id !== 'string' || id === '') throw new WbError('unauthorized', 'the token has no subject')
   const label = payload[claims.label]
   const role = roleMapping && roleOfClaim(payload[roleMapping.claim], roleMapping)
-  const ofRole = role && scopesOfRole[role]
+  const roleScopes = role && scopesOfRole[role]
   const tokenScopes = mapping.scopes.length > 0 ? tokenScopesOf(payload) : []
   return {
     id,
@@ -26,43 +26,44 @@ export function subjectOfClaims(payload: Claims, mapping: ClaimMapping): Subject
     type: 'oidc',
     workspaceScopes: workspaceScopesOf(payload[claims.workspaceScopes]),
     ...(tokenScopes.length > 0
-      ? { scopes: commonScopes(ofRole, tokenScopes), tokenScopes }
-      : { scopes: ofRole }),
+      ? { scopes: commonScopes(roleScopes, tokenScopes), tokenScopes }
+      : { scopes: roleScopes }),
     role,
     principalId: id,
-    grantSpanMs: null,
+    keyLifetimeMaxMs: null,
   }
 }
 
 type ClaimMapping = Pick<OidcConfig, 'claims' | 'roleMapping' | 'scopes'>
 
 /**
- * Returns the scopes of this API in a token: from `scope` (RFC 9068 section 2.2.3) and from `scp`, which some
- * providers use.
+ * Returns the scopes of a token that this API defines. Reads `scope` (RFC 9068 section 2.2.3), and `scp`, which
+ * some providers use.
  */
 function tokenScopesOf({ scope, scp }: Claims): Scope[] {
-  const named = [scope, scp].flatMap(value =>
+  const names = [scope, scp].flatMap(value =>
     stringsIn(typeof value === 'string' ? value.split(/\s+/) : value),
   )
-  return scopes.filter(own => named.includes(own))
+  return scopes.filter(apiScope => names.includes(apiScope))
 }
 
-/** Returns the workspaces of a claim: null for every workspace, none if the value is invalid. */
+/** Returns the workspaces of a claim: null for all workspaces, an empty list if the value is invalid. */
 function workspaceScopesOf(value: unknown): string[] | null {
   if (value === null) return null
   return stringsIn(typeof value === 'string' ? value.split(/\s+/) : value)
 }
 
+/** Returns the non-empty strings of a list; an empty list for any other value. */
 function stringsIn(value: unknown): string[] {
   return Array.isArray(value)
     ? value.filter((entry): entry is string => typeof entry === 'string' && entry !== '')
     : []
 }
 
-/** Returns the highest role that the values of a claim are mapped to. */
+/** Returns the highest role to which a value of the claim is mapped; the default role if no value is mapped. */
 function roleOfClaim(value: unknown, mapping: NonNullable<ClaimMapping['roleMapping']>): Role {
   const values = stringsIn(typeof value === 'string' ? [value] : value)
-  // Inherited names like `constructor` map to a value that is not a role.
-  const mapped = values.map(name => mapping.values[name])
-  return roles.findLast(role => mapped.includes(role)) ?? mapping.default
+  // Inherited properties such as `constructor` are not roles, so `includes` ignores them.
+  const mappedRoles = values.map(name => mapping.values[name])
+  return roles.findLast(role => mappedRoles.includes(role)) ?? mapping.default
 }

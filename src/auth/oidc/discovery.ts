@@ -22,59 +22,59 @@ export interface DiscoveredProvider {
 /**
  * Loads the discovery document of a provider, and checks it against the configuration.
  *
- * @throws NoAnswer  when the document cannot be loaded, or does not match
+ * @throws ProviderUnavailable  when the document cannot be loaded, or does not match
  * @see OpenID Connect Discovery 4
  */
 export async function discoverProvider(parts: {
   oidc: OidcConfig
   clientSecret: string | undefined
-  ask: ProviderFetch
+  fetchProvider: ProviderFetch
 }): Promise<DiscoveredProvider> {
-  const { oidc, clientSecret, ask } = parts
-  const metadata = await configuredMetadata(oidc, ask)
+  const { oidc, clientSecret, fetchProvider } = parts
+  const metadata = await configuredMetadata(oidc, fetchProvider)
   const configuration = new Configuration(
     metadata,
-    // Without a client, only the metadata is used.
+    // Without a configured client, only the metadata is used.
     oidc.client?.clientId ?? 'none',
     { [clockTolerance]: oidc.clockToleranceSeconds },
     clientSecret === undefined ? None() : secretAuthentication(clientSecret),
   )
-  configuration[customFetch] = ask
+  configuration[customFetch] = fetchProvider
   if (isLoopback(new URL(oidc.issuer).hostname)) allowInsecureRequests(configuration)
   return { configuration, metadata }
 }
 
 async function configuredMetadata(
   { issuer, jwksUri, client }: OidcConfig,
-  ask: ProviderFetch,
+  fetchProvider: ProviderFetch,
 ): Promise<ServerMetadata> {
-  const answer = await ask(discoveryUrl(issuer), { headers: { accept: 'application/json' } })
-  if (answer.status !== 200) throw new ProviderUnavailable(`it answered with status ${answer.status}`)
-  const metadata = (await answer.json().catch(() => null)) as Partial<ServerMetadata> | null
+  const response = await fetchProvider(discoveryUrl(issuer), { headers: { accept: 'application/json' } })
+  if (response.status !== 200) throw new ProviderUnavailable(`it responded with status ${response.status}`)
+  const metadata = (await response.json().catch(() => null)) as Partial<ServerMetadata> | null
   if (typeof metadata?.issuer !== 'string')
-    throw new ProviderUnavailable('its answer is not a discovery document')
+    throw new ProviderUnavailable('its response is not a discovery document')
   if (metadata.issuer !== issuer)
     throw new ProviderUnavailable(
-      `it names itself ${JSON.stringify(metadata.issuer.slice(0, issuerCharsShown))}`,
+      `its issuer is ${JSON.stringify(metadata.issuer.slice(0, issuerCharsShown))}`,
     )
   const required = [
     ...(jwksUri === null ? ['jwks_uri'] : []),
     ...(client ? ['authorization_endpoint', 'token_endpoint'] : []),
   ]
   const missing = required.find(name => !isSafeTransport(metadata[name]))
-  if (missing) throw new ProviderUnavailable(`its discovery document has no https URL as ${missing}`)
+  if (missing) throw new ProviderUnavailable(`its discovery document has no https URL for ${missing}`)
   return metadata as ServerMetadata
 }
 
-/** Maximum number of characters of a wrong issuer to show. */
+/** Maximum number of characters of an unexpected issuer to show. */
 const issuerCharsShown = 200
 
 /**
  * Returns the client authentication with a secret. The secret is sent in the header, which every provider
  * supports, unless the provider supports only the body.
  *
- * The library would encode `-` as `%2D`. This encoding leaves usual characters unchanged, for providers that
- * do not decode the header.
+ * The library encodes `-` as `%2D`. This encoding leaves such characters unchanged, for providers that do not
+ * decode the header.
  *
  * @see RFC 6749 section 2.3.1
  */

@@ -7,7 +7,7 @@ import type { OidcConfig } from './protocol.ts'
 import type { IdentityProvider } from './provider.ts'
 import { createProviderFetch } from './provider-fetch.ts'
 
-/** Three non-empty parts in base64url. */
+/** The format of a JWT: three non-empty parts in base64url. */
 const jwtPattern = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/
 
 /**
@@ -16,7 +16,7 @@ const jwtPattern = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/
  * @see docs/requirements.md#verification-of-jwts, docs/security.md#rule-11
  */
 export class JwtVerifier implements TokenVerifier {
-  #opening: Promise<AccessTokenVerifier> | undefined
+  #verifier: Promise<AccessTokenVerifier> | undefined
 
   constructor(
     readonly parts: {
@@ -29,11 +29,11 @@ export class JwtVerifier implements TokenVerifier {
   ) {}
 
   verify(token: string): Promise<VerifiedToken> | undefined {
-    return jwtPattern.test(token) ? this.#checked(token) : undefined
+    return jwtPattern.test(token) ? this.#verifyOrReject(token) : undefined
   }
 
   /**
-   * Like {@link verify}, for a token that the provider has just issued.
+   * Like {@link verify}, for a token that the provider has just issued. It must be a JWT.
    *
    * @throws unauthorized                   when the token is not valid
    * @throws identity_provider_unavailable  when the keys cannot be loaded
@@ -41,11 +41,11 @@ export class JwtVerifier implements TokenVerifier {
   async check(token: string): Promise<VerifiedToken> {
     if (!jwtPattern.test(token))
       throw new WbError('unauthorized', 'the access token of the provider is not a JWT')
-    return (await this.#tokens()).verify(token)
+    return (await this.#loadVerifier()).verify(token)
   }
 
   /** Converts unavailability of the provider to `unauthorized`, because the token could not be verified. */
-  async #checked(token: string): Promise<VerifiedToken> {
+  async #verifyOrReject(token: string): Promise<VerifiedToken> {
     try {
       return await this.check(token)
     } catch (error) {
@@ -54,17 +54,17 @@ export class JwtVerifier implements TokenVerifier {
     }
   }
 
-  /** Loads the verifier with the first token, because most commands need none. */
-  #tokens(): Promise<AccessTokenVerifier> {
+  /** Returns the verifier. It is loaded when the first token arrives, because most commands do not need it. */
+  #loadVerifier(): Promise<AccessTokenVerifier> {
     const { provider, ...parts } = this.parts
-    this.#opening ??= import('./access-token-verifier.ts').then(
+    this.#verifier ??= import('./access-token-verifier.ts').then(
       ({ AccessTokenVerifier }) =>
         new AccessTokenVerifier({
           ...parts,
-          ask: createProviderFetch(parts),
+          fetchProvider: createProviderFetch(parts),
           keySetUrl: () => provider.keySetUrl(),
         }),
     )
-    return this.#opening
+    return this.#verifier
   }
 }

@@ -5,19 +5,19 @@ import { WbError } from '../../contract/errors.ts'
 import { type ProviderFetch, ProviderUnavailable } from './provider-fetch.ts'
 
 /**
- * Age in milliseconds after which keys are reloaded, so that a withdrawn key is no longer accepted.
+ * Age in milliseconds after which keys are reloaded, so that a key that the provider removed is no longer accepted.
  *
  * @see docs/security.md#rule-11
  */
 const reloadAfterMs = 10 * 60_000
 /**
- * Maximum age of keys that cannot be reloaded, in milliseconds. Until then, an unavailable provider signs no
- * user out.
+ * Maximum age of keys that cannot be reloaded, in milliseconds. Until then, users stay signed in while the
+ * provider is unavailable.
  */
 const usableMaxMs = 24 * 60 * 60_000
 /**
- * Minimum time between two reloads for unknown key IDs, in milliseconds. Anyone can send a token with an
- * unknown key ID.
+ * Minimum time between two reloads for unknown key IDs, in milliseconds. Without it, anyone could trigger
+ * reloads by sending tokens with unknown key IDs.
  */
 const unknownIdPauseMs = 30_000
 /** Pause after a failed load while older keys are usable, in milliseconds. */
@@ -25,9 +25,9 @@ const retryPauseMs = 30_000
 /** Pause after a failed load without usable keys, in milliseconds. */
 const noKeysPauseMs = 1_000
 
-/** Keys of one load. */
+/** The keys of a provider at the time of one load. */
 export interface PublishedKeys {
-  /** Number of the load, different for each. */
+  /** Increases with each load. */
   readonly generation: number
   readonly find: JWTVerifyGetKey
 }
@@ -53,14 +53,14 @@ export class KeySet {
     private readonly parts: {
       /** Returns the URL of the keys. */
       url(): Promise<URL>
-      ask: ProviderFetch
+      fetchProvider: ProviderFetch
       clock: Clock
       log: Log
     },
   ) {}
 
   /**
-   * Returns the keys to verify a token with, after a reload if its key ID is unknown.
+   * Returns the keys to verify a token with. Reloads them first if the token's key ID is unknown.
    *
    * @param id  `kid` of the token
    * @throws identity_provider_unavailable  when the keys cannot be loaded
@@ -74,7 +74,7 @@ export class KeySet {
       this.#unknownAt = now
       return this.#load()
     }
-    // The last load failed, so the provider may have this key.
+    // The last load failed, so the provider may have published this key since.
     if (this.#failedAt >= this.#unknownAt) throw keysUnavailable()
     return keys
   }
@@ -102,11 +102,12 @@ export class KeySet {
   }
 
   async #fetchKeys(): Promise<LoadedKeys> {
-    const { url, ask, clock, log } = this.parts
+    const { url, fetchProvider, clock, log } = this.parts
     try {
-      const answer = await ask(await url(), { headers: { accept: 'application/json' } })
-      if (answer.status !== 200) throw new ProviderUnavailable(`it answered with status ${answer.status}`)
-      const { find, ids } = await keysIn(answer)
+      const response = await fetchProvider(await url(), { headers: { accept: 'application/json' } })
+      if (response.status !== 200)
+        throw new ProviderUnavailable(`it responded with status ${response.status}`)
+      const { find, ids } = await keysIn(response)
       this.#keys = { generation: ++this.#generation, loadedAt: clock.now(), find, ids }
       return this.#keys
     } catch (error) {
@@ -117,12 +118,12 @@ export class KeySet {
   }
 }
 
-async function keysIn(answer: Response): Promise<Pick<LoadedKeys, 'find' | 'ids'>> {
+async function keysIn(response: Response): Promise<Pick<LoadedKeys, 'find' | 'ids'>> {
   try {
-    const find = createLocalJWKSet((await answer.json()) as JSONWebKeySet)
+    const find = createLocalJWKSet((await response.json()) as JSONWebKeySet)
     return { find, ids: new Set(find.jwks().keys.map(key => key.kid)) }
   } catch {
-    throw new ProviderUnavailable('its answer is not a key set')
+    throw new ProviderUnavailable('its response is not a key set')
   }
 }
 

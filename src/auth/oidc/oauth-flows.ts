@@ -26,12 +26,12 @@ const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code'
 export class OAuthFlows {
   readonly #client: OidcClient
 
-  constructor(private readonly found: DiscoveredProvider & { client: OidcClient }) {
-    this.#client = found.client
+  constructor(private readonly provider: DiscoveredProvider & { client: OidcClient }) {
+    this.#client = provider.client
   }
 
   authorizationUrl(request: LoginRequest): URL {
-    return buildAuthorizationUrl(this.found.configuration, {
+    return buildAuthorizationUrl(this.provider.configuration, {
       redirect_uri: request.redirectUri,
       scope: this.#scope,
       state: request.state,
@@ -51,40 +51,40 @@ export class OAuthFlows {
       pkceCodeVerifier: response.codeVerifier,
       ...(this.#isOpenId && { expectedNonce: response.nonce }),
     }
-    return toTokens(authorizationCodeGrant(this.found.configuration, callbackUrl, checks, this.#resource))
+    return toTokens(authorizationCodeGrant(this.provider.configuration, callbackUrl, checks, this.#resource))
   }
 
   refresh(refreshToken: string): Promise<ProviderTokens | ProviderRefusal> {
-    return toTokens(refreshTokenGrant(this.found.configuration, refreshToken, this.#resource))
+    return toTokens(refreshTokenGrant(this.provider.configuration, refreshToken, this.#resource))
   }
 
   authorizeDevice(): Promise<DeviceAuthorization | ProviderRefusal> {
     const parameters = { scope: this.#scope, ...this.#resource }
-    return catchRefusal(initiateDeviceAuthorization(this.found.configuration, parameters))
+    return catchRefusal(initiateDeviceAuthorization(this.provider.configuration, parameters))
   }
 
   exchangeDeviceCode(deviceCode: string): Promise<ProviderTokens | ProviderRefusal> {
     const parameters = { device_code: deviceCode, ...this.#resource }
-    return toTokens(genericGrantRequest(this.found.configuration, deviceGrant, parameters))
+    return toTokens(genericGrantRequest(this.provider.configuration, deviceGrant, parameters))
   }
 
-  /** True if the provider must return an ID token with the nonce. */
+  /** True if the provider must return an ID token that contains the nonce. */
   get #isOpenId(): boolean {
     return this.#client.scopes.includes('openid')
   }
 
   /**
-   * Requested scopes, with `offline_access` if the provider supports it, to get a refresh token.
+   * Requested scopes. Includes `offline_access` if the provider supports it, to get a refresh token.
    *
    * @see docs/security.md#rule-13
    */
   get #scope(): string {
-    const isOffline = this.found.metadata.scopes_supported?.includes('offline_access')
+    const isOffline = this.provider.metadata.scopes_supported?.includes('offline_access')
     return [...new Set([...this.#client.scopes, ...(isOffline ? ['offline_access'] : [])])].join(' ')
   }
 
   /**
-   * Resource that the tokens are for. Without it, many providers issue opaque tokens.
+   * The parameter that names the API that the tokens are for. Without it, many providers issue opaque tokens.
    *
    * @see RFC 8707
    */
@@ -95,13 +95,13 @@ export class OAuthFlows {
 }
 
 /**
- * Converts a token response. An ID token was already validated, and is not kept.
+ * Converts a token response. The library has already validated any ID token, which is dropped.
  *
  * @see docs/security.md#rule-12
  */
-function toTokens(answer: Promise<TokenEndpointResponse>): Promise<ProviderTokens | ProviderRefusal> {
+function toTokens(response: Promise<TokenEndpointResponse>): Promise<ProviderTokens | ProviderRefusal> {
   return catchRefusal(
-    answer.then(({ access_token, token_type, refresh_token, expires_in, scope }) =>
+    response.then(({ access_token, token_type, refresh_token, expires_in, scope }) =>
       token_type === 'bearer'
         ? {
             accessToken: access_token,
@@ -115,11 +115,11 @@ function toTokens(answer: Promise<TokenEndpointResponse>): Promise<ProviderToken
   )
 }
 
-/** Error code for an invalid response: a wrong state or issuer, or an invalid ID token. */
+/** Error code for an invalid response, for example with a wrong state or issuer or an invalid ID token. */
 const invalidResponseCode = 'invalid_response'
 /** Error codes with which a provider reports that it is unavailable. */
 const unavailableCodes: readonly string[] = ['server_error', 'temporarily_unavailable']
-/** Error codes of the library for a response that is not an OAuth response. */
+/** The library's error codes for a response that is not an OAuth response. */
 const notOAuthCodes: readonly (string | undefined)[] = [
   undefined,
   'OAUTH_RESPONSE_IS_NOT_CONFORM',
@@ -127,15 +127,15 @@ const notOAuthCodes: readonly (string | undefined)[] = [
   'OAUTH_PARSE_ERROR',
 ]
 
-async function catchRefusal<T>(answer: Promise<T>): Promise<T | ProviderRefusal> {
+async function catchRefusal<T>(response: Promise<T>): Promise<T | ProviderRefusal> {
   try {
-    return await answer
+    return await response
   } catch (error) {
     return toRefusal(error)
   }
 }
 
-/** @throws NoAnswer  when the provider is unavailable */
+/** @throws ProviderUnavailable  when the provider is unavailable */
 function toRefusal(error: unknown): ProviderRefusal {
   if (error instanceof AuthorizationResponseError) return { refused: wellFormedCode(error.error) }
   if (error instanceof ResponseBodyError) {
@@ -151,7 +151,7 @@ function toRefusal(error: unknown): ProviderRefusal {
   return { refused: invalidResponseCode }
 }
 
-/** Returns an error code if well-formed, because it is used in audit records and responses. */
+/** Returns a well-formed error code unchanged. Codes are used in audit records and responses. */
 function wellFormedCode(code: string): string {
   return /^[a-z_]{1,64}$/.test(code) ? code : invalidResponseCode
 }

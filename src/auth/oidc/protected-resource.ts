@@ -16,8 +16,8 @@ function mcpPathOf(workspaceId: string): string {
 }
 
 /**
- * Metadata of the MCP endpoints as OAuth protected resources. URLs use only `runtime.publicOrigin`, because
- * request headers can be forged.
+ * OAuth metadata that describes the MCP endpoints as protected resources. URLs are based on
+ * `runtime.publicOrigin`, because request headers can be forged.
  *
  * @see RFC 9728, RFC 6750 section 3
  */
@@ -25,7 +25,7 @@ export class ProtectedResources {
   readonly #origin: string
   readonly #issuer: string
   readonly #scopes: readonly Scope[]
-  /** Scopes of the provider that identify the user. */
+  /** Scopes that the provider needs to identify the user. */
   readonly #identityScopes: readonly string[]
 
   constructor(publicOrigin: string, { issuer, scopes, client }: NonNullable<Config['auth']['oidc']>) {
@@ -35,7 +35,7 @@ export class ProtectedResources {
     this.#identityScopes = client?.scopes ?? ['openid']
   }
 
-  /** @param path  path of the resource; empty for the runtime */
+  /** @param path  path of the resource; empty for the runtime itself */
   metadata(path: string): ProtectedResource {
     return {
       resource: this.#origin + path,
@@ -60,8 +60,8 @@ export class ProtectedResources {
    * have the scope.
    */
   insufficientScope(workspaceId: string, required: Scope): string | undefined {
-    const granting = this.#scopes.filter(own => grantsScope([own], required))
-    const scope = granting.find(own => own === required) ?? granting[0]
+    const sufficient = this.#scopes.filter(scope => grantsScope([scope], required))
+    const scope = sufficient.includes(required) ? required : sufficient[0]
     const path = mcpPathOf(workspaceId)
     return scope && this.#challenge(path, ['error="insufficient_scope"', `scope="${scope}"`])
   }
@@ -72,7 +72,7 @@ export class ProtectedResources {
   }
 }
 
-/** Returns undefined without an identity provider, `runtime.publicOrigin` or MCP. */
+/** Returns undefined unless an identity provider, `runtime.publicOrigin` and MCP are configured. */
 export function openProtectedResources({ auth, runtime, mcp }: Config): ProtectedResources | undefined {
   const { oidc } = auth
   if (!usesOidc(auth) || !oidc || runtime.publicOrigin === null || !mcp.enabled) return undefined
@@ -82,7 +82,7 @@ export function openProtectedResources({ auth, runtime, mcp }: Config): Protecte
 export function protectedResourceHandlers(
   resources: ProtectedResources | undefined,
 ): Handlers<typeof protectedResources> {
-  const answer = (path: string) => {
+  const respond = (path: string) => {
     if (!resources)
       throw new WbError('not_configured', 'this runtime is not an OAuth protected resource', {
         hint: 'Set auth.oidc, an auth.mode that uses it, runtime.publicOrigin and mcp.enabled.',
@@ -90,7 +90,7 @@ export function protectedResourceHandlers(
     return { status: 200 as const, body: resources.metadata(path) }
   }
   return {
-    runtime: () => answer(''),
-    mcp: ({ params }) => answer(mcpPathOf(params.resourceId)),
+    runtime: () => respond(''),
+    mcp: ({ params }) => respond(mcpPathOf(params.resourceId)),
   }
 }

@@ -31,7 +31,7 @@ export interface LoginRequest {
   readonly codeChallenge: string
 }
 
-/** Response to an authorization request, with the parameters to check it against. */
+/** Response to an authorization request, with the parameters of the request that it must match. */
 export interface LoginResponse {
   /** Callback URL with the complete query from the provider. */
   readonly callbackUrl: URL

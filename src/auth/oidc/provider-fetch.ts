@@ -9,24 +9,24 @@ const responseTimeoutMs = 10_000
  * certificates.
  */
 const responseBytesMax = 1_048_576
-/** Statuses for which a `Response` must not have a body. */
+/** Statuses with which a `Response` must not have a body. */
 const bodiless: readonly number[] = [204, 205, 304]
 
-/** The provider did not respond, or sent an invalid response. `why` is a message of this runtime. */
+/** Thrown when the provider does not respond, or its response is invalid. `reason` has no text of the provider. */
 export class ProviderUnavailable extends Error {
-  override readonly name = 'NoAnswer'
+  override readonly name = 'ProviderUnavailable'
 
   constructor(readonly reason: string) {
     super(reason)
   }
 }
 
-/** Sends a request to the provider. Of the response headers, only the content type is kept. */
+/** Sends a request to the provider. The response has only one header, the content type. */
 export type ProviderFetch = (url: string | URL, request: RequestInit) => Promise<Response>
 
 /**
- * Returns a `fetch` that times out after ten seconds, reads at most 1 MiB, follows no redirect, and treats
- * 5xx as a failure. It throws only `ProviderUnavailable`.
+ * Returns a `fetch` that times out after ten seconds, reads at most 1 MiB, does not follow redirects, and treats
+ * a 5xx status as a failure. It throws only `ProviderUnavailable`.
  */
 export function createProviderFetch({
   fetch,
@@ -47,13 +47,13 @@ export function createProviderFetch({
   }
 }
 
-async function bufferResponse(answer: Response): Promise<Response> {
-  const { status, headers } = answer
+async function bufferResponse(response: Response): Promise<Response> {
+  const { status, headers } = response
   if (status >= 500) {
-    await answer.body?.cancel()
-    throw new ProviderUnavailable(`it answered with status ${status}`)
+    await response.body?.cancel()
+    throw new ProviderUnavailable(`it responded with status ${status}`)
   }
-  const body = await readBody(answer.body, responseBytesMax)
+  const body = await readBody(response.body, responseBytesMax)
   const type = headers.get('content-type')
   return new Response(bodiless.includes(status) ? null : body, {
     status,
@@ -62,10 +62,10 @@ async function bufferResponse(answer: Response): Promise<Response> {
 }
 
 function connectionReason(error: unknown): string {
-  if (error instanceof TimedOut) return `it did not answer within ${responseTimeoutMs / 1_000} seconds`
-  if (error instanceof BodyTooLong) return `it answered with more than ${responseBytesMax} bytes`
+  if (error instanceof TimedOut) return `it did not respond within ${responseTimeoutMs / 1_000} seconds`
+  if (error instanceof BodyTooLong) return `its response has more than ${responseBytesMax} bytes`
   const code = String(((error as Error).cause as { code?: unknown } | undefined)?.code)
-  if (/^(?:ENOTFOUND|EAI_AGAIN)$/.test(code)) return 'its name cannot be resolved'
+  if (/^(?:ENOTFOUND|EAI_AGAIN)$/.test(code)) return 'its host name cannot be resolved'
   if (code === 'ECONNREFUSED') return 'it refused the connection'
   if (/CERT|TLS|SSL/.test(code)) return 'its certificate is not accepted'
   return 'it cannot be reached'

@@ -15,10 +15,10 @@ import { discoveryUrl, isSafeTransport } from './transport.ts'
 /**
  * Client of the identity provider.
  *
- * Each method throws `identity_provider_unavailable` when the provider cannot be reached or answers 5xx.
+ * Each method throws `identity_provider_unavailable` when the provider cannot be reached or responds with 5xx.
  */
 export interface IdentityProvider {
-  /** Returns the URL of the provider's keys: the configured one, or from discovery. */
+  /** Returns the URL of the provider's keys, from the configuration or from discovery. */
   keySetUrl(): Promise<URL>
   hasDeviceEndpoint(): Promise<boolean>
   authorizationUrl(request: LoginRequest): Promise<URL>
@@ -29,7 +29,7 @@ export interface IdentityProvider {
   /**
    * Discovers the provider now, as a server does at startup.
    *
-   * @throws validation_error  when the provider cannot be found; the message says what was tried
+   * @throws validation_error  when the provider cannot be found; the message contains the URL and the reason
    */
   discover(): Promise<void>
 }
@@ -42,19 +42,19 @@ export interface ProviderParts {
 }
 
 /**
- * Creates a client of the identity provider. The configuration rules ensure that configured URLs are safe;
- * discovered ones are checked here.
+ * Creates a client of the identity provider. It checks the URLs from discovery. Configured URLs are checked when
+ * the configuration is loaded.
  */
 export function openProvider(parts: ProviderParts): IdentityProvider {
   const { oidc } = parts
   const { client } = oidc
-  const ask = createProviderFetch(parts)
+  const fetchProvider = createProviderFetch(parts)
   let discovery: Promise<DiscoveredProvider> | undefined
 
   /** Discovers the provider once, and again after a failure. */
   function discovered(): Promise<DiscoveredProvider> {
     discovery ??= import('./discovery.ts')
-      .then(({ discoverProvider }) => discoverProvider({ ...parts, ask }))
+      .then(({ discoverProvider }) => discoverProvider({ ...parts, fetchProvider }))
       .catch(error => {
         discovery = undefined
         throw error
@@ -87,9 +87,9 @@ export function openProvider(parts: ProviderParts): IdentityProvider {
   }
 }
 
-async function throwUnavailable<T>(answer: Promise<T>): Promise<T> {
+async function throwUnavailable<T>(response: Promise<T>): Promise<T> {
   try {
-    return await answer
+    return await response
   } catch (error) {
     if (!(error instanceof ProviderUnavailable)) throw error
     throw new WbError(
@@ -107,7 +107,7 @@ function providerNotFound({ issuer }: OidcConfig, { reason: why }: ProviderUnava
     'validation_error',
     `auth.oidc.issuer: no identity provider was found at ${discoveryUrl(issuer).href}: ${why}`,
     {
-      hint: 'Check that this machine reaches it, and write the issuer exactly as the provider names itself.',
+      hint: "Check that this machine can reach it, and that the value is exactly the provider's issuer.",
     },
   )
 }

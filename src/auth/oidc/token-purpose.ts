@@ -7,8 +7,8 @@ const otherTokenTypes: ReadonlySet<string> = new Set(['id', 'id_token', 'logout'
 const logoutEvent = 'http://schemas.openid.net/event/backchannel-logout'
 
 /**
- * Returns true for a token that declares another purpose: an ID token, a logout token, a request object. A
- * `nonce` alone is not evidence, because some providers put it into access tokens.
+ * Returns true for a token that is not an access token, such as an ID token, a logout token or a request object.
+ * A `nonce` alone does not prove this, because some providers put it into access tokens.
  *
  * @see docs/security.md#rule-11, RFC 8725 section 3.11, OpenID Connect Core 3.1.3.6, Back-Channel Logout 2.4
  */

@@ -1,8 +1,7 @@
 import { isUnencryptedRemote } from '../../base/loopback.ts'
 
 /**
- * Returns true if data sent to an address cannot be read in transit, because it uses https or does not leave
- * the machine.
+ * Returns true for a URL that uses https, or http on this machine, so that data cannot be read in transit.
  *
  * @see docs/security.md#rule-15
  */

@@ -16,7 +16,7 @@ import { safeRedirectPath } from './safe-redirect.ts'
 import type { SessionCookies, StoredSession } from './session-cookies.ts'
 import type { SignInTrail } from './sign-in-trail.ts'
 
-/** A redirect of the browser, with cookies. */
+/** A response that redirects the browser and sets cookies. */
 export interface Redirection {
   readonly location: string
   /** `Set-Cookie` lines. */
@@ -24,7 +24,7 @@ export interface Redirection {
 }
 
 /**
- * Query parameters from the identity provider.
+ * Query parameters that the identity provider adds to the callback URL.
  *
  * @see RFC 6749 4.1.2, RFC 9207
  */
@@ -55,7 +55,7 @@ const secretBytes = 32
 const sessionSecondsDefault = 3_600
 
 /**
- * Authorization code flow of a browser.
+ * Sign-in of a browser with the authorization code flow.
  *
  * @see docs/requirements.md#browser-login, docs/security.md#rule-12, RFC 7636
  */
@@ -67,10 +67,13 @@ export class BrowserLogin {
    *
    * @throws identity_provider_unavailable
    */
-  async begin(redirectAfter: string | undefined, { site, client: from }: Caller): Promise<Redirection> {
+  async start(
+    redirectAfter: string | undefined,
+    { site, client: clientAddress }: Caller,
+  ): Promise<Redirection> {
     const { client, provider, pending } = this.parts
     const redirectUri = new URL(client.redirectPath, site.origin).href
-    const [state, nonce, codeVerifier, browser] = [
+    const [state, nonce, codeVerifier, browserSecret] = [
       randomSecret(),
       randomSecret(),
       randomSecret(),
@@ -83,11 +86,11 @@ export class BrowserLogin {
       nonce,
       redirectUri,
       redirectAfter: safeRedirectPath(redirectAfter),
-      browserHash: sha256Bytes(browser),
+      browserHash: sha256Bytes(browserSecret),
     }
-    await pending.put(state, login, from)
+    await pending.put(state, login, clientAddress)
     const { name, ...scope } = this.#bindingCookie(state, redirectUri, site)
-    const line = setCookieLine(name, browser, { ...scope, maxAgeSeconds: pendingLoginSeconds })
+    const line = setCookieLine(name, browserSecret, { ...scope, maxAgeSeconds: pendingLoginSeconds })
     return { location: address.href, cookies: [line] }
   }
 
@@ -96,7 +99,7 @@ export class BrowserLogin {
    *
    * @throws invalid_callback, invalid_state, token_exchange_failed, token_validation_failed,
    *   session_too_large
-   * @throws access_denied              or another code, when the provider sent it
+   * @throws access_denied              or another code that the provider sent
    * @throws identity_provider_unavailable
    * @throws control_plane_unavailable  when the login cannot be recorded
    */
@@ -114,7 +117,7 @@ export class BrowserLogin {
     const callbackUrl = callbackUrlWith(redirectUri, query)
     const tokens = await provider.exchangeCode({ callbackUrl, redirectUri, state, nonce, codeVerifier })
     if ('refused' in tokens)
-      throw new WbError('token_exchange_failed', 'the identity provider refused the sign-in', {
+      throw new WbError('token_exchange_failed', 'the identity provider rejected the sign-in', {
         ...tokens,
       })
     const refusal = { code: 'token_validation_failed', status: 502 } as const
@@ -130,8 +133,8 @@ export class BrowserLogin {
   }
 
   /**
-   * Takes the pending login of a state. If another browser started it, the login stays pending for that
-   * browser.
+   * Removes and returns the pending login of a state. If another browser started it, the login stays pending for
+   * that browser.
    *
    * @throws invalid_state  when no login is pending for the state, or another browser started it
    */
@@ -140,15 +143,19 @@ export class BrowserLogin {
     const login = await pending.find(state)
     if (!login) throw loginNotFound()
     const { name } = this.#bindingCookie(state, login.redirectUri, site)
-    const [shown, ...others] = cookieValues(site.cookies, name)
-    if (shown === undefined || others.length > 0 || !timingSafeEqual(sha256Bytes(shown), login.browserHash))
+    const [browserSecret, ...others] = cookieValues(site.cookies, name)
+    if (
+      browserSecret === undefined ||
+      others.length > 0 ||
+      !timingSafeEqual(sha256Bytes(browserSecret), login.browserHash)
+    )
       throw new WbError('invalid_state', 'the sign-in was started by another browser')
     if (!(await pending.take(state))) throw loginNotFound()
     return login
   }
 
   /**
-   * Returns the cookie that binds a login to its browser. Each login has a separate one, so two tabs can sign
+   * Returns the cookie that binds a login to its browser. Each login has a separate cookie, so two tabs can sign
    * in at the same time.
    */
   #bindingCookie(state: string, redirectUri: string, { origin }: BrowserOrigin) {
@@ -178,28 +185,30 @@ export function sessionFromTokens(
   }
 }
 
-/** Returns the lifetime of a session in the browser, in seconds. */
+/** Returns the lifetime of a browser session, in seconds. */
 export function sessionLifetimeSeconds({ expiresInSeconds = sessionSecondsDefault }: ProviderTokens): number {
   return Math.max(0, Math.floor(expiresInSeconds))
 }
 
 /**
- * @throws access_denied     or another known code, when the provider sent it
+ * Returns the state of a successful callback.
+ *
+ * @throws access_denied     or another known code that the provider sent
  * @throws invalid_callback  when the provider sent an unknown code, or a required parameter is missing
  */
 function requireState({ error, code, state }: CallbackQuery): string {
   if (error !== undefined) {
-    const errorCode = authorizationErrors.find(one => one === error) ?? 'invalid_callback'
-    throw new WbError(errorCode, 'the identity provider returned the browser without a sign-in')
+    const errorCode = authorizationErrors.find(code => code === error) ?? 'invalid_callback'
+    throw new WbError(errorCode, 'the identity provider reported an error instead of a sign-in')
   }
   if (!code || !state) throw new WbError('invalid_callback', 'code and state must both be in the query')
   return state
 }
 
-function callbackUrlWith(redirectUri: string, sent: CallbackQuery): URL {
+function callbackUrlWith(redirectUri: string, query: CallbackQuery): URL {
   const url = new URL(redirectUri)
   for (const name of ['code', 'state', 'iss'] as const) {
-    const value = sent[name]
+    const value = query[name]
     if (value !== undefined) url.searchParams.set(name, value)
   }
   return url

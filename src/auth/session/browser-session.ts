@@ -35,7 +35,7 @@ const sessionEndingCodes: readonly ErrorCode[] = [
 ]
 
 /**
- * Session of a signed-in browser.
+ * Renews and ends the sessions of browsers.
  *
  * @see docs/requirements.md#S5.7-17, docs/requirements.md#S5.7-22
  */
@@ -51,7 +51,7 @@ export class BrowserSession {
   }
 
   /**
-   * Renews the session. Tabs that request this concurrently get the same session.
+   * Renews the session. Concurrent requests, such as from two tabs, get the same session.
    *
    * @throws no_refresh_token, refresh_failed, token_validation_failed  when the session is over; its cookies
    *   are cleared
@@ -62,14 +62,14 @@ export class BrowserSession {
     const { cookies, trail } = this.parts
     const { site } = caller
     const session = cookies.read(site)
-    const act = { action: 'auth.refresh', subjectId: session?.subject } as const
+    const step = { action: 'auth.refresh', subjectId: session?.subject } as const
     const { verified, lines } = await trail
-      .recordFailures(caller, act, async () => {
+      .recordFailures(caller, step, async () => {
         const { tokens, verified, session: next } = await this.#renew(session)
         return { verified, lines: cookies.write(site, next, sessionLifetimeSeconds(tokens)) }
       })
       .catch(error => this.#end(site, error))
-    trail.note(caller, act.action, verified.subject)
+    trail.note(caller, step.action, verified.subject)
     return { expiresAtSeconds: verified.expiresAtSeconds, cookies: lines }
   }
 
@@ -87,7 +87,7 @@ export class BrowserSession {
     })
   }
 
-  /** Adds the lines that clear the cookies to an error that ended the session. */
+  /** Throws the error again. If it ends the session, adds the headers that clear the cookies. */
   #end(site: BrowserOrigin, error: unknown): never {
     if (!(error instanceof WbError) || !sessionEndingCodes.includes(error.code)) throw error
     const headers = { 'set-cookie': this.parts.cookies.clear(site) }
@@ -95,7 +95,7 @@ export class BrowserSession {
   }
 
   /**
-   * Ends the session in this runtime, not at the identity provider. Returns the `Set-Cookie` lines that clear
+   * Ends the session in this runtime, but not at the identity provider. Returns the `Set-Cookie` lines that clear
    * the cookies.
    */
   end(caller: Caller): readonly string[] {
@@ -107,8 +107,8 @@ export class BrowserSession {
 }
 
 /**
- * Returns the key of a session. It includes the access token, because some providers never change the refresh
- * token.
+ * Returns the key under which renewals of a session are shared. It includes the access token, because some
+ * providers never change the refresh token.
  */
 function sessionKey({ accessToken, refreshToken }: StoredSession): string {
   return hashSecret([accessToken, refreshToken].join('\n'))

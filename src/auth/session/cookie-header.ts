@@ -1,4 +1,4 @@
-/** Path and lifetime of a cookie in the browser. */
+/** Path, lifetime and transport of a cookie. */
 export interface CookieScope {
   readonly path: string
   readonly maxAgeSeconds: number
@@ -7,8 +7,8 @@ export interface CookieScope {
 }
 
 /**
- * Returns a `Set-Cookie` line for a cookie that scripts cannot read, and that browsers send from other sites
- * only for a navigation.
+ * Returns the `Set-Cookie` line of a cookie that scripts cannot read. On a request from another site, browsers
+ * send it only when the user navigates.
  *
  * @see RFC 6265 4.1
  */
@@ -27,8 +27,8 @@ export function clearCookieLine(name: string, scope: Omit<CookieScope, 'maxAgeSe
 }
 
 /**
- * Returns all values of a name in a `Cookie` header. There are several if cookies have different paths or
- * domains.
+ * Returns all values with a given name in a `Cookie` header. There are several if cookies with different paths
+ * or domains have the same name.
  */
 export function cookieValues(header: string | null, name: string): string[] {
   const prefix = `${name}=`
@@ -39,7 +39,7 @@ export function cookieValues(header: string | null, name: string): string[] {
     .map(pair => pair.slice(prefix.length))
 }
 
-/** Returns true for an origin whose cookies must be sent over HTTPS only. */
+/** Returns true for an HTTPS origin, whose cookies must be sent over HTTPS only. */
 export function needsSecureCookies(origin: string): boolean {
   return /^https:/i.test(origin)
 }

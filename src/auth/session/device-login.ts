@@ -22,31 +22,31 @@ export interface DeviceLoginParts {
   readonly clock: Clock
 }
 
-/** Content of a device's sealed refresh token: the provider's refresh token, its subject and its client. */
+/** Plaintext of a device's sealed refresh token: the provider's refresh token, its subject and its client. */
 interface SealedRefreshToken {
   readonly refreshToken: string
   readonly subject: string
   readonly clientId: string
 }
 
-/** Token response to a device, and its subject. */
+/** Token response for a device, and the subject of its tokens. */
 interface DeviceTokenReply {
   readonly reply: DeviceTokens
   readonly subject: Subject
 }
 
-/** Purpose of the sealed tokens, which are valid for nothing else. */
+/** Purpose of the sealed tokens. They cannot be opened for another purpose. */
 const sealPurpose = 'device refresh'
 
 const Envelope = auth.deviceAuthorize.replies[200]
 
 /**
- * Maximum length of a device code. Longer ones are not sent to the provider, because no provider issues them.
+ * Maximum length of a device code. Longer codes are invalid, and are not sent to the provider.
  */
 const deviceCodeCharsMax = 4_096
 
 /**
- * Default interval between polls if the provider specifies none.
+ * Interval between polls if the provider specifies none.
  *
  * @see RFC 8628 3.2
  */
@@ -82,35 +82,34 @@ export class DeviceLogin {
         ...(await provider.authorizeDevice()),
       })
       if (!response.success)
-        throw new WbError('device_authorize_failed', 'the identity provider refused to start the sign-in')
+        throw new WbError('device_authorize_failed', 'the identity provider did not start the sign-in')
       trail.note(caller, 'auth.device.authorize', undefined, { user_code: response.data.user_code })
       return response.data
     })
   }
 
   /**
-   * Checks if the user has approved the sign-in. Returns the provider's tokens, with the refresh token
-   * sealed.
+   * Returns the provider's tokens, with a sealed refresh token, once the user has approved the sign-in.
    *
    * @throws authorization_pending, slow_down, access_denied, expired_token, invalid_grant  when the provider
    *   returns this code
-   * @throws device_token_failed  when the provider returns another code, or a token that the API would not
+   * @throws device_token_failed  when the provider returns another code, or a token that this API does not
    *   accept
    */
   token(deviceCode: string, caller: Caller): Promise<DeviceTokens> {
     const { provider, verifier, trail } = this.parts
-    const act = {
+    const step = {
       action: 'auth.device.token',
       expectedCodes: ['authorization_pending', 'slow_down'],
     } as const
-    return trail.recordFailures(caller, act, async () => {
+    return trail.recordFailures(caller, step, async () => {
       await this.#checkSupport()
       if (deviceCode.length > deviceCodeCharsMax) throw pollError('invalid_grant')
       const tokens = await provider.exchangeDeviceCode(deviceCode)
       if ('refused' in tokens) throw pollError(tokens.refused)
       const issued = await verifyIssuedTokens(verifier, tokens, { code: 'device_token_failed' })
       const { reply, subject } = this.#toReply(issued, tokens.refreshToken)
-      trail.note(caller, act.action, subject)
+      trail.note(caller, step.action, subject)
       return reply
     })
   }
@@ -119,21 +118,21 @@ export class DeviceLogin {
    * Renews the tokens of a device. Concurrent requests with the same token get the same response.
    *
    * @throws invalid_grant            when the token was not issued by this runtime
-   * @throws refresh_failed           when the provider refuses
-   * @throws token_validation_failed  when the API would not accept the new token, or it has another subject
+   * @throws refresh_failed           when the provider rejects the token
+   * @throws token_validation_failed  when this API does not accept the new token, or it has another subject
    */
   async refresh(sealed: string, caller: Caller): Promise<DeviceTokens> {
     const { renewer, trail } = this.parts
     const action = 'auth.device.refresh'
-    const opened = this.#openToken(sealed)
+    const content = this.#openToken(sealed)
     const { reply, subject } = await trail.recordFailures(
       caller,
-      { action, subjectId: opened?.subject },
+      { action, subjectId: content?.subject },
       async () => {
         await this.#checkSupport()
-        if (!opened) throw new WbError('invalid_grant', 'the refresh token was not issued by this runtime')
+        if (!content) throw new WbError('invalid_grant', 'the refresh token was not issued by this runtime')
         return this.#renewals.once(hashSecret(sealed), async () =>
-          this.#toReply(await renewer.renew(opened.refreshToken, opened.subject), opened.refreshToken),
+          this.#toReply(await renewer.renew(content.refreshToken, content.subject), content.refreshToken),
         )
       },
     )
@@ -147,8 +146,11 @@ export class DeviceLogin {
       throw new WbError('device_flow_not_supported', 'the identity provider has no device endpoint')
   }
 
-  #toReply({ tokens, verified: { subject } }: IssuedTokens, before: string | undefined): DeviceTokenReply {
-    const { accessToken, tokenType, expiresInSeconds, refreshToken = before, scope } = tokens
+  #toReply(
+    { tokens, verified: { subject } }: IssuedTokens,
+    previousRefreshToken: string | undefined,
+  ): DeviceTokenReply {
+    const { accessToken, tokenType, expiresInSeconds, refreshToken = previousRefreshToken, scope } = tokens
     const reply = {
       access_token: accessToken,
       token_type: tokenType,
@@ -165,7 +167,7 @@ export class DeviceLogin {
     return seal.seal(sealPurpose, JSON.stringify(content))
   }
 
-  /** Returns undefined if the token was not issued by this runtime, or for another client. */
+  /** Returns undefined if the token was issued by another runtime or for another client. */
   #openToken(sealed: string): SealedRefreshToken | undefined {
     const { seal, client } = this.parts
     const content = JSON.parse(seal.open(sealPurpose, sealed) ?? 'null') as SealedRefreshToken | null
@@ -173,18 +175,18 @@ export class DeviceLogin {
   }
 }
 
-/** Returns the error of an unsuccessful poll, with the provider's code if devices know it. */
+/** Returns the error of an unsuccessful poll, with the provider's code if the device flow defines it. */
 function pollError(refused: string): WbError {
-  const known = deviceTokenErrors.find(code => code === refused)
-  return known
-    ? new WbError(known, messages[known])
-    : new WbError('device_token_failed', 'the identity provider refused to finish the sign-in', { refused })
+  const code = deviceTokenErrors.find(known => known === refused)
+  return code
+    ? new WbError(code, messages[code])
+    : new WbError('device_token_failed', 'the identity provider did not complete the sign-in', { refused })
 }
 
 const messages: Readonly<Record<(typeof deviceTokenErrors)[number], string>> = {
   authorization_pending: 'the sign-in was not approved yet',
   slow_down: 'the sign-in was not approved yet, and the device polls too often',
-  access_denied: 'the sign-in was refused',
+  access_denied: 'the sign-in was denied',
   expired_token: 'the device code has expired',
   invalid_grant: 'the identity provider does not know the device code',
 }

@@ -7,7 +7,7 @@ import type { ProviderTokens } from '../oidc/protocol.ts'
 import type { IdentityProvider } from '../oidc/provider.ts'
 import { hashSecret } from '../secret-hash.ts'
 
-/** Tokens from the identity provider that the API would accept, and the verified facts about them. */
+/** Tokens from the identity provider that this API accepts, and the verified facts about them. */
 export interface IssuedTokens {
   readonly tokens: ProviderTokens
   readonly verified: VerifiedToken
@@ -16,7 +16,8 @@ export interface IssuedTokens {
 /**
  * Verifies an access token that the provider has just issued.
  *
- * @throws `refusal`                      when the token is not valid
+ * @param refusal  code and status of the error for an invalid token
+ * @throws the error of `refusal`         when the token is not valid
  * @throws identity_provider_unavailable  when the keys cannot be loaded
  */
 export async function verifyIssuedTokens(
@@ -28,20 +29,20 @@ export async function verifyIssuedTokens(
     return { tokens, verified: await verifier.check(tokens.accessToken) }
   } catch (error) {
     if (!(error instanceof WbError) || error.code !== 'unauthorized') throw error
-    const message = `the identity provider issued a token that is not valid here: ${error.message}`
+    const message = `the identity provider issued a token that this runtime does not accept: ${error.message}`
     throw new WbError(refusal.code, message, refusal.status === undefined ? {} : { status: refusal.status })
   }
 }
 
-/** Time for which tokens are kept until the keys are available, in milliseconds. */
+/** Time for which unverified tokens are stored until the provider's keys are available, in milliseconds. */
 const unverifiedTtlMs = 600_000
 const unverifiedMax = 256
 
 /** Exchanges a refresh token for new tokens. */
 export class TokenRenewer {
   /**
-   * Tokens that could not be verified yet, by refresh token. The refresh token is already used up, so they
-   * must not be lost.
+   * Tokens that could not be verified yet, by the hash of the refresh token that was exchanged for them. They
+   * must not be lost, because that refresh token is no longer valid.
    */
   readonly #unverified: LRUCache<string, ProviderTokens>
 
@@ -61,19 +62,18 @@ export class TokenRenewer {
   }
 
   /**
-   * Renews tokens.
+   * Exchanges a refresh token, and verifies the new tokens.
    *
    * @param subject  ID of the subject that the new tokens must have
-   * @throws refresh_failed                 when the provider refuses
-   * @throws token_validation_failed        when the API would not accept the new token, or its subject
-   *   differs
+   * @throws refresh_failed                 when the provider rejects the refresh token
+   * @throws token_validation_failed        when this API does not accept the new token, or its subject differs
    * @throws identity_provider_unavailable  when the provider cannot be reached or its keys cannot be loaded
    */
   async renew(refreshToken: string, subject: string): Promise<IssuedTokens> {
     const key = hashSecret(refreshToken)
     const tokens = this.#unverified.get(key) ?? (await this.parts.provider.refresh(refreshToken))
     if ('refused' in tokens)
-      throw new WbError('refresh_failed', 'the identity provider refused to renew the sign-in', { ...tokens })
+      throw new WbError('refresh_failed', 'the identity provider did not renew the sign-in', { ...tokens })
     this.#unverified.set(key, tokens)
     const issued = await this.#verify(tokens, subject).catch(error => {
       if (!isProviderUnavailable(error)) this.#unverified.delete(key)
@@ -86,10 +86,7 @@ export class TokenRenewer {
   async #verify(tokens: ProviderTokens, subject: string): Promise<IssuedTokens> {
     const issued = await verifyIssuedTokens(this.parts.verifier, tokens, { code: 'token_validation_failed' })
     if (issued.verified.subject.id !== subject)
-      throw new WbError(
-        'token_validation_failed',
-        'the identity provider renewed the sign-in of another user',
-      )
+      throw new WbError('token_validation_failed', 'the identity provider returned a token of another user')
     return issued
   }
 }

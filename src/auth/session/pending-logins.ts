@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.ts'
 import { hashSecret } from '../secret-hash.ts'
 
-/** A sign-in of a browser that has not yet returned from the identity provider. */
+/** A sign-in of a browser that is still at the identity provider. */
 export interface PendingLogin {
   readonly codeVerifier: string
   readonly nonce: string
@@ -12,7 +12,8 @@ export interface PendingLogin {
 }
 
 /**
- * Pending logins by state. Each replica stores its own; a shared store can replace this one.
+ * Pending logins by state. Each replica stores only the logins that it started; an implementation with a shared
+ * store is possible.
  *
  * @see docs/requirements.md#S5.7-23
  */
@@ -20,10 +21,10 @@ export interface PendingLogins {
   /** @param client  IP address of the browser */
   put(state: string, login: PendingLogin, client: string): Promise<void>
   /**
-   * Returns the login of a state, and keeps it pending; undefined if the state is unknown, used or expired.
+   * Returns the login of a state without removing it; undefined if the state is unknown, used or expired.
    */
   find(state: string): Promise<PendingLogin | undefined>
-  /** Returns the login of a state and removes it, so only one of several calls gets it. */
+  /** Removes and returns the login of a state, so only one of several concurrent calls gets it. */
   take(state: string): Promise<PendingLogin | undefined>
 }
 
@@ -34,12 +35,12 @@ export interface PendingLogins {
  */
 export const pendingLoginSeconds = 600
 /**
- * Maximum number of pending logins, about 4 MB. Above it, the oldest login of the address with the most is
- * removed.
+ * Maximum number of pending logins, about 4 MB. When it is reached, the oldest login of the IP address with the
+ * most logins is removed.
  */
 const pendingLoginsMax = 4_096
 
-/** Creates a store in the memory of this process. */
+/** Creates a store of pending logins in the memory of this process. */
 export function createPendingLogins(clock: Clock): PendingLogins {
   return new MemoryPendingLogins(clock)
 }
@@ -51,14 +52,14 @@ interface StoredPendingLogin {
 }
 
 /**
- * Pending logins in memory. Anyone can start a login without completing it. An address that starts thousands
- * evicts its own logins, not those of addresses with fewer.
+ * Pending logins in memory. Anyone can start logins without completing them, so an IP address that starts
+ * thousands of logins evicts its own, not those of other addresses.
  */
 class MemoryPendingLogins implements PendingLogins {
   readonly #clock: Clock
-  /** Logins by hash of the state, the oldest first. */
+  /** Logins by the hash of their state, the oldest first. */
   readonly #byState = new Map<string, StoredPendingLogin>()
-  /** Hashes of the states of each address, the oldest first. */
+  /** Hashed states by IP address, the oldest first. */
   readonly #byClient = new Map<string, Set<string>>()
 
   constructor(clock: Clock) {
@@ -71,8 +72,8 @@ class MemoryPendingLogins implements PendingLogins {
     if (this.#byState.size >= pendingLoginsMax) this.#removeByHash(this.#loginToEvict())
     const stateHash = hashSecret(state)
     this.#byState.set(stateHash, { login, client, expiresAtMs: now + pendingLoginSeconds * 1_000 })
-    const ofClient = this.#byClient.get(client)
-    if (ofClient) ofClient.add(stateHash)
+    const clientHashes = this.#byClient.get(client)
+    if (clientHashes) clientHashes.add(stateHash)
     else this.#byClient.set(client, new Set([stateHash]))
   }
 
@@ -84,34 +85,34 @@ class MemoryPendingLogins implements PendingLogins {
     return this.#unlessExpired(this.#removeByHash(hashSecret(state)))
   }
 
-  #unlessExpired(found: StoredPendingLogin | undefined): PendingLogin | undefined {
-    return found && found.expiresAtMs >= this.#clock.now() ? found.login : undefined
+  #unlessExpired(stored: StoredPendingLogin | undefined): PendingLogin | undefined {
+    return stored && stored.expiresAtMs >= this.#clock.now() ? stored.login : undefined
   }
 
   #removeExpired(now: number): void {
-    for (const [name, { expiresAtMs }] of this.#byState) {
+    for (const [stateHash, { expiresAtMs }] of this.#byState) {
       if (expiresAtMs >= now) return
-      this.#removeByHash(name)
+      this.#removeByHash(stateHash)
     }
   }
 
   /**
-   * Returns the oldest login of the address with the most. Among equal addresses, the one that started first
-   * is chosen.
+   * Returns the hashed state of the oldest login of the IP address with the most logins. Of several such
+   * addresses, the first in the map is chosen.
    */
   #loginToEvict(): string {
     const [first, ...others] = this.#byClient.values()
-    const most = others.reduce((found, own) => (own.size > found.size ? own : found), first!)
-    return most.values().next().value!
+    const largest = others.reduce((max, hashes) => (hashes.size > max.size ? hashes : max), first!)
+    return largest.values().next().value!
   }
 
   #removeByHash(stateHash: string): StoredPendingLogin | undefined {
-    const found = this.#byState.get(stateHash)
-    if (!found) return undefined
+    const stored = this.#byState.get(stateHash)
+    if (!stored) return undefined
     this.#byState.delete(stateHash)
-    const ofClient = this.#byClient.get(found.client)!
-    ofClient.delete(stateHash)
-    if (ofClient.size === 0) this.#byClient.delete(found.client)
-    return found
+    const clientHashes = this.#byClient.get(stored.client)!
+    clientHashes.delete(stateHash)
+    if (clientHashes.size === 0) this.#byClient.delete(stored.client)
+    return stored
   }
 }

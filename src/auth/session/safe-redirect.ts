@@ -1,26 +1,26 @@
 /** Maximum length of a path. */
-const charsMax = 4_096
+const pathCharsMax = 4_096
 /** Maximum number of nested percent-encodings. */
-const layersMax = 8
+const encodingLayersMax = 8
 
 /** @see docs/requirements.md#S5.7-09 */
-const allowed = /^\/[A-Za-z0-9\-._~!$&'()*+,;=:@%/?#]*$/
-/** Characters that browsers drop, or treat as a slash. */
-const deceptive = /[\p{Cc}\\]/u
+const allowedPath = /^\/[A-Za-z0-9\-._~!$&'()*+,;=:@%/?#]*$/
+/** Characters that browsers remove, or treat as a slash. */
+const deceptiveCharacter = /[\p{Cc}\\]/u
 
 /**
- * Returns the path on this site to open after the sign-in, `/` if the requested one is not safe.
+ * Returns the path to open after sign-in: the requested one, or `/` if that is not safe.
  *
- * In addition to the pattern of S5.7-09, a path is refused if a browser or a proxy could interpret it as
- * another origin: two leading slashes, a backslash, a control character, also after decoding, and dot
- * segments that produce such a path.
+ * A path must match the pattern of S5.7-09. It is also rejected if a browser or proxy could interpret it as
+ * another origin, because it has two leading slashes, a backslash or a control character. The path is checked
+ * again after each percent-decoding, and after dot segments are resolved.
  *
  * @see docs/requirements.md#S5.7-09, docs/security.md#rule-12
  */
 export function safeRedirectPath(requested: string | undefined): string {
-  if (requested === undefined || requested.length > charsMax || !allowed.test(requested)) return '/'
+  if (requested === undefined || requested.length > pathCharsMax || !allowedPath.test(requested)) return '/'
   let layer = requested
-  for (let depth = 0; depth < layersMax; depth++) {
+  for (let depth = 0; depth < encodingLayersMax; depth++) {
     if (leavesSite(layer)) return '/'
     const inner = decodeOnce(layer)
     if (inner === layer) return requested
@@ -31,7 +31,9 @@ export function safeRedirectPath(requested: string | undefined): string {
 
 function leavesSite(path: string): boolean {
   return (
-    deceptive.test(path) || path.startsWith('//') || new URL(path, 'http://site').pathname.startsWith('//')
+    deceptiveCharacter.test(path) ||
+    path.startsWith('//') ||
+    new URL(path, 'http://site').pathname.startsWith('//')
   )
 }
 

@@ -6,14 +6,14 @@ const algorithm = 'aes-256-gcm'
 const keyBytes = 32
 const ivBytes = 12
 const tagBytes = 16
-/** Label for key derivation, so the same secret produces different keys for other uses. */
+/** Label for key derivation. It gives different keys to different uses of a secret. */
 const keyLabel = 'workbase sealed value v2'
 
-/** 16 and 22 characters are the 12 bytes of the IV and the 16 bytes of the tag in base64url. */
-const form = /^v2\.([\w-]{16})\.([\w-]*)\.([\w-]{22})$/
+/** In base64url, the 12 bytes of the IV are 16 characters, and the 16 bytes of the tag are 22. */
+const sealedPattern = /^v2\.([\w-]{16})\.([\w-]*)\.([\w-]{22})$/
 
 /**
- * Encrypts and decrypts values of this runtime: `v2.<iv>.<ciphertext>.<tag>`, AES-256-GCM.
+ * Encrypts and decrypts values with AES-256-GCM. Encrypted values have the format `v2.<iv>.<ciphertext>.<tag>`.
  *
  * @see docs/requirements.md#S2.5-06
  */
@@ -21,14 +21,14 @@ export class Sealer {
   readonly #keys: readonly Buffer[]
 
   /**
-   * @param secrets  the first one encrypts, all decrypt; if empty, a random key is used for the lifetime of
-   *   this object
+   * @param secrets  the first one is used to encrypt, and all are used to decrypt; if the list is empty, a random
+   *   key is used for the lifetime of this object
    */
   constructor(secrets: readonly string[]) {
     this.#keys = secrets.length > 0 ? secrets.map(deriveKey) : [randomOctets(keyBytes)]
   }
 
-  /** @param purpose  authenticated with the value, which cannot be opened for another purpose */
+  /** @param purpose  must be repeated to open the value */
   seal(purpose: string, text: string): string {
     const iv = randomOctets(ivBytes)
     const cipher = createCipheriv(algorithm, this.#keys[0]!, iv)
@@ -39,9 +39,9 @@ export class Sealer {
     )
   }
 
-  /** Returns undefined for a value that was not sealed here for this purpose. */
+  /** Returns undefined for a value that was not sealed with one of the secrets for this purpose. */
   open(purpose: string, value: string): string | undefined {
-    const parts = form.exec(value)?.slice(1).map(decodePart)
+    const parts = sealedPattern.exec(value)?.slice(1).map(decodePart)
     if (!parts?.every(part => part !== undefined)) return undefined
     const [iv, ciphertext, tag] = parts as [Buffer, Buffer, Buffer]
     for (const key of this.#keys) {
@@ -66,7 +66,7 @@ function authenticatedData(purpose: string): Buffer {
   return Buffer.from(`${version}\n${purpose}`)
 }
 
-/** Returns undefined for a non-canonical encoding, so that each value has only one. */
+/** Returns undefined for a non-canonical encoding, so that each value has only one valid encoding. */
 function decodePart(part: string): Buffer | undefined {
   const bytes = Buffer.from(part, 'base64url')
   return bytes.toString('base64url') === part ? bytes : undefined

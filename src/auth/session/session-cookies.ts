@@ -3,12 +3,12 @@ import { WbError } from '../../contract/errors.ts'
 import { clearCookieLine, cookieValues, needsSecureCookies, setCookieLine } from './cookie-header.ts'
 import type { Sealer } from './sealer.ts'
 
-/** Session of a browser, as stored in its cookies. */
+/** Session of a browser, as its cookies store it. */
 export interface StoredSession {
   readonly accessToken: string
   /** ID of the subject, which a renewal must return unchanged. */
   readonly subject: string
-  /** Time in seconds since 1970. */
+  /** Seconds since 1970. */
   readonly issuedAt: number
   readonly refreshToken?: string
 }
@@ -18,13 +18,13 @@ const piecesMax = 5
 const cookieBytesMax = 3_500
 /** Reserved size for the attributes and the piece number, in bytes. */
 const attributesBytes = 100
-/** Maximum length of all pieces together. */
+/** Maximum total length of the pieces. */
 const sealedCharsMax = 14 * 1024
 
 /**
- * Sessions in the cookies of a browser: one sealed value, split into pieces `NAME`, `NAME.1`, …
+ * Stores a session in the cookies of a browser: one sealed value, split into the cookies `NAME`, `NAME.1`, …
  *
- * The name, the site's origin and the number of pieces are authenticated with the value.
+ * The value can be opened only with the same name, site origin and number of pieces.
  *
  * @see docs/requirements.md#session-cookie, docs/security.md#rule-12
  */
@@ -35,62 +35,59 @@ export class SessionCookies {
 
   constructor({ seal, name }: { seal: Sealer; name: string }) {
     this.#seal = seal
-    this.#names = Array.from({ length: piecesMax }, (_, at) => (at === 0 ? name : `${name}.${at}`))
+    this.#names = Array.from({ length: piecesMax }, (_, index) => (index === 0 ? name : `${name}.${index}`))
     this.#pieceChars = Math.max(1, cookieBytesMax - attributesBytes - name.length)
   }
 
   /**
-   * Returns the session; undefined if it is absent, or if pieces are invalid, repeated, missing or surplus.
+   * Returns the session; undefined if it is missing, or if its pieces are not exactly those that were set.
    */
   read({ origin, cookies }: BrowserOrigin): StoredSession | undefined {
-    const found = this.#names.map(name => cookieValues(cookies, name))
-    const pieces = found.flat()
-    if (pieces.length === 0 || found.some(values => values.length > 1)) return undefined
+    const valuesByPiece = this.#names.map(name => cookieValues(cookies, name))
+    const pieces = valuesByPiece.flat()
+    if (pieces.length === 0 || valuesByPiece.some(values => values.length > 1)) return undefined
     const text = this.#seal.open(this.#purpose(origin, pieces.length), pieces.join(''))
     return text === undefined ? undefined : (JSON.parse(text) as StoredSession)
   }
 
   /**
-   * Returns the `Set-Cookie` lines of a session. The refresh token is dropped if the session is too large for
-   * a browser.
+   * Returns the `Set-Cookie` lines of a session. Omits the refresh token if the session would be too large for a
+   * browser.
    *
    * @throws session_too_large  when the session is too large even without the refresh token
    */
   write(site: BrowserOrigin, session: StoredSession, maxAgeSeconds: number): string[] {
-    const { refreshToken: _, ...lasting } = session
-    const pieces = this.#splitSealed(site, session) ?? this.#splitSealed(site, lasting)
+    const { refreshToken: _, ...withoutRefreshToken } = session
+    const pieces = this.#splitSealed(site, session) ?? this.#splitSealed(site, withoutRefreshToken)
     if (!pieces)
-      throw new WbError(
-        'session_too_large',
-        'the access token of the identity provider does not fit into cookies',
-      )
+      throw new WbError('session_too_large', "the identity provider's access token is too large for cookies")
     const scope = { path: '/', maxAgeSeconds, secure: needsSecureCookies(site.origin) }
     return [
-      ...pieces.map((piece, at) => setCookieLine(this.#names[at]!, piece, scope)),
+      ...pieces.map((piece, index) => setCookieLine(this.#names[index]!, piece, scope)),
       ...this.#clear(site, pieces.length),
     ]
   }
 
   /**
-   * Returns the `Set-Cookie` lines that end a session: for the first piece, and for all other pieces in the
-   * request.
+   * Returns the `Set-Cookie` lines that end a session. They delete the first piece, and all other pieces that the
+   * request contains.
    */
   clear(site: BrowserOrigin): string[] {
     const first = clearCookieLine(this.#names[0]!, { path: '/', secure: needsSecureCookies(site.origin) })
     return [first, ...this.#clear(site, 1)]
   }
 
-  /** Returns the lines that delete the pieces in the request from an index on. */
-  #clear({ origin, cookies }: BrowserOrigin, from: number): string[] {
+  /** Returns the lines that delete the pieces in the request, starting at an index. */
+  #clear({ origin, cookies }: BrowserOrigin, firstIndex: number): string[] {
     return this.#names
-      .slice(from)
+      .slice(firstIndex)
       .filter(name => cookieValues(cookies, name).length > 0)
       .map(name => clearCookieLine(name, { path: '/', secure: needsSecureCookies(origin) }))
   }
 
   /**
-   * Splits a sealed session into pieces; undefined if it is too large. The length of a sealed value does not
-   * depend on its purpose.
+   * Seals a session and splits it into pieces; undefined if it is too large. The length of a sealed value does
+   * not depend on its purpose, so it is known before the number of pieces.
    */
   #splitSealed({ origin }: BrowserOrigin, session: StoredSession): string[] | undefined {
     const text = JSON.stringify(session)
@@ -99,8 +96,8 @@ export class SessionCookies {
     if (count === 1) return [whole]
     if (count > piecesMax || whole.length > sealedCharsMax) return undefined
     const sealed = this.#seal.seal(this.#purpose(origin, count), text)
-    return Array.from({ length: count }, (_, at) =>
-      sealed.slice(at * this.#pieceChars, (at + 1) * this.#pieceChars),
+    return Array.from({ length: count }, (_, index) =>
+      sealed.slice(index * this.#pieceChars, (index + 1) * this.#pieceChars),
     )
   }
 

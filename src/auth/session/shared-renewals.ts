@@ -2,12 +2,12 @@ import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../base/clock.ts'
 
 /**
- * Shared renewals. A refresh token is valid once, and two tabs or processes of a user hold the same one. Each
- * replica stores its own; a shared store can replace this one.
+ * Shares the result of a renewal. A refresh token is valid only once, but two tabs or processes of a user can
+ * send the same one. Each replica shares only its own renewals; an implementation with a shared store is possible.
  */
 export interface SharedRenewals<T> {
   /**
-   * Returns the result of a running renewal, of a recent one, or otherwise of this one.
+   * Returns the result of a running or recent renewal of the session, or else calls `renew`.
    *
    * @param key  identifies the session to renew
    */
@@ -16,18 +16,18 @@ export interface SharedRenewals<T> {
 
 /** Time for which late requests get the result of a renewal, in milliseconds. */
 const renewalTtlMs = 30_000
-/** Maximum number of stored results. Above it, the oldest are removed. */
+/** Maximum number of stored results. When it is reached, the oldest is removed. */
 const renewalsMax = 1_024
 
 export interface RenewalRules<T> {
   readonly clock: Clock
-  /** Returns the key under which the result itself will be renewed. */
+  /** Returns the key of the renewed session, for its next renewal. */
   readonly keyOf: (outcome: T) => string
   /** Returns how long the result is valid; undefined for no limit. */
   readonly lifetimeSeconds: (outcome: T) => number | undefined
 }
 
-/** Renewals in the memory of this process. A failure is not stored, so the next request tries again. */
+/** Shares renewals within this process. Failures are not stored, so the next request tries again. */
 export class MemoryRenewals<T extends object> implements SharedRenewals<T> {
   readonly #running = new Map<string, Promise<T>>()
   readonly #outcomes: LRUCache<string, T>
@@ -53,7 +53,7 @@ export class MemoryRenewals<T extends object> implements SharedRenewals<T> {
     return started
   }
 
-  /** Follows the chain of renewals to the last result, because the refresh tokens before it are used up. */
+  /** Follows the chain of renewals to the last result, because all earlier refresh tokens are used up. */
   #newest(first: string): { key: string; outcome: T } | undefined {
     let newest: { key: string; outcome: T } | undefined
     for (let steps = 0; steps < renewalsMax; steps++) {

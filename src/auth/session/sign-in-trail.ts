@@ -7,13 +7,13 @@ import { type ErrorCode, WbError } from '../../contract/errors.ts'
 /** A step of a sign-in, or an action in its session. */
 export interface SignInStep {
   readonly action: AuditAction
-  /** ID of the subject, if a sealed value contains it. */
+  /** ID of the subject, if it is known from a sealed value. */
   readonly subjectId?: string | undefined
   /** Expected error codes, which are not recorded. */
   readonly expectedCodes?: readonly ErrorCode[]
 }
 
-/** Audit reasons of error codes that are not their own reason. */
+/** Audit reasons of some error codes. For all others, the reason is the code. */
 const reasons: Partial<Record<ErrorCode, string>> = {
   token_exchange_failed: 'idp_rejected',
   refresh_failed: 'idp_rejected',
@@ -22,7 +22,7 @@ const reasons: Partial<Record<ErrorCode, string>> = {
 const scheme = 'oidc'
 
 /**
- * Audit records of sign-ins.
+ * Writes the audit records of sign-ins.
  *
  * @see docs/requirements.md#S6-10
  */
@@ -41,21 +41,21 @@ export class SignInTrail {
     await this.audit.require(this.#actor(caller, subject), { action, details: { scheme } })
   }
 
-  /** Records an action of a verified subject; without one, of the caller. */
+  /** Records an action of a verified subject, or of the caller if `subject` is undefined. */
   note(caller: Caller, action: AuditAction, subject: Subject | undefined, details: AuditDetails = {}): void {
     this.audit.note(this.#actor(caller, subject), { action, details: { scheme, ...details } })
   }
 
   /** Runs a step, and records its failure. */
-  async recordFailures<T>(caller: Caller, act: SignInStep, run: () => Promise<T>): Promise<T> {
+  async recordFailures<T>(caller: Caller, step: SignInStep, run: () => Promise<T>): Promise<T> {
     try {
       return await run()
     } catch (error) {
       const code = error instanceof WbError ? error.code : 'internal_error'
-      if (!act.expectedCodes?.includes(code)) {
-        const subject = act.subjectId === undefined ? undefined : unverifiedSubject(act.subjectId)
+      if (!step.expectedCodes?.includes(code)) {
+        const subject = step.subjectId === undefined ? undefined : unverifiedSubject(step.subjectId)
         this.audit.note(this.#actor(caller, subject), {
-          action: act.action,
+          action: step.action,
           outcome: 'failure',
           details: { scheme, reason: reasons[code] ?? code },
         })
@@ -69,7 +69,7 @@ export class SignInTrail {
   }
 }
 
-/** Returns a subject of which only the ID in a sealed value is known. It has no rights. */
+/** Returns a subject without rights, of which only the ID is known. */
 export function unverifiedSubject(id: string): Subject {
   return {
     id,
@@ -79,6 +79,6 @@ export function unverifiedSubject(id: string): Subject {
     scopes: [],
     role: null,
     principalId: null,
-    grantSpanMs: null,
+    keyLifetimeMaxMs: null,
   }
 }

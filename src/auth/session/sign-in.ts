@@ -46,10 +46,10 @@ function notConfigured(): WbError {
 /** Maximum time that `/auth/config` waits for the provider, in milliseconds. */
 const providerWaitMs = 1_000
 
-/** Sign-in by browser and by device. Without `parts`, only API keys are available. */
+/** Sign-in of browsers and devices. Not configured if `parts` is undefined. */
 export class SignIn {
   readonly #flows: SignInFlows | undefined
-  /** True if the provider had a device endpoint when last asked. */
+  /** True if the provider had a device endpoint when it last responded. */
   #hadDeviceEndpoint = false
 
   constructor(
@@ -71,8 +71,7 @@ export class SignIn {
   }
 
   /**
-   * Returns the error for a path that is not served, for every method and body; undefined if the path is
-   * served.
+   * Returns the error for a path that is not served, regardless of the method; undefined for other paths.
    */
   errorForPath(path: string): WbError | undefined {
     const isServed = this.#flows || !path.startsWith('/auth/') || alwaysServed.includes(path)
@@ -80,13 +79,13 @@ export class SignIn {
   }
 
   /**
-   * Returns the available sign-in methods, independent of the current state of the provider.
+   * Returns the available authentication methods, even while the provider is unavailable.
    *
    * @see docs/requirements.md#S4.3-02
    */
   async config() {
     const login = this.parts !== undefined
-    const path = (at: string) => (login ? at : null)
+    const pathIfConfigured = (path: string) => (login ? path : null)
     return {
       modes: {
         apiKey: usesApiKeys(this),
@@ -94,25 +93,25 @@ export class SignIn {
         login,
         device: await this.#hasDeviceEndpoint(),
       },
-      loginPath: path(auth.login.path),
-      refreshPath: path(auth.refresh.path),
-      deviceAuthorizePath: path(auth.deviceAuthorize.path),
-      deviceTokenPath: path(auth.deviceToken.path),
-      deviceRefreshPath: path(auth.deviceRefresh.path),
+      loginPath: pathIfConfigured(auth.login.path),
+      refreshPath: pathIfConfigured(auth.refresh.path),
+      deviceAuthorizePath: pathIfConfigured(auth.deviceAuthorize.path),
+      deviceTokenPath: pathIfConfigured(auth.deviceToken.path),
+      deviceRefreshPath: pathIfConfigured(auth.deviceRefresh.path),
     }
   }
 
-  /** Returns the current answer of the provider, or the last one if it does not respond. */
+  /** Returns the provider's current state, or the last known one if the provider does not respond. */
   async #hasDeviceEndpoint(): Promise<boolean> {
     if (!this.parts) return false
     const { provider, clock } = this.parts
-    const answered = provider.hasDeviceEndpoint().then(
-      has => {
-        this.#hadDeviceEndpoint = has
+    const refreshed = provider.hasDeviceEndpoint().then(
+      hasEndpoint => {
+        this.#hadDeviceEndpoint = hasEndpoint
       },
       () => {},
     )
-    await withTimeout(clock, providerWaitMs, () => answered).catch(() => {})
+    await withTimeout(clock, providerWaitMs, () => refreshed).catch(() => {})
     return this.#hadDeviceEndpoint
   }
 }
@@ -129,14 +128,13 @@ function openFlows(mode: Config['auth']['mode'], parts: SignInParts): SignInFlow
 }
 
 /**
- * Returns the caller's own description, for display by clients. It grants nothing: each route checks access
- * itself.
+ * Returns a description of the caller for display. It grants no access: each route checks access itself.
  *
  * @throws unauthorized  when the caller is anonymous
  * @see docs/requirements.md#S2.6-10
  */
 export function describeCaller({ subject, session }: AuthContext) {
-  if (!subject) throw new WbError('unauthorized', 'no caller is signed in')
+  if (!subject) throw new WbError('unauthorized', 'the request has no signed-in caller')
   const { id, label, type, workspaceScopes, role, scopes } = subject
   return {
     id,

@@ -5,16 +5,19 @@ import { parsePastTime } from '../terminal/duration.ts'
 
 /** Flags that filter audit records. */
 export const auditFlags = {
-  since: Flags.string({ summary: 'only records since then: 1h, 7d, 2026-01-31', helpValue: 'WHEN' }),
+  since: Flags.string({
+    summary: 'show only records since this time: 1h, 7d, 2026-01-31',
+    helpValue: 'WHEN',
+  }),
   action: Flags.option({
     options: auditActions,
-    summary: 'only records of this action',
+    summary: 'show only records of this action',
     helpValue: 'ACTION',
   })(),
-  all: Flags.boolean({ summary: 'records of the whole runtime, not of one workspace' }),
+  all: Flags.boolean({ summary: 'show records of the whole runtime, not just one workspace' }),
 }
 
-/** Converts the flags to a query of the API. @throws UsageError  `--since` is neither a duration nor a date */
+/** Converts the flags to an API query. @throws UsageError  `--since` is neither a duration nor a date */
 export function auditQuery(
   { since, action }: { since?: string; action?: (typeof auditActions)[number] },
   clock: Clock,

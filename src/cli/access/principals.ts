@@ -17,14 +17,14 @@ const kind: ResourceKind = {
 
 /** Flags for the fields of a principal. */
 export const principalFlags = {
-  label: Flags.string({ summary: 'display name; empty to remove it' }),
+  label: Flags.string({ summary: 'display name; an empty value removes it' }),
   role: Flags.option({
     options: roles,
-    summary: 'role in this workspace; replaces the role in the access token',
+    summary: 'role in this workspace; overrides the role in the access token',
   })(),
   attribute: Flags.string({
     multiple: true,
-    summary: 'attribute, $principal.NAME in policies; replaces all attributes; can be repeated',
+    summary: 'attribute for policies ($principal.NAME); replaces all attributes; can be repeated',
     helpValue: 'NAME=VALUE',
   }),
 }
@@ -39,24 +39,24 @@ export function principalBody(flags: { label?: string; role?: Principal['role'];
 }
 
 /**
- * A principal by ID or label.
+ * Finds a principal by ID or label.
  *
- * @throws WbError     principal_not_found, with what was probably meant
- * @throws UsageError  several are labelled so
+ * @throws WbError principal_not_found  no principal matches; suggests a similar name
+ * @throws UsageError                   several principals have this label
  */
 export async function findPrincipal(
   { client, promptForChoice }: ResolveContext,
   { workspaceId, name }: Workspace,
-  wanted: string,
+  labelOrId: string,
 ): Promise<Principal> {
   const all = await collect(client.items(principals.list, { params: { workspaceId } }))
-  const exact = all.find(({ principalId }) => principalId === wanted)
+  const exact = all.find(({ principalId }) => principalId === labelOrId)
   if (exact) return exact
   const named = all.flatMap(row => [
     { row, id: row.principalId, name: row.principalId },
     ...(row.label ? [{ row, id: row.principalId, name: row.label }] : []),
   ])
-  return pickResource(named, wanted, { ...kind, noun: `principal in workspace ${name}` }, promptForChoice)
+  return pickResource(named, labelOrId, { ...kind, noun: `principal in workspace ${name}` }, promptForChoice)
 }
 
 /** Returns the fields of a principal to show. */

@@ -16,31 +16,31 @@ import { samplingFlags } from './sampling-flags.ts'
 
 /** Flags of `wb agents create` and `wb agents update`. */
 export const agentFlags = {
-  description: Flags.string({ summary: 'what the agent is for' }),
+  description: Flags.string({ summary: 'purpose of the agent' }),
   prompt: Flags.string({ summary: 'system prompt', helpValue: 'TEXT' }),
   kb: Flags.string({
     char: 'k',
     multiple: true,
-    summary: 'knowledge base, by name or ID; can be repeated [all]',
+    summary: 'knowledge base name or ID; can be repeated [all]',
   }),
   tool: Flags.string({
     multiple: true,
     summary:
-      'tool by name or ID, or a server for all of its current tools; can be repeated [all built-in tools]',
+      'tool name or ID, or the name of an MCP server for all its current tools; can be repeated [all built-in tools]',
     helpValue: 'NAME',
   }),
   rule: Flags.string({
     multiple: true,
     summary:
-      'permission for a tool, a server, or all IDs with a prefix (PREFIX*): allow, ask, deny or always; can be repeated',
-    helpValue: 'NAME=WORD',
+      'rule (allow, ask, deny or always) for a tool, an MCP server, or all tool IDs that start with PREFIX (PREFIX*); can be repeated',
+    helpValue: 'NAME=RULE',
   }),
-  llm: Flags.string({ summary: 'LLM service, by name or ID', helpValue: 'NAME' }),
+  llm: Flags.string({ summary: 'LLM service name or ID', helpValue: 'NAME' }),
   ...samplingFlags,
 }
 
 /**
- * Parses the rules of `--rule NAME=WORD`. Returns undefined if there are none.
+ * Parses the values of `--rule NAME=RULE`. Returns undefined if there are none.
  *
  * @throws UsageError                     a rule has another format, or its name matches several tools
  * @throws WbError agent_tool_unresolved  no tool matches; suggests a similar name
@@ -48,23 +48,23 @@ export const agentFlags = {
 export async function parseToolRules(
   context: ResolveContext,
   workspaceId: string,
-  given: readonly string[] | undefined,
+  flags: readonly string[] | undefined,
 ): Promise<ToolRules | undefined> {
-  if (given === undefined || given.length === 0) return undefined
-  const rules = given.map(ruleOf)
+  if (flags === undefined || flags.length === 0) return undefined
+  const rules = flags.map(parseRuleFlag)
   const patterns = await resolveToolPatterns(
     context,
     workspaceId,
     rules.map(({ tool }) => tool),
   )
-  return Object.fromEntries(rules.map(({ rule }, at) => [patterns[at]!, rule]))
+  return Object.fromEntries(rules.map(({ rule }, index) => [patterns[index]!, rule]))
 }
 
-function ruleOf(given: string): { tool: string; rule: ToolRules[string] } {
-  const [, tool = '', word] = /^(.+)=([a-z]+)$/.exec(given) ?? []
+function parseRuleFlag(flag: string): { tool: string; rule: ToolRules[string] } {
+  const [, tool = '', word] = /^(.+)=([a-z]+)$/.exec(flag) ?? []
   const rule = parseRule(word)
   if (rule) return { tool, rule }
-  throw new UsageError(`--rule ${given} is not NAME=WORD, where WORD is ${ruleWords.join(', ')}`, [
+  throw new UsageError(`--rule ${flag} is not NAME=RULE, where RULE is ${ruleWords.join(', ')}`, [
     "--rule 'mcp:*=ask'",
   ])
 }
@@ -77,8 +77,8 @@ const llmServiceKind: ResourceKind = {
 }
 
 /**
- * Returns the ID of an LLM service by ID or name; without one, that of the only service or the user's
- * choice. Returns null if there is no service.
+ * Returns the ID of an LLM service by ID or name. Without one, returns that of the only service, or lets the
+ * user choose. Returns null if there is no service.
  *
  * @throws WbError llm_service_not_found
  * @throws UsageError  several services match
@@ -86,28 +86,28 @@ const llmServiceKind: ResourceKind = {
 export async function resolveLlmServiceId(
   context: ResolveContext,
   workspaceId: string,
-  wanted?: string,
+  nameOrId?: string,
 ): Promise<string | null> {
   const request = { params: { workspaceId } }
   const all = await collect(context.client.items(llmServices.list, request))
-  if (all.length === 0 && wanted === undefined) return null
+  if (all.length === 0 && nameOrId === undefined) return null
   const named = all.map(row => ({ row: row.llmServiceId, id: row.llmServiceId, name: row.name }))
   const selectCommand = (name: string) => `--llm ${name}`
-  return pickResource(named, wanted, { ...llmServiceKind, selectCommand }, context.promptForChoice)
+  return pickResource(named, nameOrId, { ...llmServiceKind, selectCommand }, context.promptForChoice)
 }
 
 /**
- * Returns the IDs of the named knowledge bases in order, or undefined if none is named.
+ * Returns the IDs of the specified knowledge bases in order, or undefined if none is specified.
  *
  * @throws WbError knowledge_base_not_found  no knowledge base matches; suggests a similar name
  */
 export async function resolveKnowledgeBaseIds(
   { client }: ResolveContext,
   workspaceId: string,
-  wanted: readonly string[] | undefined,
+  namesOrIds: readonly string[] | undefined,
 ): Promise<string[] | undefined> {
-  if (wanted === undefined || wanted.length === 0) return undefined
+  if (namesOrIds === undefined || namesOrIds.length === 0) return undefined
   const all = await listKnowledgeBases(client, workspaceId)
   const named = all.map(row => ({ row: row.knowledgeBaseId, id: row.knowledgeBaseId, name: row.name }))
-  return Promise.all(wanted.map(one => pickResource(named, one, knowledgeBaseKind, undefined)))
+  return Promise.all(namesOrIds.map(nameOrId => pickResource(named, nameOrId, knowledgeBaseKind, undefined)))
 }

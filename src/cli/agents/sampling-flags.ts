@@ -1,7 +1,7 @@
 import * as Flags from '@oclif/core/flags'
 import { UsageError } from '../errors.ts'
 
-const decimal = (flag: string, max: number) =>
+const decimalFlag = (flag: string, max: number) =>
   Flags.custom<number>({
     helpValue: 'NUMBER',
     async parse(text) {
@@ -13,23 +13,29 @@ const decimal = (flag: string, max: number) =>
 
 /** Sampling flags of agents and LLM services. */
 export const samplingFlags = {
-  temperature: decimal('temperature', 2)({ summary: "randomness of answers, from 0 to 2 [the provider's]" }),
-  'top-p': decimal(
+  temperature: decimalFlag(
+    'temperature',
+    2,
+  )({ summary: 'randomness of answers, from 0 to 2 [provider default]' }),
+  'top-p': decimalFlag(
     'top-p',
     1,
-  )({ summary: "share of likely tokens to consider, from 0 to 1 [the provider's]" }),
+  )({
+    summary:
+      'nucleus sampling: cumulative probability of the tokens to sample from, 0 to 1 [provider default]',
+  }),
   'reasoning-effort': Flags.string({
-    summary: "how long a reasoning model may think: low, medium, high [the provider's]",
-    helpValue: 'WORD',
+    summary: 'how much a reasoning model thinks: low, medium or high [provider default]',
+    helpValue: 'LEVEL',
   }),
   stop: Flags.string({
     multiple: true,
-    summary: 'text that ends an answer; can be repeated [none]',
+    summary: 'stop sequence: text at which an answer ends; can be repeated [none]',
     helpValue: 'TEXT',
   }),
 }
 
-/** Returns the fields that the flags set; the others are undefined. */
+/** Converts the flags to fields of the API. Fields without a flag are undefined. */
 export function samplingFields(flags: {
   readonly temperature?: number | undefined
   readonly 'top-p'?: number | undefined
@@ -45,4 +51,4 @@ export function samplingFields(flags: {
 }
 
 /** Fields of an agent that uses the settings of its LLM service. */
-export const noSampling = { temperature: null, topP: null, reasoningEffort: null, stop: null }
+export const defaultSampling = { temperature: null, topP: null, reasoningEffort: null, stop: null }

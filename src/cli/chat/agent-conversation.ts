@@ -19,17 +19,17 @@ import { conversationMarkdown } from './conversation-markdown.ts'
 import { type ChatPort, type ChoiceItem, type OutgoingMessage, usedPassagesMax } from './port.ts'
 import { usedChunks } from './used-chunks.ts'
 
-const passagesFoundMax = 5
+const passagesMax = 5
 
 type ConversationParams = Record<'workspaceId' | 'agentId' | 'conversationId', string>
 
-/** A conversation with an agent of a runtime. The runtime creates it with the first message. */
+/** A conversation with an agent. It is created in the runtime when the first message is sent. */
 export class AgentConversation implements ChatPort {
   #conversation: Conversation | undefined
   #conversationId: string | undefined
-  /** No question was accepted since this object created the conversation. */
+  /** True from when this object creates the conversation until its first question is accepted. */
   #isUnused = false
-  /** Knowledge bases for a conversation that is not created yet. */
+  /** Knowledge bases for the conversation if it is not created yet. */
   #knowledgeBaseIds: readonly string[] | undefined
   /** True if the last turn continues when its connection closes. */
   #isDetached = false
@@ -44,7 +44,7 @@ export class AgentConversation implements ChatPort {
     return this.#conversationId
   }
 
-  /** Sends a message whose turn continues if the connection breaks, as far as the runtime allows more of them. */
+  /** Sends a message whose turn continues if the connection breaks, unless the runtime has too many such turns. */
   async *send(message: OutgoingMessage, signal: AbortSignal): AsyncGenerator<TurnEvent> {
     this.#isDetached = true
     try {
@@ -68,12 +68,12 @@ export class AgentConversation implements ChatPort {
     if (!this.#isDetached) return
     const params = { ...this.#agentParams, conversationId: this.#conversationId ?? '' }
     await this.client.call(chat.stop, { params }).catch(error => {
-      // The turn has ended meanwhile.
+      // The turn may have ended already.
       if (!(error instanceof WbError && error.code === 'not_found')) throw error
     })
   }
 
-  /** Sends a message whose turn ends with the connection; the sender can approve tool calls. */
+  /** Sends a message whose turn ends when the connection closes. The caller can approve tool calls. */
   sendWithApprovals(message: OutgoingMessage, signal: AbortSignal): AsyncGenerator<TurnEvent> {
     return this.#stream({ ...message, approvals: true }, signal)
   }
@@ -94,7 +94,7 @@ export class AgentConversation implements ChatPort {
   /**
    * Attaches files to the conversation, in order.
    *
-   * @throws WbError  the runtime refuses one; a conversation that would begin with it does not begin
+   * @throws WbError  the runtime rejects a file; if the conversation was created for the files, it is deleted
    */
   async attachFiles(files: readonly File[]): Promise<void> {
     await this.#inConversation(async params => {
@@ -102,7 +102,7 @@ export class AgentConversation implements ChatPort {
     })
   }
 
-  /** Like {@link attachFiles}, but the conversation stays even if its first question is refused. */
+  /** Like {@link attachFiles} for one file, but keeps the conversation even if its first question is rejected. */
   async attachFile(file: File, signal: AbortSignal): Promise<Attachment> {
     const either = AbortSignal.any([this.signal, signal])
     const attachment = await this.#inConversation(params => this.#upload(params, file, either))
@@ -114,8 +114,8 @@ export class AgentConversation implements ChatPort {
     const conversationId = this.#conversationId
     if (conversationId === undefined) return []
     const params = { ...this.#agentParams, conversationId }
-    const all = { limit: limits.attachmentsPerConversation }
-    return (await this.client.call(attachments.list, { params, query: all })).items
+    const query = { limit: limits.attachmentsPerConversation }
+    return (await this.client.call(attachments.list, { params, query })).items
   }
 
   #upload(params: ConversationParams, file: File, signal: AbortSignal): Promise<Attachment> {
@@ -164,30 +164,30 @@ export class AgentConversation implements ChatPort {
         signal: this.signal,
         body: { text: question.slice(0, limits.searchTextChars), knowledgeBaseIds },
       },
-      passagesFoundMax,
+      passagesMax,
     )
   }
 
   async citedPassage({ knowledgeBaseId, attachmentId, documentId, chunkId, chunkIndex }: Citation) {
     const { workspaceId } = this.agent
     if (attachmentId !== null) return this.#attachedPassage(attachmentId, chunkIndex ?? 0)
-    if (documentId === null || knowledgeBaseId === null) return { text: '', around: ['', ''] as const }
+    if (documentId === null || knowledgeBaseId === null) return { text: '', neighbors: ['', ''] as const }
     const params = { workspaceId, knowledgeBaseId, documentId }
     const document = await this.client.call(documents.show, { params })
     let before = ''
     let text: string | undefined
     for await (const chunk of readDocumentChunks(this.client, document)) {
-      const messages = chunk.text ?? ''
-      if (text !== undefined) return { text, around: [before, messages] as const }
-      if (chunk.id === chunkId) text = messages
-      else before = messages
+      const chunkText = chunk.text ?? ''
+      if (text !== undefined) return { text, neighbors: [before, chunkText] as const }
+      if (chunk.id === chunkId) text = chunkText
+      else before = chunkText
     }
-    return { text: text ?? '', around: [text === undefined ? '' : before, ''] as const }
+    return { text: text ?? '', neighbors: [text === undefined ? '' : before, ''] as const }
   }
 
   async usedPassages(answer: Message): Promise<Citation[]> {
     const chunks = usedChunks(answer).slice(0, usedPassagesMax)
-    const found = await Promise.all(
+    const citations = await Promise.all(
       chunks.map(async ({ chunkId, knowledgeBaseId, documentId }): Promise<Citation[]> => {
         const params = { workspaceId: this.agent.workspaceId, knowledgeBaseId, documentId }
         const document = await this.client.call(documents.show, { params }).catch(error => {
@@ -197,17 +197,17 @@ export class AgentConversation implements ChatPort {
         if (!document) return []
         const title = documentName(document)
         const { sourceFilename } = document
-        const place = { attachmentId: null, chunkIndex: null, page: null }
-        return [{ number: 1, chunkId, knowledgeBaseId, documentId, title, sourceFilename, ...place }]
+        const noLocation = { attachmentId: null, chunkIndex: null, page: null }
+        return [{ number: 1, chunkId, knowledgeBaseId, documentId, title, sourceFilename, ...noLocation }]
       }),
     )
-    return found.flat().map((citation, at) => ({ ...citation, number: at + 1 }))
+    return citations.flat().map((citation, index) => ({ ...citation, number: index + 1 }))
   }
 
   async documentTitles(max: number): Promise<string[]> {
     const { workspaceId } = this.agent
-    const inUse = await this.#idsInUse()
-    const ids = inUse.length > 0 ? inUse : (await this.knowledgeBases()).map(({ id }) => id)
+    const usedIds = await this.#idsInUse()
+    const ids = usedIds.length > 0 ? usedIds : (await this.knowledgeBases()).map(({ id }) => id)
     const pages = await Promise.all(
       ids.slice(0, max).map(knowledgeBaseId =>
         this.client.call(documents.list, {
@@ -217,16 +217,18 @@ export class AgentConversation implements ChatPort {
       ),
     )
     const titles = pages.map(({ items }) => items.map(documentName))
-    const inTurn = Array.from({ length: max }, (_, at) => titles.flatMap(names => names[at] ?? [])).flat()
-    return [...new Set(inTurn)].slice(0, max)
+    const interleaved = Array.from({ length: max }, (_, index) =>
+      titles.flatMap(names => names[index] ?? []),
+    ).flat()
+    return [...new Set(interleaved)].slice(0, max)
   }
 
   async #attachedPassage(attachmentId: string, index: number) {
     const params = { ...this.#agentParams, conversationId: this.#conversationId ?? '', attachmentId }
     const { text, chunkEnds } = await this.client.call(attachments.show, { params })
-    const end = (at: number) => (at < 0 ? 0 : (chunkEnds[at] ?? text.length))
-    const chunk = (at: number) => text.slice(end(at - 1), end(at))
-    return { text: chunk(index), around: [chunk(index - 1), chunk(index + 1)] as const }
+    const end = (index: number) => (index < 0 ? 0 : (chunkEnds[index] ?? text.length))
+    const chunk = (index: number) => text.slice(end(index - 1), end(index))
+    return { text: chunk(index), neighbors: [chunk(index - 1), chunk(index + 1)] as const }
   }
 
   async tools() {
@@ -238,14 +240,14 @@ export class AgentConversation implements ChatPort {
   }
 
   async models(): Promise<ChoiceItem[]> {
-    const { workspaceId, llmServiceId: bound } = this.agent
+    const { workspaceId, llmServiceId: agentServiceId } = this.agent
     const all = await collect(this.client.items(llmServices.list, { params: { workspaceId } }))
     return all.map(({ llmServiceId: id, name, provider, modelName }) => ({
       id,
       name: modelName,
       alias: name,
-      description: `${name}, ${provider}${id === bound ? ", the agent's own" : ''}`,
-      isChosen: id === bound,
+      description: `${name}, ${provider}${id === agentServiceId ? ", the agent's default" : ''}`,
+      isChosen: id === agentServiceId,
     }))
   }
 
@@ -280,29 +282,32 @@ export class AgentConversation implements ChatPort {
     })
   }
 
-  /** Returns the IDs that mean the whole workspace: none, or all IDs if the agent has its own knowledge bases. */
+  /**
+   * Returns the IDs that select the whole workspace: an empty list, or all IDs if the agent is limited to some
+   * knowledge bases.
+   */
   async #allIds(): Promise<string[]> {
     if (this.agent.knowledgeBaseIds.length === 0) return []
     return (await this.knowledgeBases()).map(({ id }) => id)
   }
 
   async conversations(search: string): Promise<ChoiceItem[]> {
-    const found = { sort: 'activity' as const, ...(search !== '' && { q: search }) }
-    const items = this.client.items(conversations.list, { params: this.#agentParams, query: found })
-    return (await collect(items)).map(one => ({
-      id: one.conversationId,
-      name: conversationName(one),
-      description: formatAgo(Date.parse(one.lastActivityAt), systemClock.now()),
-      isChosen: one.conversationId === this.#conversationId,
+    const query = { sort: 'activity' as const, ...(search !== '' && { q: search }) }
+    const items = this.client.items(conversations.list, { params: this.#agentParams, query })
+    return (await collect(items)).map(conversation => ({
+      id: conversation.conversationId,
+      name: conversationName(conversation),
+      description: formatAgo(Date.parse(conversation.lastActivityAt), systemClock.now()),
+      isChosen: conversation.conversationId === this.#conversationId,
     }))
   }
 
   async versions(messageId: string): Promise<ChoiceItem[]> {
     const params = { ...this.#agentParams, conversationId: this.#conversationId ?? '', messageId }
     const { items } = await this.client.call(messages.versions, { params })
-    return items.map(({ message, answer, isCurrent }, at) => ({
+    return items.map(({ message, answer, isCurrent }, index) => ({
       id: message.messageId,
-      name: `${at + 1} of ${items.length}`,
+      name: `${index + 1} of ${items.length}`,
       description: plainLine(`${message.content} → ${answer?.content ?? 'no answer'}`),
       isChosen: isCurrent,
     }))
@@ -325,7 +330,7 @@ export class AgentConversation implements ChatPort {
     if (conversationId !== undefined) this.#knowledgeBaseIds = undefined
   }
 
-  /** Returns the newest conversation with this agent; undefined without one. */
+  /** Returns the newest conversation with this agent; undefined if none exists. */
   async newestConversation(): Promise<Conversation | undefined> {
     const page = { params: this.#agentParams, query: { limit: 1 } }
     return (await this.client.call(conversations.list, page)).items[0]
@@ -339,8 +344,8 @@ export class AgentConversation implements ChatPort {
   /** IDs of the knowledge bases of the conversation, or else of the agent; empty for the whole workspace. */
   async #idsInUse(): Promise<readonly string[]> {
     const conversation = await this.#load()
-    const own = conversation?.knowledgeBaseIds ?? this.#knowledgeBaseIds ?? []
-    return own.length > 0 ? own : this.agent.knowledgeBaseIds
+    const selected = conversation?.knowledgeBaseIds ?? this.#knowledgeBaseIds ?? []
+    return selected.length > 0 ? selected : this.agent.knowledgeBaseIds
   }
 
   async #load(): Promise<Conversation | undefined> {
@@ -369,12 +374,12 @@ export class AgentConversation implements ChatPort {
       yield { event, data } as TurnEvent
       for await (const { event, data } of rest) yield { event, data } as TurnEvent
     } finally {
-      // Also where the reader leaves at the first event: an open stream keeps the process alive.
+      // Close the stream even if the consumer stops early, because an open stream keeps the process alive.
       await rest.return(undefined)
     }
   }
 
-  /** Sends a message in the conversation. A new conversation is deleted if its first message is refused. */
+  /** Sends a request in the conversation. A new conversation is deleted if its first request is rejected. */
   async #inConversation<T>(send: (params: ConversationParams) => Promise<T>): Promise<T> {
     const conversationId = this.#conversationId ?? (await this.#create())
     try {
@@ -401,8 +406,8 @@ export class AgentConversation implements ChatPort {
   }
 }
 
-/** Returns what is sent of a message: its images without their names. */
+/** Returns the request body for a message. Images are sent without their names. */
 function requestBody<S extends OutgoingMessage>({ images = [], ...message }: S) {
-  const sent = images.map(({ mediaType, data }) => ({ mediaType, data }))
-  return { ...message, ...(sent.length > 0 && { images: sent }) }
+  const imageInputs = images.map(({ mediaType, data }) => ({ mediaType, data }))
+  return { ...message, ...(imageInputs.length > 0 && { images: imageInputs }) }
 }

@@ -14,9 +14,9 @@ import { findClipboard } from '../terminal/clipboard.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 import { unquotePath } from '../terminal/unquote-path.ts'
 import { AgentConversation } from './agent-conversation.ts'
+import type { AskOptions, ChatInterfaces, ChatOptions, ChatSubject } from './chat-interfaces.ts'
 import { finishNote } from './finish-note.ts'
 import { readImage, readImages } from './images.ts'
-import type { AskOptions, ChatInterfaces, ChatOptions, ChatSubject } from './interface.ts'
 import { withModelSetup } from './model-setup.ts'
 import type { OutgoingMessage } from './port.ts'
 import { errorOfEvent, failedAnswer, printAnswer, unfinishedAnswer } from './print-answer.ts'
@@ -26,7 +26,7 @@ import { isMcpTool, toolDisplayName } from './tool-name.ts'
 import { askApproval, withApprovals } from './with-approvals.ts'
 
 export const chatFlags = {
-  conversation: Flags.string({ summary: 'continue this conversation, by title or ID', helpValue: 'TITLE' }),
+  conversation: Flags.string({ summary: 'title or ID of the conversation to continue', helpValue: 'TITLE' }),
   continue: Flags.boolean({
     char: 'c',
     summary: 'continue the newest conversation',
@@ -35,11 +35,13 @@ export const chatFlags = {
   stream: Flags.boolean({
     allowNo: true,
     default: true,
-    summary: 'stream the answer; --no-stream prints one JSON object with question and answer',
+    summary: 'stream the answer; --no-stream prints one JSON object with the question and the answer',
   }),
 }
 
-export const screenReaderFlag = Flags.boolean({ summary: 'print plain lines that are never redrawn' })
+export const screenReaderFlag = Flags.boolean({
+  summary: 'print plain lines for a screen reader, and never redraw them',
+})
 
 interface ChatRequest {
   readonly agent?: string
@@ -66,10 +68,10 @@ export abstract class ChatCommand extends WbCommand {
     loadInterfaces: () => Promise<ChatInterfaces>,
   ): Promise<void> {
     if (!this.isTerminalChat || !request.flags.stream) return this.answer(request, loadInterfaces)
-    const target = await this.waitFor('looking', this.resolveTarget(request))
-    const createOptions = await this.waitFor('looking', this.options(target, request.question))
+    const target = await this.waitFor('loading', this.resolveTarget(request))
+    const options = await this.waitFor('loading', this.options(target, request.question))
     const { chatInTerminal, chatInLines } = await loadInterfaces()
-    await (isForScreenReader ? chatInLines : chatInTerminal)(createOptions)
+    await (isForScreenReader ? chatInLines : chatInTerminal)(options)
     const { conversationId } = target.chat
     if (conversationId) this.output.note(`  ${this.commandName} --conversation ${conversationId}`)
   }
@@ -80,7 +82,7 @@ export abstract class ChatCommand extends WbCommand {
     const question = await this.readQuestion(request.question)
     const message: OutgoingMessage = { content: question, ...(images.length > 0 && { images }) }
     const files = await Promise.all((request.attach ?? []).map(path => readAttachment(path, this.io.cwd)))
-    const target = await this.waitFor('looking', this.resolveTarget(request))
+    const target = await this.waitFor('loading', this.resolveTarget(request))
     if (files.length > 0) await this.waitFor('attaching', target.chat.attachFiles(files))
     const { output } = this
     if (!request.flags.stream || output.json) {
@@ -95,7 +97,7 @@ export abstract class ChatCommand extends WbCommand {
     await printAnswer({
       question,
       events: this.streamTurn(target, message),
-      find: () => target.chat.findPassages(question),
+      findPassages: () => target.chat.findPassages(question),
       agent: target.agent.name,
       output,
       signal: this.signal,
@@ -113,7 +115,7 @@ export abstract class ChatCommand extends WbCommand {
     const options = await this.options(target, message.content)
     const port: AskOptions['port'] = {
       send: ({ content }) => this.streamTurn(target, { ...message, content }),
-      findPassages: asked => chat.findPassages(asked),
+      findPassages: question => chat.findPassages(question),
       usedPassages: message => chat.usedPassages(message),
     }
     const { askInTerminal } = await loadInterfaces()
@@ -129,12 +131,12 @@ export abstract class ChatCommand extends WbCommand {
   private streamTurn({ agent, chat }: ChatTarget, message: OutgoingMessage): AsyncGenerator<TurnEvent> {
     if (!this.canAsk) return chat.sendWithoutApprovals(message, this.signal)
     return withApprovals({
-      send: leaving => chat.sendWithApprovals(message, AbortSignal.any([this.signal, leaving])),
-      ask: async ({ toolCall }, late) => {
-        const lookUpServers = await this.servers(agent)
-        const call = { ...toolCall, name: toolDisplayName(toolCall.name, lookUpServers) }
+      send: closing => chat.sendWithApprovals(message, AbortSignal.any([this.signal, closing])),
+      ask: async ({ toolCall }, expired) => {
+        const servers = await this.serverLabels(agent)
+        const call = { ...toolCall, name: toolDisplayName(toolCall.name, servers) }
         this.progress.end()
-        return askApproval(call, agent.name, { io: this.io, output: this.output }, late)
+        return askApproval(call, agent.name, { io: this.io, output: this.output }, expired)
       },
       decide: (approvalId, decision) => chat.decide(approvalId, decision),
     })
@@ -145,8 +147,8 @@ export abstract class ChatCommand extends WbCommand {
     this.output.value(pair)
     const { finish_reason: finishReason, interrupted } = pair.assistant.metadata
     if (finishReason === 'error' || interrupted) throw failedAnswer(pair.assistant)
-    const early = finishNote(pair.assistant)
-    if (early) this.output.note(`  ${early}`)
+    const note = finishNote(pair.assistant)
+    if (note) this.output.note(`  ${note}`)
   }
 
   private async printEvents({ chat }: ChatTarget, message: OutgoingMessage): Promise<void> {
@@ -163,9 +165,9 @@ export abstract class ChatCommand extends WbCommand {
     return this.output.interactive && this.canAsk
   }
 
-  private async readQuestion(typed: string | undefined): Promise<string> {
-    if (typed !== undefined) return typed
-    const missing = new UsageError('QUESTION is missing: question, in words or a sentence')
+  private async readQuestion(argument: string | undefined): Promise<string> {
+    if (argument !== undefined) return argument
+    const missing = new UsageError('QUESTION is missing')
     if (this.io.stdin.isTTY) throw missing
     const text = (await readAll(this.io.stdin)).trim()
     if (text === '') throw missing
@@ -173,16 +175,20 @@ export abstract class ChatCommand extends WbCommand {
   }
 
   /** Resolves the agent and the conversation. */
-  private async resolveTarget({ agent: request, flags }: ChatRequest): Promise<ChatTarget> {
+  private async resolveTarget({ agent: nameOrId, flags }: ChatRequest): Promise<ChatTarget> {
     const { resolveContext, client, signal, output } = this
     if (flags.conversation !== undefined) {
-      const found = await findConversation(resolveContext, flags.conversation)
-      const { agent } = await resolveAgent(resolveContext, found.agentId)
+      const conversation = await findConversation(resolveContext, flags.conversation)
+      const { agent } = await resolveAgent(resolveContext, conversation.agentId)
       const chat = new AgentConversation(client, agent, signal)
-      chat.switchConversation(found.conversationId)
-      return { agent, chat, conversation: { id: found.conversationId, name: conversationName(found) } }
+      chat.switchConversation(conversation.conversationId)
+      return {
+        agent,
+        chat,
+        conversation: { id: conversation.conversationId, name: conversationName(conversation) },
+      }
     }
-    const { agent, isAssumed } = await resolveAgent(resolveContext, request)
+    const { agent, isAssumed } = await resolveAgent(resolveContext, nameOrId)
     if (isAssumed)
       this.progress.above(() =>
         output.note(`  ${plainLine(agent.name)} answers; wb agents list shows the others`),
@@ -208,7 +214,7 @@ export abstract class ChatCommand extends WbCommand {
       },
       clock: io.clock,
       terminal: { stdin: io.stdin, stdout, signals: io.signals },
-      describeSubject: await this.about(agent, chat),
+      subject: await this.describeSubject(agent, chat),
       hasColors: this.output.style.dim('') !== '',
       conversation,
       question,
@@ -217,13 +223,13 @@ export abstract class ChatCommand extends WbCommand {
     }
   }
 
-  private async about(agent: Agent, chat: AgentConversation): Promise<ChatSubject> {
-    const [inUse, servers] = await Promise.all([chat.knowledgeBasesInUse(), this.servers(agent)])
+  private async describeSubject(agent: Agent, chat: AgentConversation): Promise<ChatSubject> {
+    const [inUse, servers] = await Promise.all([chat.knowledgeBasesInUse(), this.serverLabels(agent)])
     return { agent: plainLine(agent.name), knowledgeBases: inUse.map(plainLine), servers }
   }
 
-  /** Returns the labels of the MCP servers by ID; empty if the agent uses no tool of a server. */
-  private async servers({ workspaceId, toolIds }: Agent): Promise<ChatSubject['servers']> {
+  /** Returns the labels of the MCP servers by ID; empty if the agent does not use any MCP tools. */
+  private async serverLabels({ workspaceId, toolIds }: Agent): Promise<ChatSubject['servers']> {
     if (!toolIds.some(isMcpTool)) return {}
     const servers = await listMcpServers(this.client, workspaceId)
     return Object.fromEntries(servers.map(({ mcpServerId, label }) => [mcpServerId, label]))
@@ -241,9 +247,9 @@ async function saveNewFile(file: string, path: string, text: string): Promise<vo
     await writeFile(file, text, { flag: 'wx' })
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined
-    if (code === 'EEXIST') throw new UsageError(`"${path}" exists already; name another file`)
-    const why = reasonOfSystemCode[String(code)]
-    if (why) throw new UsageError(`"${path}" cannot be written: ${why}`)
+    if (code === 'EEXIST') throw new UsageError(`"${path}" already exists; choose another file name`)
+    const reason = reasonOfSystemCode[String(code)]
+    if (reason) throw new UsageError(`"${path}" cannot be written: ${reason}`)
     throw error
   }
 }

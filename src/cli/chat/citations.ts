@@ -4,7 +4,7 @@ import { documentName } from '../fields/resources.ts'
 import { isId } from '../id.ts'
 import type { Passage } from '../passages/find-passages.ts'
 
-/** Returns the citations of an answer; none if its metadata is not a list of citations. */
+/** Returns the citations of an answer. Ignores invalid metadata. */
 export function citationsOf({ metadata }: Pick<Message, 'metadata'>): readonly Citation[] {
   try {
     const listed: unknown = JSON.parse(metadata.citations ?? '[]')
@@ -14,44 +14,44 @@ export function citationsOf({ metadata }: Pick<Message, 'metadata'>): readonly C
   }
 }
 
-/** Field that citations of earlier versions lack. */
+/** Adds a field that citations of earlier versions lack. */
 function addMissingAttachment(citation: object): object {
   return { attachmentId: null, ...citation }
 }
 
-const isText = (value: unknown) => typeof value === 'string'
-const isTextOrNull = (value: unknown) => value === null || isText(value)
-const isIdOrNull = (value: unknown) => value === null || (isText(value) && isId(String(value)))
+const isString = (value: unknown) => typeof value === 'string'
+const isStringOrNull = (value: unknown) => value === null || isString(value)
+const isIdOrNull = (value: unknown) => value === null || (isString(value) && isId(String(value)))
 const isCountOrNull = (value: unknown) => value === null || Number.isSafeInteger(value)
 
-/** Metadata is not validated by the schema of a route. */
+/** Validators by field. Route schemas do not validate the content of metadata. */
 const validatorOfField: Readonly<Record<keyof Citation, (value: unknown) => boolean>> = {
   number: value => Number.isSafeInteger(value) && Number(value) > 0,
   knowledgeBaseId: isIdOrNull,
   attachmentId: isIdOrNull,
-  documentId: isTextOrNull,
-  chunkId: isText,
+  documentId: isStringOrNull,
+  chunkId: isString,
   chunkIndex: isCountOrNull,
-  title: isTextOrNull,
-  sourceFilename: isTextOrNull,
+  title: isStringOrNull,
+  sourceFilename: isStringOrNull,
   page: isCountOrNull,
 }
 
-function isCitation(one: unknown): one is Citation {
-  const given = { ...(one as Record<string, unknown> | null) }
-  return Object.entries(validatorOfField).every(([name, isSound]) => isSound(given[name]))
+function isCitation(value: unknown): value is Citation {
+  const fields = { ...(value as Record<string, unknown> | null) }
+  return Object.entries(validatorOfField).every(([name, isValid]) => isValid(fields[name]))
 }
 
-/** Adds the citations of another answer. In a conversation, a number always cites the same passage. */
+/** Adds the citations of another answer. Within a conversation, a number always cites the same passage. */
 export function accumulateCitations(
-  before: readonly Citation[],
-  now: readonly Citation[],
+  earlier: readonly Citation[],
+  added: readonly Citation[],
 ): readonly Citation[] {
-  const others = before.filter(one => !now.some(({ number }) => number === one.number))
-  return [...others, ...now].sort((a, b) => a.number - b.number)
+  const others = earlier.filter(citation => !added.some(({ number }) => number === citation.number))
+  return [...others, ...added].sort((a, b) => a.number - b.number)
 }
 
-/** Returns a passage of a search as a citation. */
+/** Converts a passage to a citation. */
 export function citationOf(passage: Passage): Citation {
   const { number, knowledgeBaseId, documentId, id, chunkIndex, document } = passage
   const title = document ? documentName(document) : null

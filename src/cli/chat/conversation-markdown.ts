@@ -1,7 +1,7 @@
 import type { Attachment } from '../../contract/attachments.ts'
 import type { Citation } from '../../contract/chat.ts'
 import type { Conversation, Message } from '../../contract/conversations.ts'
-import { citationPlace } from './citation-source.ts'
+import { citationLocation } from './citation-source.ts'
 import { citationsOf } from './citations.ts'
 import { imageLines } from './images.ts'
 
@@ -21,21 +21,21 @@ export function conversationMarkdown(
 }
 
 function messageMarkdown(message: Message, agent: string, footnotes: Footnotes): string {
-  const who = { agent, user: 'You', system: 'Summary of earlier messages' }[message.role]
+  const author = { agent, user: 'You', system: 'Summary of earlier messages' }[message.role]
   const numbers = new Map(citationsOf(message).map(each => [each.number, footnotes.numberOf(each)]))
-  const content = (message.content ?? '').replace(/\[(\d{1,4})\](?!\()/g, (whole, number: string) =>
-    numbers.has(Number(number)) ? `[^${numbers.get(Number(number))}]` : whole,
+  const content = (message.content ?? '').replace(/\[(\d{1,4})\](?!\()/g, (match, number: string) =>
+    numbers.has(Number(number)) ? `[^${numbers.get(Number(number))}]` : match,
   )
-  const isCut = message.metadata.interrupted === 'true'
-  const parts = [content, ...imageLines(message), ...(isCut ? ['*(interrupted)*'] : [])]
-  return [`## ${who}`, ...parts].join('\n\n')
+  const isInterrupted = message.metadata.interrupted === 'true'
+  const parts = [content, ...imageLines(message), ...(isInterrupted ? ['*(interrupted)*'] : [])]
+  return [`## ${author}`, ...parts].join('\n\n')
 }
 
-/** Passages that a conversation cites. In old conversations, several can have the same number. */
+/** Passages that a conversation cites. In old conversations, several passages can have the same number. */
 class Footnotes {
   readonly #citations = new Map<number, Citation>()
 
-  /** Returns the number of the citation, or the next free number if another passage has it. */
+  /** Returns the number of the citation, or the next free number if another passage already has that number. */
   numberOf(citation: Citation): number {
     let { number } = citation
     while (this.#isTaken(number, citation)) number++
@@ -44,8 +44,10 @@ class Footnotes {
   }
 
   #isTaken(number: number, { knowledgeBaseId, chunkId }: Citation): boolean {
-    const taken = this.#citations.get(number)
-    return taken !== undefined && (taken.chunkId !== chunkId || taken.knowledgeBaseId !== knowledgeBaseId)
+    const existing = this.#citations.get(number)
+    return (
+      existing !== undefined && (existing.chunkId !== chunkId || existing.knowledgeBaseId !== knowledgeBaseId)
+    )
   }
 
   get text(): string {
@@ -58,5 +60,5 @@ function footnote(number: number, citation: Citation): string {
   const { title, sourceFilename, documentId } = citation
   const name = title ?? sourceFilename ?? documentId ?? 'a record'
   const file = title !== null && sourceFilename
-  return `[^${number}]: ${[name, file, citationPlace(citation)].filter(Boolean).join(' · ')}`
+  return `[^${number}]: ${[name, file, citationLocation(citation)].filter(Boolean).join(' · ')}`
 }

@@ -15,9 +15,9 @@ const reasonOfSystemCode: Readonly<Record<string, string>> = {
 }
 
 /**
- * Reads images to send with a message. Their content decides their type, not their name.
+ * Reads images to send with a message. The type of an image is detected from its content, not from its name.
  *
- * @throws UsageError  there are too many, or a file cannot be read, is too large or has another format
+ * @throws UsageError  there are too many images, or one cannot be read, is too large or has an unsupported format
  */
 export async function readImages(paths: readonly string[], cwd: string): Promise<NamedImage[]> {
   if (paths.length > limits.messageImages)
@@ -30,17 +30,17 @@ export async function readImage(path: string, cwd: string): Promise<NamedImage> 
   const bytes = await readBytes(path, cwd)
   const mediaType = imageTypeOf(bytes)
   if (!mediaType)
-    throw new UsageError(`"${path}" is not an image that models read: use PNG, JPEG, GIF or WebP`)
+    throw new UsageError(`"${path}" is not an image in a supported format: use PNG, JPEG, GIF or WebP`)
   return { name: basename(path), mediaType, data: bytes.toString('base64') }
 }
 
 async function readBytes(path: string, cwd: string): Promise<Buffer> {
   const file = resolveTypedPath(cwd, path)
   try {
-    const found = await stat(file)
-    if (!found.isFile() && !found.isDirectory())
+    const stats = await stat(file)
+    if (!stats.isFile() && !stats.isDirectory())
       throw new UsageError(`"${path}" cannot be read: it is not a file`)
-    if (found.size > limits.imageBytes)
+    if (stats.size > limits.imageBytes)
       throw new UsageError(
         `"${path}" is too large: an image can have at most ${formatSize(limits.imageBytes)}`,
       )
@@ -52,7 +52,7 @@ async function readBytes(path: string, cwd: string): Promise<Buffer> {
   }
 }
 
-/** Returns the line that represents an image, with the name of its file. */
+/** Returns the line that represents an image, with its file name. */
 export function namedImageLine({ name }: NamedImage): string {
   return `[image: ${plainLine(name)}]`
 }

@@ -3,16 +3,16 @@ import { WbError } from '../../contract/errors.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 
 /**
- * Returns lines that explain why no model answers.
+ * Returns lines that explain why no model is available.
  *
- * @param message  names the service and what it lacks
- * @param next     what to do next
+ * @param message  description of the problem, with the service and its missing setting
+ * @param next     next steps for the user
  */
 export function noModelLines(message: string, next: readonly string[]): string[] {
-  return [`no model answers: ${message}`, ...next].map(plainLine).filter(line => line !== '')
+  return [`no model is available: ${message}`, ...next].map(plainLine).filter(line => line !== '')
 }
 
-/** Returns lines that explain how to set up a model. Commands are on separate lines, so they can be copied. */
+/** Returns lines that explain how to set up a model. Each command is on a separate line, so it can be copied. */
 export function modelSetupLines(agent: string): string[] {
   return [
     'With Ollama on this machine:',
@@ -26,14 +26,14 @@ export function modelSetupLines(agent: string): string[] {
 /** Heading of passages that are shown instead of an answer. */
 export const passagesHeading = 'search results, not written by a model:'
 
-/** Error codes of a runtime without a model for the agent. */
+/** Error codes of a runtime that has no model for the agent. */
 export const noModelCodes: readonly string[] = ['chat_disabled', 'llm_credential_missing']
 
 export function lacksModel(error: unknown): error is WbError {
   return error instanceof WbError && noModelCodes.includes(error.code)
 }
 
-/** Adds the steps to set up a model to an error, if the agent has none. */
+/** Adds the steps to set up a model, if the error says that the agent has none. */
 export function withModelSetup(error: unknown, agent: string): unknown {
   if (!lacksModel(error)) return error
   return new WbError(error.code, error.message, {

@@ -2,12 +2,12 @@ import type { Passage } from '../passages/find-passages.ts'
 import { stemsOf } from '../passages/matches.ts'
 import { excerptWithSection, passageLocation, passageTitle } from '../passages/print-passages.ts'
 
-/** A passage that is shown instead of an answer: its title, the lines that match the question, and its source. */
+/** A passage to show instead of an answer: title, lines that match the question, and location in the document. */
 export interface PassageSummary {
   readonly title: string
   readonly lines: readonly string[]
   /** Empty if unknown. */
-  readonly place: string
+  readonly location: string
 }
 
 const linesMax = 4
@@ -19,11 +19,11 @@ export function summarizePassage(
   width: number,
   lines = linesMax,
 ): PassageSummary {
-  const shown = excerptWithSection(passage, stemsOf(question), { width, lines })
+  const excerpt = excerptWithSection(passage, stemsOf(question), { width, lines })
   const name = passageTitle(passage)
   return {
-    title: shown.section ? `${name} › ${shown.section}` : name,
-    lines: shown.lines.map(({ text }) => text).filter(text => text !== ''),
-    place: passageLocation(passage),
+    title: excerpt.section ? `${name} › ${excerpt.section}` : name,
+    lines: excerpt.lines.map(({ text }) => text).filter(text => text !== ''),
+    location: passageLocation(passage),
   }
 }

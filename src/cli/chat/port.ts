@@ -13,9 +13,9 @@ export interface NamedImage extends ImageInput {
 export interface OutgoingMessage {
   readonly content: string
   readonly images?: readonly NamedImage[]
-  /** Model for this message; the agent's own if absent. */
+  /** LLM service for this message; by default, the service of the agent. */
   readonly llmServiceId?: string
-  /** Temperature of the answer; that of the service if absent. */
+  /** Temperature of the answer; by default, the setting of the service. */
   readonly temperature?: number
   /** ID of the message that this one replaces. */
   readonly replaces?: string
@@ -32,14 +32,14 @@ export interface ChoiceItem {
   readonly isChosen: boolean
 }
 
-/** More passages are not listed below an answer. */
+/** Maximum number of passages to list below an answer without citations. */
 export const usedPassagesMax = 6
 
-/** A conversation at a runtime. All methods throw `WbError` and `Unreachable`, like the client. */
+/** A conversation in a runtime. All methods throw `WbError` and `Unreachable`, like the client. */
 export interface ChatPort {
-  /** Sends a message, and returns the events of its turn. The first message begins the conversation. */
+  /** Sends a message, and returns the events of its turn. The first message starts the conversation. */
   send(message: OutgoingMessage, signal: AbortSignal): AsyncIterable<TurnEvent>
-  /** Returns the events of the last detached turn from its first one. @throws WbError not_found */
+  /** Returns all events of the last detached turn. @throws WbError not_found */
   attach(signal: AbortSignal): AsyncIterable<TurnEvent>
   /** Stops the running turn, if closing its connection does not. */
   stop(): Promise<void>
@@ -48,18 +48,18 @@ export interface ChatPort {
   messages(): Promise<Message[]>
   /** Returns the conversation as a Markdown document; undefined before the first message. */
   exportMarkdown(): Promise<string | undefined>
-  /** Returns passages for a question that no model answers. */
+  /** Searches for passages to show when no model can answer the question. */
   findPassages(question: string): Promise<Passage[]>
   /** Returns a cited chunk with the chunks before and after it. */
   citedPassage(
     citation: Citation,
-  ): Promise<{ readonly text: string; readonly around: readonly [string, string] }>
+  ): Promise<{ readonly text: string; readonly neighbors: readonly [string, string] }>
   /**
-   * Returns the passages that an answer without citations used, at most {@link usedPassagesMax}, numbered from 1. Passages
-   * of attachments and deleted documents are left out.
+   * Returns the passages that an answer without citations used, numbered from 1. Returns at most
+   * {@link usedPassagesMax}. Passages of attachments and deleted documents are left out.
    */
   usedPassages(answer: Message): Promise<readonly Citation[]>
-  /** Returns titles of documents that the agent answers from, at most `max`, from different knowledge bases first. */
+  /** Returns at most `max` titles of documents in the agent's knowledge bases, alternating between these. */
   documentTitles(max: number): Promise<readonly string[]>
   /** Attaches a file to the conversation, and creates the conversation if necessary. */
   attachFile(file: File, signal: AbortSignal): Promise<Attachment>
@@ -69,17 +69,17 @@ export interface ChatPort {
   tools(): Promise<readonly { readonly id: string; readonly description: string }[]>
   models(): Promise<ChoiceItem[]>
   knowledgeBases(): Promise<ChoiceItem[]>
-  /** Returns the names of the knowledge bases that the next answer reads; empty for all of the workspace. */
+  /** Returns the names of the knowledge bases that the next answer uses; empty for the whole workspace. */
   knowledgeBasesInUse(): Promise<readonly string[]>
-  /** Sets the knowledge bases of later answers; an empty list means all of the workspace. */
+  /** Sets the knowledge bases for later answers. An empty list means the whole workspace. */
   useKnowledgeBases(ids: readonly string[]): Promise<void>
-  /** Returns conversations with the agent, last used first. Words limit them to those that contain all of them. */
+  /** Returns the conversations with the agent that contain all words of `search`, last used first. */
   conversations(search: string): Promise<ChoiceItem[]>
   /** Returns the versions of a question, oldest first. */
   versions(messageId: string): Promise<ChoiceItem[]>
-  /** Puts a version of a question back into the conversation, with all messages that followed it. */
+  /** Restores a version of a question in the conversation, with all messages that followed it. */
   useVersion(messageId: string): Promise<void>
   rename(title: string): Promise<void>
-  /** Continues a conversation; undefined starts another one with the next message. */
+  /** Continues a conversation. With undefined, the next message starts a new one. */
   switchConversation(conversationId: string | undefined): void
 }

@@ -14,20 +14,20 @@ import { finishNote } from './finish-note.ts'
 import { lacksModel, modelSetupLines, noModelLines, passagesHeading } from './model-setup.ts'
 import { summarizePassage } from './passage-summary.ts'
 
-/** Length in characters up to which the beginning of an answer is held back, because text before a tool call is rarely longer. */
+/** Maximum length of the buffered start of an answer, in characters. Text before a tool call is rarely longer. */
 const bufferedCharsMax = 300
 
-/** Width of the lines of a passage in a pipe, in cells. */
+/** Line width of passages in cells. It is fixed, because the output can be a pipe. */
 const passageWidth = 80
 
 export interface PrintAnswerOptions {
   readonly question: string
   readonly events: AsyncIterable<TurnEvent>
-  /** Prints passages instead of an answer. */
-  find(): Promise<Passage[]>
+  /** Searches for passages to print if no model can answer. */
+  findPassages(): Promise<Passage[]>
   readonly agent: string
   readonly output: Output
-  /** Stops the answer. */
+  /** Aborts the answer. */
   readonly signal: AbortSignal
   /** Receives the text of the answer as it arrives. */
   write(text: string): void
@@ -35,17 +35,17 @@ export interface PrintAnswerOptions {
 
 /**
  * Prints an answer and its sources to stdout, and tool calls and notes to stderr. Text before a tool call is not part of the
- * answer, so the beginning is held back until no tool call can follow.
+ * answer, so the start of the text is buffered until a tool call is unlikely.
  *
- * @throws WbError                   the runtime refused the question
- * @throws PartlyFailed              the question is stored, and its answer failed
- * @throws Interrupted, Unreachable  the answer broke off
+ * @throws WbError                   the runtime rejected the question
+ * @throws CommandFailed             the question is stored, but its answer failed
+ * @throws Interrupted, Unreachable  the answer was interrupted
  */
 export async function printAnswer(options: PrintAnswerOptions): Promise<void> {
   const text = new AnswerWriter(options.write)
   try {
     for await (const event of options.events) printEvent(event, text, options)
-    if (!text.isOver) throw unfinishedAnswer(options.signal)
+    if (!text.isFinished) throw unfinishedAnswer(options.signal)
   } catch (error) {
     text.end('', [])
     if (!lacksModel(error)) throw error
@@ -67,8 +67,8 @@ function printEvent({ event, data }: TurnEvent, text: AnswerWriter, { output }: 
       break
     case 'done': {
       text.end(plain(data.content ?? ''), sourceLines(data))
-      const early = finishNote(data)
-      if (early) output.note(`  ${early}`)
+      const note = finishNote(data)
+      if (note) output.note(`  ${note}`)
       for (const line of signInLines(data)) output.note(`  ${line}`)
       break
     }
@@ -86,81 +86,81 @@ export function errorOfEvent({
   status,
   hint,
 }: Extract<TurnEvent, { event: 'stream-error' }>['data']): WbError {
-  const known = isErrorCode(code) ? code : 'internal_error'
+  const knownCode = isErrorCode(code) ? code : 'internal_error'
   const facts = hint === undefined ? {} : { hint: plain(hint) }
-  return new WbError(known, plain(message), { ...facts, wireCode: code, wireStatus: status })
+  return new WbError(knownCode, plain(message), { ...facts, wireCode: code, wireStatus: status })
 }
 
-/** Returns the error of an answer that failed. The runtime stores the failure after the question. */
+/** Returns the error for a failed answer. The runtime stores the failure as the answer to the question. */
 export function failedAnswer({ metadata, content }: Pick<Message, 'metadata' | 'content'>): CommandFailed {
   return new CommandFailed(plain(metadata.error_message || content || 'the answer was interrupted'), [
     'wb services list --type llm     shows the models and their addresses',
   ])
 }
 
-/** Returns the error of an answer whose events ended before the last one. */
+/** Returns the error for an event stream that ended before the answer was complete. */
 export function unfinishedAnswer(signal: AbortSignal): Error {
   return signal.aborted ? new Interrupted() : new Unreachable('the answer was interrupted', 'Ask again.')
 }
 
 function sourceLines(message: Message): string[] {
-  return citationsOf(message).map(one => `[${one.number}] ${citationSource(one)}`)
+  return citationsOf(message).map(citation => `[${citation.number}] ${citationSource(citation)}`)
 }
 
 async function printPassagesInstead(
-  { question, find, agent, output }: PrintAnswerOptions,
-  why: WbError,
+  { question, findPassages, agent, output }: PrintAnswerOptions,
+  error: WbError,
 ): Promise<void> {
-  for (const line of [...noModelLines(why.message, [why.hint]), ...modelSetupLines(agent)])
+  for (const line of [...noModelLines(error.message, [error.hint]), ...modelSetupLines(agent)])
     output.warn(`  ${line}`)
-  const passages = await find()
+  const passages = await findPassages()
   if (passages.length === 0) return output.note('  nothing was found either')
   output.result(passagesHeading)
   for (const passage of passages) {
-    const { title, lines, place } = summarizePassage(passage, question, passageWidth)
-    const below = [...lines, place].filter(line => line !== '').map(line => `    ${line}`)
-    output.result(['', `[${passage.number}] ${title}`, ...below].join('\n'))
+    const { title, lines, location } = summarizePassage(passage, question, passageWidth)
+    const details = [...lines, location].filter(line => line !== '').map(line => `    ${line}`)
+    output.result(['', `[${passage.number}] ${title}`, ...details].join('\n'))
   }
   output.note(`  wb search ${shellWord(question)} --json    prints them in full`)
 }
 
-/** Writes the text of an answer while it arrives. */
+/** Writes an answer while it arrives. */
 class AnswerWriter {
-  #held = ''
-  #isOut = false
-  #isOver = false
+  #buffer = ''
+  #hasWritten = false
+  #isFinished = false
 
   constructor(private readonly write: (text: string) => void) {}
 
   add(delta: string): void {
-    this.#held += delta
-    if (this.#isOut || this.#held.length > bufferedCharsMax) this.#release()
+    this.#buffer += delta
+    if (this.#hasWritten || this.#buffer.length > bufferedCharsMax) this.#release()
   }
 
   reset(): void {
-    if (this.#isOut) this.write('\n\n')
-    this.#held = ''
-    this.#isOut = false
+    if (this.#hasWritten) this.write('\n\n')
+    this.#buffer = ''
+    this.#hasWritten = false
   }
 
-  /** True after the end of the answer was reported. */
-  get isOver(): boolean {
-    return this.#isOver
+  /** True after {@link end}. */
+  get isFinished(): boolean {
+    return this.#isFinished
   }
 
-  /** Writes the rest of the answer. Text that is already written stays. */
+  /** Writes the rest of the answer, and its sources. Writes `content` only if no text has arrived. */
   end(content: string, sources: readonly string[]): void {
-    if (this.#isOver) return
-    this.#isOver = true
-    if (!this.#isOut && this.#held === '') this.#held = content
-    if (!this.#isOut && this.#held === '') return
-    if (!this.#isOut) this.#release()
+    if (this.#isFinished) return
+    this.#isFinished = true
+    if (!this.#hasWritten && this.#buffer === '') this.#buffer = content
+    if (!this.#hasWritten && this.#buffer === '') return
+    if (!this.#hasWritten) this.#release()
     this.write(`\n${sources.length > 0 ? `\n${sources.join('\n')}\n` : ''}`)
   }
 
   #release(): void {
-    this.write(this.#held)
-    this.#held = ''
-    this.#isOut = true
+    this.write(this.#buffer)
+    this.#buffer = ''
+    this.#hasWritten = true
   }
 }

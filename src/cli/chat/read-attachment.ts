@@ -2,7 +2,7 @@ import { readFile, stat } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { limits } from '../../contract/limits.ts'
 import { UsageError } from '../errors.ts'
-import { systemRefusal } from '../ingest/read-text.ts'
+import { systemFailure } from '../ingest/read-text.ts'
 import { isMaybeText, mediaTypeOf } from '../ingest/text-types.ts'
 import { resolveTypedPath } from '../resolve-typed-path.ts'
 
@@ -15,15 +15,15 @@ export async function readAttachment(path: string, cwd: string): Promise<File> {
   const file = resolveTypedPath(cwd, path)
   const name = basename(path)
   const type = isMaybeText(name) ? mediaTypeOf(name) : 'application/octet-stream'
-  const unreadable = (why: string) => new UsageError(`"${path}" cannot be read: ${why}`)
+  const unreadable = (reason: string) => new UsageError(`"${path}" cannot be read: ${reason}`)
   try {
-    const found = await stat(file)
-    if (!found.isFile()) throw unreadable('it is not a file')
-    if (found.size > limits.attachmentBodyBytes)
+    const stats = await stat(file)
+    if (!stats.isFile()) throw unreadable('it is not a file')
+    if (stats.size > limits.attachmentBodyBytes)
       throw unreadable(`it is larger than ${limits.attachmentBodyBytes} bytes`)
     return new File([await readFile(file)], name, { type })
   } catch (error) {
     if (error instanceof UsageError) throw error
-    throw unreadable(systemRefusal(error).message)
+    throw unreadable(systemFailure(error).message)
   }
 }

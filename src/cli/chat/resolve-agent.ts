@@ -3,20 +3,20 @@ import { WbError } from '../../contract/errors.ts'
 import { findAgent, listAgents } from '../find/agent.ts'
 import { type ResolveContext, resolveWorkspace } from '../find/resolve.ts'
 
-/** Name of the agent that is used if there are several and none is named. */
+/** Name of the agent to use if there are several and none is specified. */
 const defaultAgentName = 'maven'
 
 /**
- * Returns the named agent, or else the only one, Maven, or the first.
+ * Resolves the agent to use: the specified agent, else Maven, else the first agent.
  *
- * @returns `isAssumed` is true if there are several agents and none was named
+ * @returns the agent; `isAssumed` is true if there are several agents and none was specified
  * @throws WbError agent_not_found, UsageError
  */
 export async function resolveAgent(
   context: ResolveContext,
-  wanted: string | undefined,
+  nameOrId: string | undefined,
 ): Promise<{ agent: Agent; isAssumed: boolean }> {
-  if (wanted !== undefined) return { agent: await findAgent(context, wanted), isAssumed: false }
+  if (nameOrId !== undefined) return { agent: await findAgent(context, nameOrId), isAssumed: false }
   const { workspaceId } = await resolveWorkspace(context)
   const all = await listAgents(context, workspaceId)
   const agent = all.find(({ name }) => name.toLowerCase() === defaultAgentName) ?? all[0]

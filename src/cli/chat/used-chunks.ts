@@ -1,7 +1,7 @@
 import type { Message } from '../../contract/conversations.ts'
 import { isId } from '../id.ts'
 
-/** A passage of a knowledge base that was found for an answer. */
+/** A passage that was found in a knowledge base for an answer. */
 export interface UsedChunk {
   readonly chunkId: string
   readonly knowledgeBaseId: string
@@ -9,8 +9,8 @@ export interface UsedChunk {
 }
 
 /**
- * Returns the passages that an answer used, by its metadata: the best one of each document. Passages of attachments are
- * left out.
+ * Returns the passages that an answer used, according to its metadata. Returns only the best passage of each document,
+ * and leaves out passages of attachments.
  */
 export function usedChunks({ metadata }: Pick<Message, 'metadata'>): UsedChunk[] {
   const chunks = new Map<string, UsedChunk>()

@@ -9,7 +9,7 @@ interface WithApprovalsOptions {
   /** Starts the turn. The signal closes its connection. */
   send(signal: AbortSignal): AsyncGenerator<TurnEvent>
   /** Asks the user. The signal aborts when the decision is no longer needed. */
-  ask(waiting: ApprovalRequest, expired: AbortSignal): Promise<Approval['decision']>
+  ask(request: ApprovalRequest, expired: AbortSignal): Promise<Approval['decision']>
   decide(approvalId: string, decision: Approval['decision']): Promise<void>
 }
 
@@ -26,23 +26,23 @@ export async function* withApprovals({ send, ask, decide }: WithApprovalsOptions
     for (let step = await next; !step.done; step = await next) {
       const { event, data } = step.value
       next = events.next()
-      // It may fail while something else is waited for.
+      // Avoid an unhandled rejection if the stream fails while the user is asked.
       next.catch(() => {})
       if (event !== 'tool-approval') {
         yield step.value
         continue
       }
-      const late = new AbortController()
-      const answered = ask(data, late.signal).then(decision => decide(data.approvalId, decision))
-      // Who does not respond in time is not waited for.
+      const expired = new AbortController()
+      const decided = ask(data, expired.signal).then(decision => decide(data.approvalId, decision))
+      // The next event means that the decision is no longer needed.
       const expiry = next.then(
-        () => late.abort(),
-        () => late.abort(),
+        () => expired.abort(),
+        () => expired.abort(),
       )
-      await Promise.race([answered, expiry]).catch(error => {
-        if (!late.signal.aborted) throw error
+      await Promise.race([decided, expiry]).catch(error => {
+        if (!expired.signal.aborted) throw error
       })
-      answered.catch(() => {})
+      decided.catch(() => {})
     }
   } finally {
     closing.abort()
@@ -50,23 +50,23 @@ export async function* withApprovals({ send, ask, decide }: WithApprovalsOptions
   }
 }
 
-/** Asks in the terminal if a tool may run. Enter alone denies the call. */
+/** Asks in the terminal if a tool may run. Pressing only Enter denies the call. */
 export async function askApproval(
-  { arguments: given, name }: { readonly arguments: string; readonly name: string },
+  { arguments: argumentsJson, name }: { readonly arguments: string; readonly name: string },
   agent: string,
   { io, output }: { io: PromptStreams; output: Output },
-  late: AbortSignal,
+  expired: AbortSignal,
 ): Promise<Approval['decision']> {
   output.warn(`  ${plainLine(agent)} wants to use ${plainLine(name)} with`)
-  for (const line of formatArguments(given).split('\n')) output.warn(`    ${line}`)
+  for (const line of formatArguments(argumentsJson).split('\n')) output.warn(`    ${line}`)
   const answers = [
     { id: 'never', name: 'never' },
     { id: 'once', name: 'once' },
   ]
-  return (await choose(io, 'may it run?', answers, late)) as 'never' | 'once'
+  return (await choose(io, 'allow this call?', answers, expired)) as 'never' | 'once'
 }
 
-/** Returns JSON with indentation, and other text unchanged, without control characters. */
+/** Indents JSON, and leaves other text unchanged. Makes control characters visible. */
 export function formatArguments(text: string): string {
   try {
     return revealHidden(JSON.stringify(JSON.parse(text), null, 2))

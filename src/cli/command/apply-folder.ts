@@ -14,7 +14,7 @@ interface FolderContext {
   readonly usesFolderFiles: boolean
 }
 
-/** A profile with the settings of the working directory, and a reason to refuse what depends on them. */
+/** A profile with the settings of the working directory, and the error for requests that depend on untrusted settings. */
 export interface FolderProfile {
   readonly profile: Profile
   readonly refusal: TrustRefusal | undefined
@@ -43,10 +43,10 @@ export async function applyFolder(
     warn: line => output.warn(line),
     confirm: usesFolderFiles && prompts.canAsk ? question => prompts.askYesNo(question, false) : undefined,
   })
-  // A command that does not use a runtime may be the one that creates the profile.
+  // A command that does not use a runtime may create the profile.
   const mayBeNew = flags.mayBeNew || !usesFolderFiles
   const resolved = readProfile({ ...flags, mayBeNew }, io, settings)
-  if (resolved.nameFrom === '.wb.yaml' && usesFolderFiles)
+  if (resolved.nameSource === '.wb.yaml' && usesFolderFiles)
     output.warn(`  using profile ${resolved.name}, selected by .wb.yaml`)
   return { profile: resolved, refusal }
 }

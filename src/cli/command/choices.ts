@@ -18,14 +18,14 @@ import {
   resolveWorkspace,
 } from '../find/resolve.ts'
 import { lookUpJobNames } from '../jobs/job-names.ts'
-import { type ServiceType, serviceTypes } from '../services/kinds.ts'
 import { ServiceCalls } from '../services/service-calls.ts'
+import { type ServiceType, serviceTypes } from '../services/service-types.ts'
 
-/** Resources of one kind, to choose from. */
+/** Resources of one kind that the user can choose from. */
 export interface Choices {
   /** Singular noun for the kind. */
   readonly noun: string
-  /** Lists all of them. `id` is a value that commands accept as a reference. */
+  /** Lists the resources. Commands accept each `id` as a reference. */
   list(context: ResolveContext, flags: NarrowingFlags): AsyncIterable<NamedResource>
 }
 
@@ -105,18 +105,18 @@ export const mcpServerChoices: Choices = {
   },
 }
 
-/** Unfinished jobs on the first page of the list, which holds the newest ones. */
+/** Unfinished jobs on the first page of the list, which contains the newest jobs. */
 export const unfinishedJobChoices: Choices = {
   noun: 'job',
   async *list(context) {
     const { client } = context
     const { items } = await client.call(jobs.list, await workspaceRequest(context))
-    const open = items.filter(({ status }) => status === 'pending' || status === 'running')
-    const places = await lookUpJobNames(client, open)
-    for (const job of open) {
-      const { document, base } = places.of(job)
-      const about = document ? `${document}${base ? ` in ${base}` : ''}` : job.jobId
-      yield { id: job.jobId, name: `${about}, ${job.status}` }
+    const unfinished = items.filter(({ status }) => status === 'pending' || status === 'running')
+    const names = await lookUpJobNames(client, unfinished)
+    for (const job of unfinished) {
+      const { document, base } = names.get(job)
+      const label = document ? `${document}${base ? ` in ${base}` : ''}` : job.jobId
+      yield { id: job.jobId, name: `${label}, ${job.status}` }
     }
   },
 }

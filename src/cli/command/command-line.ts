@@ -11,17 +11,17 @@ export interface CommandLine {
 }
 
 /**
- * Returns the command line with another address; only the changed part if the whole must not be shown.
+ * Returns the command line with another address, or only the changed part if the command line must not be shown.
  *
- * @param from  source of the wrong address
+ * @param source  source of the wrong address
  */
 export function withAddressReplaced(
   { name, argv, isSafeToRepeat }: CommandLine,
-  { address, from }: { address: string; from: AddressSource | undefined },
+  { address, source }: { address: string; source: AddressSource | undefined },
   { url, flag }: SuggestedAddress,
 ): string {
   const flagSuffix = flag === undefined ? '' : ` ${flag}    if you trust the network`
-  const variable = from === '--url' || url === address ? '' : `WB_URL=${shellWord(url)} `
+  const variable = source === '--url' || url === address ? '' : `WB_URL=${shellWord(url)} `
   if (!isSafeToRepeat) return `${variable || `--url ${shellWord(url)}`}${flagSuffix}`.trim()
   const words = argv.map(word => shellWord(replaceAddress(word, address, url)))
   return `${variable}${[name, ...words].join(' ')}${flagSuffix}`
@@ -34,7 +34,7 @@ function replaceAddress(word: string, address: string, url: string): string {
     : word
 }
 
-/** Returns true if a word is this address. The address is normalized: lowercase host, no trailing slashes. */
+/** Returns true if a word is the address, which is normalized: lowercase host, no trailing slashes. */
 function isSameAddress(word: string, address: string): boolean {
   if (word === address) return true
   return URL.canParse(word) && trimTrailingSlashes(new URL(word).href) === address

@@ -9,7 +9,7 @@ import { type Progress, silentProgress, terminalProgress } from '../terminal/pro
 export function createOutput(
   io: Io,
   flags: Pick<OutputOptions, 'json' | 'filter' | 'contextFlags'> & { quiet?: boolean },
-  colour: boolean,
+  hasColors: boolean,
 ): Output {
   const { stdout, stderr, env, clock } = io
   return new Output({
@@ -19,7 +19,7 @@ export function createOutput(
     filter: flags.filter,
     quiet: flags.quiet ?? false,
     contextFlags: flags.contextFlags,
-    colour,
+    useColor: hasColors,
     adaptCommands: text => withTypedProgram(text, io),
     now: clock.now,
   })

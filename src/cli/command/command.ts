@@ -10,16 +10,16 @@ import {
 } from '../find/resolve.ts'
 import { takeFirst } from '../terminal/take-first.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
+import { BaseCommand } from './base-command.ts'
 import type { Choices, NarrowingFlags } from './choices.ts'
 import { isNameTaken, promptForArgument } from './existing-arg.ts'
 import type { MissingArgument } from './parse-error.ts'
-import { StartedCommand } from './started-command.ts'
 
 /** Default number of rows of a list in a terminal. */
 const terminalRowsDefault = 50
 
 /** The base class of all commands: resolves names, asks questions, and reads lists. */
-export abstract class WbCommand extends StartedCommand {
+export abstract class WbCommand extends BaseCommand {
   /** Answers by question, to ask each question only once. */
   readonly #answers = new Map<string, string>()
 
@@ -37,7 +37,10 @@ export abstract class WbCommand extends StartedCommand {
     return this.prompts.askSecret(question)
   }
 
-  /** Returns a workspace by name or ID; without one, that of `--workspace`, the default, or the only one. */
+  /**
+   * Returns a workspace by name or ID. Without one, returns that of `--workspace`, else the default, else the
+   * only workspace.
+   */
   protected workspace(nameOrId?: string): Promise<Workspace> {
     return resolveWorkspace(this.resolveContext, nameOrId)
   }
@@ -49,7 +52,7 @@ export abstract class WbCommand extends StartedCommand {
     )
   }
 
-  /** Returns a knowledge base by name or ID; without one, that of `.wb.yaml`, or the only one. */
+  /** Returns a knowledge base by name or ID. Without one, returns that of `.wb.yaml`, else the only one. */
   protected knowledgeBase(nameOrId?: string): Promise<KnowledgeBase> {
     return resolveKnowledgeBase(this.resolveContext, nameOrId)
   }
@@ -62,21 +65,21 @@ export abstract class WbCommand extends StartedCommand {
       this.#answers.set(question, answer)
       return answer
     }
-    const typed = (...words: string[]) => [this.commandName, ...words.map(shellWord)].join(' ')
+    const commandWith = (...words: string[]) => [this.commandName, ...words.map(shellWord)].join(' ')
     return {
       client,
       profile,
       promptForChoice: this.canAsk ? choose : undefined,
-      commandWithBase: name => typed(name, ...argv),
-      commandWithWorkspace: name => typed(...argv, '--workspace', name),
+      commandWithBase: name => commandWith(name, ...argv),
+      commandWithWorkspace: name => commandWith(...argv, '--workspace', name),
     }
   }
 
   /**
    * Asks for a line of text.
    *
-   * @param missing  error message if the user cannot be asked
-   * @throws UsageError  there is no terminal to ask in
+   * @param missing  error message if prompts are not possible
+   * @throws UsageError  the command has no interactive terminal
    */
   protected async ask(question: string, missing: string): Promise<string> {
     return this.prompts.ask(question, missing)
@@ -85,54 +88,54 @@ export abstract class WbCommand extends StartedCommand {
   /**
    * Returns the value of a flag, or asks for it.
    *
-   * @throws UsageError  the flag is missing, and there is no terminal to ask in
+   * @throws UsageError  the flag is missing, and the command has no interactive terminal
    */
-  protected async flagOrPrompt(flag: string, given: string | undefined, question: string): Promise<string> {
-    return given ?? this.ask(`${question}:`, `${flag} is missing`)
+  protected async flagOrPrompt(flag: string, value: string | undefined, question: string): Promise<string> {
+    return value ?? this.ask(`${question}:`, `${flag} is missing`)
   }
 
   /**
    * Like {@link flagOrPrompt}, but lets the user choose from a list.
    *
    * @param choices  fetches the list; called only if the user has to choose
-   * @throws UsageError  the flag is missing, and there is no terminal to ask in or the list is empty
+   * @throws UsageError  the flag is missing, and the command has no interactive terminal, or the list is empty
    */
   protected async flagOrChoice(
     flag: string,
-    given: string | undefined,
+    value: string | undefined,
     question: string,
     choices: () => Promise<readonly { id: string; name: string }[]>,
   ): Promise<string> {
-    if (given !== undefined) return given
+    if (value !== undefined) return value
     if (!this.canAsk) throw new UsageError(`${flag} is missing`)
-    const offered = await choices()
-    if (offered.length === 0) throw new UsageError(`${flag} is missing, and there is nothing to choose from`)
-    return this.prompts.choose(question, offered)
+    const items = await choices()
+    if (items.length === 0) throw new UsageError(`${flag} is missing, and there is nothing to choose from`)
+    return this.prompts.choose(question, items)
   }
 
   /**
    * Checks that at least one change was requested.
    *
-   * @param change  values of the flags
-   * @throws UsageError  all of them are undefined
+   * @param change  values of the flags that request changes
+   * @throws UsageError  all values are undefined
    */
   protected requireChange(change: object): void {
     if (Object.values(change).every(value => value === undefined))
-      throw new UsageError('no change was given', [`${this.commandName} --help`])
+      throw new UsageError('no change was requested', [`${this.commandName} --help`])
   }
 
   /**
-   * Asks a yes-or-no question. Returns false if there is no terminal to ask in.
+   * Asks a yes-or-no question. Returns false without an interactive terminal.
    *
-   * @param standard  answer of Enter alone
+   * @param defaultAnswer  answer if the user presses only Enter
    */
-  protected async askYesNo(question: string, standard = true): Promise<boolean> {
-    return this.prompts.askYesNo(question, standard)
+  protected async askYesNo(question: string, defaultAnswer = true): Promise<boolean> {
+    return this.prompts.askYesNo(question, defaultAnswer)
   }
 
   /**
-   * Checks if a name is already in use. Names are not unique, so a second use only needs confirmation in a
-   * terminal, and a warning elsewhere.
+   * Checks if a name is already in use. Names need not be unique, so a duplicate is allowed: after a
+   * confirmation in a terminal, and with a warning elsewhere.
    *
    * @throws UsageError  the user declined
    */
@@ -149,7 +152,7 @@ export abstract class WbCommand extends StartedCommand {
   }
 
   /**
-   * Returns the first items of a list, and the total number of items.
+   * Returns the first items of a list, and the number of items if some are left out.
    *
    * @param limit  value of `--limit`; the default is {@link terminalRowsDefault} in a terminal, and all items elsewhere
    */
@@ -166,28 +169,32 @@ export abstract class WbCommand extends StartedCommand {
   /**
    * Asks the user to confirm a deletion by typing a name.
    *
-   * @param what  everything that is deleted: "knowledge base handbook with 1,204 documents"
-   * @throws UsageError  another name was typed, or `--yes` is missing and there is no terminal to ask in
+   * @param deleted  description of everything that is deleted: "knowledge base handbook with 1,204 documents"
+   * @throws UsageError  another name was typed, or `--yes` is missing and the command has no interactive terminal
    */
-  protected confirmDeletion(what: string, name: string, yes: boolean): Promise<void> {
-    return this.confirm({ act: `deletes ${what}`, undone: 'nothing was deleted' }, name, yes)
+  protected confirmDeletion(deleted: string, name: string, yes: boolean): Promise<void> {
+    return this.confirm({ effect: `deletes ${deleted}`, ifDeclined: 'nothing was deleted' }, name, yes)
   }
 
   /**
    * Asks the user to confirm an irreversible action by typing a name.
    *
-   * @throws UsageError  another name was typed, or `--yes` is missing and there is no terminal to ask in
+   * @param effect      what the command does, in the third person: "deletes knowledge base handbook"
+   * @param ifDeclined  message if the user declines: "nothing was deleted"
+   * @throws UsageError  another name was typed, or `--yes` is missing and the command has no interactive terminal
    */
   protected async confirm(
-    { act, undone }: { act: string; undone: string },
+    { effect, ifDeclined }: { effect: string; ifDeclined: string },
     name: string,
     yes: boolean,
   ): Promise<void> {
     if (yes) return
-    if (!this.canAsk) throw new UsageError(`this ${act}`, ['add --yes to skip the confirmation'])
-    this.output.warn(`  This ${act}.`)
-    const typed = await this.prompts.askToConfirm(`Type ${name} to confirm:`)
-    if (typed !== name)
-      throw new UsageError(`"${typed}" is not "${name}"; ${undone}`, ['run the command again to confirm'])
+    if (!this.canAsk) throw new UsageError(`this ${effect}`, ['add --yes to skip the confirmation'])
+    this.output.warn(`  This ${effect}.`)
+    const confirmation = await this.prompts.askToConfirm(`Type ${name} to confirm:`)
+    if (confirmation !== name)
+      throw new UsageError(`"${confirmation}" is not "${name}"; ${ifDeclined}`, [
+        'run the command again to confirm',
+      ])
   }
 }

@@ -4,17 +4,17 @@ import { UsageError } from '../errors.ts'
 import type { NamedResource, ResolveContext } from '../find/resolve.ts'
 import { isId } from '../id.ts'
 import type { Io } from '../io.ts'
-import * as person from '../terminal/ask.ts'
+import * as terminal from '../terminal/ask.ts'
 import type { Choices, NarrowingFlags } from './choices.ts'
 import type { MissingArgument } from './parse-error.ts'
 
-/** Maximum number of choices in a list; others are typed by name. */
+/** Maximum number of choices in a list. The user types the name of any other resource. */
 const choicesMax = 200
-const typeNameId = 'byHand'
+const typeNameId = 'type-name'
 
 /**
- * Declares a required argument that names an existing resource. If it is missing, the user chooses one in a
- * terminal; elsewhere, that is a usage error.
+ * Declares a required argument that refers to an existing resource. If the argument is missing, the user can choose
+ * a resource in a terminal; without a terminal, this is a usage error.
  *
  * @param mayBeNew  also accepts the name of a resource that does not exist yet
  */
@@ -22,7 +22,7 @@ export function existingArg(choices: Choices, description: string, { mayBeNew = 
   return { ...Args.string({ required: true, description }), choices, mayBeNew }
 }
 
-/** Dependencies of a question to the user. */
+/** Dependencies of a prompt. */
 interface PromptContext {
   readonly resolveContext: ResolveContext
   readonly flags: NarrowingFlags
@@ -35,46 +35,46 @@ interface PromptContext {
  *
  * @throws UsageError  there is nothing to choose from
  */
-export async function promptForArgument(argument: MissingArgument, asking: PromptContext): Promise<string> {
+export async function promptForArgument(argument: MissingArgument, context: PromptContext): Promise<string> {
   const { choices, mayBeNew, pathQuestion } = argument
-  if (pathQuestion !== undefined) return person.askPath(asking.io, pathQuestion, asking.signal)
-  if (!choices) return promptForText(argument, asking)
-  const found = await listChoices(choices, asking, mayBeNew)
+  if (pathQuestion !== undefined) return terminal.askPath(context.io, pathQuestion, context.signal)
+  if (!choices) return promptForText(argument, context)
+  const available = await listChoices(choices, context, mayBeNew)
   const { noun } = choices
-  if (found.length === 0 && mayBeNew) return promptForText(argument, asking)
-  if (found.length === 0)
+  if (available.length === 0 && mayBeNew) return promptForText(argument, context)
+  if (available.length === 0)
     throw new UsageError(`${argument.name.toUpperCase()} is missing, and there is no ${noun} to choose`)
-  const rest = { id: typeNameId, name: mayBeNew ? 'a new one, by name' : 'another one, by name or ID' }
-  const more = mayBeNew || found.length > choicesMax ? [rest] : []
-  const listed = found.slice(0, choicesMax).map(choice => ({ id: choice.id, name: choiceLabel(choice) }))
-  const chosen = await person.choose(asking.io, `Which ${noun}?`, [...listed, ...more], asking.signal)
-  return chosen === typeNameId ? promptForText(argument, asking) : chosen
+  const typedChoice = { id: typeNameId, name: mayBeNew ? 'a new one, by name' : 'another one, by name or ID' }
+  const more = mayBeNew || available.length > choicesMax ? [typedChoice] : []
+  const listed = available.slice(0, choicesMax).map(choice => ({ id: choice.id, name: choiceLabel(choice) }))
+  const chosen = await terminal.choose(context.io, `Which ${noun}?`, [...listed, ...more], context.signal)
+  return chosen === typeNameId ? promptForText(argument, context) : chosen
 }
 
 function promptForText(
   { name, description }: MissingArgument,
   { io, signal }: PromptContext,
 ): Promise<string> {
-  return person.ask(io, `${name.toUpperCase()}${description ? ` (${description})` : ''}:`, signal)
+  return terminal.ask(io, `${name.toUpperCase()}${description ? ` (${description})` : ''}:`, signal)
 }
 
-/** Returns up to `offeredMax + 1` choices; the extra one shows that the list is incomplete. */
+/** Returns up to `choicesMax + 1` choices. The extra choice shows that the list is incomplete. */
 async function listChoices(
   choices: Choices,
   { resolveContext, flags }: PromptContext,
   mayBeNew = false,
 ): Promise<NamedResource[]> {
-  const found: NamedResource[] = []
+  const listed: NamedResource[] = []
   try {
     for await (const choice of choices.list(resolveContext, flags)) {
-      found.push(choice)
-      if (found.length > choicesMax) break
+      listed.push(choice)
+      if (listed.length > choicesMax) break
     }
   } catch (error) {
     // If the resource may be new, its workspace or knowledge base may not exist yet either.
     if (!mayBeNew || !(error instanceof WbError) || error.status !== 404) throw error
   }
-  return found
+  return listed
 }
 
 /** Returns a name with its ID in parentheses, because names are not unique. */
@@ -83,7 +83,10 @@ function choiceLabel({ id, name }: NamedResource): string {
 }
 
 /** Returns true if one of the resources has this name. */
-export async function isNameTaken(among: AsyncIterable<NamedResource>, wanted: string): Promise<boolean> {
-  for await (const { name } of among) if (name === wanted) return true
+export async function isNameTaken(
+  resources: AsyncIterable<NamedResource>,
+  nameToFind: string,
+): Promise<boolean> {
+  for await (const { name } of resources) if (name === nameToFind) return true
   return false
 }

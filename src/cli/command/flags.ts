@@ -7,11 +7,11 @@ function globalOptions(helpValue?: string) {
 
 /** Flags of every command. */
 export const globalFlags = {
-  workspace: Flags.string({ char: 'w', summary: 'workspace, by name or ID', ...globalOptions('NAME') }),
-  profile: Flags.string({ summary: 'profile, by name', ...globalOptions('NAME') }),
+  workspace: Flags.string({ char: 'w', summary: 'workspace name or ID', ...globalOptions('NAME') }),
+  profile: Flags.string({ summary: 'profile name', ...globalOptions('NAME') }),
   url: Flags.string({ summary: 'address of the runtime', ...globalOptions() }),
   local: Flags.boolean({
-    summary: 'use the runtime on this machine, not that of the profile',
+    summary: 'use the runtime on this machine, and ignore the profile',
     helpGroup: 'GLOBAL',
   }),
   'data-dir': Flags.string({
@@ -22,15 +22,15 @@ export const globalFlags = {
     summary: 'configuration file of the runtime on this machine',
     ...globalOptions('FILE'),
   }),
-  json: Flags.boolean({ summary: 'print JSON, as returned by the API', helpGroup: 'GLOBAL' }),
+  json: Flags.boolean({ summary: 'print JSON as returned by the API', helpGroup: 'GLOBAL' }),
   jq: Flags.string({ summary: 'filter the JSON output with a jq expression', ...globalOptions('EXPR') }),
   quiet: Flags.boolean({ char: 'q', summary: 'print only the result', helpGroup: 'GLOBAL' }),
-  debug: Flags.boolean({ summary: 'print requests and details of errors', helpGroup: 'GLOBAL' }),
+  debug: Flags.boolean({ summary: 'print requests and error details', helpGroup: 'GLOBAL' }),
   'no-color': Flags.boolean({ summary: 'print without colors', helpGroup: 'GLOBAL' }),
   'no-wait': Flags.boolean({ summary: 'exit without waiting for background work', helpGroup: 'GLOBAL' }),
   credential: Flags.option({
     options: ['key', 'login'] as const,
-    summary: 'credential to send if you have a key and a login',
+    summary: 'credential to send if you have both a key and a login',
     helpGroup: 'GLOBAL',
   })(),
   'insecure-http': Flags.boolean({
@@ -38,17 +38,17 @@ export const globalFlags = {
     helpGroup: 'GLOBAL',
   }),
   'as-operator': Flags.boolean({
-    summary: 'act as the owner of the data directory, with all rights',
+    summary: 'act as the owner of the data directory, with all permissions',
     helpGroup: 'GLOBAL',
   }),
 }
 
-/** `--limit` of commands that list. */
+/** `--limit` flag of list commands. */
 export const limitFlag = Flags.integer({
   min: 1,
-  summary: 'maximum number of rows [50 in a terminal, else all]',
+  summary: 'maximum number of rows [50 in a terminal, otherwise all]',
 })
-/** `--yes` of commands that delete. */
+/** `--yes` flag of commands that ask for confirmation. */
 export const yesFlag = Flags.boolean({ char: 'y', summary: 'skip the confirmation' })
 
 /**
@@ -58,9 +58,9 @@ export const yesFlag = Flags.boolean({ char: 'y', summary: 'skip the confirmatio
  */
 export function parseKeyValues(pairs: readonly string[], flag: string): Record<string, string> {
   const entries = pairs.map(pair => {
-    const at = pair.indexOf('=')
-    if (at < 1) throw new UsageError(`${flag} "${pair}" is not NAME=VALUE`)
-    return [pair.slice(0, at), pair.slice(at + 1)] as const
+    const separator = pair.indexOf('=')
+    if (separator < 1) throw new UsageError(`${flag} "${pair}" is not NAME=VALUE`)
+    return [pair.slice(0, separator), pair.slice(separator + 1)] as const
   })
   return Object.fromEntries(entries)
 }

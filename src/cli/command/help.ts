@@ -5,12 +5,12 @@ import { type Style, styleFor } from '../terminal/style.ts'
 import { displayWidth, pad } from '../terminal/terminal-text.ts'
 import { wrapCommandLine, wrapLine } from '../terminal/wrap.ts'
 
-type Loadable = Config['commands'][number]
+type LoadableCommand = Config['commands'][number]
 
-/** Commands in the help of `wb` without arguments, in this order. */
+/** Commands that `wb` without arguments lists, in this order. */
 const basicCommands = ['quickstart', 'kb ingest', 'kb search', 'kb list', 'chat', 'serve', 'login', 'status']
 
-/** Order of commands and topics in `wb --help`. Others follow alphabetically. */
+/** Order of commands and topics in `wb --help`. All others follow in alphabetical order. */
 const topicOrder = [
   'quickstart',
   'search',
@@ -87,7 +87,7 @@ const verbOrder = [
 
 const introduction = 'Search your own documents on this machine, and get answers with citations.'
 const widthMax = 100
-/** Minimum width of the name column in `wb --help`, in cells, to align its lists. */
+/** Minimum width of the name column in `wb --help`, in cells. It aligns the lists. */
 const nameWidthMin = 18
 /** Minimum width of a description beside its name, in cells. */
 const descriptionWidthMin = 30
@@ -96,42 +96,44 @@ const descriptionIndent = 6
 
 /** Style and width of printed help. */
 interface HelpStyle extends Style {
-  /** Width of the terminal, in cells; infinite for a file. */
+  /** Width of the terminal in cells, or infinity for a file. */
   readonly columns: number
 }
 
 /**
  * Returns the style and width for help on stdout.
  *
- * @param typed  words of the command line
+ * @param commandLine  words of the command line
  */
-export function helpStyle({ stdout, stderr, env }: Io, typed: readonly string[]): HelpStyle {
+export function helpStyle({ stdout, stderr, env }: Io, commandLine: readonly string[]): HelpStyle {
   const columns = stdout.columns ?? columnsSetting(env) ?? stderr.columns ?? Number.POSITIVE_INFINITY
-  return { ...styleFor(stdout.isTTY === true && !typed.includes('--no-color')), columns }
+  return { ...styleFor(stdout.isTTY === true && !commandLine.includes('--no-color')), columns }
 }
 
 /**
  * Returns the help of a command, a topic, or all commands.
  *
- * @param scope  extent of the help without words; `dayOne` for `wb` without arguments
+ * @param scope  commands to list if `words` is empty: `basic` for `wb` without arguments, else `all`
  * @param words  command or topic; empty for all commands
  * @returns undefined if there is no such command or topic
  */
 export function helpText(
   config: Config,
-  scope: 'dayOne' | 'all',
+  scope: 'basic' | 'all',
   words: readonly string[],
-  look: HelpStyle,
+  style: HelpStyle,
 ): string | undefined {
   const commands = config.commands.filter(({ hidden }) => !hidden).sort((a, b) => compareCommands(a.id, b.id))
   if (words.length === 0)
-    return joinLines(scope === 'dayOne' ? basicPage(commands, look) : allCommandsPage(commands, config, look))
+    return joinLines(
+      scope === 'basic' ? basicPage(commands, style) : allCommandsPage(commands, config, style),
+    )
   const id = words.join(':')
   const command = commands.find(candidate => candidate.id === id)
-  if (command) return joinLines(commandPage(command, look))
+  if (command) return joinLines(commandPage(command, style))
   for (const topic of [id, words[0]!]) {
     const inTopic = commands.filter(candidate => candidate.id.startsWith(`${topic}:`))
-    if (inTopic.length > 0) return joinLines(topicPage(topic, inTopic, config, look))
+    if (inTopic.length > 0) return joinLines(topicPage(topic, inTopic, config, style))
   }
   return undefined
 }
@@ -140,64 +142,63 @@ function joinLines(lines: readonly string[]): string {
   return `${lines.join('\n')}\n`
 }
 
-function basicPage(commands: Loadable[], look: HelpStyle): string[] {
-  const shown = basicCommands.flatMap(name => commands.filter(({ id }) => typedName(id) === name))
+function basicPage(commands: LoadableCommand[], style: HelpStyle): string[] {
+  const basics = basicCommands.flatMap(name => commands.filter(({ id }) => commandName(id) === name))
   return [
-    ...wrapText(introduction, look),
+    ...wrapText(introduction, style),
     '',
-    ...exampleLines('wb quickstart ./my-folder', look),
-    ...exampleLines('wb kb search "where is my data stored"', look),
+    ...exampleLines('wb quickstart ./my-folder', style),
+    ...exampleLines('wb kb search "where is my data stored"', style),
     '',
     ...listLines(
-      shown.map(command => [typedName(command.id), summaryOf(command)]),
-      look,
+      basics.map(command => [commandName(command.id), summaryOf(command)]),
+      style,
     ),
     '',
-    ...wrapText('  Use wb --help for all commands, and wb COMMAND --help for one command.', look).map(
-      look.dim,
+    ...wrapText('  Use wb --help for all commands, and wb COMMAND --help for one command.', style).map(
+      style.dim,
     ),
   ]
 }
 
-function allCommandsPage(commands: Loadable[], config: Config, look: HelpStyle): string[] {
+function allCommandsPage(commands: LoadableCommand[], config: Config, style: HelpStyle): string[] {
   const names = [...new Set(commands.map(({ id }) => id.split(':')[0]!))].sort(compareTopics)
   const isCommand = (name: string) => commands.some(({ id }) => id === name)
-  const rows = (own: Loadable[]) =>
+  const rows = (listed: LoadableCommand[]) =>
     listLines(
-      own.map(command => [typedName(command.id), summaryOf(command)]),
-      look,
+      listed.map(command => [commandName(command.id), summaryOf(command)]),
+      style,
       nameWidthMin,
     )
   const topics = names.filter(name => !isCommand(name))
   const sections = topics.map(topic => [
-    ...wrapText(capitalize(topicSummary(config, topic)), look).map(look.strong),
+    ...wrapText(capitalize(topicSummary(config, topic)), style).map(style.strong),
     ...rows(commands.filter(({ id }) => id.startsWith(`${topic}:`))),
   ])
   return [
-    ...wrapText(introduction, look),
+    ...wrapText(introduction, style),
     '',
-    ...exampleLines('wb quickstart ./my-folder', look),
-    ...exampleLines('wb kb search handbook "where is my data stored" --json', look),
+    ...exampleLines('wb quickstart ./my-folder', style),
+    ...exampleLines('wb kb search handbook "where is my data stored" --json', style),
     '',
     ...rows(names.flatMap(name => commands.filter(({ id }) => id === name))),
     ...sections.flatMap(lines => ['', ...lines]),
     '',
-    ...wrapText('  Use wb COMMAND --help for arguments, flags and examples.', look).map(look.dim),
+    ...wrapText('  Use wb COMMAND --help for arguments, flags and examples.', style).map(style.dim),
   ]
 }
 
 function compareTopics(a: string, b: string): number {
-  const place = (topic: string) =>
-    topicOrder.includes(topic) ? topicOrder.indexOf(topic) : topicOrder.length
-  return place(a) - place(b) || a.localeCompare(b)
+  const rank = (topic: string) => (topicOrder.includes(topic) ? topicOrder.indexOf(topic) : topicOrder.length)
+  return rank(a) - rank(b) || a.localeCompare(b)
 }
 
 function compareCommands(a: string, b: string): number {
   const [topic = '', ...words] = a.split(':')
   const [otherTopic = '', ...others] = b.split(':')
-  const place = (word: string | undefined) => (word === undefined ? -1 : verbOrder.indexOf(word))
+  const rank = (word: string | undefined) => (word === undefined ? -1 : verbOrder.indexOf(word))
   return words.reduce(
-    (order, word, at) => order || place(word) - place(others[at]),
+    (order, word, index) => order || rank(word) - rank(others[index]),
     topic.localeCompare(otherTopic),
   )
 }
@@ -206,90 +207,90 @@ function topicSummary(config: Config, topic: string): string {
   return config.topics.find(({ name }) => name === topic)?.description ?? topic
 }
 
-function topicPage(topic: string, commands: Loadable[], config: Config, look: HelpStyle): string[] {
+function topicPage(topic: string, commands: LoadableCommand[], config: Config, style: HelpStyle): string[] {
   const examples = commands.flatMap(command => examplesOf(command).slice(0, 1)).slice(0, 2)
   return [
-    ...wrapText(toSentence(topicSummary(config, topic)), look),
+    ...wrapText(toSentence(topicSummary(config, topic)), style),
     '',
-    ...examples.flatMap(line => exampleLines(line, look)),
+    ...examples.flatMap(line => exampleLines(line, style)),
     '',
     ...listLines(
-      commands.map(command => [typedName(command.id), summaryOf(command)]),
-      look,
+      commands.map(command => [commandName(command.id), summaryOf(command)]),
+      style,
     ),
   ]
 }
 
-function commandPage(command: Loadable, look: HelpStyle): string[] {
+function commandPage(command: LoadableCommand, style: HelpStyle): string[] {
   const args = Object.values(command.args).filter(({ hidden }) => !hidden)
   const flags = Object.values(command.flags).filter(({ hidden }) => !hidden)
   const usage = args
     .map(arg => (arg.required ? arg.name.toUpperCase() : `[${arg.name.toUpperCase()}]`))
     .join(' ')
-  const usageLine = command.usage?.toString() ?? `${typedName(command.id)}${usage ? ` ${usage}` : ''}`
-  const own = flags.filter(({ helpGroup }) => helpGroup !== 'GLOBAL')
+  const usageLine = command.usage?.toString() ?? `${commandName(command.id)}${usage ? ` ${usage}` : ''}`
+  const commandFlags = flags.filter(({ helpGroup }) => helpGroup !== 'GLOBAL')
   return [
-    ...wrapText(toSentence(summaryOf(command)), look),
+    ...wrapText(toSentence(summaryOf(command)), style),
     '',
-    ...examplesOf(command).flatMap(line => exampleLines(line, look)),
+    ...examplesOf(command).flatMap(line => exampleLines(line, style)),
     '',
-    ...(command.description ? [...wrapText(command.description, look), ''] : []),
+    ...(command.description ? [...wrapText(command.description, style), ''] : []),
     ...wrapLine(
-      `${look.strong('Usage')}  wb ${usageLine}${own.length > 0 ? ' [flags]' : ''}`,
-      widthOf(look),
+      `${style.strong('Usage')}  wb ${usageLine}${commandFlags.length > 0 ? ' [flags]' : ''}`,
+      widthOf(style),
       'Usage  '.length,
     ),
     ...sectionLines(
       'Arguments',
       args.map(arg => [arg.name.toUpperCase(), arg.description ?? '']),
-      look,
+      style,
     ),
-    ...sectionLines('Flags', own.map(flagRow), look),
-    ...sectionLines('Global flags', flags.filter(flag => !own.includes(flag)).map(flagRow), look),
+    ...sectionLines('Flags', commandFlags.map(flagRow), style),
+    ...sectionLines('Global flags', flags.filter(flag => !commandFlags.includes(flag)).map(flagRow), style),
   ]
 }
 
-function flagRow(flag: Loadable['flags'][string]): readonly [string, string] {
+function flagRow(flag: LoadableCommand['flags'][string]): readonly [string, string] {
   const value = flag.type === 'option' ? ` ${(flag.helpValue ?? flag.name).toString().toUpperCase()}` : ''
   const short = flag.char ? `-${flag.char}, ` : '    '
   const options = flag.type === 'option' && flag.options ? ` (${flag.options.join(', ')})` : ''
-  const standard = flag.type === 'option' && flag.default !== undefined ? ` [${flag.default}]` : ''
-  const both = flag.type === 'boolean' && flag.allowNo ? '[no-]' : ''
+  const defaultValue = flag.type === 'option' && flag.default !== undefined ? ` [${flag.default}]` : ''
+  const negation = flag.type === 'boolean' && flag.allowNo ? '[no-]' : ''
   return [
-    `${short}--${both}${flag.name}${value}`,
-    `${flag.summary ?? flag.description ?? ''}${options}${standard}`,
+    `${short}--${negation}${flag.name}${value}`,
+    `${flag.summary ?? flag.description ?? ''}${options}${defaultValue}`,
   ]
 }
 
-function sectionLines(title: string, rows: (readonly [string, string])[], look: HelpStyle): string[] {
-  return rows.length === 0 ? [] : ['', look.strong(title), ...listLines(rows, look)]
+function sectionLines(title: string, rows: (readonly [string, string])[], style: HelpStyle): string[] {
+  return rows.length === 0 ? [] : ['', style.strong(title), ...listLines(rows, style)]
 }
 
 /** Returns names with their descriptions beside them, or below them if the terminal is too narrow. */
-function listLines(rows: (readonly [string, string])[], look: HelpStyle, widthMin = 0): string[] {
+function listLines(rows: (readonly [string, string])[], style: HelpStyle, widthMin = 0): string[] {
   const widest = Math.max(widthMin, ...rows.map(([name]) => displayWidth(name)))
-  const hang = widest + 4
-  if (widthOf(look) - hang >= descriptionWidthMin)
+  const hangingIndent = widest + 4
+  if (widthOf(style) - hangingIndent >= descriptionWidthMin)
     return rows.flatMap(([name, text]) =>
-      wrapLine(`  ${pad(name, widest)}  ${look.dim(text)}`.trimEnd(), widthOf(look), hang),
+      wrapLine(`  ${pad(name, widest)}  ${style.dim(text)}`.trimEnd(), widthOf(style), hangingIndent),
     )
   return rows.flatMap(([name, text]) => [
     `  ${name.trimStart()}`,
     ...(text === ''
       ? []
-      : wrapLine(`${' '.repeat(descriptionIndent)}${look.dim(text)}`, widthOf(look), descriptionIndent)),
+      : wrapLine(`${' '.repeat(descriptionIndent)}${style.dim(text)}`, widthOf(style), descriptionIndent)),
   ])
 }
 
-function examplesOf(command: Loadable): string[] {
+function examplesOf(command: LoadableCommand): string[] {
   return (command.examples ?? []).map(example => (typeof example === 'string' ? example : example.command))
 }
 
-function summaryOf(command: Loadable): string {
+function summaryOf(command: LoadableCommand): string {
   return command.summary ?? ''
 }
 
-function typedName(id: string): string {
+function commandName(id: string): string {
   return id.replaceAll(':', ' ')
 }
 
@@ -301,18 +302,18 @@ function toSentence(text: string): string {
   return `${capitalize(text)}${/[.!?]$/.test(text) ? '' : '.'}`
 }
 
-/** Wraps the paragraphs of a text, and keeps their indentation. */
-function wrapText(text: string, look: HelpStyle): string[] {
+/** Wraps paragraphs, and keeps their indentation. */
+function wrapText(text: string, style: HelpStyle): string[] {
   return text
     .split('\n')
-    .flatMap(paragraph => wrapLine(paragraph, widthOf(look), /^ */.exec(paragraph)![0].length))
+    .flatMap(paragraph => wrapLine(paragraph, widthOf(style), /^ */.exec(paragraph)![0].length))
 }
 
 /** Returns an example, indented and wrapped for the terminal. */
-function exampleLines(line: string, look: HelpStyle): string[] {
-  return wrapCommandLine(`  ${line}`, look.columns)
+function exampleLines(line: string, style: HelpStyle): string[] {
+  return wrapCommandLine(`  ${line}`, style.columns)
 }
 
-function widthOf(look: HelpStyle): number {
-  return Math.min(widthMax, look.columns)
+function widthOf(style: HelpStyle): number {
+  return Math.min(widthMax, style.columns)
 }

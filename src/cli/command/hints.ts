@@ -2,7 +2,7 @@ import { Unreachable } from '../../client/unreachable.ts'
 import { WbError } from '../../contract/errors.ts'
 import type { Session } from '../connection/session.ts'
 import { isCi } from '../environment.ts'
-import { suggestAddress, WrongAddress } from '../settings/address.ts'
+import { InvalidAddress, suggestAddress } from '../settings/address.ts'
 import { loginCommand } from '../settings/login-command.ts'
 import type { Profile } from '../settings/profile.ts'
 import { type CommandLine, withAddressReplaced } from './command-line.ts'
@@ -20,22 +20,22 @@ export interface FailedCommand {
 }
 
 /**
- * Returns suggestions after an error, adapted to the command line, its profile and its runtime. If typing a
- * command solves the problem, the last line is that command.
+ * Returns suggestions after an error, adapted to the command line, its profile and its runtime. If a command
+ * solves the problem, it is the last line.
  */
 export async function hintsFor(error: Error, report: Report, failed: FailedCommand): Promise<string[]> {
   const { kind, code, next } = report
   const { profile, session } = failed
-  const runtime = await session?.usedRuntime()
+  const runtime = await session?.openedRuntime()
   if (session && runtime && isUnauthenticated(error)) {
     const { message } = report
-    const refusedBy = {
+    const rejectingRuntime = {
       ...runtime,
       authMethods: await session.authMethods(),
       isCi: isCi(session.io.env),
       message,
     }
-    return signInHints(session.profile, session.credential.used, refusedBy)
+    return signInHints(session.profile, session.credential.used, rejectingRuntime)
   }
   const corrected = suggestOtherAddresses(error, failed)
   if (kind === 'unreachable' && corrected.length === 0)
@@ -50,23 +50,23 @@ export async function hintsFor(error: Error, report: Report, failed: FailedComma
   return next
 }
 
-/** Returns the command line with addresses that were probably meant, the most likely one last. */
+/** Returns the command line with each address that was probably meant, the most likely one last. */
 function suggestOtherAddresses(error: unknown, { commandLine, profile }: FailedCommand): string[] {
-  if (error instanceof WrongAddress)
-    return error.suggestions.map(meant => withAddressReplaced(commandLine, error, meant))
+  if (error instanceof InvalidAddress)
+    return error.suggestions.map(suggestion => withAddressReplaced(commandLine, error, suggestion))
   if (profile?.url === undefined) return []
-  const { url: address, urlFrom: from } = profile
-  const meant = suggestAddress(address, error)
-  if (!meant) return []
-  // An address in a profile is corrected in the profile.
-  const { url, flag } = meant
-  if (from === 'profile') return [loginCommand({ ...profile, url }, flag && ` ${flag}`)]
-  return [withAddressReplaced(commandLine, { address, from }, meant)]
+  const { url: address, urlSource: source } = profile
+  const suggestion = suggestAddress(address, error)
+  if (!suggestion) return []
+  // The wrong address is in the profile, so suggest the command that changes it there.
+  const { url, flag } = suggestion
+  if (source === 'profile') return [loginCommand({ ...profile, url }, flag && ` ${flag}`)]
+  return [withAddressReplaced(commandLine, { address, source }, suggestion)]
 }
 
 /**
- * Returns true if the runtime rejected the request as unauthenticated. Errors of the CLI itself about a
- * stored login are excluded: they bring their own suggestions.
+ * Returns true if the runtime rejected the request as unauthenticated. Errors of the CLI about a stored login
+ * are excluded, because they include suggestions.
  */
 function isUnauthenticated(error: Error): boolean {
   return error instanceof WbError && error.code === 'unauthorized' && error.facts.wireStatus === 401

@@ -5,8 +5,8 @@ import { exit } from './exit.ts'
 
 /**
  * Returns an abort signal for Ctrl-C and other termination signals, and a function that stops listening. A
- * second termination signal ends the process at once, except SIGHUP: a closing terminal can send it twice,
- * through its shell and by itself.
+ * second termination signal ends the process immediately, except SIGHUP: when a terminal closes, both the
+ * terminal and its shell can send it.
  */
 export function listenForInterrupts(signals: Signals): { signal: AbortSignal; stop: () => void } {
   const controller = new AbortController()

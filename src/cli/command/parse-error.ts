@@ -4,17 +4,17 @@ import { isParseError } from './exit.ts'
 
 /** Details of an oclif parse error. */
 interface ParseErrorDetails {
-  /** Arguments that are missing, or unexpected words. */
+  /** Missing arguments, or unexpected words. */
   readonly args?: readonly (string | MissingArgument)[]
   /** Flags that the command does not have. */
   readonly flags?: readonly string[]
 }
 
-/** An argument that is missing, as its command declares it. */
+/** Declaration of a missing argument. */
 export interface MissingArgument {
   readonly name: string
   readonly description?: string
-  /** Choices of an argument that names an existing resource. */
+  /** Choices for an argument that refers to an existing resource. */
   readonly choices?: Choices
   readonly mayBeNew?: boolean
   /** Question to ask for an argument that is a path. */

@@ -3,7 +3,7 @@ import { UsageError } from '../errors.ts'
 import type { Io } from '../io.ts'
 import * as terminal from '../terminal/ask.ts'
 
-/** Prompts of a command, which are possible only in a terminal. */
+/** Prompts of a command. They require a terminal. */
 export class Prompts {
   constructor(
     private readonly io: Io,
@@ -12,7 +12,7 @@ export class Prompts {
     private readonly isJson: boolean,
   ) {}
 
-  /** True if the user can be asked: in a terminal, but not in CI or with JSON output. */
+  /** True if prompts are possible: in a terminal, but not in CI or with JSON output. */
   get canAsk(): boolean {
     const { stdin, stderr, env } = this.io
     return stdin.isTTY === true && stderr.isTTY === true && !isCi(env) && !this.isJson
@@ -21,8 +21,8 @@ export class Prompts {
   /**
    * Asks for a line of text.
    *
-   * @param missing  error message if the user cannot be asked
-   * @throws UsageError  there is no terminal to ask in
+   * @param missing  error message if prompts are not possible
+   * @throws UsageError  the command has no interactive terminal
    */
   async ask(question: string, missing: string): Promise<string> {
     if (!this.canAsk) throw new UsageError(missing)
@@ -35,20 +35,20 @@ export class Prompts {
   }
 
   /**
-   * Asks a yes-or-no question. Returns false if there is no terminal to ask in.
+   * Asks a yes-or-no question. Returns false without an interactive terminal.
    *
-   * @param standard  answer of Enter alone
+   * @param defaultAnswer  answer if the user presses only Enter
    */
-  async askYesNo(question: string, standard = true): Promise<boolean> {
-    return this.canAsk && terminal.askYesNo(this.io, question, this.signal, standard)
+  async askYesNo(question: string, defaultAnswer = true): Promise<boolean> {
+    return this.canAsk && terminal.askYesNo(this.io, question, this.signal, defaultAnswer)
   }
 
-  /** Lets the user choose from a list, and returns the ID of the choice. The caller checks `canAsk`. */
+  /** Lets the user choose from a list, and returns the ID of the choice. The caller must check `canAsk`. */
   choose(question: string, choices: readonly { id: string; name: string }[]): Promise<string> {
     return terminal.choose(this.io, question, choices, this.signal)
   }
 
-  /** Asks for a line that confirms an irreversible action. The caller checks `canAsk`. */
+  /** Asks for a line that confirms an irreversible action. The caller must check `canAsk`. */
   askToConfirm(question: string): Promise<string> {
     return terminal.askToConfirm(this.io, question, this.signal)
   }

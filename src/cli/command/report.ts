@@ -10,7 +10,7 @@ import { explainSqliteError } from './sqlite-error.ts'
 
 /** Error as shown to the user: message, code, request ID, and suggestions. */
 export interface Report {
-  /** Category of the error; the code in JSON output if the runtime sent none. */
+  /** Category of the error; used as the code in JSON output if there is no error code. */
   kind: 'refused' | 'unreachable' | 'keychain' | 'usage' | 'interrupted' | 'failed' | 'defect'
   message: string
   code?: string
@@ -20,11 +20,11 @@ export interface Report {
 
 /** Converts an error to a report. Errors of unknown types are reported as defects. */
 export function reportOf(error: unknown): Report {
-  if (error instanceof WbError) return reportRefusal(error)
+  if (error instanceof WbError) return reportWbError(error)
   if (error instanceof Unreachable)
     return { kind: 'unreachable', message: error.message, next: [error.hint, ...(error.next ?? [])] }
   if (error instanceof KeychainUnavailable)
-    return { kind: 'keychain', message: error.message, next: [error.hint, withoutKeychainHint] }
+    return { kind: 'keychain', message: error.message, next: [error.hint, noKeychainHint] }
   if (error instanceof UsageError) return { kind: 'usage', message: error.message, next: [...error.next] }
   if (error instanceof Interrupted) return { kind: 'interrupted', message: error.message, next: [] }
   if (error instanceof CommandFailed) return { kind: 'failed', message: error.message, next: [...error.next] }
@@ -37,38 +37,38 @@ export function reportOf(error: unknown): Report {
 
 export const bugHint = 'This is a bug in wb. Run the command again with --debug for details.'
 
-const withoutKeychainHint =
+const noKeychainHint =
   'To work without a keychain, set WB_API_KEY=…, or store the login in a file that only you can read:'
 
-/** Suggested commands by error code, for API hints that name no command. */
+/** Suggested commands by error code, for API hints that do not name a command. */
 const commandsOfErrorCode: Readonly<Record<string, readonly string[]>> = {
   agent_tool_unresolved: ['wb agents tools'],
   job_not_found: ['wb jobs list'],
 }
 
-/** Replaces HTTP requests in a hint by the commands that send them. */
+/** Replaces HTTP requests in a hint with the commands that send them. */
 function toCommands(hint: string): string {
   return hint.replace('send POST /', 'run wb api POST /').replace('. GET /', '. wb api GET /')
 }
 
-function reportRefusal(error: WbError): Report {
+function reportWbError(error: WbError): Report {
   const { requestId, wireCode, wireStatus, next } = error.facts
   const code = typeof wireCode === 'string' ? wireCode : error.code
   const lines = Array.isArray(next)
     ? next.map(String)
     : [toCommands(error.hint), ...(commandsOfErrorCode[code] ?? [])]
-  // A second line of a runtime's message could pass for a suggestion of the CLI.
+  // A second line in a message from the runtime could be mistaken for a suggestion of the CLI.
   const message = wireStatus === undefined ? error.message : plainLine(error.message)
   return { kind: 'refused', message, code, requestId, next: lines }
 }
 
 /** Returns the lines of a report for a terminal. */
 export function reportLines(report: Report, style: Style): string[] {
-  const about = [report.code, report.requestId && `request ${report.requestId}`].filter(Boolean).join(', ')
+  const details = [report.code, report.requestId && `request ${report.requestId}`].filter(Boolean).join(', ')
   const message = capitalizeMessage(plain(report.message))
   const [first = '', ...more] = message.split('\n')
   return [
-    `  ${style.bad('✗')} ${first}${about ? style.dim(` (${plainLine(about)})`) : ''}`,
+    `  ${style.bad('✗')} ${first}${details ? style.dim(` (${plainLine(details)})`) : ''}`,
     ...more.map(line => `    ${line}`),
     ...report.next.map(line => `    ${plain(line).replaceAll('\n', ' ')}`),
   ]

@@ -19,50 +19,50 @@ export interface UnauthenticatedRuntime {
   readonly authMethods: RuntimeAuthMethods | undefined
   /** True in CI, where no user can approve a sign-in. */
   readonly isCi: boolean
-  /** The message of the refusal. */
+  /** Message of the error response. */
   readonly message: string
 }
 
-const keyShape = /^wb_live_(?:([a-z0-9]{12})_)?/
+const keyPattern = /^wb_live_(?:([a-z0-9]{12})_)?/
 
 /**
- * Returns suggestions after an unauthenticated request. They do not repeat the command line, which can
- * contain a credential; the prefix of a key is public.
+ * Returns suggestions after an unauthenticated request. They do not repeat the command line, because it can
+ * contain a credential. They can contain the prefix of a key, because it is public.
  *
  * @see docs/security.md#rule-8
  */
 export function signInHints(
   profile: Profile,
-  used: Credential | undefined,
-  stranger: UnauthenticatedRuntime,
+  credential: Credential | undefined,
+  runtime: UnauthenticatedRuntime,
 ): string[] {
-  const prefix = used?.from === 'WB_API_KEY' ? keyShape.exec(used.token)?.[1] : undefined
-  const refused = used ? [describeRefusedCredential(used, prefix, stranger)] : []
-  return [...refused, ...operatorHints(stranger.kind), ...authenticationHints(profile, prefix, stranger)]
+  const prefix = credential?.from === 'WB_API_KEY' ? keyPattern.exec(credential.token)?.[1] : undefined
+  const rejection = credential ? [describeRejectedCredential(credential, prefix, runtime)] : []
+  return [...rejection, ...operatorHints(runtime.kind), ...authenticationHints(profile, prefix, runtime)]
 }
 
-function describeRefusedCredential(
-  used: Credential,
+function describeRejectedCredential(
+  credential: Credential,
   prefix: string | undefined,
   { kind, baseUrl, authMethods }: UnauthenticatedRuntime,
 ): string {
-  if (used.kind === 'key' && acceptsTokensOnly(authMethods))
+  if (credential.kind === 'key' && acceptsTokensOnly(authMethods))
     return 'this runtime does not accept API keys (auth.mode oidc)'
-  const runtime = kind === 'process' ? 'this runtime' : `the runtime at ${baseUrl}`
-  const credential = prefix ? `the key ${prefix}` : used.kind === 'key' ? 'the key' : 'the token'
-  const place = used.from === 'WB_API_KEY' ? 'in WB_API_KEY' : 'stored by wb login'
-  return `${runtime} does not accept ${credential} ${place}`
+  const runtimeName = kind === 'process' ? 'this runtime' : `the runtime at ${baseUrl}`
+  const credentialName = prefix ? `the key ${prefix}` : credential.kind === 'key' ? 'the key' : 'the token'
+  const location = credential.from === 'WB_API_KEY' ? 'in WB_API_KEY' : 'stored by wb login'
+  return `${runtimeName} does not accept ${credentialName} ${location}`
 }
 
-/** Returns ways to authenticate. If typing a command solves the problem, the last line is that command. */
+/** Returns ways to authenticate. If a command solves the problem, it is the last line. */
 function authenticationHints(
   profile: Profile,
   prefix: string | undefined,
-  stranger: UnauthenticatedRuntime,
+  runtime: UnauthenticatedRuntime,
 ): string[] {
-  const { kind, baseUrl, authMethods, message } = stranger
+  const { kind, baseUrl, authMethods, message } = runtime
   if (authMethods && requiresNoCredential(authMethods)) return []
-  if (authMethods?.modes.device) return [signInAgainCommand(profile, stranger)]
+  if (authMethods?.modes.device) return [signInAgainCommand(profile, runtime)]
   if (acceptsTokensOnly(authMethods))
     return [browserSignInHint(kind === 'process' ? undefined : baseUrl, authMethods.loginPath)]
   if (prefix && message.includes('expired'))
@@ -73,18 +73,18 @@ function authenticationHints(
     return [
       'wb keys create NAME    creates a key, if you may manage keys',
       'set WB_API_KEY=… to authenticate, or sign in:',
-      signInAgainCommand(profile, stranger),
+      signInAgainCommand(profile, runtime),
     ]
   return ['wb keys create NAME --role admin --as-operator    creates a key for WB_API_KEY']
 }
 
 /**
- * Returns the command to sign in again; in CI it reads a key, because no user can approve a sign-in.
- * `WB_API_KEY` is unset first, because it could take precedence over the new login.
+ * Returns the command to sign in again. In CI, the command reads a key, because no user can approve a sign-in.
+ * The command unsets `WB_API_KEY`, because it could take precedence over the new login.
  */
 function signInAgainCommand(profile: Profile, { isCi }: UnauthenticatedRuntime): string {
-  const first = profile.apiKey === undefined ? '' : 'unset WB_API_KEY; '
-  return first + loginCommand(profile, isCi ? ' --with-token < KEY_FILE' : '')
+  const prefix = profile.apiKey === undefined ? '' : 'unset WB_API_KEY; '
+  return prefix + loginCommand(profile, isCi ? ' --with-token < KEY_FILE' : '')
 }
 
 /**
@@ -95,37 +95,38 @@ function signInAgainCommand(profile: Profile, { isCi }: UnauthenticatedRuntime):
  */
 export function browserSignInHint(url: string | undefined, loginPath: string | null | undefined): string {
   return url && loginPath && /^\/(?!\/)/.test(loginPath)
-    ? `sign in at ${url}${loginPath}; WB_API_KEY takes an access token`
-    : 'WB_API_KEY takes an access token of the identity provider'
+    ? `sign in at ${url}${loginPath}, or set WB_API_KEY to an access token`
+    : 'set WB_API_KEY to an access token of the identity provider'
 }
 
-/** Suggests `--as-operator`; empty for a runtime at a given address. */
+/** Suggests `--as-operator`; returns nothing for a runtime that was selected by its address. */
 export function operatorHints(kind: ResolvedRuntime['kind']): string[] {
   return kind === 'named' ? [] : ['add --as-operator to act as the owner of the data directory']
 }
 
 /**
- * Returns suggestions for a runtime that does not answer: how to continue without it, if a profile named it;
- * then the command that starts it on this machine, if the port is free, or else the one that finds the cause.
+ * Returns suggestions for a runtime that does not respond. If its address comes from a profile, the first lines
+ * explain how to continue without it. The last line is the command that starts it on this machine if the port is
+ * free, else the command that finds the cause.
  */
 export function unreachableHints(profile: Profile | undefined, error: Error): string[] {
-  const withoutRuntime = profile?.urlFrom === 'profile' ? localHints(profile) : []
+  const withoutRuntime = profile?.urlSource === 'profile' ? localHints(profile) : []
   const isRefused = !(error instanceof Unreachable) || isRefusedConnection(error)
   const start = profile?.url !== undefined && isRefused ? serveCommand(profile.url) : undefined
-  const flag = profile?.urlFrom === '--url' ? ` --url ${shellWord(profile.url!)}` : ''
+  const flag = profile?.urlSource === '--url' ? ` --url ${shellWord(profile.url!)}` : ''
   return [...withoutRuntime, start ?? `wb doctor${flag}`]
 }
 
-/** Returns how to work without the runtime of a profile: for one command, and permanently. */
-function localHints({ name, nameFrom, settingsDir }: Profile): string[] {
-  if (nameFrom === '--profile')
+/** Returns suggestions to work without the runtime of a profile: for one command, and permanently. */
+function localHints({ name, nameSource, settingsDir }: Profile): string[] {
+  if (nameSource === '--profile')
     return [`use --local instead of --profile ${name} for this machine's data directory, without a server`]
   const once = "add --local to use this machine's data directory, without a server, for one command"
-  if (nameFrom !== 'wb profiles use') return [once]
+  if (nameSource !== 'wb profiles use') return [once]
   return [once, `${localProfileCommand(readProfiles(settingsDir))}    switches back to this machine`]
 }
 
-/** Returns the command that starts a runtime at an address; undefined for an address of another machine. */
+/** Returns the command that starts a runtime at an address; undefined if the address is on another machine. */
 export function serveCommand(address: string): string | undefined {
   const { protocol, hostname, port } = new URL(address)
   if (!isLoopback(hostname)) return undefined

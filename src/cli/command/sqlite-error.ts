@@ -1,18 +1,19 @@
 import { hostFacts } from '../../base/host-facts.ts'
 import { shellWord } from '../../base/shell-word.ts'
 
-/** Matches the path of the driver's native module in error messages of Node and the driver. */
+/** Matches the path of the native SQLite module in error messages of Node and of the driver. */
 const nativeModulePath =
   /(?<folder>(?:[A-Z]:|\/)[^\n'"]*?)[\\/]node_modules[\\/](?<driver>better-sqlite3(?:-13)?)[\\/][^\n'"]*\.node/
 /**
- * True if this Node loads a prebuilt SQLite. npm would still try to compile it, and remove it when that
- * fails.
+ * True if this Node can load the prebuilt SQLite. npm would still try to compile SQLite, and would remove the
+ * package if that fails.
  */
 const hasPrebuiltSqlite = hostFacts.napiVersion >= 10
 const missingDriver = /^Cannot find module 'better-sqlite3/
 
 /**
- * Returns a message if SQLite is not installed or not compiled for this Node; undefined for any other error.
+ * Returns a message and suggestions if SQLite is not installed or not compiled for this Node; undefined for any
+ * other error.
  */
 export function explainSqliteError(error: unknown): { message: string; next: string[] } | undefined {
   const text = error instanceof Error ? error.message : ''

@@ -1,4 +1,4 @@
-/** Commands by the verbs of other tools that do the same. The first one that the topic has is used. */
+/** Commands by the verbs that other tools use for them. The first command that the topic has is used. */
 const commandsOfSynonym = new Map([
   ['ls', ['list']],
   ['get', ['show']],
@@ -15,7 +15,7 @@ const commandsOfSynonym = new Map([
 
 const endingVerbs = ['revoke', 'cancel', 'disallow']
 
-/** Commands that are only suggested for a verb, because they do more or something else. */
+/** Commands that are only suggested for a verb, because they do not do exactly the same. */
 const suggestedCommands = new Map([
   ['add', ['ingest', 'create']],
   ['rm', endingVerbs],

@@ -16,16 +16,16 @@ export function bashScript(spec: CompletionSpec): string {
     ),
   ]
   const flagCases = commands.map(
-    ({ path, flags }) => `${singleQuoted(` ${path}`)}) words=${quotedList(names(flags))}" $everywhere" ;;`,
+    ({ path, flags }) => `${singleQuoted(` ${path}`)}) words=${quotedList(names(flags))}" $global_flags" ;;`,
   )
   const wordCases = [
     ...topics.map(topic => [topic.path, topic.words.map(({ word }) => word)] as const),
     ...commands.map(({ path, operand }) => [path, operand] as const),
-  ].map(([path, follows]) => `${singleQuoted(path ? ` ${path}` : '')}) ${completeValue(follows)} ;;`)
+  ].map(([path, value]) => `${singleQuoted(path ? ` ${path}` : '')}) ${completeValue(value)} ;;`)
   return `# Completes wb in bash: source <(wb autocomplete bash)
 _wb() {
-  local line=\${COMP_LINE:0:COMP_POINT} said='' words='' cur prev at
-  local everywhere=${quotedList([...names(globalFlags), '--help'])}
+  local line=\${COMP_LINE:0:COMP_POINT} command_path='' words='' cur prev at
+  local global_flags=${quotedList([...names(globalFlags), '--help'])}
   COMPREPLY=()
   cur=\${line##*[[:blank:]]}
   prev=\${line%"$cur"}
@@ -33,26 +33,26 @@ _wb() {
   prev=\${prev##*[[:blank:]]}
   [[ $cur == --*=* ]] && prev=\${cur%%=*} cur=\${cur#*=}
   for ((at = 1; at < COMP_CWORD; at++)); do
-    case "$said \${COMP_WORDS[at]}" in
-      ${paths.map(path => singleQuoted(` ${path}`)).join(' | ')}) said+=" \${COMP_WORDS[at]}" ;;
+    case "$command_path \${COMP_WORDS[at]}" in
+      ${paths.map(path => singleQuoted(` ${path}`)).join(' | ')}) command_path+=" \${COMP_WORDS[at]}" ;;
       *) break ;;
     esac
   done
-  case "$said $prev" in
+  case "$command_path $prev" in
 ${indented(flagValueCases)}
     *) case $cur in
-      -*) case $said in
+      -*) case $command_path in
 ${indented(flagCases, 8)}
         '') words='--help --version' ;;
         *) words='--help' ;;
       esac ;;
-      *) case $said in
+      *) case $command_path in
 ${indented(wordCases, 8)}
       esac ;;
     esac ;;
   esac
   COMPREPLY=($(compgen -W "$words" -- "$cur"))
-  # bash has split the word at its colons, and replaces what follows the last one.
+  # bash splits words at colons, and replaces only the part after the last colon.
   [[ $cur == *:* && $COMP_WORDBREAKS == *:* ]] && COMPREPLY=("\${COMPREPLY[@]#"\${cur%"\${cur##*:}"}"}")
   return 0
 }
@@ -70,10 +70,10 @@ function valueCases(path: string, { names, value }: CompletedFlag): string[] {
   ]
 }
 
-/** Returns shell code for a value. Bash completes files and folders by default. */
-function completeValue(follows: CompletedValue): string {
-  if (follows === 'text') return noCompletion
-  return typeof follows === 'string' ? 'return 0' : `words=${quotedList(follows)}`
+/** Returns shell code that completes a value. Bash completes files and folders by default. */
+function completeValue(value: CompletedValue): string {
+  if (value === 'text') return noCompletion
+  return typeof value === 'string' ? 'return 0' : `words=${quotedList(value)}`
 }
 
 function names(flags: readonly CompletedFlag[]): string[] {

@@ -1,12 +1,12 @@
 import type { Config } from '@oclif/core/config'
 
-type Loadable = Config['commands'][number]
+type LoadableCommand = Config['commands'][number]
 
 /** Possible values of a flag or argument: fixed words, a file, a folder, or any text. */
 export type CompletedValue = readonly string[] | 'file' | 'folder' | 'text'
 
 export interface CompletedFlag {
-  /** Names with dashes, the long one first. */
+  /** Names with dashes, the long name first. */
   readonly names: readonly string[]
   readonly summary: string
   /** Undefined for a flag without a value. */
@@ -30,27 +30,29 @@ export interface CompletedCommand {
   readonly path: string
   /** Flags that are specific to the command. */
   readonly flags: readonly CompletedFlag[]
+  /** Possible values of the first argument that can be completed. */
   readonly operand: CompletedValue
 }
 
-/** Everything that can be completed, from the command manifest. */
+/** The words, flags and arguments that can be completed. */
 export interface CompletionSpec {
   readonly topics: readonly CompletedTopic[]
   readonly commands: readonly CompletedCommand[]
   readonly globalFlags: readonly CompletedFlag[]
 }
 
+/** Builds the specification from the command manifest. */
 export function completionSpec({ commands, topics }: Pick<Config, 'commands' | 'topics'>): CompletionSpec {
-  const shown = commands.filter(({ hidden }) => !hidden).sort((a, b) => (a.id < b.id ? -1 : 1))
+  const visibleCommands = commands.filter(({ hidden }) => !hidden).sort((a, b) => (a.id < b.id ? -1 : 1))
   const summaries = new Map([
     ...topics.map(({ name, description = '' }) => [name, description] as const),
-    ...shown.map(({ id, summary = '' }) => [id, summary] as const),
+    ...visibleCommands.map(({ id, summary = '' }) => [id, summary] as const),
   ])
-  const [anyCommand] = shown
+  const [anyCommand] = visibleCommands
   return {
-    topics: topicsOf(shown, summaries),
-    commands: shown.map(command => ({
-      path: typedName(command.id),
+    topics: topicsOf(visibleCommands, summaries),
+    commands: visibleCommands.map(command => ({
+      path: commandName(command.id),
       flags: flagsOf(command, group => group !== 'GLOBAL'),
       operand: operandValue(command),
     })),
@@ -58,33 +60,36 @@ export function completionSpec({ commands, topics }: Pick<Config, 'commands' | '
   }
 }
 
-function topicsOf(commands: readonly Loadable[], described: ReadonlyMap<string, string>): CompletedTopic[] {
+function topicsOf(
+  commands: readonly LoadableCommand[],
+  summaries: ReadonlyMap<string, string>,
+): CompletedTopic[] {
   const words = new Map<string, Map<string, string>>()
   for (const { id } of commands) {
     const parts = id.split(':')
-    for (const [at, word] of parts.entries()) {
-      const path = parts.slice(0, at).join(' ')
-      const here = words.get(path) ?? new Map<string, string>()
-      words.set(path, here.set(word, described.get(parts.slice(0, at + 1).join(':')) ?? ''))
+    for (const [index, word] of parts.entries()) {
+      const path = parts.slice(0, index).join(' ')
+      const children = words.get(path) ?? new Map<string, string>()
+      words.set(path, children.set(word, summaries.get(parts.slice(0, index + 1).join(':')) ?? ''))
     }
   }
-  return [...words].map(([path, here]) => ({
+  return [...words].map(([path, children]) => ({
     path,
-    words: [...here].map(([word, summary]) => ({ word, summary })),
+    words: [...children].map(([word, summary]) => ({ word, summary })),
   }))
 }
 
-function flagsOf({ flags }: Loadable, isWanted: (group?: string) => boolean): CompletedFlag[] {
+function flagsOf({ flags }: LoadableCommand, isWanted: (group?: string) => boolean): CompletedFlag[] {
   return Object.values(flags)
     .filter(({ helpGroup, hidden }) => !hidden && isWanted(helpGroup))
     .flatMap(flag => {
       const { name, char, summary = '' } = flag
       const isOption = flag.type === 'option'
       const value = isOption ? (flag.options ?? valueOfFlag(flag.helpValue?.toString())) : undefined
-      const offered = { summary, value, isMultiple: isOption && flag.multiple === true }
+      const common = { summary, value, isMultiple: isOption && flag.multiple === true }
       const names = char ? [`--${name}`, `-${char}`] : [`--${name}`]
-      const negated = !isOption && flag.allowNo ? [{ ...offered, names: [`--no-${name}`] }] : []
-      return [{ ...offered, names }, ...negated]
+      const negated = !isOption && flag.allowNo ? [{ ...common, names: [`--no-${name}`] }] : []
+      return [{ ...common, names }, ...negated]
     })
 }
 
@@ -93,8 +98,8 @@ function valueOfFlag(helpValue: string | undefined): CompletedValue {
   return helpValue === 'FILE' ? 'file' : 'text'
 }
 
-/** Returns the possible values of the first argument that has any. */
-function operandValue({ args }: Loadable): CompletedValue {
+/** Returns the possible values of the first argument that can be completed, else `text`. */
+function operandValue({ args }: LoadableCommand): CompletedValue {
   for (const { name, options } of Object.values(args)) {
     if (options) return options
     if (name === 'path' || name === 'folder') return 'file'
@@ -102,6 +107,6 @@ function operandValue({ args }: Loadable): CompletedValue {
   return 'text'
 }
 
-function typedName(id: string): string {
+function commandName(id: string): string {
   return id.replaceAll(':', ' ')
 }

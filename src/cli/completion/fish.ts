@@ -6,7 +6,7 @@ import type { CompletedFlag, CompletedValue, CompletionSpec } from './completion
  * @see https://fishshell.com/docs/current/completions.html
  */
 export function fishScript({ topics, commands, globalFlags }: CompletionSpec): string {
-  const within = (path: string) => `__wb_within ${quoted(path)}`
+  const isWithin = (path: string) => `__wb_within ${quoted(path)}`
   return `# Completes wb in fish: wb autocomplete fish >~/.config/fish/completions/wb.fish
 function __wb_typed
     set -l words (commandline -opc)
@@ -33,8 +33,8 @@ ${[
     words.map(({ word, summary }) => line(`__wb_at ${path}`.trim(), ['-a', word], summary)),
   ),
   ...commands.flatMap(({ path, flags, operand }) => [
-    ...flags.map(flag => flagLine(within(path), flag)),
-    ...(operand === 'text' ? [] : [line(within(path), operandWords(operand), '')]),
+    ...flags.map(flag => flagLine(isWithin(path), flag)),
+    ...(operand === 'text' ? [] : [line(isWithin(path), operandWords(operand), '')]),
   ]),
   ...globalFlags.map(flag => flagLine('__wb_command', flag)),
   line('', ['-l', 'help'], 'show help'),
@@ -43,8 +43,10 @@ ${[
 }
 
 function flagLine(condition: string, { names, summary, value }: CompletedFlag): string {
-  const named = names.flatMap(name => (name.startsWith('--') ? ['-l', name.slice(2)] : ['-s', name.slice(1)]))
-  return line(condition, [...named, ...valueWords(value)], summary)
+  const nameWords = names.flatMap(name =>
+    name.startsWith('--') ? ['-l', name.slice(2)] : ['-s', name.slice(1)],
+  )
+  return line(condition, [...nameWords, ...valueWords(value)], summary)
 }
 
 function valueWords(value: CompletedValue | undefined): string[] {
@@ -60,11 +62,11 @@ function operandWords(operand: CompletedValue): string[] {
 
 function line(condition: string, words: readonly string[], summary: string): string {
   const when = condition === '' ? [] : ['-n', quoted(condition)]
-  const about = summary === '' ? [] : ['-d', quoted(summary)]
-  return ['complete', '-c', 'wb', ...when, ...words, ...about].join(' ')
+  const description = summary === '' ? [] : ['-d', quoted(summary)]
+  return ['complete', '-c', 'wb', ...when, ...words, ...description].join(' ')
 }
 
-/** Quotes a text for fish. */
+/** Quotes a string for fish. */
 function quoted(text: string): string {
   return `'${text.replace(/['\\]/g, '\\$&')}'`
 }

@@ -10,14 +10,14 @@ type Shell = keyof typeof scripts
 
 const scripts = { bash: bashScript, zsh: zshScript, fish: fishScript }
 
-/** Command by shell that installs the script permanently. */
+/** Command for each shell that installs the script permanently. */
 export const installCommands: Readonly<Record<Shell, string>> = {
   bash: "echo 'source <(wb autocomplete bash)' >>~/.bashrc",
   zsh: "echo 'source <(wb autocomplete zsh)' >>~/.zshrc",
   fish: 'wb autocomplete fish >~/.config/fish/completions/wb.fish',
 }
 
-/** Returns instructions for loading the script, shown in a terminal instead of the script. */
+/** Returns instructions to load the script. A terminal shows them instead of the script. */
 export function installInstructions(shell: Shell): string[] {
   const now = shell === 'fish' ? 'wb autocomplete fish | source' : `source <(wb autocomplete ${shell})`
   return [
@@ -35,8 +35,8 @@ export function completionScript(shell: Shell, config: Pick<Config, 'commands' |
 }
 
 /** Returns the named shell, else the login shell. @throws UsageError  the shell is unknown or not supported */
-export function chooseShell(named: string | undefined, environment: Environment): Shell {
-  const shell = named ?? loginShell(environment)
+export function chooseShell(name: string | undefined, environment: Environment): Shell {
+  const shell = name ?? loginShell(environment)
   if (shell !== undefined && shell in scripts) return shell as Shell
   throw new UsageError(
     shell === undefined ? 'your shell is unknown' : `${shell} is not supported`,

@@ -13,30 +13,30 @@ export function zshScript({ topics, commands, globalFlags }: CompletionSpec): st
       ...flags.flatMap(flagSpecs),
       `*:${operand === 'text' ? ' ' : 'what'}:${completeValue(operand)}`,
     ]
-    return `    ${singleQuoted(` ${path}`)}) own=(${specs.map(singleQuoted).join(' ')}) ;;`
+    return `    ${singleQuoted(` ${path}`)}) command_flags=(${specs.map(singleQuoted).join(' ')}) ;;`
   })
   return `#compdef wb workbase
 # Completes wb in zsh: source <(wb autocomplete zsh)
 _wb() {
-  local said='' at=2
-  local -a offered own everywhere
+  local command_path='' at=2
+  local -a subcommands command_flags global_flags
   while (( at < CURRENT )); do
-    case "$said \${words[at]}" in
-      (${paths.map(path => singleQuoted(` ${path}`)).join('|')}) said+=" \${words[at]}"; (( at++ )) ;;
+    case "$command_path \${words[at]}" in
+      (${paths.map(path => singleQuoted(` ${path}`)).join('|')}) command_path+=" \${words[at]}"; (( at++ )) ;;
       (*) break ;;
     esac
   done
-  case $said in
+  case $command_path in
 ${topics.map(topicCase).join('\n')}
 ${operands.join('\n')}
   esac
-  if (( $#own )); then
-    everywhere=(${[...globalFlags.flatMap(flagSpecs), '--help[show help]'].map(singleQuoted).join(' ')})
+  if (( $#command_flags )); then
+    global_flags=(${[...globalFlags.flatMap(flagSpecs), '--help[show help]'].map(singleQuoted).join(' ')})
     words=(wb "\${(@)words[at,-1]}")
     (( CURRENT -= at - 2 ))
-    _arguments -s -S : $own $everywhere
+    _arguments -s -S : $command_flags $global_flags
   elif (( at == CURRENT )); then
-    _describe command offered
+    _describe command subcommands
   fi
 }
 if [[ \${funcstack[1]} == _wb ]]; then
@@ -49,24 +49,23 @@ fi
 }
 
 function topicCase({ path, words }: CompletedTopic): string {
-  const offered = words.map(({ word, summary }) => singleQuoted(`${word}:${summary}`))
-  return `    ${singleQuoted(path ? ` ${path}` : '')}) offered=(${offered.join(' ')}) ;;`
+  const subcommands = words.map(({ word, summary }) => singleQuoted(`${word}:${summary}`))
+  return `    ${singleQuoted(path ? ` ${path}` : '')}) subcommands=(${subcommands.join(' ')}) ;;`
 }
 
-/** Returns the `_arguments` specification of a flag. Its two names exclude each other. */
+/** Returns the `_arguments` specifications of a flag, one for each name. Its names exclude each other. */
 function flagSpecs({ names, summary, value, isMultiple }: CompletedFlag): string[] {
-  const others = isMultiple ? '*' : names.length > 1 ? `(${names.join(' ')})` : ''
-  const about = `[${summary.replace(/[[\]\\]/g, '\\$&')}]`
-  if (value === undefined) return names.map(name => `${others}${name}${about}`)
+  const exclusions = isMultiple ? '*' : names.length > 1 ? `(${names.join(' ')})` : ''
+  const description = `[${summary.replace(/[[\]\\]/g, '\\$&')}]`
+  if (value === undefined) return names.map(name => `${exclusions}${name}${description}`)
   return names.map(
-    name => `${others}${name}${name.startsWith('--') ? '=' : '+'}${about}:value:${completeValue(value)}`,
+    name =>
+      `${exclusions}${name}${name.startsWith('--') ? '=' : '+'}${description}:value:${completeValue(value)}`,
   )
 }
 
-function completeValue(follows: CompletedValue): string {
-  if (follows === 'text') return ''
-  if (follows === 'file') return '_files'
-  return follows === 'folder'
-    ? '_files -/'
-    : `(${follows.map(word => word.replaceAll(':', '\\:')).join(' ')})`
+function completeValue(value: CompletedValue): string {
+  if (value === 'text') return ''
+  if (value === 'file') return '_files'
+  return value === 'folder' ? '_files -/' : `(${value.map(word => word.replaceAll(':', '\\:')).join(' ')})`
 }

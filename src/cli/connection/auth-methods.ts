@@ -1,7 +1,7 @@
 import { parseJson } from '../../base/parse-json.ts'
 import { type Client, openClient } from '../../client/client.ts'
 import { addressHint, errorFromResponse } from '../../client/error-from-response.ts'
-import type { Incoming } from '../../client/fetch.ts'
+import type { IncomingResponse } from '../../client/fetch.ts'
 import { Unreachable } from '../../client/unreachable.ts'
 import { auth } from '../../contract/auth.ts'
 import type { Io } from '../io.ts'
@@ -29,14 +29,14 @@ export function requiresNoCredential({ modes }: Pick<AuthMethods, 'modes'>): boo
   return !modes.apiKey && !modes.oidc
 }
 
-/** Returns true if the runtime accepts access tokens only, and no API keys. Returns false if unknown. */
+/** Returns true if the runtime accepts access tokens but not API keys. Returns false if unknown. */
 export function acceptsTokensOnly(methods: AuthMethods | undefined): methods is AuthMethods {
   return methods?.modes.oidc === true && !methods.modes.apiKey
 }
 
 /**
- * Returns the authentication methods of a runtime. With `--as-operator`, asks the server of the data
- * directory if one runs, because callers use that server.
+ * Returns the authentication methods of a runtime. With `--as-operator`, requests them from the server of the
+ * data directory if one runs, because other callers use that server.
  *
  * @returns undefined if they cannot be determined
  */
@@ -76,40 +76,40 @@ async function fetchFromServer(
 /**
  * Requests the authentication methods of a runtime. No credential is required.
  *
- * @param profile  profile of the runtime, for messages
+ * @param profile  profile of the runtime, for error messages
  * @throws Unreachable  the server is not a runtime
  */
 export async function fetchAuthMethods(client: Client, profile: Profile): Promise<AuthMethods> {
   const { method, path } = auth.config
-  const answer = await client.raw({ method, path })
-  if (answer.status >= 300) throw await errorOfResponse(answer, profile)
-  const methods = parseAuthMethods(parseJson(await answer.text()))
+  const response = await client.raw({ method, path })
+  if (response.status >= 300) throw await errorOfResponse(response, profile)
+  const methods = parseAuthMethods(parseJson(await response.text()))
   if (methods) return methods
-  throw notARuntime(profile, 'it does not report how to sign in')
+  throw notRuntimeError(profile, 'it does not report how to sign in')
 }
 
-async function errorOfResponse(answer: Incoming, profile: Profile): Promise<Error> {
-  const error = await errorFromResponse(answer)
-  const isNoRuntime = answer.status === 404 || (answer.status >= 400 && error instanceof Unreachable)
-  return isNoRuntime
-    ? notARuntime(profile, `it responds to /auth/config with status ${answer.status}`)
+async function errorOfResponse(response: IncomingResponse, profile: Profile): Promise<Error> {
+  const error = await errorFromResponse(response)
+  const isOtherServer = response.status === 404 || (response.status >= 400 && error instanceof Unreachable)
+  return isOtherServer
+    ? notRuntimeError(profile, `it responds to /auth/config with status ${response.status}`)
     : error
 }
 
-function parseAuthMethods(answer: unknown): AuthMethods | undefined {
-  const { modes, loginPath = null } = { ...(answer as Partial<AuthMethods> | undefined) }
+function parseAuthMethods(body: unknown): AuthMethods | undefined {
+  const { modes, loginPath = null } = { ...(body as Partial<AuthMethods> | undefined) }
   const { apiKey, oidc, device } = { ...modes }
-  const isSound =
+  const isValid =
     typeof apiKey === 'boolean' &&
     typeof oidc === 'boolean' &&
     typeof device === 'boolean' &&
     (loginPath === null || typeof loginPath === 'string')
-  return isSound ? { modes: { apiKey, oidc, device }, loginPath } : undefined
+  return isValid ? { modes: { apiKey, oidc, device }, loginPath } : undefined
 }
 
-function notARuntime(profile: Profile, why: string): Unreachable {
+function notRuntimeError(profile: Profile, reason: string): Unreachable {
   return new Unreachable(
-    `${runtimeKey(profile)} does not look like a Workbase runtime: ${why}`,
+    `${runtimeKey(profile)} does not look like a Workbase runtime: ${reason}`,
     addressHint,
     { next: [`wb login URL${profileFlag(profile)}    with the address of the runtime itself`] },
   )

@@ -5,7 +5,7 @@ import { findLocalServer } from '../local.ts'
 import type { Profile } from '../settings/profile.ts'
 import type { Output } from '../terminal/output.ts'
 
-/** Pages of a runtime by argument of `wb open`. */
+/** Paths of the pages that `wb open` can open, by argument. */
 export const browserPages = { docs: '/docs', api: '/api/v1/openapi.json' } as const
 
 /**
@@ -14,13 +14,13 @@ export const browserPages = { docs: '/docs', api: '/api/v1/openapi.json' } as co
  * @throws Unreachable  no address is known, and no server is running
  */
 export async function browserUrl({ url, dataDir }: Profile): Promise<string> {
-  const found = url ?? (await findLocalServer(dataDir))?.url
-  if (found === undefined) throw new Unreachable(`no server is running for ${dataDir}`, 'wb serve --open')
-  return found
+  const address = url ?? (await findLocalServer(dataDir))?.url
+  if (address === undefined) throw new Unreachable(`no server is running for ${dataDir}`, 'wb serve --open')
+  return address
 }
 
 /**
- * Opens a page in a browser. The caller must show the address.
+ * Opens a page in a browser. The caller must also print the address.
  *
  * @returns false if no browser was opened: over SSH, without a display, in CI, or if stdout is not a terminal
  */

@@ -46,7 +46,7 @@ export function connectOverNetwork(
   return { fetch: onOtherVersion ? withVersionCheck(logged, onOtherVersion) : logged, close }
 }
 
-/** Returns the connection settings. Proxies are not used for this machine. */
+/** Returns the connection settings. Connections to this machine do not use proxies. */
 function networkOptions(
   { protocol, hostname }: URL,
   { env, cwd }: Pick<Io, 'env' | 'cwd'>,
@@ -60,8 +60,8 @@ function networkOptions(
 }
 
 /**
- * Reads additional certificates. Node ignores `NODE_EXTRA_CA_CERTS` if other authorities are given, so both
- * files are read.
+ * Reads additional certificates. Node ignores `NODE_EXTRA_CA_CERTS` when the caller passes authorities, so this
+ * function reads both files.
  */
 function readCertificates(
   { SSL_CERT_FILE, NODE_EXTRA_CA_CERTS }: ConnectionSettings['authorities'],
@@ -77,21 +77,21 @@ function readCertificate(name: string, path: string): string {
     return readFileSync(path, 'utf8')
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    throw new UsageError(`${name} names ${path}, which cannot be read (${code})`, [
+    throw new UsageError(`${name} refers to ${path}, which cannot be read (${code})`, [
       `unset ${name}    uses the certificate authorities of Node`,
     ])
   }
 }
 
-/** Reports once if the `x-workbase-version` of a response differs. */
+/** Reports at the first response if its `x-workbase-version` differs from the version of wb. */
 function withVersionCheck(fetch: Fetch, report: (line: string) => void): Fetch {
-  let compared = false
+  let isCompared = false
   return async (url, outgoing) => {
-    const answer = await fetch(url, outgoing)
-    const line = compared ? undefined : describeVersions(answer.headers.get('x-workbase-version'))
-    compared = true
+    const response = await fetch(url, outgoing)
+    const line = isCompared ? undefined : describeVersions(response.headers.get('x-workbase-version'))
+    isCompared = true
     if (line) report(line)
-    return answer
+    return response
   }
 }
 
@@ -99,9 +99,9 @@ function withVersionCheck(fetch: Fetch, report: (line: string) => void): Fetch {
 function describeVersions(runtimeVersion: string | null): string | undefined {
   const ownVersion = packageVersion()
   const minor = /^\d{1,6}\.\d{1,6}(?=\.\d{1,6}(?:[-+][\w.+-]{1,40})?$)/
-  const known = minor.exec(ownVersion)?.[0]
-  const met = runtimeVersion === null ? undefined : minor.exec(runtimeVersion)?.[0]
-  return met === undefined || met === known
+  const ownMinor = minor.exec(ownVersion)?.[0]
+  const runtimeMinor = runtimeVersion === null ? undefined : minor.exec(runtimeVersion)?.[0]
+  return runtimeMinor === undefined || runtimeMinor === ownMinor
     ? undefined
     : `  this is wb ${ownVersion}, but the runtime is ${runtimeVersion}`
 }

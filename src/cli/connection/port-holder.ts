@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 
+/** Value of the `st` column for a listening socket. */
 const listeningState = '0A'
 
 /**
@@ -20,7 +21,7 @@ export function findPortHolder(port: number): string | undefined {
   }
 }
 
-/** Returns the inodes of sockets that listen on a port, from a kernel table. */
+/** Reads a kernel table, and returns the inodes of sockets that listen on a port. */
 function listeningInodes(path: string, port: number): string[] {
   const suffix = `:${port.toString(16).toUpperCase().padStart(4, '0')}`
   const rows = readFileSync(path, 'utf8').split('\n').slice(1)

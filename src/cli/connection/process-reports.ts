@@ -2,17 +2,17 @@ import { UsageError } from '../errors.ts'
 import { findLocalServer } from '../local.ts'
 import type { Profile } from '../settings/profile.ts'
 
-/** Routes whose answers describe the process that sends them, not the data directory. */
+/** Routes whose responses describe the process that sends them, not the data directory. */
 const processReportPaths = ['/metrics', '/health/details', '/health/recent-errors']
 
 /**
- * Refuses such a route with `--as-operator` if a server runs on the data directory. The operator's requests never leave
- * this process, so they would be answered with the counts of this process, not with those of the server.
+ * Rejects a request to such a route with `--as-operator` if a server runs on the data directory. The operator's requests
+ * do not leave this process, so the response would describe this process, not the server.
  *
- * @throws UsageError  a server runs
+ * @throws UsageError  the route describes a process, and a server is running
  * @see docs/security.md#rule-8
  */
-export async function refuseProcessReport(
+export async function rejectProcessReport(
   path: string,
   { asOperator, dataDir }: Pick<Profile, 'asOperator' | 'dataDir'>,
 ): Promise<void> {

@@ -1,11 +1,11 @@
 import { parseJson } from '../../base/parse-json.ts'
 import { type Client, collect, readPages } from '../../client/client.ts'
 import { errorFromResponse } from '../../client/error-from-response.ts'
-import type { Incoming } from '../../client/fetch.ts'
+import type { IncomingResponse } from '../../client/fetch.ts'
 import { UsageError } from '../errors.ts'
 
-/** A request as given on the command line. */
-export interface TypedCall {
+/** A request from the command line. */
+export interface CommandLineRequest {
   method: string
   path: string
   headers: Record<string, string>
@@ -29,15 +29,16 @@ export function parseMethod(typed: string): string {
 }
 
 /**
- * Parses headers in the format `Name: value`. Messages do not contain values, which may be secret.
+ * Parses headers in the format `Name: value`. Error messages do not contain values, because these may be secret.
  *
  * @throws UsageError  a header has another format, or cannot be sent
  */
 export function parseHeaders(headers: readonly string[]): Record<string, string> {
   const pairs = headers.map(header => {
-    const at = header.indexOf(':')
-    if (at < 1) throw new UsageError('a header is not "Name: value"', ['-H "Accept: text/event-stream"'])
-    const [name, value] = [header.slice(0, at).trim(), header.slice(at + 1).trim()]
+    const separator = header.indexOf(':')
+    if (separator < 1)
+      throw new UsageError('a header is not "Name: value"', ['-H "Accept: text/event-stream"'])
+    const [name, value] = [header.slice(0, separator).trim(), header.slice(separator + 1).trim()]
     if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name) || !/^[\t\x20-\x7e\x80-\xff]*$/.test(value))
       throw new UsageError(`the header ${name.split(/\s/)[0]} contains an invalid character`)
     if (transportHeaders.has(name.toLowerCase())) throw new UsageError(`the header ${name} cannot be set`)
@@ -47,28 +48,28 @@ export function parseHeaders(headers: readonly string[]): Record<string, string>
 }
 
 /**
- * Returns all items of a list route, across pages.
+ * Returns all items of a list route, from all pages.
  *
  * @throws UsageError  the method is not GET, or the route does not return pages
  */
 export async function fetchAllPages(
   client: Client,
-  { method, path, headers }: TypedCall,
+  { method, path, headers }: CommandLineRequest,
 ): Promise<unknown[]> {
   if (method !== 'GET')
     throw new UsageError(`--pages reads the pages of a list, so it cannot be used with ${method}`, [
       'leave out --pages, or use GET',
     ])
-  const all = readPages(async cursor => {
-    const answer: Incoming = await client.raw({
+  const items = readPages(async cursor => {
+    const response: IncomingResponse = await client.raw({
       method,
       path: cursor === null ? path : withCursor(path, cursor),
       headers,
     })
-    if (answer.status >= 300) throw await errorFromResponse(answer)
-    return parsePage(path, await answer.text())
+    if (response.status >= 300) throw await errorFromResponse(response)
+    return parsePage(path, await response.text())
   })
-  return collect(all)
+  return collect(items)
 }
 
 function parsePage(path: string, text: string): { items: unknown[]; nextCursor: string | null } {

@@ -4,29 +4,29 @@ import type { Io } from '../io.ts'
 import { resolveTypedPath } from '../resolve-typed-path.ts'
 
 /**
- * Returns a request body from the command line: the text, the content of `@FILE`, or stdin for `-`.
+ * Returns the request body for an argument: the content of the file for `@FILE`, stdin for `-`, else the argument.
  *
  * @throws UsageError  the file cannot be read
  */
 export async function readRequestBody(
-  given: string,
+  typed: string,
   io: Pick<Io, 'stdin' | 'cwd' | 'signals'>,
 ): Promise<string> {
-  if (given === '-') return readAll(io.stdin)
-  if (!given.startsWith('@')) return given
+  if (typed === '-') return readAll(io.stdin)
+  if (!typed.startsWith('@')) return typed
   try {
-    return io.signals.withDefaults(() => readFileSync(resolveTypedPath(io.cwd, given.slice(1)), 'utf8'))
+    return io.signals.withDefaults(() => readFileSync(resolveTypedPath(io.cwd, typed.slice(1)), 'utf8'))
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : undefined
     if (code === undefined) throw error
-    const why = code === 'ENOENT' ? 'file not found' : code
-    throw new UsageError(`"${given.slice(1)}" cannot be read: ${why}`)
+    const reason = code === 'ENOENT' ? 'file not found' : code
+    throw new UsageError(`"${typed.slice(1)}" cannot be read: ${reason}`)
   }
 }
 
-/** Reads a stream to its end, as text. */
+/** Reads a stream to its end, and decodes it as UTF-8. */
 export async function readAll(stream: AsyncIterable<unknown>): Promise<string> {
-  const parts: Buffer[] = []
-  for await (const part of stream) parts.push(part as Buffer)
-  return Buffer.concat(parts).toString('utf8')
+  const chunks: Buffer[] = []
+  for await (const chunk of stream) chunks.push(chunk as Buffer)
+  return Buffer.concat(chunks).toString('utf8')
 }

@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts'
 import { redact } from '../../base/redact.ts'
-import type { Fetch, Outgoing } from '../../client/fetch.ts'
+import type { Fetch, OutgoingRequest } from '../../client/fetch.ts'
 import type { Retry } from '../../client/node/retry-options.ts'
 
 /** Names of headers whose values are always redacted. */
@@ -8,8 +8,8 @@ const secretHeader = /cookie|auth|token|secret|key|passw|session/i
 const redacted = '[redacted]'
 
 /**
- * Writes each request and its answer as one block: request line, headers, and outcome. For bodies, only the size is
- * written, because they can hold secrets.
+ * Logs each request and its response as one block: request line, headers, and outcome. Only the size of a body is
+ * logged, because bodies can contain secrets.
  */
 export function withRequestLog(
   fetch: Fetch,
@@ -25,9 +25,9 @@ export function withRequestLog(
     const log = (outcome: string, headers: readonly string[] = []) =>
       write([...requestLines, `< ${outcome} in ${clock.now() - startedMs} ms`, ...headers].join('\n'))
     try {
-      const answer = await fetch(url, outgoing)
-      log(String(answer.status), headerLines('<', Object.fromEntries(answer.headers)))
-      return answer
+      const response = await fetch(url, outgoing)
+      log(String(response.status), headerLines('<', Object.fromEntries(response.headers)))
+      return response
     } catch (error) {
       log(redact(String((error as Error | undefined)?.message)))
       throw error
@@ -36,19 +36,19 @@ export function withRequestLog(
 }
 
 /** Formats a log entry for a retry. */
-export function formatRetry({ why, waitMs }: Retry): string {
-  return `< ${why}; sent again in ${waitMs} ms`
+export function formatRetry({ reason, waitMs }: Retry): string {
+  return `< ${reason}; sent again in ${waitMs} ms`
 }
 
-function describeBody(body: Outgoing['body']): string {
+function describeBody(body: OutgoingRequest['body']): string {
   if (body === undefined) return ''
   return typeof body === 'string' ? ` (${Buffer.byteLength(body)} bytes)` : ' (a stream)'
 }
 
-function headerLines(side: string, headers: Readonly<Record<string, string>>): string[] {
+function headerLines(direction: string, headers: Readonly<Record<string, string>>): string[] {
   return Object.entries(headers).map(
     ([name, value]) =>
-      `${side}   ${name}: ${secretHeader.test(name) ? redacted : redact(withoutQuery(name, value))}`,
+      `${direction}   ${name}: ${secretHeader.test(name) ? redacted : redact(withoutQuery(name, value))}`,
   )
 }
 

@@ -1,4 +1,4 @@
-import type { Fetch, Outgoing } from '../../client/fetch.ts'
+import type { Fetch, OutgoingRequest } from '../../client/fetch.ts'
 import type { Io } from '../io.ts'
 import {
   type Announcement,
@@ -6,11 +6,11 @@ import {
   findLocalServer,
   hasNoStore,
   type LocalConfig,
+  type LogSettings,
   openLocal,
   type Runtime,
   readConfig,
-  type Store,
-  type Voice,
+  type StoreChoice,
 } from '../local.ts'
 import type { Profile } from '../settings/profile.ts'
 import type { Progress } from '../terminal/progress.ts'
@@ -20,19 +20,20 @@ import { connectOverNetwork, type NetworkObserver } from './over-network.ts'
 
 /** The runtime of a command. */
 export interface ResolvedRuntime {
+  /** `named`: selected by its address; `server`: a `wb serve` of the data directory; `process`: in this process. */
   readonly kind: 'named' | 'server' | 'process'
   readonly baseUrl: string
   /** Announcement of a `server`. */
   readonly announcement?: Announcement
   readonly fetch: Fetch
-  /** Finishes background work that the command caused. */
+  /** Waits for background work that the command started. */
   settle(options: { signal: AbortSignal; progress: Progress }): Promise<void>
   /** Returns the number of remaining tasks. */
   pending(): Promise<number>
   close(): Promise<void>
 }
 
-/** Origin of requests in this process, which every runtime accepts as its own. */
+/** Origin of requests to the runtime in this process. Every runtime accepts it. */
 const inProcessUrl = 'http://localhost'
 
 const noBackgroundWork = { settle: async () => {}, pending: async () => 0 }
@@ -40,12 +41,12 @@ const noBackgroundWork = { settle: async () => {}, pending: async () => 0 }
 /** Receives messages about the runtime and the connection. */
 export interface RuntimeReporter extends NetworkObserver {
   note(text: string): void
-  voice: Voice
+  logSettings: LogSettings
 }
 
 /**
- * Returns the runtime of a profile if it is in another process: the one at its address, else the `wb serve`
- * of the data directory. The operator always works in this process.
+ * Returns the runtime of a profile if it is in another process: the runtime at the profile's address, else the
+ * `wb serve` of the data directory. With `--as-operator`, the runtime is always in this process.
  *
  * @returns undefined if it is in this process
  * @see docs/security.md#rule-5, docs/security.md#rule-6, docs/security.md#rule-8
@@ -64,52 +65,53 @@ export async function findRemoteRuntime(
   return { kind: 'server', baseUrl: server.url, announcement: server, ...noBackgroundWork, ...network }
 }
 
-/** Returns false if the profile resolves to another runtime now, because a `wb serve` started, ended or restarted. */
+/** Returns false if the profile now resolves to another runtime, because a `wb serve` started, ended or restarted. */
 export async function isCurrentRuntime(
   profile: Profile,
   { kind, announcement }: ResolvedRuntime,
 ): Promise<boolean> {
   if (kind === 'named' || profile.asOperator) return true
-  const found = await findLocalServer(profile.dataDir)
-  return JSON.stringify(found) === JSON.stringify(announcement)
+  const server = await findLocalServer(profile.dataDir)
+  return JSON.stringify(server) === JSON.stringify(announcement)
 }
 
 /**
- * Runs the runtime in this process, without an open port. If there is no store yet, requests that only read use an empty
- * store in memory, and the first request that may change something creates the data directory.
+ * Runs the runtime in this process, without opening a port. If there is no store yet, requests that only read use an empty
+ * store in memory, and the first other request creates the data directory.
  */
 export async function openInProcessRuntime(
   profile: Profile,
   io: Pick<Io, 'env' | 'signals'>,
-  { note, voice }: RuntimeReporter,
+  { note, logSettings }: RuntimeReporter,
 ): Promise<ResolvedRuntime> {
   const config = await readConfig(profile, io)
-  for (const line of untrustedConfigNotes(config.found)) note(line)
-  const opened: Partial<Record<Store, Promise<Runtime>>> = {}
-  const open = (store: Store) => {
-    opened[store] ??= openStore(profile, config, { voice, store }).catch(error => {
+  for (const line of untrustedConfigNotes(config.file)) note(line)
+  const opened: Partial<Record<StoreChoice, Promise<Runtime>>> = {}
+  const open = (store: StoreChoice) => {
+    opened[store] ??= openStore(profile, config, { logSettings, store }).catch(error => {
       delete opened[store]
       throw error
     })
     return opened[store]
   }
   const isNew = () => hasNoStore(profile, config)
-  if (!(await isNew())) await open('kept')
+  if (!(await isNew())) await open('persistent')
   return {
     kind: 'process',
     baseUrl: inProcessUrl,
     async fetch(url, request) {
       // Another process may have created the store in the meantime.
-      const runtime = await (opened.kept ?? open(isRead(request) && (await isNew()) ? 'empty' : 'kept'))
+      const runtime = await (opened.persistent ??
+        open(isRead(request) && (await isNew()) ? 'empty' : 'persistent'))
       const webRequest = new Request(url, { ...request, duplex: 'half' } as RequestInit)
-      const answer = await runtime.fetch(webRequest, profile.asOperator ? 'operator' : undefined)
-      // A request that was called off is answered as the fault that it became on the way.
+      const response = await runtime.fetch(webRequest, profile.asOperator ? 'operator' : undefined)
+      // The runtime responds to an aborted request with an error, but the caller expects the abort reason.
       request.signal?.throwIfAborted()
-      return answer
+      return response
     },
     settle: async ({ signal, progress }) =>
-      (await opened.kept)?.settle({ signal, onProgress: step => progress.step(step) }),
-    pending: async () => (await opened.kept)?.pending() ?? 0,
+      (await opened.persistent)?.settle({ signal, onProgress: step => progress.step(step) }),
+    pending: async () => (await opened.persistent)?.pending() ?? 0,
     async close() {
       for (const runtime of Object.values(opened)) await (await runtime).close()
     },
@@ -119,7 +121,7 @@ export async function openInProcessRuntime(
 async function openStore(
   profile: Profile,
   config: LocalConfig,
-  options: { voice: Voice; store: Store },
+  options: { logSettings: LogSettings; store: StoreChoice },
 ): Promise<Runtime> {
   if (options.store === 'empty') return openLocal(profile, config, options)
   const trustDataDir = trustCreatedDataDir(profile)
@@ -128,11 +130,11 @@ async function openStore(
   return runtime
 }
 
-function isRead({ method }: Outgoing): boolean {
+function isRead({ method }: OutgoingRequest): boolean {
   return method === 'GET' || method === 'HEAD'
 }
 
-/** Returns notes about configuration files in this folder that are not read. @see docs/security.md#rule-6 */
+/** Returns notes about configuration files that are ignored because their folder is not trusted. @see docs/security.md#rule-6 */
 export function untrustedConfigNotes({ untrusted }: ConfigFile): string[] {
   return untrusted ? [`  ${untrustedFileMessage(untrusted)}:`, `    --config ${untrusted}`] : []
 }

@@ -7,8 +7,8 @@ import { Unreachable } from '../../client/unreachable.ts'
 const responseTimeoutMs = 30_000
 
 /**
- * Limits the total time of requests for sign-in. Such a request, and the text of its response, throw
- * Unreachable after {@link responseTimeoutMs}.
+ * Limits the total time of sign-in requests. After {@link responseTimeoutMs}, the request, or reading the text of
+ * its response, throws Unreachable.
  */
 export function withResponseTimeout(fetch: Fetch, clock: Clock = systemClock): Fetch {
   return async (url, request) => {
@@ -20,9 +20,9 @@ export function withResponseTimeout(fetch: Fetch, clock: Clock = systemClock): F
       detach()
     }
     try {
-      const answer = await fetch(url, { ...request, signal: timeout.signal })
-      const { status, headers, body } = answer
-      return { url: answer.url, status, headers, body, text: () => answer.text().finally(end) }
+      const response = await fetch(url, { ...request, signal: timeout.signal })
+      const { status, headers, body } = response
+      return { url: response.url, status, headers, body, text: () => response.text().finally(end) }
     } catch (error) {
       end()
       throw error

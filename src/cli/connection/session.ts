@@ -1,6 +1,6 @@
 import { TimedOut, withTimeout } from '../../base/deadline.ts'
 import { type Client, openClient } from '../../client/client.ts'
-import type { Fetch, Incoming, Outgoing } from '../../client/fetch.ts'
+import type { Fetch, IncomingResponse, OutgoingRequest } from '../../client/fetch.ts'
 import { Unreachable } from '../../client/unreachable.ts'
 import { auth, type DeviceTokens } from '../../contract/auth.ts'
 import { type CredentialSelection, chooseCredential } from '../credentials/credential.ts'
@@ -28,10 +28,10 @@ import {
 import { withResponseTimeout } from './response-timeout.ts'
 
 const renewalTimeoutMs = 30_000
-/** Field that commands always send, and that older runtimes may ignore. */
+/** Field that commands always send. Older runtimes may ignore it, which is not reported. */
 const alwaysSentField = 'includeCoverage'
 
-/** The connection of one command to its runtime, opened at the first call. */
+/** The connection of one command to its runtime. It is opened at the first call. */
 export class Session {
   readonly client: Client
   /** Client that sends no credential. */
@@ -61,7 +61,7 @@ export class Session {
     return this.#openClient((path, request) => this.#deliver(path, withBearer(request, token)))
   }
 
-  /** Returns the credential to send. @throws UsageError  the kind that `--credential` names is not available */
+  /** Returns the credential to send. @throws UsageError  there is no credential of the type that `--credential` selects */
   get credential(): CredentialSelection {
     this.#credential ??= chooseCredential(this.profile, findLogin(this.profile))
     return this.#credential
@@ -88,7 +88,7 @@ export class Session {
   /**
    * Returns the runtime, and opens it at the first call.
    *
-   * @throws UsageError  untrusted files of the working directory select it
+   * @throws UsageError  the runtime or its settings depend on untrusted files in the working directory
    */
   runtime(): Promise<ResolvedRuntime> {
     this.#runtime ??= this.#open()
@@ -102,12 +102,12 @@ export class Session {
   }
 
   /**
-   * Lets the next call look for the runtime again if a `wb serve` has started, ended or restarted in the meantime. For
+   * Makes the next call look for the runtime again if a `wb serve` has started, ended or restarted in the meantime. For
    * commands that can run longer than the runtime.
    */
   async rediscover(): Promise<void> {
     const before = this.#runtime
-    const current = await this.usedRuntime()
+    const current = await this.openedRuntime()
     if (current && (await isCurrentRuntime(this.profile, current))) return
     if (this.#runtime !== before) return
     if (current) this.#replaced.add(current)
@@ -115,8 +115,8 @@ export class Session {
     this.#remote = undefined
   }
 
-  /** Returns the runtime that was used so far, or undefined. */
-  async usedRuntime(): Promise<ResolvedRuntime | undefined> {
+  /** Returns the runtime if it has been opened, else undefined. */
+  async openedRuntime(): Promise<ResolvedRuntime | undefined> {
     return this.#runtime?.catch(() => undefined)
   }
 
@@ -138,7 +138,7 @@ export class Session {
       return (await runtime?.pending()) ?? 0
     } finally {
       options.progress.end()
-      for (const one of used) await one.close()
+      for (const openRuntime of used) await openRuntime.close()
     }
   }
 
@@ -156,7 +156,7 @@ export class Session {
   get #reporter(): RuntimeReporter {
     return {
       note: line => this.output.note(line),
-      voice: { level: this.debug ? 'debug' : 'silent', stream: this.io.stderr },
+      logSettings: { level: this.debug ? 'debug' : 'silent', stream: this.io.stderr },
       onRequest: this.debug ? block => this.output.trace(block) : undefined,
       onOtherVersion: this.output.json || isCi(this.io.env) ? undefined : line => this.output.note(line),
     }
@@ -176,16 +176,16 @@ export class Session {
   }
 
   /**
-   * Sends a request with the credential. If the runtime rejects a login, renews it and repeats the request
-   * once.
+   * Sends a request with the credential. If the runtime rejects a login, renews the login and repeats the
+   * request once.
    */
-  async #send(path: string, request: Outgoing): Promise<Incoming> {
+  async #send(path: string, request: OutgoingRequest): Promise<IncomingResponse> {
     const [, token] = await Promise.all([this.runtime(), this.token()])
     if (token === undefined) return this.#deliver(path, request)
-    const answer = await this.#deliver(path, withBearer(request, token))
-    if (answer.status !== 401 || !this.#tokenStore || !isRepeatable(request)) return answer
-    const other = await this.#tokenStore.token(token)
-    return other === token ? answer : this.#deliver(path, withBearer(request, other))
+    const response = await this.#deliver(path, withBearer(request, token))
+    if (response.status !== 401 || !this.#tokenStore || !isRepeatable(request)) return response
+    const renewed = await this.#tokenStore.token(token)
+    return renewed === token ? response : this.#deliver(path, withBearer(request, renewed))
   }
 
   #deliver: Fetch = async (path, request) => {
@@ -194,24 +194,25 @@ export class Session {
   }
 
   /**
-   * Renews a login. Is not aborted with the command, because the provider may already have replaced the old
-   * token.
+   * Renews a login. Aborting the command does not abort the renewal, because the provider may already have
+   * replaced the old token.
    */
   async #renew(refreshToken: string): Promise<DeviceTokens> {
     const body = { refresh_token: refreshToken }
-    const ask = (signal: AbortSignal) => this.anonymousClient.call(auth.deviceRefresh, { body }, { signal })
+    const sendRefresh = (signal: AbortSignal) =>
+      this.anonymousClient.call(auth.deviceRefresh, { body }, { signal })
     try {
-      return await withTimeout(this.io.clock, renewalTimeoutMs, ask)
+      return await withTimeout(this.io.clock, renewalTimeoutMs, sendRefresh)
     } catch (error) {
       if (!(error instanceof TimedOut)) throw error
-      throw new Unreachable('the runtime does not renew this login in time', 'Try again.', { cause: error })
+      throw new Unreachable('the runtime did not renew this login in time', 'Try again.', { cause: error })
     }
   }
 
   #openTokenStore({ driver, account }: StoredLogin): TokenStore {
-    const { url, urlFrom, insecureHttp } = this.profile
+    const { url, urlSource, insecureHttp } = this.profile
     if (url !== undefined && !insecureHttp)
-      requireEncryption('the login', { url, urlFrom }, { isBound: true })
+      requireEncryption('the login', { url, urlSource }, { isBound: true })
     return new TokenStore({
       keychain: openUserKeychain(this.profile, driver),
       account,
@@ -223,10 +224,10 @@ export class Session {
   }
 }
 
-function withBearer(request: Outgoing, token: string): Outgoing {
+function withBearer(request: OutgoingRequest, token: string): OutgoingRequest {
   return { ...request, headers: { ...request.headers, authorization: `Bearer ${token}` } }
 }
 
-function isRepeatable({ body }: Outgoing): boolean {
+function isRepeatable({ body }: OutgoingRequest): boolean {
   return body === undefined || typeof body === 'string'
 }

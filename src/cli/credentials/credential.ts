@@ -8,7 +8,7 @@ export type Credential =
   | { readonly kind: CredentialChoice; readonly from: 'WB_API_KEY'; readonly token: string }
   | { readonly kind: CredentialChoice; readonly from: 'wb login'; readonly login: StoredLogin }
 
-/** The credential to send, and the available ones that are not sent. */
+/** The credential to send, and the other available credentials. */
 export interface CredentialSelection {
   readonly used: Credential | undefined
   readonly others: readonly Credential[]
@@ -17,32 +17,33 @@ export interface CredentialSelection {
 }
 
 /**
- * Selects the credential to send: the one that `--credential` names, else an access token before a key,
- * else `WB_API_KEY` before a stored login. The operator sends no credential.
+ * Selects the credential to send. `--credential` takes precedence; otherwise, an access token takes precedence over
+ * a key, and `WB_API_KEY` over a stored login. With `--as-operator`, no credential is sent.
  *
- * @throws UsageError  no credential of the requested kind is available
+ * @throws UsageError  no credential of the requested type is available
  * @see docs/requirements.md#S5.8-03
  */
 export function chooseCredential(profile: Profile, login: StoredLogin | undefined): CredentialSelection {
-  const found = candidates(profile, login)
+  const available = candidates(profile, login)
   if (profile.asOperator)
-    return { used: undefined, others: found, reason: '--as-operator sends no credential' }
-  if (profile.credential !== undefined) return selectByKind(profile, profile.credential, found)
-  const bearer = found.find(({ kind }) => kind === 'login')
-  const used = bearer ?? found[0]
-  const others = found.filter(candidate => candidate !== used)
+    return { used: undefined, others: available, reason: '--as-operator sends no credential' }
+  if (profile.credential !== undefined) return selectByKind(profile, profile.credential, available)
+  const bearer = available.find(({ kind }) => kind === 'login')
+  const used = bearer ?? available[0]
+  const others = available.filter(candidate => candidate !== used)
   return { used, others, reason: others[0] && used && explainPrecedence(used, others[0]) }
 }
 
 function candidates({ apiKey }: Profile, login: StoredLogin | undefined): Credential[] {
-  const found: Credential[] = []
-  if (apiKey !== undefined) found.push({ kind: credentialKind(apiKey), from: 'WB_API_KEY', token: apiKey })
-  if (login) found.push({ kind: login.kind, from: 'wb login', login })
-  return found
+  const available: Credential[] = []
+  if (apiKey !== undefined)
+    available.push({ kind: credentialKind(apiKey), from: 'WB_API_KEY', token: apiKey })
+  if (login) available.push({ kind: login.kind, from: 'wb login', login })
+  return available
 }
 
 /**
- * Returns the kind of a token. Tokens without the prefix of API keys are access tokens of the identity
+ * Returns the type of a token. A token without the prefix of API keys is an access token of the identity
  * provider.
  */
 export function credentialKind(token: string): CredentialChoice {
@@ -51,19 +52,19 @@ export function credentialKind(token: string): CredentialChoice {
 
 function selectByKind(
   profile: Profile,
-  wanted: CredentialChoice,
-  found: readonly Credential[],
+  requested: CredentialChoice,
+  available: readonly Credential[],
 ): CredentialSelection {
-  const used = found.find(({ kind }) => kind === wanted)
+  const used = available.find(({ kind }) => kind === requested)
   if (!used)
-    throw new UsageError(`--credential ${wanted}: there is no ${wanted} for ${runtimeKey(profile)}`, [
-      loginCommand(profile, wanted === 'key' ? ' --with-token < KEY_FILE' : ''),
+    throw new UsageError(`--credential ${requested}: there is no ${requested} for ${runtimeKey(profile)}`, [
+      loginCommand(profile, requested === 'key' ? ' --with-token < KEY_FILE' : ''),
     ])
-  return { used, others: found.filter(candidate => candidate !== used), reason: 'chosen by --credential' }
+  return { used, others: available.filter(candidate => candidate !== used), reason: 'chosen by --credential' }
 }
 
-function explainPrecedence(used: Credential, other: Credential): string {
-  return used.kind !== other.kind
+function explainPrecedence(selected: Credential, other: Credential): string {
+  return selected.kind !== other.kind
     ? 'an access token takes precedence over a key'
     : 'the environment takes precedence over a stored login'
 }

@@ -3,7 +3,7 @@ import type { Profile } from '../settings/profile.ts'
 import { withLock } from '../settings/with-lock.ts'
 
 /**
- * Runs work on the stored logins while no other command does.
+ * Runs work on the stored logins. No other command can access them at the same time.
  *
  * @throws UsageError, Unreachable  see `withLock`
  */
@@ -12,5 +12,5 @@ export function withLoginsLock<T>(
   signal: AbortSignal,
   work: () => Promise<T>,
 ): Promise<T> {
-  return withLock({ path: join(settingsDir, 'refresh.lock'), what: 'the logins' }, signal, work)
+  return withLock({ path: join(settingsDir, 'refresh.lock'), resource: 'the logins' }, signal, work)
 }

@@ -7,7 +7,7 @@ import { readSettings, withoutPrototype, writeSettings } from '../settings/setti
 /** A stored login without its secret, which is in the keychain. */
 export interface Login {
   readonly kind: CredentialChoice
-  /** Keychain that contains the entry. Other drivers cannot find it. */
+  /** Driver of the keychain entry. Other drivers cannot find the entry. */
   readonly driver: KeychainDriver
   /** Account name of the keychain entry. */
   readonly account: string
@@ -32,7 +32,7 @@ export function loginsPath(settingsDir: string): string {
   return join(settingsDir, 'logins.json')
 }
 
-/** Reads the login index. A corrupt file or entry counts as missing; the next sign-in replaces it. */
+/** Reads the login index. Treats a corrupt file or entry as missing; the next sign-in replaces it. */
 function readIndex(settingsDir: string): LoginIndex {
   const content = readSettings(loginsPath(settingsDir))
   const profiles = typeof content === 'string' ? [] : Object.entries(content)
@@ -59,7 +59,7 @@ function changeIndex(settingsDir: string, change: (index: LoginIndex) => void): 
 export function findLogin(profile: Profile): StoredLogin | undefined {
   const runtime = runtimeKey(profile)
   const login = readIndex(profile.settingsDir)[profile.name]?.[runtime]
-  // Its name in the keychain says whose it is: a file that was changed leads it to no other runtime.
+  // The account name starts with the runtime, so a modified file cannot send the login to another runtime.
   if (!login?.account.startsWith(`${runtime} `)) return undefined
   return { ...login, profile: profile.name, runtime }
 }

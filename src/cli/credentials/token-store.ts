@@ -17,8 +17,8 @@ export interface StoredTokens {
 }
 
 /**
- * Time before its expiration at which a token is renewed. Tokens of a short lifetime are renewed in its
- * last quarter.
+ * Time before expiration at which a token is renewed. A token with a short lifetime is renewed in the last
+ * quarter of it.
  */
 const renewalLeadMs = 60_000
 
@@ -58,7 +58,7 @@ export interface TokenStoreOptions {
   /** Command that signs in again. */
   readonly loginCommand: string
   readonly clock: Clock
-  /** Runs work while no other process of this user changes logins. */
+  /** Runs work while holding the lock of the user's logins. */
   withLock<T>(work: () => Promise<T>): Promise<T>
   renew(refreshToken: string): Promise<DeviceTokens>
 }
@@ -66,31 +66,31 @@ export interface TokenStoreOptions {
 /** Service name of all keychain entries. */
 export const keychainService = 'workbase'
 
-/** Tokens of a stored login, which are renewed before they expire. */
+/** The tokens of a stored login. Renews them before they expire. */
 export class TokenStore {
   #tokens: Promise<StoredTokens> | undefined
 
-  constructor(private readonly parts: TokenStoreOptions) {}
+  constructor(private readonly options: TokenStoreOptions) {}
 
   /**
-   * Returns a token for a request. Renews it if it is about to expire; only one process does so at a time.
+   * Returns a token for a request. Renews it if it is about to expire; only one process renews at a time.
    *
-   * @param refused  token that the runtime rejected; it is renewed even if it has not expired
+   * @param rejected  token that the runtime rejected; it is renewed even if it has not expired
    * @throws KeychainUnavailable
    * @throws WbError unauthorized  the entry is missing, or the login has ended
    */
-  async token(refused?: string): Promise<string> {
-    const { clock } = this.parts
+  async token(rejected?: string): Promise<string> {
+    const { clock } = this.options
     this.#tokens ??= this.#load()
     const tokens = await this.#tokens
     const isDue = clock.now() >= (tokens.renewAt ?? tokens.expiresAt ?? Infinity)
-    if (!isDue && tokens.token !== refused) return tokens.token
+    if (!isDue && tokens.token !== rejected) return tokens.token
     if (tokens.refreshToken === undefined) {
       if (clock.now() >= (tokens.expiresAt ?? Infinity)) throw this.#endedError()
       return tokens.token
     }
-    const renewed = this.parts.withLock(() => this.#renew(tokens))
-    // What could not be renewed is still what is known.
+    const renewed = this.options.withLock(() => this.#renew(tokens))
+    // If the renewal fails, keep the old tokens, which may still be valid.
     this.#tokens = renewed.catch(() => tokens)
     return (await renewed).token
   }
@@ -102,49 +102,49 @@ export class TokenStore {
   }
 
   /** Renews the tokens, unless another process has done so in the meantime. */
-  async #renew(before: StoredTokens): Promise<StoredTokens> {
-    const { keychain, account, clock, renew } = this.parts
-    const now = await this.#load()
-    if (now.token !== before.token || now.refreshToken === undefined) return now
+  async #renew(previous: StoredTokens): Promise<StoredTokens> {
+    const { keychain, account, clock, renew } = this.options
+    const current = await this.#load()
+    if (current.token !== previous.token || current.refreshToken === undefined) return current
     try {
-      const next = parseTokens(await renew(now.refreshToken), clock.now())
-      // Before the lock is let go: the old one is good for nothing any more.
+      const next = parseTokens(await renew(current.refreshToken), clock.now())
+      // Store the new tokens before the lock is released, because the old refresh token may no longer be valid.
       await keychain.setPassword(
         keychainService,
         account,
-        JSON.stringify({ ...previousRefreshToken(now), ...next }),
+        JSON.stringify({ ...previousRefreshToken(current), ...next }),
       )
       return next
     } catch (error) {
       if (isLoginEnded(error)) throw this.#endedError(error)
-      // A provider that is away may be back before the token ends.
-      if (error instanceof WbError && clock.now() < (now.expiresAt ?? 0)) return now
+      // The current token is still valid, and the provider may respond again before it expires.
+      if (error instanceof WbError && clock.now() < (current.expiresAt ?? 0)) return current
       throw error
     }
   }
 
   async #load(): Promise<StoredTokens> {
-    const { keychain, account } = this.parts
+    const { keychain, account } = this.options
     const text = await keychain.getPassword(keychainService, account)
     const tokens = text === null ? undefined : parseStoredTokens(text)
     if (tokens) return tokens
     throw new WbError('unauthorized', 'the keychain no longer contains this login', {
-      next: [this.parts.loginCommand],
+      next: [this.options.loginCommand],
     })
   }
 
   #endedError(cause?: WbError): WbError {
-    const why = cause ? `: ${plainLine(cause.message)}` : ''
+    const reason = cause ? `: ${plainLine(cause.message)}` : ''
     return new WbError(
       'unauthorized',
-      `the login has ended${why}`,
-      { next: [this.parts.loginCommand] },
+      `the login has ended${reason}`,
+      { next: [this.options.loginCommand] },
       { cause },
     )
   }
 }
 
-/** Returns the previous refresh token, for providers that do not issue a new one. */
+/** Returns the old refresh token, for providers that do not issue a new one. */
 function previousRefreshToken({ refreshToken }: StoredTokens): Partial<StoredTokens> {
   return refreshToken === undefined ? {} : { refreshToken }
 }

@@ -3,7 +3,7 @@ import { shellWord } from '../../base/shell-word.ts'
 import { openClient } from '../../client/client.ts'
 import { isRefusedConnection, Unreachable } from '../../client/unreachable.ts'
 import { WbError } from '../../contract/errors.ts'
-import { operational } from '../../contract/operational.ts'
+import { runtimeRoutes } from '../../contract/runtime-routes.ts'
 import { workspaces } from '../../contract/workspaces.ts'
 import { KeychainUnavailable } from '../../keychain/keychain.ts'
 import { reportOf } from '../command/report.ts'
@@ -27,12 +27,12 @@ export type RuntimeEndpoint = Pick<ResolvedRuntime, 'kind' | 'baseUrl' | 'fetch'
 export async function checkRuntime(runtime: RuntimeEndpoint, signal: AbortSignal): Promise<Finding> {
   const { baseUrl } = runtime
   try {
-    const ready = await openClient(runtime).call(operational.ready, {}, { signal })
+    const ready = await openClient(runtime).call(runtimeRoutes.ready, {}, { signal })
     return ok(`${baseUrl} serves ${formatCounted(ready.workspaces, 'workspace')}`)
   } catch (error) {
-    const meant = runtime.kind === 'named' ? suggestAddress(baseUrl, error) : undefined
-    if (meant && error instanceof Error)
-      return failed(`${baseUrl}: ${error.message}`, `wb doctor --url ${shellWord(meant.url)}`)
+    const suggestion = runtime.kind === 'named' ? suggestAddress(baseUrl, error) : undefined
+    if (suggestion && error instanceof Error)
+      return failed(`${baseUrl}: ${error.message}`, `wb doctor --url ${shellWord(suggestion.url)}`)
     if (error instanceof Unreachable)
       return failed(error.message, startCommand(runtime, isRefusedConnection(error)))
     if (!(error instanceof WbError) || error.code === 'draining') return findingFromError(error)
@@ -47,7 +47,7 @@ export function runtimeTimeoutFinding(runtime: RuntimeEndpoint): Finding {
 }
 
 /**
- * Returns the command to try if an address does not respond. If the port is free, it starts a runtime there.
+ * Returns the command to try if a runtime does not respond. If the port is free, the command starts a runtime.
  */
 function startCommand({ kind, baseUrl }: RuntimeEndpoint, isPortFree: boolean): string {
   if (kind === 'server') return 'wb serve'
@@ -63,23 +63,26 @@ export async function checkVersion(
   server: Announcement | undefined,
   signal: AbortSignal,
 ): Promise<Finding> {
-  const { version, commit } = await openClient(runtime).call(operational.version, {}, { signal })
-  const own = packageVersion()
+  const { version, commit } = await openClient(runtime).call(runtimeRoutes.version, {}, { signal })
+  const ownVersion = packageVersion()
   const ownCommit = packageBuild()?.commit ?? 'unknown'
   const build = compareCommits(ownCommit, commit)
   const restart = runtime.kind === 'server' && server ? `kill ${server.pid}; wb serve` : undefined
-  if (version === own && restart && build === 'different')
-    return warning(`wb ${own} is commit ${ownCommit}, but the server runs ${plainLine(commit)}`, restart)
-  if (version === own) return ok(`${own}, same as the runtime`)
-  if (build === 'equal') return ok(`${own}, which the runtime reports as ${plainLine(version)}`)
-  const detail = `wb is version ${own}, but the runtime is ${plainLine(version)}`
+  if (version === ownVersion && restart && build === 'different')
+    return warning(
+      `wb ${ownVersion} is commit ${ownCommit}, but the server runs ${plainLine(commit)}`,
+      restart,
+    )
+  if (version === ownVersion) return ok(`${ownVersion}, same as the runtime`)
+  if (build === 'equal') return ok(`${ownVersion}, which the runtime reports as ${plainLine(version)}`)
+  const detail = `wb is version ${ownVersion}, but the runtime is ${plainLine(version)}`
   if (restart) return warning(detail, restart)
   return warning(detail, isVersion(version) ? `npm install --global workbase@${version}` : undefined)
 }
 
 /**
- * Compares two commits. Only hashes can be compared, and one may be abbreviated. Builds outside a clone have
- * no hash, and `APP_COMMIT` may be any text.
+ * Compares two commits. Only hashes can be compared, and one of them may be abbreviated. A build outside a clone
+ * has no hash, and `APP_COMMIT` can have any value.
  */
 function compareCommits(own: string, theirs: string): 'equal' | 'different' | 'unknown' {
   const isHash = (text: string) => /^[0-9a-f]{7,64}$/i.test(text)
@@ -88,7 +91,7 @@ function compareCommits(own: string, theirs: string): 'equal' | 'different' | 'u
   return a.startsWith(b) || b.startsWith(a) ? 'equal' : 'different'
 }
 
-/** Prevents text from the runtime from reaching a shell command. */
+/** Returns true for a version number. Other text from the runtime must not reach a shell command. */
 function isVersion(text: string): boolean {
   return /^\d+\.\d+\.\d+(?:-[\w.]+)?$/.test(text)
 }
@@ -98,14 +101,14 @@ export async function fetchDateHeader(
   { baseUrl, fetch }: RuntimeEndpoint,
   signal: AbortSignal,
 ): Promise<string | null> {
-  const answer = await fetch(`${baseUrl}/healthz`, { method: 'GET', headers: {}, signal })
-  await answer.text()
-  return answer.headers.get('date')
+  const response = await fetch(`${baseUrl}/healthz`, { method: 'GET', headers: {}, signal })
+  await response.text()
+  return response.headers.get('date')
 }
 
 /**
- * Checks that the runtime accepts the credential. Without a runtime, only shows which credential would be
- * sent.
+ * Checks that the runtime accepts the credential. Without a runtime, only describes the credential that would
+ * be sent.
  */
 export async function checkCredential(
   session: Session,
@@ -113,16 +116,16 @@ export async function checkCredential(
   signal: AbortSignal,
 ): Promise<Finding> {
   const { used } = session.credential
-  const sent = used ? describeCredential(used) : 'no credential'
-  if (!runtime) return skipped(`${sent}; no server is running to check it`, 'wb whoami')
+  const credential = used ? describeCredential(used) : 'no credential'
+  if (!runtime) return skipped(`${credential}; no server is running to check it`, 'wb whoami')
   const caller = await identifyCaller(session, signal).catch(unreadableKeychain)
-  if (caller === 'shut') return skipped(`${sent}, which could not be read; see keychain`)
-  if (caller.kind === 'known') return ok(`${sent}; you are ${callerName(caller.me)}`)
-  if (caller.kind === 'anybody' || (!used && (await allowsAnonymous(session, signal))))
+  if (caller === 'unreadable') return skipped(`${credential}, which could not be read; see keychain`)
+  if (caller.kind === 'identified') return ok(`${credential}; you are ${callerName(caller.me)}`)
+  if (caller.kind === 'anonymous' || (!used && (await allowsAnonymous(session, signal))))
     return ok('no credential is needed')
-  const { refusal, ways: authMethods } = caller
-  if (refusal.facts.wireStatus !== 401) throw refusal
-  const { message } = refusal
+  const { error, authMethods } = caller
+  if (error.facts.wireStatus !== 401) throw error
+  const { message } = error
   const lines = signInHints(session.profile, used, {
     ...runtime,
     authMethods,
@@ -134,21 +137,21 @@ export async function checkCredential(
       `${lines[0]}, and does not need one`,
       used.from === 'wb login' ? 'wb logout' : 'unset WB_API_KEY',
     )
-  return failedWithHint(used ? lines[0]! : `${sent}, but the runtime requires one`, lines.at(-1))
+  return failedWithHint(used ? lines[0]! : `${credential}, but the runtime requires one`, lines.at(-1))
 }
 
 /** @throws any error except {@link KeychainUnavailable} */
-function unreadableKeychain(error: unknown): 'shut' {
-  if (error instanceof KeychainUnavailable) return 'shut'
+function unreadableKeychain(error: unknown): 'unreadable' {
+  if (error instanceof KeychainUnavailable) return 'unreadable'
   throw error
 }
 
-/** Replaces errors of a missing login with a pointer to the `auth` check, which reports them in detail. */
+/** Replaces the error for a missing login with a reference to the `auth` check, which explains the error. */
 export async function skipIfSignedOut<Found extends Finding | Finding[]>(
-  found: Promise<Found>,
+  finding: Promise<Found>,
 ): Promise<Found | Finding> {
   try {
-    return await found
+    return await finding
   } catch (error) {
     const isSignedOut =
       error instanceof KeychainUnavailable || (error instanceof WbError && error.code === 'unauthorized')

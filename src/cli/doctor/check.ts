@@ -6,20 +6,18 @@ import { reportOf } from '../command/report.ts'
 export interface Finding {
   readonly state: 'ok' | 'warning' | 'failed' | 'skipped'
   readonly detail: string
-  /** Command to type that fixes the problem or shows more about it. */
+  /** Command that fixes the problem or shows more details. */
   readonly mend?: string
 }
 
-/**
- * A finding and the name of its check. A check with several problems has several findings of the same name.
- */
+/** A finding with the name of its check. A check with several problems has several findings. */
 export interface Check extends Finding {
   readonly name: string
 }
 
 /**
- * Half a second longer than the time limits of the keychain and of the runtime's provider probe, which report
- * a precise reason.
+ * Timeout of a check. It is half a second longer than the timeouts of the keychain and of the runtime's provider
+ * probe, because their errors are more precise.
  */
 const timeoutMs = 3_500
 
@@ -45,7 +43,7 @@ export interface CheckRun {
   readonly clock: Clock
   /** Aborts all checks. */
   readonly signal: AbortSignal
-  /** Errors it throws become findings. */
+  /** Performs the check. Errors become findings. */
   run(signal: AbortSignal): Promise<Finding | Finding[]>
   /** Finding for a check that takes too long. */
   readonly onTimeout?: Finding
@@ -53,11 +51,11 @@ export interface CheckRun {
 
 /** Runs a check with a time limit of {@link timeoutMs}. */
 export async function runCheck({ name, clock, signal, run, onTimeout }: CheckRun): Promise<Check[]> {
-  const found = await withTimeout(clock, timeoutMs, run, signal).catch(error => {
+  const findings = await withTimeout(clock, timeoutMs, run, signal).catch(error => {
     signal.throwIfAborted()
     return error instanceof TimedOut && onTimeout ? onTimeout : findingFromError(error)
   })
-  return [found].flat().map(finding => ({ name, ...finding }))
+  return [findings].flat().map(finding => ({ name, ...finding }))
 }
 
 /** Converts an error to a finding. */
@@ -70,7 +68,7 @@ export function findingFromError(error: unknown): Finding {
 /**
  * Returns a failed finding with the suggestion of an error.
  *
- * @param line  command, optionally followed by its description, or a sentence
+ * @param line  suggestion: a command, optionally with a description, or a sentence
  */
 export function failedWithHint(detail: string, line: string | undefined): Finding {
   if (line === undefined) return failed(detail)

@@ -3,10 +3,10 @@ import { hostFacts } from '../../base/host-facts.ts'
 import { formatCount } from '../terminal/output.ts'
 import { type Finding, failed, ok, skipped, warning } from './check.ts'
 
-/** Providers usually accept tokens that are off by 30 seconds. At two minutes, many sign-ins fail. */
+/** Identity providers usually tolerate a clock skew of 30 seconds. With two minutes, many sign-ins fail. */
 const warningSkewMs = 30_000
 const failureSkewMs = 120_000
-/** HTTP dates have a precision of one second. @see RFC 9110 section 5.6.7 */
+/** Precision of HTTP dates. @see RFC 9110 section 5.6.7 */
 const datePrecisionMs = 1_000
 
 const clockCommands: Partial<Record<NodeJS.Platform, string>> = {
@@ -20,7 +20,7 @@ export interface ClockSkew {
   /** Positive if the other clock is ahead. */
   readonly ms: number
   /** Maximum error in both directions: half of the response time plus half of the date's precision. */
-  readonly uncertainMs: number
+  readonly uncertaintyMs: number
 }
 
 /**
@@ -35,22 +35,22 @@ export async function measureClockSkew(
 ): Promise<ClockSkew | undefined> {
   const sentAt = clock.now()
   const date = Date.parse((await fetchDate()) ?? '')
-  const tookMs = clock.now() - sentAt
+  const elapsedMs = clock.now() - sentAt
   if (Number.isNaN(date)) return undefined
   return {
-    ms: date + datePrecisionMs / 2 - (sentAt + tookMs / 2),
-    uncertainMs: (tookMs + datePrecisionMs) / 2,
+    ms: date + datePrecisionMs / 2 - (sentAt + elapsedMs / 2),
+    uncertaintyMs: (elapsedMs + datePrecisionMs) / 2,
   }
 }
 
 /** @param owner  owner of the other clock: "the runtime" */
 export function clockSkewFinding(skew: ClockSkew | undefined, owner: string): Finding {
-  if (!skew) return skipped(`${owner} sends no time`)
-  const leastMs = Math.abs(skew.ms) - skew.uncertainMs
-  const mostMs = Math.abs(skew.ms) + skew.uncertainMs
-  if (leastMs <= warningSkewMs) return ok(`within ${seconds(mostMs)} of ${owner}`)
+  if (!skew) return skipped(`${owner} does not send its time`)
+  const minMs = Math.abs(skew.ms) - skew.uncertaintyMs
+  const maxMs = Math.abs(skew.ms) + skew.uncertaintyMs
+  if (minMs <= warningSkewMs) return ok(`within ${seconds(maxMs)} of ${owner}`)
   const detail = `this machine is ${seconds(Math.abs(skew.ms))} ${skew.ms > 0 ? 'behind' : 'ahead of'} ${owner}; set the clock that is wrong`
-  return (leastMs > failureSkewMs ? failed : warning)(detail, clockCommands[hostFacts.platform])
+  return (minMs > failureSkewMs ? failed : warning)(detail, clockCommands[hostFacts.platform])
 }
 
 function seconds(ms: number): string {

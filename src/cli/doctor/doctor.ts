@@ -37,7 +37,7 @@ export interface DoctorParts {
 
 /** Result of all checks except those of the store. */
 export interface CheckResults {
-  /** In the order in which they are shown. */
+  /** Checks in display order. */
   readonly checks: readonly Check[]
   readonly server: Announcement | undefined
   /** True if the server serves requests. */
@@ -55,7 +55,7 @@ interface CheckContext extends DoctorParts {
   readonly server: Announcement | undefined
 }
 
-/** Runs all checks concurrently. Checks that need a runtime run once it has responded. */
+/** Runs all checks concurrently. Checks that need a runtime start after the runtime has responded. */
 export async function runChecks(parts: DoctorParts): Promise<CheckResults> {
   const { profile, session, clock, signal } = parts
   const [server, { path }, config, runtime] = await Promise.all([
@@ -67,15 +67,21 @@ export async function runChecks(parts: DoctorParts): Promise<CheckResults> {
   const runNamed: RunNamed = (name, run, onTimeout) => runCheck({ name, clock, signal, run, onTimeout })
   const context: CheckContext = { ...parts, runNamed, config, server }
   const usesServer = runtime?.kind === 'server'
-  const [here, there, keychain, besides] = await Promise.all([
+  const [machineChecks, runtimeChecks, keychainChecks, otherServerChecks] = await Promise.all([
     checkThisMachine(context, path),
     runtime ? checkRemoteRuntime(context, runtime) : checkInProcessRuntime(context),
     runNamed('keychain', () => checkKeychain(profile)),
     server && !usesServer ? checkServer(context, server) : [],
   ])
-  const serverChecks = usesServer ? there.filter(({ name }) => name === 'runtime') : besides
+  const serverChecks = usesServer ? runtimeChecks.filter(({ name }) => name === 'runtime') : otherServerChecks
   const isReady = serverChecks.length > 0 && serverChecks.every(({ state }) => state === 'ok')
-  return { checks: [...here, ...there, ...keychain], server, isReady, configPath: path, config }
+  return {
+    checks: [...machineChecks, ...runtimeChecks, ...keychainChecks],
+    server,
+    isReady,
+    configPath: path,
+    config,
+  }
 }
 
 /** Checks this machine. */
@@ -83,7 +89,7 @@ async function checkThisMachine(
   { profile, session, runNamed, config, server, clock }: CheckContext,
   path: string | null,
 ) {
-  const found = await Promise.all([
+  const checks = await Promise.all([
     runNamed('node', async () => checkNode()),
     runNamed('data', async () => checkDataDirFiles(profile)),
     runNamed('secrets', async () => checkSecretFiles(profile)),
@@ -94,17 +100,17 @@ async function checkThisMachine(
     runNamed('port', signal => checkPort(profile, config, server, signal)),
     runNamed('identity', signal => checkIdentityProvider(profile, config, clock, signal)),
   ])
-  return found.flat()
+  return checks.flat()
 }
 
 /** Checks a runtime in another process. */
 async function checkRemoteRuntime(context: CheckContext, runtime: RuntimeEndpoint): Promise<Check[]> {
   const { runNamed, session, server, clock } = context
-  const late = runtimeTimeoutFinding(runtime)
-  const answer = await runNamed('runtime', signal => checkRuntime(runtime, signal), late)
-  if (answer.some(({ state }) => state === 'failed'))
-    return [...answer, ...skippedChecks('no runtime to check')]
-  const found = await Promise.all([
+  const timeoutFinding = runtimeTimeoutFinding(runtime)
+  const runtimeChecks = await runNamed('runtime', signal => checkRuntime(runtime, signal), timeoutFinding)
+  if (runtimeChecks.some(({ state }) => state === 'failed'))
+    return [...runtimeChecks, ...skippedChecks('no runtime to check')]
+  const otherChecks = await Promise.all([
     runNamed('version', signal => checkVersion(runtime, server, signal)),
     runNamed('auth', signal => checkCredential(session, runtime, signal)),
     runNamed('clock', async signal =>
@@ -114,16 +120,16 @@ async function checkRemoteRuntime(context: CheckContext, runtime: RuntimeEndpoin
     runNamed('embedding', signal => skipIfSignedOut(checkEmbeddingServices(session.client, signal))),
     runNamed('llm', signal => skipIfSignedOut(checkLlmServices(session.client, signal))),
   ])
-  return [...answer, ...found.flat()]
+  return [...runtimeChecks, ...otherChecks.flat()]
 }
 
-function skippedChecks(why: string): Check[] {
-  return ['version', 'auth', 'clock', 'chat', 'embedding', 'llm'].map(name => ({ name, ...skipped(why) }))
+function skippedChecks(reason: string): Check[] {
+  return ['version', 'auth', 'clock', 'chat', 'embedding', 'llm'].map(name => ({ name, ...skipped(reason) }))
 }
 
 /**
- * Checks the runtime that each command starts in its own process. Does not open it, as that would create or
- * change files.
+ * Checks the runtime that each command starts in its own process. Does not open the runtime, because that could
+ * create or change files.
  */
 async function checkInProcessRuntime({
   profile,
@@ -138,12 +144,12 @@ async function checkInProcessRuntime({
     'wb serve',
   )
   const unreadableConfig = skipped('the configuration cannot be read')
-  const found = await Promise.all([
+  const checks = await Promise.all([
     runNamed('runtime', async () => inProcess),
     runNamed('auth', signal => checkCredential(session, undefined, signal)),
     runNamed('chat', async () => (local ? checkLocalChatProvider(local) : unreadableConfig)),
   ])
-  return found.flat()
+  return checks.flat()
 }
 
 /** Checks the server of the data directory if commands do not use it. */

@@ -11,9 +11,9 @@ import { type Finding, failed, ok, skipped, warning } from './check.ts'
 const freeBytesMin = 100_000_000
 const freeBytesWarning = 1_000_000_000
 /** Permission bits of the group and of other users. @see chmod(1) */
-const otherUsers = { any: 0o077, write: 0o022 }
+const otherUserBits = { any: 0o077, write: 0o022 }
 
-/** Checks that the data directory is writable for its owner only and has free space. */
+/** Checks that only the owner can access the data directory, and that it is writable and has free space. */
 export function checkDataDirFiles({ dataDir }: Pick<Profile, 'dataDir'>): Finding[] {
   const stats = statsOf(dataDir)
   if (!stats) return [missingFinding(dataDir)]
@@ -21,18 +21,20 @@ export function checkDataDirFiles({ dataDir }: Pick<Profile, 'dataDir'>): Findin
     return [
       failed(`${dataDir} is not a directory`, `mv ${shellWord(dataDir)} ${shellWord(`${dataDir}.old`)}`),
     ]
-  const wrong = [unwritableFinding(dataDir), exposedFinding(dataDir, stats), fullDiskFinding(dataDir)].filter(
-    finding => finding !== undefined,
-  )
-  return wrong.length > 0 ? wrong : [ok(`${dataDir}, ${formatFreeSpace(dataDir)} free`)]
+  const problems = [
+    unwritableFinding(dataDir),
+    exposedFinding(dataDir, stats),
+    fullDiskFinding(dataDir),
+  ].filter(finding => finding !== undefined)
+  return problems.length > 0 ? problems : [ok(`${dataDir}, ${formatFreeSpace(dataDir)} free`)]
 }
 
-/** The first command creates the directory, if it can. */
+/** Returns the finding for a missing data directory. The first command creates it, if its parent is writable. */
 function missingFinding(dataDir: string): Finding {
-  let above = dirname(dataDir)
-  while (!statsOf(above) && dirname(above) !== above) above = dirname(above)
-  if (statsOf(above)?.isDirectory() && isWritable(above)) return ok(`${dataDir}, not created yet`)
-  return failed(`${dataDir} cannot be created in ${above}`, 'wb doctor --data-dir DIR')
+  let parent = dirname(dataDir)
+  while (!statsOf(parent) && dirname(parent) !== parent) parent = dirname(parent)
+  if (statsOf(parent)?.isDirectory() && isWritable(parent)) return ok(`${dataDir}, not created yet`)
+  return failed(`${dataDir} cannot be created in ${parent}`, 'wb doctor --data-dir DIR')
 }
 
 function unwritableFinding(folder: string): Finding | undefined {
@@ -41,15 +43,15 @@ function unwritableFinding(folder: string): Finding | undefined {
 }
 
 /**
- * Commands do not trust a server whose folder others can write. Secrets in a folder that others can read are
- * exposed.
+ * Returns a finding if other users can access the folder. Commands do not trust a server if other users can write
+ * its folder. If other users can read it, its secrets are exposed.
  */
 function exposedFinding(folder: string, { mode }: Stats): Finding | undefined {
-  if (!isOpenTo(mode, otherUsers.any)) return undefined
+  if (!isOpenTo(mode, otherUserBits.any)) return undefined
   const mend = `chmod 700 ${shellWord(folder)}`
-  return isOpenTo(mode, otherUsers.write)
-    ? failed(`${folder} is writable for other users (${formatMode(mode)})`, mend)
-    : warning(`${folder} is readable for other users (${formatMode(mode)})`, mend)
+  return isOpenTo(mode, otherUserBits.write)
+    ? failed(`${folder} is writable by other users (${formatMode(mode)})`, mend)
+    : warning(`${folder} is readable by other users (${formatMode(mode)})`, mend)
 }
 
 function fullDiskFinding(folder: string): Finding | undefined {
@@ -60,37 +62,37 @@ function fullDiskFinding(folder: string): Finding | undefined {
 }
 
 /**
- * Checks that only the owner can open the files with secrets: provider keys, secrets of workspaces, logins,
- * and the addresses they are sent to.
+ * Checks that only the owner can open files with secrets: provider keys, workspace secrets, logins, and the
+ * addresses to which logins are sent.
  */
 export function checkSecretFiles({
   dataDir,
   settingsDir,
 }: Pick<Profile, 'dataDir' | 'settingsDir'>): Finding[] {
   if (hostFacts.platform === 'win32') return [skipped('not checked on Windows')]
-  const places = [
+  const secretPaths = [
     join(dataDir, '.env'),
     join(dataDir, 'secrets'),
     profilesPath(settingsDir),
     loginsPath(settingsDir),
     credentialsFolder({ settingsDir }),
   ]
-  const there = places.filter(place => statsOf(place))
-  const wrong = there.flatMap(place => exposedSecretFindings(place))
-  if (wrong.length > 0) return wrong
-  return [ok(there.length === 0 ? 'no files with secrets' : 'only you can read the files with secrets')]
+  const existing = secretPaths.filter(path => statsOf(path))
+  const problems = existing.flatMap(path => exposedSecretFindings(path))
+  if (problems.length > 0) return problems
+  return [ok(existing.length === 0 ? 'no files with secrets' : 'only you can read the files with secrets')]
 }
 
 /** Returns at most one finding for a file or folder. */
-function exposedSecretFindings(place: string): Finding[] {
-  const open = pathsBelow(place).filter(path => isOpenTo(statsOf(path)?.mode ?? 0, otherUsers.any))
-  const [first] = open
+function exposedSecretFindings(root: string): Finding[] {
+  const exposed = pathsBelow(root).filter(path => isOpenTo(statsOf(path)?.mode ?? 0, otherUserBits.any))
+  const [first] = exposed
   if (first === undefined) return []
-  if (open.length > 1)
+  if (exposed.length > 1)
     return [
       failed(
-        `${first} and ${open.length - 1} more in ${place} are open to other users`,
-        `chmod -R go= ${shellWord(place)}`,
+        `${first} and ${exposed.length - 1} more in ${root} are open to other users`,
+        `chmod -R go= ${shellWord(root)}`,
       ),
     ]
   const mode = statsOf(first)?.isDirectory() ? '700' : '600'
@@ -98,9 +100,9 @@ function exposedSecretFindings(place: string): Finding[] {
 }
 
 /** Returns a path and all paths below it. */
-function pathsBelow(place: string): string[] {
-  if (!statsOf(place)?.isDirectory()) return [place]
-  return [place, ...readdirSync(place, { recursive: true, encoding: 'utf8' }).map(name => join(place, name))]
+function pathsBelow(root: string): string[] {
+  if (!statsOf(root)?.isDirectory()) return [root]
+  return [root, ...readdirSync(root, { recursive: true, encoding: 'utf8' }).map(name => join(root, name))]
 }
 
 /** Returns undefined if the path does not exist. */

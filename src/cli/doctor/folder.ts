@@ -8,12 +8,12 @@ import { type Finding, findingFromError, ok, warning } from './check.ts'
 /**
  * Checks for files in the working directory that are ignored because they are not trusted.
  *
- * @throws UsageError  when `.wb.yaml` names a profile that does not exist
+ * @throws UsageError  `.wb.yaml` selects a profile that does not exist
  */
 export async function checkFolderTrust(profile: Profile, clock: Clock): Promise<Finding> {
   const files = findFolderFiles(profile.cwd)
   if (!files) return ok('no files in the working directory need trust')
-  if (profile.nameFrom === '.wb.yaml') requireProfile(readProfiles(profile.settingsDir), profile.name)
+  if (profile.nameSource === '.wb.yaml') requireProfile(readProfiles(profile.settingsDir), profile.name)
   const silent = { note() {}, warn() {}, confirm: undefined }
   const { ignored, refusal } = await resolveFolderSettings(files, { profile, clock, isCi: false, ...silent })
   if (refusal) return findingFromError(refusal.error)

@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts'
 import { shellWord } from '../../base/shell-word.ts'
-import { identityProvider } from '../local.ts'
+import { configuredIdentityProvider } from '../local.ts'
 import type { Profile } from '../settings/profile.ts'
 import { type Finding, failed, skipped } from './check.ts'
 import { type ClockSkew, clockSkewFinding, measureClockSkew } from './clock.ts'
@@ -16,7 +16,7 @@ export async function checkIdentityProvider(
   // @see docs/requirements.md#S5.8-02
   if (profile.url !== undefined) return skipped('a remote runtime does not report its identity provider')
   if (!local) return skipped('the configuration cannot be read')
-  const provider = await identityProvider(local)
+  const provider = await configuredIdentityProvider(local)
   if (!provider) return skipped('no identity provider is configured')
   let skew: ClockSkew | undefined
   try {

@@ -9,7 +9,7 @@ import { type Finding, failedWithHint, ok } from './check.ts'
 
 /**
  * Checks the keychain that stores, or would store, the login of a profile. An unavailable keychain is only a
- * warning if it has no login and the profile does not choose it, because API keys work without it.
+ * warning if it contains no login and the profile does not select it, because API keys work without a keychain.
  */
 export async function checkKeychain(profile: Profile): Promise<Finding> {
   const login = findLogin(profile)
@@ -19,12 +19,12 @@ export async function checkKeychain(profile: Profile): Promise<Finding> {
     return ok(`logins are stored ${keychainLocation(driver, profile)}`)
   } catch (error) {
     if (!(error instanceof KeychainUnavailable)) throw error
-    const isWanted = login !== undefined || profile.keychain !== undefined
+    const isRequired = login !== undefined || profile.keychain !== undefined
     const { message, hint, reason } = error
     // For a locked keychain, the hint explains how to unlock it.
-    const isThere = driver === 'file' || reason === 'locked'
-    const line = isThere ? hint : loginCommand(profile, ' --insecure-storage')
-    const found = failedWithHint(`${driver}: ${message}`, line)
-    return isWanted ? found : { ...found, state: 'warning' }
+    const hasUsableHint = driver === 'file' || reason === 'locked'
+    const line = hasUsableHint ? hint : loginCommand(profile, ' --insecure-storage')
+    const finding = failedWithHint(`${driver}: ${message}`, line)
+    return isRequired ? finding : { ...finding, state: 'warning' }
   }
 }

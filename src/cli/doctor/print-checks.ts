@@ -1,5 +1,5 @@
 import { hostFacts } from '../../base/host-facts.ts'
-import type { Examined } from '../local.ts'
+import type { DataDirReport } from '../local.ts'
 import type { Profile } from '../settings/profile.ts'
 import type { Output } from '../terminal/output.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
@@ -7,14 +7,14 @@ import { wrapLine } from '../terminal/wrap.ts'
 import type { Check } from './check.ts'
 import type { CheckResults } from './doctor.ts'
 
-const marks: Record<Check['state'], string> = { ok: '✓', warning: '!', failed: '✗', skipped: '–' }
+const symbols: Record<Check['state'], string> = { ok: '✓', warning: '!', failed: '✗', skipped: '–' }
 const nameWidth = 10
 
 /** Returns the result of all checks as JSON. */
 export function doctorJson(
   { dataDir }: Pick<Profile, 'dataDir'>,
   { server, isReady, configPath, config: { problems, warnings } }: CheckResults,
-  { checks, examined }: { checks: readonly Check[]; examined?: Examined },
+  { checks, examined }: { checks: readonly Check[]; examined?: DataDirReport },
 ): object {
   return {
     ok: checks.every(({ state }) => state !== 'failed'),
@@ -28,8 +28,8 @@ export function doctorJson(
 }
 
 /**
- * Prints each check, followed by its command. In a pipe, prints one line of name, state, detail and command,
- * separated by tabs.
+ * Prints each check, followed by its suggested command. In a pipe, prints one line for each check: name, state,
+ * detail and command, separated by tabs.
  */
 export function printChecks(output: Output, checks: readonly Check[]): void {
   for (const check of checks)
@@ -41,11 +41,13 @@ function pipeLine({ name, state, detail, mend = '' }: Check): string {
 }
 
 function checkLines({ style, width }: Output, { name, state, detail, mend }: Check): string[] {
-  const isQuiet = state === 'skipped'
-  const mark = isQuiet ? marks.skipped : style[state === 'ok' ? 'good' : 'bad'](marks[state])
-  const hang = nameWidth + 6
+  const isSkipped = state === 'skipped'
+  const mark = isSkipped ? symbols.skipped : style[state === 'ok' ? 'good' : 'bad'](symbols[state])
+  const hangingIndent = nameWidth + 6
   const first = `  ${mark} ${name.padEnd(nameWidth)}  ${plainLine(detail)}`
-  const wrapped = wrapLine(first, width, hang).map(line => (isQuiet ? style.dim(line) : line))
+  const wrapped = wrapLine(first, width, hangingIndent).map(line => (isSkipped ? style.dim(line) : line))
   // The command is not wrapped, so it can be copied.
-  return mend === undefined || isQuiet ? wrapped : [...wrapped, `${' '.repeat(hang)}${plainLine(mend)}`]
+  return mend === undefined || isSkipped
+    ? wrapped
+    : [...wrapped, `${' '.repeat(hangingIndent)}${plainLine(mend)}`]
 }

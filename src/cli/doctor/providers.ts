@@ -1,22 +1,22 @@
 import { shellWord } from '../../base/shell-word.ts'
 import type { Client } from '../../client/client.ts'
 import { WbError } from '../../contract/errors.ts'
-import { operation, type Probe } from '../../contract/operational.ts'
 import { builtInProvider, isProviderName } from '../../contract/providers.ts'
+import { monitoringRoutes, type Probe } from '../../contract/runtime-routes.ts'
 import { llmPresets } from '../../contract/services/presets.ts'
 import type { ServiceProblem } from '../../contract/services.ts'
 import { setup } from '../../contract/setup.ts'
 import { workspaces } from '../../contract/workspaces.ts'
-import { chatProviderProbed, type LocalConfig } from '../local.ts'
-import type { Service } from '../services/kinds.ts'
+import { type LocalConfig, probeConfiguredChat } from '../local.ts'
 import { ServiceCalls } from '../services/service-calls.ts'
+import type { Service } from '../services/service-types.ts'
 import { formatCounted } from '../terminal/output.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 import { type Finding, failed, ok, skipped, warning } from './check.ts'
 
 /** Maximum number of workspaces whose services are checked. */
 const workspacesMax = 10
-/** Maximum number of services of one kind to check in a workspace. */
+/** Maximum number of services of one type to check in a workspace. */
 const servicesMax = 20
 const showConfigCommand = 'wb config show'
 const noChatProvider = skipped('no chat provider is configured')
@@ -26,17 +26,17 @@ export async function checkChatProvider(client: Client, signal: AbortSignal): Pr
   const { hasChatProvider } = await client.call(setup.status, {}, { signal })
   if (!hasChatProvider) return noChatProvider
   try {
-    return probeFinding((await client.call(operation.healthDetails, {}, { signal })).chat)
+    return probeFinding((await client.call(monitoringRoutes.healthDetails, {}, { signal })).chat)
   } catch (error) {
     if (error instanceof WbError && (error.facts.wireStatus === 401 || error.facts.wireStatus === 403))
-      return skipped('the runtime reports this to its operator only')
+      return skipped('the runtime reports this only to its operator')
     throw error
   }
 }
 
-/** Checks the chat provider from this process, for commands that start the runtime in themselves. */
+/** Checks the chat provider from this process, for commands that run the runtime in their own process. */
 export async function checkLocalChatProvider(local: LocalConfig): Promise<Finding> {
-  const probe = await chatProviderProbed(local)
+  const probe = await probeConfiguredChat(local)
   return probe ? probeFinding(probe) : noChatProvider
 }
 
@@ -48,28 +48,28 @@ function probeFinding({ status, detail }: Probe): Finding {
     : failed(`the chat provider ${text}`, showConfigCommand)
 }
 
-/** Lists embedding services and their missing settings. Does not call them, because each call costs money. */
+/** Checks embedding services for missing settings. Does not call their providers, because each call costs money. */
 export async function checkEmbeddingServices(
   client: Client,
   signal: AbortSignal,
 ): Promise<Finding | Finding[]> {
-  const others = await findServices('embedding', client, signal)
-  const problems = problemFindings(others)
-  const hosted = withoutProblem(others).filter(({ provider }) => isProviderName(provider))
+  const services = await findServices('embedding', client, signal)
+  const problems = problemFindings(services)
+  const hosted = withoutProblem(services).filter(({ provider }) => isProviderName(provider))
   if (hosted.length === 0) return problems.length > 0 ? problems : ok('built in')
   const names = [...new Set(hosted.map(({ provider }) => provider))].sort().join(', ')
-  const rest = skipped(
+  const notCalled = skipped(
     `${formatCounted(hosted.length, 'service')} of ${names}, not called`,
     'wb services list --type embedding',
   )
-  return [...problems, rest]
+  return [...problems, notCalled]
 }
 
-/** Checks LLM services for missing settings. Their models are not called. */
+/** Checks LLM services for missing settings. Does not call their models. */
 export async function checkLlmServices(client: Client, signal: AbortSignal): Promise<Finding | Finding[]> {
-  const found = await findServices('llm', client, signal)
-  const problems = problemFindings(found)
-  const { length } = withoutProblem(found)
+  const services = await findServices('llm', client, signal)
+  const problems = problemFindings(services)
+  const { length } = withoutProblem(services)
   if (length === 0 && problems.length > 0) return problems
   return [
     ...problems,
@@ -85,28 +85,28 @@ interface CheckedService {
   readonly problem: ServiceProblem | null
 }
 
-/** Returns the services of the first {@link workspacesMax} workspaces, without the built-in embedder. */
+/** Returns the services of the first {@link workspacesMax} workspaces, except built-in embedders. */
 async function findServices(
   type: 'embedding' | 'llm',
   client: Client,
   signal: AbortSignal,
 ): Promise<CheckedService[]> {
   const { items } = await client.call(workspaces.list, { query: { limit: workspacesMax } }, { signal })
-  const found = items.map(async ({ workspaceId, name }) => {
+  const lists = items.map(async ({ workspaceId, name }) => {
     const calls = new ServiceCalls(client, workspaceId)
-    const services = await calls.first(type, servicesMax, signal)
+    const services = await calls.listFirst(type, servicesMax, signal)
     return Promise.all(
       services
         .map(service => ({ service, provider: String(service.record.provider), workspace: name }))
         .filter(({ provider }) => provider !== builtInProvider)
-        .map(async found => ({ ...found, problem: await calls.problemOf(found.service, signal) })),
+        .map(async checked => ({ ...checked, problem: await calls.findProblem(checked.service, signal) })),
     )
   })
-  return (await Promise.all(found)).flat()
+  return (await Promise.all(lists)).flat()
 }
 
-/** Name of the LLM service in every new workspace. It is optional, so a missing key causes no warning. */
-const seededModel = llmPresets['openrouter-gpt-4o-mini'].name
+/** Name of the LLM service that every new workspace has. It is optional, so its missing key is not a warning. */
+const defaultLlmName = llmPresets['openrouter-gpt-4o-mini'].name
 
 function withoutProblem(services: readonly CheckedService[]): CheckedService[] {
   return services.filter(({ problem }) => problem === null)
@@ -115,8 +115,8 @@ function withoutProblem(services: readonly CheckedService[]): CheckedService[] {
 function problemFindings(services: readonly CheckedService[]): Finding[] {
   return services.flatMap(({ service: { type, record }, workspace, problem }) => {
     if (!problem) return []
-    const line = `wb services show ${shellWord(record.name)} --type ${type} --workspace ${shellWord(workspace)}`
-    const find = record.name === seededModel ? skipped : warning
-    return [find(plainLine(problem.message), line)]
+    const command = `wb services show ${shellWord(record.name)} --type ${type} --workspace ${shellWord(workspace)}`
+    const createFinding = record.name === defaultLlmName ? skipped : warning
+    return [createFinding(plainLine(problem.message), command)]
   })
 }

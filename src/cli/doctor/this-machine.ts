@@ -17,20 +17,21 @@ export function checkNode(version = hostFacts.nodeVersion): Finding {
     engines: { node: string }
   }
   const required = engines.node.replace(/^>=/, '')
-  const about = `${version}, with wb ${packageVersion()}`
+  const versions = `${version}, with wb ${packageVersion()}`
   return isAtLeast(version, required)
-    ? ok(about)
-    : failed(`${about}, which needs Node.js ${required} or later`, 'nvm install --lts')
+    ? ok(versions)
+    : failed(`${versions}, which needs Node.js ${required} or later`, 'nvm install --lts')
 }
 
 /** Compares dotted version numbers. Missing parts count as 0. */
-function isAtLeast(version: string, least: string): boolean {
-  const [own, wanted] = [version, least].map(text => text.split('.').map(Number))
-  for (const [at, number] of wanted!.entries()) if (own![at] !== number) return (own![at] ?? 0) > number
+function isAtLeast(version: string, minimum: string): boolean {
+  const [actual, required] = [version, minimum].map(text => text.split('.').map(Number))
+  for (const [index, number] of required!.entries())
+    if (actual![index] !== number) return (actual![index] ?? 0) > number
   return true
 }
 
-/** Shows which `wb serve` holds the data directory. */
+/** Reports which `wb serve` holds the lock of the data directory. */
 export function checkServerLock(server: Announcement | undefined, nowMs: number): Finding {
   return ok(
     server
@@ -42,11 +43,11 @@ export function checkServerLock(server: Announcement | undefined, nowMs: number)
 /** Returns one finding for each error and warning of the configuration. */
 export function configFindings({ problems, warnings }: ValidatedConfig, path: string | null): Finding[] {
   const file = path ?? 'the defaults'
-  const wrong = problems.map(({ key, message }) =>
+  const errorFindings = problems.map(({ key, message }) =>
     failed(key ? `${key}: ${message}` : message, 'wb config validate'),
   )
-  const doubtful = warnings.map(text => warning(text, 'wb config show'))
-  return wrong.length > 0 ? [...wrong, ...doubtful] : [ok(file), ...doubtful]
+  const warningFindings = warnings.map(text => warning(text, 'wb config show'))
+  return errorFindings.length > 0 ? [...errorFindings, ...warningFindings] : [ok(file), ...warningFindings]
 }
 
 /** Checks that the port of `wb serve` is free, by connecting to it without sending data. */
@@ -74,12 +75,12 @@ export async function checkPort(
 }
 
 function isPortTaken(host: string, port: number, signal: AbortSignal): Promise<boolean> {
-  const here = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host
+  const connectHost = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host
   return new Promise(resolve => {
-    const socket = connect({ host: here, port, signal })
-    const end = (taken: boolean) => () => {
+    const socket = connect({ host: connectHost, port, signal })
+    const end = (isTaken: boolean) => () => {
       socket.destroy()
-      resolve(taken)
+      resolve(isTaken)
     }
     socket.on('connect', end(true)).on('error', end(false))
   })

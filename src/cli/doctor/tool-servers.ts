@@ -15,20 +15,20 @@ export function checkToolServers(
   environment: Environment,
   { local }: ValidatedConfig,
 ): Finding[] {
-  const declared = local?.config.mcp.stdioServers ?? []
-  if (url !== undefined || declared.length === 0) return []
-  const missing = declared.filter(server => server.enabled && !isInstalled(server, dataDir, environment))
+  const servers = local?.config.mcp.stdioServers ?? []
+  if (url !== undefined || servers.length === 0) return []
+  const missing = servers.filter(server => server.enabled && !isInstalled(server, dataDir, environment))
   if (missing.length > 0)
     return missing.map(({ id, command }) =>
       warning(`${id} of mcp.stdioServers: program ${command} not found`, 'wb config show'),
     )
-  const names = declared.map(({ id, enabled }) => (enabled ? id : `${id} (disabled)`))
-  return [ok(`${formatCounted(declared.length, 'server')} from the configuration: ${names.join(', ')}`)]
+  const names = servers.map(({ id, enabled }) => (enabled ? id : `${id} (disabled)`))
+  return [ok(`${formatCounted(servers.length, 'server')} from the configuration: ${names.join(', ')}`)]
 }
 
 /**
- * Finds a command on disk. Paths are relative to the data directory, where servers start. Not checked on
- * Windows, where programs have several extensions.
+ * Returns true if the command exists. Paths are relative to the data directory, in which servers start. Always
+ * returns true on Windows, where programs have various extensions.
  */
 function isInstalled({ command, env }: StdioServer, dataDir: string, environment: Environment): boolean {
   if (hostFacts.platform === 'win32') return true

@@ -4,7 +4,7 @@ import { type LocalConfig, readConfig, secretProblems } from '../local.ts'
 import type { Profile } from '../settings/profile.ts'
 
 export interface ConfigProblem {
-  /** Dotted key; empty for a problem of the whole file. */
+  /** Dotted key; empty if the problem is with the whole file. */
   readonly key: string
   readonly message: string
 }

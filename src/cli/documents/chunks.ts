@@ -17,24 +17,24 @@ export async function* readDocumentChunks(
   let cursor: string | undefined
   do {
     const path = pathOf(documents.chunks, { params, query: { cursor } })
-    const answer = await client.raw({ method: 'GET', path })
-    if (answer.status !== 200) throw await errorFromResponse(answer)
-    yield* JSON.parse(await answer.text()) as Chunk[]
-    cursor = answer.headers.get(nextHeader) ?? undefined
+    const response = await client.raw({ method: 'GET', path })
+    if (response.status !== 200) throw await errorFromResponse(response)
+    yield* JSON.parse(await response.text()) as Chunk[]
+    cursor = response.headers.get(nextHeader) ?? undefined
   } while (cursor)
 }
 
-/** Yields the chunks from an index on. Yields all chunks if the index is null or does not exist. */
-export async function* startingAtChunk(
+/** Yields the chunks that start at an index. Yields all chunks if the index is null or does not exist. */
+export async function* skipToChunk(
   chunks: AsyncIterable<Chunk>,
   index: number | null,
 ): AsyncGenerator<Chunk> {
-  const before: Chunk[] = []
-  let isThere = false
+  const earlier: Chunk[] = []
+  let hasStarted = false
   for await (const chunk of chunks) {
-    isThere ||= chunk.chunkIndex === index
-    if (isThere) yield chunk
-    else before.push(chunk)
+    hasStarted ||= chunk.chunkIndex === index
+    if (hasStarted) yield chunk
+    else earlier.push(chunk)
   }
-  if (!isThere) yield* before
+  if (!hasStarted) yield* earlier
 }

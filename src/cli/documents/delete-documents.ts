@@ -5,14 +5,14 @@ import type { ReplyBody } from '../../contract/route.ts'
 
 type Outcome = ReplyBody<typeof documents.bulkDelete>
 
-/** Deletes documents of one or more knowledge bases, in batches. Failures do not stop it. */
+/** Deletes documents of one or more knowledge bases, in batches. Continues if documents cannot be deleted. */
 export async function deleteDocuments(client: Client, all: readonly Document[]): Promise<Outcome> {
   const outcome: Outcome = { deleted: [], failed: [] }
   for (const documentsOfBase of groupByBase(all))
-    for (let at = 0; at < documentsOfBase.length; at += limits.documentsPerBulkDelete) {
-      const { workspaceId, knowledgeBaseId } = documentsOfBase[at]!
+    for (let start = 0; start < documentsOfBase.length; start += limits.documentsPerBulkDelete) {
+      const { workspaceId, knowledgeBaseId } = documentsOfBase[start]!
       const documentIds = documentsOfBase
-        .slice(at, at + limits.documentsPerBulkDelete)
+        .slice(start, start + limits.documentsPerBulkDelete)
         .map(({ documentId }) => documentId)
       const { deleted, failed } = await client.call(documents.bulkDelete, {
         params: { workspaceId, knowledgeBaseId },
@@ -28,8 +28,8 @@ function groupByBase(all: readonly Document[]): Iterable<Document[]> {
   const bases = new Map<string, Document[]>()
   for (const document of all) {
     const key = `${document.workspaceId}/${document.knowledgeBaseId}`
-    const sharing = bases.get(key)
-    if (sharing) sharing.push(document)
+    const group = bases.get(key)
+    if (group) group.push(document)
     else bases.set(key, [document])
   }
   return bases.values()

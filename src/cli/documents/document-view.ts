@@ -20,20 +20,20 @@ export interface DocumentView extends CitedDocument {
 }
 
 /**
- * Reads a document with its whole text, or a cited passage in its context.
+ * Reads a document with its whole text, or with a cited passage and its context.
  *
- * @returns no part if no passage is cited, its chunk was deleted, or the runtime cannot list chunks
+ * @returns a view without `part` if no passage is cited, its chunk was deleted, or the runtime cannot list chunks
  */
 export async function readDocumentView(
   client: Client,
-  found: CitedDocument,
+  citedDocument: CitedDocument,
   isWhole: boolean,
 ): Promise<DocumentView> {
-  const isMarkdown = isMarkdownDocument(found)
-  const { text, cited } = await readVisibleText(client, found, isWhole)
+  const isMarkdown = isMarkdownDocument(citedDocument)
+  const { text, cited } = await readVisibleText(client, citedDocument, isWhole)
   const context = cited && findContext(text, cited, isMarkdown)
-  const part = isWhole ? { start: 0, end: text.length } : context?.around
-  return { ...found, text, isWhole, isMarkdown, part, cited, context }
+  const part = isWhole ? { start: 0, end: text.length } : context?.context
+  return { ...citedDocument, text, isWhole, isMarkdown, part, cited, context }
 }
 
 async function readVisibleText(
@@ -52,13 +52,13 @@ async function readVisibleText(
   }
 }
 
-/** Returns the document as the API does, with the cited passage and the whole text if they are shown. */
+/** Returns the document in the format of the API, with the cited passage and the whole text if they are shown. */
 export function documentViewJson({ document, passage, text, isWhole, cited, context }: DocumentView): object {
   const slice = ({ start, end }: Span) => text.slice(start, end)
   const chunkIndex = passage?.chunkIndex
   return {
     ...document,
-    ...(cited && context && { passage: { chunkIndex, text: slice(cited), context: slice(context.around) } }),
+    ...(cited && context && { passage: { chunkIndex, text: slice(cited), context: slice(context.context) } }),
     ...(isWhole && { text }),
   }
 }

@@ -2,15 +2,15 @@ import type { Agent } from '../../contract/agents.ts'
 import type { Attachment } from '../../contract/attachments.ts'
 import type { Conversation } from '../../contract/conversations.ts'
 import type { Fields } from './resources.ts'
-import { formatToolName, lookUpName, type Names } from './tool-name.ts'
+import { formatToolName, lookUpName, type NamesById } from './tool-name.ts'
 import { formatRule } from './tool-rule.ts'
 
 /** Names of the resources that an agent uses. */
 export interface AgentNames {
   /** Name of the LLM service, or its ID if it was deleted; undefined if the agent has none. */
   readonly llmService: string | undefined
-  readonly knowledgeBases: Names
-  readonly servers: Names
+  readonly knowledgeBases: NamesById
+  readonly servers: NamesById
 }
 
 /** Returns the fields of an agent to show. Deleted resources are shown by ID. */
@@ -33,7 +33,7 @@ export function agentFields(agent: Agent, { llmService, knowledgeBases, servers 
   }
 }
 
-/** Returns the sampling settings of the agent; those of the service are not shown. */
+/** Returns the sampling settings of the agent, without those of its service. */
 function samplingFields({ temperature, topP, reasoningEffort, stop }: Agent): Fields {
   return {
     ...(temperature != null && { temperature }),
@@ -43,7 +43,7 @@ function samplingFields({ temperature, topP, reasoningEffort, stop }: Agent): Fi
   }
 }
 
-function formatRules({ toolRules = {} }: Agent, servers: Names): string {
+function formatRules({ toolRules = {} }: Agent, servers: NamesById): string {
   return Object.entries(toolRules)
     .map(([id, rule]) => `${formatToolName(id, servers)}=${formatRule(rule)}`)
     .join(', ')
@@ -53,7 +53,7 @@ function formatRules({ toolRules = {} }: Agent, servers: Names): string {
 export function conversationFields(
   conversation: Conversation,
   agent: string,
-  bases: Names,
+  bases: NamesById,
   attachments: readonly Attachment[],
 ): Fields {
   return {
@@ -66,6 +66,6 @@ export function conversationFields(
   }
 }
 
-function formatNames(ids: readonly string[], names: Names): string {
+function formatNames(ids: readonly string[], names: NamesById): string {
   return ids.map(id => lookUpName(names, id) ?? id).join(', ')
 }

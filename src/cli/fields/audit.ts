@@ -16,7 +16,7 @@ export function auditSubject({ subject }: Pick<AuditRecord, 'subject'>): string 
   return name === null ? labelOfSubjectType[subject.type] : `${name} (${labelOfSubjectType[subject.type]})`
 }
 
-/** Returns the target of an action, and for a refusal or failure its reason. */
+/** Returns the target of an action, or the reason if it was denied or failed. */
 export function auditTarget({ details, outcome }: Pick<AuditRecord, 'details' | 'outcome'>): string {
   if (!details) return ''
   const { label, reason, count, toolName, jobKind, principalId, user_code, ...rest } = details
@@ -24,18 +24,18 @@ export function auditTarget({ details, outcome }: Pick<AuditRecord, 'details' | 
   if (outcome !== 'success' && reason) return reason
   const ids = [rest.documentId, rest.keyId, rest.agentId, rest.jobId, rest.knowledgeBaseId, rest.mcpServerId]
   const name = label ?? toolName ?? jobKind ?? principalId ?? user_code ?? ids.find(id => id !== undefined)
-  const number = count === undefined ? undefined : `${count} of`
-  const more = rest.scopes && `may ${rest.scopes.replaceAll(',', ' ')}`
-  const decided = rest.decision && `(${rest.decision})`
-  return [number, name ?? reason ?? rest.scheme, more, decided].filter(Boolean).join(' ')
+  const quantity = count === undefined ? undefined : `${count} of`
+  const permissions = rest.scopes && `may ${rest.scopes.replaceAll(',', ' ')}`
+  const decision = rest.decision && `(${rest.decision})`
+  return [quantity, name ?? reason ?? rest.scheme, permissions, decision].filter(Boolean).join(' ')
 }
 
 /**
  * Returns the columns of an audit record.
  *
- * @param everywhere  true for records of the whole runtime
+ * @param isForAllWorkspaces  true for records of the whole runtime
  */
-export function auditColumns(everywhere: boolean): Record<string, Column<AuditRecord>> {
+export function auditColumns(isForAllWorkspaces: boolean): Record<string, Column<AuditRecord>> {
   return {
     time: { value: row => row.at, format: 'time' },
     who: { value: auditSubject, format: 'flexible', widthMin: 17 },
@@ -46,7 +46,7 @@ export function auditColumns(everywhere: boolean): Record<string, Column<AuditRe
       tone: row => (row.outcome === 'success' ? undefined : 'bad'),
     },
     on: { value: auditTarget, format: 'flexible' },
-    workspace: { value: row => row.workspaceId, format: 'flexible', pipeOnly: !everywhere },
+    workspace: { value: row => row.workspaceId, format: 'flexible', pipeOnly: !isForAllWorkspaces },
     request: { value: row => row.requestId, pipeOnly: true },
   }
 }

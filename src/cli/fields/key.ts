@@ -15,8 +15,8 @@ export function keyState(
 }
 
 /**
- * Returns true if a key is in its grace period: a later key has the same name and permissions, was created
- * when this key's expiration was set, and outlives it.
+ * Returns true if a key is in its grace period: there is a newer key with the same name and permissions that was
+ * created at most the maximum grace period before this key expires, and that expires later.
  */
 export function isReplaced(key: ApiKey, all: readonly ApiKey[]): boolean {
   const { expiresAt } = key

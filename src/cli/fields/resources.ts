@@ -4,6 +4,7 @@ import type { EmbedderState, KnowledgeBase } from '../../contract/knowledge.ts'
 import type { Workspace } from '../../contract/workspaces.ts'
 import { type Field, formatCount, formatCounted } from '../terminal/output.ts'
 
+/** Fields of a resource to show, by label. */
 export type Fields = Record<string, Field>
 
 /** Returns the fields of a workspace to show. */
@@ -46,14 +47,14 @@ function embedderState({ state, chunks, fittedChunks }: EmbedderState): string {
 }
 
 /** Returns the fields of a saved filter to show. */
-export function filterFields(saved: KnowledgeFilter): Fields {
+export function filterFields(savedFilter: KnowledgeFilter): Fields {
   return {
-    id: saved.knowledgeFilterId,
-    name: saved.name,
-    description: saved.description,
-    filter: JSON.stringify(saved.filter),
-    created: { time: saved.createdAt },
-    updated: { time: saved.updatedAt },
+    id: savedFilter.knowledgeFilterId,
+    name: savedFilter.name,
+    description: savedFilter.description,
+    filter: JSON.stringify(savedFilter.filter),
+    created: { time: savedFilter.createdAt },
+    updated: { time: savedFilter.updatedAt },
   }
 }
 

@@ -18,7 +18,7 @@ const toneOfStatus: Readonly<Record<string, StatusTone>> = {
   expired: 'bad',
 }
 
-/** Returns the color of a status: green if it is final and works, yellow if it will change, red if it failed. */
+/** Returns the tone of a status: `good` if it is final and works, `warning` if it will change, `bad` if it failed. */
 export function statusTone(status: unknown): StatusTone | undefined {
   return toneOfStatus[String(status)]
 }

@@ -27,30 +27,30 @@ export async function listAgents({ client }: ResolveContext, workspaceId: string
  * @throws WbError agent_not_found  when no agent matches; suggests a similar name
  * @throws UsageError               when several agents match
  */
-export async function findAgent(context: ResolveContext, wanted?: string): Promise<Agent> {
+export async function findAgent(context: ResolveContext, nameOrId?: string): Promise<Agent> {
   const { workspaceId } = await resolveWorkspace(context)
-  if (wanted && isId(wanted))
-    return context.client.call(agents.show, { params: { workspaceId, agentId: wanted } })
+  if (nameOrId && isId(nameOrId))
+    return context.client.call(agents.show, { params: { workspaceId, agentId: nameOrId } })
   const all = await listAgents(context, workspaceId)
   const named = all.map(row => ({ row, id: row.agentId, name: row.name }))
   return pickResource(
     named,
-    matchIgnoringCase(all, wanted),
+    matchIgnoringCase(all, nameOrId),
     { ...agentKind, selectCommand: context.commandWithBase },
     context.promptForChoice,
   )
 }
 
-/** Matches a name regardless of case (`maven` for Maven) if only one agent has it. */
-function matchIgnoringCase(all: readonly Agent[], wanted: string | undefined): string | undefined {
-  if (wanted === undefined || all.some(({ name }) => name === wanted)) return wanted
-  const alike = all.filter(({ name }) => name.toLowerCase() === wanted.toLowerCase())
-  return alike.length === 1 ? alike[0]!.agentId : wanted
+/** Returns the ID of the only agent whose name matches regardless of case (`maven` for Maven), else the input. */
+function matchIgnoringCase(all: readonly Agent[], nameOrId: string | undefined): string | undefined {
+  if (nameOrId === undefined || all.some(({ name }) => name === nameOrId)) return nameOrId
+  const matches = all.filter(({ name }) => name.toLowerCase() === nameOrId.toLowerCase())
+  return matches.length === 1 ? matches[0]!.agentId : nameOrId
 }
 
 /** @throws WbError agent_template_not_found  when no template matches; suggests a similar name */
-export async function findTemplate({ client }: ResolveContext, wanted: string): Promise<AgentTemplate> {
+export async function findTemplate({ client }: ResolveContext, nameOrId: string): Promise<AgentTemplate> {
   const { items } = await client.call(agentTemplates.list, {})
   const named = items.map(row => ({ row, id: row.templateId, name: row.name }))
-  return pickResource(named, wanted, templateKind, undefined)
+  return pickResource(named, nameOrId, templateKind, undefined)
 }

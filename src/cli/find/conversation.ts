@@ -16,7 +16,7 @@ export function conversationName({ title, conversationId }: Conversation): strin
   return title ?? conversationId
 }
 
-/** Describes when a conversation started, as titles repeat: `started 2026-01-31T09:00:00.000Z, 3 d ago`. */
+/** Describes when a conversation started, to distinguish equal titles: `started 2026-01-31T09:00:00.000Z, 3 d ago`. */
 function describeStart({ createdAt }: Conversation): string {
   return `started ${createdAt}, ${formatAgo(Date.parse(createdAt), systemClock.now())}`
 }
@@ -27,7 +27,7 @@ function describeStart({ createdAt }: Conversation): string {
  * @throws WbError conversation_not_found, agent_not_found
  * @throws UsageError  when several conversations match
  */
-export async function findConversation(context: ResolveContext, wanted?: string): Promise<Conversation> {
+export async function findConversation(context: ResolveContext, titleOrId?: string): Promise<Conversation> {
   const { workspaceId } = await resolveWorkspace(context)
   const items = context.client.items(conversations.listAll, { params: { workspaceId } })
   const all = await collect(items)
@@ -35,11 +35,11 @@ export async function findConversation(context: ResolveContext, wanted?: string)
     row,
     id: row.conversationId,
     name: conversationName(row),
-    about: describeStart(row),
+    detail: describeStart(row),
   }))
   return pickResource(
     named,
-    wanted,
+    titleOrId,
     { ...conversationKind, selectCommand: context.commandWithBase },
     context.promptForChoice,
   )

@@ -12,50 +12,55 @@ const candidatesShownMax = 8
 /** Flag `--kb` of commands that take one document. */
 export const kbFlag = Flags.string({
   char: 'k',
-  summary: 'knowledge base, by name or ID [all]',
+  summary: 'knowledge base name or ID [all]',
 })
 
 /**
  * Finds a document by ID, file name, source ID or title.
  *
- * @throws WbError document_not_found  when no document matches in the knowledge bases searched
+ * @param base  name or ID of the knowledge base to search; by default, all of the workspace
+ * @throws WbError document_not_found  when no document matches in these knowledge bases
  * @throws UsageError                  when several documents match
  */
 export async function findDocument(
   context: ResolveContext,
-  wanted: string,
+  nameOrId: string,
   base?: string,
 ): Promise<Document> {
   const bases =
     base === undefined
       ? await listKnowledgeBases(context.client, (await resolveWorkspace(context)).workspaceId)
       : [await resolveKnowledgeBase(context, base)]
-  const found: Document[] = []
-  for (const searched of bases) found.push(...(await findInBase(context, searched, wanted)))
-  if (found.length === 1) return found[0]!
-  if (found.length > 1)
+  const matches: Document[] = []
+  for (const base of bases) matches.push(...(await findInBase(context, base, nameOrId)))
+  if (matches.length === 1) return matches[0]!
+  if (matches.length > 1)
     throw new UsageError(
-      `${found.length} documents are named "${wanted}"; use an ID`,
-      found.slice(0, candidatesShownMax).map(row => `${row.documentId}  ${documentName(row)}`),
+      `${matches.length} documents are named "${nameOrId}"; use an ID`,
+      matches.slice(0, candidatesShownMax).map(row => `${row.documentId}  ${documentName(row)}`),
     )
   const names = bases.map(({ name }) => name).join(', ')
-  throw new WbError('document_not_found', `no document "${wanted}" in ${names || 'any knowledge base'}`, {
+  throw new WbError('document_not_found', `no document "${nameOrId}" in ${names || 'any knowledge base'}`, {
     next: [`wb documents list${bases.length === 1 ? ` ${names}` : ' NAME'}`],
   })
 }
 
-async function findInBase(context: ResolveContext, base: KnowledgeBase, wanted: string): Promise<Document[]> {
+async function findInBase(
+  context: ResolveContext,
+  base: KnowledgeBase,
+  nameOrId: string,
+): Promise<Document[]> {
   const { workspaceId, knowledgeBaseId } = base
   const params = { workspaceId, knowledgeBaseId }
-  if (isId(wanted)) {
-    const document = await findById(context, { ...params, documentId: wanted })
+  if (isId(nameOrId)) {
+    const document = await findById(context, { ...params, documentId: nameOrId })
     return document ? [document] : []
   }
   const all = context.client.items(documents.list, { params })
-  const found: Document[] = []
+  const matches: Document[] = []
   for await (const row of all)
-    if ([row.sourceFilename, row.sourceDocId, row.metadata.title].includes(wanted)) found.push(row)
-  return found
+    if ([row.sourceFilename, row.sourceDocId, row.metadata.title].includes(nameOrId)) matches.push(row)
+  return matches
 }
 
 async function findById(

@@ -5,10 +5,10 @@ import { WbError } from '../../contract/errors.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 
 /**
- * Explains that a caller may not see a workspace because it is restricted to other workspaces, or to none.
+ * Explains that a caller cannot access a workspace because it is restricted to other workspaces, or to none.
  *
- * @param names  names of the workspaces that the caller sees
- * @returns undefined if the caller is not restricted, or the runtime does not identify it
+ * @param names  names of the workspaces that the caller can access
+ * @returns undefined if the caller is not restricted, or the runtime does not identify the caller
  */
 export async function explainWorkspaceLimits(
   client: Client,
@@ -19,9 +19,9 @@ export async function explainWorkspaceLimits(
   const name = plainLine(me.label ?? me.id)
   if (names.length === 0 && me.type === 'oidc')
     return `you are signed in as ${name}, but you have no access to any workspace: the claim wb_workspace_scopes of your token is missing or empty`
-  const who = me.type === 'apiKey' ? `this key (${name}) has access to` : `${name} has access to`
-  if (names.length === 0) return `${who} no existing workspace`
-  return `${who} workspace ${names.map(plainLine).join(', ')} only`
+  const prefix = me.type === 'apiKey' ? `this key (${name}) has access to` : `${name} has access to`
+  if (names.length === 0) return `${prefix} no existing workspace`
+  return `${prefix} workspace ${names.map(plainLine).join(', ')} only`
 }
 
 async function fetchCaller(client: Client) {

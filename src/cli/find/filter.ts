@@ -9,11 +9,11 @@ import { pickResource, type ResolveContext } from './resolve.ts'
 /** Flag `--kb` of commands that take a saved filter. */
 export const baseFlag = Flags.string({
   char: 'k',
-  summary: 'knowledge base, by name or ID [the only one]',
+  summary: 'knowledge base name or ID [the only knowledge base]',
 })
 
-/** Saved filter that a command uses. */
-export const filterArg = Args.string({ description: 'name or ID [the only one]' })
+/** Argument for the saved filter that a command uses. */
+export const filterArg = Args.string({ description: 'name or ID [the only filter]' })
 
 /**
  * Finds a saved filter by name or ID. Without one, returns the only filter of the knowledge base.
@@ -24,15 +24,15 @@ export const filterArg = Args.string({ description: 'name or ID [the only one]' 
 export async function findFilter(
   { client, promptForChoice }: Pick<ResolveContext, 'client' | 'promptForChoice'>,
   { workspaceId, knowledgeBaseId, name }: KnowledgeBase,
-  wanted: string | undefined,
+  nameOrId: string | undefined,
 ): Promise<KnowledgeFilter> {
   const params = { workspaceId, knowledgeBaseId }
-  if (wanted !== undefined && isId(wanted))
-    return client.call(filters.show, { params: { ...params, knowledgeFilterId: wanted } })
+  if (nameOrId !== undefined && isId(nameOrId))
+    return client.call(filters.show, { params: { ...params, knowledgeFilterId: nameOrId } })
   const all = await collect(client.items(filters.list, { params }))
   return pickResource(
     all.map(row => ({ row, id: row.knowledgeFilterId, name: row.name })),
-    wanted,
+    nameOrId,
     {
       noun: `saved filter of ${name}`,
       notFoundCode: 'knowledge_filter_not_found',

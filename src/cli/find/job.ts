@@ -7,19 +7,20 @@ import type { JobNames } from '../jobs/job-names.ts'
 import type { Field } from '../terminal/output.ts'
 import { type ResolveContext, resolveWorkspace } from './resolve.ts'
 
-/** ID of a job; the newest job if omitted. */
-export const jobArg = Args.string({ description: 'ID of the job [the newest]' })
+/** Argument for a job. Without it, the command uses the newest job. */
+export const jobArg = Args.string({ description: 'job ID [the newest job]' })
 
 /**
+ * Finds a job by ID. Without one, returns the newest job.
+ *
  * @throws UsageError             when the argument is not an ID
  * @throws WbError job_not_found  when the job does not exist
  */
-export async function findJob(context: ResolveContext, wanted: string | undefined): Promise<Job> {
+export async function findJob(context: ResolveContext, id: string | undefined): Promise<Job> {
   const { client } = context
-  if (wanted !== undefined && !isId(wanted))
-    throw new UsageError(`"${wanted}" is not the ID of a job`, ['wb jobs list'])
+  if (id !== undefined && !isId(id)) throw new UsageError(`"${id}" is not a job ID`, ['wb jobs list'])
   const { workspaceId } = await resolveWorkspace(context)
-  if (wanted !== undefined) return client.call(jobs.show, { params: { workspaceId, jobId: wanted } })
+  if (id !== undefined) return client.call(jobs.show, { params: { workspaceId, jobId: id } })
   const { items } = await client.call(jobs.list, { params: { workspaceId }, query: { limit: 1 } })
   if (items[0]) return items[0]
   throw new WbError('job_not_found', 'there are no jobs yet', {

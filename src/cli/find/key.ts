@@ -14,45 +14,45 @@ const candidatesShownMax = 8
 const tokenPattern = /^wb_live_([a-z0-9]{12})_/
 
 /**
- * Finds a key by label, ID or prefix. Among keys of the same label, prefers active keys, and of those the
- * ones that were not replaced.
+ * Finds a key by label, ID or prefix. Among keys with the same label, prefers active keys, and among active keys
+ * those that were not replaced.
  *
- * @param spoken  command as it was typed, used to suggest a command for each match
+ * @param commandName  command without arguments, to suggest a command for each match
  * @throws WbError api_key_not_found  when no key matches; suggests a similar label
  * @throws UsageError                 when several keys match, or the argument is a token
  */
 export async function findKey(
   { client }: Pick<ResolveContext, 'client'>,
   { workspaceId, name }: Workspace,
-  wanted: string,
+  nameOrId: string,
   { commandName, nowMs }: { commandName: string; nowMs: number },
 ): Promise<ApiKey> {
-  const prefix = tokenPattern.exec(wanted)?.[1]
+  const prefix = tokenPattern.exec(nameOrId)?.[1]
   if (prefix)
     throw new UsageError('a key cannot be selected by its token', [
-      `${commandName} ${prefix}    selects the key of that token`,
+      `${commandName} ${prefix}    selects the key with that token`,
     ])
   const params = { workspaceId }
-  if (isId(wanted)) return client.call(apiKeys.show, { params: { ...params, keyId: wanted } })
+  if (isId(nameOrId)) return client.call(apiKeys.show, { params: { ...params, keyId: nameOrId } })
   const all = await collect(client.items(apiKeys.list, { params }))
-  const matches = all.filter(key => key.prefix === wanted || key.label === wanted)
+  const matches = all.filter(key => key.prefix === nameOrId || key.label === nameOrId)
   const active = matches.filter(key => keyState(key, nowMs) === 'active')
   const notReplaced = active.filter(key => !isReplaced(key, all))
   const [match, ...others] = [notReplaced, active, matches].find(({ length }) => length > 0) ?? []
-  if (!match) throw notFoundError(wanted, name, all)
-  if (others.length > 0) throw ambiguousNameError(wanted, [match, ...others], { commandName, nowMs })
+  if (!match) throw notFoundError(nameOrId, name, all)
+  if (others.length > 0) throw ambiguousNameError(nameOrId, [match, ...others], { commandName, nowMs })
   return match
 }
 
 /**
- * Like {@link findKey}, but excludes revoked keys.
+ * Like {@link findKey}, but throws if the key was revoked.
  *
  * @throws WbError api_key_not_found  when no key matches, or the key was revoked
  */
-export async function findKeyInUse(...[context, workspace, wanted, at]: Parameters<typeof findKey>) {
-  const key = await findKey(context, workspace, wanted, at)
+export async function findKeyInUse(...[context, workspace, nameOrId, options]: Parameters<typeof findKey>) {
+  const key = await findKey(context, workspace, nameOrId, options)
   if (key.revokedAt === null) return key
-  const when = formatAgo(Date.parse(key.revokedAt), at.nowMs)
+  const when = formatAgo(Date.parse(key.revokedAt), options.nowMs)
   const name = `${plainLine(key.label)} (${key.prefix})`
   throw new WbError(
     'api_key_not_found',
@@ -63,7 +63,7 @@ export async function findKeyInUse(...[context, workspace, wanted, at]: Paramete
   )
 }
 
-/** Returns the active keys with a label. Another key of this label would make the label ambiguous. */
+/** Returns the active keys with a label. If there are any, a new key with this label would make it ambiguous. */
 export async function findKeysWithLabel(
   client: Client,
   { workspaceId, label, nowMs }: { workspaceId: string; label: string; nowMs: number },
@@ -73,36 +73,36 @@ export async function findKeysWithLabel(
   return all.filter(key => key.label === label && keyState(key, nowMs) === 'active' && !isReplaced(key, all))
 }
 
-function notFoundError(wanted: string, workspace: string, all: readonly ApiKey[]): WbError {
-  const close = nearestMatch(
-    wanted,
+function notFoundError(nameOrId: string, workspace: string, all: readonly ApiKey[]): WbError {
+  const nearest = nearestMatch(
+    nameOrId,
     all.map(({ label }) => label),
   )
-  return new WbError('api_key_not_found', `no key in workspace ${workspace} is named "${wanted}"`, {
-    next: [...(close ? [`did you mean ${close}?`] : []), 'wb keys list'],
+  return new WbError('api_key_not_found', `no key in workspace ${workspace} is named "${nameOrId}"`, {
+    next: [...(nearest ? [`did you mean ${nearest}?`] : []), 'wb keys list'],
   })
 }
 
 function ambiguousNameError(
-  wanted: string,
+  nameOrId: string,
   keys: readonly ApiKey[],
   { commandName, nowMs }: { commandName: string; nowMs: number },
 ): UsageError {
-  const shown = keys
+  const suggestions = keys
     .slice(0, candidatesShownMax)
     .map(
       key =>
         `${commandName} ${key.prefix}    created ${formatAgo(Date.parse(key.createdAt), nowMs)}${describeEnd(key, nowMs)}`,
     )
   return new UsageError(
-    `${keys.length} keys are named "${plainLine(wanted)}"; use a prefix`,
-    keys.length > candidatesShownMax ? [...shown, 'wb keys list'] : shown,
+    `${keys.length} keys are named "${plainLine(nameOrId)}"; use a prefix`,
+    keys.length > candidatesShownMax ? [...suggestions, 'wb keys list'] : suggestions,
   )
 }
 
 function describeEnd(key: ApiKey, nowMs: number): string {
   const { revokedAt, expiresAt } = key
   if (revokedAt) return `, revoked ${formatAgo(Date.parse(revokedAt), nowMs)}`
-  if (keyState(key, nowMs) === 'expired') return `, ended ${formatAgo(Date.parse(expiresAt!), nowMs)}`
+  if (keyState(key, nowMs) === 'expired') return `, expired ${formatAgo(Date.parse(expiresAt!), nowMs)}`
   return expiresAt ? `, works ${formatLifetime(expiresAt, nowMs)}` : ''
 }

@@ -16,16 +16,16 @@ const mcpServerKind: ResourceKind = {
  * @throws WbError mcp_server_not_found  when no server matches; suggests a similar label
  * @throws UsageError                    when several servers match
  */
-export async function findMcpServer(context: ResolveContext, wanted?: string): Promise<McpServer> {
+export async function findMcpServer(context: ResolveContext, labelOrId?: string): Promise<McpServer> {
   const { client, promptForChoice } = context
   const { workspaceId } = await resolveWorkspace(context)
-  if (wanted && isId(wanted))
-    return client.call(mcpServers.show, { params: { workspaceId, mcpServerId: wanted } })
+  if (labelOrId && isId(labelOrId))
+    return client.call(mcpServers.show, { params: { workspaceId, mcpServerId: labelOrId } })
   const all = await listMcpServers(client, workspaceId)
   const named = all.map(row => ({ row, id: row.mcpServerId, name: row.label }))
   return pickResource(
     named,
-    wanted,
+    labelOrId,
     { ...mcpServerKind, selectCommand: context.commandWithBase },
     promptForChoice,
   )

@@ -3,12 +3,12 @@ import type { Agent } from '../../contract/agents.ts'
 import { llmServices } from '../../contract/services.ts'
 import { parseMcpToolId } from '../../contract/tool-ids.ts'
 import type { AgentNames } from '../fields/agent.ts'
-import { lookUpName, type Names } from '../fields/tool-name.ts'
+import { lookUpName, type NamesById } from '../fields/tool-name.ts'
 import { isId } from '../id.ts'
 import { listMcpServers } from './mcp-server.ts'
 import { listKnowledgeBases } from './resolve.ts'
 
-/** Looks up the names of the resources that an agent refers to by ID. Requests only the kinds it uses. */
+/** Looks up the names of the resources that an agent refers to by ID. Requests only the lists that it needs. */
 export async function lookUpAgentNames(client: Client, agent: Agent): Promise<AgentNames> {
   const { workspaceId, llmServiceId, knowledgeBaseIds } = agent
   const [services, knowledgeBases, servers] = await Promise.all([
@@ -20,25 +20,25 @@ export async function lookUpAgentNames(client: Client, agent: Agent): Promise<Ag
   return { llmService, knowledgeBases, servers }
 }
 
-/** Returns the names of the knowledge bases of a workspace by ID. Returns none if no ID is needed. */
+/** Returns the names of all knowledge bases of a workspace by ID. Sends no request if `ids` is empty. */
 export async function lookUpBaseNames(
   client: Client,
   workspaceId: string,
-  needed: readonly string[],
-): Promise<Names> {
-  if (needed.length === 0) return {}
+  ids: readonly string[],
+): Promise<NamesById> {
+  if (ids.length === 0) return {}
   const all = await listKnowledgeBases(client, workspaceId)
   return Object.fromEntries(all.map(({ knowledgeBaseId, name }) => [knowledgeBaseId, name]))
 }
 
 /**
- * Returns the names of the LLM services of a workspace by ID. Returns none if no agent has an LLM service.
+ * Returns the names of all LLM services of a workspace by ID. Sends no request if no agent has an LLM service.
  */
 export async function lookUpLlmServiceNames(
   client: Client,
   workspaceId: string,
   agents: readonly Agent[],
-): Promise<Names> {
+): Promise<NamesById> {
   if (agents.every(({ llmServiceId }) => llmServiceId === null)) return {}
   const request = { params: { workspaceId } }
   const all = await collect(client.items(llmServices.list, request))
@@ -48,7 +48,7 @@ export async function lookUpLlmServiceNames(
 async function lookUpServerNames(
   client: Client,
   { workspaceId, toolIds, toolRules = {} }: Agent,
-): Promise<Names> {
+): Promise<NamesById> {
   const isNeeded = [...toolIds, ...Object.keys(toolRules)].some(id => isId(parseMcpToolId(id)?.server ?? ''))
   if (!isNeeded) return {}
   const all = await listMcpServers(client, workspaceId)

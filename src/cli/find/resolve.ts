@@ -11,17 +11,17 @@ import { nearestMatch } from '../terminal/nearest-match.ts'
 import { explainWorkspaceLimits } from './explain-workspace-limits.ts'
 
 const candidatesShownMax = 8
-/** ID of the choice "all of them"; no resource has it. */
+/** ID of the choice "all of them". No resource has this ID. */
 const allChoiceId = 'all'
 
 export interface NamedResource {
   id: string
   name: string
   /** Detail that distinguishes resources of the same name. */
-  about?: string
+  detail?: string
 }
 
-/** Words, error code and commands for a kind of resource. */
+/** Noun, error code and commands for a kind of resource. */
 export interface ResourceKind {
   noun: string
   notFoundCode: ErrorCode
@@ -31,7 +31,7 @@ export interface ResourceKind {
   createCommands: readonly string[]
   /** Returns the command that selects one of several resources. */
   selectCommand?: (name: string) => string
-  /** Source of a name that was not typed, such as a file or variable. */
+  /** Source of a name that was not typed, such as a file or an environment variable. */
   nameSource?: string | undefined
 }
 
@@ -48,48 +48,50 @@ export const knowledgeBaseKind: ResourceKind = {
   createCommands: ['wb kb create handbook'],
 }
 
-/** The choice of all resources instead of one. */
+/** The choice "all of them". */
 export interface AllChoice<T> {
+  /** Result for this choice. */
   readonly row: T
-  /** Command to type for this choice. */
+  /** Command that makes this choice. */
   readonly command: string
 }
 
 /**
- * Prompts the user to choose one of several resources, and returns its ID. Undefined if the user cannot be
- * prompted.
+ * Prompts the user to choose one of several resources, and returns its ID.
  */
 export type PromptForChoice = (question: string, choices: readonly NamedResource[]) => Promise<string>
 
 export interface ResolveContext {
   client: Client
   profile: Profile
+  /** Undefined if there is no terminal for prompts. */
   promptForChoice?: PromptForChoice
-  /** Returns the command line that was typed, with the name of a knowledge base or workspace added. */
+  /** Returns the typed command line with the name of a knowledge base added. */
   commandWithBase?: (name: string) => string
+  /** Returns the typed command line with the name of a workspace added. */
   commandWithWorkspace?: (name: string) => string
 }
 
 /**
- * Finds a workspace by ID or name. Without one, returns the default, else the only workspace, else the one
- * named `default`.
+ * Finds a workspace by ID or name. Without one, returns the workspace of the profile, else the only workspace,
+ * else the workspace named `default`, else lets the user choose.
  *
  * @throws WbError workspace_not_found  when no workspace matches; suggests a similar name
  * @throws UsageError                   when several workspaces match
  */
-export async function resolveWorkspace(context: ResolveContext, named?: string): Promise<Workspace> {
+export async function resolveWorkspace(context: ResolveContext, nameOrId?: string): Promise<Workspace> {
   const { client, profile } = context
-  const said = named ?? profile.workspace
-  const nameSource = named === undefined ? profile.workspaceFrom : undefined
-  const wanted = said ?? defaultWorkspace(profile)
-  if (wanted && isId(wanted)) return showWorkspace(context, wanted, said === undefined)
+  const requested = nameOrId ?? profile.workspace
+  const nameSource = nameOrId === undefined ? profile.workspaceSource : undefined
+  const selected = requested ?? defaultWorkspace(profile)
+  if (selected && isId(selected)) return showWorkspace(context, selected, requested === undefined)
   const all = await collect(client.items(workspaces.list, {}))
-  const implied =
-    wanted ?? (all.length > 1 ? all.find(({ name }) => name === 'default')?.workspaceId : undefined)
+  const nameOrDefault =
+    selected ?? (all.length > 1 ? all.find(({ name }) => name === 'default')?.workspaceId : undefined)
   try {
     return await pickResource(
       all.map(row => ({ row, id: row.workspaceId, name: row.name })),
-      implied,
+      nameOrDefault,
       { ...workspaceKind, selectCommand: context.commandWithWorkspace, nameSource },
       context.promptForChoice,
     )
@@ -98,38 +100,39 @@ export async function resolveWorkspace(context: ResolveContext, named?: string):
   }
 }
 
-/** Explains the error if the caller may see only some workspaces. */
+/** Adds an explanation to the error if the caller can access only some workspaces. */
 async function explainMissingWorkspace(
   error: WbError,
   client: Client,
-  seen: readonly Workspace[],
+  visible: readonly Workspace[],
 ): Promise<WbError> {
-  const why = await explainWorkspaceLimits(
+  const explanation = await explainWorkspaceLimits(
     client,
-    seen.map(({ name }) => name),
+    visible.map(({ name }) => name),
   )
-  if (why === undefined) return error
-  const [message, next] = seen.length > 0 ? [`${error.message}; ${why}`, ['wb workspaces list']] : [why, []]
+  if (explanation === undefined) return error
+  const [message, next] =
+    visible.length > 0 ? [`${error.message}; ${explanation}`, ['wb workspaces list']] : [explanation, []]
   return new WbError(error.code, message, { ...error.facts, next })
 }
 
 /**
  * Resolves the workspace. If the runtime has no workspaces, creates one named `default`.
  *
- * @param onMade  called with a workspace that was created
+ * @param onCreated  called with the workspace if it was created
  */
 export async function workspaceOrDefault(
   context: ResolveContext,
-  onMade: (workspace: Workspace) => void,
+  onCreated: (workspace: Workspace) => void,
 ): Promise<Workspace> {
   const { client, profile } = context
   const first = await collect(client.items(workspaces.list, {}))
   if (first.length > 0 || profile.workspace) return resolveWorkspace(context)
   if ((await explainWorkspaceLimits(client, [])) !== undefined) return resolveWorkspace(context)
   try {
-    const made = await client.call(workspaces.create, { body: { name: 'default' } })
-    onMade(made)
-    return made
+    const created = await client.call(workspaces.create, { body: { name: 'default' } })
+    onCreated(created)
+    return created
   } catch (error) {
     if (error instanceof WbError && error.code === 'workspace_name_conflict') return resolveWorkspace(context)
     throw error
@@ -153,33 +156,36 @@ async function showWorkspace(
 }
 
 /**
- * Finds a knowledge base by ID or name. Without one, returns the one of `.wb.yaml`, else the only one of the
- * workspace.
+ * Finds a knowledge base by ID or name. Without one, returns the knowledge base of `.wb.yaml`, else the only one of
+ * the workspace, else lets the user choose.
  *
- * @param every  returns the result for all knowledge bases; for commands with the flag `--all`
+ * @param resultForAll  returns the result for all knowledge bases; for commands with the flag `--all`
  * @throws WbError knowledge_base_not_found  when no knowledge base matches; suggests a similar name
  * @throws UsageError                        when several knowledge bases match
  */
 export async function resolveKnowledgeBase<E = never>(
   context: ResolveContext,
-  named?: string,
-  every?: (workspaceId: string, bases: readonly KnowledgeBase[]) => E,
+  nameOrId?: string,
+  resultForAll?: (workspaceId: string, bases: readonly KnowledgeBase[]) => E,
 ): Promise<KnowledgeBase | E> {
   const { client, profile } = context
-  const wanted = named ?? profile.knowledgeBase
-  const nameSource = named === undefined && wanted !== undefined ? '.wb.yaml' : undefined
+  const selected = nameOrId ?? profile.knowledgeBase
+  const nameSource = nameOrId === undefined && selected !== undefined ? '.wb.yaml' : undefined
   const { workspaceId, name } = await resolveWorkspace(context)
-  if (wanted && isId(wanted))
-    return client.call(kb.show, { params: { workspaceId, knowledgeBaseId: wanted } })
+  if (selected && isId(selected))
+    return client.call(kb.show, { params: { workspaceId, knowledgeBaseId: selected } })
   const all = await listKnowledgeBases(client, workspaceId)
   const rows = all.map(row => ({ row, id: row.knowledgeBaseId, name: row.name }))
   const noun = `knowledge base in workspace ${name}`
   return pickResource<KnowledgeBase | E>(
     rows,
-    wanted,
+    selected,
     { ...knowledgeBaseKind, noun, selectCommand: context.commandWithBase, nameSource },
     context.promptForChoice,
-    every && { row: every(workspaceId, all), command: context.commandWithBase?.('--all') ?? '--all' },
+    resultForAll && {
+      row: resultForAll(workspaceId, all),
+      command: context.commandWithBase?.('--all') ?? '--all',
+    },
   )
 }
 
@@ -189,43 +195,42 @@ export async function listKnowledgeBases(client: Client, workspaceId: string): P
 }
 
 /**
- * Selects one of several resources by ID or name. Without one, returns the only resource, or the user's
- * choice.
+ * Selects a resource by ID or name. Without one, returns the only resource, or lets the user choose.
  *
- * @param every  further choice for users who have to choose one of several
+ * @param allChoice  additional choice that selects all resources
  * @throws WbError     with the not-found code of the kind, when no resource matches; suggests a similar name
  * @throws UsageError  when several resources match
  */
 export async function pickResource<T>(
   all: readonly (NamedResource & { row: T })[],
-  wanted: string | undefined,
+  nameOrId: string | undefined,
   kind: ResourceKind,
   choose: PromptForChoice | undefined,
-  every?: AllChoice<T>,
+  allChoice?: AllChoice<T>,
 ): Promise<T> {
-  if (wanted === undefined) return pickWithoutName(all, kind, choose, every)
-  const matches = all.filter(({ id, name }) => id === wanted || name === wanted)
+  if (nameOrId === undefined) return pickWithoutName(all, kind, choose, allChoice)
+  const matches = all.filter(({ id, name }) => id === nameOrId || name === nameOrId)
   if (matches.length === 1) return matches[0]!.row
   if (matches.length > 1)
     throw ambiguousNameError(
-      `${countedNoun(matches.length, kind)} are named "${wanted}"`,
+      `${countedNoun(matches.length, kind)} are named "${nameOrId}"`,
       matches,
       kind,
       'id',
     )
-  const close = nearestMatch(
-    wanted,
+  const nearest = nearestMatch(
+    nameOrId,
     all.map(({ name }) => name),
   )
-  const next = close
-    ? [`did you mean ${close}?`, kind.listCommand]
+  const next = nearest
+    ? [`did you mean ${nearest}?`, kind.listCommand]
     : all.length > 0
       ? [kind.listCommand]
       : kind.createCommands
-  const by = kind.nameSource === undefined ? '' : ` (from ${kind.nameSource})`
-  throw new WbError(kind.notFoundCode, `no ${kind.noun} is named "${wanted}"${by}`, {
+  const source = kind.nameSource === undefined ? '' : ` (from ${kind.nameSource})`
+  throw new WbError(kind.notFoundCode, `no ${kind.noun} is named "${nameOrId}"${source}`, {
     next,
-    didYouMean: close,
+    didYouMean: nearest,
   })
 }
 
@@ -233,32 +238,32 @@ async function pickWithoutName<T>(
   all: readonly (NamedResource & { row: T })[],
   kind: ResourceKind,
   choose: PromptForChoice | undefined,
-  every: AllChoice<T> | undefined,
+  allChoice: AllChoice<T> | undefined,
 ): Promise<T> {
   if (all.length === 0)
     throw new WbError(kind.notFoundCode, `there is no ${kind.noun} yet`, { next: kind.createCommands })
   if (all.length === 1) return all[0]!.row
   if (!choose) {
-    const wanted = every ? 'name one, or search all of them' : 'name one'
+    const instruction = allChoice ? 'specify one, or search all of them' : 'specify one'
     const { message, next } = ambiguousNameError(
-      `there are ${countedNoun(all.length, kind)}; ${wanted}`,
+      `there are ${countedNoun(all.length, kind)}; ${instruction}`,
       all,
       kind,
       'name',
     )
-    throw new UsageError(message, every ? [every.command, ...next] : next)
+    throw new UsageError(message, allChoice ? [allChoice.command, ...next] : next)
   }
-  const offered = all.map(one => ({
-    id: one.id,
-    name: isNameShared(one, all)
-      ? `${one.name}  ${[one.id, one.about].filter(Boolean).join('  ')}`
-      : one.name,
+  const choices = all.map(resource => ({
+    id: resource.id,
+    name: isNameShared(resource, all)
+      ? `${resource.name}  ${[resource.id, resource.detail].filter(Boolean).join('  ')}`
+      : resource.name,
   }))
   const id = await choose(
     `Which ${kind.noun}?`,
-    every ? [{ id: allChoiceId, name: 'all of them' }, ...offered] : offered,
+    allChoice ? [{ id: allChoiceId, name: 'all of them' }, ...choices] : choices,
   )
-  if (every && id === allChoiceId) return every.row
+  if (allChoice && id === allChoiceId) return allChoice.row
   return all.find(candidate => candidate.id === id)!.row
 }
 
@@ -266,7 +271,7 @@ function countedNoun(number: number, { noun }: ResourceKind): string {
   return `${number} ${noun.replace(/^(.*?)( (?:in|of) .*)?$/, '$1s$2')}`
 }
 
-/** True if several resources have this name. */
+/** Returns true if several resources have this name. */
 function isNameShared({ name }: NamedResource, all: readonly NamedResource[]): boolean {
   return all.filter(other => other.name === name).length > 1
 }
@@ -275,16 +280,18 @@ function ambiguousNameError(
   message: string,
   candidates: readonly NamedResource[],
   kind: ResourceKind,
-  tell: 'id' | 'name',
+  label: 'id' | 'name',
 ): UsageError {
-  const typed = (word: string) => kind.selectCommand?.(word) ?? word
-  const shown = candidates.slice(0, candidatesShownMax).map(one => {
-    if (tell === 'id') return `${one.id}  ${one.about ?? one.name}`
-    if (!isNameShared(one, candidates)) return typed(one.name)
-    return one.about === undefined ? typed(one.id) : `${typed(one.id)}    ${one.about}`
+  const suggest = (word: string) => kind.selectCommand?.(word) ?? word
+  const suggestions = candidates.slice(0, candidatesShownMax).map(candidate => {
+    if (label === 'id') return `${candidate.id}  ${candidate.detail ?? candidate.name}`
+    if (!isNameShared(candidate, candidates)) return suggest(candidate.name)
+    return candidate.detail === undefined
+      ? suggest(candidate.id)
+      : `${suggest(candidate.id)}    ${candidate.detail}`
   })
   return new UsageError(
     message,
-    candidates.length > candidatesShownMax ? [...shown, kind.listCommand] : shown,
+    candidates.length > candidatesShownMax ? [...suggestions, kind.listCommand] : suggestions,
   )
 }

@@ -10,8 +10,8 @@ import type { ResolveContext } from './resolve.ts'
 
 const listCommand = 'wb agents tools'
 
-/** A tool, or all tools of a server, that a word of the command line can select. */
-interface ToolMatch {
+/** A tool, or a server with all its tools, that can be selected on the command line. */
+interface SelectableTool {
   /** ID of the tool or server. */
   readonly id: string
   /** Preferred name. */
@@ -25,25 +25,25 @@ interface ToolMatch {
 }
 
 /**
- * Resolves tools by ID, name or `SERVER/TOOL`. A server selects all tools that it currently offers.
+ * Resolves tools by ID, name or `SERVER/TOOL`. The name of a server selects all tools that the server currently offers.
  *
- * @returns undefined if no tools are given
+ * @returns undefined if `words` is empty
  * @throws WbError agent_tool_unresolved  when no tool matches; suggests a similar name
  * @throws UsageError                     when several tools match
  */
 export async function resolveToolIds(
   context: ResolveContext,
   workspaceId: string,
-  wanted: readonly string[] | undefined,
+  words: readonly string[] | undefined,
 ): Promise<string[] | undefined> {
-  if (wanted === undefined || wanted.length === 0) return undefined
-  if (wanted.every(word => namespacedId.test(word))) return [...wanted]
-  const meanings = await listToolMatches(context, workspaceId)
-  const found: string[] = []
-  for (const word of wanted)
-    if (namespacedId.test(word)) found.push(word)
-    else found.push(...requireEnabled(await findToolMatch(context, workspaceId, word, meanings)).toolIds)
-  return [...new Set(found)]
+  if (words === undefined || words.length === 0) return undefined
+  if (words.every(word => namespacedId.test(word))) return [...words]
+  const selectable = await listSelectableTools(context, workspaceId)
+  const ids: string[] = []
+  for (const word of words)
+    if (namespacedId.test(word)) ids.push(word)
+    else ids.push(...requireEnabled(await selectTool(context, workspaceId, word, selectable)).toolIds)
+  return [...new Set(ids)]
 }
 
 /**
@@ -56,63 +56,66 @@ export async function resolveToolIds(
 export async function resolveToolPatterns(
   context: ResolveContext,
   workspaceId: string,
-  wanted: readonly string[],
+  words: readonly string[],
 ): Promise<string[]> {
   const isPattern = (word: string) =>
     namespacedId.test(word) || (word.endsWith('*') && !word.endsWith('/*')) || word === '*'
-  if (wanted.every(isPattern)) return [...wanted]
-  const [known, registered] = await Promise.all([
-    listToolMatches(context, workspaceId),
+  if (words.every(isPattern)) return [...words]
+  const [offered, registered] = await Promise.all([
+    listSelectableTools(context, workspaceId),
     listMcpServers(context.client, workspaceId),
   ])
   const unavailableServers = registered
-    .filter(({ mcpServerId }) => !known.some(({ id }) => id === mcpServerId))
-    .map(({ mcpServerId: id, label: name }): ToolMatch => ({ id, name, isServer: true, toolIds: [] }))
-  const meanings = [...known, ...unavailableServers]
-  const found: string[] = []
-  for (const word of wanted) {
-    if (isPattern(word)) found.push(word)
+    .filter(({ mcpServerId }) => !offered.some(({ id }) => id === mcpServerId))
+    .map(({ mcpServerId: id, label: name }): SelectableTool => ({ id, name, isServer: true, toolIds: [] }))
+  const selectable = [...offered, ...unavailableServers]
+  const patterns: string[] = []
+  for (const word of words) {
+    if (isPattern(word)) patterns.push(word)
     else {
-      const { id, isServer } = await findToolMatch(context, workspaceId, word.replace(/\/\*$/, ''), meanings)
-      found.push(isServer ? mcpToolId(id, '*') : id)
+      const { id, isServer } = await selectTool(context, workspaceId, word.replace(/\/\*$/, ''), selectable)
+      patterns.push(isServer ? mcpToolId(id, '*') : id)
     }
   }
-  return found
+  return patterns
 }
 
-async function listToolMatches({ client }: ResolveContext, workspaceId: string): Promise<ToolMatch[]> {
+async function listSelectableTools(
+  { client }: ResolveContext,
+  workspaceId: string,
+): Promise<SelectableTool[]> {
   const { items } = await client.call(agents.tools, { params: { workspaceId } })
-  const off = Object.values(nativeTools)
+  const disabled = Object.values(nativeTools)
     .filter(id => !items.some(tool => tool.id === id))
     .map(id => {
       const alias = id.replace(namespacedId, '')
-      return { id, name: id, alias, isServer: false, toolIds: [id], isOff: true }
+      return { id, name: id, alias, isServer: false, toolIds: [id], isDisabled: true }
     })
-  return [...items.map(toolMatchOf), ...serverMatches(items), ...off]
+  return [...items.map(toSelectableTool), ...selectableServers(items), ...disabled]
 }
 
-async function findToolMatch(
+async function selectTool(
   context: ResolveContext,
   workspaceId: string,
   word: string,
-  meanings: readonly ToolMatch[],
-): Promise<ToolMatch> {
-  const matches = meanings.filter(({ id, name, alias }) => [id, name, alias].includes(word))
-  // An ID takes precedence over a name with the same text.
+  selectable: readonly SelectableTool[],
+): Promise<SelectableTool> {
+  const matches = selectable.filter(({ id, name, alias }) => [id, name, alias].includes(word))
+  // An ID takes precedence over an equal name.
   const first = matches.find(({ id }) => id === word) ?? matches[0]
-  if (!first) throw await notFoundError(context, workspaceId, word, meanings)
+  if (!first) throw await notFoundError(context, workspaceId, word, selectable)
   if (matches.length > 1 && first.id !== word) throw ambiguousNameError(word, matches)
   return first
 }
 
 /** @throws WbError agent_tool_unresolved  when the tool is disabled */
-function requireEnabled(meaning: ToolMatch): ToolMatch {
-  if (!meaning.isDisabled) return meaning
-  const fact = `the tool ${meaning.id} is disabled; enable it under chat.tools in the configuration`
+function requireEnabled(match: SelectableTool): SelectableTool {
+  if (!match.isDisabled) return match
+  const fact = `the tool ${match.id} is disabled; enable it under chat.tools in the configuration`
   throw new WbError('agent_tool_unresolved', fact, { next: [listCommand] })
 }
 
-function toolMatchOf(tool: AvailableTool): ToolMatch {
+function toSelectableTool(tool: AvailableTool): SelectableTool {
   const { id } = tool
   const alias = parseMcpToolId(id)?.tool ?? id.replace(namespacedId, '')
   return { id, name: toolFlagName(tool), alias, isServer: false, toolIds: [id] }
@@ -124,26 +127,27 @@ export function toolFlagName({ id, serverId, serverLabel }: AvailableTool): stri
   return formatToolName(id, servers)
 }
 
-function serverMatches(tools: readonly AvailableTool[]): ToolMatch[] {
+function selectableServers(tools: readonly AvailableTool[]): SelectableTool[] {
   const servers = new Map<string, { name: string; toolIds: string[] }>()
   for (const { id, serverLabel } of tools) {
     const server = parseMcpToolId(id)?.server
     if (server === undefined || serverLabel === undefined) continue
-    const known = servers.get(server) ?? { name: serverLabel, toolIds: [] }
-    known.toolIds.push(id)
-    servers.set(server, known)
+    const entry = servers.get(server) ?? { name: serverLabel, toolIds: [] }
+    entry.toolIds.push(id)
+    servers.set(server, entry)
   }
   return [...servers].map(([id, server]) => ({ id, isServer: true, ...server }))
 }
 
-function ambiguousNameError(word: string, matches: readonly ToolMatch[]): UsageError {
-  const isClear = (name: string) => name !== word && matches.filter(one => one.name === name).length === 1
+function ambiguousNameError(word: string, matches: readonly SelectableTool[]): UsageError {
+  const isUnique = (name: string) =>
+    name !== word && matches.filter(other => other.name === name).length === 1
   return new UsageError(
     `"${word}" is the name of ${matches.length} tools or servers`,
     matches
       .map(
         ({ id, name, isDisabled }) =>
-          shellWord(isClear(name) ? name : id) + (isDisabled ? '    disabled' : ''),
+          shellWord(isUnique(name) ? name : id) + (isDisabled ? '    disabled' : ''),
       )
       .sort(),
   )
@@ -153,17 +157,18 @@ async function notFoundError(
   context: ResolveContext,
   workspaceId: string,
   word: string,
-  meanings: readonly ToolMatch[],
+  selectable: readonly SelectableTool[],
 ): Promise<WbError> {
-  const known = meanings.flatMap(({ name, alias = name, isDisabled }) => (isDisabled ? [] : [name, alias]))
-  const close = nearestMatch(word, known)
-  if (close === undefined) return notOfferedError(context, workspaceId, word)
-  const facts = { next: [`did you mean ${close}?`, listCommand], didYouMean: close }
+  const names = selectable.flatMap(({ name, alias = name, isDisabled }) => (isDisabled ? [] : [name, alias]))
+  const nearest = nearestMatch(word, names)
+  if (nearest === undefined) return notOfferedError(context, workspaceId, word)
+  const facts = { next: [`did you mean ${nearest}?`, listCommand], didYouMean: nearest }
   return new WbError('agent_tool_unresolved', `no tool is named "${word}"`, facts)
 }
 
 /**
- * Suggests a review of the server, which shows if the tool awaits approval or the server does not respond.
+ * Returns the error for a tool that is not offered. If the name contains a server, suggests a review of that server,
+ * which shows if the tool needs approval or the server does not respond.
  */
 async function notOfferedError(
   { client }: ResolveContext,

@@ -1,12 +1,12 @@
 import type { Source } from './ingest-item.ts'
 
-/** Maximum size of a request, so that a lost connection repeats little work. */
+/** Maximum size of a request. A lost connection then repeats little work. */
 export const batchBytesMax = 8_000_000
 export const batchDocumentsMax = 256
 /** Texts of this size are sent alone, so that the upload can show progress. */
 export const largeBytes = 1_000_000
 
-/** Groups sources into batches of one request each. A large source is a batch by itself. */
+/** Groups sources into batches, each sent as one request. A large source forms its own batch. */
 export async function* groupIntoBatches(sources: AsyncIterable<Source>): AsyncGenerator<Source[]> {
   let batch: Source[] = []
   let bytes = 0
@@ -27,7 +27,7 @@ export async function* groupIntoBatches(sources: AsyncIterable<Source>): AsyncGe
   if (batch.length > 0) yield takeBatch()
 }
 
-/** True if the upload of a text shows progress. */
+/** Returns true if the text is so large that its upload shows progress. */
 export function isLarge(source: Source): boolean {
   return textBytes(source) >= largeBytes
 }

@@ -6,14 +6,14 @@ import { mediaTypeOf } from './text-types.ts'
 
 /** Maximum size of a line: the longest text with every character escaped, plus its ID and title. */
 const lineBytesMax = limits.ingestTextChars * 6 + 1_000_000
-/** Stop reading after this many invalid lines, as the file is probably not JSON Lines. */
-const brokenLinesMax = 100
+/** Number of invalid lines after which reading stops, because the file is probably not JSON Lines. */
+const invalidLinesMax = 100
 
 type Scalar = string | number | boolean | null
 
 /**
- * Yields the documents of a file in BEIR format: one JSON object per line with `_id`, `title` and `text`.
- * Each line has its own file name, so a changed line replaces only its own document.
+ * Yields the documents in a file in BEIR format: one JSON object per line with `_id`, `title` and `text`.
+ * Each document gets a distinct file name, so a changed line replaces only its document.
  *
  * @see https://github.com/beir-cellar/beir/wiki/Load-your-custom-dataset
  */
@@ -21,30 +21,35 @@ export async function* beirDocuments(
   file: FileToRead,
   stream: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<IngestItem> {
-  let broken = 0
-  let number = 0
+  let invalidLines = 0
+  let lineNumber = 0
   for await (const bytes of splitLines(stream, { bytesMax: lineBytesMax })) {
-    const found = parseLine(file, ++number, bytes)
-    if (!found) continue
-    yield found
-    if (found.kind === 'failed' && ++broken === brokenLinesMax) {
-      const message = `stopped after ${brokenLinesMax} invalid lines; the file must have one JSON object per line`
+    const item = parseLine(file, ++lineNumber, bytes)
+    if (!item) continue
+    yield item
+    if (item.kind === 'failed' && ++invalidLines === invalidLinesMax) {
+      const message = `stopped after ${invalidLinesMax} invalid lines; the file must have one JSON object per line`
       yield { kind: 'failed', problem: { path: file.path, code: 'extraction_failed', message } }
       return
     }
   }
 }
 
-function parseLine(file: FileToRead, number: number, bytes: Uint8Array | undefined): IngestItem | undefined {
-  const path = `${file.path}:${number}`
+/** Returns undefined for a blank line. */
+function parseLine(
+  file: FileToRead,
+  lineNumber: number,
+  bytes: Uint8Array | undefined,
+): IngestItem | undefined {
+  const path = `${file.path}:${lineNumber}`
   if (!bytes) return failedItem(path, 'payload_too_large', 'the line is too long')
   const fields = parseObject(bytes)
   if (fields === 'blank') return undefined
   if (fields === undefined)
     return failedItem(path, 'extraction_failed', 'the line is not a JSON object in UTF-8')
-  const source = toSource(file, path, number, fields)
+  const source = toSource(file, path, lineNumber, fields)
   if (!source)
-    return { kind: 'skipped', path, as: 'lines without title and text', reason: 'nothing to search' }
+    return { kind: 'skipped', path, category: 'lines without title and text', reason: 'nothing to search' }
   if (source.body.text.length > limits.ingestTextChars)
     return failedItem(
       path,
@@ -72,7 +77,7 @@ function parseObject(bytes: Uint8Array): Record<string, unknown> | 'blank' | und
 function toSource(
   file: FileToRead,
   path: string,
-  number: number,
+  lineNumber: number,
   fields: Record<string, unknown>,
 ): Source | undefined {
   const title = nonBlank(fields.title)
@@ -85,26 +90,26 @@ function toSource(
     body: {
       text,
       sourceDocId: id ?? null,
-      sourceFilename: `${file.name}#${id ?? number}`,
+      sourceFilename: `${file.name}#${id ?? lineNumber}`,
       fileType: mediaTypeOf('line.txt'),
       metadata: title ? { ...metadata, title } : metadata,
     },
   }
 }
 
-/** Returns a string that is not blank. */
+/** Returns the value if it is a string that is not blank, otherwise undefined. */
 function nonBlank(value: unknown): string | undefined {
   return typeof value === 'string' && value.trim() !== '' ? value : undefined
 }
 
 /** Returns true if one of the first lines has a title or a text, and no line before it is too long. */
 export async function isBeir(stream: AsyncIterable<Uint8Array>): Promise<boolean> {
-  let number = 0
+  let lineCount = 0
   for await (const bytes of splitLines(stream, { bytesMax: lineBytesMax })) {
     if (!bytes) return false
     const fields = parseObject(bytes)
     if (isObject(fields) && (typeof fields.text === 'string' || typeof fields.title === 'string')) return true
-    if (++number >= linesInspectedMax) return false
+    if (++lineCount >= linesInspectedMax) return false
   }
   return false
 }

@@ -4,7 +4,7 @@ import type { Intake } from './sources.ts'
 import { isJsonLines, isMaybeText } from './text-types.ts'
 import type { WalkedItem } from './walk.ts'
 
-/** Large, because ingesting leaves little time between reads. */
+/** Size of a read. It is large because the ingest, which runs at the same time, leaves little time for reads. */
 const readBytes = 4 << 20
 
 /**
@@ -18,16 +18,17 @@ export async function countDocuments(
   signal: AbortSignal,
 ): Promise<number | undefined> {
   if (stdin) return undefined
-  let size = 0
-  for await (const met of files) {
+  let count = 0
+  for await (const item of files) {
     if (signal.aborted) return undefined
-    if ('kind' in met) size += met.kind === 'failed' ? 1 : 0
-    else if (isJsonLines(met.name)) size += await countLines(met.file, signal)
-    else size += isMaybeText(met.name) || met.isNamedByUser ? 1 : 0
+    if ('kind' in item) count += item.kind === 'failed' ? 1 : 0
+    else if (isJsonLines(item.name)) count += await countLines(item.file, signal)
+    else count += isMaybeText(item.name) || item.isNamedByUser ? 1 : 0
   }
-  return size
+  return count
 }
 
+/** Returns 1 for a file that cannot be read, because it is reported as one problem. */
 async function countLines(file: string, signal: AbortSignal): Promise<number> {
   let lines = 0
   try {

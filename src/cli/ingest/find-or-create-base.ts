@@ -3,7 +3,7 @@ import { WbError } from '../../contract/errors.ts'
 import { type KnowledgeBase, kb } from '../../contract/knowledge.ts'
 import type { Workspace } from '../../contract/workspaces.ts'
 
-/** Knowledge base to find or create. */
+/** The knowledge base to find or create, and how to do it. */
 export interface FindOrCreateBaseOptions {
   readonly client: Client
   readonly name: string
@@ -17,7 +17,7 @@ export interface FindOrCreateBaseOptions {
 }
 
 /**
- * Finds a knowledge base by name or ID, or creates a missing one if `agree` allows it.
+ * Finds a knowledge base by name or ID, or creates a missing one if `confirm` returns true.
  *
  * @throws WbError knowledge_base_not_found  when it is missing and may not be created; suggests `--create`
  */
@@ -30,9 +30,9 @@ export async function findOrCreateBase(
   } catch (error) {
     if (!isMissing(error, options)) throw error
     const { next = [] } = error.facts as { next?: string[] }
-    const close =
+    const similar =
       typeof error.facts.didYouMean === 'string' ? ` (or did you mean ${error.facts.didYouMean}?)` : ''
-    if (!(await options.confirm(`There is no knowledge base "${name}"${close}. Create it?`)))
+    if (!(await options.confirm(`There is no knowledge base "${name}"${similar}. Create it?`)))
       throw new WbError(error.code, error.message, {
         ...error.facts,
         next: [...next, 'add --create to create it'],
@@ -54,6 +54,7 @@ async function createBase({ client, name, signal, find }: FindOrCreateBaseOption
   }
 }
 
+/** Returns true if the knowledge base does not exist, or its default workspace does not exist yet. */
 function isMissing(error: unknown, { isWorkspaceNamed }: FindOrCreateBaseOptions): error is WbError {
   if (!(error instanceof WbError)) return false
   const hasNoWorkspace =

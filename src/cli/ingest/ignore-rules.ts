@@ -14,48 +14,48 @@ export class IgnoreRules {
   private constructor(
     private readonly folder: string,
     private readonly matcher: Ignore | undefined,
-    private readonly outer: IgnoreRules | undefined,
+    private readonly parent: IgnoreRules | undefined,
   ) {}
 
   /** Rules that ignore no files. */
   static readonly none = new IgnoreRules('/', undefined, undefined)
 
   /**
-   * Returns the rules for a folder that the user named. They include those of the enclosing repository,
-   * unless these ignore the folder itself.
+   * Loads the rules for a folder that the user named. They include the rules of the enclosing repository,
+   * unless those ignore the folder itself.
    */
-  static async around(folder: string): Promise<IgnoreRules> {
-    const inside = resolve(folder)
-    const root = await findRepository(inside)
-    if (root === undefined || root === inside) return IgnoreRules.none.within(inside)
-    const steps = relative(root, inside).split(sep)
-    let rules = await IgnoreRules.none.within(root)
-    for (const [index] of steps.entries()) {
-      const next = join(root, ...steps.slice(0, index + 1))
-      if (rules.ignores(next, true)) return IgnoreRules.none.within(inside)
-      rules = await rules.within(next)
+  static async load(folder: string): Promise<IgnoreRules> {
+    const target = resolve(folder)
+    const root = await findRepository(target)
+    if (root === undefined || root === target) return IgnoreRules.none.extend(target)
+    const names = relative(root, target).split(sep)
+    let rules = await IgnoreRules.none.extend(root)
+    for (const [index] of names.entries()) {
+      const subfolder = join(root, ...names.slice(0, index + 1))
+      if (rules.ignores(subfolder, true)) return IgnoreRules.none.extend(target)
+      rules = await rules.extend(subfolder)
     }
     return rules
   }
 
-  /** Returns these rules and those of a subfolder. */
-  async within(folder: string): Promise<IgnoreRules> {
-    const inside = resolve(folder)
-    const reading = await readText(join(inside, fileName), { follow: false })
-    return 'text' in reading ? new IgnoreRules(inside, ignore().add(reading.text), this) : this
+  /** Returns these rules together with those of a subfolder. */
+  async extend(folder: string): Promise<IgnoreRules> {
+    const path = resolve(folder)
+    const file = await readText(join(path, fileName), { follow: false })
+    return 'text' in file ? new IgnoreRules(path, ignore().add(file.text), this) : this
   }
 
   ignores(path: string, isFolder: boolean): boolean {
     if (!this.matcher) return false
-    const below = relative(this.folder, resolve(path)).split(sep).join('/')
-    const { ignored, unignored } = this.matcher.test(isFolder ? `${below}/` : below)
-    return ignored || unignored ? ignored : (this.outer?.ignores(path, isFolder) ?? false)
+    const relativePath = relative(this.folder, resolve(path)).split(sep).join('/')
+    const { ignored, unignored } = this.matcher.test(isFolder ? `${relativePath}/` : relativePath)
+    return ignored || unignored ? ignored : (this.parent?.ignores(path, isFolder) ?? false)
   }
 }
 
 async function findRepository(folder: string): Promise<string | undefined> {
-  const inside = await lstat(join(folder, '.git')).catch(() => undefined)
-  if (inside) return folder
+  const gitFolder = await lstat(join(folder, '.git')).catch(() => undefined)
+  if (gitFolder) return folder
   const parent = dirname(folder)
   return parent === folder ? undefined : findRepository(parent)
 }

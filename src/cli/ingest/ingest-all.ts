@@ -1,5 +1,5 @@
 import { type ErrorCode, isErrorCode, WbError } from '../../contract/errors.ts'
-import { operational } from '../../contract/operational.ts'
+import { runtimeRoutes } from '../../contract/runtime-routes.ts'
 import { groupIntoBatches } from './batches.ts'
 import {
   createBatchSender,
@@ -12,7 +12,7 @@ import {
 import type { IngestItem, Source } from './ingest-item.ts'
 import type { Tally } from './tally.ts'
 
-/** Number of concurrent batches, so that one is read and sent while the runtime processes the other. */
+/** Number of concurrent batches. While the runtime processes one, the next one is read and sent. */
 const batchesInFlight = 2
 /** Number of concurrent requests with one text each. */
 const singlesInFlight = 8
@@ -23,28 +23,28 @@ const consecutiveFailuresMax = 20
  * Ingests all sources and counts the results in `tally`.
  *
  * @param onStep  called after each document and each problem
- * @throws WbError, Unreachable  when the runtime refuses everything or disconnects; the counts so far remain
- * valid
+ * @throws WbError, Unreachable  when the runtime rejects every request or disconnects; the counts so far
+ *   remain valid
  */
 export async function ingestAll(
   target: IngestTarget,
-  found: AsyncIterable<IngestItem>,
+  items: AsyncIterable<IngestItem>,
   tally: Tally,
   onStep: () => void,
 ): Promise<void> {
   const stopping = new AbortController()
   const signal = AbortSignal.any([target.signal, stopping.signal])
   const { send, batchSizeMax, concurrency } = await chooseSender({ ...target, signal })
-  const batches = groupIntoBatches(countProblems(found, tally, onStep))
+  const batches = groupIntoBatches(countProblems(items, tally, onStep))
   const failures = new FailureStreak()
-  const work = async () => {
+  const sendBatches = async () => {
     for (let next = await batches.next(); !next.done; next = await batches.next()) {
       signal.throwIfAborted()
       for (const batch of splitBatch(next.value, batchSizeMax))
         for await (const [source, outcome] of ingestBatch({ ...target, signal }, send, batch)) {
           tally.count(source.path, outcome)
           onStep()
-          failures.watch(outcome)
+          failures.record(outcome)
         }
     }
   }
@@ -52,15 +52,15 @@ export async function ingestAll(
     stopping.abort(error)
     throw error
   }
-  await waitForAll(Array.from({ length: concurrency }, () => work().catch(stop)))
+  await waitForAll(Array.from({ length: concurrency }, () => sendBatches().catch(stop)))
 }
 
-/** Selects batches if the runtime supports them, else one request per text. */
+/** Chooses batches if the runtime supports them and no jobs are used, otherwise one request per text. */
 async function chooseSender(
   target: IngestTarget,
 ): Promise<{ send: SendBatch; batchSizeMax: number; concurrency: number }> {
   const { client, signal, usesJobs } = target
-  if (!usesJobs && (await client.call(operational.features, {}, { signal })).ingestBatch)
+  if (!usesJobs && (await client.call(runtimeRoutes.features, {}, { signal })).ingestBatch)
     return {
       send: createBatchSender(target),
       batchSizeMax: Number.POSITIVE_INFINITY,
@@ -69,35 +69,36 @@ async function chooseSender(
   return { send: createSingleSender(target), batchSizeMax: 1, concurrency: singlesInFlight }
 }
 
-function* splitBatch<T>(all: T[], width: number): Generator<T[]> {
-  if (all.length <= width) yield all
-  else for (const one of all) yield [one]
+/** Yields a batch as a whole if it is within the limit, otherwise one batch for each item. */
+function* splitBatch<T>(batch: T[], sizeMax: number): Generator<T[]> {
+  if (batch.length <= sizeMax) yield batch
+  else for (const item of batch) yield [item]
 }
 
 /** Yields the sources, and counts skipped files and problems. */
 async function* countProblems(
-  found: AsyncIterable<IngestItem>,
+  items: AsyncIterable<IngestItem>,
   tally: Tally,
   onStep: () => void,
 ): AsyncGenerator<Source> {
-  for await (const one of found) {
-    if (one.kind === 'source') yield one.source
-    else if (one.kind === 'skipped') tally.countSkipped(one)
+  for await (const item of items) {
+    if (item.kind === 'source') yield item.source
+    else if (item.kind === 'skipped') tally.countSkipped(item)
     else {
-      tally.countFailure(one.problem)
+      tally.countFailure(item.problem)
       onStep()
     }
   }
 }
 
-/** Stops the work after consecutive failures that no text causes. */
+/** Counts consecutive failures that the runtime causes, not a text, and stops the ingest at the limit. */
 class FailureStreak {
   #count = 0
 
-  watch(outcome: IngestOutcome): void {
-    const isFault = outcome.result === 'failed' && (outcome.status >= 500 || outcome.status === 429)
-    this.#count = isFault ? this.#count + 1 : 0
-    if (!isFault || this.#count < consecutiveFailuresMax) return
+  record(outcome: IngestOutcome): void {
+    const isRuntimeFailure = outcome.result === 'failed' && (outcome.status >= 500 || outcome.status === 429)
+    this.#count = isRuntimeFailure ? this.#count + 1 : 0
+    if (!isRuntimeFailure || this.#count < consecutiveFailuresMax) return
     const code: ErrorCode = isErrorCode(outcome.code) ? outcome.code : 'internal_error'
     throw new WbError(
       code,
@@ -110,11 +111,11 @@ class FailureStreak {
 }
 
 /** Waits for all promises, then throws the first rejection, if any. */
-async function waitForAll(work: readonly Promise<void>[]): Promise<void> {
+async function waitForAll(promises: readonly Promise<void>[]): Promise<void> {
   const first: { error?: unknown } = {}
   await Promise.all(
-    work.map(one =>
-      one.catch((error: unknown) => {
+    promises.map(promise =>
+      promise.catch((error: unknown) => {
         if (!('error' in first)) first.error = error
       }),
     ),

@@ -10,7 +10,7 @@ import type { Source } from './ingest-item.ts'
 /** Result of ingesting a source. */
 export type IngestOutcome =
   | { readonly result: 'added' | 'replaced' | 'unchanged' }
-  | { readonly result: 'queued'; readonly as: 'added' | 'replaced'; readonly job: Job }
+  | { readonly result: 'queued'; readonly resultOnSuccess: 'added' | 'replaced'; readonly job: Job }
   | { readonly result: 'duplicate'; readonly sameAs: string }
   | { readonly result: 'failed'; readonly status: number; readonly code: string; readonly message: string }
 
@@ -18,8 +18,8 @@ export interface IngestTarget {
   readonly client: Client
   readonly base: Pick<KnowledgeBase, 'workspaceId' | 'knowledgeBaseId'>
   readonly signal: AbortSignal
-  /** True to let jobs of the runtime do the work. */
-  readonly usesJobs?: boolean
+  /** True to process each text in a background job of the runtime. */
+  readonly usesJobs: boolean
   /** Called with the progress of a large upload. */
   readonly onUpload?: (upload: UploadProgress) => void
 }
@@ -28,25 +28,25 @@ export interface IngestTarget {
 export interface UploadProgress {
   readonly source: Source
   readonly sentBytes: number
-  /** At least `sentBytes`; equal once everything is sent, or the request has ended. */
+  /** Equal to `sentBytes` when everything was sent, or the request has ended; otherwise larger. */
   readonly totalBytes: number
 }
 
-/** Sends a batch and yields the answer for each source. */
+/** Sends a batch and yields the response for each source. */
 export type SendBatch = (
   batch: readonly Source[],
   overwrite: boolean,
-) => AsyncGenerator<[Source, SentTextResponse]>
+) => AsyncGenerator<[Source, TextResponse]>
 
 /** Response of the runtime for one text. */
-type SentTextResponse =
+type TextResponse =
   | { readonly document: Document; readonly outcome?: 'duplicate' | 'name_conflict'; readonly job?: Job }
   | { readonly error: { readonly status: number; readonly code: string; readonly message: string } }
 
 /**
- * Sends sources without overwriting, then sends those whose file name has another text again with
- * overwriting. This distinguishes replaced from new documents. If the text is already stored under this name,
- * its metadata is updated.
+ * First sends all sources without permission to overwrite. Then sends those whose file name already has
+ * another text again, with that permission. This distinguishes replaced documents from new ones. If the same
+ * text is already stored under this name, only its metadata is updated.
  */
 export async function* ingestBatch(
   target: IngestTarget,
@@ -54,25 +54,25 @@ export async function* ingestBatch(
   batch: readonly Source[],
 ): AsyncGenerator<[Source, IngestOutcome]> {
   const changed: Source[] = []
-  for await (const [source, answer] of send(batch, false)) {
-    if ('outcome' in answer && answer.outcome === 'name_conflict') changed.push(source)
-    else yield [source, await toOutcome(target, source, answer, 'added')]
+  for await (const [source, response] of send(batch, false)) {
+    if ('outcome' in response && response.outcome === 'name_conflict') changed.push(source)
+    else yield [source, await toOutcome(target, source, response, 'added')]
   }
   if (changed.length === 0) return
-  for await (const [source, answer] of send(changed, true))
-    yield [source, await toOutcome(target, source, answer, 'replaced')]
+  for await (const [source, response] of send(changed, true))
+    yield [source, await toOutcome(target, source, response, 'replaced')]
 }
 
 async function toOutcome(
   target: IngestTarget,
   { body }: Source,
-  answer: SentTextResponse,
-  created: 'added' | 'replaced',
+  response: TextResponse,
+  resultOnSuccess: 'added' | 'replaced',
 ): Promise<IngestOutcome> {
-  if ('error' in answer) return { result: 'failed', ...answer.error }
-  const { document, outcome, job } = answer
-  if (job) return { result: 'queued', as: created, job }
-  if (outcome === undefined) return { result: created }
+  if ('error' in response) return { result: 'failed', ...response.error }
+  const { document, outcome, job } = response
+  if (job) return { result: 'queued', resultOnSuccess, job }
+  if (outcome === undefined) return { result: resultOnSuccess }
   if (document.sourceFilename !== body.sourceFilename)
     return { result: 'duplicate', sameAs: document.sourceFilename ?? document.documentId }
   return (await updateMetadata(target, document, body.metadata ?? {}))
@@ -80,16 +80,16 @@ async function toOutcome(
     : { result: 'unchanged' }
 }
 
-/** Updates the metadata fields that are sent, and keeps all others. Returns false if nothing changed. */
+/** Updates only the given metadata fields. Returns false if nothing changed. */
 async function updateMetadata(
   { client, base, signal }: IngestTarget,
   document: Document,
-  sent: Document['metadata'],
+  changes: Document['metadata'],
 ): Promise<boolean> {
   const before = document.metadata
-  if (Object.entries(sent).every(([key, value]) => before[key] === value)) return false
+  if (Object.entries(changes).every(([key, value]) => before[key] === value)) return false
   const params = { ...baseParams(base), documentId: document.documentId }
-  await client.call(documents.update, { params, body: { metadata: { ...before, ...sent } } }, { signal })
+  await client.call(documents.update, { params, body: { metadata: { ...before, ...changes } } }, { signal })
   return true
 }
 
@@ -98,12 +98,12 @@ class UploadReporter {
   readonly onSent: ((bytes: number) => void) | undefined
   readonly end: () => void = () => {}
 
-  constructor([source, ...more]: readonly Source[], tell: IngestTarget['onUpload']) {
-    if (!tell || !source || more.length > 0 || !isLarge(source)) return
-    // The rest of the request is negligible.
+  constructor([source, ...more]: readonly Source[], onUpload: IngestTarget['onUpload']) {
+    if (!onUpload || !source || more.length > 0 || !isLarge(source)) return
+    // Only the text counts. The rest of the request is small.
     const totalBytes = Buffer.byteLength(JSON.stringify(source.body.text))
-    this.onSent = bytes => tell({ source, sentBytes: Math.min(bytes, totalBytes), totalBytes })
-    this.end = () => tell({ source, sentBytes: totalBytes, totalBytes })
+    this.onSent = bytes => onUpload({ source, sentBytes: Math.min(bytes, totalBytes), totalBytes })
+    this.end = () => onUpload({ source, sentBytes: totalBytes, totalBytes })
   }
 }
 
@@ -112,29 +112,29 @@ export function createBatchSender({ client, base, signal, onUpload }: IngestTarg
   return async function* (batch, overwrite) {
     const body = requestLines(batch, overwrite)
     const upload = new UploadReporter(batch, onUpload)
-    let answered = 0
+    let responseCount = 0
     try {
       for await (const line of client.stream(
         documents.ingestBatch,
         { params: baseParams(base), body },
         { signal, onSent: upload.onSent },
       )) {
-        const { line: number, status, ...rest } = line as { line: number; status: number } & SentTextResponse
-        const answer = 'error' in rest ? { error: { ...rest.error, status } } : rest
-        const source = batch[number - 1]
+        const { line: lineNumber, status, ...rest } = line as { line: number; status: number } & TextResponse
+        const response = 'error' in rest ? { error: { ...rest.error, status } } : rest
+        const source = batch[lineNumber - 1]
         if (!source) throw connectionLost()
-        answered++
-        yield [source, answer]
+        responseCount++
+        yield [source, response]
       }
     } catch (error) {
       if (isSocketError(error)) throw connectionLost(error)
-      if (batch.length > 1 || answered > 0) throw error
-      yield [batch[0]!, answerFromError(error)]
+      if (batch.length > 1 || responseCount > 0) throw error
+      yield [batch[0]!, responseFromError(error)]
       return
     } finally {
       upload.end()
     }
-    if (answered < batch.length) throw connectionLost()
+    if (responseCount < batch.length) throw connectionLost()
   }
 }
 
@@ -150,32 +150,32 @@ function connectionLost(cause?: unknown): Unreachable {
   )
 }
 
-/** True for a socket error while a response is read. */
+/** Returns true for a socket error that occurred while a response was read. */
 function isSocketError(error: unknown): boolean {
   return error instanceof Error && 'code' in error && !(error instanceof WbError)
 }
 
-/** Returns a sender of one request per source, for jobs and for runtimes without batches. */
+/** Returns a sender that sends one request per source, for jobs and for runtimes without batches. */
 export function createSingleSender({ client, base, signal, usesJobs, onUpload }: IngestTarget): SendBatch {
   const query = usesJobs ? ({ async: 'true' } as const) : {}
   return async function* (batch, overwriteOnNameConflict) {
     for (const source of batch) {
       const body = { ...source.body, overwriteOnNameConflict }
       const upload = new UploadReporter([source], onUpload)
-      const answer = await client
+      const response = await client
         .call(documents.ingest, { params: baseParams(base), query, body }, { signal, onSent: upload.onSent })
-        .catch(answerFromError)
+        .catch(responseFromError)
         .finally(() => upload.end())
-      yield [source, answer]
+      yield [source, response]
     }
   }
 }
 
-/** Statuses caused by the text, not by the knowledge base, the caller or the runtime. */
+/** HTTP statuses caused by the text, not by the knowledge base, the caller or the runtime. */
 const statusesCausedByText = new Set([400, 409, 413, 415, 422])
 
-/** Converts an error of one text to its answer. Throws other errors. */
-function answerFromError(error: unknown): SentTextResponse {
+/** Converts an error that one text caused to its response. Throws other errors. */
+function responseFromError(error: unknown): TextResponse {
   const status = error instanceof WbError ? Number(error.facts.wireStatus ?? error.status) : 0
   if (!(error instanceof WbError) || !statusesCausedByText.has(status)) throw error
   return { error: { status, code: error.code, message: error.message } }

@@ -26,7 +26,7 @@ export const pathArg = {
 export const ingestFlags = {
   create: Flags.boolean({ summary: 'create the knowledge base if it does not exist' }),
   async: Flags.boolean({ summary: 'ingest in background jobs' }),
-  all: Flags.boolean({ summary: 'include hidden files and those in .gitignore' }),
+  all: Flags.boolean({ summary: 'include hidden files and files that .gitignore excludes' }),
   name: Flags.string({ summary: 'file name for stdin', helpValue: 'FILE' }),
 }
 
@@ -38,7 +38,7 @@ interface IngestFlags {
   readonly name?: string
 }
 
-/** Target of an ingest: finds the knowledge base, or names the one to create. */
+/** The target knowledge base: how to find it, and its name if it has to be created. */
 interface Destination {
   readonly name: string
   find(name: string): Promise<KnowledgeBase>
@@ -46,10 +46,10 @@ interface Destination {
 
 /** Base class of commands that ingest files into a knowledge base. */
 export abstract class IngestCommand extends WbCommand {
-  /** Summary of the work done before an error ended it. */
+  /** Summary of the work that was completed before an error. */
   #partialSummary: IngestSummary | undefined
 
-  /** Reports the error before the summary, because it explains the counts. Without any work done, there is no summary. */
+  /** Reports the error before the summary, because it explains the counts. Prints no summary if nothing was done. */
   override async catch(error: Error): Promise<void> {
     await super.catch(error)
     if (this.#partialSummary && this.#partialSummary.tally.done > 0)
@@ -73,7 +73,7 @@ export abstract class IngestCommand extends WbCommand {
       },
     })
     if (created) output.note(`  created knowledge base ${base.name}`)
-    const jobs = flags.async ? (output.interactive ? 'watched' : 'left') : undefined
+    const jobs = flags.async ? (output.interactive ? 'wait' : 'detach') : undefined
     const { summary, interruption } = await ingest(
       { client, signal, progress, base, jobs },
       { paths, stdin, cwd: io.cwd, all: flags.all },

@@ -7,9 +7,7 @@ export interface Source {
   readonly body: IngestInput & { readonly sourceFilename: string }
 }
 
-/**
- * Reason why a file did not become a document. The code is from the API or the operating system (`EACCES`).
- */
+/** Reason why a file was not ingested. The code is from the API or the operating system (`EACCES`). */
 export interface Problem {
   readonly path: string
   readonly code: string
@@ -25,8 +23,8 @@ export type IngestItem =
 /** A file or line that is not a document. */
 export interface Skipped {
   readonly path: string
-  /** Kind of file, which is counted: `.png`, `empty files`. */
-  readonly as: string
+  /** Category under which it is counted, such as `.png` or `empty files`. */
+  readonly category: string
   /** Reason in a few words: `not supported`. */
   readonly reason: string
 }
@@ -37,13 +35,13 @@ export interface FileToRead {
   readonly file: string
   /** Path as the user would type it. */
   readonly path: string
-  /** `sourceFilename`: relative to the argument, with forward slashes. */
+  /** Value for `sourceFilename`: path relative to the argument, with forward slashes. */
   readonly name: string
-  /** True if the user named this file, so that it cannot be skipped silently. */
+  /** True if the user named this file. It is then not skipped silently. */
   readonly isNamedByUser: boolean
 }
 
-/** Returns a problem for a file that the user named, and skips any other file. */
+/** Returns the problem if the user named the file; otherwise returns the file as skipped. */
 export function failOrSkip(
   { isNamedByUser, path }: FileToRead,
   skipped: Omit<Skipped, 'path'>,
@@ -54,11 +52,11 @@ export function failOrSkip(
     : { kind: 'skipped', path, ...skipped }
 }
 
-/** Returns the result for a pipe, a socket or a device. */
+/** Returns the item for a pipe, a socket or a device. */
 export function specialFileItem(file: FileToRead): IngestItem {
   return failOrSkip(
     file,
-    { as: 'special files', reason: 'pipe, socket or device' },
+    { category: 'special files', reason: 'pipe, socket or device' },
     {
       code: 'unsupported_file_type',
       message: 'it is a pipe, a socket or a device; pipe it in: wb kb ingest NAME - --name FILE',

@@ -13,7 +13,7 @@ import type { IngestSummary } from './summary.ts'
 import { Tally } from './tally.ts'
 
 const countWaitMaxMs = 150
-/** Maximum width of a file name before a progress bar. The rest of the bar fits in 80 columns. */
+/** Maximum width of a file name before a progress bar, so that the line fits in 80 columns. */
 const nameWidthMax = 24
 
 /** Result of an ingest, and the error that interrupted it. */
@@ -23,8 +23,8 @@ export interface IngestReport {
 }
 
 /**
- * Ingests files into a knowledge base and shows progress. Returns errors together with the work done before
- * them.
+ * Ingests files into a knowledge base and shows progress. Does not throw: an error is returned together with
+ * the summary of the work before it.
  */
 export async function ingest(
   {
@@ -36,8 +36,8 @@ export async function ingest(
   }: Pick<IngestTarget, 'client' | 'signal'> & {
     base: KnowledgeBase
     progress: Progress
-    /** Lets jobs do the work: `watched` waits until they end, `left` does not. */
-    jobs?: 'watched' | 'left'
+    /** Uses background jobs: `wait` waits until they end, `detach` does not. */
+    jobs?: 'wait' | 'detach'
   },
   intake: Intake,
 ): Promise<IngestReport> {
@@ -62,10 +62,15 @@ export async function ingest(
   if (progress !== silentProgress)
     await waitForCount(countDocuments(intake, files, signal), total => Object.assign(size, { total }))
   const work = async () => {
-    const target = { client, base, signal, byJobs: jobs !== undefined }
-    const seen = progress === silentProgress ? undefined : onUpload
-    await ingestAll({ ...target, onUpload: seen }, readSources(intake, files), tally, show)
-    if (jobs === 'watched') await watchQueued({ client, signal, progress }, base.name, tally)
+    const target: IngestTarget = {
+      client,
+      base,
+      signal,
+      usesJobs: jobs !== undefined,
+      onUpload: progress === silentProgress ? undefined : onUpload,
+    }
+    await ingestAll(target, readSources(intake, files), tally, show)
+    if (jobs === 'wait') await waitForJobs({ client, signal, progress }, base.name, tally)
   }
   const interruption = await work().then(
     () => undefined,
@@ -85,7 +90,7 @@ function uploadProgress({ source, sentBytes, totalBytes }: UploadProgress): Para
 }
 
 /** Waits for the queued jobs in the order in which they were sent, and counts their results. */
-async function watchQueued(
+async function waitForJobs(
   { client, signal, progress }: Pick<IngestTarget, 'client' | 'signal'> & { progress: Progress },
   label: string,
   tally: Tally,
@@ -98,14 +103,14 @@ async function watchQueued(
 }
 
 /**
- * Waits for the count at most {@link countWaitMaxMs}, so that the progress bar usually appears at once. A longer
- * count continues in the background.
+ * Waits for the count, for at most {@link countWaitMaxMs}, so that the progress bar usually appears at once. A
+ * longer count continues in the background.
  */
 async function waitForCount(
-  size: Promise<number | undefined>,
-  take: (total: number | undefined) => void,
+  count: Promise<number | undefined>,
+  onCounted: (total: number | undefined) => void,
 ): Promise<void> {
-  const counting = size.then(take, () => undefined)
+  const counting = count.then(onCounted, () => undefined)
   await new Promise<void>(resolve => {
     const cancel = systemClock.after(countWaitMaxMs, resolve)
     void counting.then(() => {

@@ -5,12 +5,12 @@ import { limits } from '../../contract/limits.ts'
 /** A text, or the reason why it could not be read. */
 export type ReadResult =
   | { readonly text: string; readonly sizeBytes: number }
-  | { readonly refused: 'binary' | 'encoding' | 'too_long' | 'not_a_file' }
-  | SystemRefusal
+  | { readonly failure: 'binary' | 'encoding' | 'too_long' | 'not_a_file' }
+  | SystemFailure
 
 /** Error of the operating system. */
-export interface SystemRefusal {
-  readonly refused: 'system'
+export interface SystemFailure {
+  readonly failure: 'system'
   readonly code: string
   readonly message: string
 }
@@ -20,7 +20,7 @@ const bytesMax = limits.ingestTextChars * 3 + 3
 const readBytes = 1 << 20
 
 /**
- * Reads a file of UTF-8 text. Never blocks on a pipe or device, and never holds more than the longest text
+ * Reads a file of UTF-8 text. Never blocks on a pipe or device, and never reads much more than the longest text
  * that can be ingested.
  *
  * @param follow  true to follow a symbolic link
@@ -30,38 +30,39 @@ export async function readText(path: string, { follow }: { follow: boolean }): P
   try {
     const handle = await open(path, flags)
     try {
-      const found = await handle.stat()
-      if (!found.isFile()) return { refused: 'not_a_file' }
-      if (found.size > bytesMax) return { refused: 'too_long' }
+      const stats = await handle.stat()
+      if (!stats.isFile()) return { failure: 'not_a_file' }
+      if (stats.size > bytesMax) return { failure: 'too_long' }
       return await readStream(handle.createReadStream({ autoClose: false, highWaterMark: readBytes }))
     } finally {
       await handle.close()
     }
   } catch (error) {
-    return systemRefusal(error)
+    return systemFailure(error)
   }
 }
 
-/** Reads UTF-8 text from a stream. Stops at the first invalid byte, or when the text is too long. */
+/** Reads UTF-8 text from a stream. Stops when it reads a NUL or invalid byte, or the text is too long. */
 export async function readStream(stream: AsyncIterable<Uint8Array>): Promise<ReadResult> {
   const decoder = new TextDecoder('utf-8', { fatal: true })
   const pieces: string[] = []
   let chars = 0
   let sizeBytes = 0
   for await (const bytes of stream) {
-    if (bytes.includes(0)) return { refused: 'binary' }
+    if (bytes.includes(0)) return { failure: 'binary' }
     sizeBytes += bytes.length
     const piece = tryDecode(() => decoder.decode(bytes, { stream: true }))
-    if (piece === undefined) return { refused: 'encoding' }
+    if (piece === undefined) return { failure: 'encoding' }
     chars += piece.length
-    if (chars > limits.ingestTextChars) return { refused: 'too_long' }
+    if (chars > limits.ingestTextChars) return { failure: 'too_long' }
     pieces.push(piece)
   }
   const rest = tryDecode(() => decoder.decode())
-  if (rest === undefined) return { refused: 'encoding' }
+  if (rest === undefined) return { failure: 'encoding' }
   return { text: pieces.join('') + rest, sizeBytes }
 }
 
+/** Returns undefined for bytes that are not UTF-8. */
 function tryDecode(decode: () => string): string | undefined {
   try {
     return decode()
@@ -71,7 +72,7 @@ function tryDecode(decode: () => string): string | undefined {
   }
 }
 
-const reasonsOfSystemCode: Record<string, string> = {
+const messageOfSystemCode: Record<string, string> = {
   ENOENT: 'file or folder not found',
   EACCES: 'you do not have permission to read it',
   EPERM: 'you do not have permission to read it',
@@ -81,9 +82,9 @@ const reasonsOfSystemCode: Record<string, string> = {
   ENAMETOOLONG: 'its name is too long',
 }
 
-/** Returns the error of the operating system without its path. Throws other errors. */
-export function systemRefusal(error: unknown): SystemRefusal {
+/** Converts an error of the operating system; the result does not contain a path. Throws other errors. */
+export function systemFailure(error: unknown): SystemFailure {
   if (!(error instanceof Error) || !('code' in error)) throw error
   const code = String(error.code)
-  return { refused: 'system', code, message: reasonsOfSystemCode[code] ?? 'it could not be read' }
+  return { failure: 'system', code, message: messageOfSystemCode[code] ?? 'it could not be read' }
 }

@@ -5,7 +5,7 @@ import { formatCount } from '../terminal/output.ts'
 import { beirDocuments, isBeir } from './beir.ts'
 import { type FileToRead, failOrSkip, type IngestItem, type Source, specialFileItem } from './ingest-item.ts'
 import { markdownTitle } from './markdown-title.ts'
-import { type ReadResult, readStream, readText, systemRefusal } from './read-text.ts'
+import { type ReadResult, readStream, readText, systemFailure } from './read-text.ts'
 import { extensionOf, isJsonLines, isMarkdown, isMaybeText, mediaTypeOf } from './text-types.ts'
 import { type WalkedItem, type WalkOptions, walk } from './walk.ts'
 
@@ -14,27 +14,29 @@ export interface Intake extends WalkOptions {
   /** Files, folders and globs; `-` means `stdin`. */
   readonly paths: readonly string[]
   readonly stdin: { readonly name: string; readonly stream: AsyncIterable<Uint8Array> } | undefined
-  /** Prefix of each file name. */
+  /** Prefix to add to each file name. */
   readonly prefix?: string
 }
 
-/** Finds the files of an intake, without reading them. */
+/** Yields the files of an intake without reading them. */
 export function walkIntake({ paths, cwd, all }: Intake): AsyncGenerator<WalkedItem, void> {
-  const onDisk = paths.filter(path => path !== '-')
-  return walk(onDisk, { cwd, all })
+  return walk(
+    paths.filter(path => path !== '-'),
+    { cwd, all },
+  )
 }
 
 /**
- * Lets several readers share one walk, which continues when the first of them asks for more. It keeps a few
- * hundred bytes for each file.
+ * Returns a walk that several readers can iterate. It advances when any reader requests the next file, and
+ * stores a few hundred bytes for each file.
  */
 export function shareWalk(files: AsyncGenerator<WalkedItem, void>): AsyncIterable<WalkedItem> {
-  const found: Promise<IteratorResult<WalkedItem, void>>[] = []
+  const results: Promise<IteratorResult<WalkedItem, void>>[] = []
   return {
     async *[Symbol.asyncIterator]() {
-      for (let at = 0; ; at++) {
-        found[at] ??= files.next()
-        const { done, value } = await found[at]!
+      for (let index = 0; ; index++) {
+        results[index] ??= files.next()
+        const { done, value } = await results[index]!
         if (done) return
         yield value
       }
@@ -42,16 +44,16 @@ export function shareWalk(files: AsyncGenerator<WalkedItem, void>): AsyncIterabl
   }
 }
 
-/** Yields all sources of an intake, and reads each when it is requested. */
+/** Yields all sources of an intake. Each one is read when it is requested. */
 export async function* readSources(
   intake: Intake,
   files: AsyncIterable<WalkedItem> = walkIntake(intake),
 ): AsyncGenerator<IngestItem> {
   const { stdin, prefix = '' } = intake
   if (stdin) yield* readStdin(stdin)
-  for await (const met of files) {
-    if ('kind' in met) yield met
-    else yield* readFileSources({ ...met, name: prefix + met.name })
+  for await (const item of files) {
+    if ('kind' in item) yield item
+    else yield* readFileSources({ ...item, name: prefix + item.name })
   }
 }
 
@@ -72,7 +74,7 @@ async function* readJsonLinesOrText(file: FileToRead): AsyncGenerator<IngestItem
     if (await isBeir(createReadStream(file.file))) yield* beirDocuments(file, createReadStream(file.file))
     else yield toIngestItem(file, await readText(file.file, { follow: file.isNamedByUser }))
   } catch (error) {
-    yield unreadableItem(file, systemRefusal(error))
+    yield unreadableItem(file, systemFailure(error))
   }
 }
 
@@ -81,34 +83,39 @@ function unsupportedTypeItem(file: FileToRead): IngestItem {
   const message = `${extension} files are not supported; convert it to text, or pipe it in: wb kb ingest NAME - --name FILE`
   return failOrSkip(
     file,
-    { as: extension, reason: 'not supported' },
+    { category: extension, reason: 'not supported' },
     { code: 'unsupported_file_type', message },
   )
 }
 
-function toIngestItem(file: FileToRead, reading: ReadResult): IngestItem {
-  if ('refused' in reading) return unreadableItem(file, reading)
-  const { text, sizeBytes } = reading
+function toIngestItem(file: FileToRead, result: ReadResult): IngestItem {
+  if ('failure' in result) return unreadableItem(file, result)
+  const { text, sizeBytes } = result
   if (text.trim() === '')
     return failOrSkip(
       file,
-      { as: 'empty files', reason: 'no text' },
+      { category: 'empty files', reason: 'no text' },
       { code: 'empty_file', message: 'it contains no text' },
     )
   const title = isMarkdown(file.name) ? markdownTitle(text) : undefined
-  const about = { sourceFilename: file.name, fileType: mediaTypeOf(file.name), fileSize: sizeBytes }
-  const body: Source['body'] = { text, ...about, metadata: title ? { title } : {} }
+  const body: Source['body'] = {
+    text,
+    sourceFilename: file.name,
+    fileType: mediaTypeOf(file.name),
+    fileSize: sizeBytes,
+    metadata: title ? { title } : {},
+  }
   return { kind: 'source', source: { path: file.path, body } }
 }
 
-function unreadableItem(file: FileToRead, reading: Extract<ReadResult, { refused: string }>): IngestItem {
+function unreadableItem(file: FileToRead, result: Extract<ReadResult, { failure: string }>): IngestItem {
   const failed = (code: string, message: string): IngestItem => ({
     kind: 'failed',
     problem: { path: file.path, code, message },
   })
-  switch (reading.refused) {
+  switch (result.failure) {
     case 'system':
-      return failed(reading.code, reading.message)
+      return failed(result.code, result.message)
     case 'not_a_file':
       return specialFileItem(file)
     case 'too_long':
@@ -122,14 +129,14 @@ function unreadableItem(file: FileToRead, reading: Extract<ReadResult, { refused
       if (extensionOf(file.name) === '')
         return failOrSkip(
           file,
-          { as: 'binary files', reason: 'not text' },
+          { category: 'binary files', reason: 'not text' },
           { code: 'unsupported_file_type', message: 'it is binary' },
         )
       return failed('extraction_failed', 'it contains binary data, but has the extension of a text file')
   }
 }
 
-/** @throws UsageError  when the name is missing */
+/** Returns stdin as a part of an intake. @throws UsageError  when the file name is missing */
 export function stdinIntake(
   name: string | undefined,
   stream: AsyncIterable<Uint8Array>,

@@ -9,14 +9,14 @@ import { resolveTypedPath } from '../resolve-typed-path.ts'
 
 /** Arguments of `wb add`. */
 export interface AddArguments {
-  /** Named knowledge base; undefined selects the only one. */
+  /** Name or ID of the knowledge base; undefined selects the only one. */
   readonly base: string | undefined
   readonly paths: readonly string[]
 }
 
 /**
- * Separates a knowledge base from the paths. The first of several words is the knowledge base, unless it is a
- * path and no knowledge base has this name.
+ * Separates the knowledge base from the paths. The first of several words is the knowledge base, unless it is
+ * a path and no knowledge base has this name. A single word is always a path.
  *
  * @throws UsageError  when the only word is not a path
  */
@@ -36,7 +36,7 @@ export async function splitAddArguments(
   return { base: first, paths: rest }
 }
 
-/** True for an existing path, a glob, or `-`. */
+/** Returns true for an existing path, a glob, or `-`. */
 function isPath(word: string, cwd: string): boolean {
   return word === '-' || /[*?[\]{}]/.test(word) || existsSync(resolveTypedPath(cwd, word))
 }

@@ -9,7 +9,7 @@ export interface IngestSummary {
   readonly base: KnowledgeBase
   readonly tally: Tally
   readonly elapsedMs: number
-  /** Number of documents not processed in an interrupted ingest; its count is undefined if unknown. */
+  /** Documents that an interrupted ingest did not process; `count` is undefined if unknown. */
   readonly remaining: { readonly count: number | undefined } | undefined
 }
 
@@ -28,15 +28,15 @@ export function ingestSummaryJson({ base, tally, elapsedMs, remaining }: IngestS
     failed: tally.failures,
     jobs: tally.queued.map(({ job }) => job.jobId),
     sameText: tally.sameText,
-    skippedAs: Object.fromEntries([...tally.skippedAs].map(([as, { count }]) => [as, count])),
+    skippedAs: Object.fromEntries(
+      [...tally.skippedByCategory].map(([category, { count }]) => [category, count]),
+    ),
     interrupted: remaining !== undefined,
     elapsedMs,
   }
 }
 
-/**
- * Prints the result in one line, then details, then suggested commands.
- */
+/** Prints the result on one line, then details, then a suggested command. */
 export function printIngestSummary(output: Output, summary: IngestSummary): void {
   const { base, tally } = summary
   if (output.json) {
@@ -61,7 +61,7 @@ function summaryLine({ style }: Output, { tally, elapsedMs }: IngestSummary): st
   return `  ${mark} ${text}   in ${formatElapsed(elapsedMs)}`
 }
 
-function countsByOutcome(tally: Tally, zeros: boolean): [string, number][] {
+function countsByOutcome(tally: Tally, includesZeros: boolean): [string, number][] {
   const all: [string, number][] = [
     ...(tally.queued.length > 0 ? [['queued', tally.queued.length] satisfies [string, number]] : []),
     ['added', tally.added],
@@ -71,7 +71,7 @@ function countsByOutcome(tally: Tally, zeros: boolean): [string, number][] {
     ['skipped', tally.skipped],
     ['failed', tally.failed],
   ]
-  return zeros
+  return includesZeros
     ? all
     : all.filter(([, value]) => value > 0).map(([name, value]) => [singular(name, value), value])
 }
@@ -91,25 +91,25 @@ export function* detailLines({ errorStyle }: Output, tally: Tally): Generator<st
   for (const line of skippedLines(tally)) yield errorStyle.dim(`  – ${line}`)
 }
 
-function* moreLine(all: number): Generator<string> {
-  if (all > listedLinesMax) yield `    and ${formatCount(all - listedLinesMax)} more; --json lists them`
+function* moreLine(total: number): Generator<string> {
+  if (total > listedLinesMax) yield `    and ${formatCount(total - listedLinesMax)} more; --json lists them`
 }
 
-/** Names skipped files by kind, the most frequent kind first. */
-function skippedLines({ skippedAs }: Tally): string[] {
-  const sorted = [...skippedAs].sort((a, b) => b[1].count - a[1].count)
-  return sorted.map(([as, { count, reason, paths }]) => {
-    const kind = count === 1 ? as.replace(/\b(file|link|line)s\b/, '$1') : as
+/** Returns a line for each category of skipped files, the most frequent one first. */
+function skippedLines({ skippedByCategory }: Tally): string[] {
+  const sorted = [...skippedByCategory].sort((a, b) => b[1].count - a[1].count)
+  return sorted.map(([category, { count, reason, paths }]) => {
+    const noun = count === 1 ? category.replace(/\b(file|link|line)s\b/, '$1') : category
     const more = count > paths.length ? ` and ${formatCount(count - paths.length)} more` : ''
-    return `skipped ${formatCount(count)} ${plainLine(kind)}: ${paths.map(plainLine).join(', ')}${more} (${reason})`
+    return `skipped ${formatCount(count)} ${plainLine(noun)}: ${paths.map(plainLine).join(', ')}${more} (${reason})`
   })
 }
 
-function describeRemaining(left: number | undefined): string {
-  return left === undefined ? 'the rest was not confirmed' : `${formatCount(left)} not confirmed`
+function describeRemaining(count: number | undefined): string {
+  return count === undefined ? 'the rest was not confirmed' : `${formatCount(count)} not confirmed`
 }
 
-/** Formats a duration. */
+/** Formats a duration as `2.1 s`; from one minute on, as `3 min 12 s`. */
 export function formatElapsed(elapsedMs: number): string {
   if (elapsedMs < 60_000) return `${(elapsedMs / 1_000).toFixed(1)} s`
   return `${Math.floor(elapsedMs / 60_000)} min ${Math.round((elapsedMs % 60_000) / 1_000)} s`

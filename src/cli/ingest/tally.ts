@@ -4,25 +4,26 @@ import type { Problem, Skipped } from './ingest-item.ts'
 
 /** Maximum number of entries to list by name. Further entries are only counted. */
 export const listedByNameMax = 10_000
-/** Maximum number of skipped files of a kind to name. */
+/** Maximum number of skipped files to name in each category. */
 export const skippedNamesMax = 3
 
-/** A text queued as a job, and how to count it if the job succeeds. */
+/** A text queued as a job. */
 export interface QueuedText {
   readonly path: string
-  readonly as: 'added' | 'replaced'
+  /** Count to increase if the job succeeds. */
+  readonly resultOnSuccess: 'added' | 'replaced'
   readonly job: Job
 }
 
-/** Skipped files of one kind. */
-interface SkippedKind {
+/** Skipped files of one category. */
+interface SkippedCategory {
   count: number
   readonly reason: string
   /** The first {@link skippedNamesMax} paths. */
   readonly paths: string[]
 }
 
-/** Counts of an ingest. */
+/** Counts the results of an ingest. */
 export class Tally {
   added = 0
   replaced = 0
@@ -33,16 +34,13 @@ export class Tally {
   readonly queued: QueuedText[] = []
   readonly failures: Problem[] = []
   readonly sameText: { path: string; sameAs: string }[] = []
-  /** Skipped files by kind. */
-  readonly skippedAs = new Map<string, SkippedKind>()
+  /** Skipped files by {@link Skipped.category}. */
+  readonly skippedByCategory = new Map<string, SkippedCategory>()
 
   /** Number of documents and problems processed. */
   get done(): number {
-    return this.queued.length + this.ended
-  }
-
-  private get ended(): number {
-    return this.added + this.replaced + this.unchanged + this.duplicates + this.failed
+    const { queued, added, replaced, unchanged, duplicates, failed } = this
+    return queued.length + added + replaced + unchanged + duplicates + failed
   }
 
   countFailure(problem: Problem): void {
@@ -50,20 +48,20 @@ export class Tally {
     if (this.failures.length < listedByNameMax) this.failures.push(problem)
   }
 
-  countSkipped({ as, path, reason }: Skipped): void {
+  countSkipped({ category, path, reason }: Skipped): void {
     this.skipped++
-    const kind = this.skippedAs.get(as) ?? { count: 0, reason, paths: [] }
-    kind.count++
-    if (kind.paths.length < skippedNamesMax) kind.paths.push(path)
-    this.skippedAs.set(as, kind)
+    const files = this.skippedByCategory.get(category) ?? { count: 0, reason, paths: [] }
+    files.count++
+    if (files.paths.length < skippedNamesMax) files.paths.push(path)
+    this.skippedByCategory.set(category, files)
   }
 
-  /** Counts the result of the job that was queued first. */
+  /** Removes the first queued job, which has ended, and counts its result. */
   countEndedJob({ status, errorMessage }: Job): void {
-    const { path, as } = this.queued.shift()!
+    const { path, resultOnSuccess } = this.queued.shift()!
     if (status === 'failed')
       this.countFailure({ path, code: 'job_failed', message: errorMessage ?? 'the job failed' })
-    else this[as]++
+    else this[resultOnSuccess]++
   }
 
   count(path: string, outcome: IngestOutcome): void {
@@ -71,7 +69,9 @@ export class Tally {
     else if (outcome.result === 'duplicate') {
       this.duplicates++
       if (this.sameText.length < listedByNameMax) this.sameText.push({ path, sameAs: outcome.sameAs })
-    } else if (outcome.result === 'queued') this.queued.push({ path, as: outcome.as, job: outcome.job })
-    else this[outcome.result]++
+    } else if (outcome.result === 'queued') {
+      const { resultOnSuccess, job } = outcome
+      this.queued.push({ path, resultOnSuccess, job })
+    } else this[outcome.result]++
   }
 }

@@ -1,9 +1,6 @@
 import { extname } from 'node:path'
 
-/**
- * Extensions of files that hold text: those of docs/ingesting.md#files-over-http, then the source code of more
- * languages.
- */
+/** Extensions of text files: those in docs/ingesting.md#files-over-http, then source code in more languages. */
 const textExtensions = new Set(
   `txt text md markdown mdx rst adoc asciidoc json jsonc jsonl ndjson csv tsv log xml html htm yaml yml toml ini
   cfg conf properties graphql gql sql css scss sass less js jsx ts tsx py go rs java kt rb sh bash zsh ps1
@@ -25,18 +22,18 @@ const mediaTypes: Record<string, string> = {
   json: 'application/json',
 }
 
-/** Returns the lowercase extension of a file name without the dot; empty for names such as `LICENSE`. */
+/** Returns the extension of a file name in lowercase, without the dot; empty for names such as `LICENSE`. */
 export function extensionOf(name: string): string {
   return extname(name).slice(1).toLowerCase()
 }
 
-/** Returns false if the extension is not that of a text file. Without an extension, returns true. */
+/** Returns true if the extension is that of a text file, or there is no extension. */
 export function isMaybeText(name: string): boolean {
   const extension = extensionOf(name)
   return extension === '' || textExtensions.has(extension)
 }
 
-/** True for a file with one document per line. */
+/** Returns true for a `.jsonl` file, which can have one document per line. */
 export function isJsonLines(name: string): boolean {
   return extensionOf(name) === 'jsonl'
 }

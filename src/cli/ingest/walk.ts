@@ -5,151 +5,160 @@ import { glob, isDynamicPattern } from 'tinyglobby'
 import { resolveTypedPath } from '../resolve-typed-path.ts'
 import { IgnoreRules } from './ignore-rules.ts'
 import { type FileToRead, type IngestItem, specialFileItem } from './ingest-item.ts'
-import { systemRefusal } from './read-text.ts'
+import { systemFailure } from './read-text.ts'
 
 export type WalkedItem = FileToRead | IngestItem
 
 export interface WalkOptions {
   /** Folder that relative paths start from. */
   readonly cwd: string
-  /** True to include hidden files and those ignored by `.gitignore`; never the folder `.git`. */
+  /** True to include hidden files and those that `.gitignore` excludes. The folder `.git` is never included. */
   readonly all: boolean
 }
 
 /**
- * Yields the files of files, folders and globs in the order of the arguments, sorted by name within each
- * folder. Follows only symbolic links that the user named, so a walk always ends and stays inside its folder.
+ * Yields the files that match the arguments (files, folders and globs), in the order of the arguments, and
+ * within each folder sorted by name. Follows only symbolic links that the user named, so a walk always ends and
+ * stays inside its folder.
  */
 export async function* walk(args: readonly string[], options: WalkOptions): AsyncGenerator<WalkedItem> {
-  const names = args.length > 1 ? new Map<string, string>() : undefined
+  const pathsByName = args.length > 1 ? new Map<string, string>() : undefined
   for (const arg of args)
     for await (const item of walkArgument(arg, options)) {
-      const distinctItem = 'kind' in item ? item : withDistinctName(item, names, options.cwd)
+      const distinctItem = 'kind' in item ? item : withDistinctName(item, pathsByName, options.cwd)
       if (distinctItem) yield distinctItem
     }
 }
 
 /**
- * Renames a file whose name is taken by a file of another argument, as one would replace the other. The new
- * name is relative to the working directory. Returns undefined for a file that was already found.
+ * Changes the name of a file if a file of another argument already has it, because one document would replace
+ * the other. The new name is relative to the working directory. Returns undefined for a file that was already
+ * yielded.
+ *
+ * @param pathsByName  absolute paths of the files so far; undefined if there is only one argument
  */
 function withDistinctName(
-  met: FileToRead,
-  names: Map<string, string> | undefined,
+  file: FileToRead,
+  pathsByName: Map<string, string> | undefined,
   cwd: string,
 ): FileToRead | undefined {
-  const file = resolve(met.file)
-  const taken = names?.get(met.name)
-  if (taken === file) return undefined
-  const name = taken === undefined ? met.name : withForwardSlashes(relative(cwd, file))
-  names?.set(name, file)
-  return { ...met, name }
+  const path = resolve(file.file)
+  const existing = pathsByName?.get(file.name)
+  if (existing === path) return undefined
+  const name = existing === undefined ? file.name : withForwardSlashes(relative(cwd, path))
+  pathsByName?.set(name, path)
+  return { ...file, name }
 }
 
 async function* walkArgument(arg: string, options: WalkOptions): AsyncGenerator<WalkedItem> {
-  const found = await stat(resolveTypedPath(options.cwd, arg)).catch((error: unknown) => error as Error)
-  if (!(found instanceof Error)) yield* walkExisting(arg, found, options)
-  else if ('code' in found && found.code === 'ENOENT' && isDynamicPattern(arg)) yield* walkGlob(arg, options)
-  else yield { kind: 'failed', problem: { path: arg, ...systemProblem(found) } }
+  const stats = await stat(resolveTypedPath(options.cwd, arg)).catch((error: unknown) => error as Error)
+  if (!(stats instanceof Error)) yield* walkExisting(arg, stats, options)
+  else if ('code' in stats && stats.code === 'ENOENT' && isDynamicPattern(arg)) yield* walkGlob(arg, options)
+  else yield { kind: 'failed', problem: { path: arg, ...systemProblem(stats) } }
 }
 
-async function* walkExisting(arg: string, found: Stats, options: WalkOptions): AsyncGenerator<WalkedItem> {
+async function* walkExisting(arg: string, stats: Stats, options: WalkOptions): AsyncGenerator<WalkedItem> {
   const file = resolveTypedPath(options.cwd, arg)
-  const named = { file, path: arg, name: basename(resolve(file)), isNamedByUser: true }
-  if (found.isFile()) yield named
-  else if (found.isDirectory())
+  const fileToRead = { file, path: arg, name: basename(resolve(file)), isNamedByUser: true }
+  if (stats.isFile()) yield fileToRead
+  else if (stats.isDirectory())
     yield* walkFolder(
       { file, path: arg, root: file },
-      options.all ? IgnoreRules.none : await IgnoreRules.around(file),
+      options.all ? IgnoreRules.none : await IgnoreRules.load(file),
       options,
     )
-  else yield specialFileItem(named)
+  else yield specialFileItem(fileToRead)
 }
 
-/** A folder, and the folder in which the walk started. */
+/** A folder of a walk. */
 interface Folder {
-  /** Absolute, as `root`. */
+  /** Absolute path. */
   readonly file: string
-  /** Path to show; starts as the user typed it. */
+  /** Path to show, which starts with the argument as the user typed it. */
   readonly path: string
+  /** Absolute path of the folder in which the walk started. */
   readonly root: string
 }
 
 async function* walkFolder(
-  { file: folder, path: shown, root }: Folder,
+  { file: folder, path: shownPath, root }: Folder,
   rules: IgnoreRules,
   options: WalkOptions,
 ): AsyncGenerator<WalkedItem> {
   const entries = await readdir(folder, { withFileTypes: true }).catch((error: unknown) => error as Error)
   if (entries instanceof Error) {
-    yield { kind: 'failed', problem: { path: shown, ...systemProblem(entries) } }
+    yield { kind: 'failed', problem: { path: shownPath, ...systemProblem(entries) } }
     return
   }
   entries.sort((a, b) => (a.name < b.name ? -1 : 1))
   for (const entry of entries) {
     const file = join(folder, entry.name)
-    const path = join(shown, entry.name)
-    const met = { file, path, name: withForwardSlashes(relative(root, file)), isNamedByUser: false }
-    if (isExcluded(met, entry, rules, options)) continue
+    const path = join(shownPath, entry.name)
+    const fileToRead = { file, path, name: withForwardSlashes(relative(root, file)), isNamedByUser: false }
+    if (isExcluded(file, entry, rules, options)) continue
     if (entry.isDirectory()) {
-      const inside = options.all ? rules : await rules.within(file)
-      yield* walkFolder({ file, path, root }, inside, options)
-    } else if (entry.isFile()) yield met
+      const folderRules = options.all ? rules : await rules.extend(file)
+      yield* walkFolder({ file, path, root }, folderRules, options)
+    } else if (entry.isFile()) yield fileToRead
     else if (entry.isSymbolicLink())
-      yield { kind: 'skipped', path, as: 'symbolic links', reason: 'not followed' }
-    else yield specialFileItem(met)
+      yield { kind: 'skipped', path, category: 'symbolic links', reason: 'not followed' }
+    else yield specialFileItem(fileToRead)
   }
 }
 
-function isExcluded(met: FileToRead, entry: Dirent, rules: IgnoreRules, { all }: WalkOptions): boolean {
+function isExcluded(path: string, entry: Dirent, rules: IgnoreRules, { all }: WalkOptions): boolean {
   if (entry.name === '.git') return true
-  return !all && (entry.name.startsWith('.') || rules.ignores(met.file, entry.isDirectory()))
+  return !all && (entry.name.startsWith('.') || rules.ignores(path, entry.isDirectory()))
 }
 
 async function* walkGlob(pattern: string, { cwd, all }: WalkOptions): AsyncGenerator<WalkedItem> {
-  const { base: shown, rest } = splitGlob(pattern)
-  const base = resolve(cwd, shown)
+  const { base: shownBase, rest } = splitGlob(pattern)
+  const base = resolve(cwd, shownBase)
   const names = await glob(rest, { cwd: base, dot: all, followSymbolicLinks: false, ignore: ['**/.git/**'] })
   if (names.length === 0) {
     yield { kind: 'failed', problem: { path: pattern, code: 'ENOENT', message: 'no files match' } }
     return
   }
-  const rules = new Map<string, Promise<IgnoreRules>>()
+  const rulesByFolder = new Map<string, Promise<IgnoreRules>>()
   for (const name of names.sort()) {
     const file = join(base, name)
-    if (all || !(await isIgnored(base, name.split('/'), rules)))
-      yield { file, path: join(shown, name), name, isNamedByUser: false }
+    if (all || !(await isIgnored(base, name.split('/'), rulesByFolder)))
+      yield { file, path: join(shownBase, name), name, isNamedByUser: false }
   }
 }
 
-/** Returns true if a path, or a folder between it and the base of the glob, is ignored. */
+/**
+ * Returns true if a path, or a folder between it and the base of the glob, is ignored.
+ *
+ * @param rulesByFolder  cache of loaded rules
+ */
 async function isIgnored(
   base: string,
-  steps: string[],
-  known: Map<string, Promise<IgnoreRules>>,
+  names: string[],
+  rulesByFolder: Map<string, Promise<IgnoreRules>>,
 ): Promise<boolean> {
-  let rules = await getOrCreate(known, base, () => IgnoreRules.around(base))
-  for (const [index] of steps.entries()) {
-    const path = join(base, ...steps.slice(0, index + 1))
-    const isFolder = index < steps.length - 1
+  let rules = await getOrCreate(rulesByFolder, base, () => IgnoreRules.load(base))
+  for (const [index] of names.entries()) {
+    const path = join(base, ...names.slice(0, index + 1))
+    const isFolder = index < names.length - 1
     if (rules.ignores(path, isFolder)) return true
-    if (isFolder) rules = await getOrCreate(known, path, () => rules.within(path))
+    if (isFolder) rules = await getOrCreate(rulesByFolder, path, () => rules.extend(path))
   }
   return false
 }
 
-function getOrCreate<T>(known: Map<string, Promise<T>>, key: string, make: () => Promise<T>): Promise<T> {
-  const found = known.get(key) ?? make()
-  known.set(key, found)
-  return found
+function getOrCreate<T>(cache: Map<string, Promise<T>>, key: string, create: () => Promise<T>): Promise<T> {
+  const entry = cache.get(key) ?? create()
+  cache.set(key, entry)
+  return entry
 }
 
 /** Splits a glob into its base folder and the pattern below it. */
 function splitGlob(pattern: string): { base: string; rest: string } {
-  const steps = withForwardSlashes(pattern).split('/')
-  const magic = steps.findIndex(step => isDynamicPattern(step))
-  const base = steps.slice(0, magic).join('/')
-  return { base: base || (isAbsolute(pattern) ? '/' : '.'), rest: steps.slice(magic).join('/') }
+  const segments = withForwardSlashes(pattern).split('/')
+  const firstDynamic = segments.findIndex(segment => isDynamicPattern(segment))
+  const base = segments.slice(0, firstDynamic).join('/')
+  return { base: base || (isAbsolute(pattern) ? '/' : '.'), rest: segments.slice(firstDynamic).join('/') }
 }
 
 function withForwardSlashes(path: string): string {
@@ -157,6 +166,6 @@ function withForwardSlashes(path: string): string {
 }
 
 function systemProblem(error: Error): { code: string; message: string } {
-  const { code, message } = systemRefusal(error)
+  const { code, message } = systemFailure(error)
   return { code, message }
 }

@@ -5,7 +5,7 @@ import { WbError } from '../../contract/errors.ts'
 const retryFirstMs = 500
 const retryMaxMs = 30_000
 
-/** An event with an ID at which a stream can resume. */
+/** An event with an ID, after which a stream can resume. */
 interface IdentifiedEvent {
   readonly id: string
 }
@@ -13,7 +13,7 @@ interface IdentifiedEvent {
 export interface FollowOptions<E> {
   /** ID of the last event received. If undefined, the stream starts with new events. */
   after: string | undefined
-  /** Opens the stream after an event; without one, with new events. */
+  /** Opens the stream with the events after an event ID. If undefined, the stream starts with new events. */
   open(after: string | undefined): AsyncIterable<E>
   /** Called when the connection is lost, with the time until the next attempt. */
   onLost(waitMs: number): void
@@ -26,13 +26,13 @@ export interface FollowOptions<E> {
 }
 
 /**
- * Yields events, and reconnects after the last event when the connection is lost. The delay doubles until an
- * event arrives, up to {@link retryMaxMs}.
+ * Yields events. When the connection is lost, reconnects and continues after the last event received. The delay
+ * between attempts doubles until an event arrives, up to {@link retryMaxMs}.
  *
- * @throws WbError  when the runtime refuses with an error that is not temporary
+ * @throws WbError  when the runtime responds with an error that is not temporary
  */
 export async function* followEvents<E extends IdentifiedEvent>(options: FollowOptions<E>): AsyncGenerator<E> {
-  const { open, onLost, onReconnected, signal, pause: rest = pause } = options
+  const { open, onLost, onReconnected, signal, pause: wait = pause } = options
   let { after } = options
   let waitMs = retryFirstMs
   let isLost = false
@@ -51,7 +51,7 @@ export async function* followEvents<E extends IdentifiedEvent>(options: FollowOp
     if (signal.aborted) return
     onLost(waitMs)
     isLost = true
-    await rest(waitMs, signal)
+    await wait(waitMs, signal)
     waitMs = Math.min(2 * waitMs, retryMaxMs)
   }
 }

@@ -9,42 +9,43 @@ const documentsMax = 50
 
 /** Names of the document and knowledge base of a job. */
 export interface JobNames {
-  /** File name, else source ID, else ID of the document. */
+  /** File name of the document, or else its source ID, or else its ID. Null if the job has no document. */
   readonly document: string | null
-  /** Name of the knowledge base, else its ID. */
+  /** Name of the knowledge base, or else its ID. Null if the job has none. */
   readonly base: string | null
 }
 
 /**
- * Looks up the document and knowledge base names of jobs in one workspace. Only the first
- * {@link documentsMax} documents are looked up.
+ * Looks up the names of the documents and knowledge bases of jobs in one workspace. Only the first
+ * {@link documentsMax} documents are looked up; for the others, the ID is returned.
  */
 export async function lookUpJobNames(
   client: Client,
-  all: readonly Job[],
-): Promise<{ of(job: Job): JobNames }> {
-  const first = all[0]
-  if (!first) return { of: namesOf(new Map(), new Map()) }
-  return { of: namesOf(await lookUpBaseNamesOfJob(client, first), await lookUpDocumentNames(client, all)) }
+  jobs: readonly Job[],
+): Promise<{ get(job: Job): JobNames }> {
+  const first = jobs[0]
+  if (!first) return { get: namesOf(new Map(), new Map()) }
+  return { get: namesOf(await lookUpBaseNames(client, first), await lookUpDocumentNames(client, jobs)) }
 }
 
-function namesOf(bases: ReadonlyMap<string, string>, files: ReadonlyMap<string, string>) {
+/** Returns a function that returns the names of a job, given names by the IDs of knowledge bases and documents. */
+function namesOf(bases: ReadonlyMap<string, string>, documents: ReadonlyMap<string, string>) {
   return ({ documentId, knowledgeBaseId }: Job): JobNames => ({
-    document: documentId && (files.get(documentId) ?? documentId),
+    document: documentId && (documents.get(documentId) ?? documentId),
     base: knowledgeBaseId && (bases.get(knowledgeBaseId) ?? knowledgeBaseId),
   })
 }
 
-async function lookUpBaseNamesOfJob(client: Client, { workspaceId }: Job): Promise<Map<string, string>> {
+async function lookUpBaseNames(client: Client, { workspaceId }: Job): Promise<Map<string, string>> {
   const request = { params: { workspaceId } }
   const { items } = await client.call(kb.list, request)
   return new Map(items.map(({ knowledgeBaseId, name }) => [knowledgeBaseId, name]))
 }
 
-async function lookUpDocumentNames(client: Client, all: readonly Job[]): Promise<Map<string, string>> {
+async function lookUpDocumentNames(client: Client, jobs: readonly Job[]): Promise<Map<string, string>> {
   const names = new Map<string, string>()
-  const wanted = new Map(all.flatMap(job => (job.documentId ? [[job.documentId, job] as const] : [])))
-  for (const [documentId, job] of [...wanted].slice(0, documentsMax)) {
+  const jobByDocument = new Map(jobs.flatMap(job => (job.documentId ? [[job.documentId, job] as const] : [])))
+  for (const [documentId, job] of [...jobByDocument].slice(0, documentsMax)) {
     const name = await lookUpFileName(client, job)
     if (name) names.set(documentId, name)
   }

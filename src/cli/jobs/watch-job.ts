@@ -5,7 +5,7 @@ import { followEvents } from './follow-events.ts'
 /**
  * Follows a job until it ends, and reconnects when the connection is lost.
  *
- * @param onChange  called on each change, including the last
+ * @param onChange  called with the job after each change, including the last one
  * @throws WbError  when the job no longer exists
  */
 export async function watchJob(

@@ -17,61 +17,61 @@ interface CreatedKey {
 /**
  * Writes the token of a new key to its target.
  *
- * @throws PartlyFailed  when the key was created but its token could not be written
+ * @throws CommandFailed  when the key was created but its token could not be written
  */
-export async function deliverToken(target: TokenTarget, output: Output, minted: CreatedKey): Promise<void> {
-  const { plaintext, ...rest } = minted
-  const { keyId, label } = minted.key
+export async function deliverToken(target: TokenTarget, output: Output, created: CreatedKey): Promise<void> {
+  const { plaintext, ...withoutToken } = created
+  const { keyId, label } = created.key
   try {
     await target.write(
-      output.json && target.kind === 'stdout' ? output.jsonTexts(minted).join('\n') : plainLine(plaintext),
+      output.json && target.kind === 'stdout' ? output.jsonTexts(created).join('\n') : plainLine(plaintext),
     )
   } catch (error) {
     throw new CommandFailed(
-      `key ${plainLine(label)} was created, but its token could not be written ${target.place} (${errorCodeOf(error)})`,
+      `key ${plainLine(label)} was created, but its token could not be written ${target.location} (${errorCodeOf(error)})`,
       [`wb keys revoke ${keyId} --yes    then create another`],
     )
   }
-  if (output.json && target.kind !== 'stdout') output.value(rest)
+  if (output.json && target.kind !== 'stdout') output.value(withoutToken)
 }
 
-/** Describes a new token: location, permissions, expiration and usage. */
+/** Returns lines about a new token: its location, permissions, expiration, and how to use it. */
 export function tokenNotes(
   { label, scopes, expiresAt }: ApiKey,
-  about: {
+  context: {
     workspace: string
     target: TokenTarget
     url: string | undefined
-    ways: RuntimeAuthMethods | undefined
+    authMethods: RuntimeAuthMethods | undefined
     nowMs: number
   },
 ): string[] {
   const { may, mayNot } = describeScopes(scopes)
-  const { target } = about
-  const token = target.kind === 'file' ? `$(cat ${shellWord(target.place)})` : '…'
-  const runtime = about.url ? `WB_URL=${about.url} ` : ''
-  const where =
+  const { target } = context
+  const token = target.kind === 'file' ? `$(cat ${shellWord(target.location)})` : '…'
+  const runtime = context.url ? `WB_URL=${context.url} ` : ''
+  const tokenLocation =
     target.kind === 'stdout'
       ? 'its token is shown only once'
-      : `its token is ${target.kind === 'file' ? 'in ' : ''}${target.place}`
+      : `its token is ${target.kind === 'file' ? 'in ' : ''}${target.location}`
   return [
-    `  key ${plainLine(label)} of workspace ${plainLine(about.workspace)}; ${where}`,
+    `  key ${plainLine(label)} of workspace ${plainLine(context.workspace)}; ${tokenLocation}`,
     `    may      ${may.join('; ')}`,
     ...(mayNot.length > 0 ? [`    may not  ${mayNot.join('; ')}`] : []),
-    `    works    ${formatLifetime(expiresAt, about.nowMs)}`,
+    `    works    ${formatLifetime(expiresAt, context.nowMs)}`,
     `    use      ${runtime}WB_API_KEY=${token} wb kb list`,
-    ...keysNotAcceptedNote(about.ways),
+    ...keysNotAcceptedNote(context.authMethods),
   ]
 }
 
 /**
- * Returns a warning if the runtime does not check API keys. Runtimes that do not report it are assumed to
- * check them.
+ * Returns a warning if the runtime does not accept API keys. A runtime that does not report its authentication
+ * methods is assumed to accept them.
  */
-function keysNotAcceptedNote(ways: RuntimeAuthMethods | undefined): string[] {
-  if (!ways || ways.modes.apiKey) return []
+function keysNotAcceptedNote(authMethods: RuntimeAuthMethods | undefined): string[] {
+  if (!authMethods || authMethods.modes.apiKey) return []
   return [
-    ways.isServer
+    authMethods.isServer
       ? '  ! this runtime does not accept API keys; set auth.mode to apiKey or any'
       : '  ! this configuration does not accept API keys; set auth.mode to apiKey or any',
   ]

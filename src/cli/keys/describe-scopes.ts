@@ -18,7 +18,7 @@ const permissionOfScope: Readonly<Record<Scope, string>> = {
   'tools:invoke': 'let agents call external tools',
 }
 
-/** Permissions that a key without any scope of a tier lacks, worded to follow "may not". */
+/** Permissions that a key lacks if it has no scope of a tier, worded to follow "may not". */
 const missingPermissionOfTier = {
   write: 'change anything',
   manage: 'manage keys or access, or delete the workspace',
@@ -27,34 +27,34 @@ const missingPermissionOfTier = {
 const writeScopes: readonly Scope[] = ['write:ingest', 'write:kb', 'write:services', 'write:agents']
 const manageScopes: readonly Scope[] = ['manage:keys', 'manage:access', 'manage:workspace']
 
-/** Permissions that a key has and lacks, in the order of the scopes. */
+/** The permissions that a key has, and those that it lacks, in the order of the scopes. */
 export interface ScopeDescription {
   readonly may: readonly string[]
   readonly mayNot: readonly string[]
 }
 
 /**
- * Describes the scopes of a key as authorization applies them: a coarse scope includes its fine scopes,
- * membership of the workspace is enough to read over HTTP, and write access includes tool calls of agents.
+ * Describes what the scopes of a key allow. As in authorization, a coarse scope includes its fine scopes,
+ * every key of the workspace can read over HTTP, and `write` also allows agents to call tools.
  *
  * @see docs/requirements.md#scopes, docs/requirements.md#privileges
  */
 export function describeScopes(scopes: readonly Scope[]): ScopeDescription {
   const has: HasScope = scope => grantsScope(scopes, scope)
-  const audits = has('read:audit') || has('manage:access')
-  const tools = has('tools:invoke') || has('write')
+  const canReadAudit = has('read:audit') || has('manage:access')
+  const canInvokeTools = has('tools:invoke') || has('write')
   const may = [
     ...(has('read') ? [permissionOfScope.read] : describeReading(has)),
-    ...(audits && !has('read') ? [permissionOfScope['read:audit']] : []),
+    ...(canReadAudit && !has('read') ? [permissionOfScope['read:audit']] : []),
     ...describeGranted('write', writeScopes, has),
     ...describeGranted('manage', manageScopes, has),
-    ...(tools ? [permissionOfScope['tools:invoke']] : []),
+    ...(canInvokeTools ? [permissionOfScope['tools:invoke']] : []),
   ]
   const mayNot = [
-    ...(audits ? [] : [permissionOfScope['read:audit']]),
+    ...(canReadAudit ? [] : [permissionOfScope['read:audit']]),
     ...describeMissing('write', writeScopes, has),
     ...describeMissing('manage', manageScopes, has),
-    ...(tools ? [] : [permissionOfScope['tools:invoke']]),
+    ...(canInvokeTools ? [] : [permissionOfScope['tools:invoke']]),
   ]
   return { may, mayNot }
 }
@@ -63,17 +63,26 @@ type HasScope = (scope: Scope) => boolean
 
 /** Reading over HTTP needs no scope; reading through tools does. */
 function describeReading(has: HasScope): string[] {
-  const named = (['read:content', 'read:chat'] as const).filter(has).map(scope => permissionOfScope[scope])
-  return [...named, 'read the content of the workspace over HTTP, like every key']
+  const granted = (['read:content', 'read:chat'] as const).filter(has).map(scope => permissionOfScope[scope])
+  return [...granted, 'read the content of the workspace over HTTP, like every key']
 }
 
-/** Describes a tier: as a whole if the key holds the coarse scope, else by its fine scopes. */
-function describeGranted(whole: 'write' | 'manage', parts: readonly Scope[], has: HasScope): string[] {
-  return has(whole) ? [permissionOfScope[whole]] : parts.filter(has).map(scope => permissionOfScope[scope])
+/** Describes a tier as a whole if the key has its coarse scope, otherwise by the fine scopes that the key has. */
+function describeGranted(
+  coarseScope: 'write' | 'manage',
+  fineScopes: readonly Scope[],
+  has: HasScope,
+): string[] {
+  if (has(coarseScope)) return [permissionOfScope[coarseScope]]
+  return fineScopes.filter(has).map(scope => permissionOfScope[scope])
 }
 
-function describeMissing(whole: 'write' | 'manage', parts: readonly Scope[], has: HasScope): string[] {
-  if (has(whole)) return []
-  if (!parts.some(has)) return [missingPermissionOfTier[whole]]
-  return parts.filter(scope => !has(scope)).map(scope => permissionOfScope[scope])
+function describeMissing(
+  coarseScope: 'write' | 'manage',
+  fineScopes: readonly Scope[],
+  has: HasScope,
+): string[] {
+  if (has(coarseScope)) return []
+  if (!fineScopes.some(has)) return [missingPermissionOfTier[coarseScope]]
+  return fineScopes.filter(scope => !has(scope)).map(scope => permissionOfScope[scope])
 }

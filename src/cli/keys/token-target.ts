@@ -18,13 +18,13 @@ import type { Io } from '../io.ts'
 import { findClipboardProgram } from '../terminal/clipboard.ts'
 
 /**
- * Target for a token that is shown only once. It is checked before the token is created, so the token is not
- * lost.
+ * Destination for a new token, which the runtime returns only once. It is checked before the token is created, so
+ * that the token is not lost.
  */
 export interface TokenTarget {
   readonly kind: 'stdout' | 'file' | 'clipboard'
-  /** Description of the target: "on stdout", or the path of a file. */
-  readonly place: string
+  /** `on stdout`, `in the clipboard`, or the path of the file. */
+  readonly location: string
   /** @throws Error  when the token could not be written; the message does not contain the token */
   write(text: string): Promise<void>
 }
@@ -52,9 +52,9 @@ function stdoutTarget(io: Io): TokenTarget {
     ])
   return {
     kind: 'stdout',
-    place: 'on stdout',
-    // Written synchronously, because an error of a Node.js stream would arrive too late to report which key
-    // is lost.
+    location: 'on stdout',
+    // Written synchronously, because the error of a Node.js stream would arrive too late to be reported together
+    // with the key.
     write: async text => io.writeNow(`${text}\n`),
   }
 }
@@ -65,24 +65,24 @@ function fileTarget(path: string, force: boolean): TokenTarget {
   requireWritableFolder(path)
   return {
     kind: 'file',
-    place: path,
+    location: path,
     async write(text) {
-      const draft = `${path}.${randomNameHex(6)}`
-      const fd = openSync(draft, 'wx', 0o600)
+      const temporary = `${path}.${randomNameHex(6)}`
+      const fd = openSync(temporary, 'wx', 0o600)
       try {
         writeFileSync(fd, `${text}\n`)
         fsyncSync(fd)
-        if (force) renameSync(draft, path)
-        else moveWithoutReplacing(draft, path)
+        if (force) renameSync(temporary, path)
+        else moveWithoutReplacing(temporary, path)
       } finally {
         closeSync(fd)
-        rmSync(draft, { force: true })
+        rmSync(temporary, { force: true })
       }
     },
   }
 }
 
-/** @throws UsageError  when the path exists and must not be replaced */
+/** @throws UsageError  when the path exists and may not be replaced */
 function requireFreePath(path: string, force: boolean): void {
   const existing = lstatSync(path, { throwIfNoEntry: false })
   if (!existing) return
@@ -92,7 +92,7 @@ function requireFreePath(path: string, force: boolean): void {
   if (!force) throw new UsageError(`"${path}" already exists`, ['add --force to replace it'])
 }
 
-/** @throws UsageError  when the folder is missing, or not writable for this user */
+/** @throws UsageError  when the folder of the path is missing, or this user cannot write to it */
 function requireWritableFolder(path: string): void {
   const folder = dirname(path)
   try {
@@ -104,14 +104,14 @@ function requireWritableFolder(path: string): void {
   }
 }
 
-/** Moves a file to a path without replacing a file that was created there in the meantime. */
-function moveWithoutReplacing(draft: string, path: string): void {
+/** Moves a file to a path, but never replaces a file that was created there in the meantime. */
+function moveWithoutReplacing(temporary: string, path: string): void {
   try {
-    linkSync(draft, path)
+    linkSync(temporary, path)
   } catch (error) {
     // Some file systems do not support links.
     if (errorCodeOf(error) === 'EEXIST' || lstatSync(path, { throwIfNoEntry: false })) throw error
-    renameSync(draft, path)
+    renameSync(temporary, path)
   }
 }
 
@@ -121,10 +121,10 @@ function clipboardTarget(io: Io): TokenTarget {
     throw new UsageError('no clipboard program found (wl-copy, xclip, xsel, pbcopy, clip.exe)', [
       '--write FILE    writes the token to a file that only you can read',
     ])
-  return { kind: 'clipboard', place: 'in the clipboard', write }
+  return { kind: 'clipboard', location: 'in the clipboard', write }
 }
 
-/** Returns the system error code of an error, else its message. */
+/** Returns the system error code of an error, or else its message. */
 export function errorCodeOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   return 'code' in error ? String(error.code) : error.message

@@ -1,12 +1,12 @@
 import { parseJson } from '../../base/parse-json.ts'
 import type { RawCall } from '../../client/client.ts'
 import { errorFromResponse } from '../../client/error-from-response.ts'
-import type { Incoming } from '../../client/fetch.ts'
+import type { IncomingResponse } from '../../client/fetch.ts'
 import { readEvents } from '../../client/read-events.ts'
 import { Unreachable } from '../../client/unreachable.ts'
 import { WbError } from '../../contract/errors.ts'
-import { type Allowance, requiredAllowance } from './allowances.ts'
 import { requestHeaders } from './headers.ts'
+import { type McpPermission, requiredPermission } from './mcp-permissions.ts'
 import {
   fieldsOf,
   type RpcId,
@@ -21,13 +21,13 @@ import { attemptsMax, errorToReport, IncompleteResponse, pauseMs } from './retry
 export interface BridgeOptions {
   /** Path of the workspace's MCP route. */
   readonly path: string
-  /** Sends a request to the runtime. Each call looks for the current runtime. */
-  readonly raw: (call: RawCall) => Promise<Incoming>
-  /** Waits between attempts, at most until the signal fires. */
+  /** Sends a request to the runtime. Looks up the address of the runtime at each call. */
+  readonly sendRequest: (call: RawCall) => Promise<IncomingResponse>
+  /** Waits between attempts. Ends early if the signal is aborted. */
   readonly pause: (ms: number, signal: AbortSignal) => Promise<void>
-  /** Permissions in addition to the read-only tools. */
-  readonly allowed: ReadonlySet<Allowance>
-  /** Sends one message to the client. */
+  /** Permissions of the client, besides the use of read-only tools. */
+  readonly permissions: ReadonlySet<McpPermission>
+  /** Writes one message to the client. */
   readonly write: (message: object) => void
   /** Aborts all calls. */
   readonly signal: AbortSignal
@@ -37,7 +37,7 @@ export interface BridgeOptions {
 const callsMax = 64
 
 /**
- * Forwards the messages of an MCP client to the route of a workspace, and the responses back as they arrive.
+ * Forwards requests of an MCP client to the MCP route of a workspace, and returns the responses as they arrive.
  * Requests that are not allowed are not forwarded.
  *
  * @see docs/security.md#rule-9
@@ -64,20 +64,23 @@ export class McpBridge {
   }
 
   #start(message: RpcRequest): void {
-    const running = this.#answer(message).finally(() => {
+    const running = this.#handleRequest(message).finally(() => {
       this.#running.delete(running)
     })
     this.#running.add(running)
   }
 
-  /** Resolves when all requests are answered. */
+  /** Resolves when all requests have a response. */
   async waitForRequests(): Promise<void> {
     while (this.#running.size > 0) await Promise.all(this.#running)
   }
 
-  /** Rejects a message that is not a request. Responses are ignored, because the bridge sends no requests. */
-  #rejectNonRequest(sent: unknown): void {
-    const { result, error } = fieldsOf(sent)
+  /**
+   * Rejects a message that is not a request. Responses are ignored, because the bridge sends no requests to the
+   * client.
+   */
+  #rejectNonRequest(message: unknown): void {
+    const { result, error } = fieldsOf(message)
     if (result !== undefined || error !== undefined) return
     this.#options.write(
       rpcErrorResponse(
@@ -88,16 +91,19 @@ export class McpBridge {
     )
   }
 
-  /** Cancels a call. The notification is not forwarded, because requests to the runtime are independent of each other. */
+  /**
+   * Cancels a call by aborting its request. The notification is not forwarded, because the runtime handles each
+   * request by itself.
+   */
   #handleNotification({ method, params }: RpcMessage): void {
     if (method === 'notifications/cancelled') this.#calls.get(params?.requestId as RpcId)?.abort()
   }
 
-  async #answer(message: RpcRequest): Promise<void> {
+  async #handleRequest(message: RpcRequest): Promise<void> {
     const { id } = message
-    const refusal = this.#findRefusal(message)
-    if (refusal) {
-      this.#options.write(refusal)
+    const rejection = this.#checkRequest(message)
+    if (rejection) {
+      this.#options.write(rejection)
       return
     }
     const call = new AbortController()
@@ -112,7 +118,8 @@ export class McpBridge {
     }
   }
 
-  #findRefusal(request: RpcRequest): object | undefined {
+  /** Returns the response to a request that is not forwarded; undefined if it may be forwarded. */
+  #checkRequest(request: RpcRequest): object | undefined {
     const { id, method, params } = request
     if (typeof id !== 'string' && typeof id !== 'number')
       return rpcErrorResponse(null, rpcErrorCodes.notARequest, 'the id must be a string or a number')
@@ -128,23 +135,23 @@ export class McpBridge {
     const name = params?.name
     if (typeof name !== 'string')
       return rpcErrorResponse(id, rpcErrorCodes.invalidParams, 'the name of a tool must be a string')
-    const required = requiredAllowance(name)
+    const required = requiredPermission(name)
     if (required === undefined)
       return rejectedToolCall(request, `MCP error ${rpcErrorCodes.invalidParams}: Tool ${name} not found`)
-    if (required === null || this.#options.allowed.has(required)) return undefined
+    if (required === null || this.#options.permissions.has(required)) return undefined
     return rejectedToolCall(request, {
       outcome: 'denied',
       code: 'scope_required',
       required,
-      subjectScopes: [...this.#options.allowed],
+      subjectScopes: [...this.#options.permissions],
       message: `this client may not call ${name}: wb mcp serve runs without --allow ${required}`,
     })
   }
 
-  /** @throws the error that {@link errorToReport} returns, or the error of the last attempt */
+  /** Forwards a request, and retries it if that is safe. @throws the error to report to the client */
   async #forward(request: RpcRequest, signal: AbortSignal): Promise<void> {
-    const { path, raw, pause } = this.#options
-    // Serialized again, so that the runtime reads the same tool name that was checked here.
+    const { path, sendRequest: raw, pause } = this.#options
+    // The parsed request is serialized again, so that the runtime reads the same tool name that was checked here.
     const call = {
       method: 'POST',
       path,
@@ -166,49 +173,49 @@ export class McpBridge {
   }
 
   /** Forwards the messages of a response to the client. @throws IncompleteResponse  when the result is missing */
-  async #relay(request: RpcRequest, answer: Incoming, signal: AbortSignal): Promise<void> {
-    let isAnswered = false
-    for await (const message of readMessages(answer, signal)) {
+  async #relay(request: RpcRequest, response: IncomingResponse, signal: AbortSignal): Promise<void> {
+    let hasResult = false
+    for await (const message of readMessages(response, signal)) {
       if (signal.aborted) return
-      isAnswered ||= 'result' in message || 'error' in message
+      hasResult ||= 'result' in message || 'error' in message
       this.#options.write(request.method === 'tools/list' ? this.#withoutForbiddenTools(message) : message)
     }
-    if (!isAnswered && !signal.aborted) throw new IncompleteResponse()
+    if (!hasResult && !signal.aborted) throw new IncompleteResponse()
   }
 
   #withoutForbiddenTools(message: object): object {
     const { result } = fieldsOf(message)
     const { tools } = fieldsOf(result)
     if (!Array.isArray(tools)) return message
-    const offered = tools.filter(tool => this.#isOffered(fieldsOf(tool).name))
-    return { ...message, result: { ...fieldsOf(result), tools: offered } }
+    const allowed = tools.filter(tool => this.#isAllowed(fieldsOf(tool).name))
+    return { ...message, result: { ...fieldsOf(result), tools: allowed } }
   }
 
-  #isOffered(tool: unknown): boolean {
-    const required = typeof tool === 'string' ? requiredAllowance(tool) : undefined
-    return required === null || (required !== undefined && this.#options.allowed.has(required))
+  #isAllowed(toolName: unknown): boolean {
+    const required = typeof toolName === 'string' ? requiredPermission(toolName) : undefined
+    return required === null || (required !== undefined && this.#options.permissions.has(required))
   }
 }
 
 /** Yields the JSON-RPC messages of a response. @throws WbError, Unreachable  when the response is an error */
-async function* readMessages(answer: Incoming, signal: AbortSignal): AsyncGenerator<object> {
-  if (answer.headers.get('content-type')?.startsWith('text/event-stream') && answer.body) {
-    for await (const { data } of readEvents(answer.body, signal)) yield data
+async function* readMessages(response: IncomingResponse, signal: AbortSignal): AsyncGenerator<object> {
+  if (response.headers.get('content-type')?.startsWith('text/event-stream') && response.body) {
+    for await (const { data } of readEvents(response.body, signal)) yield data
     return
   }
-  const text = await answer.text()
+  const text = await response.text()
   const value = fieldsOf(parseJson(text))
   if (value.jsonrpc === '2.0') yield value
-  else if (answer.status !== 202)
-    throw await errorFromResponse({ ...answer, headers: answer.headers, text: async () => text })
+  else if (response.status !== 202)
+    throw await errorFromResponse({ ...response, headers: response.headers, text: async () => text })
 }
 
 function errorToResponse(id: RpcId, error: unknown): object {
   if (error instanceof Unreachable)
     return rpcErrorResponse(id, rpcErrorCodes.failed, error.message, { hint: error.hint })
   if (!(error instanceof WbError)) {
-    const isKnown = error instanceof Error && 'hint' in error
-    return rpcErrorResponse(id, rpcErrorCodes.failed, isKnown ? error.message : 'the request failed')
+    const isForUser = error instanceof Error && 'hint' in error
+    return rpcErrorResponse(id, rpcErrorCodes.failed, isForUser ? error.message : 'the request failed')
   }
   const { code, message, hint, facts } = error
   const { requestId } = facts

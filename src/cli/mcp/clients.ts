@@ -9,7 +9,7 @@ import type { Io } from '../io.ts'
 import { launchCommand } from '../launch-command.ts'
 import type { Profile } from '../settings/profile.ts'
 import type { Output } from '../terminal/output.ts'
-import type { Allowance } from './allowances.ts'
+import type { McpPermission } from './mcp-permissions.ts'
 import { fieldsOf } from './message.ts'
 
 /** Command that a client starts. It contains no credential, except with `--include-key`. */
@@ -20,7 +20,7 @@ export interface ServerEntry {
   readonly env?: Readonly<Record<string, string>>
 }
 
-/** A value that VS Code prompts for, once. */
+/** A value that VS Code prompts for once, and then stores. */
 interface PromptedInput {
   readonly type: 'promptString'
   readonly id: string
@@ -28,7 +28,7 @@ interface PromptedInput {
   readonly password: true
 }
 
-/** Servers in the configuration of a client. */
+/** The part of a client's configuration file that declares MCP servers. */
 export interface ClientConfiguration {
   readonly mcpServers?: Readonly<Record<string, ServerEntry>>
   readonly servers?: Readonly<Record<string, ServerEntry>>
@@ -40,7 +40,7 @@ interface McpClient {
   /** Field of the configuration that contains the servers by name. */
   readonly field: 'mcpServers' | 'servers'
   readonly path: (home: string) => string
-  /** Text that the client replaces by the key; undefined if the client supports none. */
+  /** Placeholder that the client replaces with the key; undefined if the client supports none. */
   readonly keyReference?: string
 }
 
@@ -91,7 +91,7 @@ export function clientTitle(client: ClientName | undefined): string {
   return client ? clients[client].title : 'the client'
 }
 
-/** Returns the text that a client replaces by the key; undefined if the client supports none. */
+/** Returns the placeholder that a client replaces with the key; undefined if the client supports none. */
 export function keyReferenceOf(client: ClientName | undefined): string | undefined {
   return client && (clients[client] as McpClient).keyReference
 }
@@ -111,29 +111,29 @@ export function clientConfiguration(
   }
 }
 
-/** Returns a configuration, ready to paste. */
-export function printConfiguration(output: Output, printed: ClientConfiguration): void {
-  if (output.json) output.value(printed)
-  else output.result(JSON.stringify(printed, null, 2))
+/** Prints a configuration in the form in which it can be pasted into the file of the client. */
+export function printConfiguration(output: Output, configuration: ClientConfiguration): void {
+  if (output.json) output.value(configuration)
+  else output.result(JSON.stringify(configuration, null, 2))
 }
 
 /**
- * Returns the command that serves a workspace of a profile's runtime.
+ * Returns the entry with the command that serves a workspace of the profile's runtime.
  *
- * @param workspace  undefined for the workspace that `wb mcp serve` finds by its key
+ * @param workspace  undefined for the workspace of the API key that `wb mcp serve` uses
  */
 export function serverEntry(
-  { name, nameFrom, url, urlFrom, local, dataDir, dataDirFrom, config }: Profile,
+  { name, nameSource, url, urlSource, local, dataDir, dataDirSource, config }: Profile,
   workspace: string | undefined,
-  allow: readonly Allowance[],
+  permissions: readonly McpPermission[],
   io: Pick<Io, 'env' | 'script'>,
 ): ServerEntry {
   const args = ['mcp', 'serve', ...(workspace === undefined ? [] : ['-w', workspace])]
-  if (allow.length > 0) args.push('--allow', allow.join(','))
+  if (permissions.length > 0) args.push('--allow', permissions.join(','))
   if (local) args.push('--local')
-  else if (nameFrom !== 'wb profiles use' || urlFrom === 'profile') args.push('--profile', name)
-  if (url !== undefined && urlFrom !== 'profile') args.push('--url', url)
-  if (url === undefined && dataDirFrom !== 'platform') args.push('--data-dir', dataDir)
+  else if (nameSource !== 'wb profiles use' || urlSource === 'profile') args.push('--profile', name)
+  if (url !== undefined && urlSource !== 'profile') args.push('--url', url)
+  if (url === undefined && dataDirSource !== 'platform') args.push('--data-dir', dataDir)
   const file = config.flag ?? config.variable ?? config.trusted
   if (url === undefined && file !== undefined) args.push('--config', file)
   const start = launchCommand(io)
@@ -151,52 +151,59 @@ export interface ConfigurationChange {
   write(): void
 }
 
-/**
- * Plans a change that adds servers. @throws UsageError  when the file is not valid JSON; it is not changed
- */
+/** Plans a change that adds servers. @throws UsageError  when the file is not a JSON object; it is not changed */
 export function planChange(
   client: ClientName,
   servers: Readonly<Record<string, ServerEntry>>,
   environment: Environment,
 ): ConfigurationChange {
-  const { title, field, path: place } = clients[client]
-  const { path, content } = readConfiguration(place(homeFolder(environment)), title)
-  const before = fieldsOf(content[field])
+  const { title, field, path: configurationPath } = clients[client]
+  const { path, content } = readConfiguration(configurationPath(homeFolder(environment)), title)
+  const existing = fieldsOf(content[field])
   const { inputs = [], [field]: entries } = clientConfiguration(client, servers)
-  const wanted = fieldsOf(entries)
-  const others = Object.keys(wanted).filter(
-    name => name in before && JSON.stringify(before[name]) !== JSON.stringify(wanted[name]),
+  const added = fieldsOf(entries)
+  const replaced = Object.keys(added).filter(
+    name => name in existing && JSON.stringify(existing[name]) !== JSON.stringify(added[name]),
   )
-  const known = Array.isArray(content.inputs) ? (content.inputs as unknown[]) : []
-  const missing = inputs.filter(({ id }) => !known.some(input => fieldsOf(input).id === id))
+  const existingInputs = Array.isArray(content.inputs) ? (content.inputs as unknown[]) : []
+  const missingInputs = inputs.filter(({ id }) => !existingInputs.some(input => fieldsOf(input).id === id))
   const after = {
     ...content,
-    ...(missing.length > 0 && { inputs: [...known, ...missing] }),
-    [field]: { ...before, ...wanted },
+    ...(missingInputs.length > 0 && { inputs: [...existingInputs, ...missingInputs] }),
+    [field]: { ...existing, ...added },
   }
   return {
     title,
     path,
-    description: `change ${path}${others.length > 0 ? `, replacing the entry ${others.join(', ')}` : ''}`,
-    isDone: missing.length === 0 && others.length === 0 && Object.keys(wanted).every(name => name in before),
+    description: `change ${path}${replaced.length > 0 ? `, replacing the entry ${replaced.join(', ')}` : ''}`,
+    isDone:
+      missingInputs.length === 0 &&
+      replaced.length === 0 &&
+      Object.keys(added).every(name => name in existing),
     write: () => writePrivateFile(path, `${JSON.stringify(after, null, 2)}\n`),
   }
 }
 
-/** Reads the target of a symbolic link, so that the target is written instead of the link. */
-function readConfiguration(place: string, title: string): { path: string; content: Record<string, unknown> } {
+/**
+ * Reads a configuration file, and returns its path with symbolic links resolved, so that the target of a link is
+ * written instead of the link. A missing file counts as empty.
+ */
+function readConfiguration(
+  configurationPath: string,
+  title: string,
+): { path: string; content: Record<string, unknown> } {
   let path: string
   try {
-    path = realpathSync(place)
+    path = realpathSync(configurationPath)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-    return { path: place, content: {} }
+    return { path: configurationPath, content: {} }
   }
   const text = readFileSync(path, 'utf8')
   const content = text.trim() === '' ? {} : parseJson(text)
   if (typeof content !== 'object' || content === null || Array.isArray(content))
     throw new UsageError(`${path} is not a JSON object and was not changed`, [
-      `add the output of this command without --write to it, or to the settings of ${title}`,
+      `run this command without --write, and add its output to the file or to the settings of ${title}`,
     ])
   return { path, content: { ...content } }
 }

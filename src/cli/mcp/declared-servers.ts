@@ -2,12 +2,12 @@ import type { McpServer } from '../../contract/mcp-servers.ts'
 import type { Session } from '../connection/session.ts'
 import { validateConfig } from '../doctor/validate-config.ts'
 
-/** Fields that servers declared in the configuration share with registered servers. */
+/** A server that is declared in the configuration, with the fields that it shares with registered servers. */
 export type DeclaredServer = Pick<McpServer, 'mcpServerId' | 'label' | 'url' | 'allowedTools' | 'enabled'>
 
 /**
- * Returns the servers that the local configuration declares for a workspace. Returns none for a remote
- * runtime, which has no route for them.
+ * Returns the servers that the local configuration declares for a workspace. Returns an empty list for a remote
+ * runtime, because the API does not list its declared servers.
  */
 export async function listDeclaredServers(workspaceId: string, session: Session): Promise<DeclaredServer[]> {
   if ((await session.remoteRuntime())?.kind === 'named') return []

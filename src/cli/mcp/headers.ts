@@ -1,13 +1,13 @@
 import { protocolVersionOf, type RpcRequest } from './message.ts'
 
-/** Field of `params` that is repeated in a header, by method. */
+/** Field of `params` that the `mcp-name` header repeats, by method. */
 const nameFieldOfMethod: Readonly<Record<string, string>> = {
   'tools/call': 'name',
   'prompts/get': 'name',
   'resources/read': 'uri',
 }
 
-/** Returns the headers of a request over Streamable HTTP, as its protocol version requires them. */
+/** Returns the headers of a request over Streamable HTTP, according to its protocol version. */
 export function requestHeaders(request: RpcRequest): Record<string, string> {
   const { method, params } = request
   const headers = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' }
@@ -23,13 +23,14 @@ export function requestHeaders(request: RpcRequest): Record<string, string> {
 }
 
 /**
- * Encodes text that contains other than visible ASCII characters as base64, with the prefix and suffix of the
- * protocol.
+ * Encodes text as base64, with the prefix and suffix that the protocol defines, unless it has only visible ASCII
+ * characters.
  */
 function encodeHeader(text: string): string {
   return isVisibleAscii(text) ? text : `=?base64?${Buffer.from(text).toString('base64')}?=`
 }
 
+/** Returns true for text of visible ASCII characters that does not look like encoded text. */
 function isVisibleAscii(text: string): boolean {
   return /^[\x21-\x7e]+$/.test(text) && !/^=\?base64\?.*\?=$/.test(text)
 }

@@ -1,7 +1,7 @@
 /** ID of a JSON-RPC request; null if unknown. */
 export type RpcId = string | number | null
 
-/** Fields of a client message that the bridge uses. */
+/** The fields of a client's message that the bridge reads. */
 export interface RpcMessage {
   readonly method?: string
   readonly id?: RpcId
@@ -19,10 +19,10 @@ export const rpcErrorCodes = {
   failed: -32_000,
 }
 
-/** Metadata field of the protocol version, which every request has since the revision of 2026. */
+/** Metadata field with the protocol version. Every request has it since the 2026 revision of the protocol. */
 const versionField = 'io.modelcontextprotocol/protocolVersion'
 
-/** Returns the protocol version that a message names; undefined before the revision of 2026. */
+/** Returns the protocol version in a message; undefined for clients older than the 2026 revision. */
 export function protocolVersionOf({ params }: RpcMessage): string | undefined {
   const version = fieldsOf(params?._meta)[versionField]
   return typeof version === 'string' ? version : undefined
@@ -32,18 +32,18 @@ export function rpcErrorResponse(id: RpcId, code: number, message: string, data?
   return { jsonrpc: '2.0', id, error: { code, message, ...(data && { data }) } }
 }
 
-/** Returns the result of a tool call that `wb mcp serve` refuses, in the protocol version of its request. */
+/** Returns the result of a tool call that `wb mcp serve` rejects, in the protocol version of its request. */
 export function rejectedToolCall(request: RpcRequest, payload: object | string) {
   const text = typeof payload === 'string' ? payload : JSON.stringify(payload, null, 2)
-  const kind = protocolVersionOf(request) === undefined ? {} : { resultType: 'complete' }
+  const versionFields = protocolVersionOf(request) === undefined ? {} : { resultType: 'complete' }
   return {
     jsonrpc: '2.0',
     id: request.id,
-    result: { ...kind, content: [{ type: 'text', text }], isError: true },
+    result: { ...versionFields, content: [{ type: 'text', text }], isError: true },
   }
 }
 
-/** Returns the fields of an object, or none for other values. */
+/** Returns a copy of an object; for other values, an empty object. */
 export function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {}
 }

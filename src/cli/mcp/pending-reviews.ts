@@ -10,7 +10,7 @@ import { formatCounted } from '../terminal/output.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 import { toolsAwaitingReview } from './review.ts'
 
-/** Maximum wait for servers while a list is shown. */
+/** Maximum time to wait for a server. */
 const waitMs = 3_000
 const concurrencyMax = 8
 
@@ -44,9 +44,9 @@ async function fetchPendingTools(
   signal: AbortSignal,
 ): Promise<readonly McpServerTool[]> {
   const params = { workspaceId, mcpServerId }
-  const ask = (until: AbortSignal) => client.call(mcpServers.tools, { params }, { signal: until })
+  const listTools = (until: AbortSignal) => client.call(mcpServers.tools, { params }, { signal: until })
   try {
-    return toolsAwaitingReview(await withTimeout(systemClock, waitMs, ask, signal))
+    return toolsAwaitingReview(await withTimeout(systemClock, waitMs, listTools, signal))
   } catch (error) {
     signal.throwIfAborted()
     if (error instanceof TimedOut || error instanceof WbError || error instanceof Unreachable) return []
@@ -54,11 +54,11 @@ async function fetchPendingTools(
   }
 }
 
-/** Returns lines with the tools that need approval, and the command to review them. */
+/** Returns lines with the number of tools that need approval, and the command to review them. */
 export function pendingReviewLines({ server: { label }, tools }: PendingReview): string[] {
-  const wait = tools.length === 1 ? 'waits' : 'wait'
+  const verb = tools.length === 1 ? 'waits' : 'wait'
   return [
-    `  ${formatCounted(tools.length, 'tool')} of ${plainLine(label)} ${wait} for review:`,
+    `  ${formatCounted(tools.length, 'tool')} of ${plainLine(label)} ${verb} for review:`,
     `    ${reviewCommand(label)}`,
   ]
 }

@@ -1,30 +1,30 @@
 import { brokenConnectionCodes } from '../../client/node/retry-options.ts'
 import { isRefusedConnection, Unreachable } from '../../client/unreachable.ts'
 import { WbError } from '../../contract/errors.ts'
-import { requiredAllowance } from './allowances.ts'
+import { requiredPermission } from './mcp-permissions.ts'
 import type { RpcRequest } from './message.ts'
 
-/** Maximum number of attempts, about three seconds in total, to reach a runtime that restarts. */
+/** Maximum number of attempts to reach a runtime that is restarting. The pauses add up to about three seconds. */
 export const attemptsMax = 6
 const firstPauseMs = 100
 
-/** Pause before the next attempt, in milliseconds. @param attempt  attempts so far, from 1 */
+/** Returns the pause before the next attempt. @param attempt  number of attempts so far, from 1 */
 export function pauseMs(attempt: number): number {
   return firstPauseMs * 2 ** (attempt - 1)
 }
 
-/** A response that ended before its result. */
+/** A response that ended before it contained a result. */
 export class IncompleteResponse extends Unreachable {
   constructor() {
-    super('the runtime closed the connection before it answered', 'Send the request again.')
+    super('the runtime closed the connection before it sent the result', 'Send the request again.')
   }
 }
 
-/** A request without a response, which may have been carried out. */
+/** A request that may have been carried out, although no result arrived. */
 export class UncertainOutcome extends Unreachable {
   constructor(tool: string, cause: unknown) {
     super(
-      `the connection to the runtime broke during ${tool}; the call may have been carried out and was not repeated`,
+      `the connection to the runtime was lost during ${tool}; the call may have been carried out and was not repeated`,
       'Check whether the change was made before you repeat the call.',
       { cause },
     )
@@ -32,15 +32,20 @@ export class UncertainOutcome extends Unreachable {
 }
 
 /**
- * Returns the error to report, or undefined if the request can be sent again: it never arrived, or it only reads.
+ * Returns the error to report, or undefined if it is safe to send the request again: the runtime did not process
+ * it, or it only reads.
  */
 export function errorToReport(error: unknown, request: RpcRequest): unknown {
-  if (didNotArrive(error)) return undefined
+  if (wasNotProcessed(error)) return undefined
   if (!isBrokenConnection(error)) return error
   return isReadOnly(request) ? undefined : new UncertainOutcome(String(request.params?.name), error)
 }
 
-function didNotArrive(error: unknown): boolean {
+/**
+ * Returns true if the runtime did not process the request: it was shutting down (`draining`), or no connection
+ * was established.
+ */
+function wasNotProcessed(error: unknown): boolean {
   if (error instanceof WbError) return error.code === 'draining'
   return error instanceof Unreachable && isRefusedConnection(error)
 }
@@ -51,7 +56,7 @@ function isBrokenConnection(error: unknown): boolean {
   return 'code' in error.cause && brokenConnectionCodes.has(String(error.cause.code))
 }
 
-/** Returns true for a request that changes nothing: all but calls of tools that `--allow` has to name. */
+/** Returns true for a request that changes nothing: every request except calls of tools that need a permission. */
 function isReadOnly({ method, params }: RpcRequest): boolean {
-  return method !== 'tools/call' || requiredAllowance(String(params?.name)) === null
+  return method !== 'tools/call' || requiredPermission(String(params?.name)) === null
 }

@@ -8,8 +8,8 @@ export function toolsAwaitingReview({ items }: McpServerTools): McpServerTool[] 
 }
 
 /**
- * Compares the model-facing text of a tool with the accepted version. Removed lines start with `-`, added
- * lines with `+`.
+ * Returns the texts of a tool that a model reads, compared with the accepted version. Lines of the accepted
+ * description start with `-`, and lines of a changed or new description with `+`.
  */
 export function reviewLines({ name, state, description, acceptedDescription, inputSchema }: McpServerTool) {
   const isSame = description === acceptedDescription
@@ -22,36 +22,43 @@ export function reviewLines({ name, state, description, acceptedDescription, inp
   ]
 }
 
-/** Describes the input of a tool, one argument per line. Schemas of another form are shown as JSON. */
+/**
+ * Describes the input of a tool, one argument per line. A schema that does not describe an object is shown as
+ * JSON.
+ */
 function argumentLines(schema: McpServerTool['inputSchema']): string[] {
-  const { type, properties = {}, required = [], ...more } = schema
+  const { type, properties = {}, required = [], ...otherFields } = schema
   if (type !== 'object' || !isObject(properties) || !Array.isArray(required))
-    return [`takes ${revealedJson(schema)}`]
-  const others = required.filter(name => typeof name !== 'string' || !Object.hasOwn(properties, name))
+    return [`arguments: ${revealedJson(schema)}`]
+  const undescribed = required.filter(name => typeof name !== 'string' || !Object.hasOwn(properties, name))
   const lines = Object.entries(properties).map(([name, property]) =>
     argumentLine(name, property, required.includes(name)),
   )
-  const rest = { ...(others.length > 0 && { required: others }), ...more }
+  const rest = { ...(undescribed.length > 0 && { required: undescribed }), ...otherFields }
   return [
-    lines.length === 0 ? 'takes nothing' : 'takes',
+    lines.length === 0 ? 'no arguments' : 'arguments',
     ...lines.map(line => `  ${line}`),
-    ...Object.entries(rest).map(([name, value]) => `and  ${oneLine(name)}: ${revealedJson(value)}`),
+    ...Object.entries(rest).map(([name, value]) => `schema  ${oneLine(name)}: ${revealedJson(value)}`),
   ]
 }
 
 function argumentLine(name: string, property: unknown, isRequired: boolean): string {
-  const { type = 'anything', description, ...more } = isObject(property) ? property : { is: property }
+  const {
+    type = 'anything',
+    description,
+    ...otherFields
+  } = isObject(property) ? property : { schema: property }
   const types = [type].flat()
-  const isWords = types.every(one => typeof one === 'string')
-  const isText = typeof description === 'string'
+  const hasNamedTypes = types.every(name => typeof name === 'string')
+  const hasDescription = typeof description === 'string'
   const rest = {
-    ...(!isWords && { type }),
-    ...(!isText && description !== undefined && { description }),
-    ...more,
+    ...(!hasNamedTypes && { type }),
+    ...(!hasDescription && description !== undefined && { description }),
+    ...otherFields,
   }
   return [
-    `${oneLine(name)}: ${isWords ? oneLine(types.join(' or ')) : 'anything'}${isRequired ? ', required' : ''}`,
-    ...(isText ? [oneLine(description)] : []),
+    `${oneLine(name)}: ${hasNamedTypes ? oneLine(types.join(' or ')) : 'anything'}${isRequired ? ', required' : ''}`,
+    ...(hasDescription ? [oneLine(description)] : []),
     ...(Object.keys(rest).length > 0 ? [revealedJson(rest)] : []),
   ].join('  ')
 }

@@ -10,18 +10,18 @@ interface ClientStreams {
   readonly output: { write(text: string): unknown }
 }
 
-/** Serves one MCP client until its input ends or the user interrupts. Pending requests are answered first. */
-export async function serveMcp(parts: ServeMcpOptions, { input, output }: ClientStreams): Promise<void> {
+/** Serves one MCP client until its input ends or the user presses Ctrl-C, and then waits for pending requests. */
+export async function serveMcp(options: ServeMcpOptions, { input, output }: ClientStreams): Promise<void> {
   const write = (message: object) => void output.write(`${JSON.stringify(message)}\n`)
-  const bridge = new McpBridge({ ...parts, write, pause })
+  const bridge = new McpBridge({ ...options, write, pause })
   const stop = () => void input.destroy()
-  parts.signal.addEventListener('abort', stop)
+  options.signal.addEventListener('abort', stop)
   try {
     for await (const line of readLines(input)) bridge.handleLine(line)
   } catch (error) {
-    if (!parts.signal.aborted) throw error
+    if (!options.signal.aborted) throw error
   } finally {
-    parts.signal.removeEventListener('abort', stop)
+    options.signal.removeEventListener('abort', stop)
   }
   await bridge.waitForRequests()
 }

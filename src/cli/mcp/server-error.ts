@@ -2,7 +2,7 @@ import { shellWord } from '../../base/shell-word.ts'
 import { CommandFailed } from '../errors.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 
-/** Returns the error for a registered server that did not respond, with a command to try. */
+/** Converts the problem of a registered server to an error with commands to try. */
 export function serverError(
   label: string,
   { code, message }: { code: string; message: string },

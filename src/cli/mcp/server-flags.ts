@@ -3,23 +3,23 @@ import * as Flags from '@oclif/core/flags'
 /** Flags for the settings of an MCP server, except its name and address. */
 export const mcpServerFlags = {
   credential: Flags.string({
-    summary: 'secret reference of the key to send: env:NAME or file:/path',
+    summary: 'secret reference for the key to send: env:NAME or file:/path',
     helpValue: 'REF',
   }),
   auth: Flags.option({
     options: ['credential', 'oauth2'] as const,
-    summary: 'authorization of calls: the key of --credential, or the sign-in of each caller',
+    summary: 'how to authorize calls: with the key in --credential, or with the sign-in of each caller',
   })(),
   'oauth-client-id': Flags.string({
-    summary: 'ID of an OAuth client [registers one with the server]',
+    summary: 'OAuth client ID [a new client is registered with the server]',
     helpValue: 'ID',
   }),
   'oauth-client-secret': Flags.string({
-    summary: 'secret reference of the OAuth client secret: env:NAME or file:/path',
+    summary: 'secret reference for the OAuth client secret: env:NAME or file:/path',
     helpValue: 'REF',
   }),
   'oauth-scope': Flags.string({
-    summary: 'OAuth scope to request; can be repeated [the scopes that the server names]',
+    summary: 'OAuth scope to request; can be repeated [the scopes that the server asks for]',
     multiple: true,
     helpValue: 'SCOPE',
   }),
@@ -30,7 +30,7 @@ export const mcpServerFlags = {
   }),
 }
 
-/** Returns the authentication fields that the flags set. */
+/** Returns the authentication fields of a request body from the flags. */
 export function authFieldsOf(flags: {
   readonly auth?: 'credential' | 'oauth2' | undefined
   readonly 'oauth-client-id'?: string | undefined

@@ -2,20 +2,18 @@ import { shellWord } from '../../base/shell-word.ts'
 import type { Message } from '../../contract/conversations.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 
-/**
- * Returns a line for each MCP server whose tools were unavailable because the user is not signed in to it.
- */
+/** Returns a line for each MCP server whose tools were unavailable because the user is not signed in to it. */
 export function signInLines({ metadata }: Pick<Message, 'metadata'>): string[] {
   return parseLabels(metadata.sign_in_required).map(
     label => `to use the tools of ${label}, sign in with: wb mcp servers login ${shellWord(label)}`,
   )
 }
 
-/** Parses defensively, because no schema checks the metadata. */
+/** Parses labels. Returns an empty list for invalid metadata, because no schema checks it. */
 function parseLabels(text = '[]'): string[] {
   try {
-    const listed: unknown = JSON.parse(text)
-    return Array.isArray(listed) ? listed.filter(one => typeof one === 'string').map(plainLine) : []
+    const labels: unknown = JSON.parse(text)
+    return Array.isArray(labels) ? labels.filter(label => typeof label === 'string').map(plainLine) : []
   } catch {
     return []
   }

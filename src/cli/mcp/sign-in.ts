@@ -9,7 +9,7 @@ import type { PendingSignIn } from '../../contract/mcp-servers.ts'
 import { CommandFailed, UsageError } from '../errors.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 
-/** Authorization response from the browser. */
+/** Authorization response that the browser delivers with a redirect. @see RFC 6749 section 4.1.2 */
 export interface AuthorizationResponse {
   readonly state: string
   readonly code: string
@@ -19,24 +19,24 @@ export interface AuthorizationResponse {
 /** A local HTTP listener for the redirect from an authorization server. */
 export interface CallbackListener {
   readonly redirectUri: string
-  /** Resolves with the address of the first request that contains the state. */
+  /** Resolves with the URL of the first request that contains this `state`. */
   waitForRedirect(state: string): Promise<URL>
   close(): void
 }
 
 const callbackPath = '/callback'
-const shownChars = 200
+const shownErrorCharsMax = 200
 const pastedCharsMax = 16_384
 const htmlPage = (text: string) =>
   `<!doctype html><meta charset="utf-8"><title>Workbase</title><p>${text} You can close this page.</p>\n`
 
 /** Listens on a free port of the loopback address. @see RFC 8252 section 7.3 */
 export async function listenForCallback(): Promise<CallbackListener> {
-  const waiting = new Map<string, (url: URL) => void>()
+  const resolveByState = new Map<string, (url: URL) => void>()
   const server = createServer((request, response) => {
     const url = URL.canParse(request.url ?? '', redirectUri) ? new URL(request.url!, redirectUri) : undefined
     const resolve =
-      url?.pathname === callbackPath ? waiting.get(url.searchParams.get('state') ?? '') : undefined
+      url?.pathname === callbackPath ? resolveByState.get(url.searchParams.get('state') ?? '') : undefined
     const isExpected = request.method === 'GET' && url !== undefined && resolve !== undefined
     response.writeHead(isExpected ? 200 : 404, {
       'content-type': 'text/html; charset=utf-8',
@@ -57,7 +57,7 @@ export async function listenForCallback(): Promise<CallbackListener> {
   const redirectUri = `http://127.0.0.1:${(server.address() as AddressInfo).port}${callbackPath}`
   return {
     redirectUri,
-    waitForRedirect: state => new Promise(resolve => void waiting.set(state, resolve)),
+    waitForRedirect: state => new Promise(resolve => void resolveByState.set(state, resolve)),
     close() {
       server.closeAllConnections()
       server.close()
@@ -66,9 +66,9 @@ export async function listenForCallback(): Promise<CallbackListener> {
 }
 
 /**
- * Returns the address to open in a browser.
+ * Returns the sign-in address to open in a browser.
  *
- * @throws Unreachable  when the address is not safe to open
+ * @throws Unreachable  when the address is not http(s), or is unencrypted on another machine
  */
 export function checkedAuthorizationUrl({ authorizationUrl }: PendingSignIn): string {
   const url = URL.canParse(authorizationUrl) ? new URL(authorizationUrl) : undefined
@@ -78,7 +78,7 @@ export function checkedAuthorizationUrl({ authorizationUrl }: PendingSignIn): st
 }
 
 /**
- * Waits for the browser, until the sign-in expires.
+ * Waits until the browser is redirected to this machine.
  *
  * @throws UsageError  when the sign-in expired
  */
@@ -93,16 +93,16 @@ export async function waitForBrowser(
     return await withTimeout(systemClock, leftMs, until => unlessAborted(redirect, until), signal)
   } catch (error) {
     if (error instanceof TimedOut)
-      throw new UsageError('the sign-in expired before the browser returned', [loginCommand])
+      throw new UsageError('the sign-in expired before you completed it in the browser', [loginCommand])
     throw error
   }
 }
 
-/** Reads one line from a pipe. @throws UsageError  when there is no line */
+/** Returns the first line of a pipe that is not blank. @throws UsageError  when all lines are blank */
 export async function readPastedLine(stdin: NodeJS.ReadStream, loginCommand: string): Promise<string> {
   for await (const line of createInterface({ input: stdin }))
     if (line.trim() !== '') return line.trim().slice(0, pastedCharsMax)
-  throw new UsageError('no address was given on stdin', [loginCommand])
+  throw new UsageError('stdin contains no address', [loginCommand])
 }
 
 /** Parses the address that the user pasted. @throws UsageError */
@@ -112,10 +112,10 @@ export function parsePastedUrl(text: string, loginCommand: string): URL {
 }
 
 /**
- * Reads the authorization response from the address of the redirect.
+ * Reads the authorization response from the URL of the redirect.
  *
- * @throws PartlyFailed  when the user or the authorization server refused
- * @throws UsageError    when the address does not belong to this sign-in
+ * @throws CommandFailed  when the user or the authorization server rejected the sign-in
+ * @throws UsageError     when the URL does not belong to this sign-in
  */
 export function parseAuthorizationResponse(
   { searchParams }: URL,
@@ -126,7 +126,7 @@ export function parseAuthorizationResponse(
     throw new UsageError('the address belongs to another sign-in', [loginCommand])
   const error = searchParams.get('error')
   if (error !== null)
-    throw new CommandFailed(`the sign-in was refused: ${plainLine(error).slice(0, shownChars)}`, [
+    throw new CommandFailed(`the sign-in was rejected: ${plainLine(error).slice(0, shownErrorCharsMax)}`, [
       loginCommand,
     ])
   const code = searchParams.get('code')

@@ -5,7 +5,7 @@ import { formatCounted } from '../terminal/output.ts'
 import { countItems } from '../terminal/take-first.ts'
 import type { WorkspaceScope } from './workspace-scope.ts'
 
-/** Search flags that exclude results. */
+/** Search flags that can exclude results. */
 interface NarrowingSearchFlags {
   filter?: string
   where?: string[]
@@ -26,18 +26,18 @@ export async function describeEmptyResult(search: {
   return `  no results in ${base.name} (${formatCounted(documentCount, 'document')})\n  ${suggestForBase(documentCount, base.name, flags)}`
 }
 
-function describeEmptyWorkspace(bases: number, flags: NarrowingSearchFlags): string {
-  const where = formatCounted(bases, 'knowledge base')
-  return `  no results in ${where}\n  ${bases === 0 ? 'wb kb create handbook' : suggestForFlags(flags)}`
+function describeEmptyWorkspace(baseCount: number, flags: NarrowingSearchFlags): string {
+  const suggestion = baseCount === 0 ? 'wb kb create handbook' : suggestForFlags(flags)
+  return `  no results in ${formatCounted(baseCount, 'knowledge base')}\n  ${suggestion}`
 }
 
-function suggestForBase(held: number, name: string, flags: NarrowingSearchFlags): string {
-  return held === 0 ? `wb kb ingest ${name} ./my-folder` : suggestForFlags(flags)
+function suggestForBase(documentCount: number, name: string, flags: NarrowingSearchFlags): string {
+  return documentCount === 0 ? `wb kb ingest ${name} ./my-folder` : suggestForFlags(flags)
 }
 
 function suggestForFlags({ filter, where, saved, mode }: NarrowingSearchFlags): string {
-  const [narrow] = Object.entries({ filter, where, saved }).flatMap(([flag, value]) => (value ? [flag] : []))
-  if (narrow) return `try it without --${narrow}`
+  const [flag] = Object.entries({ filter, where, saved }).flatMap(([name, value]) => (value ? [name] : []))
+  if (flag) return `try it without --${flag}`
   if (mode === 'lexical') return 'try --mode hybrid, which also finds related words'
   return 'try other words, or fewer of them'
 }

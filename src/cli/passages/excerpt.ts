@@ -10,19 +10,23 @@ export interface ExcerptLine {
 }
 
 export interface ExcerptSize {
-  /** Columns per line. */
+  /** Maximum number of columns per line. */
   readonly width: number
+  /** Maximum number of lines. */
   readonly lines: number
 }
 
 const ellipsis = '…'
-/** Maximum number of words before the first match to show from the start of its sentence. */
+/** The excerpt starts at the sentence of the first match if the match is at most this many words into it. */
 const sentenceWordsMax = 12
-/** Maximum number of words before the first match to show from the start of a table row, list item or line of code. */
+/**
+ * The excerpt starts at the table row, list item or line of code of the first match if the match is at most this many
+ * words into it.
+ */
 const lineWordsMax = 24
-/** Number of words to show before the first match if its sentence and line begin further away. */
+/** Number of words before the first match to show if its sentence and line start further away. */
 const leadingWords = 5
-/** Share of the space to search for matches; the rest is for the text before them. */
+/** Share of the excerpt in which matches are counted; the rest is for the text before them. */
 const matchShare = 0.75
 
 /** A passage that is split into lines. */
@@ -30,7 +34,7 @@ interface SplitPassage {
   readonly text: string
   readonly pieces: readonly Piece[]
   readonly matches: readonly Match[]
-  /** Pieces that start a line. */
+  /** Pieces that must start a line. */
   readonly lineStarts: ReadonlySet<Piece>
 }
 
@@ -43,15 +47,15 @@ interface SplitPassage {
 export function excerpt(
   text: string,
   stems: ReadonlySet<string>,
-  room: ExcerptSize,
+  size: ExcerptSize,
   lineStarts: readonly number[] = [],
 ): ExcerptLine[] {
   const pieces = splitPieces(text)
   const matches = matchesIn(text, stems)
   const source = { text, pieces, matches, lineStarts: lineStartPieces(pieces, lineStarts) }
-  const whole = wrapPieces(source, 0, pieces.length, room.width)
-  if (whole.length <= room.lines) return whole
-  return fillLines(source, room, excerptStart(source, bestStart(source, room)))
+  const allLines = wrapPieces(source, 0, pieces.length, size.width)
+  if (allLines.length <= size.lines) return allLines
+  return fillLines(source, size, excerptStart(source, bestStart(source, size)))
 }
 
 function lineStartPieces(pieces: readonly Piece[], lineStarts: readonly number[]): ReadonlySet<Piece> {
@@ -64,44 +68,44 @@ function lineStartPieces(pieces: readonly Piece[], lineStarts: readonly number[]
   return starting
 }
 
-/** Returns the lines from a piece on. Adds earlier pieces if the end of the text leaves space. */
-function fillLines(source: SplitPassage, room: ExcerptSize, from: number): ExcerptLine[] {
+/** Returns the lines that start with a piece. Adds earlier pieces if lines remain empty at the end of the text. */
+function fillLines(source: SplitPassage, size: ExcerptSize, from: number): ExcerptLine[] {
   const { pieces } = source
   let until = from
   let lines: ExcerptLine[] = []
   for (let end = from + 1; end <= pieces.length; end++) {
-    const next = wrapPieces(source, from, end, room.width)
-    if (next.length > room.lines && lines.length > 0) break
+    const next = wrapPieces(source, from, end, size.width)
+    if (next.length > size.lines && lines.length > 0) break
     lines = next
     until = end
   }
   for (let start = from - 1; until === pieces.length && start >= 0; start--) {
-    const next = wrapPieces(source, start, until, room.width)
-    if (next.length > room.lines) break
+    const next = wrapPieces(source, start, until, size.width)
+    if (next.length > size.lines) break
     lines = next
   }
   return lines
 }
 
-/** Returns the start of the window with the most distinct words of the question, then the most matches. */
+/** Returns the start of the window with the most distinct matched words, and among those, the most matches. */
 function bestStart({ pieces, matches, lineStarts }: SplitPassage, { width, lines }: ExcerptSize): number {
   const windowed = pieces.map(piece => ({
     cells: piece.width + 1,
-    isStarting: lineStarts.has(piece),
+    startsLine: lineStarts.has(piece),
     matches: matches.filter(match => match.start < piece.end && match.end > piece.start),
   }))
-  let best = { from: 0, worth: 0 }
+  let best = { from: 0, score: 0 }
   for (const [from, piece] of windowed.entries()) {
     if (piece.matches.length === 0) continue
-    const worth = scoreWindow(windowed, from, { width, cells: width * lines * matchShare })
-    if (worth > best.worth) best = { from, worth }
+    const score = scoreWindow(windowed, from, { width, cells: width * lines * matchShare })
+    if (score > best.score) best = { from, score }
   }
   return best.from
 }
 
 interface WindowedPiece {
   readonly cells: number
-  readonly isStarting: boolean
+  readonly startsLine: boolean
   readonly matches: readonly Match[]
 }
 
@@ -110,21 +114,24 @@ function scoreWindow(
   from: number,
   { width, cells }: { width: number; cells: number },
 ): number {
-  const different = new Set<string>()
-  let all = 0
-  let used = 0
+  const stems = new Set<string>()
+  let matchCount = 0
+  let usedCells = 0
   for (let at = from; at < pieces.length; at++) {
     const piece = pieces[at]!
-    if (piece.isStarting) used = Math.ceil(used / width) * width
-    used += piece.cells
-    if (used > cells) break
-    all += piece.matches.length
-    for (const match of piece.matches) different.add(match.stem)
+    if (piece.startsLine) usedCells = Math.ceil(usedCells / width) * width
+    usedCells += piece.cells
+    if (usedCells > cells) break
+    matchCount += piece.matches.length
+    for (const match of piece.matches) stems.add(match.stem)
   }
-  return different.size * 100 + all
+  return stems.size * 100 + matchCount
 }
 
-/** Returns the first piece of an excerpt: the start of the line or sentence of a match, or a few words before the match. */
+/**
+ * Returns the index of the first piece of an excerpt: the start of the line or sentence of the match, or a few words
+ * before the match.
+ */
 function excerptStart({ text, pieces, lineStarts }: SplitPassage, from: number): number {
   for (let start = from; start >= Math.max(0, from - lineWordsMax); start--) {
     if (lineStarts.has(pieces[start]!)) return start
@@ -142,24 +149,25 @@ function wrapPieces(
   until: number,
   width: number,
 ): ExcerptLine[] {
-  const cutAfter = until < pieces.length
-  const cutBefore = from > 0 && !lineStarts.has(pieces[from]!)
+  const isCutAfter = until < pieces.length
+  const isCutBefore = from > 0 && !lineStarts.has(pieces[from]!)
   const lines: ExcerptLine[] = []
-  let line = new Line(cutBefore ? `${ellipsis} ` : '')
+  let line = new Line(isCutBefore ? `${ellipsis} ` : '')
   for (let at = from; at < until; at++) {
     const piece = pieces[at]!
-    const last = cutAfter && at === until - 1
+    const last = isCutAfter && at === until - 1
     if ((at > from && lineStarts.has(piece)) || !line.fits(piece, last ? width - 2 : width)) {
-      lines.push(line.finished())
+      lines.push(line.toExcerptLine())
       line = new Line('')
     }
     line.add(text, piece, matches)
   }
-  if (cutAfter) line.end(` ${ellipsis}`)
-  lines.push(line.finished())
+  if (isCutAfter) line.end(` ${ellipsis}`)
+  lines.push(line.toExcerptLine())
   return lines
 }
 
+/** Builds a line of an excerpt from pieces. */
 class Line {
   #text: string
   #cells: number
@@ -172,11 +180,11 @@ class Line {
   }
 
   fits(piece: Piece, width: number): boolean {
-    return this.#start === undefined || this.#cells + (piece.spaced ? 1 : 0) + piece.width <= width
+    return this.#start === undefined || this.#cells + (piece.followsSpace ? 1 : 0) + piece.width <= width
   }
 
   add(text: string, piece: Piece, matches: readonly Match[]): void {
-    if (this.#start !== undefined && piece.spaced) {
+    if (this.#start !== undefined && piece.followsSpace) {
       this.#text += ' '
       this.#cells++
     }
@@ -196,7 +204,7 @@ class Line {
     this.#text += mark
   }
 
-  finished(): ExcerptLine {
+  toExcerptLine(): ExcerptLine {
     return { text: this.#text, marks: this.#marks, start: this.#start ?? 0 }
   }
 }
@@ -206,11 +214,11 @@ export function highlightMatches(
   { text, marks }: Omit<ExcerptLine, 'start'>,
   mark: (word: string) => string,
 ): string {
-  let shown = ''
+  let result = ''
   let at = 0
   for (const { start, end } of marks) {
-    shown += text.slice(at, start) + mark(text.slice(start, end))
+    result += text.slice(at, start) + mark(text.slice(start, end))
     at = end
   }
-  return shown + text.slice(at)
+  return result + text.slice(at)
 }

@@ -4,19 +4,20 @@ import { WbError } from '../../contract/errors.ts'
 import { type KnowledgeBaseHit, kb, type SearchHit, type SearchRequest } from '../../contract/knowledge.ts'
 import { limits } from '../../contract/limits.ts'
 
-/** One document fills at most {@link placesPerDocumentMax} of this many consecutive results. */
+/** One document takes at most {@link hitsPerDocumentMax} of this many consecutive results. */
 const rankGroupSize = 10
-const placesPerDocumentMax = 3
-/** Factors by which more hits are requested than shown, at first and after each attempt with too few. */
+const hitsPerDocumentMax = 3
+/** Number of hits in the first request, as a multiple of the number of passages to show. */
 const firstExcessFactor = 3
+/** Factor by which each further request is larger than the one before. */
 const nextExcessFactor = 4
 
 /** A passage to show. */
 export interface Passage {
-  /** Number to cite it by, from 1. */
+  /** Number by which it is cited, from 1. */
   readonly number: number
   readonly score: number
-  /** Share of the question's words that the passage holds, 0 to 1; undefined if the runtime did not send it. */
+  /** Share of the question's words that the passage contains, 0 to 1; undefined if the runtime did not send it. */
   readonly coverage: number | undefined
   readonly id: string
   readonly knowledgeBaseId: string
@@ -29,17 +30,17 @@ export interface Passage {
 
 export interface SearchContext {
   readonly client: Client
-  /** A knowledge base, or a whole workspace if the ID is omitted. */
+  /** A knowledge base; without its ID, all knowledge bases of the workspace. */
   readonly base: { readonly workspaceId: string; readonly knowledgeBaseId?: string }
   readonly signal: AbortSignal
-  /** The request, without the options that only change the display. */
+  /** The search request, without the options that {@link search} adds. */
   readonly body: Omit<SearchRequest, 'topK' | 'includeEmbeddings' | 'includeCoverage'> & {
     readonly knowledgeBaseIds?: string[]
   }
 }
 
 /**
- * Returns the best passages, with at most three of ten from one document.
+ * Returns the best passages, of which at most three in ten are from the same document.
  *
  * @param limit  maximum number of passages
  */
@@ -47,66 +48,66 @@ export async function findPassages(context: SearchContext, limit: number): Promi
   let topK = Math.min(limits.topKMax, limit * firstExcessFactor)
   for (;;) {
     const hits = await search(context, { topK, includeCoverage: true })
-    const chosen = limitPerDocument(hits, limit)
-    if (chosen.length === limit || hits.length < topK || topK === limits.topKMax)
-      return withDocuments(context, chosen)
+    const selected = limitPerDocument(hits, limit)
+    if (selected.length === limit || hits.length < topK || topK === limits.topKMax)
+      return withDocuments(context, selected)
     topK = Math.min(limits.topKMax, topK * nextExcessFactor)
   }
 }
 
-/** Returns the hits of the API. Hits of a single knowledge base do not contain its ID. */
+/** Searches with the API, and returns its hits. Hits in a single knowledge base do not contain its ID. */
 export function search(
-  { client, base: { workspaceId, knowledgeBaseId }, body: asked, signal }: SearchContext,
-  wanted: { readonly topK: number; readonly includeCoverage: boolean },
+  { client, base: { workspaceId, knowledgeBaseId }, body: query, signal }: SearchContext,
+  options: { readonly topK: number; readonly includeCoverage: boolean },
 ): Promise<(SearchHit | KnowledgeBaseHit)[]> {
-  const body = { ...asked, ...wanted }
+  const body = { ...query, ...options }
   return knowledgeBaseId === undefined
     ? client.call(kb.searchMany, { params: { workspaceId }, body }, { signal })
     : client.call(kb.search, { params: { workspaceId, knowledgeBaseId }, body }, { signal })
 }
 
 /**
- * Returns the first hits in order. Hits that exceed the share of their document move to the next ten places.
+ * Returns the first hits in order. In each group of ten, hits that exceed the maximum of their document move to the
+ * next group.
  */
 export function limitPerDocument<H extends SearchHit>(hits: readonly H[], limit: number): H[] {
-  const chosen: H[] = []
-  let waiting = [...hits]
-  while (chosen.length < limit && waiting.length > 0) {
-    const inThisRow = new Map<string, number>()
-    const places = Math.min(rankGroupSize, limit - chosen.length)
-    const before = chosen.length
-    const later: H[] = []
-    for (const hit of waiting) {
+  const selected: H[] = []
+  let remaining = [...hits]
+  while (selected.length < limit && remaining.length > 0) {
+    const countByDocument = new Map<string, number>()
+    const groupEnd = Math.min(selected.length + rankGroupSize, limit)
+    const postponed: H[] = []
+    for (const hit of remaining) {
       const document = payloadText(hit, 'documentId') ?? hit.id
-      const filled = inThisRow.get(document) ?? 0
-      if (chosen.length - before === places || filled === placesPerDocumentMax) later.push(hit)
+      const count = countByDocument.get(document) ?? 0
+      if (selected.length === groupEnd || count === hitsPerDocumentMax) postponed.push(hit)
       else {
-        inThisRow.set(document, filled + 1)
-        chosen.push(hit)
+        countByDocument.set(document, count + 1)
+        selected.push(hit)
       }
     }
-    if (chosen.length - before < places) return chosen
-    waiting = later
+    if (selected.length < groupEnd) return selected
+    remaining = postponed
   }
-  return chosen
+  return selected
 }
 
 /**
- * Adds the documents to hits.
+ * Converts hits to passages with their documents.
  *
- * @param read  returns a document
+ * @param fetch  returns a document, or undefined if it was deleted
  */
 export async function withDocuments(
   context: SearchContext,
   hits: readonly (SearchHit | KnowledgeBaseHit)[],
-  read = fetchDocument,
+  fetch = fetchDocument,
 ): Promise<Passage[]> {
   const baseOf = (hit: SearchHit | KnowledgeBaseHit) =>
     'knowledgeBaseId' in hit ? hit.knowledgeBaseId : (context.base.knowledgeBaseId ?? '')
   const bases = new Map(hits.map(hit => [payloadText(hit, 'documentId'), baseOf(hit)]))
-  const found = new Map(
+  const documentsById = new Map(
     await Promise.all(
-      [...bases].map(async ([id, base]) => [id, id && (await read(context, base, id))] as const),
+      [...bases].map(async ([id, base]) => [id, id && (await fetch(context, base, id))] as const),
     ),
   )
   return hits.map((hit, index) => {
@@ -121,7 +122,7 @@ export async function withDocuments(
       text: payloadText(hit, 'chunkText') ?? '',
       documentId,
       chunkIndex: typeof chunkIndex === 'number' ? chunkIndex : null,
-      document: (documentId !== null && found.get(documentId)) || undefined,
+      document: (documentId !== null && documentsById.get(documentId)) || undefined,
     }
   })
 }
@@ -145,7 +146,7 @@ export async function fetchDocument(
   }
 }
 
-/** Returns the coverage if it is a number from 0 to 1, because a server may send anything. */
+/** Returns true for a number from 0 to 1. The response of a server is not trusted. */
 function isCoverage(value: unknown): value is number {
   return typeof value === 'number' && value >= 0 && value <= 1
 }

@@ -4,7 +4,7 @@ import { sha256 } from '../../base/id.ts'
 const defaultOverlapMax = 150
 const defaultOverlapShare = 1 / 6
 
-/** Maximum number of characters to hash over all attempts, which takes about a second. */
+/** Maximum number of characters to hash in all attempts together, which takes about a second. */
 const hashedCharsMax = 100_000_000
 
 /** Text of joined chunks, with the offset of each chunk. */
@@ -14,9 +14,9 @@ export interface JoinedText {
 }
 
 /**
- * Joins slices of a text whose overlaps are unknown. If lines repeat, several overlaps are possible. The
- * longest one up to a limit is used, with the limit that reproduces the hash of the text, else the most
- * likely limit.
+ * Joins slices of a text whose overlaps are unknown. If lines repeat, several overlaps are possible. This function
+ * uses the longest possible overlap up to a limit. The limit is the one with which the joined text has the given
+ * hash, or else the most likely one.
  *
  * @param contentHash  SHA-256 of the text in hexadecimal; null if it is unknown, or the last slices are missing
  */
@@ -36,10 +36,10 @@ export function joinChunks(chunks: readonly string[], contentHash: string | null
 /** Returns the longest unambiguous overlap, but at least the default of the runtime. */
 function likelyLimit(chunks: readonly string[], overlaps: readonly (readonly number[])[]): number {
   const longest = chunks.reduce((length, chunk) => Math.max(length, chunk.length), 0)
-  const byDefault = Math.min(defaultOverlapMax, Math.floor(longest * defaultOverlapShare))
+  const defaultOverlap = Math.min(defaultOverlapMax, Math.floor(longest * defaultOverlapShare))
   return overlaps.reduce(
     (limit, lengths) => (lengths.length === 1 ? Math.max(limit, lengths[0]!) : limit),
-    byDefault,
+    defaultOverlap,
   )
 }
 
@@ -61,8 +61,8 @@ function joinWithLimit(
 }
 
 /**
- * Returns the possible overlaps of the end of a text with the start of the next one, longest first. Neither
- * text overlaps as a whole.
+ * Returns the lengths of the possible overlaps of the end of a text with the start of the next one, longest first.
+ * An overlap is shorter than each of the texts.
  *
  * @see Knuth, Morris, Pratt, "Fast pattern matching in strings", 1977
  */
@@ -91,16 +91,16 @@ function bordersOf(text: string): number[] {
   return borders
 }
 
-/** Returns the length of the longest prefix of `head` that is a suffix of a text of at most its length. */
+/** Returns the length of the longest prefix of `head` that is a suffix of `text`, which is not longer than `head`. */
 function longestMatch(text: string, head: string, borders: readonly number[]): number {
   let length = 0
   for (let at = 0; at < text.length; at++) length = extendMatch(length, text[at]!, head, borders)
   return length
 }
 
-/** Extends a match of a prefix of `head` by one character, and returns the length of the longest match. */
+/** Extends a match with a prefix of `head` by one UTF-16 unit, and returns the length of the longest match. */
 function extendMatch(length: number, unit: string, head: string, borders: readonly number[]): number {
-  let from = length
-  while (from > 0 && head[from] !== unit) from = borders[from - 1]!
-  return head[from] === unit ? from + 1 : 0
+  let matched = length
+  while (matched > 0 && head[matched] !== unit) matched = borders[matched - 1]!
+  return head[matched] === unit ? matched + 1 : 0
 }

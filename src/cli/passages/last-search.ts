@@ -8,7 +8,7 @@ import { readSettings, withoutPrototype, writeSettings } from '../settings/setti
 import { formatCounted } from '../terminal/output.ts'
 import type { Passage } from './find-passages.ts'
 
-/** Location of a passage in search results. Contains no text of the question or the document. */
+/** Stored location of a search result. It contains no text of the question or the document. */
 interface CitedHit {
   readonly workspaceId: string
   readonly knowledgeBaseId: string
@@ -28,8 +28,9 @@ function searchesPath(profile: Profile): string {
 }
 
 /**
- * Reads the stored searches. A corrupt file counts as empty. @throws UsageError  when others can write the
- * file
+ * Reads the stored searches. A corrupt file counts as empty.
+ *
+ * @throws UsageError  when other users can write to the file
  */
 function readSearches(profile: Profile): StoredSearches {
   const content = readSettings(searchesPath(profile))
@@ -53,12 +54,12 @@ export function storeSearch(profile: Profile, hits: readonly CitedHit[]): boolea
   }
 }
 
-/** Returns true if a name can be the number of a passage, such as `2` or `[2]`. */
-function isCitation(name: string): boolean {
-  return citationPattern.test(name)
+/** Returns true if a reference has the form of a passage number, such as `2` or `[2]`. */
+function isCitation(reference: string): boolean {
+  return citationPattern.test(reference)
 }
 
-/** Returns the passage with a number such as `2` or `[2]` in the last search, or undefined. */
+/** Returns the result of the last search with a number such as `2` or `[2]`, or undefined. */
 function findCitedHit(profile: Profile, reference: string): CitedHit | undefined {
   const number = citationPattern.exec(reference)?.[1]
   if (number === undefined) return undefined
@@ -67,7 +68,7 @@ function findCitedHit(profile: Profile, reference: string): CitedHit | undefined
 }
 
 /**
- * Returns the locations of passages to store. A passage without a document keeps its number, but cannot be
+ * Returns the locations to store for passages. A passage without a document keeps its number, but cannot be
  * opened.
  */
 export function toCitedHits(
@@ -82,54 +83,55 @@ export function toCitedHits(
   }))
 }
 
-/** A document, and the cited passage if it was named by a number. */
+/** A document that the user named by ID, file name or source ID, or by the number of a search result. */
 export interface CitedDocument {
   readonly document: Document
-  /** Undefined if the document was named by ID, file name or source ID. */
+  /** The search result; undefined if the document was not named by its number. */
   readonly passage?: { readonly number: string; readonly chunkIndex: number | null }
 }
 
-/** Finds a document like `findDocument`, or by the number of a passage in the last search. */
+/** Finds a document like `findDocument`, or by the number of a result of the last search. */
 export async function findCitedDocument(
   context: ResolveContext,
-  wanted: string,
+  reference: string,
   base?: string,
 ): Promise<CitedDocument> {
-  if (base !== undefined || !isCitation(wanted))
-    return { document: await findDocument(context, wanted, base) }
-  const cited = await fetchCitedDocument(context, wanted)
+  if (base !== undefined || !isCitation(reference))
+    return { document: await findDocument(context, reference, base) }
+  const cited = await fetchCitedDocument(context, reference)
   if (cited) return cited
   try {
-    return { document: await findDocument(context, wanted) }
+    return { document: await findDocument(context, reference) }
   } catch (error) {
-    throw addLastSearch(error, context.profile)
+    throw explainMissingNumber(error, context.profile)
   }
 }
 
 /**
- * Finds a document to delete. Does not accept passage numbers, because their meaning changes with each
+ * Finds a document to delete. Does not accept numbers of search results, because their meaning changes with each
  * search.
  *
  * @throws WbError document_not_found  when no document matches; explains this for a number
  */
 export async function findDocumentToDelete(
   context: ResolveContext,
-  wanted: string,
+  reference: string,
   base?: string,
 ): Promise<Document> {
   try {
-    return await findDocument(context, wanted, base)
+    return await findDocument(context, reference, base)
   } catch (error) {
-    if (!(error instanceof WbError) || error.code !== 'document_not_found' || !isCitation(wanted)) throw error
+    if (!(error instanceof WbError) || error.code !== 'document_not_found' || !isCitation(reference))
+      throw error
     const message = `${error.message}; search result numbers cannot be used to delete`
     throw new WbError(error.code, message, {
-      next: [`wb documents show ${wanted}    shows the document`],
+      next: [`wb documents show ${reference}    shows the document`],
     })
   }
 }
 
-/** Adds to the error for a number how many results the last search had. */
-function addLastSearch(error: unknown, profile: Profile): unknown {
+/** Adds the number of results of the last search to the error for an unknown number. */
+function explainMissingNumber(error: unknown, profile: Profile): unknown {
   if (!(error instanceof WbError) || error.code !== 'document_not_found') return error
   const hits = readSearches(profile)[runtimeKey(profile)]
   const last = hits
@@ -139,7 +141,7 @@ function addLastSearch(error: unknown, profile: Profile): unknown {
 }
 
 /**
- * Returns the document with a number such as `2` or `[2]` in the last search.
+ * Returns the document of the result with a number such as `2` or `[2]` in the last search.
  *
  * @returns undefined if the reference is not a citation, or the last search has no such number
  * @throws WbError document_not_found  when the document was deleted

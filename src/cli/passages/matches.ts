@@ -11,19 +11,19 @@ export interface Match extends Span {
   readonly stem: string
 }
 
-/** Returns the stems of a question, without stop words unless it has only stop words. */
+/** Returns the stems of the words in a question. Stop words are omitted, unless there are no other words. */
 export function stemsOf(question: string): ReadonlySet<string> {
-  const all = [...wordSpans(question)].map(span => span.word)
-  const meaningful = all.filter(word => !stopwords.has(word))
-  return new Set((meaningful.length > 0 ? meaningful : all).map(stem))
+  const words = [...wordSpans(question)].map(span => span.word)
+  const meaningful = words.filter(word => !stopwords.has(word))
+  return new Set((meaningful.length > 0 ? meaningful : words).map(stem))
 }
 
 /** Returns the words of a text that match a question, in order. */
 export function matchesIn(text: string, stems: ReadonlySet<string>): Match[] {
-  const found: Match[] = []
+  const matches: Match[] = []
   for (const { word, start, end } of wordSpans(text)) {
     const stemmed = stem(word)
-    if (stems.has(stemmed)) found.push({ start, end, stem: stemmed })
+    if (stems.has(stemmed)) matches.push({ start, end, stem: stemmed })
   }
-  return found
+  return matches
 }

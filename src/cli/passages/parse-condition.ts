@@ -7,7 +7,7 @@ export const conditionFlags = {
   where: Flags.string({
     multiple: true,
     multipleNonGreedy: true,
-    summary: 'condition as KEY=VALUE; can be repeated: all keys must match, with any of their values',
+    summary: 'metadata field that must have this value; repeat a key to accept any of several values',
     helpValue: 'KEY=VALUE',
   }),
 }
@@ -15,7 +15,7 @@ export const conditionFlags = {
 type Condition = Record<string, unknown>
 
 /**
- * Returns the condition of the flags; undefined if none is given.
+ * Returns the condition that the flags express; undefined if there are no flags.
  *
  * @throws UsageError  when `--filter` is not a JSON object, or `--where` is not a pair
  */
@@ -51,10 +51,10 @@ function parsePairs(pairs: readonly string[]): Condition[] {
     const key = pair.slice(0, at)
     values.set(key, [...(values.get(key) ?? []), ...possibleValues(pair.slice(at + 1))])
   }
-  return [...values].map(([key, all]) => ({ [key]: all.length === 1 ? all[0] : { $in: all } }))
+  return [...values].map(([key, list]) => ({ [key]: list.length === 1 ? list[0] : { $in: list } }))
 }
 
-/** Returns both the typed value and its text, because the metadata may store either. */
+/** Returns the value as a number or boolean, and as text, because the metadata can contain either. */
 function possibleValues(text: string): (string | number | boolean)[] {
   if (text === 'true' || text === 'false') return [text === 'true', text]
   const isNumber = /^-?\d+(\.\d+)?$/.test(text) && Number.isFinite(Number(text))

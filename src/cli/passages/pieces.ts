@@ -5,28 +5,28 @@ import type { Span } from './matches.ts'
 export interface Piece extends Span {
   /** Width in terminal columns. */
   readonly width: number
-  /** True if white space precedes it. */
-  readonly spaced: boolean
+  /** True if white space precedes the piece. */
+  readonly followsSpace: boolean
 }
 
-/** Scripts without spaces between words. */
-const unspaced =
+/** Characters of scripts that do not separate words with spaces. */
+const unspacedScript =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u
 
 /**
- * Splits a text into words with their punctuation: at white space, or by a dictionary for scripts without
+ * Splits a text into words with their punctuation: at white space, and with a dictionary in scripts without
  * spaces.
  */
 export function splitPieces(text: string): Piece[] {
   const pieces: Piece[] = []
   for (const { 0: run, index } of text.matchAll(/\S+/g))
-    if (unspaced.test(run)) pieces.push(...splitByDictionary(run, index))
+    if (unspacedScript.test(run)) pieces.push(...splitByDictionary(run, index))
     else pieces.push(piece(run, index, true))
   return pieces
 }
 
-function piece(run: string, start: number, spaced: boolean): Piece {
-  return { start, end: start + run.length, width: displayWidth(run), spaced }
+function piece(run: string, start: number, followsSpace: boolean): Piece {
+  return { start, end: start + run.length, width: displayWidth(run), followsSpace }
 }
 
 /** @see Unicode UAX 29 */

@@ -15,8 +15,8 @@ const widthMin = 24
 const indent = '     '
 
 /**
- * Returns the coverage as a bar of five steps: full coverage fills it, and less than a fifth leaves it empty. It does not
- * depend on the other results.
+ * Returns the coverage as a bar of five steps. The bar is full only at full coverage, and empty below one
+ * fifth. It does not depend on the other results.
  *
  * @param coverage  0 to 1
  * @returns the filled steps, and the empty ones
@@ -26,13 +26,13 @@ export function coverageBar(coverage: number): [filled: string, empty: string] {
   return ['▮'.repeat(steps), '▯'.repeat(barSteps - steps)]
 }
 
-/** Returns score and coverage as numbers, with the same width on every card. */
+/** Formats score and coverage as numbers, with the same width on every card. */
 export function formatScores({ coverage, score }: Pick<Passage, 'coverage' | 'score'>): string {
   const share = coverage === undefined ? '' : `${Math.floor(coverage * 100)} %`.padStart('  100 %'.length)
   return score.toFixed(4) + share
 }
 
-/** Names of knowledge bases by ID, if passages come from several. */
+/** Names of knowledge bases by ID, for passages from several knowledge bases. */
 export type BaseNames = ReadonlyMap<string, string>
 
 /** Prints passages: as cards in a terminal, as tab-separated lines in a pipe. */
@@ -68,6 +68,7 @@ function pipeRow(passage: Passage, names: BaseNames | undefined): string {
   return cells.map(cell => plainLine(String(cell))).join('\t')
 }
 
+/** Contents and options of a card. */
 interface Card {
   readonly passage: Passage
   readonly stems: ReadonlySet<string>
@@ -79,49 +80,51 @@ function* cardLines(output: Output, { passage, stems, names, explain }: Card): G
   const { style } = output
   const width = Math.max(widthMin, Math.min(widthMax, output.width - 1))
   const number = pad(`[${passage.number}]`, indent.length - 1)
-  const right = scoreColumn(output, passage, explain)
-  const room = width - indent.length - (right.cells === 0 ? 0 : right.cells + 2)
+  const scores = scoreColumn(output, passage, explain)
+  const titleWidth = width - indent.length - (scores.cells === 0 ? 0 : scores.cells + 2)
   const { lines, section } = excerptWithSection(passage, stems, {
     width: width - indent.length,
     lines: excerptLines,
   })
-  const title = truncate(section ? `${passageTitle(passage)} › ${section}` : passageTitle(passage), room)
-  yield `${number} ${style.strong(pad(title, room))}  ${right.text}`.trimEnd()
+  const heading = section ? `${passageTitle(passage)} › ${section}` : passageTitle(passage)
+  const title = truncate(heading, titleWidth)
+  yield `${number} ${style.strong(pad(title, titleWidth))}  ${scores.text}`.trimEnd()
   for (const line of lines) yield indent + highlightMatches(line, style.mark)
   for (const line of sourceLines(passage, width, names)) yield style.dim(line)
 }
 
-/** End of a card's first line, and its width in cells. */
+/** Returns the text at the end of a card's first line, and its width in cells. */
 function scoreColumn({ style }: Pick<Output, 'style'>, passage: Passage, explain: boolean) {
   const numbers = explain ? formatScores(passage) : ''
   if (passage.coverage === undefined) return { text: numbers, cells: numbers.length }
   const [filled, empty] = coverageBar(passage.coverage)
   const bar = (filled && style.good(filled)) + (empty && style.dim(empty))
-  const before = numbers && `${numbers} `
-  return { text: before + bar, cells: before.length + barSteps }
+  const prefix = numbers && `${numbers} `
+  return { text: prefix + bar, cells: prefix.length + barSteps }
 }
 
 /** Returns an excerpt of a passage, and the title of its section in a Markdown document. */
 export function excerptWithSection(
   passage: Passage,
   stems: ReadonlySet<string>,
-  room: ExcerptSize,
+  size: ExcerptSize,
 ): { lines: ExcerptLine[]; section?: string } {
   const text = plain(passage.text)
-  if (!isMarkdownDocument(passage)) return { lines: excerpt(text, stems, room) }
+  if (!isMarkdownDocument(passage)) return { lines: excerpt(text, stems, size) }
   const name = passageTitle(passage)
   const readable = readMarkdown(text, name)
-  const lines = excerpt(readable.text, stems, room, readable.lineStarts)
+  const lines = excerpt(readable.text, stems, size, readable.lineStarts)
   const from = lines[0]?.start ?? 0
   const match = matchesIn(readable.text, stems).find(({ start }) => start >= from)
   const section = sectionAt(readable, match?.start ?? from)
   if (section === undefined || section.title === name) return { lines }
-  if (section.at !== from) return { lines, section: section.title }
-  // The title of the card has the heading. Spaces in its place keep the offsets of the text.
-  const { at, title } = section
-  const { text: whole, lineStarts } = readable
-  const without = whole.slice(0, at) + whole.slice(at).replace(/.*/, heading => ' '.repeat(heading.length))
-  return { lines: excerpt(without, stems, room, lineStarts), section: title }
+  if (section.offset !== from) return { lines, section: section.title }
+  // The card's title already shows this heading. It is replaced by spaces, so that the offsets stay valid.
+  const { offset, title } = section
+  const { text: fullText, lineStarts } = readable
+  const withoutHeading =
+    fullText.slice(0, offset) + fullText.slice(offset).replace(/.*/, heading => ' '.repeat(heading.length))
+  return { lines: excerpt(withoutHeading, stems, size, lineStarts), section: title }
 }
 
 /** Returns true if the document is a Markdown file. */
@@ -137,22 +140,22 @@ export function passageTitle({ document, id }: Pick<Passage, 'document' | 'id'>)
 /** Returns the file name and chunk number of a passage. */
 export function passageLocation({ document, chunkIndex }: Pick<Passage, 'document' | 'chunkIndex'>): string {
   const source = sourceOf(document)
-  const place = [source && plainLine(source), chunkIndex === null ? undefined : `chunk ${chunkIndex}`]
-  return place.filter(Boolean).join(' · ')
+  const parts = [source && plainLine(source), chunkIndex === null ? undefined : `chunk ${chunkIndex}`]
+  return parts.filter(Boolean).join(' · ')
 }
 
 /**
- * Returns the location with the ID. In a narrow terminal, the ID is on a separate line, so that it can be
- * copied.
+ * Returns lines with the location and ID of a passage. In a narrow terminal, the ID is on a separate line, so that
+ * it can be copied.
  */
 function sourceLines(passage: Passage, width: number, names: BaseNames | undefined): string[] {
   const { documentId, id, knowledgeBaseId } = passage
-  const words = [names?.get(knowledgeBaseId), passageLocation(passage)].filter(Boolean).join(' · ')
-  const known = plainLine(documentId ?? id)
-  const whole = [words, known].filter(Boolean).join(' · ')
-  if (displayWidth(indent + whole) <= width) return [indent + whole]
-  const beside = Math.min(indent.length, Math.max(0, width - known.length))
-  return [indent + truncate(words, width - indent.length), ' '.repeat(beside) + known]
+  const location = [names?.get(knowledgeBaseId), passageLocation(passage)].filter(Boolean).join(' · ')
+  const shownId = plainLine(documentId ?? id)
+  const line = [location, shownId].filter(Boolean).join(' · ')
+  if (displayWidth(indent + line) <= width) return [indent + line]
+  const idIndent = Math.min(indent.length, Math.max(0, width - shownId.length))
+  return [indent + truncate(location, width - indent.length), ' '.repeat(idIndent) + shownId]
 }
 
 function sourceOf(document: Passage['document']): string | undefined {

@@ -10,7 +10,7 @@ import { findPassages, search } from './find-passages.ts'
 import { storeSearch, toCitedHits } from './last-search.ts'
 import { conditionFlags, parseCondition } from './parse-condition.ts'
 import { printPassages } from './print-passages.ts'
-import { modeNames, rankingOptions, type SearchMode } from './request.ts'
+import { modeNames, rankingOptions, type SearchMode } from './ranking-options.ts'
 import type { WorkspaceScope } from './workspace-scope.ts'
 
 /** Flags of search commands. */
@@ -18,12 +18,12 @@ export const searchFlags = {
   limit: Flags.integer({ default: 10, min: 1, max: limits.topKMax, summary: 'maximum number of passages' }),
   mode: Flags.option({ options: modeNames })({ summary: 'ranking method' }),
   'lexical-weight': Flags.custom<number>({ parse: async text => parseWeight(text) })({
-    summary: 'weight of the lexical score in hybrid mode, 0 to 1',
-    helpValue: 'N',
+    summary: 'weight of the lexical score in hybrid mode, from 0 to 1',
+    helpValue: 'NUMBER',
   }),
-  rerank: Flags.boolean({ summary: 'rerank the results with their lexical ranks' }),
+  rerank: Flags.boolean({ summary: 'rerank the results by their lexical rank' }),
   ...conditionFlags,
-  saved: Flags.string({ summary: 'saved filter, by name or ID', helpValue: 'NAME' }),
+  saved: Flags.string({ summary: 'saved filter name or ID', helpValue: 'NAME' }),
   explain: Flags.boolean({ summary: 'show scores and coverage as numbers' }),
 }
 
@@ -48,13 +48,13 @@ function parseWeight(text: string): number {
 
 /** Base class of search commands. */
 export abstract class SearchCommand extends WbCommand {
-  /** Returns the question, or prompts for it. */
+  /** Returns the question from the command line, or prompts for it. */
   protected async question(typed: string | undefined): Promise<string> {
-    const missing = 'QUESTION is missing: question, in words or a sentence'
+    const missing = 'QUESTION is missing: type search terms or a question'
     return typed ?? this.ask('What do you want to know?', missing)
   }
 
-  protected async answer(question: string, base: KnowledgeBase | WorkspaceScope, flags: SearchFlags) {
+  protected async searchAndPrint(question: string, base: KnowledgeBase | WorkspaceScope, flags: SearchFlags) {
     const { client, signal, output, resolveContext } = this
     const body = {
       text: question,
@@ -62,12 +62,12 @@ export abstract class SearchCommand extends WbCommand {
       knowledgeFilterId: await savedFilterId(resolveContext, base, flags.saved),
       ...rankingOptions({ ...flags, lexicalWeight: flags['lexical-weight'] }),
     }
-    const asked = { client, base, signal, body }
+    const context = { client, base, signal, body }
     if (output.json) {
-      const wanted = { topK: flags.limit, includeCoverage: flags.explain }
-      return output.value(await this.waitFor('searching', search(asked, wanted)))
+      const options = { topK: flags.limit, includeCoverage: flags.explain }
+      return output.value(await this.waitFor('searching', search(context, options)))
     }
-    const passages = await this.waitFor('searching', findPassages(asked, flags.limit))
+    const passages = await this.waitFor('searching', findPassages(context, flags.limit))
     if (passages.length === 0) return output.note(await describeEmptyResult({ client, base, flags }))
     printPassages(output, question, passages, { ...flags, names: 'names' in base ? base.names : undefined })
     if (storeSearch(this.profile, toCitedHits(base, passages)) && output.interactive)
@@ -75,12 +75,12 @@ export abstract class SearchCommand extends WbCommand {
   }
 }
 
-/** Returns the ID of the saved filter; undefined if none is given, or for all knowledge bases. */
+/** Returns the ID of the saved filter; undefined without a filter, or if all knowledge bases are searched. */
 async function savedFilterId(
   context: Pick<ResolveContext, 'client' | 'promptForChoice'>,
   base: KnowledgeBase | WorkspaceScope,
-  wanted: string | undefined,
+  reference: string | undefined,
 ): Promise<string | undefined> {
-  if (wanted === undefined || 'names' in base) return undefined
-  return (await findFilter(context, base, wanted)).knowledgeFilterId
+  if (reference === undefined || 'names' in base) return undefined
+  return (await findFilter(context, base, reference)).knowledgeFilterId
 }

@@ -16,7 +16,8 @@ export async function workspaceScope(client: Client, { workspaceId }: Workspace)
 }
 
 /**
- * Returns the named knowledge base, or else the only one. If there are several, the user can choose one or all.
+ * Returns the named knowledge base, or else the only one. If there are several, prompts the user to choose one
+ * or all.
  *
  * @throws WbError, UsageError  see {@link resolveKnowledgeBase}
  */

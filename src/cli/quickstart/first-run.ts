@@ -2,16 +2,18 @@ import { readdirSync } from 'node:fs'
 import { basename, parse } from 'node:path'
 import { homeFolder, isCi } from '../environment.ts'
 import type { Io } from '../io.ts'
-import { findLocalServer, holdsNothing } from '../local.ts'
+import { findLocalServer, isStoreEmpty } from '../local.ts'
 import { type Profile, readProfile } from '../settings/profile.ts'
 import { askYesNo } from '../terminal/ask.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 
 /**
- * Offers to search the working directory when `wb` is used for the first time without arguments. Home folders
- * and the root of a disk are not offered.
+ * If Workbase was never used before, asks the user whether to ingest and search the working directory. Does not ask
+ * for the home folder or the root of a disk.
+ *
+ * @returns true if the user agreed
  */
-export async function offerThisFolder(io: Io): Promise<boolean> {
+export async function offerQuickstart(io: Io): Promise<boolean> {
   const { cwd: folder, env } = io
   if (isCi(env) || folder === homeFolder(env) || folder === parse(folder).root) return false
   if (!(await isUnused(readProfile({}, io)))) return false
@@ -19,13 +21,13 @@ export async function offerThisFolder(io: Io): Promise<boolean> {
   return askYesNo(io, question, new AbortController().signal, false)
 }
 
-/** True if no runtime is configured and the data directory is empty. */
+/** Returns true if no runtime is configured and the data directory is empty. */
 async function isUnused({ url, config, dataDir }: Profile): Promise<boolean> {
   if (url !== undefined || config.variable !== undefined || !isEmptyDataDir(dataDir)) return false
-  return (await findLocalServer(dataDir)) === undefined && holdsNothing(dataDir)
+  return (await findLocalServer(dataDir)) === undefined && isStoreEmpty(dataDir)
 }
 
-/** Files that commands create in a data directory even if they store nothing. */
+/** Files that commands create in a data directory even if they store no data. */
 const emptyStoreFile = /^workbase\.db(?:-wal|-shm|\.id)?$|^serve\.lock$|^uploads$/
 
 function isEmptyDataDir(folder: string): boolean {

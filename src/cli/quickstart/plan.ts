@@ -8,28 +8,29 @@ import { isMarkdown } from '../ingest/text-types.ts'
 import { resolveTypedPath } from '../resolve-typed-path.ts'
 
 const shippedBaseName = 'handbook'
-/** A question that the shipped documents answer. */
+/** A question that the documents in the package answer. */
 export const shippedQuestion = 'is my data encrypted'
-/** Another question that the shipped documents answer. */
+/** Another question that the documents in the package answer. */
 export const nextShippedQuestion = 'how do I back up'
 const nameCharsMax = 48
 
-/** Plan of a quickstart. */
+/** The documents, knowledge base and question of a quickstart. */
 export interface QuickstartPlan {
   readonly intake: Intake
+  /** Name of the knowledge base. */
   readonly name: string
-  /** Undefined if the question is derived from the first documents. */
+  /** Undefined to derive the question from the first documents. */
   readonly question: string | undefined
-  /** True if the documents of the package are used. */
+  /** True if the documents in the package are used. */
   readonly isShipped: boolean
-  /** Folder that contains no readable files, so the documents of the package are used instead. */
+  /** Folder that the user named, if it contains no text; the documents in the package are then used instead. */
   readonly emptyFolder?: string
 }
 
 /**
  * Interprets the arguments of `quickstart`: a folder, a question, both, or neither.
  *
- * @throws UsageError  when the folder is not a folder
+ * @throws UsageError  when the folder does not exist or is not a folder
  */
 export async function planQuickstart(
   first: string | undefined,
@@ -55,7 +56,7 @@ export async function planQuickstart(
   return { intake, name: baseNameFromPath(resolve(cwd, folder)), question, isShipped: false }
 }
 
-/** Reference pages, which match every question a little and answer none. */
+/** Reference pages that are not ingested, because they contain words of every question, but no answers. */
 const referencePages = [
   'architecture.md',
   'benchmarks.md',
@@ -66,7 +67,10 @@ const referencePages = [
   'requirements.md',
 ]
 
-/** Plans to use the user documentation of the package. Subfolders are for contributors. */
+/**
+ * Returns a plan for the user documentation in the package. Its subfolders, which are for contributors, are
+ * omitted.
+ */
 async function planShipped(question: string | undefined, cwd: string): Promise<QuickstartPlan> {
   const folder = join(packageRoot(), 'docs')
   const pages = (await readdir(folder)).filter(name => isMarkdown(name) && !referencePages.includes(name))
@@ -76,16 +80,16 @@ async function planShipped(question: string | undefined, cwd: string): Promise<Q
 }
 
 async function isFolder(path: string): Promise<boolean> {
-  const found = await stat(path).catch(() => undefined)
-  return found?.isDirectory() ?? false
+  const stats = await stat(path).catch(() => undefined)
+  return stats?.isDirectory() ?? false
 }
 
-/** Derives the name of a knowledge base from a folder: letters, digits and underscores after a letter. */
+/** Derives the name of a knowledge base from a folder: a letter, followed by letters, digits and underscores. */
 export function baseNameFromPath(folder: string): string {
-  const plain = basename(folder)
+  const name = basename(folder)
     .normalize('NFKD')
     .replace(/\p{M}/gu, '')
     .replace(/[^A-Za-z0-9]+/g, '_')
     .replace(/^[^A-Za-z]+|_+$/g, '')
-  return plain.slice(0, nameCharsMax) || shippedBaseName
+  return name.slice(0, nameCharsMax) || shippedBaseName
 }

@@ -18,7 +18,7 @@ import { countItems } from '../terminal/take-first.ts'
 import { pad, plainLine } from '../terminal/terminal-text.ts'
 import { nextShippedQuestion, type QuickstartPlan, shippedQuestion } from './plan.ts'
 
-/** Number of passages in the first answer. */
+/** Maximum number of passages in the result. */
 const passagesShown = 3
 
 /** Dependencies of a quickstart. */
@@ -29,7 +29,7 @@ export interface QuickstartOptions {
   readonly output: Output
   readonly profile: Profile
   readonly runtime: ResolvedRuntime
-  /** True to train the embedder before the search. */
+  /** True to wait until the embedder is fitted before the search. */
   readonly wait: boolean
 }
 
@@ -37,7 +37,7 @@ export interface QuickstartOptions {
 export interface QuickstartResult {
   readonly workspace: Workspace
   readonly base: KnowledgeBase
-  /** True if commands use this workspace by default, so that suggestions need not name it. */
+  /** True if commands use this workspace by default. Suggested commands then do not name it. */
   readonly isDefaultWorkspace: boolean
   readonly contents: { readonly documents: number; readonly chunks: number | undefined }
   readonly summary: IngestSummary
@@ -48,12 +48,16 @@ export interface QuickstartResult {
 }
 
 /**
- * Creates what is missing, ingests, and searches. Reports each completed step.
+ * Creates the workspace and knowledge base if they are missing, ingests the documents, and searches them. Reports
+ * each completed step.
  *
  * @throws the error that interrupted the ingest, after its completed work is reported
  */
-export async function quickstart(parts: QuickstartOptions, plan: QuickstartPlan): Promise<QuickstartResult> {
-  const { client, signal, progress, output, profile, runtime } = parts
+export async function quickstart(
+  options: QuickstartOptions,
+  plan: QuickstartPlan,
+): Promise<QuickstartResult> {
+  const { client, signal, progress, output, profile, runtime } = options
   const style = output.errorStyle
   if (plan.emptyFolder)
     output.note(
@@ -68,7 +72,7 @@ export async function quickstart(parts: QuickstartOptions, plan: QuickstartPlan)
   const { summary, interruption } = await ingest({ client, signal, progress, base }, plan.intake)
   for (const line of detailLines(output, summary.tally)) output.warn(line)
   if (interruption) throw interruption.error
-  if (parts.wait) await runtime.settle({ signal, progress })
+  if (options.wait) await runtime.settle({ signal, progress })
   progress.end()
   const contents = await countContents(client, base)
   output.note(
@@ -99,24 +103,24 @@ function formatContents(
 }
 
 /**
- * Returns commands to try next.
+ * Returns commands to try next, with descriptions if the terminal is wide enough.
  *
- * @param program  words that start this program
- * @param kind     kind of the runtime; one inside a command has no pages to open
+ * @param program  words that start this program, such as `wb` or `npx workbase`
+ * @param kind     kind of the runtime; for an embedded runtime (`process`), a server has to be started first
  */
 export function nextStepLines(
   { base, workspace, isDefaultWorkspace, nextQuestion, passages }: QuickstartResult,
   { width, contextFlags }: Pick<Output, 'width' | 'contextFlags'>,
   { program, kind }: { program: string; kind: ResolvedRuntime['kind'] },
 ): string[] {
-  const where = `${isDefaultWorkspace ? '' : ` -w ${shellWord(workspace.name)}`}${contextFlags}`
+  const scopeFlags = `${isDefaultWorkspace ? '' : ` -w ${shellWord(workspace.name)}`}${contextFlags}`
   const name = shellWord(base.name)
   const question = /^[\w ]+$/.test(nextQuestion) ? `"${nextQuestion}"` : shellWord(nextQuestion)
-  const serving =
+  const openApi =
     kind === 'process' ? `serve --open${contextFlags.replace(' --as-operator', '')}` : `open${contextFlags}`
   const lines: [string, string][] = [
-    [`${program} kb ingest ${name} ./my-folder${where}`, 'add your own files'],
-    [`${program} kb search ${name} ${question}${where}`, 'ask something else'],
+    [`${program} kb ingest ${name} ./my-folder${scopeFlags}`, 'add your own files'],
+    [`${program} kb search ${name} ${question}${scopeFlags}`, 'ask something else'],
     ...(passages[0]?.documentId
       ? [
           [`${program} documents show 1${contextFlags}`, 'show passage [1] in its context'] satisfies [
@@ -125,41 +129,44 @@ export function nextStepLines(
           ],
         ]
       : []),
-    [`${program} ${serving}`, 'start or open the HTTP API'],
+    [`${program} ${openApi}`, 'start or open the HTTP API'],
   ]
-  const column = Math.max(...lines.map(([line]) => line.length)) + 4
-  const fits = lines.every(([, about]) => column + about.length + 4 <= width)
-  return lines.map(([line, about]) => (fits ? `    ${pad(line, column)}${about}` : `    ${line}`))
+  const commandWidth = Math.max(...lines.map(([command]) => command.length)) + 4
+  const fits = lines.every(([, description]) => commandWidth + description.length + 4 <= width)
+  return lines.map(([command, description]) =>
+    fits ? `    ${pad(command, commandWidth)}${description}` : `    ${command}`,
+  )
 }
 
-/** Returns the workspace and knowledge base, and creates missing ones. */
+/** Finds the workspace and knowledge base, or creates missing ones. */
 async function findOrCreateTarget(
   client: Client,
-  named: string | undefined,
-  name: string,
+  namedWorkspace: string | undefined,
+  baseName: string,
 ): Promise<Pick<QuickstartResult, 'workspace' | 'base' | 'isDefaultWorkspace'>> {
-  const workspaceName = named ?? 'demo'
+  const workspaceName = namedWorkspace ?? 'demo'
   const all = await collect(client.items(workspaces.list, {}))
-  const known = all.find(row => row.name === workspaceName || row.workspaceId === workspaceName)
-  const workspace = known ?? (await client.call(workspaces.create, { body: { name: workspaceName } }))
+  const existing = all.find(row => row.name === workspaceName || row.workspaceId === workspaceName)
+  const workspace = existing ?? (await client.call(workspaces.create, { body: { name: workspaceName } }))
   const params = { workspaceId: workspace.workspaceId }
   const bases = await listKnowledgeBases(client, workspace.workspaceId)
   const base =
-    bases.find(row => row.name === name) ?? (await client.call(kb.create, { params, body: { name } }))
-  return { workspace, base, isDefaultWorkspace: named !== undefined || all.length === (known ? 1 : 0) }
+    bases.find(row => row.name === baseName) ??
+    (await client.call(kb.create, { params, body: { name: baseName } }))
+  const isDefaultWorkspace = namedWorkspace !== undefined || all.length === (existing ? 1 : 0)
+  return { workspace, base, isDefaultWorkspace }
 }
 
-/** Counts the contents of a knowledge base. */
 async function countContents(client: Client, { workspaceId, knowledgeBaseId }: KnowledgeBase) {
   const params = { workspaceId, knowledgeBaseId }
   const { embedder } = await client.call(kb.show, { params })
-  const held = await countItems(client.items(documents.list, { params }))
-  return { documents: held, chunks: embedder?.chunks }
+  const documentCount = await countItems(client.items(documents.list, { params }))
+  return { documents: documentCount, chunks: embedder?.chunks }
 }
 
 /**
- * Returns the question to ask now, and another. For a knowledge base with unknown contents, they come from
- * the names of the first documents.
+ * Returns the question to ask now, and the one to suggest next. For documents of the user, they are derived from the
+ * names of the first documents.
  */
 async function chooseQuestions(
   client: Client,
@@ -179,7 +186,7 @@ function questionFromName(document: Document): string {
     .replace(/[-_/]+/g, ' ')
 }
 
-/** Describes the address of the runtime and where it stores data. */
+/** Describes the runtime: its address, and for a runtime on this machine, its data directory. */
 export function runtimeLocation(
   { kind, baseUrl }: Pick<ResolvedRuntime, 'kind' | 'baseUrl'>,
   dataDir: string,

@@ -1,4 +1,4 @@
-/** Log that buffers lines until the startup line for other programs is written. */
+/** A log that buffers its lines until {@link release}, so that the startup message of a server is printed first. */
 export class BufferedLog {
   #buffer: string[] | undefined = []
 

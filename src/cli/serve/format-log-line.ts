@@ -1,9 +1,6 @@
 import { plainLine } from '../terminal/terminal-text.ts'
 
-/**
- * Formats a log line for a terminal. Requests that failed because of a dependency are explained; other lines
- * are unchanged.
- */
+/** Formats a log line for a terminal: a failed request as a sentence, and any other line unchanged. */
 export function formatLogLine(line: string): string {
   const { level, msg, method, route, status, reason, code, requestId } = fieldsOf(line)
   if (level !== 'warn' || msg !== 'request') return line.trimEnd()
@@ -11,6 +8,7 @@ export function formatLogLine(line: string): string {
   return `  ! ${plainLine(text)}`
 }
 
+/** Returns the fields of a JSON object; empty for other text. */
 function fieldsOf(line: string): Record<string, unknown> {
   try {
     return { ...(JSON.parse(line) as Record<string, unknown> | null) }

@@ -2,16 +2,16 @@ import type { Log } from '../../base/log.ts'
 import type { Signals } from '../io.ts'
 
 /**
- * Keeps the process alive through an exception that escaped every request, and logs it. A request that it belonged to
- * may stay without a response until its connection times out.
+ * Logs exceptions that no request handler caught, and keeps the process alive. The request that caused such an
+ * exception may get no response until its connection times out.
  *
- * @param log  the log of the runtime that serves now
- * @returns a function that restores Node's default, which is to end the process
+ * @param log  returns the log of the current runtime
+ * @returns a function that restores the default of Node.js, which is to end the process
  */
 export function keepServing(signals: Signals, log: () => Log): () => void {
   return signals.onUncaught(error => {
-    // The reader of stdout or stderr has gone. Logging that would fail in the same way.
+    // The reader of stdout or stderr has ended. Logging that would fail in the same way.
     if (error instanceof Error && 'code' in error && error.code === 'EPIPE') return
-    log().error({ error }, 'an exception escaped its request; the server keeps running')
+    log().error({ error }, 'uncaught exception; the server keeps running')
   })
 }

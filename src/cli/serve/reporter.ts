@@ -1,12 +1,12 @@
 import { hostFacts } from '../../base/host-facts.ts'
 import { type Report, reportLines, reportOf } from '../command/report.ts'
 import type { Io } from '../io.ts'
-import type { LocalConfig, Voice } from '../local.ts'
+import type { LocalConfig, LogSettings } from '../local.ts'
 import type { Output } from '../terminal/output.ts'
 import { BufferedLog } from './buffered-log.ts'
 import { formatLogLine } from './format-log-line.ts'
+import type { RestartableServer } from './restartable-server.ts'
 import type { ServeEvents } from './serve.ts'
-import type { Serving } from './serving.ts'
 import { openAccessWarning, welcome } from './welcome.ts'
 
 /** Messages of `wb serve`: text for a terminal, or JSON lines on stdout with `--json`. */
@@ -16,7 +16,12 @@ export class ServeReporter implements ServeEvents {
   constructor(
     private readonly output: Output,
     private readonly io: Pick<Io, 'stdout' | 'stderr'>,
-    private readonly about: { dataDir: string; isDefaultDataDir: boolean; version: string; verbose: boolean },
+    private readonly options: {
+      dataDir: string
+      isDefaultDataDir: boolean
+      version: string
+      verbose: boolean
+    },
   ) {
     this.#log = new BufferedLog(output.json ? this.#jsonLog() : this.#terminalLog())
   }
@@ -25,7 +30,7 @@ export class ServeReporter implements ServeEvents {
     return this.output.hasFilter ? { write: line => this.#printJsonLine(JSON.parse(line)) } : this.io.stdout
   }
 
-  /** Prints a JSON line. Reports an error of the filter expression without ending the server. */
+  /** Prints a JSON line. An error in the `--jq` expression is reported, but does not end the server. */
   #printJsonLine(value: unknown): void {
     try {
       this.output.line(value)
@@ -34,30 +39,30 @@ export class ServeReporter implements ServeEvents {
     }
   }
 
-  /** Formats log lines for a terminal without `--verbose`. The log contains the details. */
+  /** Returns the target of the log without `--json`: formatted lines in a terminal, unless `--verbose` is set. */
   #terminalLog(): { write(line: string): unknown } {
-    if (this.about.verbose || !this.io.stderr.isTTY) return this.io.stderr
+    if (this.options.verbose || !this.io.stderr.isTTY) return this.io.stderr
     return { write: line => this.output.trace(formatLogLine(line)) }
   }
 
-  voice({ config }: LocalConfig): Voice {
-    const terminalLevel = this.about.verbose ? 'info' : 'warn'
+  logSettings({ config }: LocalConfig): LogSettings {
+    const terminalLevel = this.options.verbose ? 'info' : 'warn'
     return { level: this.output.json ? config.runtime.logLevel : terminalLevel, stream: this.#log }
   }
 
-  /** Prints the first message, and then the log lines before it. */
-  async started(serving: Serving): Promise<void> {
+  /** Prints the startup message, then the log lines from before it, then warnings. */
+  async started(server: RestartableServer): Promise<void> {
     const { output } = this
-    if (serving.runtime.fault !== undefined) this.#reportRescueMode(serving)
-    else if (output.json) this.#printEvent('ready', serving)
-    else output.result(await this.#welcome(serving))
+    if (server.runtime.fault !== undefined) this.#reportRescueMode(server)
+    else if (output.json) this.#printEvent('ready', server)
+    else output.result(await this.#welcome(server))
     this.release()
-    const open = await openAccessWarning(this.#details(serving))
+    const open = await openAccessWarning(this.#details(server))
     if (open) output.warn(`  ${output.errorStyle.bad('!')} ${open}`)
-    for (const warning of serving.config.warnings) output.warn(`  ! ${warning}`)
+    for (const warning of server.config.warnings) output.warn(`  ! ${warning}`)
   }
 
-  /** Stops buffering the log, after a start or a failure. */
+  /** Writes the buffered log lines and stops buffering. Called after the server has started or failed to start. */
   release(): void {
     this.#log.release()
   }
@@ -66,11 +71,11 @@ export class ServeReporter implements ServeEvents {
     this.output.note('  restarting: waiting for requests in progress')
   }
 
-  restarted(serving: Serving): void {
-    if (serving.runtime.fault !== undefined) this.#reportRescueMode(serving)
-    else if (this.output.json) this.#printEvent('restarted', serving)
-    else this.output.warn(`  ${this.output.errorStyle.good('✓')} restarted at ${serving.url}`)
-    for (const warning of serving.config.warnings) this.output.warn(`  ! ${warning}`)
+  restarted(server: RestartableServer): void {
+    if (server.runtime.fault !== undefined) this.#reportRescueMode(server)
+    else if (this.output.json) this.#printEvent('restarted', server)
+    else this.output.warn(`  ${this.output.errorStyle.good('✓')} restarted at ${server.url}`)
+    for (const warning of server.config.warnings) this.output.warn(`  ! ${warning}`)
   }
 
   notRestarted(error: unknown): void {
@@ -83,14 +88,14 @@ export class ServeReporter implements ServeEvents {
       ])
   }
 
-  #reportRescueMode(serving: Serving): void {
-    const report = reportOf(serving.runtime.fault)
+  #reportRescueMode(server: RestartableServer): void {
+    const report = reportOf(server.runtime.fault)
     const { kind, code = kind, message } = report
-    if (this.output.json) return void this.#printEvent('rescue', serving, { error: { code, message } })
+    if (this.output.json) return void this.#printEvent('rescue', server, { error: { code, message } })
     this.#printReport({ ...report, message: `rescue mode: ${message}` }, [
       '',
-      `    ${serving.url}/setup-status    shows the state; most other requests are rejected`,
-      `    ${recoveryCommand(serving.config)}`,
+      `    ${server.url}/setup-status    shows the state; most other requests are rejected`,
+      `    ${recoveryCommand(server.config)}`,
     ])
   }
 
@@ -98,20 +103,20 @@ export class ServeReporter implements ServeEvents {
     this.output.trace([...reportLines(report, this.output.errorStyle), ...more].join('\n'))
   }
 
-  #printEvent(event: string, { url }: Serving, more: object = {}): void {
-    this.#printJsonLine({ event, url, pid: hostFacts.pid, dataDir: this.about.dataDir, ...more })
+  #printEvent(event: string, { url }: RestartableServer, more: object = {}): void {
+    this.#printJsonLine({ event, url, pid: hostFacts.pid, dataDir: this.options.dataDir, ...more })
   }
 
-  #welcome(serving: Serving): Promise<string> {
-    return welcome(this.#details(serving), this.output.style)
+  #welcome(server: RestartableServer): Promise<string> {
+    return welcome(this.#details(server), this.output.style)
   }
 
-  #details({ url, loopback, config, runtime }: Serving) {
-    return { url, loopback, config, runtime, ...this.about }
+  #details({ url, loopback, config, runtime }: RestartableServer) {
+    return { url, loopback, config, runtime, ...this.options }
   }
 }
 
-/** Returns the command to run when the problem is fixed. */
+/** Returns the command to run after the problem is fixed. */
 function recoveryCommand({ config: { auth } }: LocalConfig): string {
   const restart = 'wb api POST /setup/restart    in another terminal, after you have fixed the cause'
   if (auth.mode === 'disabled') return restart

@@ -9,14 +9,14 @@ import { findPortHolder } from '../connection/port-holder.ts'
 import { UsageError } from '../errors.ts'
 import type { Io } from '../io.ts'
 import {
-  anonymousPass,
+  acceptsAnonymous,
   type LocalConfig,
+  type LogSettings,
   lockDataDir,
-  openPort,
   openServed,
   readConfig,
   secretProblems,
-  type Voice,
+  serveRuntime,
 } from '../local.ts'
 import { resolveTypedPath } from '../resolve-typed-path.ts'
 import type { Profile } from '../settings/profile.ts'
@@ -24,8 +24,9 @@ import { trustCreatedDataDir } from '../trust/created-data-dir.ts'
 import { requireStillTrusted } from '../trust/folder-settings.ts'
 import { untrustedFileMessage } from '../trust/trust-lines.ts'
 import { keepServing } from './keep-serving.ts'
-import { type RestartReporter, Serving } from './serving.ts'
+import { RestartableServer, type RestartReporter } from './restartable-server.ts'
 
+/** Values of the flags of `wb serve`. */
 export interface ServeFlags {
   host?: string
   port?: number
@@ -33,17 +34,17 @@ export interface ServeFlags {
   allowOpenAccess: boolean
 }
 
-/** Startup and shutdown messages of a server, and the target of its log. */
+/** Callbacks of a server, and the settings of its log. */
 export interface ServeEvents extends RestartReporter {
-  voice(config: LocalConfig): Voice
+  logSettings(config: LocalConfig): LogSettings
 }
 
 /**
- * Serves a data directory; in rescue mode if its control plane cannot be opened.
+ * Starts a server for a data directory. The server is in rescue mode if the control plane cannot be opened.
  *
- * @throws UsageError                 when an untrusted configuration file is found, or the server would be
- * open to the network without authentication
- * @throws WbError conflict           when another server uses the data directory, or another process the port
+ * @throws UsageError                 when there is an untrusted configuration file, or the server would accept
+ *   requests from the network without authentication
+ * @throws WbError conflict           when another server uses the data directory, or another process uses the port
  * @throws control_plane_unavailable  when the data directory is not writable
  */
 export async function serve(
@@ -51,38 +52,38 @@ export async function serve(
   io: Io,
   flags: ServeFlags,
   reporter: ServeEvents,
-): Promise<Serving> {
+): Promise<RestartableServer> {
   const config = await readConfig(profile, io, flags)
   requireTrustedConfig(config)
   const { host, port } = { ...config.config.runtime, ...definedFlags(flags) }
-  await requireClosedBind(host, config, flags.allowOpenAccess)
+  await requireAuthenticationOnNetwork(host, config, flags.allowOpenAccess)
   const certificate = flags.https && readCertificate(flags.https, io.cwd)
   const trustDataDir = trustCreatedDataDir(profile)
   const locked = await lockDataDir(profile.dataDir)
   if (!('lock' in locked)) throw alreadyServedError(profile, locked.heldBy)
   const { lock } = locked
   const cleanups: (() => unknown)[] = [() => lock.release()]
-  let serving: Serving | undefined
+  let server: RestartableServer | undefined
   try {
     const loopback = isLoopback(host)
-    const open = (config: LocalConfig, isAgain: boolean) =>
+    const open = (config: LocalConfig, isRestart: boolean) =>
       openServed(profile, config, {
         loopback,
-        voice: reporter.voice(config),
-        isAgain,
-        restart: () => serving?.restart(),
+        logSettings: reporter.logSettings(config),
+        isRestart,
+        restart: () => server?.restart(),
       })
     const runtime = await open(config, false)
     cleanups.unshift(() => runtime.close())
     await trustDataDir()
-    const listening = await openPort(runtime, { host, port, https: flags.https }).catch(error =>
-      throwListenError(error, { host, port, named: configFlag(profile) }),
+    const listening = await serveRuntime(runtime, { host, port, https: flags.https }).catch(error =>
+      throwListenError(error, { host, port, configFlag: configFlagOf(profile) }),
     )
-    // Otherwise the process would stay alive after an error.
+    // An open port would keep the process alive after an error.
     cleanups.unshift(() => listening.close(0))
-    const endOnException = keepServing(io.signals, () => (serving?.runtime ?? runtime).app.log)
-    cleanups.unshift(endOnException)
-    serving = new Serving({
+    const stopKeepingAlive = keepServing(io.signals, () => (server?.runtime ?? runtime).app.log)
+    cleanups.unshift(stopKeepingAlive)
+    server = new RestartableServer({
       config,
       runtime,
       listening,
@@ -91,7 +92,7 @@ export async function serve(
       read: () => rereadConfig(profile, io, flags, host),
       open: config => open(config, true),
       release() {
-        endOnException()
+        stopKeepingAlive()
         lock.release()
       },
     })
@@ -101,9 +102,9 @@ export async function serve(
       startedAt: timestamp(io.clock),
       certificate,
     })
-    return serving
+    return server
   } catch (error) {
-    for (const step of cleanups) await step()
+    for (const cleanUp of cleanups) await cleanUp()
     throw error
   }
 }
@@ -117,7 +118,7 @@ async function rereadConfig(profile: Profile, io: Io, flags: ServeFlags, host: s
   await requireStillTrusted(profile)
   const config = await readConfig(profile, io, flags)
   requireTrustedConfig(config)
-  await requireClosedBind(host, config, flags.allowOpenAccess)
+  await requireAuthenticationOnNetwork(host, config, flags.allowOpenAccess)
   const [problem] = await secretProblems(config)
   if (problem) throw new WbError('validation_error', `${problem.key}: ${problem.message}`)
   return config
@@ -127,19 +128,26 @@ function definedFlags({ host, port }: ServeFlags): { host?: string; port?: numbe
   return { ...(host !== undefined && { host }), ...(port !== undefined && { port }) }
 }
 
-/** @see docs/security.md#rule-6 */
-function requireTrustedConfig({ found }: LocalConfig): void {
-  if (found.untrusted)
-    throw new UsageError(untrustedFileMessage(found.untrusted), [
+/** @throws UsageError  when there is an untrusted configuration file. @see docs/security.md#rule-6 */
+function requireTrustedConfig({ file }: LocalConfig): void {
+  if (file.untrusted)
+    throw new UsageError(untrustedFileMessage(file.untrusted), [
       'wb trust    trusts the files of this folder, for all commands',
-      `wb serve --config ${found.untrusted}`,
+      `wb serve --config ${file.untrusted}`,
     ])
 }
 
-/** @see docs/security.md#rule-2 */
-async function requireClosedBind(host: string, config: LocalConfig, allowed: boolean): Promise<void> {
-  if (isLoopback(host) || allowed || config.config.auth.acknowledgeOpenAccess === true) return
-  if (await anonymousPass(config))
+/**
+ * @throws UsageError  when other machines could connect without a credential, and the user has not allowed that
+ * @see docs/security.md#rule-2
+ */
+async function requireAuthenticationOnNetwork(
+  host: string,
+  config: LocalConfig,
+  isAllowed: boolean,
+): Promise<void> {
+  if (isLoopback(host) || isAllowed || config.config.auth.acknowledgeOpenAccess === true) return
+  if (await acceptsAnonymous(config))
     throw new UsageError(`on ${host}, other machines could read and change everything without a credential`, [
       'wb serve    accepts connections from this machine only',
       `wb serve --host ${host} --allow-open-access    accepts everyone`,
@@ -147,21 +155,25 @@ async function requireClosedBind(host: string, config: LocalConfig, allowed: boo
 }
 
 function alreadyServedError({ dataDir }: Profile, holder: { pid: number; url: string } | undefined): WbError {
-  const who = holder ? `process ${holder.pid} at ${holder.url}` : 'another process, which is still starting'
+  const server = holder
+    ? `process ${holder.pid} at ${holder.url}`
+    : 'another process, which is still starting'
   const next = holder
     ? [`wb kb list    uses it`, `kill ${holder.pid}    stops it`]
     : ['try again in a moment']
-  return new WbError('conflict', `${dataDir} is already served by ${who}`, { next })
+  return new WbError('conflict', `${dataDir} is already served by ${server}`, { next })
 }
 
 /**
- * @throws UsageError  when a file cannot be read or has other content, or the key does not match the
- * certificate
+ * Reads the certificate, and checks that the key belongs to it.
+ *
+ * @returns the certificate in PEM format
+ * @throws UsageError  when a file cannot be read or contains something else, or the key does not match
  */
 function readCertificate({ cert, key }: { cert: string; key: string }, cwd: string): string {
   const certificate = readPem('--https-cert', cert, cwd, text => new X509Certificate(text))
-  const secret = readPem('--https-key', key, cwd, text => createPrivateKey(text))
-  if (!certificate.parsed.checkPrivateKey(secret.parsed))
+  const privateKey = readPem('--https-key', key, cwd, text => createPrivateKey(text))
+  if (!certificate.parsed.checkPrivateKey(privateKey.parsed))
     throw new UsageError(`--https-key: ${key} is not the key of ${cert}`)
   return certificate.text
 }
@@ -182,31 +194,33 @@ function readPem<T>(
   try {
     return { text, parsed: parse(text) }
   } catch {
-    const wanted = flag === '--https-key' ? 'private key without a passphrase' : 'certificate'
-    throw new UsageError(`${flag}: ${path} contains no ${wanted} in PEM format`)
+    const expected = flag === '--https-key' ? 'private key without a passphrase' : 'certificate'
+    throw new UsageError(`${flag}: ${path} contains no ${expected} in PEM format`)
   }
 }
 
-/** Returns the flag that selects the same configuration. */
-function configFlag({ config: { flag } }: Profile): string {
+/** Returns the `--config` flag of this command, with a leading space; empty if it was not used. */
+function configFlagOf({ config: { flag } }: Profile): string {
   return flag === undefined ? '' : ` --config ${shellWord(flag)}`
 }
 
 function throwListenError(
   error: unknown,
-  { host, port, named }: { host: string; port: number; named: string },
+  { host, port, configFlag }: { host: string; port: number; configFlag: string },
 ): never {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   if (code === 'EADDRINUSE') {
     const holder = findPortHolder(port)
     const message = `port ${port} is in use${holder ? ` by ${holder}` : ''}`
-    throw new WbError('conflict', message, { next: [`wb serve --port 0${named}`] })
+    throw new WbError('conflict', message, { next: [`wb serve --port 0${configFlag}`] })
   }
   if (code === 'EACCES')
     throw new UsageError(`you do not have permission to listen on port ${port}`, [
-      `wb serve --port 8787${named}`,
+      `wb serve --port 8787${configFlag}`,
     ])
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN' || code === 'EADDRNOTAVAIL')
-    throw new UsageError(`"${host}" is not an address of this machine`, [`wb serve --host 127.0.0.1${named}`])
+    throw new UsageError(`"${host}" is not an address of this machine`, [
+      `wb serve --host 127.0.0.1${configFlag}`,
+    ])
   throw error
 }

@@ -1,8 +1,8 @@
 import type { ChatProvider } from '../../contract/providers.ts'
 
 /**
- * Explains why a model list is built in instead of the provider's, and how to change that. The runtime
- * requests the list from every provider that offers it without a key: all but OpenAI.
+ * Explains why the built-in list of models was used instead of the list of the provider, and how to change that. The
+ * runtime requests the list from every provider that offers it without a key, which excludes OpenAI.
  */
 export function explainBuiltInModels(provider: ChatProvider): readonly string[] {
   if (provider === 'openai')
@@ -13,11 +13,11 @@ export function explainBuiltInModels(provider: ChatProvider): readonly string[] 
   if (provider === 'ollama')
     return [
       'built-in list: Ollama did not return its models',
-      'ollama serve    starts it; use --endpoint URL if it runs elsewhere',
+      'ollama serve    starts Ollama; use --endpoint URL if it runs on another machine',
       'ollama pull llama3.2    downloads a model',
     ]
   return [
     `built-in list: ${provider} did not return its models`,
-    'Run the command again to retry. --model accepts any other model of the provider.',
+    'run the command again to retry; --model accepts any other model of the provider',
   ]
 }

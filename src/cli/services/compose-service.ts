@@ -4,16 +4,20 @@ import { builtInProvider, chatProviders, isChatProvider, providers } from '../..
 import { UsageError } from '../errors.ts'
 import type { NamedResource } from '../find/resolve.ts'
 import { nearestMatch } from '../terminal/nearest-match.ts'
-import { type ServiceType, serviceKinds, serviceTypes, typeOfPreset } from './kinds.ts'
+import { type ServiceType, serviceTypeDetails, serviceTypes, typeOfPreset } from './service-types.ts'
 
-/** Prompts for missing values. Throws a usage error if the user cannot be prompted. */
+/**
+ * Prompts for missing values. Both methods return `value` if it is defined, and throw a usage error if the user
+ * cannot be prompted.
+ */
 export interface ServicePrompts {
   readonly client: Client
+  /** True if the user can be prompted. */
   readonly canAsk: boolean
-  promptForFlag(flag: string, given: string | undefined, question: string): Promise<string>
+  promptForFlag(flag: string, value: string | undefined, question: string): Promise<string>
   chooseForFlag(
     flag: string,
-    given: string | undefined,
+    value: string | undefined,
     question: string,
     choices: () => Promise<readonly NamedResource[]>,
   ): Promise<string>
@@ -21,86 +25,88 @@ export interface ServicePrompts {
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Returns the type that was given, or the type of the preset. */
+/** Returns the type of the flag, or else the type of the preset. Prompts if both are missing. */
 export async function chooseServiceType(
   prompts: ServicePrompts,
-  given: string | undefined,
+  typeFlag: string | undefined,
   preset: string | undefined,
 ): Promise<ServiceType> {
-  const implied = preset === undefined ? undefined : typeOfPreset(preset)
-  if (preset !== undefined && implied === undefined)
+  const presetType = preset === undefined ? undefined : typeOfPreset(preset)
+  if (preset !== undefined && presetType === undefined)
     throw new UsageError(
       `there is no preset "${preset}"`,
-      serviceTypes.flatMap(type => Object.keys(serviceKinds[type].presets)),
+      serviceTypes.flatMap(type => Object.keys(serviceTypeDetails[type].presets)),
     )
-  if (implied !== undefined && given !== undefined && given !== implied)
-    throw new UsageError(`${preset} is a preset of ${implied} services`, [`--type ${implied}`])
-  const choices = async () => serviceTypes.map(type => ({ id: type, name: serviceKinds[type].noun }))
-  return (await prompts.chooseForFlag('--type', given ?? implied, 'Which kind?', choices)) as ServiceType
+  if (presetType !== undefined && typeFlag !== undefined && typeFlag !== presetType)
+    throw new UsageError(`${preset} is a preset of ${presetType} services`, [`--type ${presetType}`])
+  const choices = async () => serviceTypes.map(type => ({ id: type, name: serviceTypeDetails[type].noun }))
+  const type = typeFlag ?? presetType
+  return (await prompts.chooseForFlag('--type', type, 'Which type of service?', choices)) as ServiceType
 }
 
 /**
  * Returns the fields of a new service from its preset, flags and prompts.
  *
- * @throws UsageError  the provider is unknown, and no endpoint was given
+ * @throws UsageError  the provider is unknown, and there is no endpoint
  */
 export async function composeService(
   prompts: ServicePrompts,
   type: ServiceType,
   preset: string | undefined,
-  given: Fields,
+  fields: Fields,
 ): Promise<Fields> {
-  const body: Record<string, unknown> = { ...(await choosePreset(prompts, type, preset, given)), ...given }
-  for (const [field, flag] of Object.entries(serviceKinds[type].requiredFlags)) {
+  const body: Record<string, unknown> = { ...(await choosePreset(prompts, type, preset, fields)), ...fields }
+  for (const [field, flag] of Object.entries(serviceTypeDetails[type].requiredFlags)) {
     if (body[field] !== undefined) continue
     const choices = await findChoices(prompts, type, field, body)
-    const text = choices
+    const value = choices
       ? await prompts.chooseForFlag(`--${flag}`, undefined, `Which ${flag}?`, async () => choices)
       : await prompts.promptForFlag(`--${flag}`, undefined, flag[0]!.toUpperCase() + flag.slice(1))
-    body[field] = field === 'embeddingDimension' ? Number(text) : text
+    body[field] = field === 'embeddingDimension' ? Number(value) : value
   }
   requireProviderOrEndpoint(type, body)
   return body
 }
 
 /** Providers by service type. Reranking services are only stored, so any name is accepted. */
-const providersOf: Readonly<Partial<Record<ServiceType, readonly string[]>>> = {
+const providersByType: Readonly<Partial<Record<ServiceType, readonly string[]>>> = {
   llm: chatProviders,
   embedding: Object.keys(providers),
 }
-/** Embedding providers that need no server. */
-const withoutServer: readonly string[] = [builtInProvider, 'mock']
+/** Embedding providers that run inside the runtime. */
+const serverlessProviders: readonly string[] = [builtInProvider, 'mock']
 
 function requireProviderOrEndpoint(type: ServiceType, { provider, endpointBaseUrl }: Fields): void {
-  const known = providersOf[type]
+  const knownProviders = providersByType[type]
   const name = String(provider)
-  if (!known || known.includes(name) || endpointBaseUrl) return
-  if (type === 'embedding' && withoutServer.includes(name)) return
-  const close = nearestMatch(name, known)
-  throw new UsageError(`there is no provider "${name}" for ${serviceKinds[type].noun}s`, [
-    ...(close ? [`did you mean --provider ${close}?`] : [`providers: ${known.join(', ')}`]),
+  if (!knownProviders || knownProviders.includes(name) || endpointBaseUrl) return
+  if (type === 'embedding' && serverlessProviders.includes(name)) return
+  const similar = nearestMatch(name, knownProviders)
+  throw new UsageError(`there is no provider "${name}" for ${serviceTypeDetails[type].noun}s`, [
+    ...(similar ? [`did you mean --provider ${similar}?`] : [`providers: ${knownProviders.join(', ')}`]),
     'for another OpenAI-compatible server: --provider openai --endpoint URL',
   ])
 }
 
+/** Returns the fields of the preset. Prompts for a preset only if there are no flags at all. */
 async function choosePreset(
   prompts: ServicePrompts,
   type: ServiceType,
-  given: string | undefined,
+  presetFlag: string | undefined,
   fields: Fields,
 ) {
-  const { presets } = serviceKinds[type]
-  const offered = Object.keys(presets).map(name => ({ id: name, name }))
+  const { presets } = serviceTypeDetails[type]
+  const choices = Object.keys(presets).map(name => ({ id: name, name }))
   const isPrompted =
-    given === undefined && prompts.canAsk && offered.length > 0 && Object.keys(fields).length === 0
-  const own = { id: '', name: 'none' }
-  const chosen = isPrompted
-    ? await prompts.chooseForFlag('--preset', undefined, 'Which preset?', async () => [...offered, own])
-    : given
-  return chosen ? presets[chosen] : {}
+    presetFlag === undefined && prompts.canAsk && choices.length > 0 && Object.keys(fields).length === 0
+  const noPreset = { id: '', name: 'none' }
+  const preset = isPrompted
+    ? await prompts.chooseForFlag('--preset', undefined, 'Which preset?', async () => [...choices, noPreset])
+    : presetFlag
+  return preset ? presets[preset] : {}
 }
 
-/** Returns the values that the runtime supports; undefined if the user has to type one. */
+/** Returns the values to choose from; undefined if the user has to type the value. */
 async function findChoices(
   { client, canAsk }: ServicePrompts,
   type: ServiceType,
@@ -108,11 +114,11 @@ async function findChoices(
   { provider, endpointBaseUrl }: Fields,
 ): Promise<readonly NamedResource[] | undefined> {
   if (!canAsk) return undefined
-  if (field === 'provider') return providersOf[type]?.map(name => ({ id: name, name }))
+  if (field === 'provider') return providersByType[type]?.map(name => ({ id: name, name }))
   if (type !== 'llm' || field !== 'modelName' || !isChatProvider(String(provider))) return undefined
   const name = String(provider) as (typeof chatProviders)[number]
   const baseUrl = typeof endpointBaseUrl === 'string' ? endpointBaseUrl : undefined
-  // A custom server has other models than the provider with the same API. Only Ollama can list them.
+  // A custom server has other models than the provider whose API it uses. Only an Ollama server can list them.
   if (baseUrl !== undefined && name !== 'ollama') return undefined
   const { models } = await client.call(llmModels.list, { query: { provider: name, baseUrl } })
   return models.map(({ id, name: title }) => ({ id, name: title === id ? id : `${id}  ${title}` }))

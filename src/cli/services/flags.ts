@@ -1,15 +1,15 @@
 import * as Flags from '@oclif/core/flags'
 import { samplingFlags } from '../agents/sampling-flags.ts'
 import { UsageError } from '../errors.ts'
-import { type ServiceType, serviceTypes } from './kinds.ts'
+import { type ServiceType, serviceTypes } from './service-types.ts'
 
 export const typeFlag = Flags.option({
   char: 't',
   options: serviceTypes,
-  summary: 'kind of service',
+  summary: 'type of service',
 })()
 
-/** Fields with a separate flag, and the types that have them. Other fields are set with `--set`. */
+/** Fields that have a flag, and the service types that have the field. Other fields are set with `--set`. */
 const fieldOfFlag: Readonly<Record<string, readonly [field: string, types: readonly ServiceType[]]>> = {
   description: ['description', serviceTypes],
   status: ['status', serviceTypes],
@@ -35,18 +35,18 @@ const fieldOfFlag: Readonly<Record<string, readonly [field: string, types: reado
 
 /** Flags for the fields of services. */
 export const serviceFlags = {
-  description: Flags.string({ summary: 'what the service is for' }),
+  description: Flags.string({ summary: 'purpose of the service' }),
   status: Flags.string({
     options: ['active', 'deprecated', 'experimental'],
     summary: 'lifecycle status',
   }),
-  provider: Flags.string({ summary: 'openai, openrouter, ollama, cohere, …' }),
-  model: Flags.string({ summary: 'name of the model at the provider' }),
-  dimension: Flags.integer({ min: 1, summary: 'number of dimensions of a vector' }),
-  metric: Flags.string({ options: ['cosine', 'dot', 'euclidean'], summary: 'how vectors are compared' }),
-  endpoint: Flags.string({ summary: 'base URL [that of the provider]', helpValue: 'URL' }),
+  provider: Flags.string({ summary: 'provider: openai, openrouter, ollama, cohere, …' }),
+  model: Flags.string({ summary: 'model name that the provider uses' }),
+  dimension: Flags.integer({ min: 1, summary: 'number of vector dimensions' }),
+  metric: Flags.string({ options: ['cosine', 'dot', 'euclidean'], summary: 'similarity metric for vectors' }),
+  endpoint: Flags.string({ summary: 'base URL of the API [provider default]', helpValue: 'URL' }),
   credential: Flags.string({
-    summary: 'secret reference of its key: env:NAME or file:/path',
+    summary: 'secret reference for the API key: env:NAME or file:/path',
     helpValue: 'REF',
   }),
   engine: Flags.string({ summary: 'chunker: workbase or langchain_ts' }),
@@ -54,13 +54,13 @@ export const serviceFlags = {
   'max-size': Flags.integer({ min: 1, summary: 'maximum number of characters in a chunk' }),
   'min-size': Flags.integer({ min: 0, summary: 'minimum number of characters in a chunk' }),
   overlap: Flags.integer({ min: 0, summary: 'number of characters that consecutive chunks share' }),
-  'batch-size': Flags.integer({ min: 1, summary: 'maximum number of texts in a request' }),
+  'batch-size': Flags.integer({ min: 1, summary: 'maximum number of texts per request' }),
   'max-tokens': Flags.integer({ min: 1, summary: 'maximum number of tokens in an answer' }),
   ...samplingFlags,
-  'timeout-ms': Flags.integer({ min: 1, summary: 'timeout of a request, in milliseconds' }),
+  'timeout-ms': Flags.integer({ min: 1, summary: 'request timeout, in milliseconds' }),
   set: Flags.string({
     multiple: true,
-    summary: 'set another field; VALUE is JSON or text',
+    summary: 'set any other field to VALUE, which is JSON or a string; can be repeated',
     helpValue: 'FIELD=VALUE',
   }),
 }
@@ -70,20 +70,21 @@ type FlagValues = Readonly<Record<string, unknown>>
 /**
  * Returns the fields that the flags set.
  *
- * @throws UsageError  when services of the type have no such field
+ * @throws UsageError  when services of this type do not have the field of a flag
  */
-export function serviceFieldsFrom(given: FlagValues, type: ServiceType): Record<string, unknown> {
+export function serviceFieldsFrom(flags: FlagValues, type: ServiceType): Record<string, unknown> {
   const body: Record<string, unknown> = {}
   for (const [flag, [field, types]] of Object.entries(fieldOfFlag)) {
-    if (given[flag] === undefined) continue
+    if (flags[flag] === undefined) continue
     if (!types.includes(type))
       throw new UsageError(`--${flag} does not apply to ${type} services, only to ${types.join(', ')}`)
-    body[field] = given[flag]
+    body[field] = flags[flag]
   }
-  for (const entry of (given.set ?? []) as string[]) Object.assign(body, parseAssignment(entry))
+  for (const entry of (flags.set ?? []) as string[]) Object.assign(body, parseAssignment(entry))
   return body
 }
 
+/** Parses `FIELD=VALUE`. The value is JSON, or else a string. */
 function parseAssignment(entry: string): Record<string, unknown> {
   const [, field, value] = /^(\w+)=(.*)$/s.exec(entry) ?? []
   if (field === undefined || value === undefined)

@@ -9,8 +9,8 @@ interface ReleasePrompts {
 }
 
 /**
- * Offers to release a secret in a terminal. Otherwise, or if the user lacks the permission, prints the
- * command.
+ * Asks the user whether to release a secret. If the user declines or cannot be asked, or does not have the
+ * permission, prints the command instead.
  */
 export async function offerRelease(
   { client, confirm, note }: ReleasePrompts,
@@ -18,12 +18,12 @@ export async function offerRelease(
   workspaceId: string,
 ): Promise<void> {
   if (!(await confirm(`Let this workspace send ${use.ref} to ${use.host}?`)))
-    return note(`  ${releaseCommand(use)}\n    allows it, unless it is already allowed`)
+    return note(`  ${releaseCommand(use)}\n    allows this, unless it is already allowed`)
   try {
     await releaseSecret(client, use, workspaceId)
     note(`  ✓ released ${use.ref} for ${use.host}`)
   } catch (error) {
     if (!needsOtherUser(error)) throw error
-    note(`  only the owner of the data directory can do that:\n  ${releaseCommand(use)} --as-operator`)
+    note(`  only the owner of the data directory can release it:\n  ${releaseCommand(use)} --as-operator`)
   }
 }

@@ -3,17 +3,17 @@ import type { Client } from '../../client/client.ts'
 import { WbError } from '../../contract/errors.ts'
 import { hostOfProviderKey, isProviderName, providers } from '../../contract/providers.ts'
 import { type SecretRelease, secretReleases } from '../../contract/releases.ts'
-import type { Service } from './kinds.ts'
+import type { Service } from './service-types.ts'
 
-/** A secret reference, and the host that would receive the secret. */
+/** A secret reference, and the host to which the secret would be sent. */
 export interface SecretUse {
   readonly ref: string
   readonly host: string
 }
 
 /**
- * Returns the secret that a service would send, and its host. Returns undefined if every workspace may send
- * it there.
+ * Returns the secret that a service would send, and the host. Returns undefined if the service sends no secret, or
+ * every workspace may send it to this host.
  */
 export function secretUseOf({ record }: Service): SecretUse | undefined {
   const ref = record.credentialRef
@@ -30,7 +30,7 @@ export function releaseCommand({ ref, host }: SecretUse): string {
 }
 
 /**
- * Releases a secret for the records of one workspace or all workspaces.
+ * Releases a secret to one workspace, or to all workspaces if the ID is null.
  *
  * @returns undefined if the secret is already released
  */
@@ -47,7 +47,7 @@ export async function releaseSecret(
   }
 }
 
-/** Returns true if the error means that another user must release it. */
+/** Returns true if the error means that the caller does not have the permission to release secrets. */
 export function needsOtherUser(error: unknown): boolean {
   return error instanceof WbError && ['unauthorized', 'forbidden'].includes(error.code)
 }

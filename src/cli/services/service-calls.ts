@@ -3,11 +3,11 @@ import type { Route } from '../../contract/route.ts'
 import { embeddingServices, llmServices, type ServiceProblem } from '../../contract/services.ts'
 import { pickResource, type ResolveContext, type ResourceKind } from '../find/resolve.ts'
 import { isId } from '../id.ts'
-import { type Service, type ServiceType, serviceKinds, serviceTypes } from './kinds.ts'
+import { type Service, type ServiceType, serviceTypeDetails, serviceTypes } from './service-types.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** API calls for services of any type. The types differ only in their fields. */
+/** API calls for services of any type. */
 export class ServiceCalls {
   constructor(
     private readonly client: Client,
@@ -15,14 +15,14 @@ export class ServiceCalls {
   ) {}
 
   async *list(type: ServiceType): AsyncGenerator<Service> {
-    const route: Route = serviceKinds[type].routes.list
+    const route: Route = serviceTypeDetails[type].routes.list
     const request = { params: { workspaceId: this.workspaceId } }
     for await (const record of this.client.items(route, request)) yield toService(type, record)
   }
 
-  /** Returns at most `limit` services of a type, in the order of the list. */
-  async first(type: ServiceType, limit: number, signal: AbortSignal): Promise<Service[]> {
-    const route: Route = serviceKinds[type].routes.list
+  /** Returns the first `limit` services of a type. */
+  async listFirst(type: ServiceType, limit: number, signal: AbortSignal): Promise<Service[]> {
+    const route: Route = serviceTypeDetails[type].routes.list
     const request = { params: { workspaceId: this.workspaceId }, query: { limit } }
     const { items } = (await this.client.call(route, request, { signal })) as { items: unknown[] }
     return items.map(item => toService(type, item))
@@ -33,15 +33,15 @@ export class ServiceCalls {
   }
 
   create(type: ServiceType, body: Fields): Promise<Service> {
-    return this.call(type, serviceKinds[type].routes.create, undefined, body)
+    return this.call(type, serviceTypeDetails[type].routes.create, undefined, body)
   }
 
   update(service: Service, body: Fields): Promise<Service> {
-    return this.call(service.type, serviceKinds[service.type].routes.update, service.id, body)
+    return this.call(service.type, serviceTypeDetails[service.type].routes.update, service.id, body)
   }
 
-  /** Returns why a service cannot be used; null if no problem is known. */
-  async problemOf({ type, id }: Service, signal?: AbortSignal): Promise<ServiceProblem | null> {
+  /** Returns the reason why a service cannot be used; null if no problem is known. */
+  async findProblem({ type, id }: Service, signal?: AbortSignal): Promise<ServiceProblem | null> {
     const { workspaceId } = this
     const query = { includeProblem: 'true' }
     const options = signal && { signal }
@@ -55,7 +55,7 @@ export class ServiceCalls {
   }
 
   async delete({ type, id }: Service): Promise<void> {
-    await this.client.call<Route>(serviceKinds[type].routes.delete, {
+    await this.client.call<Route>(serviceTypeDetails[type].routes.delete, {
       params: this.params(type, id),
     } as object)
   }
@@ -63,20 +63,20 @@ export class ServiceCalls {
   /**
    * Finds a service by ID or name.
    *
-   * @throws WbError     with the not-found code of the type, when no service matches; suggests a similar name
+   * @throws WbError     with the not-found code of the type, when no service matches; the hint has a similar name
    * @throws UsageError  when several services match
    */
   async find(
-    wanted: string,
+    reference: string,
     type: ServiceType | undefined,
     { promptForChoice }: ResolveContext,
   ): Promise<Service> {
     const types = type ? [type] : serviceTypes
-    const all = await collect(this.listAll(types))
-    const named = all.map(row => ({ row, id: row.id, name: row.record.name }))
-    const withId = named.filter(({ id }) => id === wanted)
-    const among = isId(wanted) && withId.length > 0 ? withId : named
-    return pickResource(among, wanted, resourceKindOfType(type), promptForChoice)
+    const services = await collect(this.listAll(types))
+    const all = services.map(row => ({ row, id: row.id, name: row.record.name }))
+    const withId = all.filter(({ id }) => id === reference)
+    const candidates = isId(reference) && withId.length > 0 ? withId : all
+    return pickResource(candidates, reference, resourceKindFor(type), promptForChoice)
   }
 
   private async call(
@@ -92,22 +92,22 @@ export class ServiceCalls {
   private params(type: ServiceType, id: string | undefined): Record<string, string> {
     return {
       workspaceId: this.workspaceId,
-      ...(id === undefined ? {} : { [serviceKinds[type].idField]: id }),
+      ...(id === undefined ? {} : { [serviceTypeDetails[type].idField]: id }),
     }
   }
 }
 
-function resourceKindOfType(type: ServiceType | undefined): ResourceKind {
-  const listed = type === undefined ? '' : ` --type ${type}`
+function resourceKindFor(type: ServiceType | undefined): ResourceKind {
+  const flag = type === undefined ? '' : ` --type ${type}`
   return {
-    noun: type === undefined ? 'service' : serviceKinds[type].noun,
-    notFoundCode: type === undefined ? 'not_found' : serviceKinds[type].notFoundCode,
-    listCommand: `wb services list${listed}`,
-    createCommands: [`wb services create${listed}`],
+    noun: type === undefined ? 'service' : serviceTypeDetails[type].noun,
+    notFoundCode: type === undefined ? 'not_found' : serviceTypeDetails[type].notFoundCode,
+    listCommand: `wb services list${flag}`,
+    createCommands: [`wb services create${flag}`],
   }
 }
 
-function toService(type: ServiceType, answer: unknown): Service {
-  const record = answer as Service['record']
-  return { type, id: String(record[serviceKinds[type].idField]), record }
+function toService(type: ServiceType, response: unknown): Service {
+  const record = response as Service['record']
+  return { type, id: String(record[serviceTypeDetails[type].idField]), record }
 }

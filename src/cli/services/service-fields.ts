@@ -1,6 +1,6 @@
 import { statusTone } from '../fields/status-tone.ts'
 import type { Column, Field } from '../terminal/output.ts'
-import type { Service } from './kinds.ts'
+import type { Service } from './service-types.ts'
 
 type Cell = string | number | boolean | null
 
@@ -8,7 +8,7 @@ function cellOf(record: Service['record'], field: string): Cell {
   return (record[field] ?? null) as Cell
 }
 
-/** Returns the model of a service, or its chunker. */
+/** Returns the provider and model of a service, or the engine and strategy of a chunking service. */
 function modelOrChunker({ record }: Service): string {
   const parts = [record.provider ?? record.engine, record.modelName ?? record.strategy]
   return parts.filter(Boolean).join(' ')
@@ -32,17 +32,17 @@ const labelOfField: Readonly<Record<string, string>> = {
   modelName: 'model',
 }
 
-/** Returns all fields of a service to show. */
+/** Returns the fields to show for a service. */
 export function serviceFields({ type, id, record }: Service): Record<string, Field> {
-  const shown: Record<string, Field> = { id, type }
+  const fields: Record<string, Field> = { id, type }
   for (const [field, value] of Object.entries(record)) {
     if (field.endsWith('ServiceId') || field === 'workspaceId') continue
     const name = labelOfField[field] ?? field.replace(/[A-Z]/g, letter => ` ${letter.toLowerCase()}`)
-    shown[name] = field.endsWith('At')
+    fields[name] = field.endsWith('At')
       ? { time: value as string }
       : Array.isArray(value)
         ? value.join(', ')
         : (value as Cell)
   }
-  return shown
+  return fields
 }

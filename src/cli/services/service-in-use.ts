@@ -4,10 +4,13 @@ import { agents } from '../../contract/agents.ts'
 import { WbError } from '../../contract/errors.ts'
 import { kb } from '../../contract/knowledge.ts'
 
-/** Maximum number of lines for resources that use a service. */
+/** Maximum number of resources to list. */
 const listedLinesMax = 8
 
-/** Adds the resources that use a service to the error of its deletion. Returns other errors unchanged. */
+/**
+ * Adds the knowledge bases and agents that use a service to the error of its deletion. Returns other errors
+ * unchanged.
+ */
 export async function explainServiceInUse(
   error: unknown,
   client: Client,
@@ -16,10 +19,10 @@ export async function explainServiceInUse(
   if (!(error instanceof WbError) || !error.code.endsWith('_service_in_use')) return error
   const request = { params: { workspaceId } }
   const bases = (await client.call(kb.list, request)).items.filter(row => refersTo(row, serviceId))
-  const bound = (await client.call(agents.list, request)).items.filter(row => refersTo(row, serviceId))
+  const users = (await client.call(agents.list, request)).items.filter(row => refersTo(row, serviceId))
   const lines = [
     ...bases.map(({ name }) => `wb kb show ${shellWord(name)}`),
-    ...bound.map(({ name }) => `wb agents show ${shellWord(name)}`),
+    ...users.map(({ name }) => `wb agents show ${shellWord(name)}`),
   ]
   return new WbError(error.code, error.message, {
     ...error.facts,

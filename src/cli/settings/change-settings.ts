@@ -5,15 +5,15 @@ import { writeSettings } from './settings-file.ts'
 import { withLock } from './with-lock.ts'
 
 /**
- * Changes a settings file while no other command does. Uses a different lock than the logins, whose lock is
- * held during requests that may change settings. Cannot be interrupted, because the lock is held only
- * briefly.
+ * Changes a settings file while no other command changes one. Settings and logins have separate locks, because a
+ * command can change settings while it holds the lock of the logins. The wait for the lock cannot be interrupted,
+ * because it is short.
  *
  * @param change  reads and writes the file
  * @throws UsageError, Unreachable  see `withLock`
  */
 export function changeSettings(settingsDir: string, change: () => void): Promise<void> {
-  const lock = { path: join(settingsDir, 'settings.lock'), what: 'the settings' }
+  const lock = { path: join(settingsDir, 'settings.lock'), resource: 'the settings' }
   return withLock(lock, new AbortController().signal, async () => change())
 }
 

@@ -8,14 +8,14 @@ import type { Io } from '../io.ts'
 import { type AddressSource, parseRuntimeAddress, requireEncryption } from './address.ts'
 import { readProfiles, requireProfile, requireProfileName } from './profiles.ts'
 
-/** Kinds of credentials for `--credential`. */
+/** Values of `--credential`: an API key, or a stored login. */
 export type CredentialChoice = 'key' | 'login'
 
 /** Values of the global flags, which take precedence over the environment. */
 export interface ProfileFlags {
   profile?: string
   url?: string
-  /** Use the runtime of this machine, and ignore the addresses of the environment and the profile. */
+  /** Uses the data directory of this machine, and ignores the addresses in the environment and the profile. */
   local?: boolean
   workspace?: string
   dataDir?: string
@@ -30,8 +30,9 @@ export interface FolderSettings {
   readonly workspace?: string
   readonly knowledgeBase?: string
   readonly profile?: string
-  /** Absolute path, like `config`. */
+  /** Absolute path. */
   readonly dataDir?: string
+  /** Absolute path. */
   readonly config?: string
 }
 
@@ -39,14 +40,14 @@ export interface FolderSettings {
 export interface Profile {
   readonly name: string
   /** Source of the profile name. */
-  readonly nameFrom: '--profile' | 'WB_PROFILE' | '.wb.yaml' | 'wb profiles use'
-  /** Address of the runtime; undefined for that of the data directory. */
+  readonly nameSource: '--profile' | 'WB_PROFILE' | '.wb.yaml' | 'wb profiles use'
+  /** Address of the runtime; undefined for the runtime of the data directory. */
   readonly url: string | undefined
-  /** Source of the value. */
-  readonly urlFrom: AddressSource | undefined
-  /** True with `--local`, which ignores all addresses. */
+  /** Source of the address. */
+  readonly urlSource: AddressSource | undefined
+  /** True with `--local`: the runtime of the data directory is used. */
   readonly local: boolean
-  /** Value of `WB_API_KEY`; undefined if it was meant for another runtime. */
+  /** Value of `WB_API_KEY`; undefined if it belongs to another runtime. */
   readonly apiKey: string | undefined
   /** Value of `--credential`. */
   readonly credential: CredentialChoice | undefined
@@ -56,20 +57,20 @@ export interface Profile {
   readonly asOperator: boolean
   /** ID or name of a workspace, from `--workspace`, `WB_WORKSPACE` or `.wb.yaml`. */
   readonly workspace: string | undefined
-  /** Source of the workspace; undefined for the flag. */
-  readonly workspaceFrom: 'WB_WORKSPACE' | '.wb.yaml' | undefined
+  /** Source of the workspace; undefined if it comes from the flag or is not set. */
+  readonly workspaceSource: 'WB_WORKSPACE' | '.wb.yaml' | undefined
   /** ID or name of the default knowledge base, from `.wb.yaml`. */
   readonly knowledgeBase: string | undefined
   readonly dataDir: string
-  /** Source of the value. */
-  readonly dataDirFrom: '--data-dir' | 'WB_DATA_DIR' | 'working directory' | 'platform'
-  /** Configuration file by source. Without one, the runtime searches for it. */
+  /** Source of the data directory. `working directory` means the `.workbase/` of a trusted folder. */
+  readonly dataDirSource: '--data-dir' | 'WB_DATA_DIR' | 'working directory' | 'platform'
+  /** Path of the configuration file, by source. If none is set, the runtime searches for the file. */
   readonly config: { readonly flag?: string; readonly variable?: string; readonly trusted?: string }
   /** Working directory of the command, absolute. */
   readonly cwd: string
   /** Folder of the user's settings. */
   readonly settingsDir: string
-  /** Variables that libraries need to find the keychain. */
+  /** Environment variables that libraries need to find the keychain. */
   readonly sessionVariables: Environment
   /** Keychain for new logins; undefined for the default. */
   readonly keychain: KeychainDriver | undefined
@@ -82,7 +83,9 @@ const directoryName = 'workbase'
  * Resolves the settings from flags, then the environment, the working directory, the stored profile and the
  * defaults of the platform.
  *
- * @throws UsageError  an address or key is invalid or would be sent unencrypted, `--as-operator` or `--local` is combined with another runtime, or the profile does not exist
+ * @param flags.mayBeNew  true to accept a profile that does not exist
+ * @throws UsageError  the address or key is invalid, the key would be sent unencrypted, `--as-operator` or
+ *   `--local` is combined with another runtime, or the profile does not exist
  */
 export function readProfile(
   flags: ProfileFlags & { mayBeNew?: boolean },
@@ -91,178 +94,181 @@ export function readProfile(
 ): Profile {
   if (flags.local && flags.url) throw localConflict('--url')
   if (flags.local && flags.profile) throw localConflict('--profile')
-  const set = nonEmpty(env)
-  const settingsDir = resolve(cwd, settingsFolder(set))
-  const { name, nameFrom, stored } = resolveProfileName(flags, set, settingsDir, folder)
-  const { url, urlFrom } = resolveUrl(flags, set, stored.url)
+  const variables = nonEmpty(env)
+  const settingsDir = resolve(cwd, settingsFolder(variables))
+  const { name, nameSource, stored } = resolveProfileName(flags, variables, settingsDir, folder)
+  const { url, urlSource } = resolveUrl(flags, variables, stored.url)
   if (flags.asOperator && url)
-    throw operatorConflict({ url, urlFrom, ...resolveDataDir(flags, set, folder, cwd) })
-  const apiKey = apiKeyFor(url, flags, set)
+    throw operatorConflict({ url, urlSource, ...resolveDataDir(flags, variables, folder, cwd) })
+  const apiKey = apiKeyFor(url, flags, variables)
   const insecureHttp = flags.insecureHttp ?? false
-  if (apiKey && url && !insecureHttp) requireEncryption('WB_API_KEY', { url, urlFrom })
+  if (apiKey && url && !insecureHttp) requireEncryption('WB_API_KEY', { url, urlSource })
   return {
     name,
-    nameFrom,
+    nameSource,
     url,
-    urlFrom,
+    urlSource,
     local: flags.local ?? false,
     apiKey,
     credential: flags.credential,
     insecureHttp,
     asOperator: flags.asOperator ?? false,
-    ...resolveWorkspaceSetting(flags, set, folder),
-    ...resolveDataDir(flags, set, folder, cwd),
-    config: { flag: flags.config, variable: set.WB_CONFIG, trusted: folder.config },
+    ...resolveWorkspaceSetting(flags, variables, folder),
+    ...resolveDataDir(flags, variables, folder, cwd),
+    config: { flag: flags.config, variable: variables.WB_CONFIG, trusted: folder.config },
     cwd,
     settingsDir,
     sessionVariables: sessionVariables(env),
-    keychain: parseKeychainDriver(set.WB_KEYCHAIN) ?? stored.keychain,
-    hasColors: set.NO_COLOR === undefined && set.TERM !== 'dumb',
+    keychain: parseKeychainDriver(variables.WB_KEYCHAIN) ?? stored.keychain,
+    hasColors: variables.NO_COLOR === undefined && variables.TERM !== 'dumb',
   }
 }
 
-/** @throws UsageError  there is no such profile */
+/** Returns the name of the profile, its source, and its stored settings. @throws UsageError  it does not exist */
 function resolveProfileName(
   flags: ProfileFlags & { mayBeNew?: boolean },
-  set: Environment,
+  variables: Environment,
   settingsDir: string,
   folder: FolderSettings,
 ) {
   const all = readProfiles(settingsDir)
-  const [nameFrom, name]: [Profile['nameFrom'], string] = flags.profile
+  const [nameSource, name]: [Profile['nameSource'], string] = flags.profile
     ? ['--profile', flags.profile]
-    : set.WB_PROFILE
-      ? ['WB_PROFILE', set.WB_PROFILE]
+    : variables.WB_PROFILE
+      ? ['WB_PROFILE', variables.WB_PROFILE]
       : folder.profile
         ? ['.wb.yaml', folder.profile]
         : ['wb profiles use', all.current]
   requireProfileName(name)
   const stored = flags.mayBeNew ? (all.profiles[name] ?? { workspaces: {} }) : requireProfile(all, name)
-  return { name, nameFrom, stored } as const
+  return { name, nameSource, stored } as const
 }
 
 /**
- * Returns the workspace and knowledge base. The knowledge base of `.wb.yaml` is only used with its
- * workspace.
+ * Returns the workspace and the knowledge base. The knowledge base of `.wb.yaml` is used only together with the
+ * workspace of `.wb.yaml`.
  */
 function resolveWorkspaceSetting(
   flags: ProfileFlags,
-  set: Environment,
+  variables: Environment,
   folder: FolderSettings,
-): Pick<Profile, 'workspace' | 'workspaceFrom' | 'knowledgeBase'> {
+): Pick<Profile, 'workspace' | 'workspaceSource' | 'knowledgeBase'> {
   const { knowledgeBase } = folder
   if (flags.workspace)
-    return { workspace: flags.workspace, workspaceFrom: undefined, knowledgeBase: undefined }
-  if (set.WB_WORKSPACE)
-    return { workspace: set.WB_WORKSPACE, workspaceFrom: 'WB_WORKSPACE', knowledgeBase: undefined }
-  const workspaceFrom = folder.workspace === undefined ? undefined : '.wb.yaml'
-  return { workspace: folder.workspace, workspaceFrom, knowledgeBase }
+    return { workspace: flags.workspace, workspaceSource: undefined, knowledgeBase: undefined }
+  if (variables.WB_WORKSPACE)
+    return { workspace: variables.WB_WORKSPACE, workspaceSource: 'WB_WORKSPACE', knowledgeBase: undefined }
+  const workspaceSource = folder.workspace === undefined ? undefined : '.wb.yaml'
+  return { workspace: folder.workspace, workspaceSource, knowledgeBase }
 }
 
 function resolveDataDir(
   flags: ProfileFlags,
-  set: Environment,
+  variables: Environment,
   folder: FolderSettings,
   cwd: string,
-): Pick<Profile, 'dataDir' | 'dataDirFrom'> {
-  if (flags.dataDir) return { dataDir: resolve(cwd, flags.dataDir), dataDirFrom: '--data-dir' }
-  if (set.WB_DATA_DIR) return { dataDir: resolve(cwd, set.WB_DATA_DIR), dataDirFrom: 'WB_DATA_DIR' }
-  if (folder.dataDir) return { dataDir: folder.dataDir, dataDirFrom: 'working directory' }
-  return { dataDir: resolve(cwd, dataFolder(set)), dataDirFrom: 'platform' }
+): Pick<Profile, 'dataDir' | 'dataDirSource'> {
+  if (flags.dataDir) return { dataDir: resolve(cwd, flags.dataDir), dataDirSource: '--data-dir' }
+  if (variables.WB_DATA_DIR)
+    return { dataDir: resolve(cwd, variables.WB_DATA_DIR), dataDirSource: 'WB_DATA_DIR' }
+  if (folder.dataDir) return { dataDir: folder.dataDir, dataDirSource: 'working directory' }
+  return { dataDir: resolve(cwd, dataFolder(variables)), dataDirSource: 'platform' }
 }
 
-/** @throws UsageError  no such keychain */
+/** @throws UsageError  there is no keychain of this name */
 function parseKeychainDriver(name: string | undefined): KeychainDriver | undefined {
   if (name === undefined || name === 'keyring' || name === 'keytar' || name === 'file') return name
   throw new UsageError(`WB_KEYCHAIN is "${name}"; it must be keyring, keytar or file`)
 }
 
 /**
- * Returns the address of `--url`, `WB_URL` or the profile, in this order; none with `--local` or `--data-
- * dir`.
+ * Returns the address of `--url`, `WB_URL` or the profile, in this order. `--local` and `--data-dir` take precedence
+ * over `WB_URL`, and `WB_DATA_DIR` over the profile.
  */
 function resolveUrl(
   flags: ProfileFlags,
-  set: Environment,
+  variables: Environment,
   stored: string | undefined,
-): Pick<Profile, 'url' | 'urlFrom'> {
-  if (flags.url) return { url: parseRuntimeAddress(flags.url, '--url'), urlFrom: '--url' }
-  if (flags.local || flags.dataDir) return { url: undefined, urlFrom: undefined }
-  if (set.WB_URL) return { url: parseRuntimeAddress(set.WB_URL, 'WB_URL'), urlFrom: 'WB_URL' }
-  return stored && !set.WB_DATA_DIR
-    ? { url: stored, urlFrom: 'profile' }
-    : { url: undefined, urlFrom: undefined }
+): Pick<Profile, 'url' | 'urlSource'> {
+  if (flags.url) return { url: parseRuntimeAddress(flags.url, '--url'), urlSource: '--url' }
+  if (flags.local || flags.dataDir) return { url: undefined, urlSource: undefined }
+  if (variables.WB_URL) return { url: parseRuntimeAddress(variables.WB_URL, 'WB_URL'), urlSource: 'WB_URL' }
+  return stored && !variables.WB_DATA_DIR
+    ? { url: stored, urlSource: 'profile' }
+    : { url: undefined, urlSource: undefined }
 }
 
 /**
- * Returns `WB_API_KEY` if it is meant for this runtime. It belongs to the runtime of `WB_URL` if that is
- * set, else to any.
+ * Returns `WB_API_KEY`; undefined if it belongs to another runtime: `WB_URL` is set, but a flag selects another
+ * address or the data directory.
  *
  * @see docs/security.md#rule-6
  */
-function apiKeyFor(url: string | undefined, flags: ProfileFlags, set: Environment): string | undefined {
-  const meant = set.WB_URL && parseRuntimeAddress(set.WB_URL, 'WB_URL')
-  const isTyped = flags.url !== undefined || flags.dataDir !== undefined || flags.local
-  const elsewhere = meant && meant !== url && isTyped
-  return elsewhere || set.WB_API_KEY === undefined ? undefined : parseHeaderToken(set.WB_API_KEY)
+function apiKeyFor(url: string | undefined, flags: ProfileFlags, variables: Environment): string | undefined {
+  const keyRuntime = variables.WB_URL && parseRuntimeAddress(variables.WB_URL, 'WB_URL')
+  const isSelectedByFlag = flags.url !== undefined || flags.dataDir !== undefined || flags.local
+  const isForOtherRuntime = keyRuntime && keyRuntime !== url && isSelectedByFlag
+  return isForOtherRuntime || variables.WB_API_KEY === undefined
+    ? undefined
+    : parseHeaderToken(variables.WB_API_KEY)
 }
 
 /**
- * Returns a token without surrounding blanks, after checking that a header can carry it. Messages do not
- * contain the token.
+ * Returns a token without surrounding white space, after checking that it can be sent in a header.
  *
- * @throws UsageError  it is empty or contains invalid characters
+ * @param source  source of the token, for messages
+ * @throws UsageError  it is empty or contains invalid characters; the message does not contain the token
  */
-export function parseHeaderToken(key: string, from = 'WB_API_KEY'): string {
-  const token = key.trim()
+export function parseHeaderToken(text: string, source = 'WB_API_KEY'): string {
+  const token = text.trim()
   if (/^[\x21-\x7e]+$/.test(token)) return token
-  throw new UsageError(`${from} ${token === '' ? 'is empty' : 'contains an invalid character'}`, [
+  throw new UsageError(`${source} ${token === '' ? 'is empty' : 'contains an invalid character'}`, [
     'a key consists of letters, digits and _: wb_live_…',
   ])
 }
 
-/** @param named  the flag or argument that names a runtime besides `--local` */
-export function localConflict(named: '--url' | '--profile' | 'URL'): UsageError {
-  return new UsageError(`--local cannot be combined with ${named}`, [
-    `--local uses the data directory of this machine; remove --local or ${named}`,
+/** Returns the error for `--local` together with a flag or argument that selects another runtime. */
+export function localConflict(other: '--url' | '--profile' | 'URL'): UsageError {
+  return new UsageError(`--local cannot be combined with ${other}`, [
+    `--local uses the data directory of this machine; remove --local or ${other}`,
   ])
 }
 
 /** @see docs/security.md#rule-8 */
 function operatorConflict({
   url,
-  urlFrom: from,
+  urlSource,
   dataDir,
-}: Pick<Profile, 'url' | 'urlFrom' | 'dataDir'>): UsageError {
-  const name = from === 'profile' ? 'the profile' : from
+}: Pick<Profile, 'url' | 'urlSource' | 'dataDir'>): UsageError {
+  const name = urlSource === 'profile' ? 'the profile' : urlSource
   return new UsageError(
     `--as-operator works on a data directory of this machine, but ${name} selects ${url}`,
     [
       'to authenticate over HTTP, sign in or set WB_API_KEY',
-      from === '--url'
-        ? `leave out --url`
+      urlSource === '--url'
+        ? `remove --url`
         : `--data-dir ${shellWord(dataDir)}    selects the one of this machine`,
     ],
   )
 }
 
-function dataFolder(set: Environment): string {
+function dataFolder(variables: Environment): string {
   if (hostFacts.platform === 'darwin')
-    return join(homeFolder(set), 'Library', 'Application Support', directoryName)
+    return join(homeFolder(variables), 'Library', 'Application Support', directoryName)
   if (hostFacts.platform === 'win32')
-    return join(set.LOCALAPPDATA ?? join(homeFolder(set), 'AppData', 'Local'), directoryName)
-  return join(set.XDG_DATA_HOME ?? join(homeFolder(set), '.local', 'share'), directoryName)
+    return join(variables.LOCALAPPDATA ?? join(homeFolder(variables), 'AppData', 'Local'), directoryName)
+  return join(variables.XDG_DATA_HOME ?? join(homeFolder(variables), '.local', 'share'), directoryName)
 }
 
-function settingsFolder(set: Environment): string {
+function settingsFolder(variables: Environment): string {
   if (hostFacts.platform === 'darwin')
-    return join(homeFolder(set), 'Library', 'Application Support', directoryName)
+    return join(homeFolder(variables), 'Library', 'Application Support', directoryName)
   if (hostFacts.platform === 'win32')
-    return join(set.APPDATA ?? join(homeFolder(set), 'AppData', 'Roaming'), directoryName)
-  return join(set.XDG_CONFIG_HOME ?? join(homeFolder(set), '.config'), directoryName)
+    return join(variables.APPDATA ?? join(homeFolder(variables), 'AppData', 'Roaming'), directoryName)
+  return join(variables.XDG_CONFIG_HOME ?? join(homeFolder(variables), '.config'), directoryName)
 }
 
-/** Returns the key for settings that belong to one runtime: its address or data directory. */
+/** Returns the key of a runtime in stored settings: its address, or else its data directory. */
 export function runtimeKey({ url, dataDir }: Pick<Profile, 'url' | 'dataDir'>): string {
   return url ?? dataDir
 }

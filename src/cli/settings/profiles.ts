@@ -5,18 +5,18 @@ import { UsageError } from '../errors.ts'
 import { nearestMatch } from '../terminal/nearest-match.ts'
 import { moveAwayCommand, readSettings, type Settings, withoutPrototype } from './settings-file.ts'
 
-/** A stored profile: a named runtime. Contains no secrets. */
+/** A stored profile. It contains no secrets. */
 export interface StoredProfile {
   /** Address of the runtime; undefined for the data directory of this machine. */
   url?: string
   /** Keychain for logins; undefined for the default. */
   keychain?: KeychainDriver
-  /** ID of the default workspace, by runtime. */
+  /** IDs of default workspaces, by runtime. @see runtimeKey */
   workspaces: Record<string, string>
 }
 
 export interface StoredProfiles {
-  /** Name of the profile in use. */
+  /** Name of the profile that commands use by default. */
   current: string
   profiles: Record<string, StoredProfile>
 }
@@ -26,35 +26,34 @@ export const defaultProfile = 'default'
 /** Format of profile names. */
 const profileNamePattern = /^[\w][\w.-]{0,63}$/
 
-/** Returns the path of the profiles file. */
 export function profilesPath(settingsDir: string): string {
   return join(settingsDir, 'profiles.json')
 }
 
 /**
- * Reads the stored profiles. The current one always exists.
+ * Reads the stored profiles. The result always contains the current profile.
  *
- * @throws UsageError  the file exists but cannot be read; it is not overwritten
+ * @throws UsageError  the file exists but cannot be read, or is invalid; it is not overwritten
  */
 export function readProfiles(settingsDir: string): StoredProfiles {
   const { current = defaultProfile, profiles = {} } = readProfilesFile(profilesPath(settingsDir))
-  const known: StoredProfiles['profiles'] = withoutPrototype({
+  const result: StoredProfiles['profiles'] = withoutPrototype({
     [current]: { workspaces: withoutPrototype({}) },
   })
   for (const [name, stored] of Object.entries(profiles))
-    known[name] = { ...stored, workspaces: withoutPrototype({ ...stored.workspaces }) }
-  return { current, profiles: known }
+    result[name] = { ...stored, workspaces: withoutPrototype({ ...stored.workspaces }) }
+  return { current, profiles: result }
 }
 
-/** Returns the command that switches to a profile without an address, and creates one if necessary. */
+/** Returns the command that switches to a profile for this machine, and creates such a profile if necessary. */
 export function localProfileCommand({ profiles }: StoredProfiles): string {
-  const [known] = Object.keys(profiles).filter(name => profiles[name]?.url === undefined)
-  if (known !== undefined) return `wb profiles use ${known}`
-  const name = ['here', 'local'].find(free => !profiles[free]) ?? 'this-machine'
+  const [existing] = Object.keys(profiles).filter(name => profiles[name]?.url === undefined)
+  if (existing !== undefined) return `wb profiles use ${existing}`
+  const name = ['here', 'local'].find(candidate => !profiles[candidate]) ?? 'this-machine'
   return `wb profiles add ${name} && wb profiles use ${name}`
 }
 
-/** @throws UsageError  a name that could be taken for something else where it is typed */
+/** @throws UsageError  the name contains characters that are not allowed, or is too long */
 export function requireProfileName(name: string): void {
   if (!profileNamePattern.test(name))
     throw new UsageError(
@@ -63,10 +62,10 @@ export function requireProfileName(name: string): void {
 }
 
 /**
- * Checks that no other profile has a name. Names are case-sensitive, so names that differ only in case would be confused.
+ * Checks that no other profile has this name, or a name that differs only in case, which would be easy to confuse.
  *
- * @param renamed  the profile that gets the name; it can change its own case
- * @throws UsageError  the name is taken
+ * @param renamed  current name of the profile that gets the name; a change of case only is allowed
+ * @throws UsageError  another profile has the name
  */
 export function requireFreeName({ profiles }: StoredProfiles, name: string, renamed?: string): void {
   const names = Object.keys(profiles).filter(other => other !== renamed || other === name)
@@ -79,20 +78,20 @@ export function requireFreeName({ profiles }: StoredProfiles, name: string, rena
 function readProfilesFile(path: string): Partial<StoredProfiles> {
   const content = readSettings(path)
   if (content === 'none') return {}
-  const odd = content === 'broken' ? '' : findInvalidValue(content)
-  if (odd === undefined) return content as Partial<StoredProfiles>
-  throw new UsageError(`${path} is not a valid profiles file${odd && `: "${odd}" is invalid`}`, [
-    'fix it, or move it away:',
-    moveAwayCommand(path),
-  ])
+  const invalidPath = content === 'broken' ? '' : findInvalidValue(content)
+  if (invalidPath === undefined) return content as Partial<StoredProfiles>
+  throw new UsageError(
+    `${path} is not a valid profiles file${invalidPath && `: "${invalidPath}" is invalid`}`,
+    ['correct the file, or rename it:', moveAwayCommand(path)],
+  )
 }
 
-/** Returns the path of the first invalid value; undefined if the file is valid. */
+/** Returns the key of the first invalid value, such as `profiles.work`; undefined if the file is valid. */
 function findInvalidValue({ current = '', profiles = {} }: Settings): string | undefined {
   if (typeof current !== 'string') return 'current'
   if (!isObject(profiles)) return 'profiles'
-  const odd = Object.keys(profiles).find(name => !isProfile(profiles[name]))
-  return odd && `profiles.${odd}`
+  const invalidName = Object.keys(profiles).find(name => !isProfile(profiles[name]))
+  return invalidName && `profiles.${invalidName}`
 }
 
 function isProfile(stored: unknown): boolean {
@@ -102,13 +101,13 @@ function isProfile(stored: unknown): boolean {
   return (url === undefined || isAddress) && isObject(workspaces)
 }
 
-/** @throws UsageError  there is no such profile */
+/** Returns the profile of this name. @throws UsageError  it does not exist */
 export function requireProfile({ profiles }: StoredProfiles, name: string): StoredProfile {
   const stored = profiles[name]
   if (stored) return stored
-  const close = nearestMatch(name, Object.keys(profiles))
+  const similar = nearestMatch(name, Object.keys(profiles))
   throw new UsageError(`there is no profile named "${name}"`, [
-    ...(close ? [`did you mean ${close}?`] : []),
+    ...(similar ? [`did you mean ${similar}?`] : []),
     'wb profiles list',
     `wb profiles add ${name} --url URL    creates it`,
   ])

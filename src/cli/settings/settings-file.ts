@@ -12,14 +12,14 @@ export type Settings = Record<string, unknown>
 /**
  * Reads a JSON object from the settings folder.
  *
- * @returns `none` if the file does not exist, `broken` if it contains something else
- * @throws UsageError  other users can write it, it is not a regular file, or it cannot be read
+ * @returns `none` if the file does not exist, `broken` if it does not contain a JSON object
+ * @throws UsageError  other users can write to it or its folder, it is not a regular file, or it cannot be read
  */
 export function readSettings(path: string): Settings | 'none' | 'broken' {
   try {
-    requireProtected(dirname(path))
-    requireProtected(path)
-    // Who reads a pipe waits for ever, and hears no signal.
+    requireWritableByOwnerOnly(dirname(path))
+    requireWritableByOwnerOnly(path)
+    // Reading a pipe could block forever, and signals would not be handled.
     if (!statSync(path).isFile())
       throw new UsageError(`${path} is not a regular file`, [moveAwayCommand(path)])
     const content: unknown = JSON.parse(readFileSync(path, 'utf8'))
@@ -40,32 +40,36 @@ function repairCommand(path: string, code: string): string {
   if (code === 'ENOTDIR') return moveAwayCommand(folder)
   if (code !== 'EACCES') return moveAwayCommand(path)
   try {
-    const isOwn = statSync(path).uid === hostFacts.uid
-    return isOwn ? `chmod u+rw ${shellWord(path)}` : moveAwayCommand(path)
+    const isOwner = statSync(path).uid === hostFacts.uid
+    return isOwner ? `chmod u+rw ${shellWord(path)}` : moveAwayCommand(path)
   } catch {
     return `chmod u+rwx ${shellWord(folder)}`
   }
 }
 
-/** Returns the command that renames a path. */
+/** Returns the command that renames a file or folder, so that a new one can be created. */
 export function moveAwayCommand(path: string): string {
   return `mv ${shellWord(path)} ${shellWord(`${path}.old`)}`
 }
 
-/** Writes a settings file atomically, readable for its owner only. */
+/** Writes a settings file atomically. Only its owner can read it. */
 export function writeSettings(path: string, value: object): void {
   writePrivateFile(path, `${JSON.stringify(value, null, 2)}\n`)
 }
 
-/** Refuses a path that other users can write, because settings contain addresses that receive credentials. */
-function requireProtected(path: string): void {
+/**
+ * Checks that other users cannot write to a path, because settings contain addresses to which credentials are sent.
+ *
+ * @throws UsageError  when other users can write to it
+ */
+function requireWritableByOwnerOnly(path: string): void {
   if (hostFacts.platform === 'win32' || (statSync(path).mode & 0o022) === 0) return
-  throw new UsageError(`${path} is not used because other users can write it`, [
+  throw new UsageError(`${path} is not used because other users can write to it`, [
     `chmod go-w ${shellWord(path)}`,
   ])
 }
 
-/** Returns a copy without a prototype. */
+/** Returns a copy without a prototype, so that a key such as `constructor` is not inherited. */
 export function withoutPrototype<T extends object>(value: T): T {
   return Object.assign(Object.create(null), value)
 }

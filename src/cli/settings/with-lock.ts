@@ -4,39 +4,42 @@ import { TimedOut } from '../../base/deadline.ts'
 import { shellWord } from '../../base/shell-word.ts'
 import { Unreachable } from '../../client/unreachable.ts'
 import { UsageError } from '../errors.ts'
-import { alone } from '../local.ts'
+import { runExclusively } from '../local.ts'
 
-/** A lock file, and what it protects, for messages. */
+/** A lock file. */
 interface Lock {
   readonly path: string
-  readonly what: string
+  /** Description of what it protects, for messages. */
+  readonly resource: string
 }
 
 /**
- * Runs work while no other command holds the lock.
+ * Runs `work` while this command holds the lock.
  *
  * @param signal  aborts the wait
  * @throws UsageError   the path is not a lock file, or cannot be opened
  * @throws Unreachable  another command holds the lock for too long
  */
 export async function withLock<T>(
-  { path, what }: Lock,
+  { path, resource }: Lock,
   signal: AbortSignal,
   work: () => Promise<T>,
 ): Promise<T> {
   try {
-    return await alone(path, signal, work)
+    return await runExclusively(path, signal, work)
   } catch (error) {
     const { name, message } = error as Error
     if (name === 'NotALock') throw new UsageError(message, [`rm -r ${shellWord(path)}`])
     if (name === 'LockRefused') throw new UsageError(message, [unlockCommand(path)])
     if (!(error instanceof TimedOut)) throw error
     const hint = `End the process that has ${path} open.`
-    throw new Unreachable(`another command has locked ${what} and does not continue`, hint, { cause: error })
+    throw new Unreachable(`another command has locked ${resource} and does not continue`, hint, {
+      cause: error,
+    })
   }
 }
 
-/** Returns the command that makes a lock accessible again. The file itself is empty. */
+/** Returns the command that makes a lock accessible again. The lock file can be deleted, because it is empty. */
 function unlockCommand(path: string): string {
   const folder = dirname(path)
   try {

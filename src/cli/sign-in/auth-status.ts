@@ -6,7 +6,7 @@ import { type Profile, runtimeKey } from '../settings/profile.ts'
 import { callerName, permissionPhrases } from './identity.ts'
 import { describeCredential, expirationField, expirationTime, keychainLocation } from './notes.ts'
 
-/** Identity at a runtime, and the credential that establishes it. */
+/** The identity of the caller at a runtime, and the credential that it is based on. */
 export interface AuthStatus {
   readonly profile: Profile
   readonly selection: CredentialSelection
@@ -24,7 +24,7 @@ export function authStatusJson({ profile, selection, me, tokens }: AuthStatus): 
   return {
     profile: profile.name,
     runtime: runtimeKey(profile),
-    runtimeFrom: profile.urlFrom ?? 'data directory',
+    runtimeFrom: profile.urlSource ?? 'data directory',
     credential: used
       ? { kind: used.kind, from: used.from, keychain: used.from === 'wb login' ? used.login.driver : null }
       : null,
@@ -46,12 +46,12 @@ export function authStatusFields({
   const { used, others, reason } = selection
   return {
     profile:
-      profile.nameFrom === 'wb profiles use' ? profile.name : `${profile.name}, by ${profile.nameFrom}`,
-    runtime: `${runtimeKey(profile)}, by ${profile.urlFrom === 'profile' ? 'the profile' : (profile.urlFrom ?? 'its data directory')}`,
+      profile.nameSource === 'wb profiles use' ? profile.name : `${profile.name}, by ${profile.nameSource}`,
+    runtime: `${runtimeKey(profile)}, by ${profile.urlSource === 'profile' ? 'the profile' : (profile.urlSource ?? 'its data directory')}`,
     credential: used ? `${describeCredential(used)}${reason ? `: ${reason}` : ''}` : (reason ?? 'none'),
     'not sent': others.map(describeCredential).join(', '),
-    kept: used?.from === 'wb login' ? keychainLocation(used.login.driver, profile) : undefined,
-    who: me && callerName(me),
+    stored: used?.from === 'wb login' ? keychainLocation(used.login.driver, profile) : undefined,
+    identity: me && callerName(me),
     may: me && `${permissionPhrases(me).join('; ')}, in ${accessibleWorkspaces}`,
     ends: expirationField(me, tokens),
   }

@@ -8,9 +8,9 @@ import type { Output } from '../terminal/output.ts'
 import { requireKeychain } from './save-login.ts'
 
 /**
- * Returns the keychain for a new login. If it is unavailable, offers to use a file instead.
+ * Returns the keychain for a new login. If it is unavailable, asks the user whether to use a file instead.
  *
- * @param confirm  asks the user; undefined if there is no terminal
+ * @param confirm  asks a yes-or-no question; undefined if there is no terminal
  * @throws KeychainUnavailable  the user declined, or there is no terminal
  */
 export async function chooseKeychain(
@@ -32,26 +32,29 @@ export async function chooseKeychain(
 }
 
 /**
- * Checks that a profile can store a login.
+ * Checks that a login can be stored for a profile.
  *
- * @throws WrongAddress  the login would travel unencrypted
- * @throws UsageError    the profile is new, and its name differs from that of another profile only in case
+ * @throws InvalidAddress  the login would be sent unencrypted
+ * @throws UsageError      the profile is new, and its name differs from that of another profile only in case
  */
-export function requireStorableLogin({ name, settingsDir, url, urlFrom, insecureHttp }: Profile): void {
+export function requireStorableLogin({ name, settingsDir, url, urlSource, insecureHttp }: Profile): void {
   const stored = readProfiles(settingsDir)
   if (!stored.profiles[name]) requireFreeName(stored, name)
-  if (url !== undefined && !insecureHttp) requireEncryption('a login', { url, urlFrom })
+  if (url !== undefined && !insecureHttp) requireEncryption('a login', { url, urlSource })
 }
 
-/** Stores the runtime of a login in its profile. For a login in a file, also stores that choice. */
+/**
+ * Stores the address of a runtime in the profile of its login. If the login is stored in a file, the profile also stores
+ * this choice.
+ */
 export function saveProfileRuntime(
-  { name, url, urlFrom, settingsDir }: Profile,
+  { name, url, urlSource, settingsDir }: Profile,
   driver: KeychainDriver | undefined,
 ): Promise<void> {
   return changeProfiles(settingsDir, ({ profiles }) => {
     profiles[name] = {
       ...(profiles[name] ?? { workspaces: {} }),
-      ...(urlFrom === '--url' && { url }),
+      ...(urlSource === '--url' && { url }),
       ...(driver === 'file' && { keychain: driver }),
     }
   })

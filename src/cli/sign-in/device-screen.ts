@@ -7,7 +7,7 @@ import type { Output } from '../terminal/output.ts'
 import type { Progress } from '../terminal/progress.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 import type { DeviceSignIn } from './device-login.ts'
-import { listenForEnter } from './enter-key.ts'
+import { listenForEnter } from './listen-for-enter.ts'
 
 export interface DeviceScreenParts {
   readonly output: Output
@@ -19,7 +19,7 @@ export interface DeviceScreenParts {
 
 const countdownStepMs = 1_000
 
-/** Instructions during a device sign-in: address, code, and remaining time. */
+/** Shows the instructions of a device sign-in: the address, the code, and the remaining time. */
 export class DeviceScreen {
   #problem: string | undefined
   #cleanups: (() => void)[] = []
@@ -41,7 +41,7 @@ export class DeviceScreen {
     this.#countDown()
   }
 
-  /** Shows a problem in the progress line; undefined removes it. */
+  /** Shows a problem in the progress line. `undefined` removes it. */
   showProblem(reason: string | undefined): void {
     this.#problem = reason
   }
@@ -51,13 +51,13 @@ export class DeviceScreen {
     this.parts.progress.end()
   }
 
-  /** Lets the user press Enter to copy the code and open the browser, as far as both are possible. */
+  /** Copies the code and opens the browser, as far as possible, when the user presses Enter. */
   #listenForEnter(): void {
     const { output, io } = this.parts
     const [copy, url] = [findClipboardProgram(io), hasBrowser(io.env) ? this.#browserUrl() : undefined]
-    const offered = [copy && 'copy the code', url && 'open the browser'].filter(Boolean)
-    if (offered.length > 0) output.warn(`  Press Enter to ${offered.join(' and ')}`)
-    // What is typed here without need would else stand in the screen, and in the next line of the shell.
+    const actions = [copy && 'copy the code', url && 'open the browser'].filter(Boolean)
+    if (actions.length > 0) output.warn(`  Press Enter to ${actions.join(' and ')}`)
+    // Needed even without actions: otherwise typed text would appear on the screen and in the next line of the shell.
     this.#cleanups.push(listenForEnter(io, () => void this.#copyAndOpen(copy, url)))
   }
 
@@ -75,16 +75,16 @@ export class DeviceScreen {
   }
 
   /**
-   * Returns the address to open. Includes the code if the provider's link has the same origin. Returns
-   * undefined for an unencrypted address of another machine.
+   * Returns the address to open. It includes the code if the provider returned such an address with the same origin.
+   * Returns undefined if the address is not http(s), or is unencrypted on another machine.
    */
   #browserUrl(): string | undefined {
     const { verificationUriComplete: complete, verificationUri } = this.started
-    const shown = URL.canParse(verificationUri) ? new URL(verificationUri) : undefined
-    if (!shown || !/^https?:$/.test(shown.protocol) || isUnencryptedRemote(shown)) return undefined
-    const isSame =
-      complete !== undefined && URL.canParse(complete) && new URL(complete).origin === shown.origin
-    return isSame ? complete : verificationUri
+    const url = URL.canParse(verificationUri) ? new URL(verificationUri) : undefined
+    if (!url || !/^https?:$/.test(url.protocol) || isUnencryptedRemote(url)) return undefined
+    const hasSameOrigin =
+      complete !== undefined && URL.canParse(complete) && new URL(complete).origin === url.origin
+    return hasSameOrigin ? complete : verificationUri
   }
 
   #countDown(): void {
@@ -94,11 +94,11 @@ export class DeviceScreen {
     } = this.parts
     let cancel = () => {}
     const draw = () => {
-      const left = timeLeft(this.started.expiresAt - clock.now())
+      const time = formatCountdown(this.started.expiresAt - clock.now())
       progress.spin(
         this.#problem === undefined
-          ? `waiting for your approval, ${left} left`
-          : `${plainLine(this.#problem)}; trying again, ${left} left`,
+          ? `waiting for your approval, ${time} left`
+          : `${plainLine(this.#problem)}; trying again, ${time} left`,
       )
       cancel = clock.after(countdownStepMs, draw)
     }
@@ -107,8 +107,8 @@ export class DeviceScreen {
   }
 }
 
-/** Formats a time as minutes and seconds. */
-function timeLeft(ms: number): string {
+/** Formats a duration as minutes and seconds, such as `4:05`. */
+function formatCountdown(ms: number): string {
   const seconds = Math.max(0, Math.ceil(ms / 1_000))
   return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`
 }

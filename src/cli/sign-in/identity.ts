@@ -9,19 +9,24 @@ import type { Session } from '../connection/session.ts'
 import { describeScopes } from '../keys/describe-scopes.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 
-/** Maximum number of workspaces to list by name. More are only counted. */
+/** Maximum number of workspaces to list by name. Further ones are only counted. */
 const listedNamesMax = 5
+/** Maximum number of further workspaces to count. */
 const countMax = 1_000
 
 /** Identity of the caller at a runtime. */
 export type CallerIdentity =
-  | { readonly kind: 'known'; readonly me: Me }
-  /** The runtime requires no credential. */
-  | { readonly kind: 'anybody' }
-  /** The runtime does not accept the credential, or the credential cannot be sent. */
-  | { readonly kind: 'stranger'; readonly refusal: WbError; readonly ways: RuntimeAuthMethods | undefined }
+  | { readonly kind: 'identified'; readonly me: Me }
+  /** No credential is sent, and the runtime requires none. */
+  | { readonly kind: 'anonymous' }
+  /** The runtime requires a credential, but no credential was sent, or it was not accepted. */
+  | {
+      readonly kind: 'rejected'
+      readonly error: WbError
+      readonly authMethods: RuntimeAuthMethods | undefined
+    }
 
-/** An anonymous caller, with the fields of {@link Me}. Null scopes mean every scope. */
+/** An anonymous caller, with the fields of {@link Me}. `scopes: null` means every scope. */
 export const anonymous = {
   id: null,
   label: null,
@@ -36,41 +41,44 @@ export const anonymous = {
 /** Identifies the caller at the runtime. @throws KeychainUnavailable */
 export async function identifyCaller(session: Session, signal?: AbortSignal): Promise<CallerIdentity> {
   try {
-    return { kind: 'known', me: await fetchIdentity(session.client, signal) }
-  } catch (refusal) {
-    if (!(refusal instanceof WbError) || refusal.code !== 'unauthorized') throw refusal
-    const ways = await session.authMethods()
-    if (ways && requiresNoCredential(ways) && !session.credential.used) return { kind: 'anybody' }
-    return { kind: 'stranger', refusal, ways }
+    return { kind: 'identified', me: await fetchIdentity(session.client, signal) }
+  } catch (error) {
+    if (!(error instanceof WbError) || error.code !== 'unauthorized') throw error
+    const authMethods = await session.authMethods()
+    if (authMethods && requiresNoCredential(authMethods) && !session.credential.used)
+      return { kind: 'anonymous' }
+    return { kind: 'rejected', error, authMethods }
   }
 }
 
-/** @throws Unreachable  what answers does not say who one is in a way that could be shown */
+/** Returns the identity of the caller. @throws Unreachable  the response is not a valid identity */
 export async function fetchIdentity(client: Client, signal?: AbortSignal): Promise<Me> {
   const me = await client.call(auth.me, {}, { signal })
-  const isText = (value: unknown) => typeof value === 'string' && value.length <= nameCharsMax
-  const areTexts = (value: unknown) => value === null || (Array.isArray(value) && value.every(isText))
-  const isSound =
-    isText(me.id) &&
-    (me.label === null || isText(me.label)) &&
-    (me.role === null || isText(me.role)) &&
-    areTexts(me.scopes) &&
-    areTexts(me.workspaceScopes) &&
+  const isString = (value: unknown) => typeof value === 'string' && value.length <= nameCharsMax
+  const isList = (value: unknown) => value === null || (Array.isArray(value) && value.every(isString))
+  const isValid =
+    isString(me.id) &&
+    (me.label === null || isString(me.label)) &&
+    (me.role === null || isString(me.role)) &&
+    isList(me.scopes) &&
+    isList(me.workspaceScopes) &&
     isUnixTime(me.expiresAt) &&
     isExpiration(me.keyExpiresAt)
-  if (!isSound) throw unexpectedResponse('the runtime returned an invalid identity')
+  if (!isValid) throw unexpectedResponse('the runtime returned an invalid identity')
   return me
 }
 
 /** Maximum length of a name. */
 const nameCharsMax = 1_000
 
+/** Returns true for a time in seconds since 1970 that a date can represent, or null. */
 function isUnixTime(seconds: unknown): boolean {
   return seconds === null || (Number.isSafeInteger(seconds) && Math.abs(seconds as number) < 1e11)
 }
 
-function isExpiration(moment: unknown): boolean {
-  return moment == null || (typeof moment === 'string' && isUnixTime(Math.trunc(Date.parse(moment) / 1_000)))
+/** Returns true for a time in ISO 8601, null or undefined. */
+function isExpiration(time: unknown): boolean {
+  return time == null || (typeof time === 'string' && isUnixTime(Math.trunc(Date.parse(time) / 1_000)))
 }
 
 /** Returns the label or ID of a caller. */
@@ -83,10 +91,10 @@ export function permissionSummary({ role, scopes }: Pick<Me, 'role' | 'scopes'>)
   return role ?? (scopes ? scopes.join(', ') : 'all permissions')
 }
 
-/** Returns phrases for the permissions of a caller, worded to follow "may". */
+/** Describes the permissions of a caller in phrases that can follow "may". */
 export function permissionPhrases({ scopes, role }: Pick<Me, 'scopes' | 'role'>): readonly string[] {
-  const held = scopes ?? (role && scopesOfRole[role])
-  return held ? describeScopes(held).may : ['do everything']
+  const granted = scopes ?? (role && scopesOfRole[role])
+  return granted ? describeScopes(granted).may : ['do everything']
 }
 
 /** Describes the workspaces that a caller has access to. */
@@ -96,10 +104,10 @@ export async function describeWorkspaces(
 ): Promise<string> {
   if (workspaceScopes === null) return 'every workspace'
   const names: string[] = []
-  let more = 0
+  let unlistedCount = 0
   for await (const { name } of client.items(workspaces.list, {}))
     if (names.length < listedNamesMax) names.push(plainLine(name))
-    else if (++more >= countMax) break
+    else if (++unlistedCount >= countMax) break
   if (names.length === 0) return 'no existing workspace'
-  return `workspace ${names.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
+  return `workspace ${names.join(', ')}${unlistedCount > 0 ? ` and ${unlistedCount} more` : ''}`
 }

@@ -21,12 +21,12 @@ export async function signedInNotes(
   nowMs: number,
 ): Promise<string[]> {
   const { profile } = session
-  const reach = await describeWorkspaces(session.clientWithToken(tokens.token), me)
+  const accessibleWorkspaces = await describeWorkspaces(session.clientWithToken(tokens.token), me)
   return [
     `  ✓ signed in to ${runtimeKey(profile)} as ${callerName(me)}`,
-    `    may    ${permissionPhrases(me).join('; ')}, in ${reach}`,
+    `    may    ${permissionPhrases(me).join('; ')}, in ${accessibleWorkspaces}`,
     ...expirationLine(expirationField(me, tokens), nowMs),
-    `    kept   ${keychainLocation(driver, profile)}${profile.name === 'default' ? '' : `, as profile ${profile.name}`}`,
+    `    stored ${keychainLocation(driver, profile)}${profile.name === 'default' ? '' : `, as profile ${profile.name}`}`,
     `  wb kb search "…"${profileFlag(profile)}`,
   ]
 }
@@ -43,11 +43,11 @@ export function noSignInNotes(profile: Profile, kind: ResolvedRuntime['kind']): 
   return [`  ${runtimeKey(profile)} does not require a sign-in`, '  wb kb list']
 }
 
-/** Returns a warning if the environment makes the next command use another runtime. */
+/** Returns a warning if, because of an environment variable, the next command would use another runtime. */
 export function otherRuntimeNote({ name, url }: Profile, io: Io): string | undefined {
   const next = readProfile({ profile: name }, io)
   if (url === undefined || next.url === url) return undefined
-  return `  ! ${next.urlFrom ?? 'WB_DATA_DIR'} in the environment selects another runtime`
+  return `  ! ${next.urlSource ?? 'WB_DATA_DIR'} in the environment selects another runtime`
 }
 
 function expirationLine(end: Field, nowMs: number): string[] {
@@ -56,7 +56,7 @@ function expirationLine(end: Field, nowMs: number): string[] {
   return [`    ends   ${words}`]
 }
 
-/** Returns the expiration of an identity to show: a time or a description; undefined if unknown. */
+/** Returns the field for the expiration of an identity: a time, or a description; undefined if it is unknown. */
 export function expirationField(me: ExpirationFields | null, tokens: StoredTokens | undefined): Field {
   if (tokens?.refreshToken !== undefined) return 'when you sign out, or the identity provider ends it'
   const due = expirationTime(me, tokens)
@@ -77,13 +77,13 @@ export function expirationTime(
 
 /** Describes a credential without its secret. */
 export function describeCredential(candidate: Credential): string {
-  const what = candidate.kind === 'key' ? 'an API key' : 'an access token'
+  const noun = candidate.kind === 'key' ? 'an API key' : 'an access token'
   return candidate.from === 'WB_API_KEY'
-    ? `${what} in WB_API_KEY`
-    : `${what} stored by wb login for ${plainLine(candidate.login.who)}`
+    ? `${noun} in WB_API_KEY`
+    : `${noun} stored by wb login for ${plainLine(candidate.login.who)}`
 }
 
-/** Describes the location of a keychain. */
+/** Describes where a keychain stores logins. */
 export function keychainLocation(driver: KeychainDriver, profile: Pick<Profile, 'settingsDir'>): string {
   return driver === 'file'
     ? `in ${credentialsFolder(profile)}, which only you can read`

@@ -31,20 +31,19 @@ export async function saveLogin(
   { clock, signal }: { clock: Clock; signal: AbortSignal },
 ): Promise<void> {
   await withLoginsLock(profile, signal, async () => {
-    const before = findLogin(profile)
+    const previous = findLogin(profile)
     const account = createAccountName(profile)
     await openUserKeychain(profile, driver).setPassword(keychainService, account, JSON.stringify(tokens))
     storeLogin(profile, { ...login, driver, account, storedAt: timestamp(clock) })
-    if (before) await removeEntry(profile, before).catch(() => {})
+    if (previous) await removeEntry(profile, previous).catch(() => {})
   })
 }
 
 /**
- * Removes a login, first from its keychain, then from the index, so that a partial removal is not reported
- * as done.
+ * Removes a login, first from its keychain, then from the index. If the keychain fails, the login stays in the index.
  *
- * @param options.isForced  continue if the keychain is not available
- * @returns description of what could not be removed
+ * @param options.isForced  true to remove it from the index even if the keychain is not available
+ * @returns description of the keychain entry that could not be removed, if any
  * @throws KeychainUnavailable
  */
 export async function removeLogin(
@@ -53,19 +52,19 @@ export async function removeLogin(
   { signal, isForced = false }: { signal: AbortSignal; isForced?: boolean },
 ): Promise<string | undefined> {
   return withLoginsLock(profile, signal, async () => {
-    let left: string | undefined
+    let problem: string | undefined
     try {
       await removeEntry(profile, login)
     } catch (error) {
       if (!(error instanceof KeychainUnavailable) || !isForced) throw error
-      left = `${error.message}; its entry "${plainLine(login.account)}" was not removed`
+      problem = `${error.message}; its entry "${plainLine(login.account)}" was not removed`
     }
     deleteLogin(profile.settingsDir, login)
-    return left
+    return problem
   })
 }
 
-/** Result of removing keychain entries without a login. */
+/** Result of {@link removeOrphans}. */
 interface OrphanResult {
   /** Runtimes whose entries were removed. */
   readonly removed: readonly string[]
@@ -74,8 +73,8 @@ interface OrphanResult {
 }
 
 /**
- * Removes keychain entries that have no login in the index, as left by a command that was killed. Settings
- * folders can share a keychain, so an entry may belong to another one.
+ * Removes keychain entries that have no login in the index, such as after a command was killed. Several settings
+ * folders can share a keychain, so this can also remove the entries of another settings folder.
  *
  * @param drivers  keychains to check
  */
@@ -87,13 +86,13 @@ export async function removeOrphans(
   const removed: string[] = []
   const problems: string[] = []
   await withLoginsLock(profile, signal, async () => {
-    const known = new Set(listLogins(profile.settingsDir).map(({ account }) => account))
+    const accountsWithLogin = new Set(listLogins(profile.settingsDir).map(({ account }) => account))
     for (const driver of new Set(drivers))
       try {
         const keychain = openUserKeychain(profile, driver)
         for (const account of await keychain.findAccounts(keychainService)) {
           const [, runtime] = accountPattern.exec(account) ?? []
-          if (runtime === undefined || known.has(account)) continue
+          if (runtime === undefined || accountsWithLogin.has(account)) continue
           await keychain.deletePassword(keychainService, account)
           removed.push(runtime)
         }
@@ -113,7 +112,7 @@ function createAccountName(profile: Profile): string {
   return `${runtimeKey(profile)} ${randomNameHex(8)}`
 }
 
-/** Returns true if an unavailable keychain can contain entries. Without its library, a keychain has none. */
+/** Returns true if an unavailable keychain can contain entries. It has none if its library is not installed. */
 function mayContainEntries({ driver, reason }: KeychainUnavailable): boolean {
   return driver === 'file' || reason === 'locked' || reason === 'timeout'
 }
@@ -123,15 +122,14 @@ async function removeEntry(profile: Profile, { driver, account }: StoredLogin): 
 }
 
 /**
- * Checks that a keychain can be read.
+ * Checks that a keychain can be read, by looking up an account.
  *
- * @param account  account to look up
  * @throws KeychainUnavailable
  */
 export async function requireKeychain(
   profile: Profile,
   driver: KeychainDriver,
-  account = 'is it there',
+  account = 'availability check',
 ): Promise<void> {
   await openUserKeychain(profile, driver).getPassword(keychainService, account)
 }

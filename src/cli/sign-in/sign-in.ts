@@ -14,16 +14,16 @@ import { pollForTokens, startDeviceLogin } from './device-login.ts'
 import { DeviceScreen, type DeviceScreenParts } from './device-screen.ts'
 import { fetchIdentity } from './identity.ts'
 
-/** Tokens that the runtime has accepted, and their identity. */
+/** Tokens that the runtime has accepted, and the identity of the caller. */
 export interface SignedIn {
   readonly kind: ReturnType<typeof credentialKind>
   readonly tokens: StoredTokens
   readonly me: Me
 }
 
-/** Sources of a credential. */
+/** Ways in which the user can provide a credential. */
 export interface SignInOptions {
-  /** Reads a token that the user has; undefined for an interactive sign-in. */
+  /** Reads a token that the user provides; undefined for an interactive sign-in. */
   readonly readToken: (() => Promise<string>) | undefined
   /** Prompts for an API key; undefined if there is no terminal. */
   readonly promptForKey: (() => Promise<string>) | undefined
@@ -31,9 +31,10 @@ export interface SignInOptions {
 }
 
 /**
- * Signs in with the method that the runtime supports.
+ * Signs in with a token if the user provides one, otherwise with a method that the runtime supports: the device
+ * flow, or an API key.
  *
- * @throws UsageError  no supported method is possible here
+ * @throws UsageError  the runtime supports neither, there is no terminal, or the command runs in CI
  */
 export async function signIn(
   session: Session,
@@ -41,9 +42,10 @@ export async function signIn(
   { readToken, promptForKey, screen }: SignInOptions,
 ): Promise<SignedIn> {
   const { profile } = session
-  const line = `${loginCommand(profile)} --with-token < KEY_FILE`
+  const tokenCommand = `${loginCommand(profile)} --with-token < KEY_FILE`
   if (readToken) return signInByToken(session, await readToken(), 'the token')
-  if (isCi(screen.io.env)) throw new UsageError('browser sign-in is not available in CI (CI is set)', [line])
+  if (isCi(screen.io.env))
+    throw new UsageError('browser sign-in is not available in CI (CI is set)', [tokenCommand])
   if (modes.device) {
     screen.output.warn(`  Signing in to ${runtimeKey(profile)}`)
     return signInByDevice(session, screen)
@@ -51,9 +53,9 @@ export async function signIn(
   if (!modes.apiKey)
     throw new UsageError('this runtime supports browser sign-in only', [
       browserSignInHint(profile.url, loginPath),
-      line,
+      tokenCommand,
     ])
-  if (!promptForKey) throw new UsageError('there is no terminal to type a key in', [line])
+  if (!promptForKey) throw new UsageError('there is no terminal to type a key in', [tokenCommand])
   return signInByToken(session, await promptForKey(), 'the key')
 }
 
@@ -67,21 +69,21 @@ async function signInByDevice(
     signal,
   } = screen
   const started = await startDeviceLogin(session.anonymousClient, clock)
-  const shown = new DeviceScreen(started, screen)
-  shown.show()
+  const instructions = new DeviceScreen(started, screen)
+  instructions.show()
   try {
     const polling = {
       client: session.anonymousClient,
       clock,
       signal,
-      onTrouble: (why?: string) => shown.showProblem(why),
+      onProblemChange: (reason?: string) => instructions.showProblem(reason),
     }
     const tokens = parseTokens(await pollForTokens(started, polling), clock.now())
     return { kind: 'login', tokens, me: await fetchIdentity(session.clientWithToken(tokens.token)) }
   } catch (error) {
     throw hasSignInEnded(error) ? withNextCommand(error, loginCommand(session.profile)) : error
   } finally {
-    shown.end()
+    instructions.end()
   }
 }
 
@@ -95,13 +97,14 @@ function withNextCommand({ code, message, facts }: WbError, next: string): WbErr
 }
 
 /**
- * Signs in with a given token.
+ * Signs in with a token.
  *
+ * @param source  source of the token, for messages
  * @throws UsageError  the token is malformed
  * @throws WbError unauthorized  the runtime does not accept it
  */
-async function signInByToken(session: Session, text: string, from: string): Promise<SignedIn> {
-  const token = parseHeaderToken(text, from)
+async function signInByToken(session: Session, text: string, source: string): Promise<SignedIn> {
+  const token = parseHeaderToken(text, source)
   const me = await fetchIdentity(session.clientWithToken(token)).catch(error => {
     throw error instanceof WbError && error.code === 'unauthorized' ? notAcceptedError(error, session) : error
   })

@@ -4,7 +4,7 @@ import { type Field, formatCount, formatCounted } from '../terminal/output.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 import type { Counts, Status, StatusView } from './status.ts'
 
-/** Returns the fields of a status to show. */
+/** Returns the fields to show for a status. */
 export function statusFields({ status, noWorkspace, tokens }: StatusView): Record<string, Field> {
   const { runtime, workspace, counts, jobs, you } = status
   return {
@@ -22,11 +22,11 @@ export function statusFields({ status, noWorkspace, tokens }: StatusView): Recor
 }
 
 function formatCounts({ knowledgeBases, documents, chunks, complete }: Counts): string {
-  const held = `${formatCounted(documents, 'document')}, ${formatCounted(chunks, 'chunk')}`
-  return `${formatCounted(knowledgeBases, 'knowledge base')}, ${complete ? '' : 'at least '}${held}`
+  const contents = `${formatCounted(documents, 'document')}, ${formatCounted(chunks, 'chunk')}`
+  return `${formatCounted(knowledgeBases, 'knowledge base')}, ${complete ? '' : 'at least '}${contents}`
 }
 
-/** Omits jobs that have succeeded. */
+/** Formats the numbers of jobs that have not succeeded. */
 function formatJobs({ running, pending, failed }: NonNullable<Status['jobs']>): string {
   const parts = [
     running > 0 && `${formatCount(running)} running`,

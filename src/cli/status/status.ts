@@ -5,7 +5,7 @@ import { documents } from '../../contract/documents.ts'
 import { WbError } from '../../contract/errors.ts'
 import { type Job, jobs } from '../../contract/jobs.ts'
 import { kb } from '../../contract/knowledge.ts'
-import { operational } from '../../contract/operational.ts'
+import { runtimeRoutes } from '../../contract/runtime-routes.ts'
 import type { Workspace } from '../../contract/workspaces.ts'
 import type { ResolvedRuntime } from '../connection/resolve-runtime.ts'
 import type { Session } from '../connection/session.ts'
@@ -15,17 +15,21 @@ import { type ResolveContext, resolveWorkspace } from '../find/resolve.ts'
 import { identifyCaller } from '../sign-in/identity.ts'
 import { countItems } from '../terminal/take-first.ts'
 
-/** Maximum number of documents or jobs to count. The count can run every two seconds. */
+/**
+ * Maximum number of documents or jobs to count. It is low because `wb status` can repeat the count every two
+ * seconds.
+ */
 const countMax = 2_000
 /** Maximum number of knowledge bases whose documents are counted. */
 const basesMax = 20
 
-/** State of a runtime, and the resources of the caller there. */
+/** State of a runtime, and of the selected workspace. */
 export interface Status {
   readonly runtime: {
     readonly kind: ResolvedRuntime['kind']
     /** Null if the runtime is in this process. */
     readonly url: string | null
+    /** Null if the runtime is at the address of a flag, variable or profile. */
     readonly dataDir: string | null
     readonly version: string
     readonly workspaces: number
@@ -56,15 +60,17 @@ export interface StatusView {
 }
 
 /**
- * @throws WbError      when the runtime refuses
+ * Reads the status from the runtime.
+ *
+ * @throws WbError      when the runtime rejects a request
  * @throws Unreachable  when the runtime cannot be reached
  */
 export async function readStatus(session: Session, context: ResolveContext): Promise<StatusView> {
   const { client, profile } = session
   const [{ kind, baseUrl }, ready, { version }, you] = await Promise.all([
     session.runtime(),
-    client.call(operational.ready, {}),
-    client.call(operational.version, {}),
+    client.call(runtimeRoutes.ready, {}),
+    client.call(runtimeRoutes.version, {}),
     fetchCaller(session),
   ])
   const workspaceOrReason = await resolveWorkspaceOrReason(context)
@@ -72,12 +78,12 @@ export async function readStatus(session: Session, context: ResolveContext): Pro
   const [counts, jobCounts] = workspace
     ? await Promise.all([countContents(client, workspace), countJobs(client, workspace)])
     : [null, null]
-  const isHere = kind === 'process'
+  const isInProcess = kind === 'process'
   return {
     status: {
       runtime: {
         kind,
-        url: isHere ? null : baseUrl,
+        url: isInProcess ? null : baseUrl,
         dataDir: kind === 'named' ? null : profile.dataDir,
         version,
         workspaces: ready.workspaces,
@@ -94,11 +100,15 @@ export async function readStatus(session: Session, context: ResolveContext): Pro
   }
 }
 
-/** Returns null without a credential. If one is required, a later call fails. */
+/**
+ * Returns the caller; null if no credential is sent. If the runtime requires one, a later call fails.
+ *
+ * @throws WbError unauthorized  when the credential is not accepted
+ */
 async function fetchCaller(session: Session): Promise<Me | null> {
   const caller = await identifyCaller(session)
-  if (caller.kind === 'stranger' && session.credential.used) throw caller.refusal
-  return caller.kind === 'known' ? caller.me : null
+  if (caller.kind === 'rejected' && session.credential.used) throw caller.error
+  return caller.kind === 'identified' ? caller.me : null
 }
 
 /** Resolves the workspace without a prompt, or returns the reason why none is selected. */
@@ -119,13 +129,12 @@ async function resolveWorkspaceOrReason(
 async function countContents(client: Client, { workspaceId }: Workspace): Promise<Counts> {
   const params = { workspaceId }
   const bases: string[] = []
-  const listed = client.items(kb.list, { params })
-  for await (const { knowledgeBaseId } of listed) bases.push(knowledgeBaseId)
-  const [held, ofAgents] = await Promise.all([
+  for await (const { knowledgeBaseId } of client.items(kb.list, { params })) bases.push(knowledgeBaseId)
+  const [contents, agentCount] = await Promise.all([
     countDocumentsAndChunks(client, workspaceId, bases),
     countItems(client.items(agents.list, { params })),
   ])
-  return { knowledgeBases: bases.length, ...held, agents: ofAgents }
+  return { knowledgeBases: bases.length, ...contents, agents: agentCount }
 }
 
 async function countDocumentsAndChunks(
@@ -133,23 +142,23 @@ async function countDocumentsAndChunks(
   workspaceId: string,
   bases: readonly string[],
 ): Promise<Pick<Counts, 'documents' | 'chunks' | 'complete'>> {
-  const held = { documents: 0, chunks: 0 }
+  const counts = { documents: 0, chunks: 0 }
   for (const knowledgeBaseId of bases.slice(0, basesMax)) {
     const params = { workspaceId, knowledgeBaseId }
     for await (const { chunkTotal } of client.items(documents.list, { params })) {
-      if (held.documents === countMax) return { ...held, complete: false }
-      held.documents++
-      held.chunks += chunkTotal ?? 0
+      if (counts.documents === countMax) return { ...counts, complete: false }
+      counts.documents++
+      counts.chunks += chunkTotal ?? 0
     }
   }
-  return { ...held, complete: bases.length <= basesMax }
+  return { ...counts, complete: bases.length <= basesMax }
 }
 
 async function countJobs(client: Client, { workspaceId }: Workspace): Promise<Record<Job['status'], number>> {
   const byStatus = { pending: 0, running: 0, succeeded: 0, failed: 0 }
-  let seen = 0
+  let count = 0
   for await (const { status } of client.items(jobs.list, { params: { workspaceId } })) {
-    if (seen++ === countMax) break
+    if (count++ === countMax) break
     byStatus[status]++
   }
   return byStatus

@@ -7,22 +7,22 @@ import { unquotePath } from './unquote-path.ts'
 export type PromptStreams = Pick<Io, 'stdin' | 'stderr'>
 
 /**
- * Loads the prompt library at the first prompt. Prompts are written to stderr, because stdout is for the
- * result.
+ * Loads the prompt library, which only prompts need.
  */
 async function prompts() {
   return import('@inquirer/prompts')
 }
 
+/** Returns the streams of a prompt. Prompts are written to stderr, because stdout contains only the result. */
 function promptContext({ stdin, stderr }: PromptStreams, signal: AbortSignal) {
   return { input: stdin, output: stderr, signal }
 }
 
-/** Names of the library's errors for Ctrl-C and an aborted signal. */
+/** Names of the errors that the library throws after Ctrl-C, and when the signal is aborted. */
 const cancelErrorNames = new Set(['ExitPromptError', 'AbortPromptError'])
 
-/** Returns the answer to a prompt. @throws Interrupted  the user pressed Ctrl-C, or the signal was aborted */
-async function awaitAnswer<T>(prompt: Promise<T>): Promise<T> {
+/** Waits for the answer to a prompt. @throws Interrupted  the user pressed Ctrl-C, or the signal was aborted */
+async function waitForAnswer<T>(prompt: Promise<T>): Promise<T> {
   try {
     return await prompt
   } catch (error) {
@@ -31,6 +31,7 @@ async function awaitAnswer<T>(prompt: Promise<T>): Promise<T> {
   }
 }
 
+/** Prompts the user to choose from a list, and returns the ID of the choice. */
 export async function choose(
   io: PromptStreams,
   question: string,
@@ -38,15 +39,15 @@ export async function choose(
   signal: AbortSignal,
 ): Promise<string> {
   const { select } = await prompts()
-  const offered = choices.map(({ id, name }) => ({ value: id, name: plainLine(name) }))
-  return awaitAnswer(select({ message: question, choices: offered }, promptContext(io, signal)))
+  const items = choices.map(({ id, name }) => ({ value: id, name: plainLine(name) }))
+  return waitForAnswer(select({ message: question, choices: items }, promptContext(io, signal)))
 }
 
-/** Prompts for a line of text, without surrounding blanks. Repeats the prompt if the line is empty. */
+/** Prompts for a line of text, and returns it without surrounding white space. An empty line is not accepted. */
 export async function ask(io: PromptStreams, question: string, signal: AbortSignal): Promise<string> {
   const { input } = await prompts()
   const validate = (text: string) => text.trim() !== '' || 'Type an answer, or press Ctrl-C to cancel.'
-  const text = await awaitAnswer(input({ message: question, validate }, promptContext(io, signal)))
+  const text = await waitForAnswer(input({ message: question, validate }, promptContext(io, signal)))
   return text.trim()
 }
 
@@ -59,7 +60,7 @@ export async function askPath(
   return unquotePath(io.env, await ask(io, question, signal))
 }
 
-/** Prompts for a line that can be wrong, so it is not marked as accepted. */
+/** Prompts for a line that the caller compares with an expected one. The prompt does not mark it as accepted. */
 export async function askToConfirm(
   io: PromptStreams,
   question: string,
@@ -67,23 +68,23 @@ export async function askToConfirm(
 ): Promise<string> {
   const { input } = await prompts()
   const config = { message: question, theme: { prefix: '?' } }
-  return awaitAnswer(input(config, promptContext(io, signal)))
+  return waitForAnswer(input(config, promptContext(io, signal)))
 }
 
-/** Asks a yes-or-no question. @param standard  answer of Enter alone */
+/** Asks a yes-or-no question. @param defaultAnswer  answer if the user only presses Enter */
 export async function askYesNo(
   io: PromptStreams,
   question: string,
   signal: AbortSignal,
-  standard = true,
+  defaultAnswer = true,
 ): Promise<boolean> {
   const { confirm } = await prompts()
-  return awaitAnswer(confirm({ message: question, default: standard }, promptContext(io, signal)))
+  return waitForAnswer(confirm({ message: question, default: defaultAnswer }, promptContext(io, signal)))
 }
 
-/** Prompts for a line without showing it. */
+/** Prompts for a line without showing what the user types. */
 export async function askSecret(io: PromptStreams, question: string, signal: AbortSignal): Promise<string> {
   const { password } = await prompts()
   const config = { message: question, toggleMask: false, theme: { style: { maskedText: '(not shown)' } } }
-  return awaitAnswer(password(config, promptContext(io, signal)))
+  return waitForAnswer(password(config, promptContext(io, signal)))
 }

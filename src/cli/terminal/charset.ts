@@ -1,6 +1,6 @@
 import type { Sink } from './output.ts'
 
-/** Symbols of the command line and their ASCII replacements of the same width. */
+/** ASCII replacements of the symbols that the command line prints. They have the same width. */
 const asciiOfSymbol: Readonly<Record<string, string>> = {
   '✓': '+',
   '✗': 'x',
@@ -30,11 +30,12 @@ const asciiOfSymbol: Readonly<Record<string, string>> = {
   '☐': '.',
 }
 
-const beyondAscii = /[^\x00-\x7f]/gu
+const nonAscii = /[^\x00-\x7f]/gu
 const braille = /[\u2800-\u28ff]/u
 
 /**
- * Returns a sink for an ASCII terminal. Known symbols are replaced; other characters become question marks.
+ * Returns a sink that writes ASCII to a stream. Known symbols are replaced with similar characters, and other
+ * characters with question marks.
  */
 export function asciiSink(stream: Sink): Sink {
   return {
@@ -46,7 +47,7 @@ export function asciiSink(stream: Sink): Sink {
   }
 }
 
-/** Returns a terminal whose text is written in ASCII; all else is that of the stream. */
+/** Returns a proxy of a terminal that writes ASCII, like {@link asciiSink}. All other properties are unchanged. */
 export function asciiTerminal(stream: NodeJS.WriteStream): NodeJS.WriteStream {
   const write = (text: string, ...rest: [BufferEncoding?, (() => void)?]) =>
     stream.write(toAscii(text), ...rest)
@@ -60,5 +61,8 @@ export function asciiTerminal(stream: NodeJS.WriteStream): NodeJS.WriteStream {
 }
 
 function toAscii(text: string): string {
-  return text.replace(beyondAscii, sign => asciiOfSymbol[sign] ?? (braille.test(sign) ? '*' : '?'))
+  return text.replace(
+    nonAscii,
+    character => asciiOfSymbol[character] ?? (braille.test(character) ? '*' : '?'),
+  )
 }

@@ -11,17 +11,16 @@ export function findClipboardProgram(
   return command && (text => io.copyWith(command, text))
 }
 
-/** The receiver of copied text: a program, or the terminal, which does not confirm that it stored the text. */
+/** How a text was copied: by a program, or by the terminal, which does not confirm that it stored the text. */
 export type CopiedBy = 'program' | 'terminal' | 'tmux'
 
-/** Maximum size of a text for the terminal: 100,000 bytes as Base64. Terminals drop longer texts. */
+/** Maximum size of a text that a terminal copies: 100,000 bytes as base64. Terminals ignore longer texts. */
 const terminalCopyBytesMax = 75_000
 
 /**
- * Returns a function that copies a text with a program, or through the terminal (OSC 52) if no program works; undefined if
- * neither is available.
- *
- * The returned function throws UsageError if the text is too long for a terminal.
+ * Returns a function that copies a text with a program, or through the terminal (OSC 52) if there is no program or it
+ * fails. Returns undefined if neither is available. The function throws UsageError if the text is too long for the
+ * terminal.
  *
  * @param write  writes to the terminal
  * @see https://invisible-island.net/xterm/ctlseqs/ctlseqs.html
@@ -45,8 +44,9 @@ export function findClipboard(
 }
 
 /**
- * Returns the control sequence that sets the clipboard of a terminal. Base64 cannot contain a control sequence. In tmux it
- * is sent twice: to tmux itself (`set-clipboard`) and to the terminal around it (`allow-passthrough`).
+ * Returns the control sequence that sets the clipboard of a terminal. The text is encoded as base64, so it
+ * cannot contain control sequences. In tmux, the sequence is sent twice: to tmux itself (`set-clipboard`), and
+ * to the terminal in which tmux runs (`allow-passthrough`).
  *
  * @throws UsageError  the text is too long
  */

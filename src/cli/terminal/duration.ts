@@ -14,7 +14,7 @@ const unitMs: Readonly<Record<string, number>> = {
   w: 7 * day,
   y: 365 * day,
 }
-/** Maximum duration; results must be dates with a year of four digits. */
+/** Maximum duration of 1,000 years, so that the resulting date has a year of four digits. */
 const durationMaxMs = 1_000 * 365 * day
 const durationPattern = /^(\d{1,6})(s|m|min|h|d|w|y)$/
 const datePattern = /^(\d{4}-\d{2}-\d{2})(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2})?)?$/i
@@ -34,9 +34,9 @@ function parseDateMs(text: string): number | undefined {
   const match = datePattern.exec(text)
   if (!match) return undefined
   const [dayMs, ms] = [Date.parse(match[1]!), Date.parse(text.toUpperCase())]
-  // Date.parse takes 31 February for 3 March.
-  const isDay = !Number.isNaN(dayMs) && new Date(dayMs).toISOString().startsWith(match[1]!)
-  return isDay && !Number.isNaN(ms) ? ms : undefined
+  // Date.parse accepts 31 February as 3 March.
+  const isExistingDay = !Number.isNaN(dayMs) && new Date(dayMs).toISOString().startsWith(match[1]!)
+  return isExistingDay && !Number.isNaN(ms) ? ms : undefined
 }
 
 /**
@@ -47,8 +47,8 @@ function parseDateMs(text: string): number | undefined {
  * @throws UsageError  it is neither, or in the past
  */
 export function parseFutureTime(flag: string, text: string, nowMs: number): string {
-  const length = parseDurationMs(text)
-  const ms = length === undefined ? parseDateMs(text) : nowMs + length
+  const durationMs = parseDurationMs(text)
+  const ms = durationMs === undefined ? parseDateMs(text) : nowMs + durationMs
   if (ms === undefined)
     throw new UsageError(`${flag} is "${text}", which is neither a duration nor a date`, [
       `${flag} 90d`,
@@ -59,15 +59,15 @@ export function parseFutureTime(flag: string, text: string, nowMs: number): stri
 }
 
 /**
- * Parses a past time: a duration ago, or a date.
+ * Parses a past time: a duration before now, or a date.
  *
  * @param flag  name of the flag, for messages
  * @returns time in ISO 8601, UTC
  * @throws UsageError  it is neither
  */
 export function parsePastTime(flag: string, text: string, nowMs: number): string {
-  const length = parseDurationMs(text)
-  const ms = length === undefined ? parseDateMs(text) : nowMs - length
+  const durationMs = parseDurationMs(text)
+  const ms = durationMs === undefined ? parseDateMs(text) : nowMs - durationMs
   if (ms === undefined)
     throw new UsageError(`${flag} is "${text}", which is neither a duration nor a date`, [
       `${flag} 1h`,
@@ -77,7 +77,7 @@ export function parsePastTime(flag: string, text: string, nowMs: number): string
 }
 
 /**
- * Parses a duration to seconds. `0` needs no unit.
+ * Parses a duration, and returns seconds. `0` needs no unit.
  *
  * @param flag  name of the flag, for messages
  * @throws UsageError  it is not a duration, or exceeds the maximum
@@ -92,35 +92,37 @@ export function parseDurationSeconds(flag: string, text: string, maxSeconds: num
   return seconds
 }
 
-const unitSteps: [unitMs: number, name: string, untilMs: number][] = [
+/** Units for durations below a limit. */
+const unitSteps: [unitMs: number, name: string, belowMs: number][] = [
   [second, 's', minute],
   [minute, 'min', hour],
   [hour, 'h', day],
   [day, 'd', 30 * day],
 ]
 
-/** Formats a past time as "3 min ago"; from 30 days on, as a date. */
+/** Formats a past time as "3 min ago", or as a date if it is 30 or more days ago. */
 export function formatAgo(thenMs: number, nowMs: number): string {
   if (Number.isNaN(thenMs)) return '–'
   const passedMs = nowMs - thenMs
   if (passedMs < second) return 'now'
-  const length = formatDuration(passedMs)
-  return length === undefined ? formatDate(thenMs) : `${length} ago`
+  const duration = formatDuration(passedMs)
+  return duration === undefined ? formatDate(thenMs) : `${duration} ago`
 }
 
 /**
- * Formats a future time as "in 3 min"; from 30 days on, as a date. Past times are formatted like
- * `formatAgo` does.
+ * Formats a future time as "in 3 min", or as a date if it is 30 or more days away. Formats a past time like
+ * {@link formatAgo}.
  */
 export function formatDue(thenMs: number, nowMs: number): string {
   const leftMs = thenMs - nowMs
   if (Number.isNaN(thenMs) || leftMs < second) return formatAgo(thenMs, nowMs)
-  const length = formatDuration(leftMs)
-  return length === undefined ? formatDate(thenMs) : `in ${length}`
+  const duration = formatDuration(leftMs)
+  return duration === undefined ? formatDate(thenMs) : `in ${duration}`
 }
 
 /**
- * Formats an expiration to follow "works": `for 3 h`; from 30 days on, `until` and a date.
+ * Formats an expiration so that it can follow "works": `for 3 h`, or `until 2030-01-31` if it is 30 or more
+ * days away.
  *
  * @param end  time in ISO 8601; null if there is no expiration
  */
@@ -128,10 +130,10 @@ export function formatLifetime(end: string | null, nowMs: number): string {
   if (end === null) return 'until it is revoked'
   const thenMs = Date.parse(end)
   const leftMs = thenMs - nowMs
-  // What was given an hour a moment ago has an hour.
+  // Rounded up, so that an expiration of one hour that was set a moment ago is shown as one hour.
   const stepMs = leftMs > minute ? minute : second
-  const length = leftMs > 0 ? formatDuration(Math.ceil(leftMs / stepMs) * stepMs) : undefined
-  return length === undefined ? `until ${formatDate(thenMs)}` : `for ${length}`
+  const duration = leftMs > 0 ? formatDuration(Math.ceil(leftMs / stepMs) * stepMs) : undefined
+  return duration === undefined ? `until ${formatDate(thenMs)}` : `for ${duration}`
 }
 
 /** Formats the time of day, for lines that stay on the screen. */
@@ -139,8 +141,9 @@ export function formatTimeOfDay(iso: string): string {
   return new Date(iso).toLocaleTimeString('en-GB')
 }
 
+/** Returns undefined for 30 days or more. */
 function formatDuration(ms: number): string | undefined {
-  const step = unitSteps.find(([, , untilMs]) => ms < untilMs)
+  const step = unitSteps.find(([, , belowMs]) => ms < belowMs)
   return step && `${Math.floor(ms / step[0])} ${step[1]}`
 }
 

@@ -5,14 +5,15 @@ import { plainLine, truncate } from './terminal-text.ts'
 /** Applies a jq expression to a value, and returns its results. */
 export type JqFilter = (value: unknown) => unknown[]
 
-/** Maximum width of a jq message, which can contain the whole input. */
+/** Maximum length of a jq message, which could contain the whole input. */
 const messageCharsMax = 200
 const example = "wb kb list --jq '.[].name'"
 
 /**
- * Compiles the expression of `--jq`, so that errors are reported before the command does anything.
+ * Returns a filter for the expression of `--jq`. The expression is checked at once, so that errors are reported
+ * before the command does anything.
  *
- * @throws UsageError  jq rejects the expression, now or for a value
+ * @throws UsageError  jq rejects the expression; the filter throws it if jq rejects a value
  * @see https://jqlang.org/manual
  */
 export async function jqFilter(
@@ -22,7 +23,7 @@ export async function jqFilter(
   const { loadJq } = await import('jq-wasm')
   const jq = await loadJq()
   const run = (json: string): unknown[] => {
-    // After `--` an expression such as `-h` is no flag of jq.
+    // After `--`, jq does not parse an expression such as `-h` as a flag.
     const { stdout, stderr, exitCode } = runWithoutConsole(() =>
       signals.withDefaults(() => jq.raw(json, expression, ['--compact-output', '--'])),
     )
@@ -33,7 +34,7 @@ export async function jqFilter(
   return value => run(JSON.stringify(value) ?? 'null')
 }
 
-/** Runs jq without its output to the console. @throws UsageError  jq ran out of memory or stack */
+/** Runs jq, and discards what it writes to the console. @throws UsageError  jq ran out of memory or stack */
 function runWithoutConsole<T>(run: () => T): T {
   const { error: print } = console
   console.error = () => {}
@@ -46,7 +47,7 @@ function runWithoutConsole<T>(run: () => T): T {
   }
 }
 
-/** Returns jq's error message without positions in its own code. */
+/** Returns the error message of jq without its prefix and positions. */
 function jqMessage(stderr: string): string {
   const lines = stderr.split('\n')
   const line = lines.find(text => /^jq: (?:\w+ )?error\b/.test(text)) ?? lines[0] ?? ''

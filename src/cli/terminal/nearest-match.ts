@@ -1,8 +1,9 @@
 import { editDistance } from '../../base/edit-distance.ts'
 
 /**
- * Returns the candidate with the fewest differences; undefined if more than a third of the characters
- * differ.
+ * Returns the candidate with the smallest edit distance to a word, ignoring case. The distance may be at most a
+ * third of the length of the longer word, but a distance of 1 is always accepted. Returns undefined if no
+ * candidate is that close.
  */
 export function nearestMatch(word: string, candidates: readonly string[]): string | undefined {
   const ranked = candidates

@@ -25,18 +25,19 @@ export interface OutputOptions {
   stdout: Sink
   stderr: Sink
   json: boolean
-  /** Filter of `--jq`. With a filter, `json` counts as true. */
+  /** Filter of `--jq`. It implies `json`. */
   filter?: JqFilter
   quiet: boolean
-  colour: boolean
+  useColor: boolean
   /** Flags to add to suggested commands, with a leading space. */
   contextFlags?: string
-  /** Adapts commands in messages to how this program was started. */
+  /** Changes the commands in messages to the way in which this program was started, such as `npx workbase`. */
   adaptCommands?(text: string): string
+  /** Returns the current time in milliseconds since 1970. */
   now: () => number
 }
 
-/** A value of a table. Times are in ISO 8601. */
+/** A value in a table or list of fields. Times are in ISO 8601. */
 export type Cell = string | number | boolean | null | undefined
 
 /** A field to show: a value, a past time, or a future time. */
@@ -46,13 +47,13 @@ export type Field = Cell | { time: string | null } | { due: string | null }
 export interface Column<T> {
   value(row: T): Cell
   /**
-   * `flexible` text is truncated if a line is too long; a `time` (past) or `due` (future) is shown relative to
-   * now. Default: `text`.
+   * `text` is the default. `flexible` text is truncated if a line is too long. `time` (past) and `due` (future) are
+   * shown relative to now. `count` is aligned on the right.
    */
   format?: 'text' | 'flexible' | 'time' | 'due' | 'count'
-  /** Minimum width in a row that is shown alone, in cells. */
+  /** Minimum width in cells, for rows that are printed one at a time. */
   widthMin?: number
-  /** Color of the cell, if it has a meaning. */
+  /** Returns the color of a cell by its meaning, if any. */
   tone?(row: T): StatusTone | undefined
   /** True for a column that is shown only in a pipe. */
   pipeOnly?: boolean
@@ -61,9 +62,9 @@ export interface Column<T> {
 export interface ListOptions<T> {
   /** Columns by heading. In a pipe, columns are separated by tabs and have no headings. */
   columns: Record<string, Column<T>>
-  /** Lines for stderr if there are no rows: the fact, then a command to type. */
+  /** Lines for stderr if there are no rows: a statement, then a command to type. */
   empty: readonly string[]
-  /** Total number of items, if the rows are not all of them. */
+  /** Total number of items, if it is larger than the number of rows. */
   total?: string
 }
 
@@ -84,8 +85,8 @@ export class Output {
   constructor(private readonly options: OutputOptions) {
     this.json = options.json || options.filter !== undefined
     this.interactive = options.stdout.isTTY === true && !this.json
-    this.style = styleFor(options.colour && options.stdout.isTTY === true)
-    this.errorStyle = styleFor(options.colour && options.stderr.isTTY === true)
+    this.style = styleFor(options.useColor && options.stdout.isTTY === true)
+    this.errorStyle = styleFor(options.useColor && options.stderr.isTTY === true)
   }
 
   /** True with `--jq`. */
@@ -100,34 +101,34 @@ export class Output {
       : Number.POSITIVE_INFINITY
   }
 
-  /** Writes to stdout. A pipe gets the text unchanged. */
+  /** Writes a line or several lines to stdout: to a pipe unchanged, to a terminal without control characters. */
   result(text: string): void {
     const shown = this.options.stdout.isTTY ? keepStylesOnly(text) : text
     this.options.stdout.write(shown.endsWith('\n') ? shown : `${shown}\n`)
   }
 
-  /** Writes an object as JSON, as returned by the API. */
+  /** Writes a value as JSON. In a terminal, it is indented. */
   value(value: unknown): void {
     for (const text of this.jsonTexts(value, this.options.stdout.isTTY ? 2 : undefined)) this.result(text)
   }
 
-  /** Writes one of several objects as a line of JSON. */
+  /** Writes a value as one line of JSON, for output that consists of several values. */
   line(value: unknown): void {
     for (const text of this.jsonTexts(value)) this.result(text)
   }
 
   /**
-   * Returns the texts to print for an object: its JSON, or the results of `--jq`, whose strings are printed
-   * without quotes.
+   * Returns the texts to print for a value: its JSON, or the results of `--jq`, of which strings are printed without
+   * quotes.
    *
-   * @throws UsageError  the expression cannot be applied to the object
+   * @throws UsageError  the expression cannot be applied to the value
    */
   jsonTexts(value: unknown, indent?: number): string[] {
     const { filter, stdout } = this.options
     if (!filter) return [plainJson(value, indent)]
-    const own = (text: string) => (stdout.isTTY ? plain(text) : text)
-    return filter(value).map(reportSaved =>
-      typeof reportSaved === 'string' ? own(reportSaved) : plainJson(reportSaved, indent),
+    const rawString = (text: string) => (stdout.isTTY ? plain(text) : text)
+    return filter(value).map(result =>
+      typeof result === 'string' ? rawString(result) : plainJson(result, indent),
     )
   }
 
@@ -135,7 +136,7 @@ export class Output {
    * Reports a created or changed resource: a sentence in a terminal, the ID in a pipe, the object with
    * `--json`.
    */
-  made(value: unknown, id: string, line: string): void {
+  reportSaved(value: unknown, id: string, line: string): void {
     if (this.json) this.value(value)
     else this.result(this.interactive ? `  ${this.style.good('✓')} ${plainLine(line)}` : plainLine(id))
   }
@@ -146,22 +147,22 @@ export class Output {
     else this.note(`  ✓ ${line}`)
   }
 
-  /** Writes a message to stderr. Omitted with `--quiet`. */
+  /** Writes a message to stderr. With `--quiet`, writes nothing. */
   note(text: string): void {
     if (!this.options.quiet) this.warn(text)
   }
 
-  /** Suggests a command to run next, with the flags of this command that it needs. */
-  suggest(line: string): void {
-    this.note(`  ${line}${this.contextFlags}`)
+  /** Suggests a command to run next, with the {@link contextFlags} of this command. */
+  suggest(command: string): void {
+    this.note(`  ${command}${this.contextFlags}`)
   }
 
-  /** Flags that a line to type next repeats, after a blank; empty where there are none. */
+  /** Flags of this command that suggested commands need too, with a leading space; empty if there are none. */
   get contextFlags(): string {
     return this.options.contextFlags ?? ''
   }
 
-  /** Writes a warning to stderr, also with `--quiet`. */
+  /** Writes a message to stderr, even with `--quiet`. In a terminal, it is wrapped. */
   warn(text: string): void {
     const { stderr, adaptCommands } = this.options
     const { isTTY, columns = widthDefault } = stderr
@@ -169,7 +170,7 @@ export class Output {
     this.trace(isTTY ? wrapWords(adapted, columns) : adapted)
   }
 
-  /** Writes to stderr without wrapping. Removes tokens, because stderr often ends up in logs. */
+  /** Writes to stderr without wrapping. Removes API keys, because stderr is often stored in logs. */
   trace(text: string): void {
     this.options.stderr.write(`${withoutTokens(keepStylesOnly(text))}\n`)
   }
@@ -185,8 +186,8 @@ export class Output {
   }
 
   /**
-   * Prints one row of a growing list: aligned in a terminal, tab-separated in a pipe, a line of JSON with
-   * `--json`.
+   * Prints one row of a list that is not complete yet: aligned in a terminal, tab-separated in a pipe, a line of JSON
+   * with `--json`.
    */
   row<T>(row: T, columns: Record<string, Column<T>>): void {
     const all = Object.values(columns)
@@ -197,14 +198,17 @@ export class Output {
     }
   }
 
-  /** Returns the lines of a single row: truncated to one line if enough of it remains, else wrapped. */
+  /**
+   * Returns the lines of a row: one line if its flexible columns can be truncated enough, otherwise wrapped
+   * lines.
+   */
   #rowLines<T>(row: T, all: readonly Column<T>[]): string[] {
     const columns = all.filter(({ pipeOnly }) => !pipeOnly)
     const texts = columns.map(column => this.#rowCell(column, row))
     const widths = texts.map((text, index) => Math.max(columns[index]!.widthMin ?? 0, displayWidth(text)))
     if (this.#shrinkToFit(columns, widths)) return [`${gap}${this.#line(columns, row, texts, widths)}`]
-    const whole = texts.map((text, index) => this.#withTone(columns[index]!, row, text))
-    return wrapLine(`${gap}${whole.join(gap)}`, this.width, continuationIndent)
+    const styledTexts = texts.map((text, index) => this.#withTone(columns[index]!, row, text))
+    return wrapLine(`${gap}${styledTexts.join(gap)}`, this.width, continuationIndent)
   }
 
   #line<T>(
@@ -216,15 +220,15 @@ export class Output {
     return texts
       .map((text, index) => {
         const column = columns[index]!
-        const cut = truncate(text, widths[index]!)
+        const shown = truncate(text, widths[index]!)
         const side = column.format === 'count' ? 'left' : 'right'
-        return pad(cut, widths[index]!, side).replace(cut, () => this.#withTone(column, row, cut))
+        return pad(shown, widths[index]!, side).replace(shown, () => this.#withTone(column, row, shown))
       })
       .join(gap)
       .trimEnd()
   }
 
-  /** Returns the cell of a single row. Times are absolute, because the row stays on the screen. */
+  /** Returns the text of a cell of {@link row}. Times are absolute, because the row stays on the screen. */
   #rowCell<T>(column: Column<T>, row: T): string {
     const cell = column.value(row)
     return column.format === 'time' && !isEmpty(cell)
@@ -254,21 +258,21 @@ export class Output {
     )
     const width = Math.max(...shown.map(([name]) => displayWidth(name)))
     return shown.flatMap(([name, cell]) => {
-      const moment = momentOf(cell)
-      if (!this.interactive) return [`${name}\t${plainLine(String(moment ? (moment.iso ?? '') : cell))}`]
+      const time = timeOfField(cell)
+      if (!this.interactive) return [`${name}\t${plainLine(String(time ? (time.iso ?? '') : cell))}`]
       return this.#fieldLines(
         pad(name, width),
-        moment ? this.#formatMoment(moment.as, moment.iso) : plain(String(cell)),
+        time ? this.#formatTime(time.format, time.iso) : plain(String(cell)),
       )
     })
   }
 
   #fieldLines(name: string, text: string): string[] {
-    const hang = gap.length + displayWidth(name) + gap.length
-    return wrapLine(`${gap}${this.style.dim(name)}${gap}${text}`, this.width, hang)
+    const indent = gap.length + displayWidth(name) + gap.length
+    return wrapLine(`${gap}${this.style.dim(name)}${gap}${text}`, this.width, indent)
   }
 
-  /** Returns a table with headings, or one field per line if the terminal is too narrow. */
+  /** Yields a table with headings, or one field per line if the terminal is too narrow. */
   *#table<T>(rows: readonly T[], all: [string, Column<T>][]): Generator<string> {
     const shown = all.filter(
       ([, column]) => !column.pipeOnly && rows.some(row => !isEmpty(column.value(row))),
@@ -283,8 +287,8 @@ export class Output {
         yield* this.#stackedRow(rows[at]!, { headings, columns, texts })
       return
     }
-    const heads = columns.map(({ format }) => ({ value: () => '', format }))
-    yield this.style.dim(`${gap}${this.#line(heads, undefined, headings, widths)}`)
+    const headingColumns = columns.map(({ format }) => ({ value: () => '', format }))
+    yield this.style.dim(`${gap}${this.#line(headingColumns, undefined, headings, widths)}`)
     for (const [at, texts] of cells.entries()) yield `${gap}${this.#line(columns, rows[at]!, texts, widths)}`
   }
 
@@ -300,16 +304,16 @@ export class Output {
   }
 
   #withTone<T>({ tone }: Column<T>, row: T, text: string): string {
-    const named = tone?.(row)
-    return named ? this.style[named](text) : text
+    const style = tone?.(row)
+    return style ? this.style[style](text) : text
   }
 
-  /** Shrinks the widest flexible columns until the row fits. Returns false if it cannot fit. */
+  /** Reduces the widths of the widest flexible columns until a row fits. Returns false if it cannot fit. */
   #shrinkToFit<T>(columns: readonly Column<T>[], widths: number[]): boolean {
-    const over = () =>
+    const excessWidth = () =>
       gap.length + widths.reduce((sum, width) => sum + width + gap.length, -gap.length) - this.width
     const flexible = columns.flatMap(({ format }, index) => (format === 'flexible' ? [index] : []))
-    for (let excess = over(); excess > 0; excess--) {
+    for (let excess = excessWidth(); excess > 0; excess--) {
       const widest = flexible.reduce(
         (best, index) => (widths[index]! > (widths[best] ?? 0) ? index : best),
         -1,
@@ -324,19 +328,19 @@ export class Output {
     const cell = column.value(row)
     if (isEmpty(cell)) return '–'
     if (column.format === 'time' || column.format === 'due')
-      return this.#formatMoment(column.format, String(cell))
+      return this.#formatTime(column.format, String(cell))
     return typeof cell === 'number' ? formatCount(cell) : plainLine(String(cell))
   }
 
-  #formatMoment(as: 'time' | 'due', iso: string | null): string {
+  #formatTime(format: 'time' | 'due', iso: string | null): string {
     if (iso === null) return '–'
-    return (as === 'time' ? formatAgo : formatDue)(Date.parse(iso), this.options.now())
+    return (format === 'time' ? formatAgo : formatDue)(Date.parse(iso), this.options.now())
   }
 }
 
-function momentOf(field: Field): { as: 'time' | 'due'; iso: string | null } | undefined {
+function timeOfField(field: Field): { format: 'time' | 'due'; iso: string | null } | undefined {
   if (typeof field !== 'object' || field === null) return undefined
-  return 'time' in field ? { as: 'time', iso: field.time } : { as: 'due', iso: field.due }
+  return 'time' in field ? { format: 'time', iso: field.time } : { format: 'due', iso: field.due }
 }
 
 function pipeCell(cell: Cell): string {
@@ -347,12 +351,12 @@ function isEmpty(cell: Cell): cell is null | undefined | '' {
   return cell === null || cell === undefined || cell === ''
 }
 
-/** Formats an integer with separators: 1,204. */
+/** Formats an integer with thousands separators: 1,204. */
 export function formatCount(value: number): string {
   return value.toLocaleString('en-US')
 }
 
 /** Formats a number with a noun: 1 chunk, 1,204 chunks. */
-export function formatCounted(value: number, one: string, many = `${one}s`): string {
-  return `${formatCount(value)} ${value === 1 ? one : many}`
+export function formatCounted(value: number, singular: string, plural = `${singular}s`): string {
+  return `${formatCount(value)} ${value === 1 ? singular : plural}`
 }

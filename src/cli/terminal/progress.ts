@@ -8,9 +8,9 @@ const barCells = 30
 const spinner = '⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏'
 const eraseLine = '\r\x1b[2K'
 
-/** A progress line in a terminal, which disappears at the end. */
+/** A progress line in a terminal. It is removed when the work ends. */
 export interface Progress {
-  /** Shows work of unknown size. */
+  /** Shows a spinner, for work of unknown size. */
   spin(label: string): void
   /** Shows a progress bar. `unit` is used in the rate, such as "docs"; "bytes" are shown as megabytes. */
   step(step: { label: string; done: number; total: number; unit?: string }): void
@@ -25,15 +25,15 @@ interface ProgressState {
   done: number
   total: number
   unit: string
-  /** Time when this label was first shown, from which the rate is measured. */
+  /** Time at which this label was first shown. The rate is calculated from it. */
   sinceMs: number
 }
 
-/** Progress without output: in a pipe, in CI, and with `--quiet`. */
+/** Progress that shows nothing, for pipes, CI and `--quiet`. */
 export const silentProgress: Progress = { spin() {}, step() {}, above: write => write(), end() {} }
 
 /**
- * Returns progress on a terminal. The line appears after 150 ms.
+ * Shows progress on a terminal. The line appears after 150 ms.
  *
  * @param stream  stderr, so that stdout contains only the result
  */
@@ -42,7 +42,7 @@ export function terminalProgress(stream: Sink, clock: Clock): Progress {
   let isDrawn = false
   let cancel: (() => void) | undefined
   let frame = 0
-  /** Start times by label. Bars can alternate. */
+  /** Start times by label, because the calls for several bars can alternate. */
   const startMsOfLabel = new Map<string, number>()
 
   function draw(): void {
@@ -51,10 +51,10 @@ export function terminalProgress(stream: Sink, clock: Clock): Progress {
     isDrawn = true
     cancel = clock.after(frameMs, draw)
   }
-  function begin(label: string, done: number, total: number, unit: string): void {
+  function update(label: string, done: number, total: number, unit: string): void {
     const sinceMs = startMsOfLabel.get(label) ?? clock.now()
     if (total > 0) startMsOfLabel.set(label, sinceMs)
-    // Names of things come from elsewhere.
+    // Labels can contain untrusted names.
     state = { label: plain(label).replace(/\s/g, ' '), done, total, unit, sinceMs }
     cancel ??= clock.after(showAfterMs, draw)
   }
@@ -63,13 +63,13 @@ export function terminalProgress(stream: Sink, clock: Clock): Progress {
     isDrawn = false
   }
   return {
-    spin: label => begin(label, 0, 0, ''),
-    step: ({ label, done, total, unit = '' }) => begin(label, done, total, unit),
+    spin: label => update(label, 0, 0, ''),
+    step: ({ label, done, total, unit = '' }) => update(label, done, total, unit),
     above(write) {
-      const shown = isDrawn
+      const wasDrawn = isDrawn
       erase()
       write()
-      if (shown) {
+      if (wasDrawn) {
         cancel?.()
         draw()
       }
@@ -93,12 +93,12 @@ export function progressLine(
   if (total === 0) return `  ${spinner[frame % spinner.length]} ${label}`
   const filled = Math.min(barCells, Math.floor((done / total) * barCells))
   const bar = '█'.repeat(filled) + '░'.repeat(barCells - filled)
-  const [shown, name] = unit === 'bytes' ? [formatMegabytes, ' MB'] : [formatWhole, unit && ` ${unit}`]
-  const parts = [`  ${label}`, bar, `${shown(done)}/${shown(total)}${unit === 'bytes' ? name : ''}`]
+  const [format, name] = unit === 'bytes' ? [formatMegabytes, ' MB'] : [formatWhole, unit && ` ${unit}`]
+  const parts = [`  ${label}`, bar, `${format(done)}/${format(total)}${unit === 'bytes' ? name : ''}`]
   const seconds = (nowMs - sinceMs) / 1_000
   if (done > 0 && seconds > 0.5) {
     const rate = done / seconds
-    parts.push(`${shown(rate)}${name}/s`, `${formatMinutes((total - done) / rate)} left`)
+    parts.push(`${format(rate)}${name}/s`, `${formatMinutes((total - done) / rate)} left`)
   }
   return parts.join('  ')
 }
@@ -112,6 +112,6 @@ function formatMegabytes(bytes: number): string {
 }
 
 function formatMinutes(seconds: number): string {
-  const whole = Math.ceil(seconds)
-  return `${String(Math.floor(whole / 60)).padStart(2, '0')}:${String(whole % 60).padStart(2, '0')}`
+  const roundedUp = Math.ceil(seconds)
+  return `${String(Math.floor(roundedUp / 60)).padStart(2, '0')}:${String(roundedUp % 60).padStart(2, '0')}`
 }

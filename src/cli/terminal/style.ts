@@ -1,14 +1,14 @@
-/** Styles of a cell, by its meaning: green, yellow, and red. */
+/** Meaning of a status, shown as a color: green, yellow or red. */
 export type StatusTone = 'good' | 'warning' | 'bad'
 
-/** Marks that carry meaning; plain where colour is not wanted. */
+/** Functions that apply a text style by its meaning. Without color, they return the text unchanged. */
 export interface Style {
   dim(text: string): string
   strong(text: string): string
   good(text: string): string
   warning(text: string): string
   bad(text: string): string
-  /** A word that matches the question. */
+  /** Style of a word that matches the question. */
   mark(text: string): string
 }
 
@@ -23,6 +23,7 @@ const plainStyle: Style = {
   mark: unstyled,
 }
 
+/** Returns a function that applies a style. @see ECMA-48 section 8.3.117 (SGR) */
 function sgr(on: number, off: number) {
   return (text: string) => `\x1b[${on}m${text}\x1b[${off}m`
 }
@@ -39,8 +40,8 @@ const colorStyle: Style = {
 /**
  * Returns the styles of a stream.
  *
- * @param colour  true for a terminal that supports colors, unless the user disabled them
+ * @param useColor  true for a terminal that supports colors, unless the user disabled them
  */
-export function styleFor(colour: boolean): Style {
-  return colour ? colorStyle : plainStyle
+export function styleFor(useColor: boolean): Style {
+  return useColor ? colorStyle : plainStyle
 }

@@ -1,23 +1,23 @@
 import { formatCount } from './output.ts'
 
-/** Maximum number of items to count beyond those shown. */
+/** Maximum number of items to count in addition to the returned ones. */
 const countMax = 10_000
 
 /**
- * Returns the first items of a list, and the total if some are left out. The API reports no totals, so the
- * rest is read and counted up to {@link countMax}.
+ * Returns the first items of a list, and the total number if there are more. The API does not return totals, so the
+ * other items are read and counted, up to {@link countMax}.
  */
 export async function takeFirst<T>(
   items: AsyncIterable<T> | Iterable<T>,
   limit: number,
 ): Promise<{ rows: T[]; total?: string }> {
   const rows: T[] = []
-  let seen = 0
+  let count = 0
   for await (const item of items) {
-    if (seen++ < limit) rows.push(item)
-    else if (seen > limit + countMax) return { rows, total: `more than ${formatCount(seen - 1)}` }
+    if (count++ < limit) rows.push(item)
+    else if (count > limit + countMax) return { rows, total: `more than ${formatCount(count - 1)}` }
   }
-  return seen > limit ? { rows, total: formatCount(seen) } : { rows }
+  return count > limit ? { rows, total: formatCount(count) } : { rows }
 }
 
 /** Counts the items of a list, up to {@link countMax}. */

@@ -1,13 +1,12 @@
 import stringWidth from 'string-width'
 
 /**
- * Complete escape sequences: CSI, then string sequences up to BEL or ST (OSC, DCS, SOS, PM, APC), then
- * short ones.
+ * Escape sequences: CSI sequences, string sequences up to BEL or ST (OSC, DCS, SOS, PM, APC), and short sequences.
  */
 const sequences =
   /(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?|\x1b[ -/]*[0-~]?/g
 
-/** Control characters except tab and newline, and marks that change the text direction. */
+/** Control characters except tab and newline, and characters that change the text direction. */
 const controls = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
 
 /**
@@ -19,7 +18,7 @@ export function plain(text: string): string {
   return text.replaceAll('\r\n', '\n').replace(sequences, '').replace(controls, '')
 }
 
-/** Control characters except tab and newline, and invisible characters except those that combine emoji. */
+/** Control characters except tab and newline, and invisible characters except those between parts of an emoji. */
 const hiddenCharacters =
   /(?![\t\n])(?!(?<=\p{Extended_Pictographic}\ufe0f?)[\u200d\ufe0f])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu
 
@@ -40,13 +39,13 @@ function escapeCharacter(character: string): string {
 /** Color and weight sequences, which are harmless. */
 const styles = /(\x1b\[[0-9;]*m)/
 
-/** Removes all sequences except styles. A safeguard for text that was not passed through `plain`. */
+/** Removes all escape sequences except styles, as a safeguard for text that was not passed through {@link plain}. */
 export function keepStylesOnly(text: string): string {
   const parts = text.split(styles)
   return parts.map((part, at) => (at % 2 === 1 ? part : plain(part))).join('')
 }
 
-/** Truncates API keys after their public prefix. */
+/** Replaces the secret part of API keys, which follows their public prefix, with an ellipsis. */
 export function withoutTokens(text: string): string {
   return text.replace(/\b(wb_live_[a-z0-9]{12}_)[A-Za-z0-9]+/g, '$1…')
 }
@@ -65,33 +64,33 @@ export function plainJson(value: unknown, indent?: number): string {
 }
 
 /**
- * Characters of one cell that combine with no other: ASCII, Latin, Greek, Cyrillic, punctuation and box drawing.
- * `string-width` takes a hundred times as long for them.
+ * Text in which each character occupies one cell: ASCII, Latin, Greek, Cyrillic, punctuation and box drawing.
+ * For such text, its length is its width. `string-width` takes a hundred times as long.
  */
 export const singleCellText =
   /^[\x20-\x7e\xa1-\xac\xae-\u02ff\u0370-\u0482\u048a-\u052f\u2010-\u2027\u2500-\u257f]*$/
 const segmenter = new Intl.Segmenter()
 
-/** Returns the number of terminal cells that a line takes. Styles take none. */
+/** Returns the number of terminal cells that a line occupies. Styles occupy none. */
 export function displayWidth(line: string): number {
   return singleCellText.test(line) ? line.length : stringWidth(line)
 }
 
-/** Cuts a line to a width in cells, with an ellipsis where text is missing. */
+/** Truncates a line to a width in cells. A truncated line ends with an ellipsis. */
 export function truncate(line: string, width: number): string {
   if (displayWidth(line) <= width) return line
   if (width < 1) return ''
-  let kept = ''
-  let used = 1
+  let start = ''
+  let usedCells = 1
   for (const { segment } of segmenter.segment(line)) {
-    used += displayWidth(segment)
-    if (used > width) break
-    kept += segment
+    usedCells += displayWidth(segment)
+    if (usedCells > width) break
+    start += segment
   }
-  return `${kept}…`
+  return `${start}…`
 }
 
-/** Pads a line with spaces to a width in cells: on the right, or on the left for numbers. */
+/** Pads a line with spaces to a width in cells, on the right or on the left. */
 export function pad(line: string, width: number, side: 'left' | 'right' = 'right'): string {
   const blanks = ' '.repeat(Math.max(0, width - displayWidth(line)))
   return side === 'right' ? line + blanks : blanks + line

@@ -1,8 +1,8 @@
 import { type Environment, homeFolder } from '../environment.ts'
 
 /**
- * Returns a path that was typed or dropped into a prompt: without quotes and escaped spaces, and with `~`
- * replaced by the home folder.
+ * Returns the path that the user typed or dropped into a prompt: without quotes and backslashes before spaces,
+ * and with `~` replaced with the home folder.
  */
 export function unquotePath(env: Environment, typed: string): string {
   const quoted = /^(["'])(.+)\1$/.exec(typed)?.[2]

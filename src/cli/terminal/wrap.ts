@@ -1,60 +1,61 @@
 import { displayWidth } from './terminal-text.ts'
 
-/** Minimum width that an indentation leaves for words, in cells. */
+/** Minimum width for the words of a continuation line, in cells. */
 const textWidthMin = 20
-/** Indentation if the requested one leaves too little space. */
+/** Indentation to use if the requested one leaves less than {@link textWidthMin}. */
 const indentFallback = 4
 
 /**
- * Wraps a line between words. Words wider than a line stay whole, because IDs, paths and addresses are
- * copied. Styles do not count.
+ * Wraps a line between words. A word that is wider than a line is not broken, so that IDs, paths and addresses can be
+ * copied. Styles have no width.
  *
- * @param hang  indentation of continuation lines
+ * @param continuationIndent  indentation of continuation lines
  */
-export function wrapLine(line: string, width: number, hang: number): string[] {
+export function wrapLine(line: string, width: number, continuationIndent: number): string[] {
   if (displayWidth(line) <= width) return [line]
-  const indent = width - hang < textWidthMin ? Math.min(hang, indentFallback) : hang
+  const isTooNarrow = width - continuationIndent < textWidthMin
+  const indent = isTooNarrow ? Math.min(continuationIndent, indentFallback) : continuationIndent
   const lines: string[] = []
-  let open = ''
+  let current = ''
   for (const [word] of line.matchAll(/\s*\S+/g)) {
-    if (open === '' || displayWidth(open + word) <= width) {
-      open += word
+    if (current === '' || displayWidth(current + word) <= width) {
+      current += word
       continue
     }
-    lines.push(open)
-    const bare = word.trimStart()
-    open = ' '.repeat(Math.max(0, Math.min(indent, width - displayWidth(bare)))) + bare
+    lines.push(current)
+    const trimmed = word.trimStart()
+    current = ' '.repeat(Math.max(0, Math.min(indent, width - displayWidth(trimmed)))) + trimmed
   }
-  return [...lines, open]
+  return [...lines, current]
 }
 
-/** Words of a shell command with their leading spaces. A quoted text is part of a word. */
+/** Words of a shell command with the spaces before them. Quoted text belongs to a word. */
 const commandWords = /\s*(?:[^\s"']|"[^"]*"|'[^']*'|["'])+/g
 
 /**
- * Wraps a shell command between words. Each line but the last ends with `\`, so a shell reads one command. Words that are
- * wider than a line are not broken.
+ * Wraps a shell command between words. All lines except the last end with `\`, so that a shell reads one
+ * command. A word that is wider than a line is not broken.
  */
 export function wrapCommandLine(line: string, width: number): string[] {
   if (displayWidth(line) <= width) return [line]
   const [indent] = /^ */.exec(line)!
   const words = line.match(commandWords) ?? []
   const lines: string[] = []
-  let open = ''
-  for (const [at, word] of words.entries()) {
-    const room = at === words.length - 1 ? width : width - continuationMark.length
-    if (open === '' || displayWidth(open + word) <= room) open += word
+  let current = ''
+  for (const [index, word] of words.entries()) {
+    const widthMax = index === words.length - 1 ? width : width - continuationMark.length
+    if (current === '' || displayWidth(current + word) <= widthMax) current += word
     else {
-      lines.push(open + continuationMark)
-      open = `${indent}  ${word.trimStart()}`
+      lines.push(current + continuationMark)
+      current = `${indent}  ${word.trimStart()}`
     }
   }
-  return [...lines, open]
+  return [...lines, current]
 }
 
 const continuationMark = ' \\'
 
-/** Lines with commands, which are not wrapped so that they can be copied. */
+/** Lines that start with a command or a flag. They are not wrapped, so that they can be copied. */
 const commandLine = /^\s*(?:wb|npx workbase|node \S+|--\S+|kill) /
 
 /** Wraps a message to the width of a terminal, with indented continuation lines. */

@@ -9,9 +9,10 @@ import { findDataDirWithoutStore } from './folder-files.ts'
 const dataDirFile = '.workbase/'
 
 /**
- * Trusts a `.workbase/` that this process creates, and a store that it creates in a trusted one.
+ * Stores a trust decision for a `.workbase/` that this process is about to create, or for a store that it is about to
+ * create in a trusted `.workbase/`.
  *
- * @returns a function to call after the data directory was opened
+ * @returns a function to call after the data directory was opened, which stores the decision
  * @see docs/security.md#rule-6
  */
 export function trustCreatedDataDir(profile: Pick<Profile, 'dataDir' | 'settingsDir'>): () => Promise<void> {
@@ -21,24 +22,24 @@ export function trustCreatedDataDir(profile: Pick<Profile, 'dataDir' | 'settings
     try {
       await storeTrust(profile, before.isFolder)
     } catch {
-      // Settings that cannot be written cost a question later.
+      // If the decision cannot be stored, a later command asks the user.
     }
   }
 }
 
 async function storeTrust(
   { dataDir, settingsDir }: Pick<Profile, 'dataDir' | 'settingsDir'>,
-  wasThere: boolean,
+  existedBefore: boolean,
 ): Promise<void> {
   const folder = realpathSync(dirname(dataDir))
   const { files, fault } = await surveyFolder(folder)
   const created = files[dataDirFile]
   const decision = findDecision(settingsDir, folder)
-  const known = decision?.trusted ? decision.files : {}
-  if (!created || fault !== undefined || (wasThere && !(dataDirFile in known))) return
+  const trustedFiles = decision?.trusted ? decision.files : {}
+  if (!created || fault !== undefined || (existedBefore && !(dataDirFile in trustedFiles))) return
   await storeDecision(
     settingsDir,
     folder,
-    createDecision(systemClock, true, { ...known, [dataDirFile]: created }),
+    createDecision(systemClock, true, { ...trustedFiles, [dataDirFile]: created }),
   )
 }

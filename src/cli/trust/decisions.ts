@@ -11,11 +11,11 @@ export interface TrustDecision {
   readonly trusted: boolean
   /** Time in ISO 8601. */
   readonly decidedAt: string
-  /** Settings at the time of the decision that could send data or run programs. */
+  /** The risky settings in the files at the time of the decision: those that could send data or run programs. */
   readonly files: FolderFiles
 }
 
-/** Decisions by the real path of the folder. */
+/** Trust decisions by the real path of the folder. */
 export type Decisions = Readonly<Record<string, TrustDecision>>
 
 function decisionsPath(settingsDir: string): string {
@@ -25,7 +25,7 @@ function decisionsPath(settingsDir: string): string {
 /**
  * Reads the stored decisions. A corrupt file counts as empty, so nothing is trusted.
  *
- * @throws UsageError  other users can write the file
+ * @throws UsageError  other users can write to the file
  */
 export function readDecisions(settingsDir: string): Decisions {
   const content = readSettings(decisionsPath(settingsDir))
@@ -44,8 +44,8 @@ export function storeDecision(
 ): Promise<void> {
   return changeSettings(settingsDir, () => {
     const { [folder]: _before, ...others } = readDecisions(settingsDir)
-    const kept = decision ? { ...others, [folder]: decision } : others
-    writeSettings(decisionsPath(settingsDir), kept)
+    const decisions = decision ? { ...others, [folder]: decision } : others
+    writeSettings(decisionsPath(settingsDir), decisions)
   })
 }
 
@@ -53,7 +53,7 @@ export function createDecision(clock: Clock, trusted: boolean, files: FolderFile
   return { trusted, decidedAt: timestamp(clock), files }
 }
 
-/** Returns true if the settings have not changed since the decision. */
+/** Returns true if the risky settings have not changed since the decision. */
 export function isUnchanged(before: FolderFiles, now: FolderFiles): boolean {
   return isDeepStrictEqual(before, now)
 }

@@ -1,41 +1,43 @@
 import { existsSync, lstatSync, realpathSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 
-/** Files of the working directory that can affect commands. Parent folders are not searched. */
+/** Paths of the files in the working directory that can affect commands. Parent folders are not searched. */
 export interface FolderFilePaths {
   /** Absolute path without symbolic links. */
   readonly folder: string
-  /** `workbase.yaml`. */
+  /** Path of `workbase.yaml`. */
   readonly config?: string
-  /** `.workbase/`. */
+  /** Path of `.workbase/`. */
   readonly dataDir?: string
-  /** `.wb.yaml`. */
+  /** Path of `.wb.yaml`. */
   readonly project?: string
 }
 
 const dataDirName = '.workbase'
 
 /**
- * Finds the files of a folder.
+ * Finds the files of a folder that can affect commands.
  *
- * @returns undefined if the folder has no such files
+ * @returns undefined if there are none
  */
 export function findFolderFiles(cwd: string): FolderFilePaths | undefined {
   try {
     const folder = realpathSync(cwd)
-    const found = (name: string) =>
+    const find = (name: string) =>
       lstatSync(join(folder, name), { throwIfNoEntry: false }) && join(folder, name)
-    const [config, dataDir, project] = [found('workbase.yaml'), found(dataDirName), found('.wb.yaml')]
+    const [config, dataDir, project] = [find('workbase.yaml'), find(dataDirName), find('.wb.yaml')]
     return (config ?? dataDir ?? project) === undefined ? undefined : { folder, config, dataDir, project }
   } catch {
-    // A folder that is gone, or that may not be looked into, says nothing.
+    // The folder was deleted or cannot be read, so its files have no effect.
     return undefined
   }
 }
 
 /**
- * Checks a `.workbase/` that is about to be opened. Returns undefined for other folders, and if it has a
+ * Checks a data directory that is about to be opened. Returns undefined if it is not a `.workbase/`, or already has a
  * store.
+ *
+ * @returns `isFolder`: true if the folder exists
  */
 export function findDataDirWithoutStore(dataDir: string): { isFolder: boolean } | undefined {
   if (basename(dataDir) !== dataDirName || existsSync(join(dataDir, 'workbase.db'))) return undefined

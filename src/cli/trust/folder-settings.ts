@@ -10,18 +10,21 @@ import { createDecision, findDecision, isUnchanged, storeDecision, type TrustDec
 import { type FolderFilePaths, realFolder } from './folder-files.ts'
 import { diffLines, fileLines, untrustedFileMessage } from './trust-lines.ts'
 
-/** Maximum number of lines to show before asking. With more, the user is not asked. */
+/**
+ * Maximum number of lines to show before the question whether to trust a folder. With more, the user is not
+ * asked.
+ */
 const linesShownMax = 60
 
 export interface TrustOptions {
-  /** Settings without these files. */
+  /** Settings without the files of the folder. */
   readonly profile: Profile
   readonly clock: Clock
   /** True in CI, where untrusted files are an error. */
   readonly isCi: boolean
   note(line: string): void
   warn(line: string): void
-  /** Asks the user; undefined if there is no terminal. */
+  /** Asks a yes-or-no question; undefined if there is no terminal. */
   readonly confirm: ((question: string) => Promise<boolean>) | undefined
 }
 
@@ -34,10 +37,10 @@ export interface FolderResult {
   readonly refusal?: TrustRefusal
 }
 
-/** Reason to refuse what depends on these files. */
+/** Error for commands that depend on files that cannot be used. */
 export interface TrustRefusal {
   readonly error: Error
-  /** True if the files would select the runtime, and with it the login to send. */
+  /** True if the files select the runtime, and with it the login to send. */
   readonly selectsRuntime: boolean
 }
 
@@ -49,11 +52,12 @@ interface UntrustedFile {
 }
 
 /**
- * Returns the settings from the files of the working directory. The workspace and knowledge base of
- * `.wb.yaml` are always used; all other settings only in a trusted folder. Asks only about files that would
+ * Returns the settings from the files of the working directory. The workspace and knowledge base of `.wb.yaml`
+ * are always used; all other settings only in a trusted folder. The user is asked only about files that would
  * have an effect.
  *
- * @returns a refusal if `.wb.yaml` is invalid, if a file is untrusted in CI, or if a trusted file has changed and the user cannot be asked
+ * @returns a refusal if `.wb.yaml` is invalid, if a file is not trusted in CI, or if a trusted file has changed
+ *   and the user cannot be asked
  * @see docs/security.md#rule-6
  */
 export async function resolveFolderSettings(
@@ -63,92 +67,106 @@ export async function resolveFolderSettings(
   const project = files.project === undefined ? {} : await readProjectFile(files.project).catch(contentError)
   if (project instanceof Error)
     return { settings: {}, ignored: [], refusal: { error: project, selectsRuntime: true } }
-  const { profile: named, ...places } = project
-  const wanted = untrustedFiles(files, named, options.profile)
-  if (wanted.length === 0) return { settings: places, ignored: [] }
-  const isTrusted = await decideTrust(files.folder, wanted, options)
-  if (isTrusted === true)
+  const { profile: profileName, ...trustedSettings } = project
+  const untrusted = filesNeedingTrust(files, profileName, options.profile)
+  if (untrusted.length === 0) return { settings: trustedSettings, ignored: [] }
+  const decision = await decideTrust(files.folder, untrusted, options)
+  if (decision === true)
     return {
       settings: {
-        ...places,
-        ...Object.fromEntries(wanted.flatMap(({ settings }) => Object.entries(settings))),
+        ...trustedSettings,
+        ...Object.fromEntries(untrusted.flatMap(({ settings }) => Object.entries(settings))),
       },
       ignored: [],
     }
-  const ignored = wanted.map(({ file }) => file)
-  if (isTrusted !== false) {
-    const selectsRuntime = wanted.some(({ settings }) => settings.config === undefined)
-    return { settings: places, ignored, refusal: { error: isTrusted, selectsRuntime } }
+  const ignored = untrusted.map(({ file }) => file)
+  if (decision !== false) {
+    const selectsRuntime = untrusted.some(({ settings }) => settings.config === undefined)
+    return { settings: trustedSettings, ignored, refusal: { error: decision, selectsRuntime } }
   }
-  for (const line of wanted.flatMap(ignoredFileLines)) options.note(line)
-  return { settings: places, ignored }
+  for (const line of untrusted.flatMap(ignoredFileLines)) options.note(line)
+  return { settings: trustedSettings, ignored }
 }
 
-/** Returns an error in the content of a file. Throws other errors. */
+/** Returns an error that the content of a file caused. Throws other errors. */
 function contentError(error: unknown): WbError {
   if (error instanceof WbError) return error
   throw error
 }
 
 /**
- * Returns the files that would have an effect. Files that flags, the environment or an address override
- * need no trust.
+ * Returns the files that would have an effect. Files that flags, the environment or an address override have none, so
+ * they do not need trust.
+ *
+ * @param profileName  name of the profile in `.wb.yaml`
  */
-function untrustedFiles(
+function filesNeedingTrust(
   files: FolderFilePaths,
-  named: string | undefined,
+  profileName: string | undefined,
   profile: Profile,
 ): UntrustedFile[] {
-  const { name, nameFrom, url, urlFrom, local, dataDir, dataDirFrom, config } = profile
-  const wanted: UntrustedFile[] = []
-  const choosesProfile = !local && named !== undefined && nameFrom === 'wb profiles use' && named !== name
-  if (choosesProfile)
-    wanted.push({ file: files.project!, flag: `--profile ${named}`, settings: { profile: named } })
-  if (url !== undefined && !(choosesProfile && urlFrom === 'profile')) return wanted
-  if (files.dataDir !== undefined && dataDirFrom === 'platform')
-    wanted.push({
+  const { name, nameSource, url, urlSource, local, dataDir, dataDirSource, config } = profile
+  const untrusted: UntrustedFile[] = []
+  const selectsProfile =
+    !local && profileName !== undefined && nameSource === 'wb profiles use' && profileName !== name
+  if (selectsProfile)
+    untrusted.push({
+      file: files.project!,
+      flag: `--profile ${profileName}`,
+      settings: { profile: profileName },
+    })
+  if (url !== undefined && !(selectsProfile && urlSource === 'profile')) return untrusted
+  if (files.dataDir !== undefined && dataDirSource === 'platform')
+    untrusted.push({
       file: `${files.dataDir}/`,
       flag: `--data-dir ${shellWord(files.dataDir)}`,
       settings: { dataDir: files.dataDir },
     })
-  const isNamed = config.flag !== undefined || config.variable !== undefined
-  if (files.config !== undefined && !isNamed && files.config !== join(realFolder(dataDir), 'workbase.yaml'))
-    wanted.push({
+  const hasNamedConfig = config.flag !== undefined || config.variable !== undefined
+  const isOfDataDir = files.config === join(realFolder(dataDir), 'workbase.yaml')
+  if (files.config !== undefined && !hasNamedConfig && !isOfDataDir)
+    untrusted.push({
       file: files.config,
       flag: `--config ${shellWord(files.config)}`,
       settings: { config: files.config },
     })
-  return wanted
+  return untrusted
 }
 
-/** Returns true if the files may be used, or an error if the decision matters but cannot be made. */
+/**
+ * Returns true if the files may be used, false if the command continues without them, or the error for commands that
+ * depend on them.
+ */
 async function decideTrust(
   folder: string,
-  wanted: readonly UntrustedFile[],
+  untrusted: readonly UntrustedFile[],
   options: TrustOptions,
 ): Promise<boolean | UsageError> {
   const { settingsDir } = options.profile
   const survey = await surveyFolder(folder)
   const before = findDecision(settingsDir, folder)
-  const isKnown =
+  const isDecided =
     before !== undefined && survey.fault === undefined && isUnchanged(before.files, survey.files)
-  if (isKnown && before.trusted) return true
-  if (await isServerRunning(wanted, options.profile)) return false
+  if (isDecided && before.trusted) return true
+  if (await isServerRunning(untrusted, options.profile)) return false
   if (before?.trusted && (survey.fault !== undefined || !canAskAbout(survey, before, options)))
     return changedError(folder, before, survey)
-  if (options.isCi) return untrustedInCiError(wanted, survey)
-  if (isKnown || survey.fault !== undefined || !canAskAbout(survey, before, options)) return false
+  if (options.isCi) return untrustedInCiError(untrusted, survey)
+  if (isDecided || survey.fault !== undefined || !canAskAbout(survey, before, options)) return false
   const isTrusted = await askToTrust(folder, before, survey, options)
   await storeDecision(settingsDir, folder, createDecision(options.clock, isTrusted, survey.files))
   return isTrusted
 }
 
-/** Returns true if a server is running, because it has its own configuration. */
+/**
+ * Returns true if only configuration files are untrusted, and a server is running. Commands then use the
+ * server, which has already read its configuration.
+ */
 async function isServerRunning(
-  wanted: readonly UntrustedFile[],
+  untrusted: readonly UntrustedFile[],
   { dataDir, asOperator }: Profile,
 ): Promise<boolean> {
-  if (asOperator || wanted.some(({ settings }) => settings.config === undefined)) return false
+  if (asOperator || untrusted.some(({ settings }) => settings.config === undefined)) return false
   return (await findLocalServer(dataDir)) !== undefined
 }
 
@@ -170,11 +188,11 @@ async function askToTrust(
   { files }: FolderSurvey,
   options: TrustOptions,
 ) {
-  const place = plainLine(folder)
+  const path = plainLine(folder)
   options.warn(
     before
-      ? `  The files of ${place} have changed since you ${before.trusted ? 'trusted' : 'declined to trust'} them:`
-      : `  The folder ${place} contains files that wb would use:`,
+      ? `  The files of ${path} have changed since you ${before.trusted ? 'trusted' : 'declined to trust'} them:`
+      : `  The folder ${path} contains files that wb would use:`,
   )
   for (const line of surveyLines(before, files)) options.warn(line)
   options.warn('  Such files can send keys and documents to other hosts, and start programs.')
@@ -182,13 +200,13 @@ async function askToTrust(
 }
 
 /**
- * Checks that the files that a running server depends on have not changed since they were trusted.
+ * Checks that the trusted files on which a running server depends have not changed since the decision.
  *
  * @throws UsageError  they have changed
  */
 export async function requireStillTrusted(profile: Profile): Promise<void> {
-  const { config, dataDir, dataDirFrom, settingsDir } = profile
-  const file = config.trusted ?? (dataDirFrom === 'working directory' ? dataDir : undefined)
+  const { config, dataDir, dataDirSource, settingsDir } = profile
+  const file = config.trusted ?? (dataDirSource === 'working directory' ? dataDir : undefined)
   if (file === undefined) return
   const folder = join(file, '..')
   const [survey, before] = [await surveyFolder(folder), findDecision(settingsDir, folder)]
@@ -210,17 +228,17 @@ function changedError(
   ])
 }
 
-function untrustedInCiError(wanted: readonly UntrustedFile[], { fault }: FolderSurvey): UsageError {
-  const [{ file }] = wanted as [UntrustedFile, ...UntrustedFile[]]
+function untrustedInCiError(untrusted: readonly UntrustedFile[], { fault }: FolderSurvey): UsageError {
+  const [{ file }] = untrusted as [UntrustedFile, ...UntrustedFile[]]
   return new UsageError(`${file} is not trusted (in CI, wb does not ask)`, [
-    ...wanted.map(({ flag }) => `${flag}    uses it without trust`),
+    ...untrusted.map(({ flag }) => `${flag}    uses it without trust`),
     fault ?? 'wb trust    trusts the files of this folder',
   ])
 }
 
 /**
- * Returns lines about a file that is not used. The code that reads the configuration reports configuration
- * files.
+ * Returns lines about a file that is not used. Configuration files are omitted, because they are reported when the
+ * configuration is read.
  */
 function ignoredFileLines({ file, flag, settings }: UntrustedFile): string[] {
   if (settings.config !== undefined) return []

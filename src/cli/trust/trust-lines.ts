@@ -2,8 +2,8 @@ import type { FolderFiles } from '../local.ts'
 import { plainLine, truncate } from '../terminal/terminal-text.ts'
 
 /**
- * Maximum width of a value, in cells. A truncated value ends with an ellipsis, because the end of an
- * address matters.
+ * Maximum width of a value, in cells. A longer value is truncated and ends with an ellipsis, so that the user sees that
+ * it is incomplete.
  */
 const valueWidthMax = 300
 
@@ -20,7 +20,7 @@ export function untrustedFileMessage(file: string): string {
   return `${file} is not used because its folder is not trusted; run wb trust, or name it`
 }
 
-/** Lists the files of a folder, and their settings that could send data or run programs. */
+/** Returns lines with the files of a folder, and their settings that could send data or run programs. */
 export function fileLines(files: FolderFiles): string[] {
   return Object.entries(files).flatMap(([file, values]) => [
     `    ${file}  ${descriptionOfFile[file] ?? ''}`.trimEnd(),
@@ -28,13 +28,13 @@ export function fileLines(files: FolderFiles): string[] {
   ])
 }
 
-/** Lists the differences between the trusted and the current settings. */
+/** Returns lines with the differences between the settings at the time of a decision and the current ones. */
 export function diffLines(before: FolderFiles, now: FolderFiles): string[] {
   return unionOfKeys(before, now).flatMap(file => {
     const changed = unionOfKeys(before[file], now[file]).filter(
       key => before[file]?.[key] !== now[file]?.[key],
     )
-    const presence = file in before ? (file in now ? '' : '  is gone') : '  is new'
+    const presence = file in before ? (file in now ? '' : '  was deleted') : '  is new'
     if (changed.length === 0 && presence === '') return []
     const lines = changed.map(
       key =>
@@ -49,7 +49,7 @@ function unionOfKeys(a: object = {}, b: object = {}): string[] {
 }
 
 function formatValue(key: string, value: string | undefined): string {
-  if (value === undefined) return '(nothing)'
-  if (key === 'store') return value === 'none' ? 'none yet' : `its own (${value})`
+  if (value === undefined) return '(not set)'
+  if (key === 'store') return value === 'none' ? 'none' : `present (${value})`
   return truncate(plainLine(value), valueWidthMax)
 }

@@ -11,7 +11,7 @@ Object.assign(Dispatcher.prototype, { connect })
  * Creates a dispatcher that connects through proxies. Absent proxies are passed as empty strings, because
  * undici would otherwise read the environment.
  *
- * http requests are sent to the proxy without a tunnel, because many proxies allow tunnels for https only.
+ * http requests are sent to the proxy without a tunnel, because many proxies allow tunnels only for https.
  */
 export function createProxyDispatcher(
   options: Agent.Options,

@@ -3,31 +3,31 @@ import type { RetryHandler } from 'undici'
 const attemptsMax = 3
 const backoffMs = 250
 /**
- * Maximum wait before a retry, in milliseconds. If the server requests a longer one, the caller gets the
- * response and decides.
+ * Maximum wait before a retry. If the server requests a longer wait, the request is not retried, and the caller
+ * gets the response.
  */
-const pauseMaxMs = 20_000
+const retryDelayMaxMs = 20_000
 
 /**
- * Methods that are safe to retry if the outcome is unknown.
+ * Methods that are safe to retry if the outcome of the first attempt is unknown.
  *
  * @see RFC 9110 section 9.2.2
  */
 const idempotentMethods = new Set(['GET', 'HEAD', 'PUT', 'DELETE'])
 /**
- * Error codes of a connection that broke after it was made. A refused connection or an unknown name is not
- * retried.
+ * Error codes of a connection that broke after it was established. A refused connection or an unknown host name is
+ * not retried.
  */
 export const brokenConnectionCodes: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
-/** Statuses that a gateway in front of a runtime sends, or that are temporary. */
+/** Statuses of temporary failures, including those that a gateway sends if it cannot reach the runtime. */
 const temporaryStatuses = new Set([429, 502, 504])
 /**
- * Statuses that are retried with `Retry-After`. A 503 without it is not temporary; a runtime in rescue mode
- * sends it.
+ * Statuses that are retried if the response has `Retry-After`. A 503 without it is not temporary: a runtime in
+ * rescue mode sends it.
  */
 const retryAfterStatuses = new Set([429, 503])
 
-/** Failed attempt, as reported by undici: a status of 300 or more, or a connection error. */
+/** A failed attempt, as reported by undici: a status of 300 or more, or a connection error. */
 interface FailedAttempt extends Error {
   readonly code?: string
   readonly statusCode?: number
@@ -37,36 +37,36 @@ interface FailedAttempt extends Error {
 /** A retry that is about to start. */
 export interface Retry {
   /** Status of the response, or code of the connection error. */
-  readonly why: string
+  readonly reason: string
   readonly waitMs: number
 }
 
 export interface RetryContext {
   readonly method: string
   readonly signal?: AbortSignal
-  /** Returns true once a response was passed on. */
-  hasAnswered(): boolean
+  /** Returns true after the caller has received a response. */
+  hasResponse(): boolean
   onRetry?(retry: Retry): void
-  /** Called with the number of bytes of a text body sent so far. It restarts from 0 in each attempt. */
+  /** Called with the number of bytes of a string body sent so far. The number restarts from 0 in each attempt. */
   onSent?(bytes: number): void
 }
 
-/** Returns options for undici's retry interceptor, which decide if and when a request is sent again. */
+/** Returns options for undici's retry interceptor, which decide if and when a request is retried. */
 export function retryOptions({
   method,
   signal,
-  hasAnswered,
+  hasResponse,
   onRetry,
 }: RetryContext): RetryHandler.RetryOptions {
   return {
     throwOnError: false,
     retry(failed: FailedAttempt, { state }, done) {
-      const waitMs = hasAnswered() ? undefined : pauseMs(method, failed, state.counter)
+      const waitMs = hasResponse() ? undefined : retryDelayMs(method, failed, state.counter)
       if (waitMs === undefined || signal?.aborted) return done(failed)
-      onRetry?.({ why: String(failed.statusCode ?? failed.code), waitMs })
+      onRetry?.({ reason: String(failed.statusCode ?? failed.code), waitMs })
       const giveUp = () => {
         clearTimeout(timer)
-        // After a response, undici ends an aborted request itself; after a broken connection it does not.
+        // undici ends an aborted request after a response, but not after a broken connection.
         if (failed.statusCode === undefined) done(signal?.reason as Error)
       }
       const timer = setTimeout(() => {
@@ -79,27 +79,29 @@ export function retryOptions({
 }
 
 /**
- * Returns the time to wait before the next attempt in milliseconds; undefined for no retry.
+ * Returns the time to wait before the next attempt, in milliseconds. Returns undefined if the request must not be
+ * retried.
  *
  * @param attempt  number of failed attempts, including this one
  */
-function pauseMs(
+function retryDelayMs(
   method: string,
   { statusCode, code, headers }: FailedAttempt,
   attempt: number,
 ): number | undefined {
   if (attempt > attemptsMax) return undefined
-  const growingMs = backoffMs * 2 ** (attempt - 1)
+  const backoffDelayMs = backoffMs * 2 ** (attempt - 1)
   const mayRepeat = idempotentMethods.has(method)
   if (statusCode === undefined)
-    return mayRepeat && brokenConnectionCodes.has(code ?? '') ? growingMs : undefined
-  const askedMs = retryAfterStatuses.has(statusCode) ? retryAfterMs(headers) : undefined
-  if (askedMs !== undefined) return askedMs > pauseMaxMs ? undefined : Math.max(askedMs, growingMs)
-  return mayRepeat && temporaryStatuses.has(statusCode) ? growingMs : undefined
+    return mayRepeat && brokenConnectionCodes.has(code ?? '') ? backoffDelayMs : undefined
+  const requestedMs = retryAfterStatuses.has(statusCode) ? retryAfterMs(headers) : undefined
+  if (requestedMs !== undefined)
+    return requestedMs > retryDelayMaxMs ? undefined : Math.max(requestedMs, backoffDelayMs)
+  return mayRepeat && temporaryStatuses.has(statusCode) ? backoffDelayMs : undefined
 }
 
 /**
- * Returns the delay in milliseconds. A date is relative to the `Date` header of the response.
+ * Returns the delay of a `Retry-After` header in milliseconds. A date is relative to the `Date` header of the response.
  *
  * @see RFC 9110 section 10.2.3
  */

@@ -1,9 +1,9 @@
 import { connect } from 'node:tls'
 
-/** Timeout in milliseconds. A handshake takes two round trips. */
-const waitMs = 1_000
+/** Timeout of a handshake, which takes two round trips. */
+const handshakeTimeoutMs = 1_000
 
-/** Returns true if a server speaks TLS. It sends only a handshake, which is harmless to any server. */
+/** Returns true if a server speaks TLS. Sends only a handshake, which is harmless to any server. */
 export function speaksTls({ hostname, port }: URL): Promise<boolean> {
   const host = hostname.replace(/^\[(.*)\]$/, '$1')
   return new Promise(resolve => {
@@ -12,12 +12,12 @@ export function speaksTls({ hostname, port }: URL): Promise<boolean> {
       port: Number(port || 80),
       rejectUnauthorized: false,
     })
-    const finish = (isSpoken: boolean) => {
+    const finish = (isTls: boolean) => {
       clearTimeout(timer)
       socket.destroy()
-      resolve(isSpoken)
+      resolve(isTls)
     }
-    const timer = setTimeout(() => finish(false), waitMs)
+    const timer = setTimeout(() => finish(false), handshakeTimeoutMs)
     socket.once('secureConnect', () => finish(true)).once('error', () => finish(false))
   })
 }

@@ -6,24 +6,24 @@ export interface Timeouts {
   readonly bodyTimeout: number
 }
 
-const idleTimeoutMs = 60_000
-/** Timeout for requests that take the runtime longer to answer: ingest, deletions, and model calls. */
+const readTimeoutMs = 60_000
+/** Timeout for requests that take the runtime longer: ingestion, deletions, and model calls. */
 const workTimeoutMs = 300_000
 
 /**
- * Returns the timeouts of one request. Event streams need no exception, because the runtime sends pings. The
- * response lines of a batch arrive as its texts are ingested.
+ * Returns the timeouts of one request. Event streams have the default timeout, because the runtime sends pings. A
+ * batch has a longer one, because each response line arrives only after its text is ingested.
  *
  * @param overrideMs  replaces all timeouts
  */
-export function timeoutsOf(
+export function requestTimeouts(
   { method, body }: { method: string; body?: unknown },
   overrideMs?: number,
 ): Timeouts {
   const isRead = method === 'GET' || method === 'HEAD'
   const isBatch = body !== undefined && typeof body !== 'string'
   return {
-    headersTimeout: overrideMs ?? (isRead ? idleTimeoutMs : workTimeoutMs),
-    bodyTimeout: overrideMs ?? (isBatch ? workTimeoutMs : idleTimeoutMs),
+    headersTimeout: overrideMs ?? (isRead ? readTimeoutMs : workTimeoutMs),
+    bodyTimeout: overrideMs ?? (isBatch ? workTimeoutMs : readTimeoutMs),
   }
 }

@@ -1,11 +1,11 @@
 import { Readable } from 'node:stream'
-import type { Fetch, Incoming, Outgoing } from '../fetch.ts'
+import type { Fetch, IncomingResponse, OutgoingRequest } from '../fetch.ts'
 import { speaksTlsCode, Unreachable, unexpectedResponse } from '../unreachable.ts'
+import type { ConnectionPool, PoolResponse } from './connection-pool.ts'
 import { countBytes } from './count-bytes.ts'
 import type { NetworkOptions, Proxies } from './network-options.ts'
 import { brokenConnectionCodes } from './retry-options.ts'
-import { type Timeouts, timeoutsOf } from './timeouts.ts'
-import type { Wire, WireResponse } from './wire.ts'
+import { requestTimeouts, type Timeouts } from './timeouts.ts'
 
 export interface Network {
   readonly fetch: Fetch
@@ -20,33 +20,39 @@ export interface Network {
 const responseBytesMax = 256_000_000
 
 /**
- * Opens a transport over the network, with persistent connections. Requests that failed temporarily are sent
- * again if that is safe; streams are not.
+ * Opens a transport over the network, with persistent connections. Requests that failed temporarily are retried
+ * if that is safe. Streams are not retried.
  *
- * A request throws Unreachable when it cannot connect, or the connection breaks.
+ * A request throws Unreachable if it cannot connect, or if the connection breaks.
  *
  * @see docs/decisions/0020-transport.md
  */
 export function openNetwork(options: NetworkOptions = {}): Network {
-  const wires = new Map<string, Promise<Wire>>()
-  const wireFor = (protocol: string) => {
-    const wire =
-      wires.get(protocol) ?? import('./wire.ts').then(({ openWire }) => openWire(protocol, options))
-    wires.set(protocol, wire)
-    return wire
+  const pools = new Map<string, Promise<ConnectionPool>>()
+  const poolFor = (protocol: string) => {
+    const pool =
+      pools.get(protocol) ??
+      import('./connection-pool.ts').then(({ openConnectionPool }) => openConnectionPool(protocol, options))
+    pools.set(protocol, pool)
+    return pool
   }
   return {
     async fetch(address, outgoing) {
       const url = new URL(address)
-      return send(await wireFor(url.protocol), url, outgoing, options)
+      return send(await poolFor(url.protocol), url, outgoing, options)
     },
     async close() {
-      for (const wire of wires.values()) await (await wire).close()
+      for (const pool of pools.values()) await (await pool).close()
     },
   }
 }
 
-function send(wire: Wire, url: URL, outgoing: Outgoing, options: NetworkOptions): Promise<Incoming> {
+function send(
+  pool: ConnectionPool,
+  url: URL,
+  outgoing: OutgoingRequest,
+  options: NetworkOptions,
+): Promise<IncomingResponse> {
   const { method, signal, onSent } = outgoing
   const headers = { ...(options.userAgent && { 'user-agent': options.userAgent }), ...outgoing.headers }
   const request = {
@@ -55,29 +61,30 @@ function send(wire: Wire, url: URL, outgoing: Outgoing, options: NetworkOptions)
     method,
     headers,
     signal,
-    ...timeoutsOf(outgoing, options.idleTimeoutMs),
+    ...requestTimeouts(outgoing, options.idleTimeoutMs),
   }
   const proxy = proxyFor(url, options.proxies)
   const fail = (error: Error) =>
     signal?.aborted ? signal.reason : unreachableError(url, error, { proxy, ...request })
   return new Promise((resolve, reject) => {
-    let answered = false
-    const retryContext = { method, signal, hasAnswered: () => answered, onRetry: options.onRetry, onSent }
-    wire.send(
+    let hasResponse = false
+    const retryContext = { method, signal, hasResponse: () => hasResponse, onRetry: options.onRetry, onSent }
+    pool.send(
       { ...request, body: encodeBody(outgoing) },
       isStream(outgoing) ? undefined : retryContext,
-      (error, answer) => {
-        answered = true
-        if (!error) return resolve(toIncoming(url, answer, fail))
+      (error, response) => {
+        hasResponse = true
+        if (!error) return resolve(toIncoming(url, response, fail))
         if (proxy || signal?.aborted) return reject(fail(error))
-        void explainBrokenConnection(url, error).then(found => reject(fail(found)))
+        void explainBrokenConnection(url, error).then(explained => reject(fail(explained)))
       },
     )
   })
 }
 
 /**
- * Explains a broken connection: a TLS server closes it without a message if the client does not speak TLS.
+ * Returns a more precise error for a broken connection if the server requires TLS. Such a server closes an
+ * unencrypted connection without a message.
  */
 async function explainBrokenConnection(url: URL, error: Error & { code?: string }): Promise<Error> {
   if (url.protocol !== 'http:' || !brokenConnectionCodes.has(error.code ?? '')) return error
@@ -86,24 +93,24 @@ async function explainBrokenConnection(url: URL, error: Error & { code?: string 
   return Object.assign(new Error('the server requires TLS', { cause: error }), { code: speaksTlsCode })
 }
 
-/** Returns true for a request or response that is streamed. The caller must resume it. */
-function isStream({ headers, body }: Outgoing): boolean {
+/** Returns true if the request or its response is streamed. Streams are not retried; the caller must resume them. */
+function isStream({ headers, body }: OutgoingRequest): boolean {
   return (
     (body !== undefined && typeof body !== 'string') || Boolean(headers.accept?.includes('text/event-stream'))
   )
 }
 
-function encodeBody({ body, onSent }: Outgoing): string | Readable | undefined {
+function encodeBody({ body, onSent }: OutgoingRequest): string | Readable | undefined {
   if (body === undefined || typeof body === 'string') return body
   return onSent ? countBytes(body, onSent) : Readable.from(body, { objectMode: false })
 }
 
 function toIncoming(
   url: URL,
-  { statusCode, headers, body }: WireResponse,
+  { statusCode, headers, body }: PoolResponse,
   fail: (error: Error) => Error,
-): Incoming {
-  // Without a listener, an error of an unread response would end the process.
+): IncomingResponse {
+  // Without a listener, an error in an unread response would crash the process.
   body.on('error', () => {})
   return {
     url: url.href,
@@ -119,28 +126,28 @@ function toIncoming(
   }
 }
 
-/** @throws Unreachable  when the response breaks off, or is too large */
+/** @throws Unreachable  the response is interrupted, or is too large */
 async function readText(
   url: URL,
-  body: WireResponse['body'],
+  body: PoolResponse['body'],
   fail: (error: Error) => Error,
 ): Promise<string> {
-  const parts: Buffer[] = []
+  const chunks: Buffer[] = []
   let size = 0
   try {
-    for await (const part of body) {
-      size += (part as Buffer).length
+    for await (const chunk of body) {
+      size += (chunk as Buffer).length
       if (size > responseBytesMax) break
-      parts.push(part as Buffer)
+      chunks.push(chunk as Buffer)
     }
   } catch (error) {
     throw fail(error as Error)
   }
   if (size > responseBytesMax)
     throw unexpectedResponse(`${url.origin} sent more than ${responseBytesMax} bytes`)
-  // undici releases a connection one turn of the event loop later; an earlier request would open another one.
+  // undici releases the connection in the next turn of the event loop. A request before that would open another one.
   await new Promise(resolve => setImmediate(resolve))
-  return Buffer.concat(parts).toString('utf8')
+  return Buffer.concat(chunks).toString('utf8')
 }
 
 function joinHeader(value: string | string[] | undefined): string | null {
@@ -170,8 +177,8 @@ const reasonOfErrorCode: Record<string, string> = {
 }
 
 /**
- * Returns the proxy for a protocol, without the user information in its address. The host may still be
- * excepted from the proxy.
+ * Returns the address of the proxy for a protocol, without its user information. The proxy may still not be used,
+ * if the host is in `NO_PROXY`.
  */
 function proxyFor({ protocol }: URL, { http, https }: Proxies = {}): string | undefined {
   const proxy = protocol === 'https:' ? (https ?? http) : http
@@ -200,7 +207,7 @@ function idleTimeoutError(message: string, cause: Error): Unreachable {
   return new Unreachable(message, 'Try again, or raise WB_IDLE_TIMEOUT (seconds).', { cause })
 }
 
-/** Error codes of undici when a proxy refuses. There is no specific one. */
+/** Error codes of undici if a proxy refuses the connection. undici has no specific code for this. */
 const proxyRefusalCodes = ['UND_ERR_ABORTED', 'UND_ERR_INVALID_ARG']
 
 function describeError({ code, message }: Error & { code?: string }, proxy: string | undefined): string {

@@ -1,4 +1,4 @@
-/* Types for the modules of undici that a command loads. The package has types only for its main module. */
+/* Types for the undici modules that a command loads. The package has types only for its main module. */
 
 declare module 'undici/lib/dispatcher/agent.js' {
   export { Agent as default } from 'undici'
@@ -19,11 +19,11 @@ declare module 'undici/lib/interceptor/retry.js' {
 
 declare module 'undici/lib/api/api-request.js' {
   import type { Dispatcher } from 'undici'
-  /** Sends with the dispatcher that it is called on. */
+  /** Sends a request with the dispatcher that is its `this` value. */
   export default function request(
     this: Dispatcher,
     options: Dispatcher.RequestOptions,
-    done: (error: Error | null, answer: Dispatcher.ResponseData) => void,
+    done: (error: Error | null, response: Dispatcher.ResponseData) => void,
   ): void
 }
 

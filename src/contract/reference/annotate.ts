@@ -6,7 +6,7 @@ import { operationDescriptions } from './operation-descriptions.ts'
 import { schemaDescriptions } from './schema-descriptions.ts'
 import { topicTexts } from './topic-texts.ts'
 
-/** Name of the schema that the request bodies of a topic describe. */
+/** Schema of the resource that the request bodies of a topic create or change, by topic. */
 const resourceSchemas: Readonly<Record<string, string>> = {
   workspaces: 'Workspace',
   kb: 'KnowledgeBase',
@@ -24,7 +24,7 @@ const resourceSchemas: Readonly<Record<string, string>> = {
   playground: 'PlaygroundResult',
 }
 
-/** Adds descriptions, examples and the order of the groups to a document. Keeps existing descriptions. */
+/** Adds descriptions and examples to an OpenAPI document, and sorts its tags. Keeps existing descriptions. */
 export function annotate(document: OpenApi): void {
   document.components.schemas.Filter = { ...filterSchema }
   for (const [name, schema] of Object.entries(document.components.schemas)) {
@@ -67,7 +67,7 @@ function describeFields(schema: JsonSchema, owners: readonly string[], parent?: 
     const keys = [...(parent ? [`${parent}.${name}`] : []), ...owners.map(owner => `${owner}.${name}`), name]
     setDescription(field, fieldDescriptions[keys.find(key => Object.hasOwn(fieldDescriptions, key)) ?? ''])
     if (field.$ref) {
-      // A schema that refines a named one repeats its keywords.
+      // Next to a reference, zod repeats the keywords of the referenced schema.
       delete field.type
       delete field.additionalProperties
     }
@@ -76,7 +76,7 @@ function describeFields(schema: JsonSchema, owners: readonly string[], parent?: 
   for (const part of subschemasOf(schema)) describeFields(part, owners, parent)
 }
 
-/** Returns the schemas of the elements and alternatives of a schema. */
+/** Returns the direct subschemas of a schema, except those of its properties. */
 export function subschemasOf({
   items,
   additionalProperties,
@@ -89,10 +89,10 @@ export function subschemasOf({
     .concat(anyOf, allOf)
 }
 
-/** Sets a description as a sentence. Schemas describe fields in fragments or sentences. */
+/** Sets a description, capitalized and with a period at the end. An existing description takes precedence. */
 function setDescription(target: { description?: string }, text: string | undefined): void {
-  const own = target.description ?? text
-  if (own === undefined) return
-  const capitalized = own[0]!.toUpperCase() + own.slice(1)
+  const description = target.description ?? text
+  if (description === undefined) return
+  const capitalized = description[0]!.toUpperCase() + description.slice(1)
   target.description = /[.!?:]$/.test(capitalized) ? capitalized : `${capitalized}.`
 }

@@ -1,7 +1,7 @@
 const id = '0198c9a4-6c1e-4a3b-9a55-2f0f3c8b7d10'
 const hash = `sha256:${'0'.repeat(64)}`
 
-/** Example bodies by operation ID. A test sends each one. */
+/** Example request bodies by operation ID. A test sends each of them. */
 export const bodyExamples: Readonly<Record<string, unknown>> = {
   'setup.writeEnv': { values: { OPENAI_API_KEY: 'sk-example' } },
   'auth.deviceToken': { device_code: 'GmRhmhcxhwAzkoEqiMEg' },

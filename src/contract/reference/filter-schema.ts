@@ -8,13 +8,13 @@ const filters: JsonSchema = { type: 'array', items: filter }
 
 const comparisons: JsonSchema = {
   type: 'object',
-  description: 'Comparisons of one payload field. All of them must hold.',
+  description: 'Comparisons of one payload field. All of them must be true.',
   properties: {
     $eq: { ...scalar, description: 'Equal to this value.' },
     $ne: { ...scalar, description: 'Not equal to this value, or missing.' },
     $in: { ...scalars, description: 'Equal to one of these values.' },
     $nin: { ...scalars, description: 'Equal to none of these values, or missing.' },
-    $all: { ...scalars, description: 'A list that holds all of these values.' },
+    $all: { ...scalars, description: 'A list that contains all of these values.' },
     $lt: { ...bound, description: 'Less than this value.' },
     $lte: { ...bound, description: 'Less than or equal to this value.' },
     $gt: { ...bound, description: 'Greater than this value.' },
@@ -25,7 +25,8 @@ const comparisons: JsonSchema = {
 }
 
 /**
- * Grammar of filters. One object can use both forms. The parser of the store validates filters.
+ * JSON Schema of filters, for the API reference. One object can combine both forms. It does not validate
+ * requests: the filter parser does.
  *
  * @see docs/http.md#filters
  */
@@ -36,7 +37,7 @@ export const filterSchema: JsonSchema = {
       title: 'Combination',
       properties: {
         $and: { ...filters, description: 'All of these filters must match.' },
-        $or: { ...filters, description: 'One of these filters must match.' },
+        $or: { ...filters, description: 'At least one of these filters must match.' },
         $not: { ...filter, description: 'This filter must not match.' },
       },
     },

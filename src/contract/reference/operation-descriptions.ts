@@ -1,25 +1,24 @@
-/** Descriptions of operations whose route has none, by operation ID. */
+/** Descriptions of the operations whose route declares none, by operation ID. */
 export const operationDescriptions: Readonly<Record<string, string>> = {
-  'operational.root': 'Returns the name and version of the runtime, and where its reference is.',
-  'operational.health': 'Answers as long as the process runs. Use it as a liveness probe.',
-  'operational.ready': 'Answers 503 while the runtime cannot serve requests. Use it as a readiness probe.',
+  'operational.root': 'Returns the name and version of the runtime, and the path of its API reference.',
+  'operational.health': 'Returns 200 as long as the server process is running. Use it as a liveness probe.',
+  'operational.ready': 'Returns 503 while the runtime cannot handle requests. Use it as a readiness probe.',
   'operational.version': 'Returns the version, commit and build time of the runtime.',
-  'operational.features': 'Returns which optional parts of the API this runtime offers.',
+  'operational.features': 'Returns which optional features of the API are available.',
   'operational.errorCodes': 'Returns all error codes with their status, hint and documentation.',
-  'operational.docs': 'Returns this reference as one HTML page, which loads no other files.',
-  'operational.openapi': 'Returns this document. Generate typed clients from it.',
+  'operational.docs': 'Returns this API reference as a single HTML page that loads no other files.',
+  'operational.openapi': 'Returns the OpenAPI document of the API. You can generate typed clients from it.',
   'operation.metrics':
-    'Returns counters, gauges and histograms of the process that answers, for Prometheus to scrape.',
-  'operation.vendorCli':
-    'The runtime never looks for the command line of a database vendor. The route is kept for old clients.',
+    'Returns counters, gauges and histograms of the server process, for Prometheus to scrape.',
+  'operation.vendorCli': 'The runtime never looks for the Astra CLI. The route exists for older clients.',
   'operation.vendorProfiles':
-    'The runtime never reads profiles of a vendor command line. The route is kept for old clients.',
+    'The runtime never reads profiles of the Astra CLI. The route exists for older clients.',
   'setup.restart':
-    'Finishes the requests in flight, then opens the runtime with the current configuration and environment. The process, address and port stay.',
+    'Finishes the requests in progress, then reopens the runtime with the current configuration and environment. The process, address and port do not change.',
   'auth.config': 'Returns how callers can authenticate, and the paths of the sign-in routes.',
   'auth.login':
     'Redirects a browser to the identity provider. Open it in a browser, not with an HTTP client.',
-  'auth.callback': 'Receives the redirect of the identity provider, and sets the session cookie.',
+  'auth.callback': 'Receives the redirect from the identity provider and sets the session cookie.',
   'protectedResources.runtime':
     'Returns the authorization servers that issue access tokens for the API (RFC 9728).',
   'auth.me': 'Returns the authenticated caller with its scopes and workspaces. Use it to check a credential.',
@@ -28,107 +27,108 @@ export const operationDescriptions: Readonly<Record<string, string>> = {
   'auth.deviceAuthorize':
     'Starts a device sign-in (RFC 8628). Show the user the returned code and address, then poll `POST /auth/device/token`.',
   'auth.deviceToken':
-    'Returns tokens once the user has approved the device. Until then it answers `authorization_pending`.',
+    'Returns tokens once the user has approved the device. Until then, it returns the error `authorization_pending`.',
   'auth.deviceRefresh': 'Exchanges the refresh token of a device for new tokens.',
-  'workspaces.list': 'Returns the workspaces that the caller can reach, oldest first.',
+  'workspaces.list': 'Returns the workspaces that the caller can access, oldest first.',
   'workspaces.create':
     'Creates a workspace with default services and agents. The kind of store cannot be changed later.',
   'workspaces.show': 'Returns a workspace.',
-  'workspaces.update': 'Changes the fields that the body names.',
+  'workspaces.update': 'Changes only the fields that you send.',
   'workspaces.delete':
     'Deletes a workspace with its knowledge bases, documents, services, agents and keys. This cannot be undone.',
   'workspaces.testConnection':
-    'Contacts the store of a workspace. Answers 200 whether or not the store answers. The result is in `ok`.',
+    'Connects to the store of a workspace. Returns 200 even if the connection fails. The result is in `ok`.',
   'connect.snippets':
-    'Returns ready-made code for agent frameworks and MCP clients, with the addresses of this workspace filled in.',
+    'Returns ready-to-use code for agent frameworks and MCP clients, with the addresses of this workspace filled in.',
   'connect.verify':
-    'Lists the MCP tools of a workspace as a client would. Answers 200 whether or not that works. The result is in `ok`.',
+    'Lists the MCP tools of a workspace as a client would. Returns 200 even if that fails. The result is in `ok`.',
   'connect.traffic': 'Returns the latest tool calls that MCP clients made in a workspace, newest first.',
   'apiKeys.list': 'Returns the keys of a workspace, including revoked ones. Tokens are never returned.',
   'apiKeys.create':
-    'Creates an API key. The token is in this response only. A key cannot hold scopes that its creator does not hold.',
+    'Creates an API key. Only this response contains the token. You cannot grant scopes that you do not have.',
   'apiKeys.show': 'Returns a key without its token.',
   'apiKeys.rotate':
-    'Creates a successor with the same scopes. The old token keeps working until the grace period ends.',
-  'apiKeys.revoke': 'Revokes a key. Its next request is refused. The key stays in the list.',
+    'Creates a new key with the same scopes. The old token keeps working until the grace period ends.',
+  'apiKeys.revoke': 'Revokes a key. Further requests with it are rejected. The key stays in the list.',
   'principals.list': 'Returns the principals of a workspace, by ID.',
   'principals.show': 'Returns a principal.',
   'policy.preview':
-    'Compiles a policy for a principal without applying it. Answers 200 also if the policy is wrong. The result is in `ok`.',
-  'policy.audit': 'Returns what policies decided about documents, newest first.',
-  'chunkers.list':
-    'Returns the built-in chunkers, for `engine` and `strategy` of chunking services and `chunker` of an ingest.',
+    'Compiles a policy for a principal without applying it. Returns 200 even if the policy is not valid. The result is in `ok`.',
+  'policy.audit': 'Returns the decisions of policies about documents, newest first.',
+  'chunkers.list': 'Returns the built-in chunkers. Use their `engine` and `strategy` in a chunking service.',
   'chunkingServices.list': 'Returns the chunking services of a workspace, oldest first.',
-  'chunkingServices.create': 'Creates settings for splitting text. Knowledge bases refer to them by ID.',
+  'chunkingServices.create':
+    'Stores settings for splitting text into chunks. Knowledge bases refer to the service by ID.',
   'chunkingServices.show': 'Returns a chunking service.',
   'chunkingServices.update':
-    'Changes the fields that the body names. Documents that are already ingested keep their chunks.',
+    'Changes only the fields that you send. Documents that are already ingested keep their chunks.',
   'chunkingServices.delete':
-    'Deletes a chunking service. It is refused while a knowledge base uses the service.',
+    'Deletes a chunking service. The request fails while a knowledge base uses the service.',
   'embeddingServices.list': 'Returns the embedding services of a workspace, oldest first.',
-  'embeddingServices.create': 'Creates a reference to an embedding model. Knowledge bases refer to it by ID.',
+  'embeddingServices.create':
+    'Stores how to call an embedding model. Knowledge bases refer to the service by ID.',
   'embeddingServices.show': 'Returns an embedding service.',
   'embeddingServices.update':
-    'Changes the fields that the body names. While a knowledge base uses the service, fields that decide what its vectors mean cannot change.',
+    'Changes only the fields that you send. While a knowledge base uses the service, you cannot change fields that affect its vectors, such as the model.',
   'embeddingServices.delete':
-    'Deletes an embedding service. It is refused while a knowledge base uses the service.',
+    'Deletes an embedding service. The request fails while a knowledge base uses the service.',
   'rerankingServices.list': 'Returns the reranking services of a workspace, oldest first.',
   'rerankingServices.create':
-    'Creates a reference to a reranking model. Searches do not call reranking models yet.',
+    'Stores how to call a reranking model. Searches do not call reranking models yet.',
   'rerankingServices.show': 'Returns a reranking service.',
-  'rerankingServices.update': 'Changes the fields that the body names.',
+  'rerankingServices.update': 'Changes only the fields that you send.',
   'rerankingServices.delete':
-    'Deletes a reranking service. It is refused while a knowledge base or an agent uses the service.',
+    'Deletes a reranking service. The request fails while a knowledge base or an agent uses the service.',
   'llmServices.list': 'Returns the LLM services of a workspace, oldest first.',
   'llmServices.show': 'Returns an LLM service.',
-  'llmServices.delete': 'Deletes an LLM service. It is refused while an agent uses the service.',
+  'llmServices.delete': 'Deletes an LLM service. The request fails while an agent uses the service.',
   'llmModels.list':
-    'Returns the models of a provider. If the provider does not answer, the list is a short built-in one.',
+    'Returns the models of a provider. If the provider cannot be reached, returns a short built-in list.',
   'secretReleases.create':
-    'Lets services use a secret of the runtime with one host. Without a release, a secret reference in a service is stored but never used.',
-  'secretReleases.delete': 'Deletes a release. The next use of the secret is refused.',
-  'mcp.end': 'Always succeeds, because the server keeps no sessions.',
+    'Allows services to send a secret of the runtime to one host. Without a release, a secret reference in a service is stored but never used.',
+  'secretReleases.delete': 'Deletes a release. Services can no longer send the secret to its host.',
+  'mcp.end': 'Has no effect, because the server keeps no sessions. It always succeeds.',
   'mcpServers.list': 'Returns the MCP servers of a workspace, by ID.',
-  'mcpServers.create': 'Registers an MCP server. Agents can call its tools once they name them in `toolIds`.',
+  'mcpServers.create': 'Registers an MCP server. Agents can call the tools that you add to their `toolIds`.',
   'mcpServers.show': 'Returns an MCP server.',
   'mcpServers.update':
-    'Changes the fields that the body names. After a change of `url`, its tools have to be accepted again.',
-  'mcpServers.delete': 'Deletes an MCP server. Agents that name its tools work without them.',
+    'Changes only the fields that you send. If `url` changes, the tools must be accepted again.',
+  'mcpServers.delete': 'Deletes an MCP server. Agents that use its tools continue without them.',
   'mcpServers.review':
-    'Accepts new or changed tools. Each is named with the hash that you reviewed, so that a later change is not accepted by mistake.',
+    'Accepts new or changed tools. Send each tool with the hash that you reviewed. If the tool has changed since, it is not accepted.',
   'mcpServers.showSignIn':
     'Returns whether the caller is signed in to an MCP server with `authType` `oauth2`. Tokens are never returned.',
   'mcpServers.beginSignIn':
-    'Returns the page at which the caller signs in. The browser then returns to `redirectUri` with `state` and `code`, which finish the sign-in within ten minutes.',
+    'Returns the address of the sign-in page. After the sign-in, the browser returns to `redirectUri` with `state` and `code`. Send both to finish the sign-in within ten minutes.',
   'mcpServers.finishSignIn':
-    'Exchanges the authorization code for tokens, which the runtime keeps. Only the caller who began the sign-in can finish it, and only once.',
+    'Exchanges the authorization code for tokens and stores them. Only the caller who started the sign-in can finish it, and only once.',
   'mcpServers.endSignIn':
     'Deletes the tokens of the caller, and revokes them if the authorization server supports that.',
   'kb.list': 'Returns the knowledge bases of a workspace, oldest first.',
   'kb.show': 'Returns a knowledge base with the state of its built-in embedder.',
   'kb.update':
-    'Changes the fields that the body names. The name, the services for chunks and vectors, and the collection cannot change.',
-  'kb.delete': 'Deletes a knowledge base and its documents. A collection that existed before stays.',
+    'Changes only the fields that you send. You cannot change the name, the chunking service, the embedding service or the collection.',
+  'kb.delete': 'Deletes a knowledge base and its documents. An attached collection is kept.',
   'kb.adoptable': 'Returns collections of the store that a new knowledge base can use with `attach`.',
   'filters.list': 'Returns the saved filters of a knowledge base, oldest first.',
-  'filters.create': 'Saves a filter. Searches name it in `knowledgeFilterId`.',
+  'filters.create': 'Saves a filter. To use it in a search, send its ID as `knowledgeFilterId`.',
   'filters.show': 'Returns a saved filter.',
-  'filters.update': 'Changes the fields that the body names. `filter` is replaced as a whole.',
-  'filters.delete': 'Deletes a saved filter. Searches that name it fail from then on.',
+  'filters.update': 'Changes only the fields that you send. A new `filter` replaces the old one as a whole.',
+  'filters.delete': 'Deletes a saved filter. Later searches that refer to it fail.',
   'documents.list': 'Returns the documents of a knowledge base, oldest first.',
   'documents.create':
-    'Registers a document without text, for programs that store its chunks as records themselves.',
+    'Creates a document without text. Use it if your program stores the chunks of the document as records.',
   'documents.show': 'Returns a document with the progress of its ingest.',
   'documents.update':
-    'Changes the fields that the body names. Metadata and visibility also change on its chunks.',
+    'Changes only the fields that you send. Changes of metadata and visibility also apply to the chunks.',
   'documents.delete': 'Deletes a document and its chunks.',
   'documents.bulkDelete':
-    'Deletes up to 100 documents. Answers 200 also if some could not be deleted. The failures are in `failed`.',
+    'Deletes up to 100 documents. Returns 200 even if some documents could not be deleted. They are listed in `failed`.',
   'documents.ingest':
-    'Splits a text into chunks, embeds and indexes them. Answers 201 when it is searchable, 202 with a job for `?async=true`, and 200 if the text or the file name exists already.',
+    'Splits a text into chunks, then embeds and indexes them. Returns 201 when the document is searchable, 202 with a job for `?async=true`, and 200 if a document with this text or file name exists.',
   'records.upsert':
     'Stores up to 500 passages directly, without a document. A record replaces the one with the same ID.',
-  'records.delete': 'Deletes a record. Answers 200 also if there was none. The result is in `deleted`.',
+  'records.delete': 'Deletes a record. Returns 200 even if there is no such record. `deleted` is then false.',
   'jobs.list': 'Returns the jobs of a workspace, newest first.',
   'jobs.show': 'Returns a job. Poll it, or follow its events.',
   'agentTemplates.list': 'Returns the built-in templates for agents.',
@@ -139,16 +139,18 @@ export const operationDescriptions: Readonly<Record<string, string>> = {
   'agents.createFromTemplate':
     'Creates an agent from a template. It uses the first LLM service of the workspace.',
   'agents.show': 'Returns an agent.',
-  'agents.update': 'Changes the fields that the body names. Lists and `toolRules` are replaced as a whole.',
+  'agents.update': 'Changes only the fields that you send. Lists and `toolRules` are replaced as a whole.',
   'agents.delete': 'Deletes an agent with its conversations and messages.',
   'agents.tools':
-    'Returns the built-in tools and those of registered MCP servers. Servers that cannot be reached are left out.',
+    'Returns the built-in tools and the tools of registered MCP servers. Tools of servers that cannot be reached are omitted.',
   'conversations.listAll':
-    'Returns the conversations with all agents of a workspace that the caller can see, newest first.',
-  'conversations.list': 'Returns the conversations with an agent that the caller can see, newest first.',
-  'conversations.create': 'Starts a conversation. `knowledgeBaseIds` limits what is searched in it.',
+    'Returns the conversations of a workspace, with any agent, newest first. Conversations that the caller may not see are omitted.',
+  'conversations.list':
+    'Returns the conversations with an agent, newest first. Conversations that the caller may not see are omitted.',
+  'conversations.create':
+    'Starts a conversation. `knowledgeBaseIds` limits the knowledge bases that the agent searches.',
   'conversations.show': 'Returns a conversation without its messages.',
-  'conversations.update': 'Changes the fields that the body names.',
+  'conversations.update': 'Changes only the fields that you send.',
   'conversations.delete': 'Deletes a conversation with its messages and attachments.',
   'attachments.list': 'Returns the attachments of a conversation without their texts, oldest first.',
   'attachments.show': 'Returns an attachment with its text.',

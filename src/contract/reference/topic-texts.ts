@@ -1,14 +1,14 @@
-/** Group of operations in the reference. */
+/** Title and description of a topic in the API reference. */
 export interface TopicText {
   readonly title: string
   readonly description: string
 }
 
-/** Groups by topic, in the order of the reference, most used first. */
+/** Topics in the order of the API reference, most used first. */
 export const topicTexts: Readonly<Record<string, TopicText>> = {
   workspaces: {
     title: 'Workspaces',
-    description: 'Tenants. Everything else belongs to a workspace, and workspaces share nothing.',
+    description: 'Tenants. All other resources belong to a workspace, and workspaces do not share data.',
   },
   kb: {
     title: 'Knowledge bases',
@@ -18,7 +18,7 @@ export const topicTexts: Readonly<Record<string, TopicText>> = {
     title: 'Documents',
     description: 'Texts and files of a knowledge base, which are split into chunks when they are ingested.',
   },
-  jobs: { title: 'Jobs', description: 'Background work, such as an ingest that you do not wait for.' },
+  jobs: { title: 'Jobs', description: 'Background work, such as an asynchronous ingest.' },
   filters: {
     title: 'Saved filters',
     description: 'Named conditions that limit a search to a part of a knowledge base.',
@@ -33,12 +33,12 @@ export const topicTexts: Readonly<Record<string, TopicText>> = {
   embeddingServices: { title: 'Embedding services', description: 'Models that turn text into vectors.' },
   chunkingServices: { title: 'Chunking services', description: 'Settings for splitting text into chunks.' },
   chunkers: { title: 'Chunkers', description: 'Built-in algorithms that split text.' },
-  llmServices: { title: 'LLM services', description: 'Language models that agents answer with.' },
+  llmServices: { title: 'LLM services', description: 'Language models that write the answers of agents.' },
   llmModels: { title: 'Models', description: 'Models that a provider offers.' },
   rerankingServices: { title: 'Reranking services', description: 'Models that reorder passages.' },
   secretReleases: {
     title: 'Secret releases',
-    description: 'Permissions for services to use a secret of the runtime with one host.',
+    description: 'Permissions for services to send a secret of the runtime to one host.',
   },
   auth: {
     title: 'Sign-in',
@@ -46,26 +46,27 @@ export const topicTexts: Readonly<Record<string, TopicText>> = {
   },
   protectedResources: {
     title: 'OAuth metadata',
-    description: 'Where OAuth clients of the API and of MCP endpoints get access tokens.',
+    description:
+      'Metadata for OAuth clients: which authorization servers issue access tokens for the API and for MCP endpoints.',
   },
   apiKeys: { title: 'API keys', description: 'Keys that programs authenticate with.' },
   principals: {
     title: 'Principals',
-    description: 'Users and programs that a workspace knows, with roles and attributes.',
+    description: 'Users and programs in a workspace, with roles and attributes.',
   },
   policy: { title: 'Policies', description: 'Rules that decide who can see which documents.' },
-  audit: { title: 'Audit', description: 'Actions and refused requests, with their callers.' },
-  mcp: { title: 'MCP', description: 'The workspace as a server of the Model Context Protocol.' },
+  audit: { title: 'Audit', description: 'Records of actions and denied requests, with their callers.' },
+  mcp: { title: 'MCP', description: 'Each workspace as a server of the Model Context Protocol.' },
   mcpServers: { title: 'MCP servers', description: 'Servers whose tools agents can call.' },
   openai: {
     title: 'OpenAI API',
-    description: 'Agents in the format of the OpenAI API, for any client that speaks it.',
+    description: 'Agents as models of the OpenAI API, for any client that supports this API.',
   },
   connect: { title: 'Connect', description: 'Code and checks for other programs that use a workspace.' },
   operational: { title: 'Runtime', description: 'Health, version and documentation of the runtime.' },
   operation: {
     title: 'Monitoring',
-    description: 'Metrics and errors of the process that answers, for operators.',
+    description: 'Metrics, health and recent errors of the server process, for operators.',
   },
   setup: { title: 'Setup', description: 'Provider keys and restarts, for operators.' },
   playground: { title: 'Data API playground', description: 'Commands for workspaces on a remote database.' },

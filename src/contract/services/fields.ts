@@ -22,7 +22,7 @@ export const endpointUrl = z
   )
   .refine(
     isEndpointUrl,
-    'must be an http(s) URL without user information, and the runtime must be allowed to call its host',
+    'must be an http(s) URL without user information, with a host that the runtime may call',
   )
 
 const endpointPath = z
@@ -42,7 +42,7 @@ export const sharedServiceFields = {
   authType: z.enum(['none', 'api_key', 'oauth2', 'mTLS']),
   credentialRef: secretRef.nullable(),
 }
-/** Limits apply only to requests, because stored records can be older than the limits. */
+/** Fields with length limits. The limits apply only to requests, because stored records can be older. */
 export const sharedServicePatch = {
   name: boundedText(limits.nameChars),
   description: optionalTextUpTo(limits.descriptionChars),
@@ -67,25 +67,25 @@ export const modelContentCreate = {
   supportedContent: sortedSet.default([]),
 }
 
-/** Fields of all services that the runtime sets. */
+/** Fields that the runtime sets, for all kinds of services. */
 export const serviceStamps = { workspaceId: z.uuid(), createdAt: isoTimestamp, updatedAt: isoTimestamp }
 
-/** Reason why a service cannot be used. The check sends no request. */
+/** Reason why a service cannot be used, found without sending a request to its provider. */
 export const ServiceProblem = z.object({ message: z.string(), hint: z.string() })
 export type ServiceProblem = z.output<typeof ServiceProblem>
 
-/** Problem of a service. Present only if the query requests it. */
+/** Response field with the problem of a service. It is present only if the query requests it. */
 export const withProblem = {
   problem: ServiceProblem.nullable().optional().meta({
     description:
-      'why the service cannot be used, such as a missing credential or release; null if no problem is known. Present if includeProblem was sent',
+      'Reason why the service cannot be used, such as a missing credential or release. Null if no problem is known. Present only if `includeProblem` was `true`.',
   }),
 }
 export const problemQuery = z.object({
   includeProblem: z.string().optional().meta({
-    description: '`true` adds why the service cannot be used; the check sends no request',
+    description: '`true` adds the field `problem`; the provider is not called',
   }),
 })
 
-/** Body of a change. Unknown fields are ignored and reported. */
+/** Body of requests that create or change a service. Unknown fields are ignored and reported. */
 export const serviceBody = { kind: 'json', mode: 'lenient', limitBytes: limits.jsonBodyBytes } as const

@@ -4,7 +4,7 @@ import type { LlmCreateInput } from './llm.ts'
 
 const passages: ChunkingCreateInput = {
   name: 'passages',
-  description: 'Whole sentences, packed into passages; headings and blank lines are kept as breaks.',
+  description: 'Passages of whole sentences, split at headings and blank lines where possible.',
   engine: 'workbase',
   strategy: 'sentence',
   chunkUnit: 'characters',
@@ -18,7 +18,7 @@ const passages: ChunkingCreateInput = {
 function recursive(max: number, min: number, overlap: number): ChunkingCreateInput {
   return {
     name: `recursive-char-${max}`,
-    description: `Windows of up to ${max.toLocaleString('en-US')} characters that overlap by ${overlap}, cut at the widest break.`,
+    description: `Windows of up to ${max.toLocaleString('en-US')} characters that overlap by ${overlap}, split at paragraphs, lines, sentences or words.`,
     engine: 'langchain_ts',
     strategy: 'recursive',
     chunkUnit: 'characters',
@@ -57,7 +57,7 @@ const mockEmbedder: EmbeddingCreateInput = {
 
 const nvidia: EmbeddingCreateInput = {
   name: 'nvidia-nv-embedqa-e5-v5',
-  description: 'Embeds inside the remote database; the runtime itself cannot call it.',
+  description: 'An embedding model that the remote database calls. The runtime cannot call it.',
   provider: 'nvidia',
   modelName: 'nvidia/nv-embedqa-e5-v5',
   embeddingDimension: 1_024,
@@ -84,7 +84,7 @@ const openrouterEmbedding: EmbeddingCreateInput = {
 
 const ollamaEmbedding: EmbeddingCreateInput = {
   name: 'ollama-nomic-embed-text',
-  description: 'An embedding model of an Ollama on this machine or elsewhere.',
+  description: 'An embedding model that an Ollama server runs.',
   provider: 'ollama',
   modelName: 'nomic-embed-text',
   embeddingDimension: 768,

@@ -17,7 +17,7 @@ const hashOf = (text: string) => `'sha256-${createHash('sha256').update(text).di
 const contentSecurityPolicy = `default-src 'none'; style-src ${hashOf(docsStyle)}; script-src ${hashOf(docsScript)}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
 
 /**
- * Returns the API reference as one page, which loads no other resources and is complete without its script.
+ * Returns the API reference as one HTML page. The page loads no other files, and is complete without its script.
  */
 export function renderDocs(document: OpenApi): { html: string; headers: Record<string, string> } {
   return { html: pageHtml(document).text, headers: { 'content-security-policy': contentSecurityPolicy } }
@@ -51,7 +51,7 @@ function pageHtml(document: OpenApi): Html {
 </nav>
 <main id="top">
 <h1>${title} API</h1>
-<p class="lead">${description} For programs, there is an <a href="/api/v1/openapi.json">OpenAPI document</a>.</p>
+<p class="lead">${description} This reference is also available as an <a href="/api/v1/openapi.json">OpenAPI document</a>.</p>
 ${introductionHtml(new Set(entries.map(({ operation }) => operation.operationId)))}
 ${topics.map(topicHtml)}
 ${schemasHtml(document.components.schemas)}
@@ -105,7 +105,7 @@ function parametersHtml(parameters: OpenApiOperation['parameters']): Html {
 <td>${typeHtml(parameter.schema)}</td><td>${constraintsHtml({ ...parameter.schema, description: parameter.description })}</td></tr>`,
   )
   return html`<h4>Parameters</h4><div class="scroll"><table>
-<thead><tr><th>name</th><th>type</th><th>about</th></tr></thead><tbody>${rows}</tbody></table></div>`
+<thead><tr><th>name</th><th>type</th><th>description</th></tr></thead><tbody>${rows}</tbody></table></div>`
 }
 
 function replyHtml(status: string, content: Record<string, { schema: JsonSchema }> | undefined): Html {
@@ -121,7 +121,7 @@ function errorCodesHtml(operation: OpenApiOperation): Html[] {
   const codes = operation['x-error-codes'].map(
     code => html`<a href="#${errorAnchor(code)}"><code>${code}</code></a> `,
   )
-  return [...codes, html`<span class="dim">and those that every operation can return</span>`]
+  return [...codes, html`<span class="dim">and the codes that every operation can return</span>`]
 }
 
 function schemasHtml(schemas: Record<string, JsonSchema>): Html {

@@ -1,20 +1,20 @@
 import type { JsonSchema } from '../../contract/openapi.ts'
 import { breakableHtml, type Html, html, proseHtml } from './html.ts'
 
-/** Returns a schema as a table of its fields, or as one line if it has none. */
+/** Returns a table with the fields of a schema, or only its type if it has no fields. */
 export function schemaTable(schema: JsonSchema): Html {
   const rows = fieldRows(schema, '')
   if (rows.length === 0) return html`<p>${typeHtml(schema)}</p>`
   const list = schema.type === 'array' ? html`<p>A list of:</p>` : html``
   return html`${list}<div class="scroll"><table>
-<thead><tr><th>field</th><th>type</th><th>about</th></tr></thead>
+<thead><tr><th>field</th><th>type</th><th>description</th></tr></thead>
 <tbody>${rows}</tbody></table></div>`
 }
 
 function fieldRows(schema: JsonSchema, prefix: string): Html[] {
   if (schema.type === 'array' && schema.items) return fieldRows(schema.items, prefix)
   if (schema.contentSchema) return fieldRows(schema.contentSchema, prefix)
-  const own = Object.entries(schema.properties ?? {}).flatMap(([name, field]) => {
+  const propertyRows = Object.entries(schema.properties ?? {}).flatMap(([name, field]) => {
     const inner = field.type === 'array' ? `${name}[]` : name
     const required = schema.required?.includes(name)
     return [
@@ -24,11 +24,11 @@ function fieldRows(schema: JsonSchema, prefix: string): Html[] {
     ]
   })
   const { anyOf = [], additionalProperties: entries } = schema
-  const inEach = typeof entries === 'object' ? fieldRows(entries, `${prefix}{name}.`) : []
-  return [...own, ...anyOf.flatMap(part => fieldRows(part, prefix)), ...inEach]
+  const entryRows = typeof entries === 'object' ? fieldRows(entries, `${prefix}{name}.`) : []
+  return [...propertyRows, ...anyOf.flatMap(part => fieldRows(part, prefix)), ...entryRows]
 }
 
-/** Returns the type of a value in words; a named schema becomes a link to its table. */
+/** Returns the type of a schema. A named schema becomes a link to its table. */
 export function typeHtml(schema: JsonSchema): Html {
   if (schema.$ref) {
     const name = schema.$ref.split('/').at(-1)!
@@ -56,6 +56,7 @@ const bounds = [
   ['exclusiveMinimum', 'more than', ''],
 ] as const
 
+/** Returns the description of a schema, with its limits and its default. */
 export function constraintsHtml(schema: JsonSchema): Html {
   const limits = bounds.flatMap(([keyword, words, unit]) => {
     const bound = schema[keyword]

@@ -1,6 +1,6 @@
 /**
- * Script of the API reference, which filters its entries. The content security policy allows it by its hash.
- * Without the script, the page is complete but has no filter box.
+ * Script of the API reference. It adds a box that filters operations, schemas and error codes. The content security
+ * policy allows the script by its hash.
  */
 export const docsScript = `
 const box = document.getElementById('filter')

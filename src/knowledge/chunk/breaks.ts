@@ -1,67 +1,67 @@
 import { isLineStart, isSpace, skipSpace } from './space.ts'
 
-/** Quality of a place for a cut; higher is better. */
+/** How well a text can be split at a break, by type of break; higher is better. */
 export const breakStrength = { sentence: 1, item: 2, paragraph: 3, heading: 4 } as const
 
-/** Places in a text where a sentence or something greater begins, ascending. */
+/** Offsets in a text where a sentence or a larger part starts, ascending. */
 export interface TextBreaks {
   readonly count: number
-  /** Offsets; the first `count` are filled. */
-  readonly at: Int32Array
-  /** Values of `breakStrength`, for each offset. */
-  readonly strength: Uint8Array
+  /** Only the first `count` entries are set. */
+  readonly offsets: Int32Array
+  /** The `breakStrength` of each offset. */
+  readonly strengths: Uint8Array
 }
 
 /**
- * Finds the beginnings of sentences, list items, paragraphs and sections.
+ * Finds the starts of sentences, list items, paragraphs and sections.
  *
- * A break after a line end is at the beginning of its line, indentation included. There is no break after a
+ * A break after a line end is at the start of the next line, before its indentation. There is no break after a
  * heading, so that a heading stays with its text. In fenced code, only blank lines are breaks. Makes one pass
- * over the character codes, because `Intl.Segmenter` takes more than linear time (Node 20: three minutes for
- * 2,000,000 characters; this takes 30 ms).
+ * over the character codes, because `Intl.Segmenter` takes more than linear time (on Node 20, three minutes for
+ * 2,000,000 characters instead of 30 ms).
  */
 export function findBreaks(text: string): TextBreaks {
-  const found = new BreakList()
+  const breaks = new BreakList()
   const length = text.length
-  let at = skipSpace(text, 0)
-  let start = at
-  let kind = lineKind(text, at, 'text')
-  while (at < length) {
-    const unit = text.charCodeAt(at)
-    if (isSpace(unit)) {
-      const end = at
-      at = skipSpace(text, end)
-      if (at === length) break
-      const ended = hasSentences(kind) && endsSentence(text, end, at, start)
-      const ends = lineEnds(text, end, at)
+  let offset = skipSpace(text, 0)
+  let start = offset
+  let kind = lineKind(text, offset, 'text')
+  while (offset < length) {
+    const codeUnit = text.charCodeAt(offset)
+    if (isSpace(codeUnit)) {
+      const end = offset
+      offset = skipSpace(text, end)
+      if (offset === length) break
+      const isSentenceEnd = hasSentences(kind) && endsSentence(text, end, offset, start)
+      const ends = lineEnds(text, end, offset)
       if (ends.count > 0) {
         const before = kind
-        kind = lineKind(text, at, before)
-        start = at
-        found.add(ends.last, strengthBetween(before, kind, ends.count > 1, ended))
-      } else if (ended) found.add(at, breakStrength.sentence)
-    } else if (isWideEnd(unit) && hasSentences(kind)) {
-      do at++
-      while (at < length && (isWideEnd(text.charCodeAt(at)) || isCloser(text.charCodeAt(at))))
-      if (at < length && !isSpace(text.charCodeAt(at))) found.add(at, breakStrength.sentence)
-    } else at++
+        kind = lineKind(text, offset, before)
+        start = offset
+        breaks.add(ends.last, strengthBetween(before, kind, ends.count > 1, isSentenceEnd))
+      } else if (isSentenceEnd) breaks.add(offset, breakStrength.sentence)
+    } else if (isWideEnd(codeUnit) && hasSentences(kind)) {
+      do offset++
+      while (offset < length && (isWideEnd(text.charCodeAt(offset)) || isCloser(text.charCodeAt(offset))))
+      if (offset < length && !isSpace(text.charCodeAt(offset))) breaks.add(offset, breakStrength.sentence)
+    } else offset++
   }
-  return found
+  return breaks
 }
 
 class BreakList implements TextBreaks {
   count = 0
-  at = new Int32Array(1_024)
-  strength = new Uint8Array(1_024)
+  offsets = new Int32Array(1_024)
+  strengths = new Uint8Array(1_024)
 
-  add(at: number, strength: number): void {
+  add(offset: number, strength: number): void {
     if (strength === 0) return
-    if (this.count === this.at.length) {
-      this.at = copyInto(this.at, new Int32Array(this.count * 2))
-      this.strength = copyInto(this.strength, new Uint8Array(this.count * 2))
+    if (this.count === this.offsets.length) {
+      this.offsets = copyInto(this.offsets, new Int32Array(this.count * 2))
+      this.strengths = copyInto(this.strengths, new Uint8Array(this.count * 2))
     }
-    this.at[this.count] = at
-    this.strength[this.count++] = strength
+    this.offsets[this.count] = offset
+    this.strengths[this.count++] = strength
   }
 }
 
@@ -70,13 +70,13 @@ function copyInto<Numbers extends Int32Array | Uint8Array>(from: Numbers, to: Nu
   return to
 }
 
-/** Kind of a line; `open` and `close` are the fences of code. */
+/** Kind of a line. `open` and `close` are the fences around code. */
 type LineKind = 'text' | 'item' | 'heading' | 'open' | 'code' | 'close'
 
 function lineKind(text: string, start: number, before: LineKind): LineKind {
-  const fence = text.startsWith('```', start) || text.startsWith('~~~', start)
-  if (before === 'open' || before === 'code') return fence ? 'close' : 'code'
-  if (fence && !closesOnItsLine(text, start)) return 'open'
+  const isFence = text.startsWith('```', start) || text.startsWith('~~~', start)
+  if (before === 'open' || before === 'code') return isFence ? 'close' : 'code'
+  if (isFence && !isInlineCode(text, start)) return 'open'
   if (isHeading(text, start)) return 'heading'
   return isItem(text, start) ? 'item' : 'text'
 }
@@ -85,56 +85,62 @@ function hasSentences(kind: LineKind): boolean {
   return kind === 'text' || kind === 'item' || kind === 'close'
 }
 
-/** Returns the strength of the break at the beginning of a line; 0 for no break. */
-function strengthBetween(before: LineKind, kind: LineKind, blank: boolean, ended: boolean): number {
+/** Returns the strength of the break at the start of a line; 0 for no break. */
+function strengthBetween(
+  before: LineKind,
+  kind: LineKind,
+  isAfterBlankLine: boolean,
+  isSentenceEnd: boolean,
+): number {
   if (before === 'heading') return 0
-  if (kind === 'code' || kind === 'close') return blank && kind === 'code' ? breakStrength.sentence : 0
+  if (kind === 'code' || kind === 'close')
+    return isAfterBlankLine && kind === 'code' ? breakStrength.sentence : 0
   if (kind === 'heading') return breakStrength.heading
-  if (blank) return breakStrength.paragraph
+  if (isAfterBlankLine) return breakStrength.paragraph
   if (kind === 'item' || before === 'close') return breakStrength.item
-  return ended ? breakStrength.sentence : 0
+  return isSentenceEnd ? breakStrength.sentence : 0
 }
 
-/** Returns true for code in one line, as in ```` ```x``` ````, which does not open a block. */
-function closesOnItsLine(text: string, start: number): boolean {
+/** Returns true if the fence does not open a block, because the code ends in the same line, as in ```` ```x``` ````. */
+function isInlineCode(text: string, start: number): boolean {
   const limit = Math.min(start + 200, text.length)
-  let at = start
-  while (at < limit && text.charCodeAt(at) === text.charCodeAt(start)) at++
-  while (at < limit && !isLineStart(text, at + 1)) {
-    if (text.charCodeAt(at) === 0x60) return true
-    at++
+  let offset = start
+  while (offset < limit && text.charCodeAt(offset) === text.charCodeAt(start)) offset++
+  while (offset < limit && !isLineStart(text, offset + 1)) {
+    if (text.charCodeAt(offset) === 0x60) return true
+    offset++
   }
   return false
 }
 
 function isHeading(text: string, start: number): boolean {
-  let at = start
-  while (at < start + 7 && text.charCodeAt(at) === 0x23) at++
-  return at > start && at < start + 7 && (at === text.length || isSpace(text.charCodeAt(at)))
+  let offset = start
+  while (offset < start + 7 && text.charCodeAt(offset) === 0x23) offset++
+  return offset > start && offset < start + 7 && (offset === text.length || isSpace(text.charCodeAt(offset)))
 }
 
 function isItem(text: string, start: number): boolean {
-  let at = start
-  while (at < start + 9 && isDigit(text.charCodeAt(at))) at++
-  const marks = at > start ? '.)' : '-*+•'
-  return at < text.length && marks.includes(text.charAt(at)) && isSpace(text.charCodeAt(at + 1))
+  let offset = start
+  while (offset < start + 9 && isDigit(text.charCodeAt(offset))) offset++
+  const marks = offset > start ? '.)' : '-*+•'
+  return offset < text.length && marks.includes(text.charAt(offset)) && isSpace(text.charCodeAt(offset + 1))
 }
 
-/** Returns the number of line ends in white space, and the offset after the last one. */
+/** Returns the number of line ends in the given white space, and the offset after the last one. */
 function lineEnds(text: string, from: number, to: number): { count: number; last: number } {
   let count = 0
   let last = from
-  for (let at = from + 1; at <= to; at++)
-    if (isLineStart(text, at)) {
+  for (let offset = from + 1; offset <= to; offset++)
+    if (isLineStart(text, offset)) {
       count++
-      last = at
+      last = offset
     }
   return { count, last }
 }
 
 /**
- * Abbreviations that end with a full stop, and would be taken for the end of a sentence: they have more than
- * three letters, or often precede a capital.
+ * Abbreviations whose period would be mistaken for the end of a sentence, because they have more than three letters,
+ * or because a capital letter often follows.
  */
 const abbreviations = new Set(
   'mr mrs ms dr prof st vs fig figs eq eqs ref refs no nos nr vol ch sec pp cf al ca approx dept gen sen rep rev bzw vgl abb abs tab'.split(
@@ -142,47 +148,50 @@ const abbreviations = new Set(
   ),
 )
 
-/** Maximum number of characters to read before a full stop; no abbreviation is longer. */
-const wordMax = 12
+/** Maximum number of characters to read before a period. All abbreviations are shorter. */
+const abbreviationCharsMax = 12
 
 /**
  * Returns true if the text before white space ends a sentence.
  *
  * @param end   offset of the white space
  * @param next  offset of the text after it
- * @param line  offset of the beginning of the line; a number with a full stop there is a list marker
+ * @param line  offset of the start of the line; a number with a period there is a list marker
  */
 function endsSentence(text: string, end: number, next: number, line: number): boolean {
-  let at = end
-  while (at > 0 && isCloser(text.charCodeAt(at - 1))) at--
-  const unit = text.charCodeAt(at - 1)
-  if (isWideEnd(unit)) return true
-  if (unit === 0x2e)
-    return text.charCodeAt(at - 2) === 0x2e ? !isLower(text, next) : fullStops(text, at - 1, next, line)
-  if (unit === 0x2026) return !isLower(text, next)
-  if (unit === 0x21 || unit === 0x3f) return at === end || !isLower(text, next)
-  return isOtherEnd(unit)
+  let offset = end
+  while (offset > 0 && isCloser(text.charCodeAt(offset - 1))) offset--
+  const codeUnit = text.charCodeAt(offset - 1)
+  if (isWideEnd(codeUnit)) return true
+  if (codeUnit === 0x2e)
+    return text.charCodeAt(offset - 2) === 0x2e
+      ? !isLower(text, next)
+      : periodEndsSentence(text, offset - 1, next, line)
+  if (codeUnit === 0x2026) return !isLower(text, next)
+  if (codeUnit === 0x21 || codeUnit === 0x3f) return offset === end || !isLower(text, next)
+  return isOtherEnd(codeUnit)
 }
 
-function fullStops(text: string, stop: number, next: number, line: number): boolean {
+function periodEndsSentence(text: string, stop: number, next: number, line: number): boolean {
   let start = stop
-  while (start > stop - wordMax && start > line && isWordUnit(text.charCodeAt(start - 1))) start--
+  while (start > stop - abbreviationCharsMax && start > line && isWordUnit(text.charCodeAt(start - 1)))
+    start--
   const word = text.slice(start, stop)
-  if (word.length === 0 || word.length >= wordMax) return true
+  if (word.length === 0 || word.length >= abbreviationCharsMax) return true
   if (/^\p{Nd}+$/u.test(word)) return start !== line
   if (/^(?:\p{L}\.)*\p{L}$/u.test(word)) return false
   if (abbreviations.has(word.toLowerCase())) return false
   return word.length > 3 || !isLower(text, next)
 }
 
-/** Returns true for characters of a word before a full stop: not white space, opening brackets and quotes. */
-function isWordUnit(unit: number): boolean {
-  return !isSpace(unit) && !'([{"\'“‘«'.includes(String.fromCharCode(unit))
+/** Returns true for a character of a word: not white space, and not an opening bracket or quote. */
+function isWordUnit(codeUnit: number): boolean {
+  return !isSpace(codeUnit) && !'([{"\'“‘«'.includes(String.fromCharCode(codeUnit))
 }
 
-/** Returns true for quotes and brackets that can follow the end of a sentence. */
-function isCloser(unit: number): boolean {
-  switch (unit) {
+/** Returns true for quotes, brackets and emphasis marks that can follow the end of a sentence. */
+function isCloser(codeUnit: number): boolean {
+  switch (codeUnit) {
     case 0x22: // "
     case 0x27: // '
     case 0x29: // )
@@ -204,24 +213,27 @@ function isCloser(unit: number): boolean {
   }
 }
 
-/** Returns true for ends of sentences in scripts that put no space after them: 。！？｡ */
-function isWideEnd(unit: number): boolean {
-  return unit >= 0x3002 && (unit === 0x3002 || unit === 0xff01 || unit === 0xff1f || unit === 0xff61)
-}
-
-/** Returns true for ends of sentences in Arabic, Urdu, Devanagari, Ethiopic, Khmer, Burmese and Armenian. */
-function isOtherEnd(unit: number): boolean {
+/** Returns true for sentence ends in scripts without spaces between sentences: 。！？｡ */
+function isWideEnd(codeUnit: number): boolean {
   return (
-    unit > 0x580 &&
-    '\u061f\u06d4\u0964\u0965\u1362\u1367\u17d4\u104b\u0589'.includes(String.fromCharCode(unit))
+    codeUnit >= 0x3002 &&
+    (codeUnit === 0x3002 || codeUnit === 0xff01 || codeUnit === 0xff1f || codeUnit === 0xff61)
   )
 }
 
-function isDigit(unit: number): boolean {
-  return unit >= 0x30 && unit <= 0x39
+/** Returns true for sentence ends in Arabic, Urdu, Devanagari, Ethiopic, Khmer, Burmese and Armenian. */
+function isOtherEnd(codeUnit: number): boolean {
+  return (
+    codeUnit > 0x580 &&
+    '\u061f\u06d4\u0964\u0965\u1362\u1367\u17d4\u104b\u0589'.includes(String.fromCharCode(codeUnit))
+  )
 }
 
-function isLower(text: string, at: number): boolean {
-  const letter = String.fromCodePoint(text.codePointAt(at) ?? 0)
+function isDigit(codeUnit: number): boolean {
+  return codeUnit >= 0x30 && codeUnit <= 0x39
+}
+
+function isLower(text: string, offset: number): boolean {
+  const letter = String.fromCodePoint(text.codePointAt(offset) ?? 0)
   return letter === letter.toLowerCase() && letter !== letter.toUpperCase()
 }

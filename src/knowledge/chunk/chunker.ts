@@ -1,13 +1,13 @@
 import { WbError } from '../../contract/errors.ts'
 
-/** Offsets into a text, in UTF-16 code units; the chunk is exactly `text.slice(start, end)`. */
+/** Offsets of a chunk in a text, in UTF-16 code units: the chunk is `text.slice(start, end)`. */
 export interface ChunkSpan {
   readonly start: number
   readonly end: number
 }
 
 /**
- * Complete and valid sizes of chunks, in UTF-16 code units.
+ * Validated chunk sizes, in UTF-16 code units.
  *
  * @see docs/http.md#chunkers
  */
@@ -24,15 +24,15 @@ export interface ChunkOptions {
 
 /** An algorithm that splits texts, chosen by the engine and strategy of a chunking service. */
 export interface Chunker {
-  /** Name and version. Every change that moves a cut needs a new version. */
+  /** Name and version. The version must change whenever texts are split differently. */
   readonly id: string
   readonly engine: string
   readonly strategy: string
   readonly description: string
   /**
-   * Splits a text. The spans ascend by start and by end; an empty text has none.
+   * Splits a text. Returns spans in ascending order of their starts and ends; none for an empty text.
    *
-   * A span has at most `maxChars` units. A surrogate pair is never split, so it exceeds a `maxChars` of 1.
+   * A span has at most `maxChars` code units, except that a surrogate pair is not split if `maxChars` is 1.
    * Takes time linear in the length of the text and the number of chunks.
    *
    * @throws invalid_chunker  more than `chunksMax` chunks
@@ -41,26 +41,26 @@ export interface Chunker {
 }
 
 /**
- * Maximum number of chunks of a text. An overlap near `maxChars` would create one chunk for each character.
+ * Maximum number of chunks in a text. An overlap near `maxChars` would create one chunk per character.
  */
 export const chunksMax = 1_000_000
 
-/** @throws invalid_chunker  there are `chunksMax` chunks already */
+/** @throws invalid_chunker  there are already `chunksMax` chunks */
 export function addSpan(spans: ChunkSpan[], start: number, end: number): void {
   if (spans.length === chunksMax)
     throw new WbError(
       'invalid_chunker',
-      `maxChars and overlapChars make more than ${chunksMax} chunks of this text`,
+      `maxChars and overlapChars would split this text into more than ${chunksMax} chunks`,
     )
   spans.push({ start, end })
 }
 
 /** Returns true if a cut at this offset would split a surrogate pair. */
-export function splitsSurrogatePair(text: string, at: number): boolean {
-  return (text.charCodeAt(at) & 0xfc00) === 0xdc00 && (text.charCodeAt(at - 1) & 0xfc00) === 0xd800
+export function splitsSurrogatePair(text: string, offset: number): boolean {
+  return (text.charCodeAt(offset) & 0xfc00) === 0xdc00 && (text.charCodeAt(offset - 1) & 0xfc00) === 0xd800
 }
 
 /** Returns the length of the code point at an offset: 1 or 2. */
-export function codePointLength(text: string, at: number): number {
-  return splitsSurrogatePair(text, at + 1) ? 2 : 1
+export function codePointLength(text: string, offset: number): number {
+  return splitsSurrogatePair(text, offset + 1) ? 2 : 1
 }

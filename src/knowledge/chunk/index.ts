@@ -8,11 +8,11 @@ import { sentenceChunker } from './sentence.ts'
 
 const knownChunkers: readonly Chunker[] = [recursiveChunker, lineChunker, sentenceChunker]
 
-/** Chunkers as the API lists them. The first one of each engine is its default. */
+/** Chunkers as the API lists them. The first chunker of an engine is the default of that engine. */
 export const chunkerInfos: readonly Pick<Chunker, 'id' | 'engine' | 'strategy' | 'description'>[] =
   knownChunkers.map(({ id, engine, strategy, description }) => ({ id, engine, strategy, description }))
 
-/** Fields of a chunking service that decide how a text is cut. */
+/** Fields of a chunking service that determine how a text is split. */
 export type ChunkerSettings = Pick<
   ChunkingService,
   'engine' | 'strategy' | 'chunkUnit' | 'maxChunkSize' | 'minChunkSize' | 'overlapSize'
@@ -20,12 +20,12 @@ export type ChunkerSettings = Pick<
 /** Sizes for one ingest, which override those of the service. */
 export type ChunkOverride = NonNullable<Ingest['chunker']>
 
-/** A chunker with fixed sizes. */
+/** A chunker with its chunk sizes. */
 export interface BoundChunker {
   /** Chunker id, which is stored with each chunk as `chunker.id`. */
   readonly id: string
   /**
-   * Returns the chunks of a text in order; each is an exact slice of it.
+   * Returns the chunks of a text in order. Each is an exact slice of the text.
    *
    * @throws invalid_chunker  the sizes result in more than a million chunks
    */
@@ -36,10 +36,9 @@ export interface BoundChunker {
  * Returns the chunker of a service, with its sizes and the overrides of one ingest.
  *
  * A missing size is derived from `maxChars`. If an ingest overrides `maxChars`, sizes of the service that are
- * not below it are derived, too. So callers can request small chunks without knowing the service's overlap.
+ * not below it are also derived. So callers can request small chunks without knowing the service's overlap.
  *
- * @throws invalid_chunker  unknown engine or strategy, or a size that is not an integer, or not below
- *                          `maxChars`
+ * @throws invalid_chunker  the engine or strategy is unknown, or a size is not an integer or not below `maxChars`
  * @see docs/http.md#chunkers
  */
 export function createChunker(service: ChunkerSettings, override: ChunkOverride = {}): BoundChunker {
@@ -52,18 +51,18 @@ export function createChunker(service: ChunkerSettings, override: ChunkOverride 
 }
 
 function findChunker({ engine, strategy }: ChunkerSettings): Chunker {
-  const found = knownChunkers.find(
-    one => one.engine === engine && (strategy === null || one.strategy === strategy),
+  const match = knownChunkers.find(
+    chunker => chunker.engine === engine && (strategy === null || chunker.strategy === strategy),
   )
-  if (found) return found
-  const names = knownChunkers.map(one => `${one.engine}/${one.strategy}`).join(', ')
-  const asked = `${engine}/${strategy ?? '(none)'}`.slice(0, 200)
-  throw new WbError('invalid_chunker', `no chunker ${asked}; there are ${names}`)
+  if (match) return match
+  const names = knownChunkers.map(chunker => `${chunker.engine}/${chunker.strategy}`).join(', ')
+  const requested = `${engine}/${strategy ?? '(none)'}`.slice(0, 200)
+  throw new WbError('invalid_chunker', `no chunker ${requested}; there are ${names}`)
 }
 
 function optionsOf(service: ChunkerSettings, override: ChunkOverride): ChunkOptions {
-  const rows = service.chunkUnit === 'rows'
-  const maxChars = override.maxChars ?? (rows ? null : service.maxChunkSize) ?? 1_000
+  const areRows = service.chunkUnit === 'rows'
+  const maxChars = override.maxChars ?? (areRows ? null : service.maxChunkSize) ?? 1_000
   if (!Number.isSafeInteger(maxChars) || maxChars < 1)
     throw new WbError('invalid_chunker', 'maxChars: must be a whole number above 0')
   const pick = (name: 'minChars' | 'overlapChars', inherited: number | null, derived: number): number => {
@@ -76,12 +75,12 @@ function optionsOf(service: ChunkerSettings, override: ChunkOverride): ChunkOpti
   }
   return {
     maxChars,
-    minChars: pick('minChars', rows ? 0 : service.minChunkSize, Math.min(100, Math.floor(maxChars / 4))),
+    minChars: pick('minChars', areRows ? 0 : service.minChunkSize, Math.min(100, Math.floor(maxChars / 4))),
     overlapChars: pick(
       'overlapChars',
-      rows ? 0 : service.overlapSize,
+      areRows ? 0 : service.overlapSize,
       Math.min(150, Math.floor(maxChars / 6)),
     ),
-    maxLines: rows ? service.maxChunkSize : null,
+    maxLines: areRows ? service.maxChunkSize : null,
   }
 }

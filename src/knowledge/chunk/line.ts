@@ -1,7 +1,7 @@
 import { addSpan, type Chunker, type ChunkOptions, type ChunkSpan, splitsSurrogatePair } from './chunker.ts'
 
 /**
- * Packs whole lines.
+ * Packs whole lines into chunks.
  *
  * @see docs/http.md#chunkers
  */
@@ -10,7 +10,7 @@ export const lineChunker: Chunker = {
   engine: 'langchain_ts',
   strategy: 'line',
   description:
-    'Whole lines, packed up to maxChars characters or the rows of the service, and overlapping by whole lines; a line above maxChars is cut',
+    'Chunks of whole lines, up to maxChars characters or the maximum number of rows, overlapping by whole lines; a line longer than maxChars is split',
   chunk,
 }
 
@@ -26,7 +26,7 @@ function chunk(text: string, options: ChunkOptions): ChunkSpan[] {
     if (end > start && (next - start > maxChars || lines >= maxLines)) {
       addSpan(spans, start, end)
       const from = Math.max(end - overlapChars, next - maxChars)
-      // Computed again instead of stored, because there may be as many pieces as characters.
+      // Line ends are computed again instead of stored, because there may be as many lines as characters.
       do {
         start = pieceEnd(text, start, maxChars)
         lines--
@@ -39,13 +39,13 @@ function chunk(text: string, options: ChunkOptions): ChunkSpan[] {
   return spans
 }
 
-/** Returns the end of the line at `start`, with its LF, CRLF or CR, or of its first `maxChars` characters. */
+/** Returns the end of the line at `start`, including its LF, CRLF or CR; at most `maxChars` after `start`. */
 function pieceEnd(text: string, start: number, maxChars: number): number {
   const limit = Math.min(start + maxChars, text.length)
-  for (let at = start; at < limit; at++) {
-    const unit = text.charCodeAt(at)
-    if (unit === 10) return at + 1
-    if (unit === 13 && text.charCodeAt(at + 1) !== 10) return at + 1
+  for (let offset = start; offset < limit; offset++) {
+    const codeUnit = text.charCodeAt(offset)
+    if (codeUnit === 10) return offset + 1
+    if (codeUnit === 13 && text.charCodeAt(offset + 1) !== 10) return offset + 1
   }
   if (!splitsSurrogatePair(text, limit)) return limit
   return limit - 1 > start ? limit - 1 : limit + 1

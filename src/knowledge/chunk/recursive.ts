@@ -7,11 +7,11 @@ import {
   splitsSurrogatePair,
 } from './chunker.ts'
 
-/** Separators in order of preference. The lines around a blank line may end with CRLF. */
+/** Separators in order of preference. A blank line may consist of LF or CRLF line ends. */
 const separators: readonly (readonly string[])[] = [['\n\n', '\n\r\n'], ['\n'], ['. '], ['? '], ['! '], [' ']]
 
 /**
- * Cuts windows of `maxChars` after the last of their best separators.
+ * Splits a text into windows of `maxChars`, each cut after the last occurrence of the best separator in it.
  *
  * @see docs/http.md#chunkers
  */
@@ -20,11 +20,11 @@ export const recursiveChunker: Chunker = {
   engine: 'langchain_ts',
   strategy: 'recursive',
   description:
-    'Windows of maxChars characters, cut after the last blank line, line end, sentence end or space that leaves minChars, and overlapping by overlapChars',
+    'Chunks of up to maxChars characters, split after the last blank line, line end, sentence end or space beyond minChars, overlapping by overlapChars',
   chunk,
 }
 
-/** Splits a text. A short last chunk stays, because together with the one before it would exceed maxChars. */
+/** Splits a text. A short last chunk is not merged with the previous one, because both would exceed maxChars. */
 function chunk(text: string, options: ChunkOptions): ChunkSpan[] {
   const spans: ChunkSpan[] = []
   const latest = separators.map(forms => forms.map(form => latestOf(text, form)))
@@ -63,7 +63,8 @@ function hardCut(text: string, start: number, before: number, maxChars: number):
 }
 
 /**
- * Returns the start of the next window: `overlapChars` before the cut, or later if it would not pass the cut.
+ * Returns the start of the next window: `overlapChars` before the cut, or later if the window would otherwise end at
+ * or before the cut.
  */
 function nextStart(
   text: string,
@@ -71,16 +72,17 @@ function nextStart(
   cut: number,
   { maxChars, overlapChars }: ChunkOptions,
 ): number {
-  const room = cut + codePointLength(text, cut) - maxChars
-  const next = Math.min(cut, Math.max(cut - overlapChars, start + 1, room))
+  const minStart = cut + codePointLength(text, cut) - maxChars
+  const next = Math.min(cut, Math.max(cut - overlapChars, start + 1, minStart))
   return splitsSurrogatePair(text, next) ? next + 1 : next
 }
 
 /**
- * Returns a search for the end of the last separator in [from, to). Bounds must never decrease.
+ * Returns a function that finds the end of the last separator in [from, to). In later calls, the bounds must not
+ * decrease.
  *
- * Reads each character once over all calls, even if windows overlap or contain no separator. `lastIndexOf` on
- * the text would search back to its beginning.
+ * All calls together read each character once, even if windows overlap or contain no separator. `lastIndexOf` on
+ * the whole text would search back to its start.
  */
 function latestOf(text: string, separator: string): FindLatest {
   let last = -1
@@ -88,8 +90,8 @@ function latestOf(text: string, separator: string): FindLatest {
   return (from, to) => {
     const low = Math.max(from, searched)
     if (to - separator.length >= low) {
-      const found = text.slice(low, to).lastIndexOf(separator)
-      if (found >= 0) last = low + found
+      const index = text.slice(low, to).lastIndexOf(separator)
+      if (index >= 0) last = low + index
       searched = to - separator.length + 1
     }
     return last >= from ? last + separator.length : undefined

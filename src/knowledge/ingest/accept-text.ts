@@ -5,10 +5,10 @@ import type { RowStore, Stored } from '../../storage/rows.ts'
 import { type DocumentRow, tables } from '../../storage/tables.ts'
 import type { BaseContext } from '../knowledge-bases.ts'
 
-/** Maximum number of documents of one file name to read. */
-const namesakesMax = 1_000
+/** Maximum number of documents with the same file name that are read. */
+const sameNameMax = 1_000
 
-/** Facts about a text before it is chunked. */
+/** A text that passed the checks, before it is chunked. */
 export interface AcceptedIngest {
   readonly context: BaseContext
   readonly body: Ingest
@@ -16,7 +16,7 @@ export interface AcceptedIngest {
   readonly contentHash: string
   readonly ingestKey: string
   readonly nameKey: string | null
-  /** Documents that this one replaces. */
+  /** Documents that the new document replaces. */
   readonly replaced: readonly DocumentRow[]
 }
 
@@ -28,9 +28,11 @@ export interface ExistingDocument {
 }
 
 /**
- * Compares a text with the existing documents, including those that a job still works on.
+ * Checks whether there is already a document with the same text, file name or ID. Includes documents that a job is
+ * still working on.
  *
- * @throws conflict  the document id is taken
+ * @returns the existing document if it must not be replaced
+ * @throws conflict  the document ID is taken
  * @see docs/http.md#documents-and-chunks
  */
 export async function acceptText(
@@ -39,37 +41,37 @@ export async function acceptText(
   body: Ingest,
   contentHash: string,
 ): Promise<AcceptedIngest | ExistingDocument> {
-  const domain = keyPrefix(context)
-  const ingestKey = `${domain}:${contentHash}`
-  const same = await findByIngestKey(rows, ingestKey)
-  if (same) return { kind: 'existing', document: toDocument(same), outcome: 'duplicate' }
-  const namesakes = (await namesakesOf(rows, context, body.sourceFilename)).map(({ row }) => row)
-  const rival = namesakes.find(row => row.status !== 'failed')
-  if (rival && !body.overwriteOnNameConflict)
-    return { kind: 'existing', document: toDocument(rival), outcome: 'name_conflict' }
+  const prefix = keyPrefix(context)
+  const ingestKey = `${prefix}:${contentHash}`
+  const duplicate = await findByIngestKey(rows, ingestKey)
+  if (duplicate) return { kind: 'existing', document: toDocument(duplicate), outcome: 'duplicate' }
+  const sameName = (await documentsWithName(rows, context, body.sourceFilename)).map(({ row }) => row)
+  const conflicting = sameName.find(row => row.status !== 'failed')
+  if (conflicting && !body.overwriteOnNameConflict)
+    return { kind: 'existing', document: toDocument(conflicting), outcome: 'name_conflict' }
   const documentId = body.documentId ?? newId()
-  const taken = body.documentId && (await findById(rows, context, documentId))
-  if (taken && taken.status !== 'failed') throw documentIdTaken(documentId)
-  const isNamesake = namesakes.some(row => row.documentId === documentId)
-  const replaced = taken && !isNamesake ? [...namesakes, taken] : namesakes
+  const existing = body.documentId && (await findById(rows, context, documentId))
+  if (existing && existing.status !== 'failed') throw documentIdTaken(documentId)
+  const isIncluded = sameName.some(row => row.documentId === documentId)
+  const replaced = existing && !isIncluded ? [...sameName, existing] : sameName
   const nameKey = nameKeyOf(context, body.sourceFilename)
   return { context, body, documentId, contentHash, ingestKey, nameKey, replaced }
 }
 
-/** Returns a unique key for a file name in a knowledge base; null for a document without a file name. */
+/** Returns the unique key of a file name in a knowledge base; null without a file name. */
 export function nameKeyOf(context: BaseContext, name: string | null): string | null {
   return name ? `${keyPrefix(context)}:${name}` : null
 }
 
-/** Returns the documents of one file name, oldest first. */
-export async function namesakesOf(
+/** Returns the documents with a file name, oldest first. */
+export async function documentsWithName(
   rows: RowStore,
   { base: { workspaceId, knowledgeBaseId } }: BaseContext,
   name: string | null,
 ): Promise<Stored<DocumentRow>[]> {
   if (!name) return []
   const prefix = [workspaceId, knowledgeBaseId, name]
-  return rows.list(tables.documents, { index: 'byFilename', prefix, limit: namesakesMax })
+  return rows.list(tables.documents, { index: 'byFilename', prefix, limit: sameNameMax })
 }
 
 /** Returns a document without its internal fields. */
@@ -81,7 +83,7 @@ export function documentIdTaken(documentId: string): WbError {
   return new WbError('conflict', `document with id '${documentId}' already exists`)
 }
 
-/** Returns a prefix for keys. It includes the workspace, because ids of knowledge bases can repeat. */
+/** Returns the prefix of unique keys. Includes the workspace, because knowledge base IDs are unique only in a workspace. */
 function keyPrefix({ base }: BaseContext): string {
   return `${base.workspaceId}:${base.knowledgeBaseId}:`
 }

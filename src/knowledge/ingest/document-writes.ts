@@ -10,7 +10,7 @@ import type { AcceptedIngest } from './accept-text.ts'
 /** The chunks of a text, each with its vector. */
 export type EmbeddedChunks = Omit<PreparedText, 'embedded'> & EmbeddedVectors
 
-/** Creates the row of an accepted text. */
+/** Creates the document for an accepted text. */
 export function createDocument(
   { body, context, documentId, contentHash }: AcceptedIngest,
   state: Partial<Document> & Pick<Document, 'status' | 'updatedAt'>,
@@ -34,17 +34,17 @@ export function createDocument(
   }
 }
 
-/** Returns the writes that delete documents with their chunks; they fail if the knowledge base is gone. */
-export function documentDeletion(
+/** Returns the writes that delete documents and their chunks. They fail if the knowledge base does not exist. */
+export function documentDeletionWrites(
   { base, key }: BaseContext,
   documents: readonly DocumentRow[],
 ): { rows: Write[]; changes: ContentWrite[] } {
-  const place = [base.workspaceId, base.knowledgeBaseId]
+  const baseKey = [base.workspaceId, base.knowledgeBaseId]
   return {
     rows: [
-      { op: 'require', table: tables.knowledgeBases, key: place },
+      { op: 'require', table: tables.knowledgeBases, key: baseKey },
       ...documents.map(
-        ({ documentId }): Write => ({ op: 'delete', table: tables.documents, key: [...place, documentId] }),
+        ({ documentId }): Write => ({ op: 'delete', table: tables.documents, key: [...baseKey, documentId] }),
       ),
     ],
     changes: documents.map(({ documentId }) => ({ op: 'deleteDocument', ...key, documentId })),

@@ -7,22 +7,22 @@ import { concurrentTextsMax } from '../../models/hosted-embedder.ts'
 import type { EmbeddedPassage } from '../../models/lsa.ts'
 import type { Stored } from '../../storage/rows.ts'
 import { type DocumentRow, tables } from '../../storage/tables.ts'
-import { collectionGone, concurrentChange } from '../guards.ts'
+import { baseCollectionMissing, concurrentChange } from '../guards.ts'
 import type { IngestParts } from '../ingestion.ts'
 import type { BaseContext } from '../knowledge-bases.ts'
 import type { EmbeddedVectors } from '../passage-operations.ts'
 import { titleOfPayload } from '../payload.ts'
 import { retryOnSpaceChange } from '../vector-space.ts'
-import { nameKeyOf, namesakesOf } from './accept-text.ts'
-import { chunkUpsert, documentDeletion, type EmbeddedChunks } from './document-writes.ts'
-import { documentGone, readStoredBatches, storeBatch } from './stored-batches.ts'
+import { documentsWithName, nameKeyOf } from './accept-text.ts'
+import { chunkUpsert, documentDeletionWrites, type EmbeddedChunks } from './document-writes.ts'
+import { documentNoLongerExists, readStoredBatches, storeBatch } from './stored-batches.ts'
 
-/** Number of passages to embed between two progress reports in a fitted space, where no provider is paid. */
-const fittedSlice = 512
-/** Maximum number of attempts; each one but the last failed because of another write. */
+/** Number of passages that are embedded between progress reports in a fitted space. */
+const passagesPerReport = 512
+/** Maximum number of attempts. A write is retried if another one changed its rows in the meantime. */
 const attemptsMax = 100
 
-/** A job in progress: its claim, its knowledge base, and the request. */
+/** A job in progress: its claim, its knowledge base, and its input. */
 interface IngestWork {
   readonly claim: JobClaim
   readonly context: BaseContext
@@ -31,12 +31,13 @@ interface IngestWork {
 
 type IngestStage = Pick<DocumentRow, 'status'> & Partial<Pick<DocumentRow, 'chunkTotal'>>
 
-/** Runs the job of an asynchronous ingest, and continues where an earlier attempt ended. */
+/** Runs the jobs of asynchronous ingests. Continues where an earlier attempt ended. */
 export class IngestJob {
   constructor(private readonly parts: IngestParts) {}
 
   /**
-   * Chunks, embeds and writes the document of a job. Stores vectors of a provider between attempts.
+   * Chunks, embeds and writes the document of a job. Stores vectors from a provider, so that a later attempt can reuse
+   * them.
    *
    * @throws ClaimLost
    * @throws knowledge_base_not_found, document_not_found, invalid_chunker, collection_unavailable
@@ -46,7 +47,7 @@ export class IngestJob {
     const { workspaceId, knowledgeBaseId, jobId } = claim.job
     const context = await this.parts.bases.context(workspaceId, knowledgeBaseId!)
     const input = await this.parts.rows.get(tables.jobInputs, [workspaceId, jobId])
-    if (!input) throw documentGone()
+    if (!input) throw documentNoLongerExists()
     const work = { claim, context, body: input.row.body }
     await this.setStage(work, { status: 'chunking' })
     const { chunkerId, chunks } = await this.chunk(work)
@@ -73,7 +74,7 @@ export class IngestJob {
   /** @throws document_not_found */
   private async requireDocument(claim: JobClaim): Promise<Stored<DocumentRow>> {
     const document = await documentOfJob(this.parts.rows, claim.job)
-    if (!document) throw documentGone()
+    if (!document) throw documentNoLongerExists()
     return document
   }
 
@@ -99,7 +100,7 @@ export class IngestJob {
     work: IngestWork,
     passages: readonly EmbeddedPassage[],
   ): Promise<EmbeddedVectors | undefined> {
-    return work.context.fitted ? this.embedLocally(work, passages) : this.embedAtProvider(work, passages)
+    return work.context.fitted ? this.embedLocally(work, passages) : this.embedWithProvider(work, passages)
   }
 
   private async embedLocally(
@@ -108,12 +109,12 @@ export class IngestJob {
   ): Promise<EmbeddedVectors | undefined> {
     let { generation } = context.collection
     const vectors: Float32Array[] = []
-    for (let start = 0; start < passages.length; start += fittedSlice) {
-      const slice = passages.slice(start, start + fittedSlice)
-      const made = await this.parts.index.run('embed', { key: context.key, passages: slice })
-      if (start > 0 && made.generation !== generation) return undefined
-      generation = made.generation
-      vectors.push(...made.vectors)
+    for (let start = 0; start < passages.length; start += passagesPerReport) {
+      const slice = passages.slice(start, start + passagesPerReport)
+      const embedded = await this.parts.index.run('embed', { key: context.key, passages: slice })
+      if (start > 0 && embedded.generation !== generation) return undefined
+      generation = embedded.generation
+      vectors.push(...embedded.vectors)
       const processed = Math.max(claim.job.processed, vectors.length)
       if (processed > claim.job.processed) await claim.advance({ processed }, [])
     }
@@ -121,7 +122,7 @@ export class IngestJob {
   }
 
   /** Requests a batch from the provider only if no earlier attempt has stored it. */
-  private async embedAtProvider(
+  private async embedWithProvider(
     { claim, context }: IngestWork,
     passages: readonly EmbeddedPassage[],
   ): Promise<EmbeddedVectors | undefined> {
@@ -137,16 +138,16 @@ export class IngestJob {
     while (vectors.length < passages.length) {
       const start = vectors.length
       const batch = passages.slice(start, start + size)
-      const made = await this.parts.space.embed(context, batch, 'document', claim.signal)
-      vectors.push(...made.vectors)
-      await storeBatch(claim, { start, source: sourceOf(batch), vectors: made.vectors })
+      const embedded = await this.parts.space.embed(context, batch, 'document', claim.signal)
+      vectors.push(...embedded.vectors)
+      await storeBatch(claim, { start, source: sourceOf(batch), vectors: embedded.vectors })
     }
     return { generation, vectors }
   }
 
   /**
-   * Writes document, chunks, replacements and end of the job in one unit; returns undefined if the space
-   * changed.
+   * Writes the document and its chunks, deletes the documents that it replaces, and ends the job, in one transaction.
+   * Returns undefined if the vector space changed in the meantime.
    */
   private async write(
     work: IngestWork,
@@ -169,41 +170,44 @@ export class IngestJob {
         nameKey,
         jobId: null,
       }
-      const gone = documentDeletion(context, replaced)
+      const deletion = documentDeletionWrites(context, replaced)
       const rows = [
-        ...gone.rows,
+        ...deletion.rows,
         { op: 'replace' as const, table: tables.documents, row, version: before.version },
       ]
-      const changes = [...gone.changes, chunkUpsert(context, row, prepared)]
-      const outcome = await claim.succeed({ chunks: prepared.chunks.length }, rows, unit =>
-        context.store.write(changes, unit),
+      const changes = [...deletion.changes, chunkUpsert(context, row, prepared)]
+      const outcome = await claim.succeed({ chunks: prepared.chunks.length }, rows, rowWrites =>
+        context.store.write(changes, rowWrites),
       )
       if (outcome.ok) return true
       if (outcome.at === 0) await this.parts.bases.get(claim.job.workspaceId, claim.job.knowledgeBaseId!)
       if (outcome.at < rows.length) continue
-      if (outcome.reason === 'absent') throw collectionGone(context.base)
+      if (outcome.reason === 'absent') throw baseCollectionMissing(context.base)
       return undefined
     }
     throw concurrentChange()
   }
 
   /**
-   * Returns the documents that this one replaces, and its name key: null if a later document has the name.
+   * Returns the documents that this one replaces, and its name key, which is null if a later document has the same
+   * name.
    */
   private async findReplaced({ context, body }: IngestWork, { row, ordinal }: Stored<DocumentRow>) {
-    const namesakes = await namesakesOf(this.parts.rows, context, row.sourceFilename)
-    const replaced = namesakes
+    const sameName = await documentsWithName(this.parts.rows, context, row.sourceFilename)
+    const replaced = sameName
       .filter(other => other.ordinal < ordinal)
       .map(other => other.row)
       .filter(({ status }) => body.overwriteOnNameConflict || status === 'failed')
     const nameKey = nameKeyOf(context, row.sourceFilename)
     const isRenamed = row.sourceFilename !== body.sourceFilename
-    const isHeld = namesakes.some(other => other.ordinal > ordinal && other.row.nameKey === nameKey)
-    return isRenamed ? { replaced: [], nameKey: row.nameKey } : { replaced, nameKey: isHeld ? null : nameKey }
+    const isNameTaken = sameName.some(other => other.ordinal > ordinal && other.row.nameKey === nameKey)
+    return isRenamed
+      ? { replaced: [], nameKey: row.nameKey }
+      : { replaced, nameKey: isNameTaken ? null : nameKey }
   }
 }
 
-/** Returns the properties that make vectors of two models incompatible. */
+/** Returns the properties that identify the model. Vectors of different models are incompatible. */
 function modelOf({ embedding }: BaseContext) {
   const { embeddingServiceId, provider, modelName, embeddingDimension } = embedding
   return [embeddingServiceId, provider, modelName, embeddingDimension]

@@ -3,10 +3,10 @@ import type { JobClaim } from '../../jobs/job-claim.ts'
 import type { RowStore } from '../../storage/rows.ts'
 import { type JobBatchRow, tables } from '../../storage/tables.ts'
 
-/** Number of batches to read together; each has up to a few megabytes. */
-const batchesRead = 8
+/** Number of batches per read. Each can have a few megabytes. */
+const batchesPerRead = 8
 
-/** Vectors of consecutive passages of a text, from one request. */
+/** Vectors of consecutive passages of a text, from one request to the provider. */
 export interface VectorBatch {
   /** Index of the first passage in the text. */
   readonly start: number
@@ -15,24 +15,24 @@ export interface VectorBatch {
   readonly vectors: readonly Float32Array[]
 }
 
-/** Yields the batches that earlier attempts at a job stored, in the order of the text. */
+/** Yields the batches that earlier attempts of a job stored, in the order of the text. */
 export async function* readStoredBatches(
   rows: RowStore,
   { job: { workspaceId, jobId } }: JobClaim,
 ): AsyncGenerator<VectorBatch> {
-  const list = { index: 'byJob', prefix: [workspaceId, jobId], limit: batchesRead }
+  const list = { index: 'byJob', prefix: [workspaceId, jobId], limit: batchesPerRead }
   let after: [number] | undefined
   for (;;) {
     const slice = await rows.list(tables.jobBatches, { ...list, after })
     for (const { row } of slice) yield { ...row, vectors: row.vectors.map(decodeVectorText) }
-    if (slice.length < batchesRead) return
+    if (slice.length < batchesPerRead) return
     after = [slice.at(-1)!.row.start]
   }
 }
 
 /**
- * Stores a batch for later attempts, only while the input of the job exists, so that a job of a deleted
- * knowledge base leaves nothing behind.
+ * Stores a batch for later attempts. Fails if the input of the job no longer exists, so that a job leaves no batches
+ * behind when its knowledge base is deleted.
  *
  * @throws ClaimLost, document_not_found
  */
@@ -48,16 +48,16 @@ export async function storeBatch(claim: JobClaim, { start, source, vectors }: Ve
     source,
     vectors: vectors.map(encodeVectorText),
   }
-  const done = Math.max(processed, start + vectors.length)
-  const outcome = await claim.advance({ processed: done }, [
+  const change = { processed: Math.max(processed, start + vectors.length) }
+  const outcome = await claim.advance(change, [
     { op: 'require', table: tables.jobInputs, key: [workspaceId, jobId] },
     { op: 'deleteAll', table: tables.jobBatches, index: 'byJob', prefix },
     { op: 'insert', table: tables.jobBatches, row },
   ])
-  if (!outcome.ok) throw documentGone()
+  if (!outcome.ok) throw documentNoLongerExists()
 }
 
-export function documentGone(): WbError {
+export function documentNoLongerExists(): WbError {
   return new WbError('document_not_found', 'the document was deleted or replaced before it was ready')
 }
 

@@ -3,11 +3,11 @@ import type { Clock } from '../../base/clock.ts'
 import { withTimeout } from '../../base/deadline.ts'
 import { readBody } from '../../base/read-body.ts'
 import { WbError } from '../../contract/errors.ts'
-import type { SentFile } from './index.ts'
+import type { SourceFile } from './index.ts'
 import type { ExtractedText } from './parser.ts'
 
 const timeoutMsDefault = 60_000
-const answerBytesMax = 128_000_000
+const responseBytesMax = 128_000_000
 
 export interface DoclingSettings {
   readonly url?: string
@@ -34,10 +34,10 @@ export class Docling {
   /**
    * Converts a file to Markdown.
    *
-   * @throws docling_unavailable  it is not configured, cannot be reached, or rejects the request
+   * @throws docling_unavailable  the service is not configured, cannot be reached, or rejects the request
    * @throws extraction_failed    the response has no text
    */
-  async convert(file: SentFile, signal: AbortSignal): Promise<ExtractedText> {
+  async convert(file: SourceFile, signal: AbortSignal): Promise<ExtractedText> {
     const { url, timeoutMs = timeoutMsDefault } = this.settings
     if (url === undefined)
       throw new WbError('docling_unavailable', 'no document converter is configured', {
@@ -45,32 +45,32 @@ export class Docling {
       })
     const form = await createForm(file)
     signal.throwIfAborted()
-    const ask = (until: AbortSignal) => this.request(url, form, until)
-    const answer = await withTimeout(this.parts.clock, timeoutMs, ask, signal).catch(cause => {
+    const request = (until: AbortSignal) => this.request(url, form, until)
+    const response = await withTimeout(this.parts.clock, timeoutMs, request, signal).catch(cause => {
       signal.throwIfAborted()
       throw cause instanceof WbError ? cause : doclingUnavailable('cannot be reached', cause)
     })
-    return { text: markdownOf(answer), parser: 'docling', version: null }
+    return { text: markdownOf(response), parser: 'docling', version: null }
   }
 
   private async request(url: string, form: Response, signal: AbortSignal): Promise<unknown> {
-    const answer = await this.parts.fetch(`${url.replace(/\/+$/, '')}/v1/convert/file`, {
+    const response = await this.parts.fetch(`${url.replace(/\/+$/, '')}/v1/convert/file`, {
       method: 'POST',
       headers: { accept: 'application/json', 'content-type': form.headers.get('content-type')! },
       body: new Uint8Array(await form.arrayBuffer()),
       signal,
     })
-    if (!answer.ok) {
-      await answer.body?.cancel()
-      throw doclingUnavailable(`answered with status ${answer.status}`)
+    if (!response.ok) {
+      await response.body?.cancel()
+      throw doclingUnavailable(`responded with status ${response.status}`)
     }
-    const body = await readBody(answer.body, answerBytesMax)
+    const body = await readBody(response.body, responseBytesMax)
     return JSON.parse(body.toString('utf8'))
   }
 }
 
 /** @see https://github.com/docling-project/docling-serve/blob/main/docs/usage.md */
-async function createForm({ name, type, path }: SentFile): Promise<Response> {
+async function createForm({ name, type, path }: SourceFile): Promise<Response> {
   const form = new FormData()
   form.set('files', new Blob([await readFile(path)], { type }), name)
   form.set('to_formats', 'md')
@@ -79,17 +79,17 @@ async function createForm({ name, type, path }: SentFile): Promise<Response> {
 }
 
 /**
- * Returns the Markdown of a response, else its plain text.
+ * Returns the Markdown of a response, or its plain text if there is no Markdown.
  *
  * @see docs/ingesting.md#files-over-http
  */
-function markdownOf(answer: unknown): string {
-  const { document } = (answer ?? {}) as { document?: { md_content?: unknown; text_content?: unknown } }
+function markdownOf(response: unknown): string {
+  const { document } = (response ?? {}) as { document?: { md_content?: unknown; text_content?: unknown } }
   const text = document?.md_content ?? document?.text_content
   if (typeof text === 'string') return text
   throw new WbError('extraction_failed', 'the document converter could not convert the file')
 }
 
-function doclingUnavailable(what: string, cause?: unknown): WbError {
-  return new WbError('docling_unavailable', `the document converter ${what}`, {}, { cause })
+function doclingUnavailable(problem: string, cause?: unknown): WbError {
+  return new WbError('docling_unavailable', `the document converter ${problem}`, {}, { cause })
 }

@@ -4,8 +4,8 @@ import { limits } from '../../contract/limits.ts'
 import type { ExtractedText, FileParser } from './parser.ts'
 import { textParser } from './text.ts'
 
-/** A file on disk, with the name and media type that its sender gave it. */
-export interface SentFile {
+/** A file on disk, with the name and media type from the request. */
+export interface SourceFile {
   readonly name: string
   readonly type: string
   readonly path: string
@@ -15,25 +15,25 @@ export interface SentFile {
 const parsers: readonly FileParser[] = [textParser]
 
 /** @throws unsupported_file_type  no parser reads this media type or extension */
-function parserFor({ name, type }: Pick<SentFile, 'name' | 'type'>): FileParser {
-  const found = parsers.find(parser => parser.takes(type) || parser.extensions.has(extensionOf(name)))
-  if (found) return found
+function parserFor({ name, type }: Pick<SourceFile, 'name' | 'type'>): FileParser {
+  const match = parsers.find(parser => parser.acceptsType(type) || parser.extensions.has(extensionOf(name)))
+  if (match) return match
   throw new WbError(
     'unsupported_file_type',
-    `'${name}' (${type}) has a format that this runtime does not read`,
+    `'${name}' (${type}) has a format that this runtime does not support`,
   )
 }
 
 /** Returns true for a file that contains plain text. */
-export function isTextLike(file: Pick<SentFile, 'name' | 'type'>): boolean {
-  return textParser.takes(file.type) || textParser.extensions.has(extensionOf(file.name))
+export function isTextLike(file: Pick<SourceFile, 'name' | 'type'>): boolean {
+  return textParser.acceptsType(file.type) || textParser.extensions.has(extensionOf(file.name))
 }
 
 /**
- * Checks that an extracted text meets the rules for texts of a JSON ingest.
+ * Checks an extracted text against the rules for a text in a JSON ingest request.
  *
- * @throws payload_too_large  it is too long
- * @throws extraction_failed  it contains NUL characters or lone surrogates
+ * @throws payload_too_large  the text is too long
+ * @throws extraction_failed  the text contains NUL characters or lone surrogates
  */
 export function requireText(extracted: ExtractedText): ExtractedText {
   const { text } = extracted
@@ -45,7 +45,7 @@ export function requireText(extracted: ExtractedText): ExtractedText {
     )
   if (/[\0\p{Surrogate}]/u.test(text))
     throw new WbError('extraction_failed', 'the file contains NUL characters or lone surrogates', {
-      hint: 'If it is text in UTF-16, convert it to UTF-8, for instance with iconv, and send it again.',
+      hint: 'If the file is UTF-16 text, convert it to UTF-8, for instance with iconv, and send it again.',
     })
   return extracted
 }
@@ -55,10 +55,10 @@ export function requireText(extracted: ExtractedText): ExtractedText {
  *
  * @throws unsupported_file_type, extraction_failed, payload_too_large
  */
-export async function extractNatively(file: SentFile): Promise<ExtractedText> {
+export async function extractNatively(file: SourceFile): Promise<ExtractedText> {
   const parser = parserFor(file)
   const extracted = await parser.extract(await readFile(file.path))
-  // Checked here, because returning the text may copy it between threads.
+  // Checked before the text is returned, because that may copy it to another thread.
   return requireText({ text: extracted, parser: 'native', version: parser.version })
 }
 

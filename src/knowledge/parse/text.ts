@@ -6,13 +6,13 @@ const extensions =
   'conf properties graphql gql sql css scss sass less js jsx ts tsx py go rs java kt rb sh bash zsh ps1'
 
 /**
- * Reads UTF-8 text unchanged, without a byte order mark.
+ * Decodes UTF-8 text, and removes a byte order mark.
  *
  * @see docs/ingesting.md#files-over-http
  */
 export const textParser: FileParser = {
   version: null,
-  takes: type => type.startsWith('text/'),
+  acceptsType: type => type.startsWith('text/'),
   extensions: new Set(extensions.split(' ')),
   extract(bytes) {
     try {

@@ -12,55 +12,59 @@ const retriesMax = 2
 /** A chat model and its known properties. */
 export interface ChatModel {
   readonly chat: ChatClient
-  /** Name of the model at the provider. */
+  /** Name of the model, as the provider knows it. */
   readonly model: string
   readonly provider: string
-  /** Maximum tokens of one answer. */
+  /** Maximum number of tokens in one answer. */
   readonly maxTokens: number
-  /** Maximum tokens of the prompt and the answer together; null if unknown. */
+  /** Maximum number of tokens in the prompt and the answer together; null if unknown. */
   readonly contextWindowTokens: number | null
   readonly supportsTools: boolean | null
   readonly supportsImages: boolean | null
   readonly supportsStreaming: boolean | null
-  /** True if reasoning is sent back with the answers of the turn. */
+  /** True if requests must contain the reasoning of earlier answers of the turn. */
   readonly wantsReasoning: boolean
-  /** Settings of the service. */
+  /** Sampling settings of the service. */
   readonly sampling: SamplingSettings
 }
 
 type ChatModelParts = Omit<ChatParts, 'retriesMax' | 'chat'> & { readonly chat: Config['chat'] }
 
-/** @throws llm_provider_unsupported  the runtime cannot call the provider of the service */
+/**
+ * Opens the model of an LLM service.
+ *
+ * @throws llm_provider_unsupported  the runtime cannot call the provider of the service
+ */
 export function openServiceModel(service: LlmService, parts: ChatModelParts): ChatModel {
   const { provider, modelName, maxOutputTokens, contextWindowTokens, supportsTools, supportsStreaming } =
     service
-  const seen = knownModelFacts(service, parts)
+  const facts = knownModelFacts(service, parts)
   return {
     chat: openChat(service, { ...parts, retriesMax }),
     model: modelName,
     provider,
     maxTokens: maxOutputTokens ?? parts.chat.maxOutputTokens,
-    contextWindowTokens: contextWindowTokens ?? seen.contextTokens,
-    supportsTools: supportsTools ?? seen.supportsTools,
-    supportsImages: seen.supportsImages,
+    contextWindowTokens: contextWindowTokens ?? facts.contextTokens,
+    supportsTools: supportsTools ?? facts.supportsTools,
+    supportsImages: facts.supportsImages,
     supportsStreaming,
-    wantsReasoning: seen.wantsReasoning,
+    wantsReasoning: facts.wantsReasoning,
     sampling: toSamplingSettings(service),
   }
 }
 
 /**
- * Returns the chat model of the configuration. Its credential needs no release, because the author of the
- * configuration also decides where it is sent.
+ * Opens the chat model of the configuration. Its credential needs no release, because the configuration also
+ * determines the host that receives it.
  *
  * @throws chat_disabled  chat is disabled, or its credential is missing
  */
 export function openConfiguredModel(parts: ChatModelParts): ChatModel {
   const { chat, environment } = parts
-  const trouble = chatProviderProblem({ chat }, environment)
-  if (trouble) {
-    const { reason, ...facts } = trouble
-    const message = `the agent names no LLM service, and the runtime has no chat provider: ${reason}`
+  const problem = chatProviderProblem({ chat }, environment)
+  if (problem) {
+    const { reason, ...facts } = problem
+    const message = `the agent has no LLM service, and the runtime has no chat provider: ${reason}`
     throw new WbError('chat_disabled', message, facts)
   }
   const { provider, model, baseUrl, requestTimeoutMs, maxOutputTokens } = chat

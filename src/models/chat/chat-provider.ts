@@ -5,16 +5,16 @@ import { WbError } from '../../contract/errors.ts'
 import { needsKey } from '../../contract/providers.ts'
 import { defaultBaseUrl, type FailureFacts } from '../endpoint.ts'
 
-type ChatOf = Pick<Config, 'chat'>
+type ConfigWithChat = Pick<Config, 'chat'>
 
-/** Returns true if the configured chat provider can be called, which includes a key if it needs one. */
-export function hasChatProvider(config: ChatOf, environment: ConfigEnvironment): boolean {
+/** Returns true if the configured chat provider can be called, and has a key if it needs one. */
+export function hasChatProvider(config: ConfigWithChat, environment: ConfigEnvironment): boolean {
   return chatProviderProblem(config, environment) === undefined
 }
 
-/** Returns why the configured chat provider cannot be called, and what to do; undefined if it can. */
+/** Returns why the configured chat provider cannot be called, and what to do; undefined if it can be called. */
 export function chatProviderProblem(
-  { chat }: ChatOf,
+  { chat }: ConfigWithChat,
   environment: ConfigEnvironment,
 ): (FailureFacts & { readonly reason: string }) | undefined {
   const { enabled, provider, tokenRef, baseUrl } = chat
@@ -30,7 +30,7 @@ export function chatProviderProblem(
   }
 }
 
-/** Returns true if a reference resolves to more than white space. */
+/** Returns true if a secret reference resolves to more than white space. */
 export function isSecretAvailable(ref: string, environment: ConfigEnvironment): boolean {
   return secretProblem(ref, environment) === undefined
 }

@@ -10,7 +10,7 @@ import { ToolNames } from './tool-names.ts'
 /** Length of tool call IDs for Mistral. */
 const shortIdChars = 9
 
-/** Part of a request that depends on the messages and settings. */
+/** The part of a request that depends on the messages and settings, and the data to read its answer. */
 export interface ChatRequest {
   readonly body: Readonly<Record<string, unknown>>
   readonly names: ToolNames
@@ -29,8 +29,8 @@ export function buildChatRequest(
   traits: ModelTraits,
 ): ChatRequest {
   const names = new ToolNames(
-    [tools, ...messages.map(message => ('toolCalls' in message && message.toolCalls) || [])].flatMap(named =>
-      named.map(({ name }) => name),
+    [tools, ...messages.map(message => ('toolCalls' in message && message.toolCalls) || [])].flatMap(list =>
+      list.map(({ name }) => name),
     ),
     new Map(tools.flatMap(({ name, alias }) => (alias === undefined ? [] : [[name, alias]]))),
   )
@@ -60,10 +60,10 @@ function arrangeMessages(
   { lacksSystemRole }: ModelTraits,
 ): readonly ChatMessage[] {
   const [system, ...rest] = messages
-  const at = rest.findIndex(({ role }) => role === 'user')
-  const question = rest[at]
-  if (!lacksSystemRole || system?.role !== 'system' || question?.role !== 'user') return messages
-  return rest.with(at, { ...question, content: `${system.content}\n\n${question.content}` })
+  const index = rest.findIndex(({ role }) => role === 'user')
+  const firstUser = rest[index]
+  if (!lacksSystemRole || system?.role !== 'system' || firstUser?.role !== 'user') return messages
+  return rest.with(index, { ...firstUser, content: `${system.content}\n\n${firstUser.content}` })
 }
 
 function toWireSampling({ temperature, topP, reasoningEffort, stop = [] }: SamplingSettings): object {
@@ -107,12 +107,12 @@ function toWireId(id: string, { wantsShortIds }: ModelTraits): string {
   return wantsShortIds ? sha256(id).slice(0, shortIdChars) : id
 }
 
-function toWireCall({ name, arguments: written }: ToolCall, names: ToolNames, extra: unknown): object {
-  // Some providers parse the arguments, and refuse the whole conversation if they are invalid JSON.
-  const sentArguments = isObject(parseJson(written)) ? written : '{}'
+function toWireCall(call: ToolCall, names: ToolNames, extra: unknown): object {
+  // Some providers parse the arguments, and reject the whole conversation if they are invalid JSON.
+  const validArguments = isObject(parseJson(call.arguments)) ? call.arguments : '{}'
   return {
     type: 'function',
-    function: { name: names.encode(name), arguments: sentArguments },
+    function: { name: names.encode(call.name), arguments: validArguments },
     ...(extra === undefined ? {} : { extra_content: extra }),
   }
 }

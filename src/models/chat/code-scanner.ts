@@ -1,37 +1,37 @@
-const fence = /^ {0,3}(`{3,}|~{3,})/
-/** Maximum length of the beginning of a line that can contain a fence. */
-const headChars = 16
+const fencePattern = /^ {0,3}(`{3,}|~{3,})/
+/** Number of characters at the start of a line that are searched for a fence. */
+const lineStartChars = 16
 
-/** Finds code in streamed Markdown. Reads each character once. */
+/** Detects code blocks and code spans in streamed Markdown. Reads each character once. */
 export class CodeScanner {
-  #fence = ''
-  #head = ''
-  #spans = 0
-  #last = ''
+  #openFence = ''
+  #lineStart = ''
+  #backtickRuns = 0
+  #previous = ''
 
   read(text: string): void {
     for (const character of text) this.#step(character)
   }
 
-  /** Returns true if the next character is in a code block, or in a code span of the line. */
+  /** True if the next character is in a code block, or in a code span that started on this line. */
   get isInside(): boolean {
-    return this.#fence !== '' || fence.test(this.#head) || this.#spans % 2 === 1
+    return this.#openFence !== '' || fencePattern.test(this.#lineStart) || this.#backtickRuns % 2 === 1
   }
 
   #step(character: string): void {
     if (character === '\n') this.#endLine()
     else {
-      if (this.#head.length < headChars) this.#head += character
-      if (character === '`' && this.#last !== '`') this.#spans++
+      if (this.#lineStart.length < lineStartChars) this.#lineStart += character
+      if (character === '`' && this.#previous !== '`') this.#backtickRuns++
     }
-    this.#last = character
+    this.#previous = character
   }
 
   #endLine(): void {
-    const [, mark] = fence.exec(this.#head) ?? []
-    if (mark !== undefined && this.#fence === '') this.#fence = mark
-    else if (mark?.startsWith(this.#fence)) this.#fence = ''
-    this.#head = ''
-    this.#spans = 0
+    const [, fenceMark] = fencePattern.exec(this.#lineStart) ?? []
+    if (fenceMark !== undefined && this.#openFence === '') this.#openFence = fenceMark
+    else if (fenceMark?.startsWith(this.#openFence)) this.#openFence = ''
+    this.#lineStart = ''
+    this.#backtickRuns = 0
   }
 }

@@ -1,8 +1,8 @@
 import type { ToolCall } from '../../contract/chat.ts'
 import type { ImageInput } from '../../contract/images.ts'
-import type { AnswerPart } from './answer-text.ts'
+import type { AnswerPart } from './answer-splitter.ts'
 
-/** Message of a request to a model, in order. */
+/** A message in a request to a model. */
 export type ChatMessage =
   | { readonly role: 'system'; readonly content: string }
   | { readonly role: 'user'; readonly content: string; readonly images?: readonly ImageInput[] }
@@ -14,7 +14,7 @@ export type ChatMessage =
     }
   | { readonly role: 'tool'; readonly toolCallId: string; readonly content: string }
 
-/** Fields of an answer that its provider can require in later requests of the turn. */
+/** Fields of an answer that its provider can require in later requests of the same turn. */
 export interface ProviderFields {
   readonly reasoning?: string
   /** Reasoning details in the format of OpenRouter, unchanged. */
@@ -23,7 +23,7 @@ export interface ProviderFields {
   readonly callExtras?: Readonly<Record<string, unknown>>
 }
 
-/** Sampling settings. The provider decides those that are undefined. */
+/** Sampling settings. The provider's default applies to undefined ones. */
 export interface SamplingSettings {
   readonly temperature?: number
   readonly topP?: number
@@ -33,7 +33,7 @@ export interface SamplingSettings {
 
 /** Description of a tool in a request to a model. */
 export interface ToolSpec {
-  /** Any text. It is encoded if the provider does not accept it, and decoded in the answer. */
+  /** Any string. A name that the provider does not accept is encoded in the request, and decoded in the answer. */
   readonly name: string
   /** Readable replacement for a name that a provider does not accept. */
   readonly alias?: string
@@ -44,49 +44,49 @@ export interface ToolSpec {
 
 /** Settings of one request to a model. */
 export interface CompletionSettings {
-  /** Maximum length of the answer. */
+  /** Maximum number of tokens in the answer. */
   readonly maxTokens: number
   readonly tools?: readonly ToolSpec[]
-  /** `none` requires an answer; the tools are then sent only because earlier messages contain calls. */
+  /** `none` forbids tool calls. The tools are then sent only if the model requires them because of earlier calls. */
   readonly toolChoice?: 'auto' | 'none'
   readonly sampling?: SamplingSettings
   readonly signal: AbortSignal
 }
 
-/** Answer of a model. */
+/** The answer of a model. */
 export interface Completion {
-  /** Empty if the model only calls tools, or used up its tokens before it wrote text. */
+  /** Empty if the model only called tools, or used up its tokens before it wrote any text. */
   readonly text: string
   /**
-   * Calls in the order of the answer. Each has an ID, which is created if the model sent none. Arguments are
-   * the text that the model wrote, which may be invalid JSON.
+   * Tool calls in the order of the answer. Each has an ID, which is created if the model sent none. Arguments are
+   * as the model wrote them, and can be invalid JSON.
    */
   readonly toolCalls: readonly ToolCall[]
   /** Reasoning before the answer; empty if there was none, or if the provider hides it. */
   readonly reasoning: string
   readonly finishReason: 'stop' | 'length' | 'tool_calls' | 'content_filter'
   readonly providerFields?: ProviderFields
-  /** Tokens of the prompt and the answer; null if the provider does not report them. */
+  /** Number of tokens in the prompt and the answer. All token counts are null if the provider does not report them. */
   readonly tokenCount: number | null
   readonly promptTokens: number | null
   readonly completionTokens: number | null
-  /** Completion tokens that were used for reasoning. */
+  /** The part of `completionTokens` that was used for reasoning. */
   readonly reasoningTokens: number | null
   /** Cost in US dollars; null if the provider does not report it. */
   readonly costUsd: number | null
 }
 
-/** A model that answers messages. */
+/** A client that sends messages to a model. */
 export interface ChatClient {
   /**
-   * Resolves everything that the next request needs, without sending it.
+   * Resolves the endpoint and the credential for the next request, without sending it.
    *
    * @throws llm_credential_missing
    * @throws ProviderFailure  the address of the endpoint is invalid
    */
   check(): Promise<{ readonly hasCredential: boolean }>
   /**
-   * Returns a whole answer.
+   * Requests an answer, and returns it when it is complete.
    *
    * @throws llm_credential_missing  the credential is missing, not released for the host, or does not resolve
    * @throws llm_model_not_chat, llm_model_unavailable  the provider reports this
@@ -94,9 +94,9 @@ export interface ChatClient {
    */
   complete(messages: readonly ChatMessage[], settings: CompletionSettings): Promise<Completion>
   /**
-   * Streams the text and reasoning of an answer, and returns the whole answer at the end. A request is
-   * repeated only before the first part. If the connection breaks later, the stream fails after the parts
-   * that arrived.
+   * Streams the text and reasoning of an answer, and returns the whole answer at the end. The request can be
+   * repeated only before the first part arrives. If the connection breaks later, the stream throws after the last
+   * part that arrived.
    *
    * @throws the errors of `complete`, at the first step or later
    */

@@ -8,7 +8,7 @@ import type { ModelTraits } from './model-traits.ts'
 /** Maximum number of models whose traits are stored. */
 const modelsMax = 1_000
 
-/** Everything that the runtime has learned about models since it started. */
+/** Facts about models that the runtime has learned since it started. */
 export interface LearnedModels {
   /** Traits learned from refusals, by model and endpoint. */
   readonly traits: LRUCache<string, ModelTraits>

@@ -1,29 +1,29 @@
 import { fieldOfUntrusted } from '../provider/provider-failure.ts'
 
-/** Text, reasoning and tool calls of one event, or of a whole answer. */
+/** The parts of one event of a stream, or of a whole answer. */
 export interface MessageParts {
   readonly text: string
   readonly reasoning: string
-  /** Reasoning in the format of OpenRouter, which must be sent back unchanged. */
+  /** Reasoning in the format of OpenRouter. It must be sent back unchanged. */
   readonly details: readonly unknown[]
   /** Tool calls. In a whole answer, each call gets its position as its index. */
   readonly calls: readonly unknown[]
 }
 
-const nothing: MessageParts = { text: '', reasoning: '', details: [], calls: [] }
+const noParts: MessageParts = { text: '', reasoning: '', details: [], calls: [] }
 
-/** Returns the first choice of an event or of a whole answer; undefined if it has no choices. */
+/** Returns the first choice in an event or in a whole answer; undefined if it has none. */
 export function firstChoice(event: unknown): unknown {
   const choices = fieldOfUntrusted(event, 'choices')
   return Array.isArray(choices) ? choices[0] : undefined
 }
 
-/** Reads a choice, in the formats of all known providers. */
+/** Returns the parts of a choice. Supports the formats of all known providers. */
 export function messagePartsOf(choice: unknown): MessageParts {
   const delta = fieldOfUntrusted(choice, 'delta')
   const message = delta ?? fieldOfUntrusted(choice, 'message')
   if (typeof message !== 'object' || message === null)
-    return { ...nothing, text: textOf(fieldOfUntrusted(choice, 'text')) }
+    return { ...noParts, text: textOf(fieldOfUntrusted(choice, 'text')) }
   const content = contentOf(fieldOfUntrusted(message, 'content'))
   const details = fieldOfUntrusted(message, 'reasoning_details')
   return {
@@ -34,7 +34,7 @@ export function messagePartsOf(choice: unknown): MessageParts {
   }
 }
 
-/** Names of the field that holds reasoning, at DeepSeek, OpenRouter, Ollama and others. */
+/** Names of the field that contains reasoning, for DeepSeek, OpenRouter, Ollama and others. */
 const reasoningFields = ['reasoning_content', 'reasoning', 'reasoning_text', 'thinking']
 
 function reasoningOf(message: object): string {
@@ -46,12 +46,12 @@ function reasoningOf(message: object): string {
   return Array.isArray(details) ? details.map(detailText).join('') : ''
 }
 
-/** Returns the text of a detail. An encrypted detail has none. */
+/** Returns the text of a reasoning detail; empty if the detail is encrypted. */
 function detailText(detail: unknown): string {
   return textOf(fieldOfUntrusted(detail, 'text')) || textOf(fieldOfUntrusted(detail, 'summary'))
 }
 
-/** Reads content that is text or an array of parts. */
+/** Reads content that is a string or an array of parts. */
 function contentOf(content: unknown): { text: string; reasoning: string } {
   if (!Array.isArray(content)) return { text: textOf(content), reasoning: '' }
   const isReasoning = (part: unknown) => /think|reason/.test(String(fieldOfUntrusted(part, 'type') ?? ''))
@@ -62,7 +62,7 @@ function contentOf(content: unknown): { text: string; reasoning: string } {
   }
 }
 
-/** Fields of a part that hold its text. */
+/** Fields of a content part that can contain its text. */
 const textFields = ['text', 'thinking', 'reasoning', 'refusal', 'content', 'summary']
 const depthMax = 4
 
@@ -75,8 +75,10 @@ function textOf(value: unknown, depth = 0): string {
 }
 
 function callsOf(message: object, isDelta: boolean): unknown[] {
-  const given = fieldOfUntrusted(message, 'tool_calls')
-  const calls = Array.isArray(given) ? given.filter(call => typeof call === 'object' && call !== null) : []
+  const toolCalls = fieldOfUntrusted(message, 'tool_calls')
+  const calls = Array.isArray(toolCalls)
+    ? toolCalls.filter(call => typeof call === 'object' && call !== null)
+    : []
   const legacy = fieldOfUntrusted(message, 'function_call')
   if (calls.length === 0 && typeof legacy === 'object' && legacy !== null)
     return [{ index: 0, function: legacy }]

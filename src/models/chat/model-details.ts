@@ -3,13 +3,13 @@ import type { Clock } from '../../base/clock.ts'
 import { withTimeout } from '../../base/deadline.ts'
 import { readBody } from '../../base/read-body.ts'
 import { providers } from '../../contract/providers.ts'
-import { requestModels } from '../model-catalogue.ts'
+import { requestModels } from '../model-catalog.ts'
 import type { Outbound, OutboundResponse } from '../outbound.ts'
 import { fieldOfUntrusted } from '../provider/provider-failure.ts'
 
-/** Properties of a model in its provider's list; null if not listed. */
+/** Properties of a model, as its provider lists them; null if not listed. */
 export interface ModelDetail {
-  /** Maximum tokens of the prompt and the answer together. */
+  /** Maximum number of tokens in the prompt and the answer together. */
   readonly contextTokens: number | null
   readonly supportsTools: boolean | null
   readonly supportsImages: boolean | null
@@ -24,45 +24,44 @@ export interface ModelLocation {
 
 const modelsMax = 500
 const requestTimeoutMs = 5_000
-const answerBytesMax = 4_000_000
-const keptMs = 3_600_000
-/** Largest context window of a model that Ollama loads without configuration. */
+const responseBytesMax = 4_000_000
+const detailTtlMs = 3_600_000
+/** Largest context window that Ollama uses for a model without configuration. */
 const ollamaWindowTokens = 8_192
 
 /**
- * Details of models, requested from their providers: from Ollama for each model, from OpenRouter for all
- * models at once. Requests run in the background, without a credential. Details are stored for an hour, and
- * are missing if the provider does not answer.
+ * Requests details of models from Ollama and OpenRouter, and stores them for an hour. Requests run in the background
+ * and without a credential. Details are missing if the provider does not respond.
  */
 export class ModelDetails {
-  readonly #known = new LRUCache<
+  readonly #details = new LRUCache<
     string,
-    { readonly detail: ModelDetail | undefined; readonly untilMs: number }
+    { readonly detail: ModelDetail | undefined; readonly expiresAtMs: number }
   >({ max: modelsMax })
 
   constructor(private readonly parts: { readonly clock: Clock; readonly outbound: Outbound }) {}
 
-  /** Returns the details that are known now. */
-  get(place: ModelLocation): ModelDetail | undefined {
-    return this.#known.get(keyOf(place))?.detail
+  /** Returns the stored details of a model; undefined if there are none. */
+  get(location: ModelLocation): ModelDetail | undefined {
+    return this.#details.get(keyOf(location))?.detail
   }
 
-  /** Requests the details in the background, unless they are known. */
-  request(place: ModelLocation): void {
+  /** Requests the details of a model in the background, unless they are known. */
+  request(location: ModelLocation): void {
     const { clock, outbound } = this.parts
-    const read = readerOf(place, outbound)
-    const key = keyOf(place)
-    if (!read || (this.#known.get(key)?.untilMs ?? 0) > clock.now()) return
+    const request = detailReader(location, outbound)
+    const key = keyOf(location)
+    if (!request || (this.#details.get(key)?.expiresAtMs ?? 0) > clock.now()) return
     // Keeps the old details and prevents further requests until the response arrives.
-    this.#set(key, this.get(place))
-    withTimeout(clock, requestTimeoutMs, read).then(
+    this.#set(key, this.get(location))
+    withTimeout(clock, requestTimeoutMs, request).then(
       detail => this.#set(key, detail),
       () => {},
     )
   }
 
   #set(key: string, detail: ModelDetail | undefined): void {
-    this.#known.set(key, { detail, untilMs: this.parts.clock.now() + keptMs })
+    this.#details.set(key, { detail, expiresAtMs: this.parts.clock.now() + detailTtlMs })
   }
 }
 
@@ -70,18 +69,18 @@ function keyOf({ endpoint, modelName }: ModelLocation): string {
   return JSON.stringify([endpoint.href, modelName])
 }
 
-/** Returns a function that reads the details of a model; undefined for a provider without any. */
-function readerOf(
+/** Returns a function that requests the details of a model; undefined if the provider does not offer details. */
+function detailReader(
   { provider, endpoint, modelName }: ModelLocation,
   outbound: Outbound,
 ): ((signal: AbortSignal) => Promise<ModelDetail | undefined>) | undefined {
   if (provider === 'ollama')
     return async signal =>
-      ollamaDetail(await jsonIn(await requestOllamaDetail(endpoint, modelName, outbound, signal)))
+      ollamaDetail(await readJson(await requestOllamaDetail(endpoint, modelName, outbound, signal)))
   if (provider !== 'openrouter' || endpoint.host !== new URL(providers.openrouter.baseUrl).host)
     return undefined
   return async signal =>
-    openrouterDetail(await jsonIn(await requestModels(outbound, endpoint, signal)), modelName)
+    openrouterDetail(await readJson(await requestModels(outbound, endpoint, signal)), modelName)
 }
 
 /** @see https://docs.ollama.com/api-reference/show-model-details */
@@ -97,45 +96,46 @@ function requestOllamaDetail(
   return outbound(url, { method: 'POST', headers, body: JSON.stringify({ model }), signal })
 }
 
-async function jsonIn({ status, body }: OutboundResponse): Promise<unknown> {
-  const text = (await readBody(body, answerBytesMax)).toString()
+async function readJson({ status, body }: OutboundResponse): Promise<unknown> {
+  const text = (await readBody(body, responseBytesMax)).toString()
   if (status !== 200) throw new Error(`status ${status}`)
   return JSON.parse(text) as unknown
 }
 
-function ollamaDetail(answer: unknown): ModelDetail {
-  const capabilities = fieldOfUntrusted(answer, 'capabilities')
-  const info = fieldOfUntrusted(answer, 'model_info')
+function ollamaDetail(response: unknown): ModelDetail {
+  const capabilities = fieldOfUntrusted(response, 'capabilities')
+  const info = fieldOfUntrusted(response, 'model_info')
   const architecture = String(fieldOfUntrusted(info, 'general.architecture') ?? '')
-  const [, set] = /^num_ctx\s+(\d+)\s*$/m.exec(String(fieldOfUntrusted(answer, 'parameters') ?? '')) ?? []
-  const trained = positiveInteger(fieldOfUntrusted(info, `${architecture}.context_length`))
-  const isSmall = trained !== null && trained < ollamaWindowTokens
+  const [, configuredWindow] =
+    /^num_ctx\s+(\d+)\s*$/m.exec(String(fieldOfUntrusted(response, 'parameters') ?? '')) ?? []
+  const trainedWindow = positiveInteger(fieldOfUntrusted(info, `${architecture}.context_length`))
+  const isSmall = trainedWindow !== null && trainedWindow < ollamaWindowTokens
   return {
-    contextTokens: positiveInteger(Number(set)) ?? (isSmall ? trained : null),
-    supportsTools: listed(capabilities, 'tools'),
-    supportsImages: listed(capabilities, 'vision'),
+    contextTokens: positiveInteger(Number(configuredWindow)) ?? (isSmall ? trainedWindow : null),
+    supportsTools: listIncludes(capabilities, 'tools'),
+    supportsImages: listIncludes(capabilities, 'vision'),
   }
 }
 
 /** @see https://openrouter.ai/docs/api-reference/list-available-models */
-function openrouterDetail(answer: unknown, modelName: string): ModelDetail | undefined {
-  const models = fieldOfUntrusted(answer, 'data')
+function openrouterDetail(response: unknown, modelName: string): ModelDetail | undefined {
+  const models = fieldOfUntrusted(response, 'data')
   const model = Array.isArray(models)
-    ? models.find(one => fieldOfUntrusted(one, 'id') === modelName)
+    ? models.find(entry => fieldOfUntrusted(entry, 'id') === modelName)
     : undefined
   if (model === undefined) return undefined
   return {
     contextTokens: positiveInteger(fieldOfUntrusted(model, 'context_length')),
-    supportsTools: listed(fieldOfUntrusted(model, 'supported_parameters'), 'tools'),
-    supportsImages: listed(
+    supportsTools: listIncludes(fieldOfUntrusted(model, 'supported_parameters'), 'tools'),
+    supportsImages: listIncludes(
       fieldOfUntrusted(fieldOfUntrusted(model, 'architecture'), 'input_modalities'),
       'image',
     ),
   }
 }
 
-/** Returns null if there is no list. */
-function listed(list: unknown, name: string): boolean | null {
+/** Returns true if a list contains a name; null if it is not a list. */
+function listIncludes(list: unknown, name: string): boolean | null {
   return Array.isArray(list) ? list.includes(name) : null
 }
 

@@ -1,7 +1,7 @@
 import { WbError } from '../../contract/errors.ts'
 import { isChatProvider } from '../../contract/providers.ts'
 import { type EndpointSettings, type FailureFacts, type ModelService, resolveEndpoint } from '../endpoint.ts'
-import type { ProviderCalls, ProviderClient } from '../provider/provider-client.ts'
+import type { ProviderCallSettings, ProviderClient } from '../provider/provider-client.ts'
 import { ProviderFailure, shownReason } from '../provider/provider-failure.ts'
 import { buildChatRequest } from './chat-request.ts'
 import type { ChatMessage, Completion, CompletionSettings } from './completion.ts'
@@ -9,45 +9,44 @@ import type { LearnedModels } from './learned-models.ts'
 import { initialTraits, type ModelTraits, refusedSetting, traitsAfterRefusal } from './model-traits.ts'
 import { StreamedMessage } from './streamed-message.ts'
 
-/** Path of chat completions below the endpoint. */
+/** Path of chat completions, relative to the endpoint. */
 export const chatPath = '/chat/completions'
 /**
- * Maximum number of times that a request is sent in a changed format. Limits providers that refuse every
- * format.
+ * Maximum number of times that a request is repeated in another format, for providers that reject every format.
  */
 const formatChangesMax = 4
 
 /** Inputs of a request to a model. */
 interface RequestParts {
   readonly service: ModelService
-  readonly parts: { readonly learned: LearnedModels }
+  readonly learned: LearnedModels
   readonly client: ProviderClient
-  readonly calls: Pick<ProviderCalls, 'endpoint' | 'credential'>
+  readonly callSettings: Pick<ProviderCallSettings, 'endpoint' | 'credential'>
   readonly messages: readonly ChatMessage[]
   readonly settings: CompletionSettings
 }
 
-/** A request to a model. It is sent again in another format if the provider's refusal suggests one. */
+/** A request to a model. It can be repeated in another format if the provider's error message suggests one. */
 export class ModelRequest {
-  readonly #of: RequestParts
+  readonly #parts: RequestParts
   readonly #key: string
   #body: Readonly<Record<string, unknown>> = {}
-  #lessons = 0
+  #formatChanges = 0
 
-  constructor(of: RequestParts) {
-    this.#of = of
-    this.#key = traitsKey(of.service, of.calls.endpoint)
+  constructor(parts: RequestParts) {
+    this.#parts = parts
+    this.#key = traitsKey(parts.service, parts.callSettings.endpoint)
   }
 
   /**
-   * Returns the request in the format that currently applies.
+   * Returns the request in the format that the model is currently known to accept.
    *
-   * @param usual  fields that every request to the model has
+   * @param baseFields  fields that all requests to the model have
    */
-  nextRequest(usual: object) {
-    const { client, messages, settings } = this.#of
+  nextRequest(baseFields: object) {
+    const { client, messages, settings } = this.#parts
     const { body, names, tools } = buildChatRequest(messages, settings, this.#traits)
-    this.#body = { ...usual, ...body }
+    this.#body = { ...baseFields, ...body }
     return {
       client,
       body: this.#body,
@@ -59,83 +58,86 @@ export class ModelRequest {
     return this.#traits.omitsStreamOptions ? {} : { stream_options: { include_usage: true } }
   }
 
-  /** Returns true if a failure shows which request format the model accepts. */
+  /** Learns from a failure. Returns true if it shows a request format that the model may accept. */
   learnFrom(error: unknown): boolean {
     if (!(error instanceof ProviderFailure)) return false
-    const { parts } = this.#of
+    const known = this.#parts.learned.traits
     const { kind, providerStatus } = error.facts
     const traits = this.#traits
-    const hasImages = this.#of.messages.some(message => 'images' in message)
-    if (kind === 'no_images' && hasImages)
-      parts.learned.traits.set(this.#key, { ...traits, lacksImages: true })
-    if (kind === 'no_tools') parts.learned.traits.set(this.#key, { ...traits, lacksTools: true })
+    const hasImages = this.#parts.messages.some(message => 'images' in message)
+    if (kind === 'no_images' && hasImages) known.set(this.#key, { ...traits, lacksImages: true })
+    if (kind === 'no_tools') known.set(this.#key, { ...traits, lacksTools: true })
     if (kind !== undefined || providerStatus === undefined || providerStatus >= 500) return false
-    if (this.#lessons++ === formatChangesMax) return false
-    const learned = traitsAfterRefusal(error.said, { ...this.#body, ...this.streamOptions }, traits)
-    if (learned) parts.learned.traits.set(this.#key, learned)
-    return learned !== undefined
+    if (this.#formatChanges++ === formatChangesMax) return false
+    const newTraits = traitsAfterRefusal(
+      error.providerReason,
+      { ...this.#body, ...this.streamOptions },
+      traits,
+    )
+    if (newTraits) known.set(this.#key, newTraits)
+    return newTraits !== undefined
   }
 
   /**
-   * Returns the error to throw for a failure. It has its own code if the model does not exist or cannot chat.
+   * Returns the error to throw for a failure. It has a specific code if the model does not exist or cannot chat.
    */
   toServiceError(error: unknown): unknown {
-    const { service, settings, calls } = this.#of
+    const { service, settings, callSettings } = this.#parts
     if (settings.signal.aborted) return settings.signal.reason
     if (!(error instanceof ProviderFailure)) return error
-    const { facts, said } = error
-    const isOfTheRequest =
+    const { facts, providerReason } = error
+    const isRequestProblem =
       facts.kind === undefined &&
       (facts.providerStatus === undefined || [400, 404, 422].includes(facts.providerStatus))
-    const message = said.message ?? ''
-    if (isOfTheRequest && notChat.test(message))
-      return modelRefused(service, 'llm_model_not_chat', 'is not for chat')
-    if (isOfTheRequest && (said.code === 'model_not_found' || unavailable.test(message)))
-      return modelRefused(service, 'llm_model_unavailable', 'is not there')
-    const setting = isOfTheRequest ? refusedSetting(said, this.#body) : undefined
-    const reason = setting ? `does not take the setting ${setting}` : error.reason
+    const message = providerReason.message ?? ''
+    if (isRequestProblem && notChatPattern.test(message))
+      return modelError(service, 'llm_model_not_chat', 'does not support chat')
+    if (isRequestProblem && (providerReason.code === 'model_not_found' || modelMissingPattern.test(message)))
+      return modelError(service, 'llm_model_unavailable', 'does not exist')
+    const setting = isRequestProblem ? refusedSetting(providerReason, this.#body) : undefined
+    const reason = setting ? `does not support the setting ${setting}` : error.reason
     const hint = setting ? `Change or clear ${setting} of the agent or the service.` : facts.hint
-    const shown = shownReason(said, calls.credential)
+    const shown = shownReason(providerReason, callSettings.credential)
     const failure = new ProviderFailure(
       `${serviceLabel(service)} ${reason}${shown === '' ? '' : `: "${shown}"`}`,
       { ...facts, ...(hint === undefined ? {} : { hint }) },
-      said,
+      providerReason,
       error.cause,
     )
-    // A probe allows one token, which reasoning alone can use up.
-    if (facts.kind !== 'reasoning_budget') this.#of.parts.learned.failures.set(this.#key, failure)
+    // An exhausted budget is not recorded, because a probe allows only one token, which reasoning can use up.
+    if (facts.kind !== 'reasoning_budget') this.#parts.learned.failures.set(this.#key, failure)
     return failure
   }
 
-  /** Records that the model answers. */
-  recordAnswer(completion: Completion): Completion {
-    const { parts, service, calls } = this.#of
-    parts.learned.failures.delete(this.#key)
-    parts.learned.details.request({ ...service, endpoint: calls.endpoint })
+  /** Records that the model answered, and returns the answer. */
+  recordSuccess(completion: Completion): Completion {
+    const { learned, service, callSettings } = this.#parts
+    learned.failures.delete(this.#key)
+    learned.details.request({ ...service, endpoint: callSettings.endpoint })
     return completion
   }
 
   get #traits(): ModelTraits {
-    const { parts, calls } = this.#of
-    return parts.learned.traits.get(this.#key) ?? initialTraits(calls.endpoint.host)
+    const { learned, callSettings } = this.#parts
+    return learned.traits.get(this.#key) ?? initialTraits(callSettings.endpoint.host)
   }
 }
 
 /**
- * Returns the key under which a model's traits are stored. It includes the credential, because access can
- * differ by credential.
+ * Returns the key under which a model's traits are stored. It includes the credential, because models can behave
+ * differently for different credentials.
  */
 function traitsKey({ workspaceId, name, modelName, credentialRef }: ModelService, endpoint: URL): string {
   return JSON.stringify([workspaceId, name, endpoint.href, modelName, credentialRef])
 }
 
-/** Properties of a model that are known from earlier requests; null if unknown. */
+/** Properties of a model that are known from earlier requests. Null means unknown. */
 interface KnownModelFacts {
   readonly supportsTools: boolean | null
   readonly supportsImages: boolean | null
   readonly contextTokens: number | null
   readonly wantsReasoning: boolean
-  /** Failure of the last request. */
+  /** Failure of the last request; undefined if it succeeded. */
   readonly failure: ProviderFailure | undefined
 }
 
@@ -154,14 +156,14 @@ export function knownModelFacts(
   }
   if (!isChatProvider(provider)) return unknown
   try {
-    const dialling: EndpointSettings = {
+    const endpointSettings: EndpointSettings = {
       ...parts,
       service,
       provider,
       path: chatPath,
-      failed: createFailure(service),
+      createFailure: llmFailureFactory(service),
     }
-    const endpoint = resolveEndpoint(dialling)
+    const endpoint = resolveEndpoint(endpointSettings)
     const key = traitsKey(service, endpoint)
     const { traits, failures, details } = parts.learned
     const {
@@ -183,31 +185,31 @@ export function knownModelFacts(
   }
 }
 
-/** Error messages of providers for a model that cannot chat, and for a model that does not exist. */
-const notChat = /\bnot (?:a|supported for) chat|does not support chat|only supported in v1\/(?!chat)/i
-const unavailable =
+/** Patterns of provider messages about a model that cannot chat, and about a model that does not exist. */
+const notChatPattern = /\bnot (?:a|supported for) chat|does not support chat|only supported in v1\/(?!chat)/i
+const modelMissingPattern =
   /not a valid model|no endpoints found|no such model|unknown model|model\b.{0,200}\b(?:does not exist|not found)/i
 
-function modelRefused(
+function modelError(
   service: ModelService,
   code: 'llm_model_not_chat' | 'llm_model_unavailable',
-  what: string,
+  statement: string,
 ) {
   return new WbError(
     code,
-    `${serviceLabel(service)}: the provider says that model "${service.modelName}" ${what}`,
+    `${serviceLabel(service)}: the provider reports that model "${service.modelName}" ${statement}`,
   )
 }
 
-/** Returns a function that creates the failures of a service. */
-export function createFailure(service: ModelService): EndpointSettings['failed'] {
-  return (trouble, reason, facts: FailureFacts = {}, cause) =>
-    trouble === 'credential'
+/** Returns a function that creates failures of an LLM service. */
+export function llmFailureFactory(service: ModelService): EndpointSettings['createFailure'] {
+  return (source, reason, facts: FailureFacts = {}, cause) =>
+    source === 'credential'
       ? new WbError('llm_credential_missing', `${serviceLabel(service)} ${reason}`, facts, { cause })
       : new ProviderFailure(`${serviceLabel(service)} ${reason}`, facts, {}, cause)
 }
 
-/** Returns the name of a service in messages. */
+/** Returns the name of an LLM service, for use in messages. */
 export function serviceLabel({ name, provider }: ModelService): string {
   return `LLM service "${name}" (${provider})`
 }

@@ -1,27 +1,28 @@
 import type { ProviderReason } from '../provider/provider-failure.ts'
 
-/** Request format that a model at an endpoint accepts, learned from its refusals. */
+/** Request format that a model at an endpoint accepts, learned from its error messages. */
 export interface ModelTraits {
   readonly tokenLimit: 'max_tokens' | 'max_completion_tokens'
-  /** True if streams are requested without `stream_options`, and therefore without token counts. */
+  /** True if streams must be requested without `stream_options`. They then have no token counts. */
   readonly omitsStreamOptions: boolean
-  /** True if reasoning is sent back with the answers of the turn. */
+  /** True if requests must contain the reasoning of earlier answers of the turn. */
   readonly wantsReasoning: boolean
   /**
-   * True if tools are defined even when the model may not call them, because earlier messages contain calls.
+   * True if requests must define the tools even if the model may not call them, because earlier messages contain
+   * calls.
    */
   readonly definesTools: boolean
-  /** True if IDs of tool calls must have nine letters or digits. */
+  /** True if tool call IDs must consist of nine letters or digits. */
   readonly wantsShortIds: boolean
-  /** True if the system prompt is sent as part of the first user message. */
+  /** True if the system prompt must be part of the first user message. */
   readonly lacksSystemRole: boolean
-  /** True if the model refused tools. */
+  /** True if the model does not support tools. */
   readonly lacksTools: boolean
-  /** True if the model refused images. */
+  /** True if the model does not support images. */
   readonly lacksImages: boolean
 }
 
-/** Returns the traits of a model before any refusal. */
+/** Returns the traits to assume for a model before its first refusal. */
 export function initialTraits(host: string): ModelTraits {
   return {
     tokenLimit: host === 'api.openai.com' ? 'max_completion_tokens' : 'max_tokens',
@@ -48,32 +49,33 @@ export function traitsAfterRefusal(
   const text = `${param} ${message}`
   if (body.max_tokens !== undefined && /max_completion_tokens/.test(text))
     return { ...traits, tokenLimit: 'max_completion_tokens' }
-  const isNamed = (name: string) => body[name] !== undefined && text.includes(name) && refuses.test(text)
-  if (isNamed('max_completion_tokens')) return { ...traits, tokenLimit: 'max_tokens' }
-  if (isNamed('stream_options')) return { ...traits, omitsStreamOptions: true }
+  const isUnsupported = (name: string) =>
+    body[name] !== undefined && text.includes(name) && unsupportedPattern.test(text)
+  if (isUnsupported('max_completion_tokens')) return { ...traits, tokenLimit: 'max_tokens' }
+  if (isUnsupported('stream_options')) return { ...traits, omitsStreamOptions: true }
   if (!traits.wantsReasoning && /reasoning_content/.test(text) && /passed back|missing|required/.test(text))
     return { ...traits, wantsReasoning: true }
   if (!traits.definesTools && body.tools === undefined && toolsMissing.test(text))
     return { ...traits, definesTools: true }
   if (!traits.wantsShortIds && /tool call id\b.*\blength of 9\b/i.test(text))
     return { ...traits, wantsShortIds: true }
-  if (!traits.lacksSystemRole && systemRefused.test(text)) return { ...traits, lacksSystemRole: true }
+  if (!traits.lacksSystemRole && systemRoleMissing.test(text)) return { ...traits, lacksSystemRole: true }
   return undefined
 }
 
 /** Words in providers' messages about an unsupported parameter. */
-const refuses =
+const unsupportedPattern =
   /unsupported|not supported|unrecognized|unknown|unexpected|not permitted|not allowed|not available|invalid|only (?:allowed|supported)/i
 
-/** Message of chat templates without a system role, and of Gemini for models without one. */
-const systemRefused = /system role (?:is )?not supported|developer instruction is not enabled/i
+/** Messages about a missing system role, from chat templates and from Gemini. */
+const systemRoleMissing = /system role (?:is )?not supported|developer instruction is not enabled/i
 
-/** Message of Anthropic and its proxies about calls without tool definitions. */
+/** Messages about tool calls without tool definitions, from Anthropic and its proxies. */
 const toolsMissing =
   /must define `?tools|`?tools=?`? (?:param|must be|is required)|without specifying `?tools/i
 
-/** Setting of an agent or service for each field of a request. */
-const settingOf: Readonly<Record<string, string>> = {
+/** Names of the settings of agents and services, by field of the request. */
+const settingsByField: Readonly<Record<string, string>> = {
   temperature: 'temperature',
   top_p: 'topP',
   reasoning_effort: 'reasoningEffort',
@@ -85,10 +87,10 @@ export function refusedSetting(
   { message = '', param = '' }: ProviderReason,
   body: Readonly<Record<string, unknown>>,
 ): string | undefined {
-  const named = Object.keys(settingOf).find(
+  const field = Object.keys(settingsByField).find(
     name =>
       body[name] !== undefined &&
-      (param === name || (refuses.test(message) && new RegExp(`\\b${name}\\b`).test(message))),
+      (param === name || (unsupportedPattern.test(message) && new RegExp(`\\b${name}\\b`).test(message))),
   )
-  return named && settingOf[named]
+  return field && settingsByField[field]
 }

@@ -12,18 +12,21 @@ import {
   resolveEndpointSecret,
 } from '../endpoint.ts'
 import { isLocalEndpoint } from '../local-endpoint.ts'
-import { openProviderClient, type ProviderCalls } from '../provider/provider-client.ts'
-import type { AnswerPart } from './answer-text.ts'
+import { openProviderClient, type ProviderCallSettings } from '../provider/provider-client.ts'
+import type { AnswerPart } from './answer-splitter.ts'
 import { isSecretAvailable } from './chat-provider.ts'
 import type { ChatClient, ChatMessage, CompletionSettings } from './completion.ts'
 import type { LearnedModels } from './learned-models.ts'
-import { chatPath, createFailure, ModelRequest, serviceLabel } from './model-request.ts'
-import { beginsAnswer, type StreamedMessage } from './streamed-message.ts'
+import { chatPath, llmFailureFactory, ModelRequest, serviceLabel } from './model-request.ts'
+import { type StreamedMessage, startsAnswer } from './streamed-message.ts'
 
 /** Chat settings of the configuration. */
 export interface ChatConfig {
   readonly provider: ChatProvider
-  /** Credential of the configured chat; null for none. Also used for services without one at the same endpoint. */
+  /**
+   * Credential of the configured chat model; null for none. It is also used for services at the same endpoint that
+   * have no credential.
+   */
   readonly tokenRef: string | null
   readonly baseUrl: string | null
   readonly allowDataCollection: boolean
@@ -33,15 +36,15 @@ export interface ChatParts extends ModelParts {
   readonly clock: Clock
   readonly chat: ChatConfig
   readonly learned: LearnedModels
-  /** Maximum number of retries when the provider could not answer. */
+  /** Maximum number of retries of a failed request. */
   readonly retriesMax: number
 }
 
-/** Default timeout. Models can reason for a long time before they write anything. */
+/** Default timeout. It is long because models can reason for a long time before they write text. */
 const timeoutMsDefault = 120_000
 
 /**
- * Opens the chat of a service. Sends no request and resolves no credential before the first call.
+ * Opens a chat client for a service. Sends no request and resolves no credential before the first call.
  *
  * @throws llm_provider_unsupported  the runtime cannot call this provider
  * @see https://platform.openai.com/docs/api-reference/chat/create
@@ -53,21 +56,21 @@ export function openChat(service: ModelService, parts: ChatParts): ChatClient {
       'llm_provider_unsupported',
       `${serviceLabel(service)} has a provider that this runtime cannot call`,
     )
-  const dialling: EndpointSettings = {
+  const endpointSettings: EndpointSettings = {
     ...parts,
     service,
     provider,
     path: chatPath,
-    failed: createFailure(service),
+    createFailure: llmFailureFactory(service),
   }
-  const resolve = () => chatCallsTo(dialling, provider, parts)
+  const resolve = () => chatCallSettings(endpointSettings, provider, parts)
   let checked: ReturnType<typeof resolve> | undefined
-  const open = async (messages: readonly ChatMessage[], settings: CompletionSettings) => {
-    const resolving = checked ?? resolve()
+  const createRequest = async (messages: readonly ChatMessage[], settings: CompletionSettings) => {
+    const resolution = checked ?? resolve()
     checked = undefined
-    const calls = await resolving
-    const client = openProviderClient(calls, parts.outbound)
-    return new ModelRequest({ service, parts, client, calls, messages, settings })
+    const callSettings = await resolution
+    const client = openProviderClient(callSettings, parts.outbound)
+    return new ModelRequest({ service, learned: parts.learned, client, callSettings, messages, settings })
   }
   return {
     async check() {
@@ -76,40 +79,40 @@ export function openChat(service: ModelService, parts: ChatParts): ChatClient {
       return { hasCredential: credential !== undefined }
     },
     async complete(messages, settings) {
-      const request = await open(messages, settings)
+      const request = await createRequest(messages, settings)
       for (;;) {
-        const { client, body, draft } = request.nextRequest(bodyFor(service, provider, parts.chat))
+        const { client, body, draft } = request.nextRequest(commonFields(service, provider, parts.chat))
         try {
           draft.add(await client.post(chatPath, body, settings.signal))
           draft.end()
-          return request.recordAnswer(draft.completion())
+          return request.recordSuccess(draft.completion())
         } catch (error) {
           if (!request.learnFrom(error)) throw request.toServiceError(error)
         }
       }
     },
     async *stream(messages, settings) {
-      const request = await open(messages, settings)
+      const request = await createRequest(messages, settings)
       const { signal } = settings
       for (;;) {
-        const { client, body, draft } = request.nextRequest(bodyFor(service, provider, parts.chat))
-        const streamed = { ...body, stream: true, ...request.streamOptions }
+        const { client, body, draft } = request.nextRequest(commonFields(service, provider, parts.chat))
+        const streamBody = { ...body, stream: true, ...request.streamOptions }
         try {
           yield* streamAnswerParts(
-            client.stream(chatPath, streamed, { clock: parts.clock, signal, begins: beginsAnswer }),
+            client.stream(chatPath, streamBody, { clock: parts.clock, signal, startsAnswer }),
             draft,
           )
           signal.throwIfAborted()
-          return request.recordAnswer(draft.completion())
+          return request.recordSuccess(draft.completion())
         } catch (error) {
-          if (draft.hasBegun || !request.learnFrom(error)) throw request.toServiceError(error)
+          if (draft.hasStarted || !request.learnFrom(error)) throw request.toServiceError(error)
         }
       }
     },
   }
 }
 
-/** Streams the parts of an answer. A failure after the end of the answer loses only the token counts. */
+/** Streams the parts of an answer. Ignores a failure after the end of the answer, which loses only token counts. */
 async function* streamAnswerParts(
   events: AsyncIterable<unknown>,
   draft: StreamedMessage,
@@ -122,15 +125,15 @@ async function* streamAnswerParts(
   yield* draft.end()
 }
 
-async function chatCallsTo(
-  dialling: EndpointSettings,
+async function chatCallSettings(
+  endpointSettings: EndpointSettings,
   provider: ChatProvider,
   parts: ChatParts,
-): Promise<ProviderCalls> {
-  const endpoint = resolveEndpoint(dialling)
-  const credential = await credentialAt(dialling, endpoint, parts.chat)
+): Promise<ProviderCallSettings> {
+  const endpoint = resolveEndpoint(endpointSettings)
+  const credential = await chatCredential(endpointSettings, endpoint, parts.chat)
   const headers = provider === 'openrouter' ? attribution : {}
-  const timeoutMs = dialling.service.requestTimeoutMs ?? timeoutMsDefault
+  const timeoutMs = endpointSettings.service.requestTimeoutMs ?? timeoutMsDefault
   const isLocal = provider === 'ollama' || isLocalEndpoint(endpoint)
   return { endpoint, credential, timeoutMs, retriesMax: parts.retriesMax, headers, isLocal }
 }
@@ -139,29 +142,36 @@ async function chatCallsTo(
 const attribution = { 'http-referer': 'http://localhost', 'x-title': 'Workbase' }
 
 /**
- * Resolves the credential of a service. A service without one gets the credential of the configured chat, but
- * only at the same endpoint, so that a service with another address cannot collect it. A credential that does
- * not resolve is left out if the server needs no key.
+ * Resolves the credential of a service. If the service has none, the credential of the configured chat model is
+ * used, but only at the same endpoint, so that it cannot be sent to the address of another service. If that
+ * credential does not resolve and the server needs no key, none is used.
  */
-async function credentialAt(
-  dialling: EndpointSettings,
+async function chatCredential(
+  endpointSettings: EndpointSettings,
   endpoint: URL,
   chat: ChatConfig,
 ): Promise<string | undefined> {
-  const { service, provider, environment } = dialling
+  const { service, provider, environment } = endpointSettings
   const { tokenRef } = chat
-  const isOwn =
+  const usesChatCredential =
     tokenRef !== null &&
     service.credentialRef === null &&
     provider === chat.provider &&
     provider !== 'ollama' &&
     endpoint.origin ===
       parseEndpoint(chat.baseUrl ?? defaultBaseUrl(provider, environment), provider, chatPath).origin
-  const isUsed = isOwn && (needsKey(provider, endpoint) || isSecretAvailable(tokenRef, environment))
-  return isUsed ? resolveEndpointSecret(dialling, tokenRef, endpoint) : resolveCredential(dialling, endpoint)
+  const isUsable =
+    usesChatCredential && (needsKey(provider, endpoint) || isSecretAvailable(tokenRef, environment))
+  return isUsable
+    ? resolveEndpointSecret(endpointSettings, tokenRef, endpoint)
+    : resolveCredential(endpointSettings, endpoint)
 }
 
-function bodyFor({ modelName }: ModelService, provider: ChatProvider, { allowDataCollection }: ChatConfig) {
+function commonFields(
+  { modelName }: ModelService,
+  provider: ChatProvider,
+  { allowDataCollection }: ChatConfig,
+) {
   const isPrivate = provider === 'openrouter' && !allowDataCollection
   return { model: modelName, ...(isPrivate ? { provider: { data_collection: 'deny' } } : {}) }
 }

@@ -1,10 +1,10 @@
 import { isObject } from '../../base/is-object.ts'
 
-/** Fields whose pieces are concatenated. */
+/** Fields whose values are concatenated. For all others, the last value is used. */
 const textFields: ReadonlySet<string> = new Set(['text', 'summary', 'data'])
 
 /**
- * Joins the pieces of reasoning details, which must be sent back to OpenRouter complete and in order.
+ * Adds pieces to a list of reasoning details, which must be sent back to OpenRouter complete and in order.
  * Consecutive pieces with the same type and index belong to one detail.
  *
  * @see https://openrouter.ai/docs/use-cases/reasoning-tokens#preserving-reasoning-blocks
@@ -13,17 +13,17 @@ export function addDetails(details: unknown[], pieces: readonly unknown[]): void
   for (const piece of pieces) {
     const last = details.at(-1)
     if (isObject(last) && isObject(piece) && last.type === piece.type && last.index === piece.index)
-      join(last, piece)
+      appendPiece(last, piece)
     else details.push(piece)
   }
 }
 
-/** Adds a piece to a detail in place. Copying the detail for each piece would take quadratic time. */
-function join(last: Record<string, unknown>, piece: Record<string, unknown>): void {
+/** Adds a piece to a detail in place, because copying the detail for each piece would take quadratic time. */
+function appendPiece(detail: Record<string, unknown>, piece: Record<string, unknown>): void {
   for (const [name, value] of Object.entries(piece)) {
-    const before = last[name]
+    const previous = detail[name]
     if (value === null || value === undefined) continue
-    if (typeof before !== 'string' || !textFields.has(name)) last[name] = value
-    else if (typeof value === 'string') last[name] = before + value
+    if (typeof previous !== 'string' || !textFields.has(name)) detail[name] = value
+    else if (typeof value === 'string') detail[name] = previous + value
   }
 }

@@ -1,7 +1,7 @@
 import type { ToolCall } from '../../contract/chat.ts'
 import { errorIn, findKnownRefusal } from '../provider/known-refusals.ts'
 import { fieldOfUntrusted, ProviderFailure, providerReasonIn } from '../provider/provider-failure.ts'
-import { type AnswerPart, AnswerText } from './answer-text.ts'
+import { type AnswerPart, AnswerSplitter } from './answer-splitter.ts'
 import type { Completion, ProviderFields, ToolSpec } from './completion.ts'
 import { firstChoice, messagePartsOf } from './message-parts.ts'
 import { addDetails } from './reasoning-details.ts'
@@ -11,15 +11,14 @@ import { callsMax, type DraftedCall, newCallId, ToolCallDrafts, tooManyCalls } f
 import type { ToolNames } from './tool-names.ts'
 
 /**
- * Maximum number of characters of text, reasoning and arguments together. Answers rarely exceed some ten
- * thousand.
+ * Maximum total number of characters of text, reasoning and arguments. Answers rarely exceed about ten thousand.
  */
 const charsMax = 1_000_000
 
-/** Properties of the request that affect how its answer is read. */
+/** Properties of a request that affect how its answer is read. */
 export interface StreamedMessageParts {
   readonly names: ToolNames
-  /** Tools that the model may call now. */
+  /** Tools that the model may call in this answer. */
   readonly tools: readonly ToolSpec[]
   readonly maxTokens: number
 }
@@ -29,27 +28,27 @@ export class StreamedMessage {
   #text = ''
   #reasoning = ''
   #chars = 0
-  #reason: string | undefined
+  #rawFinishReason: string | undefined
   #usage: unknown
-  #hasBegun = false
+  #hasStarted = false
   readonly #details: unknown[] = []
   readonly #calls: ToolCallDrafts
   readonly #textCalls: TextToolCall[] = []
-  readonly #splitter: AnswerText
+  readonly #splitter: AnswerSplitter
   readonly #tools: ReadonlyMap<string, ToolSpec>
 
-  constructor(private readonly of: StreamedMessageParts) {
-    const { names, tools } = of
+  constructor(private readonly parts: StreamedMessageParts) {
+    const { names, tools } = parts
     this.#tools = new Map(tools.map(tool => [tool.name, tool]))
     this.#calls = new ToolCallDrafts(name => names.hasEncoded(name))
-    this.#splitter = new AnswerText(tools.length > 0 ? call => this.#takeCall(call) : undefined)
+    this.#splitter = new AnswerSplitter(tools.length > 0 ? call => this.#addTextCall(call) : undefined)
   }
 
   /**
-   * Adds an event, or a whole answer.
+   * Adds an event of a stream, or a whole answer.
    *
-   * @returns the text and the reasoning that it adds
-   * @throws ProviderFailure  it contains an error, or the answer is too long
+   * @returns the text and reasoning that it adds
+   * @throws ProviderFailure  the event contains an error, or the answer is too long
    */
   add(event: unknown): AnswerPart[] {
     const error = errorIn(event)
@@ -65,65 +64,66 @@ export class StreamedMessage {
       fieldOfUntrusted(event, 'usage') ??
       fieldOfUntrusted(fieldOfUntrusted(event, 'x_groq'), 'usage') ??
       this.#usage
-    if (reasoning !== '') this.#splitter.settle()
+    if (reasoning !== '') this.#splitter.treatAllAsAnswer()
     const parts: AnswerPart[] = reasoning === '' ? [] : [{ kind: 'reasoning', delta: reasoning }]
-    const taken = this.#addParts(text === '' ? parts : [...parts, ...this.#splitter.read(text)])
+    const newParts = this.#addParts(text === '' ? parts : [...parts, ...this.#splitter.read(text)])
     // Must come last, because a failure after the end of the answer is ignored.
     const reason = fieldOfUntrusted(choice, 'finish_reason')
-    if (typeof reason === 'string' && reason !== '') this.#reason = reason
-    return taken
+    if (typeof reason === 'string' && reason !== '') this.#rawFinishReason = reason
+    return newParts
   }
 
-  /** Returns text that was held back for classification, at the end of the stream. */
+  /** Ends the stream, and returns the parts that were not classified yet. */
   end(): AnswerPart[] {
     return this.#addParts(this.#splitter.end())
   }
 
-  /** True once part of the answer was returned, so the request cannot be repeated. */
-  get hasBegun(): boolean {
-    return this.#hasBegun
+  /** True once a part of the answer was returned. The request then cannot be repeated. */
+  get hasStarted(): boolean {
+    return this.#hasStarted
   }
 
-  /** True if the model has finished. Only token counts can follow. */
+  /** True if the answer is complete. Only token counts can follow. */
   get isFinished(): boolean {
-    return this.#reason !== undefined
+    return this.#rawFinishReason !== undefined
   }
 
   /**
-   * Returns the whole answer, once it has ended.
+   * Returns the whole answer. Call it after `end`.
    *
    * @throws ProviderFailure  the answer is empty, or reasoning used up the tokens
    */
   completion(): Completion {
-    if (brokenReasons.has(this.#reason ?? '')) throw new ProviderFailure('ended in the middle of its answer')
-    const drafted = this.#finishedCalls()
-    const toolCalls = drafted.map(({ extra: _, ...call }) => call)
+    if (abortReasons.has(this.#rawFinishReason ?? ''))
+      throw new ProviderFailure('ended in the middle of its answer')
+    const draftedCalls = this.#finishedCalls()
+    const toolCalls = draftedCalls.map(({ extra: _, ...call }) => call)
     const finishReason = this.#finishReason(toolCalls)
-    const reasoningTokens = tokenCountOf(
+    const reasoningTokens = nonNegativeNumber(
       fieldOfUntrusted(this.#usage, 'completion_tokens_details'),
       'reasoning_tokens',
     )
     const hasReasoned = this.#reasoning.trim() !== '' || Boolean(reasoningTokens)
     const isEmpty = (hasReasoned ? this.#text.trim() : this.#text) === '' && toolCalls.length === 0
-    if (isEmpty) this.#refuseEmpty(finishReason, hasReasoned)
-    const providerFields = this.#providerFields(drafted)
+    if (isEmpty) this.#checkEmpty(finishReason, hasReasoned)
+    const providerFields = this.#providerFields(draftedCalls)
     return {
       text: this.#text,
       reasoning: this.#reasoning.trim(),
       toolCalls,
       finishReason,
       ...(providerFields && { providerFields }),
-      tokenCount: tokenCountOf(this.#usage, 'total_tokens'),
-      promptTokens: tokenCountOf(this.#usage, 'prompt_tokens'),
-      completionTokens: tokenCountOf(this.#usage, 'completion_tokens'),
+      tokenCount: nonNegativeNumber(this.#usage, 'total_tokens'),
+      promptTokens: nonNegativeNumber(this.#usage, 'prompt_tokens'),
+      completionTokens: nonNegativeNumber(this.#usage, 'completion_tokens'),
       reasoningTokens,
-      costUsd: tokenCountOf(this.#usage, 'cost'),
+      costUsd: nonNegativeNumber(this.#usage, 'cost'),
     }
   }
 
   #addParts(parts: AnswerPart[]): AnswerPart[] {
     for (const part of parts) {
-      this.#hasBegun = true
+      this.#hasStarted = true
       if (part.kind === 'text') this.#text += part.delta
       else if (part.kind === 'reasoning') this.#reasoning += part.delta
       else {
@@ -134,8 +134,8 @@ export class StreamedMessage {
     return parts
   }
 
-  #takeCall(block: string): boolean {
-    const { names } = this.of
+  #addTextCall(block: string): boolean {
+    const { names } = this.parts
     const calls = parseTextToolCalls(block, name => this.#tools.get(names.decode(name))?.parameters)
     if (!calls) return false
     if (this.#textCalls.length + calls.length > callsMax) throw tooManyCalls()
@@ -144,14 +144,14 @@ export class StreamedMessage {
   }
 
   /**
-   * Returns the tool calls of the answer. Calls in the text are used only if there are no others, because
-   * some servers send both.
+   * Returns the tool calls of the answer. Calls in the text count only if there are no others, because some servers
+   * send the same call in both forms.
    */
   #finishedCalls(): DraftedCall[] {
-    const drafted = this.#calls.all()
-    const written = this.#textCalls.map(call => ({ id: newCallId(), ...call }))
-    return (drafted.length > 0 ? drafted : written).map(call => {
-      const name = this.of.names.decode(call.name)
+    const draftedCalls = this.#calls.calls()
+    const textCalls = this.#textCalls.map(call => ({ id: newCallId(), ...call }))
+    return (draftedCalls.length > 0 ? draftedCalls : textCalls).map(call => {
+      const name = this.parts.names.decode(call.name)
       return {
         ...call,
         name,
@@ -161,28 +161,30 @@ export class StreamedMessage {
   }
 
   #finishReason(toolCalls: readonly ToolCall[]): Completion['finishReason'] {
-    const reason = this.#reason?.toLowerCase() ?? ''
-    if (cutReasons.has(reason)) return 'length'
+    const reason = this.#rawFinishReason?.toLowerCase() ?? ''
+    if (lengthReasons.has(reason)) return 'length'
     if (filterReasons.has(reason)) return 'content_filter'
     return toolCalls.length > 0 ? 'tool_calls' : 'stop'
   }
 
   /**
-   * @throws ProviderFailure  always, unless the tokens ran out before the first word, which is a valid answer
+   * Checks an answer without text and tool calls. It is valid only if the tokens ran out without any reasoning.
+   *
+   * @throws ProviderFailure  the answer is not valid
    */
-  #refuseEmpty(finishReason: Completion['finishReason'], hasReasoned: boolean): void {
+  #checkEmpty(finishReason: Completion['finishReason'], hasReasoned: boolean): void {
     if (finishReason === 'content_filter') throw toProviderFailure({ code: 'content_filter' })
     if (hasReasoned && finishReason === 'length')
       throw new ProviderFailure(
-        `used all of its ${this.of.maxTokens} output tokens for reasoning, and wrote no answer`,
+        `used all of its ${this.parts.maxTokens} output tokens for reasoning, and wrote no answer`,
         {
           kind: 'reasoning_budget',
-          hint: 'Raise maxOutputTokens of the service, or set its reasoningEffort lower.',
+          hint: 'Increase maxOutputTokens of the service, or decrease its reasoningEffort.',
         },
       )
     if (hasReasoned)
       throw new ProviderFailure('sent reasoning without an answer', {
-        hint: 'Ask again, or use another model.',
+        hint: 'Retry, or use another model.',
       })
     if (finishReason !== 'length') throw new ProviderFailure('sent an answer without text')
   }
@@ -200,10 +202,10 @@ export class StreamedMessage {
   }
 }
 
-/** Finish reasons for an answer that was cut off because it was too long. */
-const cutReasons: ReadonlySet<string> = new Set(['length', 'max_tokens', 'model_length'])
-/** Finish reasons of DeepSeek and vLLM for an answer that the server aborted. */
-const brokenReasons: ReadonlySet<string> = new Set(['insufficient_system_resource', 'abort'])
+/** Finish reasons of answers that were cut off because they were too long. */
+const lengthReasons: ReadonlySet<string> = new Set(['length', 'max_tokens', 'model_length'])
+/** Finish reasons of answers that the server aborted, for DeepSeek and vLLM. */
+const abortReasons: ReadonlySet<string> = new Set(['insufficient_system_resource', 'abort'])
 const filterReasons: ReadonlySet<string> = new Set([
   'content_filter',
   'safety',
@@ -214,25 +216,25 @@ const filterReasons: ReadonlySet<string> = new Set([
   'sensitive',
 ])
 
-function tokenCountOf(usage: unknown, name: string): number | null {
+function nonNegativeNumber(usage: unknown, name: string): number | null {
   const value = fieldOfUntrusted(usage, name)
   return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : null
 }
 
 function toProviderFailure(error: unknown): ProviderFailure {
-  const said = providerReasonIn(error)
-  const { kind, reason, hint } = findKnownRefusal(undefined, said) ?? {}
+  const providerReason = providerReasonIn(error)
+  const { kind, reason, hint } = findKnownRefusal(undefined, providerReason) ?? {}
   return new ProviderFailure(
     reason ?? 'answered with an error',
     { ...(kind && { kind }), ...(hint && { hint }) },
-    said,
+    providerReason,
   )
 }
 
 /** Returns true if an event adds to the answer, ends it, or contains an error. */
-export function beginsAnswer(event: unknown): boolean {
+export function startsAnswer(event: unknown): boolean {
   const choice = firstChoice(event)
   const { text, reasoning, calls } = messagePartsOf(choice)
-  const isSaid = text !== '' || reasoning !== '' || calls.length > 0
-  return isSaid || Boolean(fieldOfUntrusted(choice, 'finish_reason')) || errorIn(event) !== undefined
+  const hasContent = text !== '' || reasoning !== '' || calls.length > 0
+  return hasContent || Boolean(fieldOfUntrusted(choice, 'finish_reason')) || errorIn(event) !== undefined
 }

@@ -2,7 +2,7 @@ import { parseJson } from '../../base/parse-json.ts'
 import { fieldOfUntrusted } from '../provider/provider-failure.ts'
 import type { ToolSchema } from './tool-arguments.ts'
 
-/** A tool call in the text of a model. */
+/** A tool call that a model wrote as text. */
 export interface TextToolCall {
   readonly name: string
   /** Arguments as JSON. */
@@ -10,22 +10,22 @@ export interface TextToolCall {
 }
 
 /**
- * Reads tool calls from the text of a model: `<tool_call>` with JSON (Hermes, Qwen) or with parameters in
- * tags (Qwen3 Coder), and `[TOOL_CALLS]` (Mistral).
+ * Parses tool calls that a model wrote as text: `<tool_call>` with JSON (Hermes, Qwen) or with parameters in tags
+ * (Qwen3 Coder), and `[TOOL_CALLS]` (Mistral).
  *
- * @param block  text from the opening mark to the closing mark, or to the end of the answer
- * @param schemaOf  returns the JSON Schema of a tool in the request; undefined for any other name
+ * @param block  text from the opening marker to the closing marker, or to the end of the answer
+ * @param schemaOf  returns the JSON Schema of a tool of the request; undefined for any other name
  * @returns undefined if the block contains anything other than calls of these tools
  */
 export function parseTextToolCalls(
   block: string,
   schemaOf: (name: string) => ToolSchema | undefined,
 ): TextToolCall[] | undefined {
-  const inner = block
+  const content = block
     .replace(/^(?:<tool_call>|\[TOOL_CALLS\])/, '')
     .replace(/<\/tool_call>$/, '')
     .trim()
-  const calls = jsonCalls(inner) ?? namedCall(inner) ?? taggedCall(inner, schemaOf)
+  const calls = jsonCalls(content) ?? namedCall(content) ?? taggedCall(content, schemaOf)
   return calls && calls.length > 0 && calls.every(({ name }) => schemaOf(name)) ? calls : undefined
 }
 
@@ -34,29 +34,29 @@ function jsonCalls(text: string): TextToolCall[] | undefined {
   const value = parseJson(text)
   if (typeof value !== 'object' || value === null) return undefined
   return [value].flat().map(call => {
-    const wrapped = fieldOfUntrusted(call, 'function')
-    const written = typeof wrapped === 'object' ? wrapped : call
-    const name = fieldOfUntrusted(written, 'name')
+    const wrappedCall = fieldOfUntrusted(call, 'function')
+    const callFields = typeof wrappedCall === 'object' ? wrappedCall : call
+    const name = fieldOfUntrusted(callFields, 'name')
     return {
       name: typeof name === 'string' ? name : '',
-      arguments: textOf(
-        fieldOfUntrusted(written, 'arguments') ?? fieldOfUntrusted(written, 'parameters') ?? {},
+      arguments: toJsonText(
+        fieldOfUntrusted(callFields, 'arguments') ?? fieldOfUntrusted(callFields, 'parameters') ?? {},
       ),
     }
   })
 }
 
-function textOf(value: unknown): string {
+function toJsonText(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
-/** Reads `name[ARGS]{…}` or `name{…}`, the format of one call in newer models of Mistral. */
+/** Reads one call in the format of newer Mistral models: `name[ARGS]{…}` or `name{…}`. */
 function namedCall(text: string): TextToolCall[] | undefined {
-  // No part after the name can fail to match, so white space causes no backtracking.
-  const [head, name] = /^([\w.:-]{1,64})\s*(?:\[ARGS\]\s*)?/.exec(text) ?? []
-  if (head === undefined || name === undefined || text[head.length] !== '{') return undefined
-  const written = text.slice(head.length)
-  return parseJson(written) === undefined ? undefined : [{ name, arguments: written }]
+  // All parts after the name are optional, so white space causes no backtracking.
+  const [prefix, name] = /^([\w.:-]{1,64})\s*(?:\[ARGS\]\s*)?/.exec(text) ?? []
+  if (prefix === undefined || name === undefined || text[prefix.length] !== '{') return undefined
+  const argumentsText = text.slice(prefix.length)
+  return parseJson(argumentsText) === undefined ? undefined : [{ name, arguments: argumentsText }]
 }
 
 /** Reads `<function=name><parameter=key>value</parameter></function>`. */
@@ -64,14 +64,14 @@ function taggedCall(
   text: string,
   schemaOf: (name: string) => ToolSchema | undefined,
 ): TextToolCall[] | undefined {
-  const [, name, inner] = /^<function=([^>\s]{1,64})>([\s\S]*?)(?:<\/function>)?$/.exec(text) ?? []
+  const [, name, content] = /^<function=([^>\s]{1,64})>([\s\S]*?)(?:<\/function>)?$/.exec(text) ?? []
   if (name === undefined) return undefined
-  const parameters = inner!
+  const parameters = content!
     .split(/\n?<\/parameter>/)
     .slice(0, -1)
     .flatMap(text => {
-      const found = /<parameter=([^>\s]{1,64})>\n?([\s\S]*)$/.exec(text)
-      return found ? [found] : []
+      const match = /<parameter=([^>\s]{1,64})>\n?([\s\S]*)$/.exec(text)
+      return match ? [match] : []
     })
   const types = schemaOf(name)?.properties
   const isText = (key: string) =>

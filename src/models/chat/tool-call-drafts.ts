@@ -1,18 +1,18 @@
 import { randomNameHex } from '../../base/id.ts'
 import type { ToolCall } from '../../contract/chat.ts'
 import { fieldOfUntrusted, ProviderFailure } from '../provider/provider-failure.ts'
-import { JsonEnd } from './json-end.ts'
+import { JsonEndDetector } from './json-end-detector.ts'
 
 /** Maximum number of calls in one answer. */
 export const callsMax = 64
-const idBytes = 12
+const callIdBytes = 12
 
 interface CallDraft {
   id: string
   name: string
-  written: string
-  readonly end: JsonEnd
-  /** Extra fields of a provider that must be sent back with the call. */
+  argumentsText: string
+  readonly endDetector: JsonEndDetector
+  /** Data of the provider that must be sent back with the call. */
   extra?: unknown
 }
 
@@ -24,9 +24,9 @@ export interface DraftedCall extends ToolCall {
 /**
  * Assembles tool calls from their pieces.
  *
- * In the protocol, a piece names its call by `index`, and only the first piece has an ID and a name. Some
- * providers omit the index (Gemini), give all calls the index 0 (Ollama), repeat the ID and the name in every
- * piece, split the name, or send no ID (Gemini, also with index 0 for all calls).
+ * In the protocol, `index` identifies the call of a piece, and only the first piece has an ID and a name. Some
+ * providers omit the index (Gemini), use index 0 for all calls (Ollama), repeat the ID and the name in every piece,
+ * split the name, or send no ID (Gemini, sometimes with index 0 for all calls).
  *
  * @see https://platform.openai.com/docs/api-reference/chat-streaming/streaming
  */
@@ -34,8 +34,8 @@ export class ToolCallDrafts {
   readonly #calls: CallDraft[] = []
   readonly #byIndex = new Map<number, CallDraft>()
 
-  /** @param isWhole  returns true for the complete name of a tool in the request */
-  constructor(private readonly isWhole: (name: string) => boolean) {}
+  /** @param isCompleteName  returns true for the complete name of a tool in the request */
+  constructor(private readonly isCompleteName: (name: string) => boolean) {}
 
   /**
    * Adds the pieces of one event.
@@ -46,67 +46,68 @@ export class ToolCallDrafts {
   add(pieces: readonly unknown[]): number {
     let added = 0
     for (const [at, piece] of pieces.entries()) {
-      const id = textIn(piece, 'id')
-      const name = textIn(fieldOfUntrusted(piece, 'function'), 'name')
-      const written = argumentsIn(piece)
+      const id = stringIn(piece, 'id')
+      const name = stringIn(fieldOfUntrusted(piece, 'function'), 'name')
+      const argumentsText = argumentsIn(piece)
       const call = this.#callOf(fieldOfUntrusted(piece, 'index'), id, name, at > 0)
       if (call.id === '') {
         call.id = id
         added += id.length
       }
-      if (call.name !== name || !this.isWhole(name)) call.name += name
-      call.written += written
-      call.end.read(written)
+      if (call.name !== name || !this.isCompleteName(name)) call.name += name
+      call.argumentsText += argumentsText
+      call.endDetector.read(argumentsText)
       call.extra ??= fieldOfUntrusted(piece, 'extra_content')
-      added += name.length + written.length
+      added += name.length + argumentsText.length
     }
     return added
   }
 
-  /** Returns the calls in the order of their first pieces. Each has a unique ID. */
-  all(): DraftedCall[] {
-    const used = new Set<string>()
-    return this.#calls.map(({ id: given, name, written, extra }) => {
-      const id = given === '' || used.has(given) ? newCallId() : given
-      used.add(id)
-      return { id, name, arguments: written, ...(extra === undefined ? {} : { extra }) }
+  /** Returns all calls in the order of their first pieces. Each has a unique ID. */
+  calls(): DraftedCall[] {
+    const usedIds = new Set<string>()
+    return this.#calls.map(({ id: sentId, name, argumentsText, extra }) => {
+      const id = sentId === '' || usedIds.has(sentId) ? newCallId() : sentId
+      usedIds.add(id)
+      return { id, name, arguments: argumentsText, ...(extra === undefined ? {} : { extra }) }
     })
   }
 
-  #callOf(index: unknown, id: string, name: string, isBesideAnother: boolean): CallDraft {
-    const known = typeof index === 'number' ? this.#byIndex.get(index) : this.#withoutIndex(id)
-    const isAnother =
+  #callOf(index: unknown, id: string, name: string, isLaterPiece: boolean): CallDraft {
+    const matching = typeof index === 'number' ? this.#byIndex.get(index) : this.#findWithoutIndex(id)
+    const isNewCall =
       typeof index === 'number'
-        ? name !== '' && (id === '' ? known?.end.isReached : known?.id !== '' && known?.id !== id)
-        : name !== '' && id === '' && (isBesideAnother || Boolean(known?.written))
-    if (known && !isAnother) return known
+        ? name !== '' &&
+          (id === '' ? matching?.endDetector.isAtEnd : matching?.id !== '' && matching?.id !== id)
+        : name !== '' && id === '' && (isLaterPiece || Boolean(matching?.argumentsText))
+    if (matching && !isNewCall) return matching
     if (this.#calls.length === callsMax) throw tooManyCalls()
-    const call = { id: '', name: '', written: '', end: new JsonEnd() }
+    const call = { id: '', name: '', argumentsText: '', endDetector: new JsonEndDetector() }
     this.#calls.push(call)
     if (typeof index === 'number') this.#byIndex.set(index, call)
     return call
   }
 
-  #withoutIndex(id: string): CallDraft | undefined {
+  #findWithoutIndex(id: string): CallDraft | undefined {
     return id === '' ? this.#calls.at(-1) : this.#calls.find(call => call.id === id)
   }
 }
 
 export function tooManyCalls(): ProviderFailure {
-  return new ProviderFailure(`sent an answer with more than ${callsMax} calls of tools`)
+  return new ProviderFailure(`sent an answer with more than ${callsMax} tool calls`)
 }
 
-/** Returns a new ID for a call that has none. */
+/** Returns an ID for a tool call without one. */
 export function newCallId(): string {
-  return `call_${randomNameHex(idBytes)}`
+  return `call_${randomNameHex(callIdBytes)}`
 }
 
-function textIn(value: unknown, name: string): string {
+function stringIn(value: unknown, name: string): string {
   const text = fieldOfUntrusted(value, name)
   return typeof text === 'string' ? text : ''
 }
 
 function argumentsIn(piece: unknown): string {
-  const written = fieldOfUntrusted(fieldOfUntrusted(piece, 'function'), 'arguments') ?? ''
-  return typeof written === 'string' ? written : JSON.stringify(written)
+  const argumentsText = fieldOfUntrusted(fieldOfUntrusted(piece, 'function'), 'arguments') ?? ''
+  return typeof argumentsText === 'string' ? argumentsText : JSON.stringify(argumentsText)
 }

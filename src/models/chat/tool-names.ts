@@ -1,73 +1,74 @@
 import { sha256 } from '../../base/id.ts'
 
 /** Function names that every provider accepts. */
-const plain = /^[a-zA-Z0-9_-]{1,64}$/
-const spellingCharsMax = 64
+const acceptedName = /^[a-zA-Z0-9_-]{1,64}$/
+const replacementCharsMax = 64
 const hashChars = 8
 
 /**
- * Translates tool names to names that providers accept, and back.
+ * Replaces tool names with names that all providers accept, and restores the original names.
  *
- * A name that every provider accepts is unchanged. Any other name is replaced by its alias, unless another
- * name in the request has the same replacement. Otherwise it is replaced by the accepted characters of the
- * alias or name and a hash of the name, so that the replacement is usually equal in all requests.
+ * A name that all providers accept is not replaced. Any other name is replaced with its alias, if that is unique in
+ * the request. Otherwise the replacement consists of the accepted characters of the alias or name, and a hash of the
+ * name, so that it is usually the same in all requests.
  */
 export class ToolNames {
-  readonly #spellings = new Map<string, string>()
+  readonly #replacements = new Map<string, string>()
   readonly #names = new Map<string, string>()
 
   /**
-   * @param names    all tool names in a request; any text, duplicates allowed
+   * @param names    all tool names in a request; any strings, can contain duplicates
    * @param aliases  readable replacements by name
    */
   constructor(names: Iterable<string>, aliases: ReadonlyMap<string, string> = new Map()) {
     const distinct = [...new Set(names)]
-    const others = distinct.filter(name => !plain.test(name))
-    for (const name of distinct) if (plain.test(name)) this.#put(name, name)
-    const wanted = others.map(name => readable(aliases.get(name) ?? ''))
-    for (const [at, name] of others.entries()) {
-      const alias = wanted[at]!
-      const isTaken = this.#names.has(alias) || wanted.filter(one => one === alias).length > 1
-      if (plain.test(alias) && !isTaken) this.#put(name, alias)
+    const namesToReplace = distinct.filter(name => !acceptedName.test(name))
+    for (const name of distinct) if (acceptedName.test(name)) this.#put(name, name)
+    const readableAliases = namesToReplace.map(name => toAcceptedChars(aliases.get(name) ?? ''))
+    for (const [at, name] of namesToReplace.entries()) {
+      const alias = readableAliases[at]!
+      const isTaken = this.#names.has(alias) || readableAliases.filter(other => other === alias).length > 1
+      if (acceptedName.test(alias) && !isTaken) this.#put(name, alias)
     }
-    for (const [at, name] of others.entries())
-      if (!this.#spellings.has(name)) this.#put(name, this.#free(name, wanted[at] || readable(name)))
+    for (const [at, name] of namesToReplace.entries())
+      if (!this.#replacements.has(name))
+        this.#put(name, this.#uniqueReplacement(name, readableAliases[at] || toAcceptedChars(name)))
   }
 
   /** Returns the replacement of a name: 1 to 64 characters of `[a-zA-Z0-9_-]`, unique in the request. */
   encode(name: string): string {
-    const spelling = this.#spellings.get(name)
-    if (spelling === undefined) throw new Error(`"${name}" is no name of this request`)
-    return spelling
+    const replacement = this.#replacements.get(name)
+    if (replacement === undefined) throw new Error(`"${name}" is not a tool name of this request`)
+    return replacement
   }
 
   /**
-   * Returns the original name for a replacement. Unknown names are returned unchanged, because models invent
+   * Returns the original name for a replacement. Unknown names are returned unchanged, because models can invent
    * names.
    */
-  decode(spelling: string): string {
-    return this.#names.get(spelling) ?? spelling
+  decode(replacement: string): string {
+    return this.#names.get(replacement) ?? replacement
   }
 
   /** Returns true if a name in the request has this replacement. */
-  hasEncoded(spelling: string): boolean {
-    return this.#names.has(spelling)
+  hasEncoded(replacement: string): boolean {
+    return this.#names.has(replacement)
   }
 
-  #put(name: string, spelling: string): void {
-    this.#spellings.set(name, spelling)
-    this.#names.set(spelling, name)
+  #put(name: string, replacement: string): void {
+    this.#replacements.set(name, replacement)
+    this.#names.set(replacement, name)
   }
 
-  #free(name: string, text: string): string {
-    const beginning = text.slice(0, spellingCharsMax - hashChars - 1)
+  #uniqueReplacement(name: string, text: string): string {
+    const beginning = text.slice(0, replacementCharsMax - hashChars - 1)
     for (let salt = ''; ; salt += ' ') {
-      const spelling = `${beginning}_${sha256(name + salt).slice(0, hashChars)}`
-      if (!this.#names.has(spelling)) return spelling
+      const replacement = `${beginning}_${sha256(name + salt).slice(0, hashChars)}`
+      if (!this.#names.has(replacement)) return replacement
     }
   }
 }
 
-function readable(text: string): string {
+function toAcceptedChars(text: string): string {
   return text.replace(/[^a-zA-Z0-9_-]+/g, '_')
 }

@@ -10,7 +10,7 @@ import {
 
 /** Columns whose squared length is below this share of the largest one contain only rounding errors. */
 const emptyColumnShare = 1e-24
-/** A column depends on the others if less than this share of it is left after they are subtracted. */
+/** A column depends on earlier columns if at most this share of it remains after their parts are subtracted. */
 const dependentShare = 1e-11
 
 interface BasisOptions {
@@ -32,10 +32,9 @@ export function randomNumbers(seed: number): () => number {
 }
 
 /**
- * Returns the upper triangular matrix T that makes the columns of MT orthonormal, from the inner products
- * MᵀM. T is the inverse of the Cholesky factor, after the columns are scaled to unit length. Columns that are
- * empty, or that depend on earlier ones, become zero, so that a matrix of rank r keeps r columns and no
- * division by zero occurs.
+ * Returns the upper triangular matrix T that makes the columns of MT orthonormal, computed from the inner products
+ * MᵀM. T is the inverse of the Cholesky factor, after the columns are scaled to unit length. Columns that are empty
+ * or depend on earlier ones become zero, which avoids divisions by zero: a matrix of rank r keeps r columns.
  */
 function whitening(products: Float64Array, width: number): Float64Array {
   let largest = 0
@@ -47,19 +46,19 @@ function whitening(products: Float64Array, width: number): Float64Array {
   const lower = new Float64Array(width * width)
   const inverse = new Float64Array(width * width)
   for (let row = 0; row < width; row++) {
-    let rest = scales[row]! > 0 ? 1 : 0
+    let remainder = scales[row]! > 0 ? 1 : 0
     for (let column = 0; column < row; column++) {
       let sum = products[row * width + column]! * scales[row]! * scales[column]!
       for (let t = 0; t < column; t++) sum -= lower[row * width + t]! * lower[column * width + t]!
       const value = sum * inverse[column * width + column]!
       lower[row * width + column] = value
-      rest -= value * value
+      remainder -= value * value
     }
-    if (!(rest > dependentShare)) {
+    if (!(remainder > dependentShare)) {
       lower.fill(0, row * width, row * width + row)
       continue
     }
-    const reciprocal = 1 / Math.sqrt(rest)
+    const reciprocal = 1 / Math.sqrt(remainder)
     inverse[row * width + row] = reciprocal
     for (let column = 0; column < row; column++) {
       let sum = 0
@@ -77,7 +76,7 @@ function whitening(products: Float64Array, width: number): Float64Array {
 
 /**
  * Returns an orthonormal basis, `matrix.columns` × `width`, of the directions in which the rows of the matrix
- * vary most. These are the leading right singular vectors up to a rotation, which does not affect cosines.
+ * vary most. They are the leading right singular vectors up to a rotation, which does not affect cosines.
  * Columns beyond the rank are zero.
  *
  * Uses randomized subspace iteration with Cholesky QR, with all dense work on the smaller side. Costs 2 ×
@@ -87,14 +86,14 @@ function whitening(products: Float64Array, width: number): Float64Array {
  * 4.4
  */
 export function rowBasis(matrix: SparseRows, { width, iterations, seed, onRound }: BasisOptions): Panels {
-  const turned = transpose(matrix)
-  const narrow = matrix.rows <= matrix.columns
-  const [small, large] = narrow ? [matrix, turned] : [turned, matrix]
+  const transposed = transpose(matrix)
+  const hasFewerRows = matrix.rows <= matrix.columns
+  const [small, large] = hasFewerRows ? [matrix, transposed] : [transposed, matrix]
   const next = randomNumbers(seed)
   let basis = newPanels(small.rows, width)
   let image = newPanels(small.rows, width)
   const wide = newPanels(large.rows, width)
-  for (let place = 0; place < basis.values.length; place++) basis.values[place] = next()
+  for (let index = 0; index < basis.values.length; index++) basis.values[index] = next()
   for (let round = 0; round < iterations; round++) {
     multiply(large, basis, wide)
     multiply(small, wide, image)
@@ -102,7 +101,7 @@ export function rowBasis(matrix: SparseRows, { width, iterations, seed, onRound 
     ;[basis, image] = [image, basis]
     onRound(round + 1, iterations)
   }
-  if (!narrow) return basis
+  if (!hasFewerRows) return basis
   multiply(large, basis, wide)
   multiply(small, wide, image)
   timesUpper(basis, whitening(innerProducts(basis, image), width))

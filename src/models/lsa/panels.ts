@@ -1,5 +1,5 @@
-// Tall dense matrices are stored in panels of eight columns. A panel is contiguous, row by row, so that a
-// sparse product reads one cache line per entry, and a whole panel often fits into the second-level cache.
+// Tall dense matrices are stored in panels of eight columns. A panel is stored contiguously, row by row, so that a
+// sparse product reads one cache line per entry. A whole panel often fits into the second-level cache.
 
 const panelWidth = 8
 
@@ -26,39 +26,40 @@ export function newPanels(rows: number, width: number): Panels {
   return { rows, width, values: new Float64Array(rows * width) }
 }
 
-/** Returns the index of row 0 of a column. Its next rows follow at a distance of eight. */
+/** Returns the index of row 0 of a column. Each following row is eight numbers further. */
 const columnStart = (rows: number, column: number) =>
   (column & ~(panelWidth - 1)) * rows + (column & (panelWidth - 1))
 
 export const panelEntry = (matrix: Panels, row: number, column: number) =>
   matrix.values[columnStart(matrix.rows, column) + row * panelWidth]!
 
-/** Returns the transpose of a matrix. Entries of a row are in order of their columns. */
+/** Returns the transpose of a matrix. The entries of each row are sorted by column. */
 export function transpose(matrix: SparseRows): SparseRows {
   const { rows, columns, starts, indices, values } = matrix
-  const turned: SparseRows = {
+  const transposed: SparseRows = {
     rows: columns,
     columns: rows,
     starts: new Uint32Array(columns + 1),
     indices: new Uint32Array(indices.length),
     values: new Float64Array(values.length),
   }
-  for (const index of indices) turned.starts[index + 1]!++
-  for (let column = 0; column < columns; column++) turned.starts[column + 1]! += turned.starts[column]!
-  const next = turned.starts.slice(0, columns)
+  for (const index of indices) transposed.starts[index + 1]!++
+  for (let column = 0; column < columns; column++)
+    transposed.starts[column + 1]! += transposed.starts[column]!
+  const next = transposed.starts.slice(0, columns)
   for (let row = 0; row < rows; row++) {
     for (let at = starts[row]!; at < starts[row + 1]!; at++) {
-      const place = next[indices[at]!]!++
-      turned.indices[place] = row
-      turned.values[place] = values[at]!
+      const target = next[indices[at]!]!++
+      transposed.indices[target] = row
+      transposed.values[target] = values[at]!
     }
   }
-  return turned
+  return transposed
 }
 
 /**
- * Sets `to` to sparse × from. Costs entries × width multiplications, one panel at a time with its sums in
- * registers.
+ * Sets `to` to sparse × from. Costs entries × width multiplications. Processes one panel at a time, so that the sums
+ * of a row stay in registers.
  */
 export function multiply(sparse: SparseRows, from: Panels, to: Panels): void {
   const { rows, starts, indices, values } = sparse
@@ -66,8 +67,8 @@ export function multiply(sparse: SparseRows, from: Panels, to: Panels): void {
   const y = to.values
   for (let panel = 0; panel < from.width; panel += panelWidth) {
     const source = panel * from.rows
-    let place = panel * rows
-    for (let row = 0; row < rows; row++, place += panelWidth) {
+    let target = panel * rows
+    for (let row = 0; row < rows; row++, target += panelWidth) {
       let s0 = 0
       let s1 = 0
       let s2 = 0
@@ -89,19 +90,19 @@ export function multiply(sparse: SparseRows, from: Panels, to: Panels): void {
         s6 += value * x[o + 6]!
         s7 += value * x[o + 7]!
       }
-      y[place] = s0
-      y[place + 1] = s1
-      y[place + 2] = s2
-      y[place + 3] = s3
-      y[place + 4] = s4
-      y[place + 5] = s5
-      y[place + 6] = s6
-      y[place + 7] = s7
+      y[target] = s0
+      y[target + 1] = s1
+      y[target + 2] = s2
+      y[target + 3] = s3
+      y[target + 4] = s4
+      y[target + 5] = s5
+      y[target + 6] = s6
+      y[target + 7] = s7
     }
   }
 }
 
-/** Returns the inner products of two columns of `a` with four of `b`, grouped by column of `a`. */
+/** Returns the inner products of two columns of `a` with four columns of `b`, grouped by column of `a`. */
 function innerTile(a: Panels, aColumn: number, b: Panels, bColumn: number): number[] {
   const x = a.values
   const y = b.values
@@ -135,8 +136,8 @@ function innerTile(a: Panels, aColumn: number, b: Panels, bColumn: number): numb
 }
 
 /**
- * Returns aᵀb for equal widths if the product is symmetric. Only the lower triangle is computed, and then
- * mirrored.
+ * Returns aᵀb, which must be symmetric, for matrices of equal width. Computes only the lower triangle, and mirrors
+ * it.
  */
 export function innerProducts(a: Panels, b: Panels): Float64Array {
   const { width } = a
@@ -155,7 +156,7 @@ export function innerProducts(a: Panels, b: Panels): Float64Array {
   return products
 }
 
-/** Multiplies `matrix` by `upper` in place. `upper` is width × width, row by row, and upper triangular. */
+/** Replaces `matrix` with matrix × upper. `upper` is an upper triangular width × width matrix, stored row by row. */
 export function timesUpper(matrix: Panels, upper: Float64Array): void {
   const { rows, width, values } = matrix
   const line = new Float64Array(width)

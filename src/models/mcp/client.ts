@@ -1,10 +1,10 @@
 import type { CallToolResult, Client } from '@modelcontextprotocol/client'
 import type { McpFailureCode } from '../../contract/mcp-servers.ts'
-import { shownPart } from './shown-part.ts'
+import { renderResultPart } from './render-result-part.ts'
 
 export type McpSdk = typeof import('@modelcontextprotocol/client')
 
-/** A tool as its server describes it. */
+/** The description of a tool, from its server. */
 export interface McpTool {
   readonly name: string
   readonly description: string
@@ -18,14 +18,14 @@ export interface McpCall {
   readonly args: Readonly<Record<string, unknown>>
 }
 
-/** Result of a tool call. */
-export interface McpAnswer {
+/** The result of a tool call. */
+export interface McpToolResult {
   readonly text: string
   /** True if the tool reported a failure. */
   readonly isError: boolean
 }
 
-/** A tool server that cannot be used. The message is safe to show; the cause holds the text of the server. */
+/** Thrown when a tool server cannot be used. The message can be shown; the cause can contain text of the server. */
 export class McpFailure extends Error {
   override readonly name = 'McpFailure'
 
@@ -38,23 +38,27 @@ export class McpFailure extends Error {
   }
 }
 
-/** Returns the name of an error as a cause for the log. Its text may repeat tokens that were sent to a server. */
-export function namedCause(error: unknown): Error {
+/** Returns a cause for the log that has only the name of an error. The message could repeat tokens of a request. */
+export function causeWithNameOnly(error: unknown): Error {
   return new Error(error instanceof Error ? error.name : typeof error)
 }
 
-/** Returns the failure of a server that did not answer in time. */
+/** Returns the failure of a server that did not respond in time. */
 export function mcpTimeout(cause: unknown): McpFailure {
-  return new McpFailure('timeout', 'The server did not answer in time.', cause)
+  return new McpFailure('timeout', 'The server did not respond in time.', cause)
 }
 
-/** Maximum size of all answers of one session, in bytes. */
+/** Maximum total size of the responses in one session, in bytes. */
 export const sessionBytesMax = 2_000_000
 const toolPagesMax = 20
-/** Maximum number of requests of one session: start, end, pages, and a few answers to requests of the server. */
+/** Maximum number of requests in one session: start, end, pages, and a few responses to requests of the server. */
 export const sessionRequestsMax = 64
 
-/** Creates a client that identifies this runtime. @param mode  how to negotiate the protocol version */
+/**
+ * Creates an MCP client that identifies itself as this runtime.
+ *
+ * @param mode  how to negotiate the protocol version
+ */
 export function createMcpClient({ Client }: McpSdk, mode: 'auto' | 'legacy'): Client {
   return new Client(
     { name: 'workbase', version: '1' },
@@ -68,20 +72,20 @@ export async function listToolsOf(client: Client, signal: AbortSignal): Promise<
   return tools.map(({ name, description = '', inputSchema }) => ({ name, description, inputSchema }))
 }
 
-/** Calls a tool of a connected server. An error response is a result, too. @see callMcpTool */
+/** Calls a tool of a connected server. Returns an error response as a result. @see callMcpTool */
 export async function callToolOf(
   { name, args }: McpCall,
   client: Client,
   signal: AbortSignal,
   { ProtocolError }: McpSdk,
-): Promise<McpAnswer> {
+): Promise<McpToolResult> {
   const request = { name, arguments: { ...args } }
-  const asked = client.callTool(request, { signal }).catch((error: unknown): CallToolResult => {
+  const result = client.callTool(request, { signal }).catch((error: unknown): CallToolResult => {
     if (!(error instanceof ProtocolError)) throw error
     return { content: [{ type: 'text', text: error.message }], isError: true }
   })
-  const { content, structuredContent, isError = false } = await asked
-  const parts = content.map(shownPart).filter(part => part.text.trim() !== '')
+  const { content, structuredContent, isError = false } = await result
+  const parts = content.map(renderResultPart).filter(part => part.text.trim() !== '')
   const texts = parts.map(({ text }) => text)
   // Most servers also send structured content as text, for older clients.
   const needsStructuredContent = structuredContent !== undefined && !parts.some(part => part.isText)

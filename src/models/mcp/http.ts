@@ -6,52 +6,52 @@ import { type CreateFailure, type IsReleased, resolveReleasedSecret } from '../e
 import { endpointRefusalIn } from '../endpoint-guard.ts'
 import {
   callToolOf,
+  causeWithNameOnly,
   createMcpClient,
   listToolsOf,
-  type McpAnswer,
   type McpCall,
   McpFailure,
   type McpSdk,
   type McpTool,
+  type McpToolResult,
   mcpTimeout,
-  namedCause,
   sessionBytesMax,
   sessionRequestsMax,
 } from './client.ts'
 
-/** Address and credential of a tool server in its record. */
+/** Address and credential of a tool server. */
 export interface McpEndpoint {
   readonly workspaceId: string
   readonly url: string
   readonly credentialRef: string | null
-  /** Access tokens of the caller, sent instead of the credential. */
+  /** Access tokens of the caller, which are sent instead of the credential. */
   readonly accessTokens?: McpAccessTokens
 }
 
-/** Access tokens of one subject for one server. */
+/** Provides the access tokens of one subject for one server. */
 export interface McpAccessTokens {
   /** @throws McpFailure  the subject is not signed in */
   current(): Promise<string>
   /**
-   * Replaces a token that the server refused.
+   * Returns a replacement for a token that the server rejected.
    *
-   * @throws McpFailure  the subject has to sign in again
+   * @throws McpFailure  the subject must sign in again
    */
-  renew(refused: string): Promise<string>
+  renew(rejectedToken: string): Promise<string>
 }
 
 export interface McpHttpParts {
   readonly environment: ConfigEnvironment
-  /** Called for each connection, so that a change applies immediately. */
+  /** Called for each session, so that a changed release takes effect immediately. */
   readonly isReleased: IsReleased
-  /** Checked by the endpoint guard. Follows no redirect. */
+  /** Must check connections with the endpoint guard, and must not follow redirects. */
   readonly fetch: typeof fetch
 }
 
 /**
- * Returns the tools of a server, in a new session.
+ * Returns the tools of a server. Opens a new session.
  *
- * @param signal  ends the session, which has no timeout
+ * @param signal  ends the session. There is no other timeout
  * @throws McpFailure
  */
 export async function listMcpTools(
@@ -63,11 +63,11 @@ export async function listMcpTools(
 }
 
 /**
- * Calls a tool of a server, in a new session.
+ * Calls a tool of a server. Opens a new session.
  *
- * @param signal  ends the session, which has no timeout
- * @returns the texts of the result, one per line, or its structured content as JSON if it has no text; a note
- * replaces each other part
+ * @param signal  ends the session. There is no other timeout
+ * @returns the parts of the result, one per line. Parts that are not text are replaced with notes. If the result has
+ *   no text, its structured content is added as JSON
  * @throws McpFailure
  * @see docs/tool-servers.md#what-a-call-may-do
  */
@@ -76,12 +76,14 @@ export async function callMcpTool(
   call: McpCall,
   parts: McpHttpParts,
   signal: AbortSignal,
-): Promise<McpAnswer> {
-  return inSession(server, parts, signal, (client, until, sdk) => callToolOf(call, client, until, sdk))
+): Promise<McpToolResult> {
+  return inSession(server, parts, signal, (client, sessionSignal, sdk) =>
+    callToolOf(call, client, sessionSignal, sdk),
+  )
 }
 
 /**
- * Connects, runs a function, and ends the session. The credential is resolved for this session and host.
+ * Opens a session, calls a function, and ends the session. The credential is resolved for this session and host.
  *
  * @throws McpFailure
  * @see docs/security.md#rule-1, docs/security.md#rule-14
@@ -90,16 +92,16 @@ async function inSession<T>(
   server: McpEndpoint,
   parts: McpHttpParts,
   signal: AbortSignal,
-  use: (client: Client, until: AbortSignal, sdk: McpSdk) => Promise<T>,
+  use: (client: Client, sessionSignal: AbortSignal, sdk: McpSdk) => Promise<T>,
 ): Promise<T> {
   const url = new URL(server.url)
   const { accessTokens } = server
   const bearer = accessTokens && (await McpBearer.open(accessTokens, url))
-  const credential = bearer ? undefined : await credentialOf(server, parts, url)
+  const credential = bearer ? undefined : await resolveServerCredential(server, parts, url)
   const sdk = await import('@modelcontextprotocol/client')
-  const wire = new McpSessionWire(url.origin, parts.fetch, signal, accessTokens !== undefined)
+  const requests = new McpSessionRequests(url.origin, parts.fetch, signal, accessTokens !== undefined)
   const transport = new sdk.StreamableHTTPClientTransport(url, {
-    fetch: wire.fetch,
+    fetch: requests.fetch,
     ...(bearer && { authProvider: bearer }),
     requestInit: {
       redirect: 'manual',
@@ -114,27 +116,27 @@ async function inSession<T>(
   })
   const client = createMcpClient(sdk, 'auto')
   try {
-    await client.connect(transport, { signal: wire.signal })
-    return await use(client, wire.signal, sdk)
+    await client.connect(transport, { signal: requests.signal })
+    return await use(client, requests.signal, sdk)
   } catch (error) {
-    throw bearer?.failure ?? wire.failureOf(error)
+    throw bearer?.failure ?? requests.failureOf(error)
   } finally {
     await transport.terminateSession().catch(() => {})
     await client.close()
   }
 }
 
-/** Provides an access token to the SDK, which repeats a request once after a 401. */
+/** Provides access tokens to the SDK, which repeats a request once after a 401 response. */
 class McpBearer implements AuthProvider {
-  /** Error of the last attempt to renew the token. */
+  /** Error of the last failed attempt to renew the token. */
   failure: unknown
 
   private constructor(
     private readonly tokens: McpAccessTokens,
-    private sent: string,
+    private latest: string,
   ) {}
 
-  /** @throws McpFailure  not signed in, or the token would be sent unencrypted */
+  /** @throws McpFailure  the subject is not signed in, or the token would be sent unencrypted */
   static async open(tokens: McpAccessTokens, url: URL): Promise<McpBearer> {
     if (isUnencryptedRemote(url))
       throw new McpFailure(
@@ -145,12 +147,12 @@ class McpBearer implements AuthProvider {
   }
 
   async token(): Promise<string> {
-    return this.sent
+    return this.latest
   }
 
   async onUnauthorized(): Promise<void> {
     try {
-      this.sent = await this.tokens.renew(this.sent)
+      this.latest = await this.tokens.renew(this.latest)
     } catch (error) {
       this.failure = error
       throw error
@@ -159,63 +161,64 @@ class McpBearer implements AuthProvider {
 }
 
 /**
- * @throws McpFailure  the credential is missing, is not released for the host, would be sent unencrypted, or
- * does not resolve
+ * Resolves the credential of a server; undefined if it has none.
+ *
+ * @throws McpFailure  the credential is not released for the host, would be sent unencrypted, or does not resolve
  */
-async function credentialOf(
+async function resolveServerCredential(
   { credentialRef, workspaceId }: McpEndpoint,
   { environment, isReleased }: McpHttpParts,
   url: URL,
 ): Promise<string | undefined> {
   if (credentialRef === null) return undefined
-  const failed: CreateFailure = (_trouble, reason, { hint = '' } = {}) =>
+  const createFailure: CreateFailure = (_source, reason, { hint = '' } = {}) =>
     new McpFailure('credential_unavailable', [`The server ${reason}.`, hint].join(' ').trim())
-  return resolveReleasedSecret({ environment, isReleased, failed }, credentialRef, workspaceId, url)
+  return resolveReleasedSecret({ environment, isReleased, createFailure }, credentialRef, workspaceId, url)
 }
 
-/** Requests of a session, within their limits. Records what is needed to describe a failure. */
-class McpSessionWire {
+/** Sends the requests of a session and enforces its limits. Records the cause of a failure. */
+class McpSessionRequests {
   #status: number | undefined
   #failure: unknown
   #bytes = 0
   #requests = 0
-  readonly #flooded = new AbortController()
-  /** Fires when the caller aborts, or when the server sends too many requests. */
+  readonly #requestLimit = new AbortController()
+  /** Aborts when the caller aborts, or when the server sends too many requests. */
   readonly signal: AbortSignal
 
   constructor(
     private readonly origin: string,
-    private readonly send: typeof fetch,
-    private readonly until: AbortSignal,
+    private readonly fetchOnce: typeof fetch,
+    private readonly callerSignal: AbortSignal,
     private readonly hasTokens: boolean,
   ) {
-    this.signal = AbortSignal.any([until, this.#flooded.signal])
+    this.signal = AbortSignal.any([callerSignal, this.#requestLimit.signal])
   }
 
   /**
-   * Sends requests of the SDK. Opens no stream for unsolicited messages of the server, because they are not
+   * Sends requests of the SDK. Does not open a stream for unsolicited messages of the server, because they are not
    * used.
    */
   readonly fetch = async (input: string | URL, init: RequestInit = {}): Promise<Response> => {
     const url = new URL(input)
     if (url.origin !== this.origin) throw new Error(`${url.origin} is not ${this.origin}`)
     if (init.method === 'GET') return new Response(null, { status: 405 })
-    // The SDK answers every request of a server, and one response can contain a hundred thousand of them.
-    if (++this.#requests > sessionRequestsMax) this.#flooded.abort()
+    // The SDK responds to every request of a server, and one response can contain a hundred thousand requests.
+    if (++this.#requests > sessionRequestsMax) this.#requestLimit.abort()
     this.signal.throwIfAborted()
     const signal = init.signal ? AbortSignal.any([init.signal, this.signal]) : this.signal
     try {
-      const answer = await this.send(url, { ...init, signal })
-      if (init.method === 'POST') this.#status = answer.status
-      return await requireSingleMessage(answer, answer.body?.pipeThrough(this.#counted()) ?? null)
+      const response = await this.fetchOnce(url, { ...init, signal })
+      if (init.method === 'POST') this.#status = response.status
+      return await requireSingleMessage(response, response.body?.pipeThrough(this.#countBytes()) ?? null)
     } catch (error) {
-      if (!(error instanceof BatchRefused)) this.#failure ??= error
+      if (!(error instanceof BatchRejected)) this.#failure ??= error
       throw error
     }
   }
 
   failureOf(error: unknown): McpFailure {
-    const cause = this.hasTokens && this.#status !== undefined ? namedCause(error) : error
+    const cause = this.hasTokens && this.#status !== undefined ? causeWithNameOnly(error) : error
     const failure = (code: McpFailureCode, message: string) => new McpFailure(code, message, cause)
     const refusal = endpointRefusalIn(this.#failure)
     if (refusal)
@@ -225,15 +228,18 @@ class McpSessionWire {
       )
     if (this.#bytes > sessionBytesMax)
       return failure('too_large', `The server sent more than ${sessionBytesMax} bytes.`)
-    if (this.#flooded.signal.aborted)
+    if (this.#requestLimit.signal.aborted)
       return failure('protocol_error', `The server sent more than ${sessionRequestsMax} requests.`)
-    if (this.until.aborted) return mcpTimeout(cause)
+    if (this.callerSignal.aborted) return mcpTimeout(cause)
     return this.#status === undefined || this.#failure !== undefined
-      ? failure('unreachable', 'The server cannot be reached. Check the url, and that the server runs.')
+      ? failure(
+          'unreachable',
+          'The server cannot be reached. Check the url, and check that the server is running.',
+        )
       : failure(...failureByStatus(this.#status, this.hasTokens))
   }
 
-  #counted(): TransformStream<Uint8Array, Uint8Array> {
+  #countBytes(): TransformStream<Uint8Array, Uint8Array> {
     return new TransformStream({
       transform: (part, controller) => {
         this.#bytes += part.length
@@ -245,17 +251,17 @@ class McpSessionWire {
 }
 
 /**
- * Refused JSON-RPC batch. This client sends no batches, and a batch of requests would block the session until
- * all are answered.
+ * Thrown for a JSON-RPC batch. This client sends no batches, so a server has no reason to respond with one. A batch of
+ * requests would block the session until all have a response.
  */
-class BatchRefused extends Error {
-  override readonly name = 'BatchRefused'
+class BatchRejected extends Error {
+  override readonly name = 'BatchRejected'
 }
 
 /**
- * Returns the response, unless it is JSON with several messages.
+ * Returns a response with the given body.
  *
- * @throws BatchRefused
+ * @throws BatchRejected  the response is JSON with several messages
  */
 async function requireSingleMessage(
   { status, headers }: Response,
@@ -264,25 +270,25 @@ async function requireSingleMessage(
   if (body === null || !headers.get('content-type')?.toLowerCase().includes('application/json'))
     return new Response(body, { status, headers })
   const text = await new Response(body).text()
-  if (/^\s*\[/.test(text)) throw new BatchRefused('several messages at once')
+  if (/^\s*\[/.test(text)) throw new BatchRejected('the response contains several messages')
   return new Response(text, { status, headers })
 }
 
-/** Returns the failure of a session by the status of its last response. */
+/** Returns the code and message of a failed session whose last response had a given status. */
 function failureByStatus(status: number, hasTokens: boolean): [McpFailureCode, string] {
   if (status === 401 || status === 403)
     return [
       'unauthorized',
-      `The server answered with status ${status}. ${hasTokens ? 'Sign in to it again, or ask for access to it.' : 'Check the key that credentialRef names.'}`,
+      `The server responded with status ${status}. ${hasTokens ? 'Sign in to it again, or ask for access to it.' : 'Check the key that credentialRef refers to.'}`,
     ]
   if (status >= 300 && status < 400)
     return [
       'redirected',
-      'The server answered with a redirect, which is not followed. Use the target address instead.',
+      'The server responded with a redirect, which is not followed. Use the target address instead.',
     ]
-  if (status >= 400) return ['http_error', `The server answered with status ${status}. Check the url.`]
+  if (status >= 400) return ['http_error', `The server responded with status ${status}. Check the url.`]
   return [
     'protocol_error',
-    'The server does not answer as an MCP server by Streamable HTTP does. Check the url.',
+    'The server does not respond like an MCP server with Streamable HTTP. Check the url.',
   ]
 }

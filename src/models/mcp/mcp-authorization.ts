@@ -9,23 +9,23 @@ import { isUnencryptedRemote } from '../../base/loopback.ts'
 import { BodyTooLong, readBody } from '../../base/read-body.ts'
 import { type CreateFailure, resolveReleasedSecret } from '../endpoint.ts'
 import { type EndpointGuard, endpointRefusalIn } from '../endpoint-guard.ts'
-import { McpFailure, type McpSdk, namedCause } from './client.ts'
+import { causeWithNameOnly, McpFailure, type McpSdk } from './client.ts'
 import type { McpHttpParts } from './http.ts'
 
-/** A server that requires sign-in, and the OAuth client in its record. */
+/** A server that requires sign-in, and the OAuth client that is configured for it. */
 export interface AuthorizedServer {
   readonly workspaceId: string
   readonly url: string
-  /** Null to register a client dynamically (RFC 7591). */
+  /** ID of the client; null to register a client dynamically (RFC 7591). */
   readonly oauthClientId: string | null
   readonly oauthClientSecretRef: string | null
-  /** Null to request the scopes that the server advertises. */
+  /** Scopes to request; null to request those that the server advertises. */
   readonly oauthScopes: readonly string[] | null
 }
 
 /**
- * Authorization server, client and resource of a sign-in. Contains the client secret only for a registered
- * client.
+ * Authorization server, client and resource of a sign-in. Contains the client's secret only if the client was
+ * registered dynamically.
  */
 export interface AuthorizationContext {
   readonly metadata: AuthorizationServerMetadata
@@ -34,7 +34,7 @@ export interface AuthorizationContext {
   readonly resource: string
 }
 
-/** A sign-in that awaits its authorization code. */
+/** A sign-in that has no authorization code yet. */
 export interface PendingAuthorization {
   readonly context: AuthorizationContext
   readonly codeVerifier: string
@@ -42,7 +42,7 @@ export interface PendingAuthorization {
   readonly scope: string | undefined
 }
 
-/** Tokens that an authorization server granted. */
+/** Tokens that an authorization server issued. */
 export interface GrantedTokens {
   readonly accessToken: string
   readonly refreshToken: string | null
@@ -50,7 +50,7 @@ export interface GrantedTokens {
   readonly scopes: string[] | null
 }
 
-/** Maximum time for all requests of one step. */
+/** Maximum total time for the requests of one step. */
 const stepTimeoutMs = 10_000
 /** Maximum size of one response. */
 const responseBytesMax = 262_144
@@ -66,8 +66,8 @@ const clientAuthMethods = ['none', 'client_secret_basic', 'client_secret_post'] 
 type ClientAuthMethod = (typeof clientAuthMethods)[number]
 
 /**
- * Signs users in to MCP servers as an OAuth client: authorization code with PKCE. All metadata comes from the
- * remote server, so each request passes the endpoint guard and has limits on its time and response size.
+ * Signs users in to MCP servers, as an OAuth client that uses the authorization code flow with PKCE. All metadata comes
+ * from remote servers, so the endpoint guard checks each request, and time and response size are limited.
  *
  * @see docs/tool-servers.md#sign-in-as-yourself,
  * https://modelcontextprotocol.io/specification/2025-11-25/basic/authorization
@@ -78,12 +78,12 @@ export class McpAuthorization {
   ) {}
 
   /**
-   * Finds the authorization server, registers a client if none is configured, and returns the URL where the
-   * user signs in.
+   * Finds the authorization server, registers a client if none is configured, and returns the URL at which the user
+   * signs in.
    *
    * @throws McpFailure
    */
-  begin(
+  start(
     server: AuthorizedServer,
     { redirectUri, state }: { readonly redirectUri: string; readonly state: string },
     signal: AbortSignal,
@@ -97,16 +97,23 @@ export class McpAuthorization {
         fetchFn,
       )
       const requestedResource = sdk.resourceUrlFromServerUrl(server.url)
-      const isOwn = sdk.checkResourceAllowed({ requestedResource, configuredResource: resource.resource })
-      if (!isOwn || resource.resource.length > urlCharsMax)
-        throw unusableServer('its metadata names another resource')
+      const isForServer = sdk.checkResourceAllowed({
+        requestedResource,
+        configuredResource: resource.resource,
+      })
+      if (!isForServer || resource.resource.length > urlCharsMax)
+        throw signInNotPossible('its metadata is for another resource')
       const issuer = resource.authorization_servers?.[0]
-      if (issuer === undefined) throw unusableServer('its metadata names no authorization server')
-      const found = await sdk.discoverAuthorizationServerMetadata(issuer, { fetchFn })
-      if (!found) throw unusableServer('its authorization server has no metadata')
-      const metadata = this.#checked(found)
-      const scope = scopeOf(server, challenge.scope ?? resource.scopes_supported?.join(' '), found)
-      const client = await this.#client(server, metadata, redirectUri, sdk, fetchFn)
+      if (issuer === undefined) throw signInNotPossible('its metadata contains no authorization server')
+      const discovered = await sdk.discoverAuthorizationServerMetadata(issuer, { fetchFn })
+      if (!discovered) throw signInNotPossible('its authorization server has no metadata')
+      const metadata = this.#checkMetadata(discovered)
+      const scope = requestedScope(
+        server,
+        challenge.scope ?? resource.scopes_supported?.join(' '),
+        discovered,
+      )
+      const client = await this.#getClient(server, metadata, redirectUri, sdk, fetchFn)
       const { authorizationUrl, codeVerifier } = await sdk.startAuthorization(issuer, {
         metadata,
         clientInformation: client,
@@ -116,7 +123,7 @@ export class McpAuthorization {
         ...(scope !== undefined && { scope }),
       })
       if (authorizationUrl.href.length > authorizationUrlCharsMax)
-        throw unusableServer('the address of its sign-in page is too long')
+        throw signInNotPossible('the address of its sign-in page is too long')
       const context = { metadata, client, resource: resource.resource }
       return {
         authorizationUrl: authorizationUrl.href,
@@ -154,7 +161,7 @@ export class McpAuthorization {
   }
 
   /**
-   * Exchanges a refresh token, which may be valid only once.
+   * Exchanges a refresh token for new tokens. The refresh token can become invalid.
    *
    * @throws McpFailure  code `sign_in_required` if the grant has ended
    */
@@ -177,7 +184,7 @@ export class McpAuthorization {
     })
   }
 
-  /** Revokes a token if the authorization server supports that (RFC 7009). @throws McpFailure */
+  /** Revokes a token if the authorization server supports revocation (RFC 7009). @throws McpFailure */
   async revoke(
     server: AuthorizedServer,
     context: AuthorizationContext,
@@ -190,7 +197,7 @@ export class McpAuthorization {
       const headers = new Headers({ 'content-type': 'application/x-www-form-urlencoded' })
       const client = await this.#withSecret(server, context, endpoint)
       const methods = context.metadata.token_endpoint_auth_methods_supported ?? []
-      authenticate(sdk.selectClientAuthMethod(client, methods), client, headers, body)
+      addClientCredentials(sdk.selectClientAuthMethod(client, methods), client, headers, body)
       await fetchFn(endpoint, { method: 'POST', headers, body })
     })
   }
@@ -202,7 +209,7 @@ export class McpAuthorization {
       return await withTimeout(
         this.parts.clock,
         stepTimeoutMs,
-        until => work(sdk, this.#fetch(until)),
+        stepSignal => work(sdk, this.#fetch(stepSignal)),
         signal,
       )
     } catch (error) {
@@ -216,11 +223,11 @@ export class McpAuthorization {
     return async (input, init) => {
       const url = new URL(input instanceof Request ? input.url : input)
       requireSafe(url)
-      if (++requests > requestsPerStepMax) throw unusableServer('it asks for too many requests')
+      if (++requests > requestsPerStepMax) throw signInNotPossible('it requires too many requests')
       const response = await this.parts.fetch(url, { ...init, redirect: 'manual', signal })
       if (response.status >= 300 && response.status < 400) {
         await response.body?.cancel()
-        throw new McpFailure('redirected', `${url.host} answered with a redirect, which is not followed.`)
+        throw new McpFailure('redirected', `${url.host} responded with a redirect, which is not followed.`)
       }
       const body = await readBody(response.body, responseBytesMax)
       const { status, headers } = response
@@ -229,20 +236,20 @@ export class McpAuthorization {
   }
 
   /**
-   * Checks the metadata of an authorization server, and returns only the fields that are used later.
+   * Checks the metadata of an authorization server, and returns the fields that are used later.
    *
-   * @throws McpFailure  PKCE is not supported, or an endpoint may not be called
+   * @throws McpFailure  a required feature is not supported, or an endpoint may not be called
    */
-  #checked(found: AuthorizationServerMetadata): AuthorizationServerMetadata {
-    if (!found.code_challenge_methods_supported?.includes('S256'))
-      throw unusableServer('its authorization server does not support PKCE with S256')
-    if (!found.response_types_supported.includes('code'))
-      throw unusableServer('its authorization server does not support authorization codes')
-    const { authorization_endpoint, token_endpoint, registration_endpoint } = found
-    const methods = found.token_endpoint_auth_methods_supported
-    if (found.issuer.length > urlCharsMax)
-      throw unusableServer('its authorization server has an issuer that is too long')
-    const revocation_endpoint = revocationEndpointOf(found)
+  #checkMetadata(discovered: AuthorizationServerMetadata): AuthorizationServerMetadata {
+    if (!discovered.code_challenge_methods_supported?.includes('S256'))
+      throw signInNotPossible('its authorization server does not support PKCE with S256')
+    if (!discovered.response_types_supported.includes('code'))
+      throw signInNotPossible('its authorization server does not support authorization codes')
+    const { authorization_endpoint, token_endpoint, registration_endpoint } = discovered
+    const methods = discovered.token_endpoint_auth_methods_supported
+    if (discovered.issuer.length > urlCharsMax)
+      throw signInNotPossible('its authorization server has an issuer that is too long')
+    const revocation_endpoint = revocationEndpointOf(discovered)
     for (const endpoint of [
       authorization_endpoint,
       token_endpoint,
@@ -251,7 +258,7 @@ export class McpAuthorization {
     ])
       if (endpoint !== undefined) this.#requireAllowed(endpoint)
     return {
-      issuer: found.issuer,
+      issuer: discovered.issuer,
       authorization_endpoint,
       token_endpoint,
       ...(registration_endpoint !== undefined && { registration_endpoint }),
@@ -259,23 +266,23 @@ export class McpAuthorization {
       response_types_supported: ['code'],
       code_challenge_methods_supported: ['S256'],
       ...(methods && {
-        token_endpoint_auth_methods_supported: clientAuthMethods.filter(one => methods.includes(one)),
+        token_endpoint_auth_methods_supported: clientAuthMethods.filter(method => methods.includes(method)),
       }),
-      ...('authorization_response_iss_parameter_supported' in found && {
+      ...('authorization_response_iss_parameter_supported' in discovered && {
         authorization_response_iss_parameter_supported:
-          found.authorization_response_iss_parameter_supported === true,
+          discovered.authorization_response_iss_parameter_supported === true,
       }),
     }
   }
 
   #requireAllowed(endpoint: string): void {
     if (!URL.canParse(endpoint) || endpoint.length > urlCharsMax)
-      throw unusableServer('its authorization server has an endpoint that is no URL, or too long')
+      throw signInNotPossible('its authorization server has an endpoint that is too long or is not a URL')
     requireSafe(new URL(endpoint))
     this.parts.guard.requireUrl(endpoint)
   }
 
-  async #client(
+  async #getClient(
     { oauthClientId }: AuthorizedServer,
     metadata: AuthorizationServerMetadata,
     redirectUri: string,
@@ -284,11 +291,13 @@ export class McpAuthorization {
   ): Promise<OAuthClientInformationMixed> {
     if (oauthClientId !== null) return { client_id: oauthClientId }
     if (metadata.registration_endpoint === undefined)
-      throw unusableServer('its authorization server does not register clients; set oauthClientId')
+      throw signInNotPossible('its authorization server does not register clients; set oauthClientId')
     const methods = metadata.token_endpoint_auth_methods_supported ?? ['none']
-    const method = clientAuthMethods.find(one => methods.includes(one))
+    const method = clientAuthMethods.find(method => methods.includes(method))
     if (method === undefined)
-      throw unusableServer('its authorization server supports no client authentication of this runtime')
+      throw signInNotPossible(
+        'its authorization server supports none of the client authentication methods that this runtime supports',
+      )
     const clientMetadata = sdk.resolveClientMetadata({
       redirectUrl: redirectUri,
       clientMetadata: {
@@ -298,12 +307,15 @@ export class McpAuthorization {
         token_endpoint_auth_method: method,
       },
     })
-    const made = await sdk.registerClient(metadata.issuer, { metadata, clientMetadata, fetchFn })
-    if (made.client_id.length > clientCharsMax || (made.client_secret?.length ?? 0) > clientCharsMax)
-      throw unusableServer(
+    const registered = await sdk.registerClient(metadata.issuer, { metadata, clientMetadata, fetchFn })
+    if (
+      registered.client_id.length > clientCharsMax ||
+      (registered.client_secret?.length ?? 0) > clientCharsMax
+    )
+      throw signInNotPossible(
         'the client that its authorization server registered has an ID or a secret that is too long',
       )
-    const { client_id, client_secret } = made
+    const { client_id, client_secret } = registered
     return {
       client_id,
       token_endpoint_auth_method: method,
@@ -311,23 +323,28 @@ export class McpAuthorization {
     }
   }
 
-  /** Adds the configured secret to a client. It is resolved for the endpoint that receives it. */
+  /** Adds the configured secret to a client. The secret is resolved for the endpoint that receives it. */
   async #withSecret(
     { workspaceId, oauthClientSecretRef: ref }: AuthorizedServer,
     { client }: AuthorizationContext,
     endpoint: string,
   ): Promise<OAuthClientInformationMixed> {
     if (ref === null) return client
-    const failed: CreateFailure = (_trouble, reason, { hint = '' } = {}) =>
+    const createFailure: CreateFailure = (_source, reason, { hint = '' } = {}) =>
       new McpFailure('credential_unavailable', [`The server ${reason}.`, hint].join(' ').trim())
-    const secret = await resolveReleasedSecret({ ...this.parts, failed }, ref, workspaceId, new URL(endpoint))
+    const secret = await resolveReleasedSecret(
+      { ...this.parts, createFailure },
+      ref,
+      workspaceId,
+      new URL(endpoint),
+    )
     return { ...client, client_secret: secret }
   }
 }
 
 /**
- * Sends a request without a token. A 401 response can contain the URL of the metadata and the required
- * scopes.
+ * Sends a request without a token. Returns the URL of the metadata and the required scopes, which a 401 response can
+ * contain.
  */
 async function requestChallenge({ url }: AuthorizedServer, sdk: McpSdk, fetchFn: typeof fetch) {
   const response = await fetchFn(url, {
@@ -339,30 +356,30 @@ async function requestChallenge({ url }: AuthorizedServer, sdk: McpSdk, fetchFn:
 }
 
 /**
- * Returns the scopes to request: those of the record, or those that the server asks for, with
- * `offline_access` if supported.
+ * Returns the scopes to request: the configured ones, or otherwise those that the server requires, and
+ * `offline_access` if it is supported.
  */
-function scopeOf(
+function requestedScope(
   { oauthScopes }: AuthorizedServer,
-  wanted: string | undefined,
+  serverScope: string | undefined,
   { scopes_supported = [] }: AuthorizationServerMetadata,
 ): string | undefined {
   if (oauthScopes) return oauthScopes.join(' ') || undefined
-  const scopes = new Set((wanted ?? '').split(' ').filter(Boolean))
+  const scopes = new Set((serverScope ?? '').split(' ').filter(Boolean))
   if (scopes_supported.includes('offline_access')) scopes.add('offline_access')
   const scope = [...scopes].join(' ')
-  if (scope.length > scopeCharsMax) throw unusableServer('it asks for too many scopes')
+  if (scope.length > scopeCharsMax) throw signInNotPossible('it requires too many scopes')
   return scope || undefined
 }
 
-/** @throws McpFailure  the token cannot be sent as a bearer token */
-function toGrantedTokens(tokens: OAuthTokens, requestedScope: string | undefined): GrantedTokens {
-  const { access_token, refresh_token, token_type, expires_in, scope = requestedScope } = tokens
+/** @throws McpFailure  a token cannot be sent as a bearer token */
+function toGrantedTokens(tokens: OAuthTokens, defaultScope: string | undefined): GrantedTokens {
+  const { access_token, refresh_token, token_type, expires_in, scope = defaultScope } = tokens
   if (token_type.toLowerCase() !== 'bearer')
-    throw unusableServer('its authorization server issues no bearer tokens')
+    throw signInNotPossible('its authorization server does not issue bearer tokens')
   const isUsable = (token: string) => token.length <= tokenCharsMax && /^[\x21-\x7e]+$/.test(token)
   if (![access_token, refresh_token ?? access_token].every(isUsable))
-    throw unusableServer('its authorization server issues tokens that cannot be sent')
+    throw signInNotPossible('its authorization server issues tokens that cannot be sent in a header')
   return {
     accessToken: access_token,
     refreshToken: refresh_token ?? null,
@@ -371,7 +388,7 @@ function toGrantedTokens(tokens: OAuthTokens, requestedScope: string | undefined
   }
 }
 
-/** Returns the revocation endpoint, which is missing in the SDK's type for OpenID Connect metadata. */
+/** Returns the revocation endpoint. The SDK's type for OpenID Connect metadata lacks this field. */
 function revocationEndpointOf(metadata: AuthorizationServerMetadata): string | undefined {
   const { revocation_endpoint } = metadata as { revocation_endpoint?: unknown }
   return typeof revocation_endpoint === 'string' ? revocation_endpoint : undefined
@@ -382,7 +399,7 @@ function revocationEndpointOf(metadata: AuthorizationServerMetadata): string | u
  *
  * @see RFC 6749 section 2.3.1
  */
-function authenticate(
+function addClientCredentials(
   method: ClientAuthMethod,
   { client_id, client_secret = '' }: OAuthClientInformationMixed,
   headers: Headers,
@@ -396,7 +413,7 @@ function authenticate(
   if (method === 'client_secret_post') body.set('client_secret', client_secret)
 }
 
-/** @throws McpFailure  not http(s), or unencrypted beyond this machine */
+/** @throws McpFailure  the URL is not http(s), or would be called unencrypted on another machine */
 function requireSafe(url: URL): void {
   if (!/^https?:$/.test(url.protocol))
     throw new McpFailure('endpoint_refused', `An endpoint has the scheme ${url.protocol} instead of https.`)
@@ -404,7 +421,7 @@ function requireSafe(url: URL): void {
     throw new McpFailure('endpoint_refused', `${url.host} would be called without encryption.`)
 }
 
-function unusableServer(reason: string): McpFailure {
+function signInNotPossible(reason: string): McpFailure {
   return new McpFailure('protocol_error', `You cannot sign in to the server: ${reason}.`)
 }
 
@@ -419,27 +436,28 @@ function toMcpFailure(error: unknown, { OAuthError, OAuthErrorCode }: McpSdk): M
       `The runtime may not call the address: ${refusal.message}. ${refusal.hint}`,
     )
   if (error instanceof TimedOut)
-    return failure('timeout', 'The server, or its authorization server, did not answer in time.')
+    return failure('timeout', 'The server or its authorization server did not respond in time.')
   if (error instanceof BodyTooLong)
     return failure('too_large', `The authorization server sent more than ${responseBytesMax} bytes.`)
   if (error instanceof OAuthError) {
     const { code } = error
-    const refused = (kind: McpFailure['code'], message: string) => failure(kind, message, namedCause(error))
+    const rejection = (kind: McpFailure['code'], message: string) =>
+      failure(kind, message, causeWithNameOnly(error))
     if (code === OAuthErrorCode.InvalidGrant)
-      return refused('sign_in_required', 'The authorization server no longer accepts the sign-in.')
+      return rejection('sign_in_required', 'The authorization server no longer accepts the sign-in.')
     if (code === OAuthErrorCode.ServerError || code === OAuthErrorCode.TemporarilyUnavailable)
-      return refused('http_error', 'The authorization server failed. Try again later.')
+      return rejection('http_error', 'The authorization server failed. Try again later.')
     const isKnown = (Object.values(OAuthErrorCode) as string[]).includes(code)
-    return refused(
+    return rejection(
       'unauthorized',
-      `The authorization server refused the sign-in${isKnown ? `: ${code}` : ''}.`,
+      `The authorization server rejected the sign-in${isKnown ? `: ${code}` : ''}.`,
     )
   }
   if (error instanceof TypeError && error.message === 'fetch failed')
-    return failure('unreachable', 'The server, or its authorization server, cannot be reached.')
+    return failure('unreachable', 'The server or its authorization server cannot be reached.')
   return failure(
     'protocol_error',
-    'The server, or its authorization server, does not answer as the MCP authorization specification says.',
-    namedCause(error),
+    'The server or its authorization server does not follow the MCP authorization specification.',
+    causeWithNameOnly(error),
   )
 }

@@ -15,10 +15,10 @@ import {
   sessionBytesMax,
   sessionRequestsMax,
 } from './client.ts'
-import { createProgramTransport, type ProgramTransport } from './process-group.ts'
+import { createProgramTransport, type ProgramTransport } from './program-transport.ts'
 import { StderrLog } from './stderr-log.ts'
 
-/** Tool server that the configuration declares as a command. */
+/** A tool server that the configuration declares as a command. */
 export type StdioServer = Config['mcp']['stdioServers'][number]
 
 export interface McpProcessParts {
@@ -29,17 +29,17 @@ export interface McpProcessParts {
   readonly folder: string
 }
 
-/** Request to a running server. */
-export type ProgramRequest<T> = (client: Client, until: AbortSignal, sdk: McpSdk) => Promise<T>
+/** Sends a request to a running server. */
+export type ProgramRequest<T> = (client: Client, signal: AbortSignal, sdk: McpSdk) => Promise<T>
 
-/** Maximum time for a start. The first start can download the program. */
+/** Maximum time to start a program. The first start can include a download. */
 const startTimeoutMs = 30_000
-/** Maximum time for an end: three steps of two seconds each. */
+/** Maximum time to end a program: three steps of two seconds each. */
 const endTimeoutMs = 6_000
-/** Time without calls after which a program is ended. */
+/** Idle time after which a program is ended. */
 const idleMs = 300_000
-/** Environment variables that programs inherit, on each platform. None of them contains a secret. */
-const inherited = new Set(
+/** Environment variables that programs inherit, on any platform. None of them contains a secret. */
+const inheritedVariables = new Set(
   ['PATH', 'HOME', 'APPDATA', 'COMSPEC', 'HOMEDRIVE', 'HOMEPATH', 'LOCALAPPDATA', 'PATHEXT'].concat(
     ['PROGRAMDATA', 'PROGRAMFILES', 'PROGRAMFILES(X86)', 'PROGRAMW6432', 'SYSTEMDRIVE', 'SYSTEMROOT'],
     ['TEMP', 'USERPROFILE', 'WINDIR'],
@@ -47,53 +47,54 @@ const inherited = new Set(
 )
 
 /**
- * One run of a declared server, from its start to its end.
+ * A process of a tool server that the configuration declares as a command.
  *
- * Command, arguments and environment come only from the configuration. Text of a model reaches the program
+ * The command, its arguments and its environment come only from the configuration. Text of a model reaches the program
  * only as JSON on its standard input.
  *
  * @see docs/security.md#rule-9
  */
 export class McpProcess {
   #calls = 0
-  /** Number of calls since the program was last idle. The limits grow with it. */
-  #turns = 1
+  /** Number of calls since the program was last idle. The limits are multiplied by it. */
+  #recentCalls = 1
   #bytes = 0
   #requests = 0
   #isRetired = false
-  #keepAlive = () => {}
+  #cancelIdleTimer = () => {}
   #ending: Promise<void> | undefined
-  /** Fires with an `McpFailure` when the program can no longer be used. */
+  /** Aborts with an `McpFailure` when the program can no longer be used. */
   readonly #unusable = new AbortController()
-  /** Settles when the program has ended. */
-  readonly gone: Promise<void>
+  /** Resolves when the program has ended. */
+  readonly ended: Promise<void>
   readonly #client: Client
 
   private constructor(
     private readonly server: StdioServer,
     private readonly sdk: McpSdk,
     private readonly transport: ProgramTransport,
-    private readonly hide: (text: string) => string,
+    /** Replaces the program's secrets in a text. */
+    readonly redactSecrets: (text: string) => string,
     private readonly parts: McpProcessParts,
   ) {
     // Mode `auto` starts a second process to detect the protocol version. All servers support the legacy
     // version.
     this.#client = createMcpClient(sdk, 'legacy')
     this.#client.onclose = () => this.#unusable.abort(programFailure('unreachable', 'The server ended.'))
-    transport.onmessage = message => this.#count(message)
-    this.gone = new Promise(resolve => {
+    transport.onmessage = message => this.#enforceLimits(message)
+    this.ended = new Promise(resolve => {
       transport.onclose = resolve
     })
   }
 
   /**
-   * Prepares a run without starting the program.
+   * Creates an instance without starting the program.
    *
-   * @throws McpFailure  a secret of its environment does not resolve
+   * @throws McpFailure  a secret in the environment of the program does not resolve
    */
   static async prepare(server: StdioServer, parts: McpProcessParts): Promise<McpProcess> {
     const secrets = secretsOf(server, parts.environment)
-    const hide = (text: string) =>
+    const redactSecrets = (text: string) =>
       Object.values(secrets).reduce((cleaned, secret) => cleaned.replaceAll(secret, '[redacted]'), text)
     createFolder(parts.folder)
     const sdk = await import('@modelcontextprotocol/client')
@@ -111,35 +112,35 @@ export class McpProcess {
       maxBufferSize: sessionBytesMax,
     })
     const { clock, log } = parts
-    const lines = new StderrLog(clock, hide, line =>
-      log.info({ server: server.id, line }, 'a tool server says'),
+    const lines = new StderrLog(clock, redactSecrets, line =>
+      log.info({ server: server.id, line }, 'output of a tool server'),
     )
     transport.stderr?.on('data', (part: Buffer) => lines.write(part.toString()))
     transport.stderr?.on('end', () => lines.end())
-    return new McpProcess(server, sdk, transport, hide, parts)
+    return new McpProcess(server, sdk, transport, redactSecrets, parts)
   }
 
   /**
    * Starts the program and connects to it.
    *
-   * @param until  ends the start
+   * @param signal  cancels the start
    * @throws McpFailure
    */
-  async start(until: AbortSignal): Promise<void> {
+  async start(signal: AbortSignal): Promise<void> {
     const { clock, log } = this.parts
     try {
       await withTimeout(
         clock,
         startTimeoutMs,
-        signal => this.#client.connect(this.transport, { signal }),
-        until,
+        connectSignal => this.#client.connect(this.transport, { signal: connectSignal }),
+        signal,
       )
       this.#client.onerror = () => queueMicrotask(() => this.#checkOpen())
       this.#becomeIdle()
     } catch (error) {
-      this.#break(programFailure('unreachable', 'The server cannot be started.', error))
-      // Without the error itself: for a command that is not found, it contains all arguments.
-      const reason = presentableMessage(this.hide(error instanceof Error ? error.message : ''))
+      this.#fail(programFailure('unreachable', 'The server cannot be started.', error))
+      // The error itself is not logged, because it contains all arguments if the command is not found.
+      const reason = presentableMessage(this.redactSecrets(error instanceof Error ? error.message : ''))
       log.warn({ server: this.server.id, reason }, 'a tool server did not start')
       throw this.#unusable.signal.reason
     }
@@ -153,29 +154,24 @@ export class McpProcess {
   /**
    * Sends a request to the program.
    *
-   * @param signal  aborted when the caller stops waiting
+   * @param signal  cancels the request
    * @throws McpFailure
    */
-  async use<T>(signal: AbortSignal, ask: ProgramRequest<T>): Promise<T> {
-    this.#begin()
+  async use<T>(signal: AbortSignal, request: ProgramRequest<T>): Promise<T> {
+    this.#startCall()
     try {
-      return await unlessAborted(ask(this.#client, signal, this.sdk), this.#unusable.signal)
+      return await unlessAborted(request(this.#client, signal, this.sdk), this.#unusable.signal)
     } catch (error) {
       if (this.#unusable.signal.aborted) throw this.#unusable.signal.reason
       if (signal.aborted) throw mcpTimeout(error)
-      throw programFailure('protocol_error', 'The server does not answer as an MCP server does.', error)
+      throw programFailure('protocol_error', 'The server does not respond like an MCP server.', error)
     } finally {
       this.#calls--
       if (this.#calls === 0) this.#becomeIdle()
     }
   }
 
-  /** Removes the secrets of the program from a text. */
-  hideSecrets(text: string): string {
-    return this.hide(text)
-  }
-
-  /** Accepts no more calls. The program ends after the calls in progress. */
+  /** Stops accepting calls. The program ends after the calls in progress. */
   retire(): void {
     this.#isRetired = true
     if (this.#calls === 0) this.end()
@@ -188,53 +184,53 @@ export class McpProcess {
    */
   end(): Promise<void> {
     this.#unusable.abort(programFailure('unreachable', 'The server was ended.'))
-    this.#keepAlive()
-    this.#ending ??= this.#onEnded()
+    this.#cancelIdleTimer()
+    this.#ending ??= this.#close()
     return this.#ending
   }
 
-  async #onEnded(): Promise<void> {
+  async #close(): Promise<void> {
     await this.#client.close()
     await this.transport.close()
-    await withTimeout(this.parts.clock, endTimeoutMs, () => this.gone).catch(() => {})
+    await withTimeout(this.parts.clock, endTimeoutMs, () => this.ended).catch(() => {})
   }
 
-  #begin(): void {
-    this.#keepAlive()
+  #startCall(): void {
+    this.#cancelIdleTimer()
     if (this.#calls === 0) {
-      this.#turns = 0
+      this.#recentCalls = 0
       this.#bytes = 0
       this.#requests = 0
     }
     this.#calls++
-    this.#turns++
+    this.#recentCalls++
   }
 
   #becomeIdle(): void {
     if (this.#isRetired) this.end()
-    else this.#keepAlive = this.parts.clock.after(idleMs, () => this.retire())
+    else this.#cancelIdleTimer = this.parts.clock.after(idleMs, () => this.retire())
   }
 
   /**
-   * Applies the limits of HTTP sessions, because the client reads every message and answers every request of
-   * a server.
+   * Applies the same limits as to HTTP sessions, because the client reads every message and responds to every request
+   * of a server.
    */
-  #count(message: JSONRPCMessage): void {
+  #enforceLimits(message: JSONRPCMessage): void {
     this.#bytes += Buffer.byteLength(JSON.stringify(message))
     if ('method' in message && 'id' in message) this.#requests++
-    if (this.#bytes > sessionBytesMax * this.#turns) this.#break(answerTooLarge())
-    if (this.#requests > sessionRequestsMax * this.#turns)
-      this.#break(
+    if (this.#bytes > sessionBytesMax * this.#recentCalls) this.#fail(answerTooLarge())
+    if (this.#requests > sessionRequestsMax * this.#recentCalls)
+      this.#fail(
         programFailure('protocol_error', `The server sent more than ${sessionRequestsMax} requests.`),
       )
   }
 
-  /** Fails the run if the transport has closed itself, which happens when a message is too large. */
+  /** Ends the program if the transport has closed itself, which happens if a message is too large. */
   #checkOpen(): void {
-    if (this.transport.pid === null) this.#break(answerTooLarge())
+    if (this.transport.pid === null) this.#fail(answerTooLarge())
   }
 
-  #break(failure: McpFailure): void {
+  #fail(failure: McpFailure): void {
     this.#unusable.abort(failure)
     this.end()
   }
@@ -259,8 +255,8 @@ function secretsOf({ secretEnv }: StdioServer, environment: ConfigEnvironment): 
   }
 }
 
-/** Returns variables as undefined, which removes them from the SDK's default environment. */
-function unsetVariables(passedOn: readonly string[]): Record<string, undefined> {
-  const unwanted = passedOn.filter(name => !inherited.has(name))
-  return Object.fromEntries(unwanted.map(name => [name, undefined]))
+/** Returns undefined for each default variable of the SDK that programs must not inherit, which removes it. */
+function unsetVariables(defaults: readonly string[]): Record<string, undefined> {
+  const notInherited = defaults.filter(name => !inheritedVariables.has(name))
+  return Object.fromEntries(notInherited.map(name => [name, undefined]))
 }

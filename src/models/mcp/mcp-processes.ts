@@ -1,11 +1,18 @@
 import { TimedOut, unlessAborted, withTimeout } from '../../base/deadline.ts'
 import { presentableMessage } from '../../base/redact.ts'
-import { callToolOf, listToolsOf, type McpAnswer, type McpCall, McpFailure, type McpTool } from './client.ts'
+import {
+  callToolOf,
+  listToolsOf,
+  type McpCall,
+  McpFailure,
+  type McpTool,
+  type McpToolResult,
+} from './client.ts'
 import { McpProcess, type McpProcessParts, type ProgramRequest, type StdioServer } from './mcp-process.ts'
 
 interface ProgramRun {
   readonly started: Promise<McpProcess>
-  /** Set after the start. */
+  /** Set after a successful start. */
   process?: McpProcess
   failedAtMs?: number
 }
@@ -14,7 +21,7 @@ interface ProgramRun {
 const retryAfterMs = 10_000
 const listTimeoutMs = 30_000
 
-/** Manages servers that the configuration declares as commands: one process each, started on first use. */
+/** Runs the tool servers that the configuration declares as commands. Each has one process, started on first use. */
 export class McpProcesses {
   /** Runs by server ID. */
   readonly #runs = new Map<string, ProgramRun>()
@@ -25,26 +32,26 @@ export class McpProcesses {
   constructor(private readonly parts: McpProcessParts) {}
 
   /**
-   * Returns the tools of a server. The request continues when the caller stops waiting.
+   * Returns the tools of a server. An abort ends only the waiting: the request to the server continues.
    *
    * @throws McpFailure
    */
   async listTools(server: StdioServer, signal: AbortSignal): Promise<McpTool[]> {
-    const process = await this.#running(server, signal)
-    const ask = (until: AbortSignal) => sendToProgram(process, until, listToolsOf)
-    return unlessAborted(withTimeout(this.parts.clock, listTimeoutMs, ask), signal)
+    const process = await this.#runningProcess(server, signal)
+    const request = (timeoutSignal: AbortSignal) => sendToProgram(process, timeoutSignal, listToolsOf)
+    return unlessAborted(withTimeout(this.parts.clock, listTimeoutMs, request), signal)
   }
 
   /** @throws McpFailure */
-  async callTool(server: StdioServer, call: McpCall, signal: AbortSignal): Promise<McpAnswer> {
-    const process = await this.#running(server, signal)
+  async callTool(server: StdioServer, call: McpCall, signal: AbortSignal): Promise<McpToolResult> {
+    const process = await this.#runningProcess(server, signal)
     const { text, isError } = await sendToProgram(process, signal, (...session) =>
       callToolOf(call, ...session),
     )
-    return { text: process.hideSecrets(text), isError }
+    return { text: process.redactSecrets(text), isError }
   }
 
-  /** Ends all processes, and waits for their end. */
+  /** Ends all processes, and waits until they have ended. */
   async close(): Promise<void> {
     this.#closing.abort()
     await Promise.all([...this.#runs.values()].map(({ started }) => started.catch(() => {})))
@@ -52,21 +59,20 @@ export class McpProcesses {
   }
 
   /**
-   * Returns the running process of a server. Concurrent callers share a start, which continues when one of
-   * them aborts.
+   * Returns the running process of a server. Concurrent callers share a start, which continues if one of them aborts.
    */
-  #running(server: StdioServer, signal: AbortSignal): Promise<McpProcess> {
-    const known = this.#runs.get(server.id)
-    const run = known && !this.#isOver(known) ? known : this.#run(server)
+  #runningProcess(server: StdioServer, signal: AbortSignal): Promise<McpProcess> {
+    const previous = this.#runs.get(server.id)
+    const run = previous && !this.#mustRestart(previous) ? previous : this.#startRun(server)
     return unlessAborted(run.started, signal)
   }
 
-  #isOver({ process, failedAtMs }: ProgramRun): boolean {
+  #mustRestart({ process, failedAtMs }: ProgramRun): boolean {
     if (process) return !process.isUsable
     return failedAtMs !== undefined && this.parts.clock.now() - failedAtMs >= retryAfterMs
   }
 
-  #run(server: StdioServer): ProgramRun {
+  #startRun(server: StdioServer): ProgramRun {
     const run: ProgramRun = { started: this.#start(server) }
     run.started.then(
       process => {
@@ -83,15 +89,15 @@ export class McpProcesses {
   /** @throws McpFailure */
   async #start(server: StdioServer): Promise<McpProcess> {
     const { signal } = this.#closing
-    const process = await this.#prepared(server)
+    const process = await this.#prepare(server)
     if (signal.aborted) throw new McpFailure('unreachable', 'The runtime is closing.')
     this.#alive.add(process)
-    void process.gone.then(() => this.#alive.delete(process))
+    void process.ended.then(() => this.#alive.delete(process))
     await process.start(signal)
     return process
   }
 
-  async #prepared(server: StdioServer): Promise<McpProcess> {
+  async #prepare(server: StdioServer): Promise<McpProcess> {
     try {
       return await McpProcess.prepare(server, this.parts)
     } catch (error) {
@@ -106,16 +112,16 @@ export class McpProcesses {
 }
 
 /**
- * Sends a request to a program. A program that does not answer in time is ended, so that the next call starts
- * a new one.
+ * Sends a request to a program. If the program does not respond in time, it is retired, so that the next call starts a
+ * new process.
  */
 async function sendToProgram<T>(
   process: McpProcess,
   signal: AbortSignal,
-  ask: ProgramRequest<T>,
+  request: ProgramRequest<T>,
 ): Promise<T> {
   try {
-    return await process.use(signal, ask)
+    return await process.use(signal, request)
   } finally {
     if (signal.reason instanceof TimedOut) process.retire()
   }

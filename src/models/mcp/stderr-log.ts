@@ -1,20 +1,20 @@
 import type { Clock } from '../../base/clock.ts'
 import { presentableMessage } from '../../base/redact.ts'
 
-/** Maximum length of a line, in UTF-16 units. The rest of the line is dropped. */
+/** Maximum length of a line, in UTF-16 units. Longer lines are truncated. */
 const lineCharsMax = 4_000
 const linesPerMinuteMax = 100
 const minuteMs = 60_000
 
-/** Logs the standard error of a program by line, without secrets and at a limited rate. */
+/** Logs the standard error of a program line by line, without secrets and at a limited rate. */
 export class StderrLog {
   #rest = ''
   #linesInMinute = 0
   #since: number
 
   /**
-   * @param redact  removes the program's secrets from a text
-   * @param logLine  receives each line
+   * @param redact   replaces the program's secrets in a text
+   * @param logLine  called with each line to log
    */
   constructor(
     private readonly clock: Clock,
@@ -30,7 +30,7 @@ export class StderrLog {
     for (const line of lines) this.#line(line.trimEnd())
   }
 
-  /** Logs the text after the last line break. */
+  /** Logs the rest after the last line break. */
   end(): void {
     this.#line(this.#rest)
     this.#rest = ''
@@ -46,6 +46,6 @@ export class StderrLog {
     if (this.#linesInMinute <= linesPerMinuteMax)
       this.logLine(presentableMessage(this.redact(line.slice(0, lineCharsMax))))
     else if (this.#linesInMinute === linesPerMinuteMax + 1)
-      this.logLine('(more lines are left out for a minute)')
+      this.logLine('(further lines are omitted for up to a minute)')
   }
 }

@@ -1,13 +1,13 @@
-/** Problem of a connection: what happened, and what to do. */
+/** A problem with a connection to a provider. */
 export interface ConnectionProblem {
-  /** Completes a sentence about the service. */
+  /** Description of the problem. Completes a sentence about the service. */
   readonly reason: string
   readonly hint: string
 }
 
 const addressHint = 'Check the address (endpointBaseUrl of the service).'
 
-const tls: ConnectionProblem = {
+const untrustedCertificate: ConnectionProblem = {
   reason: 'could not be reached: its TLS certificate is not trusted',
   hint: 'Check the address (endpointBaseUrl). For a private certificate authority, set NODE_EXTRA_CA_CERTS to its certificate.',
 }
@@ -39,8 +39,8 @@ const byCode: Readonly<Record<string, ConnectionProblem>> = {
     hint: `${addressHint} If it is right, check the network of this machine.`,
   },
   EPROTO: {
-    reason: 'could not be reached: it does not speak TLS',
-    hint: 'Use http:// in endpointBaseUrl, if the server has no TLS.',
+    reason: 'could not be reached: it does not support TLS',
+    hint: 'If the server does not use TLS, start endpointBaseUrl with http://.',
   },
 }
 
@@ -54,8 +54,8 @@ const aliases: Readonly<Record<string, string>> = {
   ERR_SSL_PACKET_LENGTH_TOO_LONG: 'EPROTO',
 }
 
-/** Error names of OpenSSL for an untrusted certificate. */
-const certificate = /CERT|SELF_SIGNED|UNABLE_TO_|ALTNAME/
+/** Matches OpenSSL's error codes for an untrusted certificate. */
+const certificateCode = /CERT|SELF_SIGNED|UNABLE_TO_|ALTNAME/
 
 /** Returns the problem that caused a failed request; undefined if unknown. */
 export function connectionProblemIn(error: unknown): ConnectionProblem | undefined {
@@ -63,12 +63,12 @@ export function connectionProblemIn(error: unknown): ConnectionProblem | undefin
     if (typeof code !== 'string') continue
     const problem = byCode[aliases[code] ?? code]
     if (problem) return problem
-    if (certificate.test(code)) return tls
+    if (certificateCode.test(code)) return untrustedCertificate
   }
   return undefined
 }
 
-/** Maximum depth of causes to search, in case they are circular. */
+/** Maximum number of nested causes to search, in case they are circular. */
 const depthMax = 8
 
 function* causesOf(error: unknown): Generator<{ code?: unknown }> {

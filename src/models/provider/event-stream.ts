@@ -1,11 +1,11 @@
 import { serverSentEvents } from '../../base/server-sent-events.ts'
 
-/** Maximum characters of one event. Providers send a few hundred. */
+/** Maximum number of characters in one event. Usual events have a few hundred. */
 const eventCharsMax = 8_000_000
 
 /**
- * Yields the data of server-sent events, in order. A last event without its empty line counts, because some
- * providers omit that line.
+ * Yields the data of server-sent events, in order. The last event need not be followed by an empty line, because some
+ * providers omit it.
  *
  * @throws RangeError  an event is too long
  */

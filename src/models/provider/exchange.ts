@@ -10,25 +10,25 @@ import {
   searchedCharsMax,
 } from './provider-failure.ts'
 
-/** Maximum size of one answer, whole or streamed. */
-export const providerAnswerBytesMax = 64_000_000
+/** Maximum size of one response, whole or streamed. */
+export const providerResponseBytesMax = 64_000_000
 
 /**
- * Maximum length of an answer that can be an error with a success status, in UTF-16 units. A longer one is a
- * partial answer.
+ * Maximum length of a successful response that is treated as an error if it contains one, in UTF-16 units. A longer
+ * response contains a partial answer.
  */
 const errorCharsMax = 16_384
 
-/** Endpoint and credential of requests. */
+/** Endpoint, credential and headers of requests. */
 export interface RequestTarget {
   readonly endpoint: URL
   readonly credential: string | undefined
-  /** Headers in addition to those of every request. */
+  /** Headers to add to the usual ones. */
   readonly headers?: Readonly<Record<string, string>>
 }
 
 /**
- * Sends the JSON text of a request to the provider.
+ * Sends a request to the provider, with JSON as its body.
  *
  * @throws ProviderFailure  the guard refuses the connection
  * @throws any error of the connection
@@ -43,7 +43,7 @@ export function createSend(
 ): SendRequest {
   const url = new URL(endpoint)
   url.pathname = endpoint.pathname.replace(/\/$/, '') + path
-  const sent = {
+  const allHeaders = {
     accept: 'application/json',
     'content-type': 'application/json',
     'user-agent': 'workbase',
@@ -52,7 +52,7 @@ export function createSend(
   }
   return async (body, signal) => {
     try {
-      return await outbound(url, { method: 'POST', headers: sent, body, signal })
+      return await outbound(url, { method: 'POST', headers: allHeaders, body, signal })
     } catch (error) {
       const refusal = endpointRefusalIn(error)
       if (!refusal) throw error
@@ -61,14 +61,14 @@ export function createSend(
   }
 }
 
-/** A response of a provider that is an error. */
+/** Thrown for a provider's response that is an error. */
 export class ErrorResponse extends Error {
   override readonly name = 'ErrorResponse'
 
   constructor(
     readonly status: number,
-    readonly said: ProviderReason,
-    /** Pause that the provider requests before a retry, in milliseconds; undefined if it requests none. */
+    readonly providerReason: ProviderReason,
+    /** Pause before a retry that the provider requests, in milliseconds; undefined if it requests none. */
     readonly pauseMs: number | undefined,
     /** Start of the body, without the credential. */
     text: string,
@@ -78,61 +78,65 @@ export class ErrorResponse extends Error {
 
   /** Returns true if repeating the request can help. */
   get isTransient(): boolean {
-    const { status, said } = this
+    const { status, providerReason } = this
     return (
-      (status === 408 || status === 409 || status === 429 || status >= 500) && !isFinalRefusal(status, said)
+      (status === 408 || status === 409 || status === 429 || status >= 500) &&
+      !isFinalRefusal(status, providerReason)
     )
   }
 }
 
 /**
- * Reads a whole response.
+ * Reads a whole response, and returns its parsed JSON.
  *
- * @returns its JSON
- * @throws ErrorResponse
+ * @throws ErrorResponse    the response is an error
  * @throws ProviderFailure  the response is not JSON, or too large
  * @throws any error of the connection
  */
-export async function readJsonAnswer(
-  answer: OutboundResponse,
+export async function readJsonResponse(
+  response: OutboundResponse,
   credential: string | undefined,
 ): Promise<unknown> {
-  const { status, headers } = answer
-  const body = (await readBody(answer.body, providerAnswerBytesMax).catch(throwUnreadable)).toString()
+  const { status, headers } = response
+  const body = (await readBody(response.body, providerResponseBytesMax).catch(throwUnreadable)).toString()
   if (status >= 300) throw errorResponse(status, body, headers, credential)
   const parsed = parseJson(body)
-  if (parsed === undefined) throw unreadableAnswer(new SyntaxError('the answer is not JSON'))
-  const lateStatus = body.length > errorCharsMax ? undefined : statusOf(errorIn(parsed))
-  if (lateStatus === undefined) return parsed
-  throw errorResponse(lateStatus, body, headers, credential)
+  if (parsed === undefined) throw unreadableResponse(new SyntaxError('the response is not JSON'))
+  const embeddedStatus = body.length > errorCharsMax ? undefined : statusOf(errorIn(parsed))
+  if (embeddedStatus === undefined) return parsed
+  throw errorResponse(embeddedStatus, body, headers, credential)
 }
 
 function throwUnreadable(error: unknown): never {
-  throw error instanceof BodyTooLong ? unreadableAnswer(error) : error
+  throw error instanceof BodyTooLong ? unreadableResponse(error) : error
 }
 
-/** Returns the failure of an answer that is not the expected JSON, or too large. */
-export function unreadableAnswer(cause: unknown): ProviderFailure {
-  const what = cause instanceof BodyTooLong ? 'is too large' : 'cannot be read'
-  return new ProviderFailure(`sent an answer that ${what}`, {}, {}, cause)
+/** Returns the failure for a response that is too large, or is not the expected JSON. */
+export function unreadableResponse(cause: unknown): ProviderFailure {
+  const problem = cause instanceof BodyTooLong ? 'is too large' : 'cannot be read'
+  return new ProviderFailure(`sent a response that ${problem}`, {}, {}, cause)
 }
 
-/** Returns the error for a response with an error status, or with an error instead of an answer. */
+/** Returns the error for a response that has an error status, or that contains an error instead of an answer. */
 export function errorResponse(
   status: number,
   text: string,
   headers: OutboundResponse['headers'],
   credential: string | undefined,
 ): ErrorResponse {
-  const shown = withoutSecret(text, credential)
-  const parsed = parseJson(shown)
-  const said = parsed === undefined ? {} : providerReasonIn(errorIn(parsed) ?? parsed)
-  return new ErrorResponse(status, said, requestedDelayMs(headers), shown.slice(0, searchedCharsMax))
+  const redacted = withoutSecret(text, credential)
+  const parsed = parseJson(redacted)
+  const providerReason = parsed === undefined ? {} : providerReasonIn(errorIn(parsed) ?? parsed)
+  return new ErrorResponse(
+    status,
+    providerReason,
+    requestedDelayMs(headers),
+    redacted.slice(0, searchedCharsMax),
+  )
 }
 
 /**
- * Removes the credential from a text. Some providers repeat the key that they refuse, and causes of failures
- * are logged.
+ * Removes the credential from a text that can be logged, because some providers repeat a key that they reject.
  */
 function withoutSecret(text: string, credential: string | undefined): string {
   return credential === undefined ? text : text.replaceAll(credential, '[redacted]')

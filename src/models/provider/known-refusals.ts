@@ -2,36 +2,36 @@ import { type FailureKind, fieldOfUntrusted, type ProviderReason, plainText } fr
 
 interface KnownRefusal {
   readonly kind: FailureKind
-  /** Completes a sentence about the service. Absent if the status is clear enough. */
+  /** Completes a sentence about the service. Absent if the status is sufficient. */
   readonly reason?: string
   readonly hint: string
   readonly statuses?: readonly number[]
-  /** Matches the code, type or message of the provider. */
+  /** Tested against the code, type and message of the provider's error. */
   readonly words?: RegExp
 }
 
-const rateLimitHint = 'The provider limits requests: wait, or ask it for a higher limit.'
+const rateLimitHint = 'The provider limits requests. Wait, or request a higher limit from the provider.'
 
-/** Known refusals. The first match applies. */
-const known: readonly KnownRefusal[] = [
+/** Known refusals, in the order in which they are tried. The first match applies. */
+const knownRefusals: readonly KnownRefusal[] = [
   {
     kind: 'no_images',
     reason: 'has a model that cannot read images',
-    hint: 'Use a model that reads images, or ask without them.',
+    hint: 'Use a model that reads images, or send the question without images.',
     words:
       /(?:not|n't) support (?:image|vision|multimodal)|support image input|images? (?:input )?(?:is|are) not (?:supported|enabled)|image_url[`'"]? is only supported by certain models|unknown variant `image_url`|is not a multimodal model|at most 0 images?|content' : value must be a string/i,
   },
   {
     kind: 'no_tools',
     reason: 'cannot call tools',
-    hint: 'Set supportsTools of the service to false, or use a model that calls tools.',
+    hint: 'Set supportsTools of the service to false, or use a model that can call tools.',
     words:
       /does not support (?:tools|tool use|tool calling|function)|support tool use|(?:tools?|tool[ _](?:use|calls?|calling|choice)|function[ _]calling)[`'"]? (?:is|are) (?:not|un)\s?(?:supported|available|enabled)|tool choice requires|--enable-auto-tool-choice|tools param requires --jinja/i,
   },
   {
     kind: 'tool_call',
     reason: 'could not read a tool call that its model wrote',
-    hint: 'Ask again, or use another model.',
+    hint: 'Retry, or use another model.',
     words: /tool_use_failed|failed to call a function/i,
   },
   {
@@ -44,25 +44,25 @@ const known: readonly KnownRefusal[] = [
   {
     kind: 'reasoning_budget',
     reason: 'used all of its output tokens before it wrote an answer',
-    hint: 'Raise maxOutputTokens of the service, or set its reasoningEffort lower.',
+    hint: 'Increase maxOutputTokens of the service, or decrease its reasoningEffort.',
     words: /could not finish the message because max_tokens/i,
   },
   {
     kind: 'context_overflow',
-    reason: 'refused the request, because it is longer than the context window of the model',
-    hint: 'Set contextWindowTokens of the service to the window of the model, or start a new conversation.',
+    reason: 'rejected the request, because it is longer than the context window of the model',
+    hint: "Set contextWindowTokens of the service to the model's context window, or start a new conversation.",
     words:
       /context_length_exceeded|exceed_context_size|maximum context length|context (?:length|window|size)\b.{0,60}\bexceed|exceeds?\b.{0,60}\bcontext (?:length|window|size)|prompt is too long|input (?:is|length|tokens?)\b.{0,40}\b(?:too long|exceed)|too many (?:input )?tokens|reduce (?:the length|your prompt)|input token count\b.{0,60}\bexceeds/i,
   },
   {
     kind: 'content_policy',
-    reason: 'refused the request because of its content policy',
+    reason: 'rejected the request because of its content policy',
     hint: 'Rephrase the question, or use another model.',
     words:
       /content_filter|content_policy|content management policy|responsible ?ai|content policy|usage polic|moderation|\bflagged\b|prohibited_content|data_inspection_failed|safety (?:settings|system|filters?)/i,
   },
   {
-    // Before payment, because such messages can mention quotas and billing.
+    // Comes before `payment`, because such messages can mention quotas and billing.
     kind: 'rate_limit',
     hint: rateLimitHint,
     words: /\b(?:try again|retry) in \d/i,
@@ -77,14 +77,14 @@ const known: readonly KnownRefusal[] = [
   },
   {
     kind: 'too_large',
-    reason: 'refused the request as too large',
-    hint: 'Set contextWindowTokens of the service lower, or start a new conversation.',
+    reason: 'rejected the request because it is too large',
+    hint: 'Decrease contextWindowTokens of the service, or start a new conversation.',
     statuses: [413],
     words: /request (?:entity |body )?too large/i,
   },
   {
     kind: 'credential',
-    hint: 'The provider refuses the credential: check the key that credentialRef names.',
+    hint: 'The provider rejected the credential. Check the key that credentialRef refers to.',
     statuses: [401, 403],
   },
   {
@@ -96,14 +96,14 @@ const known: readonly KnownRefusal[] = [
   {
     kind: 'overloaded',
     reason: 'is overloaded',
-    hint: 'The provider has too many requests: retry in a moment.',
+    hint: 'The provider has too many requests. Retry in a moment.',
     statuses: [529],
     words: /overloaded|engine_overloaded|insufficient_system_resource/i,
   },
 ]
 
-/** Kinds of refusals that a retry cannot resolve. */
-const final: ReadonlySet<FailureKind> = new Set([
+/** Kinds of refusals for which a retry cannot help. */
+const finalKinds: ReadonlySet<FailureKind> = new Set([
   'context_overflow',
   'content_policy',
   'payment',
@@ -115,32 +115,34 @@ const final: ReadonlySet<FailureKind> = new Set([
 ])
 
 /** Returns the known refusal that a response matches; undefined for any other response. */
-export function findKnownRefusal(status: number | undefined, said: ProviderReason): KnownRefusal | undefined {
-  const text = [said.code, said.type, said.message].join(' ')
-  return known.find(
+export function findKnownRefusal(
+  status: number | undefined,
+  providerReason: ProviderReason,
+): KnownRefusal | undefined {
+  const text = [providerReason.code, providerReason.type, providerReason.message].join(' ')
+  return knownRefusals.find(
     ({ statuses, words }) => (status && statuses?.includes(status)) || (words?.test(text) ?? false),
   )
 }
 
 /** Returns true if repeating the request cannot help. */
-export function isFinalRefusal(status: number, said: ProviderReason): boolean {
-  const kind = findKnownRefusal(status, said)?.kind
-  return kind !== undefined && final.has(kind)
+export function isFinalRefusal(status: number, providerReason: ProviderReason): boolean {
+  const kind = findKnownRefusal(status, providerReason)?.kind
+  return kind !== undefined && finalKinds.has(kind)
 }
 
-/** Returns what to do about a status without a known refusal. */
+/** Returns a hint for an error status that matches no known refusal. */
 export function hintForStatus(status: number): string {
   if (status === 404) return 'Check modelName, endpointBaseUrl and endpointPath of the service.'
-  if (status >= 500) return 'The provider has an internal problem: retry in a moment.'
-  return 'Check modelName and endpointBaseUrl of the service, and the dimension of an embedding service.'
+  if (status >= 500) return 'The provider has an internal problem. Retry in a moment.'
+  return 'Check modelName and endpointBaseUrl of the service, and for an embedding service its embeddingDimension.'
 }
 
 /**
- * Returns the error in an event or a whole answer, in any known format; undefined for an answer without an
- * error.
+ * Returns the error in an event or in a whole response, in any known format; undefined if it contains none.
  */
-export function errorIn(answer: unknown): unknown {
-  const first = Array.isArray(answer) ? answer[0] : answer
+export function errorIn(body: unknown): unknown {
+  const first = Array.isArray(body) ? body[0] : body
   const error = fieldOfUntrusted(first, 'error')
   if (error) return error
   if (fieldOfUntrusted(first, 'object') === 'error') return first
@@ -152,7 +154,7 @@ export function errorIn(answer: unknown): unknown {
   )
 }
 
-/** HTTP statuses for errors without one, by code or type. */
+/** HTTP statuses for errors that contain only a code or type. */
 const statusByWord: readonly (readonly [words: RegExp, status: number])[] = [
   [/rate_?limit|quota|too_many_requests/i, 429],
   [/overloaded/i, 529],
@@ -164,10 +166,10 @@ const statusByWord: readonly (readonly [words: RegExp, status: number])[] = [
 
 /** Returns the HTTP status of an error, from 400 to 599; undefined if unknown. */
 export function statusOf(error: unknown): number | undefined {
-  const given = ['code', 'status', 'status_code'].map(name =>
+  const statuses = ['code', 'status', 'status_code'].map(name =>
     Number(plainText(fieldOfUntrusted(error, name)) || NaN),
   )
-  const status = given.find(number => Number.isInteger(number) && number >= 400 && number < 600)
+  const status = statuses.find(number => Number.isInteger(number) && number >= 400 && number < 600)
   if (status !== undefined) return status
   const words = ['code', 'type', 'status'].map(name => plainText(fieldOfUntrusted(error, name))).join(' ')
   return statusByWord.find(([pattern]) => pattern.test(words))?.[1]

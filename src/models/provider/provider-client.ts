@@ -2,7 +2,7 @@ import { systemClock } from '../../base/clock.ts'
 import { TimedOut, withTimeout } from '../../base/deadline.ts'
 import type { Outbound } from '../outbound.ts'
 import { connectionProblemIn } from './connection-problem.ts'
-import { createSend, ErrorResponse, type RequestTarget, readJsonAnswer } from './exchange.ts'
+import { createSend, ErrorResponse, type RequestTarget, readJsonResponse } from './exchange.ts'
 import { findKnownRefusal, hintForStatus } from './known-refusals.ts'
 import { ProviderFailure, providerTimeout } from './provider-failure.ts'
 import { withRetries } from './retry.ts'
@@ -12,48 +12,49 @@ const timeoutMsDefault = 30_000
 const timeoutMsMax = 600_000
 
 /** Endpoint and limits of requests to a provider. */
-export interface ProviderCalls extends RequestTarget {
-  /** Maximum time for a whole answer, or between two parts of a streamed one; null for 30 seconds. */
+export interface ProviderCallSettings extends RequestTarget {
+  /** Maximum time for a whole response, or between two parts of a streamed one; null for 30 seconds. */
   readonly timeoutMs: number | null
   /** Maximum number of retries after a timeout, a failed connection, or status 408, 409, 429 or 5xx. */
   readonly retriesMax: number
   /**
-   * True if requests that time out are not repeated, because a local model is still busy with the first one.
+   * True to not repeat requests that time out. A local model is still busy with the first request then.
    */
   readonly isLocal?: boolean
 }
 
-/** Sends requests to one provider. Paths are relative to the endpoint. */
+/** Sends requests to one endpoint. Paths are relative to it. */
 export interface ProviderClient {
   /**
-   * Sends a request.
+   * Sends a request, and returns the parsed JSON of the response.
    *
-   * @returns the JSON of the response
    * @throws ProviderFailure
    * @throws the reason of the signal
    */
   post(path: string, body: object, signal: AbortSignal): Promise<unknown>
   /**
-   * Streams the events of an answer, from the first one with content. Ends after a silence of `timeoutMs`, or
-   * after ten minutes. Leaving the loop cancels the request.
+   * Streams the events of an answer, starting with the first event that has content. Leaving the loop cancels the
+   * request.
    *
-   * @throws ProviderFailure  also if the answer ends before the provider marks its end
+   * @throws ProviderFailure  the request failed, no event arrived for `timeoutMs`, the answer took more than ten
+   *   minutes, or it ended before the provider marked its end
    * @throws the reason of the signal
    */
-  stream(path: string, body: object, reading: StreamOptions): AsyncGenerator<unknown, void, undefined>
+  stream(path: string, body: object, options: StreamOptions): AsyncGenerator<unknown, void, undefined>
 }
 
-/** Opens a client of a provider. */
-export function openProviderClient(calls: ProviderCalls, outbound: Outbound): ProviderClient {
-  const { credential, retriesMax, isLocal = false } = calls
-  const timeoutMs = Math.min(calls.timeoutMs ?? timeoutMsDefault, timeoutMsMax)
+/** Creates a client for an endpoint of a provider. */
+export function openProviderClient(settings: ProviderCallSettings, outbound: Outbound): ProviderClient {
+  const { credential, retriesMax, isLocal = false } = settings
+  const timeoutMs = Math.min(settings.timeoutMs ?? timeoutMsDefault, timeoutMsMax)
   return {
     async post(path, body, signal) {
-      const send = createSend(calls, path, outbound)
+      const send = createSend(settings, path, outbound)
       const json = JSON.stringify(body)
       const attempt = async () => {
         try {
-          const read = async (until: AbortSignal) => readJsonAnswer(await send(json, until), credential)
+          const read = async (attemptSignal: AbortSignal) =>
+            readJsonResponse(await send(json, attemptSignal), credential)
           return await withTimeout(systemClock, timeoutMs, read, signal)
         } catch (error) {
           throw isLocal && error instanceof TimedOut ? providerTimeout(error) : error
@@ -66,11 +67,11 @@ export function openProviderClient(calls: ProviderCalls, outbound: Outbound): Pr
         throw toProviderFailure(error)
       }
     },
-    stream(path, body, reading) {
-      const send = createSend(calls, path, outbound)
+    stream(path, body, options) {
+      const send = createSend(settings, path, outbound)
       const json = JSON.stringify(body)
       return streamEvents({
-        ...reading,
+        ...options,
         credential,
         retriesMax,
         isLocal,
@@ -83,26 +84,30 @@ export function openProviderClient(calls: ProviderCalls, outbound: Outbound): Pr
   }
 }
 
-/** Returns the failure for an error of the last attempt. */
+/** Returns the failure to throw for the error of the last attempt. */
 function toProviderFailure(cause: unknown): ProviderFailure {
   if (cause instanceof ProviderFailure) return cause
-  if (cause instanceof ErrorResponse) return refusedFailure(cause)
+  if (cause instanceof ErrorResponse) return errorResponseFailure(cause)
   if (cause instanceof TimedOut) return providerTimeout(cause)
   const { reason, ...facts } = connectionProblemIn(cause) ?? { reason: 'could not be reached' }
   return new ProviderFailure(reason, facts, {}, cause)
 }
 
-function refusedFailure(cause: ErrorResponse): ProviderFailure {
-  const { status: providerStatus, said } = cause
+function errorResponseFailure(cause: ErrorResponse): ProviderFailure {
+  const { status: providerStatus, providerReason } = cause
   const isRedirect = providerStatus >= 300 && providerStatus < 400
   if (isRedirect)
     return new ProviderFailure(
-      'answered with a redirect, which is not followed',
+      'responded with a redirect, which is not followed',
       { hint: hintForStatus(providerStatus), providerStatus },
-      said,
+      providerReason,
       cause,
     )
-  const { kind, hint = hintForStatus(providerStatus), reason } = findKnownRefusal(providerStatus, said) ?? {}
-  const what = reason ? `${reason} (status ${providerStatus})` : `answered with status ${providerStatus}`
-  return new ProviderFailure(what, { hint, providerStatus, ...(kind && { kind }) }, said, cause)
+  const {
+    kind,
+    hint = hintForStatus(providerStatus),
+    reason,
+  } = findKnownRefusal(providerStatus, providerReason) ?? {}
+  const problem = reason ? `${reason} (status ${providerStatus})` : `responded with status ${providerStatus}`
+  return new ProviderFailure(problem, { hint, providerStatus, ...(kind && { kind }) }, providerReason, cause)
 }

@@ -1,13 +1,13 @@
 import { redact } from '../../base/redact.ts'
 
-/** Maximum length of a provider's message that is searched for patterns, in UTF-16 units. */
+/** Maximum length of a provider's message to search for patterns, in UTF-16 units. */
 export const searchedCharsMax = 2_000
-/** Maximum length of a code, type or parameter of a refusal, in UTF-16 units. */
+/** Maximum length of the code, type or parameter in an error, in UTF-16 units. */
 const wordCharsMax = 200
-/** Maximum length of a provider's message that is shown, in UTF-16 units. */
+/** Maximum length of a provider's message to show, in UTF-16 units. */
 const shownCharsMax = 300
 
-/** Causes of a refusal that need different remedies. */
+/** Kinds of failures that have different solutions. */
 export type FailureKind =
   | 'context_overflow'
   | 'content_policy'
@@ -32,19 +32,19 @@ export interface ProviderReason {
   readonly message?: string
 }
 
-/** A request to a provider that failed. */
+/** Thrown when a request to a provider fails. */
 export class ProviderFailure extends Error {
   override readonly name = 'ProviderFailure'
 
   constructor(
-    /** Completes a sentence about the service: `could not be reached`. */
+    /** Completes a sentence about the service, for example `could not be reached`. */
     readonly reason: string,
     readonly facts: {
       readonly hint?: string
       readonly providerStatus?: number
       readonly kind?: FailureKind
     } = {},
-    readonly said: ProviderReason = {},
+    readonly providerReason: ProviderReason = {},
     cause?: unknown,
   ) {
     super(reason, { cause })
@@ -53,14 +53,14 @@ export class ProviderFailure extends Error {
 
 /** Returns the failure of a request that timed out. */
 export function providerTimeout(cause: unknown): ProviderFailure {
-  const hint = 'Raise requestTimeoutMs of the service, or use a faster model.'
-  return new ProviderFailure('did not answer in time', { hint }, {}, cause)
+  const hint = 'Increase requestTimeoutMs of the service, or use a faster model.'
+  return new ProviderFailure('did not respond in time', { hint }, {}, cause)
 }
 
 /**
- * Returns the error details of a response. Reads the format of OpenAI and its variants: a list of one error
- * (Gemini), an error that is a string (Ollama), no `error` field (vLLM, Mistral), and an error inside the
- * error (OpenRouter).
+ * Returns the error details in a response. Supports the format of OpenAI and its variants: a list that contains the
+ * error (Gemini), an error that is a string (Ollama), no `error` field (vLLM, Mistral), and an error inside the error
+ * (OpenRouter).
  *
  * @param body  parsed JSON of the response, or one event of a stream
  */
@@ -89,25 +89,25 @@ function messageIn(error: unknown): string {
   return [...new Set(texts)].join(': ')
 }
 
-/** Returns the texts of a message, which can be a list of problems, or JSON in a string. */
+/** Returns the texts in a message. A message can also be a list of problems, or JSON in a string. */
 function textsIn(value: unknown): string[] {
   if (typeof value === 'string') return [innerMessage(value) ?? value].filter(text => text.trim() !== '')
   const problems = Array.isArray(value) ? value : fieldOfUntrusted(value, 'detail')
   if (!Array.isArray(problems)) return []
   return problems.slice(0, 3).map(problem => {
-    const place = fieldOfUntrusted(problem, 'loc')
+    const location = fieldOfUntrusted(problem, 'loc')
     const text = fieldOfUntrusted(problem, 'msg') ?? fieldOfUntrusted(problem, 'message')
-    const named = Array.isArray(place) ? `${place.map(plainText).join('.')}: ` : ''
-    return `${named}${plainText(text)}`
+    const prefix = Array.isArray(location) ? `${location.map(plainText).join('.')}: ` : ''
+    return `${prefix}${plainText(text)}`
   })
 }
 
-/** Returns text and numbers as text, and '' for anything else. Conversion of a parsed object can throw. */
+/** Converts a string or a number to a string. Returns '' for other values, because converting an object can throw. */
 export function plainText(value: unknown): string {
   return typeof value === 'string' || typeof value === 'number' ? String(value) : ''
 }
 
-/** Returns the message of an error response that is JSON in a string. */
+/** Returns the message in an error that is JSON in a string; undefined for other strings. */
 function innerMessage(text: string): string | undefined {
   if (!/^\s*[[{]/.test(text) || text.length > searchedCharsMax * 4) return undefined
   try {
@@ -117,7 +117,7 @@ function innerMessage(text: string): string | undefined {
   }
 }
 
-/** Keys that providers repeat with asterisks, such as `sk-proj-****abcd`. */
+/** Matches keys that providers repeat in part, such as `sk-proj-****abcd`. */
 const maskedKey = /\b(?:sk|pk|rk|key|api)[-_][\w*.…-]{4,}/g
 
 /**

@@ -4,15 +4,15 @@ import { withJitter } from '../../base/jitter.ts'
 import { ErrorResponse } from './exchange.ts'
 import { ProviderFailure } from './provider-failure.ts'
 
-/** Longest pause before a retry. If a provider requests a longer one, the request is not repeated. */
+/** Longest accepted pause before a retry. If a provider requests a longer one, the request is not repeated. */
 const requestedPauseMsMax = 20_000
 const firstPauseMs = 500
 const pauseMsMax = 8_000
 
 /**
- * Runs attempts of a request until one succeeds or fails for good. Repeats it after a timeout, a failed
- * connection, or an error response that can be temporary. Waits as long as the provider requests, or for 0.5
- * seconds, twice as long each time, less up to 25 % of jitter.
+ * Calls `attempt` until it succeeds or must not be repeated. Repeats it after a timeout, a failed connection, or an
+ * error response that can be temporary. Waits before each retry as long as the provider requests. By default, waits
+ * for 0.5 seconds before the first retry, and twice as long before each further one, minus up to 25 % jitter.
  *
  * @param attempt  throws a `ProviderFailure` if the request must not be repeated
  * @throws the error of the last attempt

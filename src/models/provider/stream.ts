@@ -3,64 +3,64 @@ import { abortWith, TimedOut } from '../../base/deadline.ts'
 import { BodyTooLong, limitBytes, readBody } from '../../base/read-body.ts'
 import type { OutboundResponse } from '../outbound.ts'
 import { eventData } from './event-stream.ts'
-import { errorResponse, providerAnswerBytesMax, readJsonAnswer, unreadableAnswer } from './exchange.ts'
+import { errorResponse, providerResponseBytesMax, readJsonResponse, unreadableResponse } from './exchange.ts'
 import { errorIn, statusOf } from './known-refusals.ts'
 import { ProviderFailure, providerTimeout } from './provider-failure.ts'
 import { withRetries } from './retry.ts'
 
 /**
- * Time to wait for the end of the body after the last event. Only a connection that was read completely is
- * reused.
+ * Time to wait for the end of the body after the last event. A connection can be reused only if the whole body was
+ * read.
  */
 const lingerMs = 250
 
-/** How a streamed answer is read. */
+/** Options for reading a streamed answer. */
 export interface StreamOptions {
   readonly clock: Clock
   readonly signal: AbortSignal
   /** Returns true for an event with content. After the first one, the request is not repeated. */
-  readonly begins: (event: unknown) => boolean
+  readonly startsAnswer: (event: unknown) => boolean
 }
 
 interface StreamParts extends StreamOptions {
   readonly idleMs: number
   readonly totalMs: number
   readonly credential: string | undefined
-  /** Maximum number of retries before the answer begins. */
+  /** Maximum number of retries before the answer starts. */
   readonly retriesMax: number
-  /** True if requests that time out are not repeated. */
+  /** True to not repeat requests that time out. */
   readonly isLocal: boolean
   readonly send: (signal: AbortSignal) => Promise<OutboundResponse>
-  /** Returns the failure for an error of the last attempt. */
+  /** Returns the failure to throw for the error of the last attempt. */
   readonly toProviderFailure: (cause: unknown) => ProviderFailure
 }
 
-/** First event with content, and the events after it. */
+/** A stream whose first event with content has arrived. */
 interface StartedStream {
   readonly first: IteratorResult<unknown, void>
   readonly rest: AsyncGenerator<unknown, void, undefined>
   readonly attempt: StreamAttempt
 }
 
-/** Yields the events of an answer. A failure before the first event with content is retried. */
+/** Yields the events of an answer. Retries after a failure that occurs before the first event with content. */
 export async function* streamEvents(parts: StreamParts): AsyncGenerator<unknown, void, undefined> {
   const { signal, clock, totalMs, retriesMax } = parts
-  const ending = new AbortController()
-  const letGo = abortWith(ending, signal)
+  const abort = new AbortController()
+  const unlink = abortWith(abort, signal)
   const cancel = clock.after(totalMs, () =>
-    ending.abort(new ProviderFailure('did not finish its answer in time')),
+    abort.abort(new ProviderFailure('did not finish its answer in time')),
   )
-  let begun: StartedStream | undefined
+  let started: StartedStream | undefined
   try {
-    begun = await withRetries(() => startStream(parts, ending.signal), { retriesMax, signal: ending.signal })
-    for (let next = begun.first; !next.done; next = await begun.rest.next()) yield next.value
+    started = await withRetries(() => startStream(parts, abort.signal), { retriesMax, signal: abort.signal })
+    for (let next = started.first; !next.done; next = await started.rest.next()) yield next.value
   } catch (error) {
-    ending.signal.throwIfAborted()
-    throw begun ? streamBroken(error) : parts.toProviderFailure(error)
+    abort.signal.throwIfAborted()
+    throw started ? streamBroken(error) : parts.toProviderFailure(error)
   } finally {
     cancel()
-    letGo()
-    begun?.attempt.end()
+    unlink()
+    started?.attempt.end()
   }
 }
 
@@ -70,60 +70,60 @@ export async function* streamEvents(parts: StreamParts): AsyncGenerator<unknown,
  * @throws ProviderFailure  the request must not be repeated
  * @throws ErrorResponse, TimedOut, and any error of the connection
  */
-async function startStream(parts: StreamParts, until: AbortSignal): Promise<StartedStream> {
+async function startStream(parts: StreamParts, signal: AbortSignal): Promise<StartedStream> {
   const { credential } = parts
-  const attempt = new StreamAttempt({ ...parts, until })
-  let isBegun = false
+  const attempt = new StreamAttempt({ ...parts, signal })
+  let isStarted = false
   try {
-    const answer = await parts.send(attempt.signal)
-    if (answer.status >= 300) await readJsonAnswer(answer, credential)
-    const rest = attempt.events(answer)
+    const response = await parts.send(attempt.signal)
+    if (response.status >= 300) await readJsonResponse(response, credential)
+    const rest = attempt.events(response)
     let first = await rest.next()
-    while (!first.done && !parts.begins(first.value)) first = await rest.next()
+    while (!first.done && !parts.startsAnswer(first.value)) first = await rest.next()
     const error = first.done ? undefined : errorIn(first.value)
     const status = statusOf(error)
     if (status !== undefined)
-      throw errorResponse(status, JSON.stringify({ error }), answer.headers, credential)
-    isBegun = true
+      throw errorResponse(status, JSON.stringify({ error }), response.headers, credential)
+    isStarted = true
     return { first, rest, attempt }
   } catch (error) {
     const { signal } = attempt
     const cause = signal.aborted ? signal.reason : error
     throw parts.isLocal && cause instanceof TimedOut ? providerTimeout(cause) : cause
   } finally {
-    if (!isBegun) attempt.end()
+    if (!isStarted) attempt.end()
   }
 }
 
 function streamBroken(cause: unknown): ProviderFailure {
   if (cause instanceof ProviderFailure) return cause
-  const what =
+  const problem =
     cause instanceof TimedOut
       ? 'stopped sending in the middle of its answer'
       : 'ended in the middle of its answer'
-  return new ProviderFailure(what, {}, {}, cause)
+  return new ProviderFailure(problem, {}, {}, cause)
 }
 
 interface AttemptParts {
   readonly clock: Clock
-  /** Maximum silence of the provider, before the answer begins and between its parts. */
+  /** Maximum time without data from the provider. */
   readonly idleMs: number
   /** Aborts the request. */
-  readonly until: AbortSignal
+  readonly signal: AbortSignal
 }
 
-/** One request whose answer is streamed. Aborted after too long a silence. */
+/** One attempt to stream an answer. Aborted if no data arrives for too long. */
 class StreamAttempt {
   readonly #stop = new AbortController()
   readonly #unlink: () => void
-  #cancel = () => {}
+  #cancelTimer = () => {}
   /** True after the provider marked the end of the answer. */
   #isDone = false
   #isRead = false
 
   constructor(private readonly parts: AttemptParts) {
-    this.#unlink = abortWith(this.#stop, parts.until)
-    this.#wait(parts.idleMs)
+    this.#unlink = abortWith(this.#stop, parts.signal)
+    this.#startTimer(parts.idleMs)
   }
 
   get signal(): AbortSignal {
@@ -131,36 +131,36 @@ class StreamAttempt {
   }
 
   /**
-   * Yields the events of the answer as parsed JSON, until the provider marks the end. Then briefly reads the
-   * rest of the body.
+   * Yields the events of the answer as parsed JSON, until the provider marks the end. Then waits briefly for the rest
+   * of the body.
    *
-   * @throws ProviderFailure  the answer is unreadable, or ends without the mark
+   * @throws ProviderFailure  the answer cannot be read, or ends without the end marker
    * @throws TimedOut, and any error of the connection
    */
-  async *events(answer: OutboundResponse): AsyncGenerator<unknown, void, undefined> {
+  async *events(response: OutboundResponse): AsyncGenerator<unknown, void, undefined> {
     try {
-      if (/\bjson\b/i.test(answer.headers.get('content-type') ?? '')) yield await this.#whole(answer)
-      else yield* this.#parsed(eventData(this.#resetTimer(answer.body)))
+      if (/\bjson\b/i.test(response.headers.get('content-type') ?? '')) yield await this.#parseWhole(response)
+      else yield* this.#parseEvents(eventData(this.#withIdleTimer(response.body)))
     } catch (error) {
       if (error instanceof SyntaxError || error instanceof BodyTooLong || error instanceof RangeError)
-        throw unreadableAnswer(error)
+        throw unreadableResponse(error)
       throw this.signal.aborted ? this.signal.reason : error
     }
   }
 
-  /** Releases the request, and aborts it unless it was read completely. */
+  /** Ends the attempt. Aborts the request, unless its response was read completely. */
   end(): void {
-    this.#cancel()
+    this.#cancelTimer()
     this.#unlink()
     if (!this.#isRead) this.#stop.abort()
   }
 
-  async *#parsed(events: AsyncIterable<string>): AsyncGenerator<unknown, void, undefined> {
-    let seen = 0
+  async *#parseEvents(events: AsyncIterable<string>): AsyncGenerator<unknown, void, undefined> {
+    let eventCount = 0
     try {
       for await (const data of events) {
-        seen++
-        if (data.trim() === '[DONE]') this.#done()
+        eventCount++
+        if (data.trim() === '[DONE]') this.#markDone()
         if (!this.#isDone) yield JSON.parse(data) as unknown
       }
     } catch (error) {
@@ -168,30 +168,30 @@ class StreamAttempt {
     }
     if (this.#isDone) return
     throw new ProviderFailure(
-      seen === 0 ? 'sent an answer that cannot be read' : 'ended in the middle of its answer',
+      eventCount === 0 ? 'sent a response that cannot be read' : 'ended in the middle of its answer',
     )
   }
 
-  async #whole({ body }: OutboundResponse): Promise<unknown> {
-    return JSON.parse((await readBody(this.#resetTimer(body), providerAnswerBytesMax)).toString())
+  async #parseWhole({ body }: OutboundResponse): Promise<unknown> {
+    return JSON.parse((await readBody(this.#withIdleTimer(body), providerResponseBytesMax)).toString())
   }
 
-  async *#resetTimer(body: OutboundResponse['body']): AsyncGenerator<Uint8Array> {
-    for await (const part of limitBytes(body, providerAnswerBytesMax)) {
-      if (!this.#isDone) this.#cancel()
+  async *#withIdleTimer(body: OutboundResponse['body']): AsyncGenerator<Uint8Array> {
+    for await (const part of limitBytes(body, providerResponseBytesMax)) {
+      if (!this.#isDone) this.#cancelTimer()
       yield part
-      if (!this.#isDone) this.#wait(this.parts.idleMs)
+      if (!this.#isDone) this.#startTimer(this.parts.idleMs)
     }
     this.#isRead = true
   }
 
-  #done(): void {
-    if (!this.#isDone) this.#wait(lingerMs)
+  #markDone(): void {
+    if (!this.#isDone) this.#startTimer(lingerMs)
     this.#isDone = true
   }
 
-  #wait(ms: number): void {
-    this.#cancel()
-    this.#cancel = this.parts.clock.after(ms, () => this.#stop.abort(new TimedOut(ms)))
+  #startTimer(ms: number): void {
+    this.#cancelTimer()
+    this.#cancelTimer = this.parts.clock.after(ms, () => this.#stop.abort(new TimedOut(ms)))
   }
 }

@@ -14,10 +14,10 @@ import {
   type RecordOwner,
   type RecordView,
   type ScoredRecord,
-  type SearchReach,
+  type SearchConstraints,
 } from '../content.ts'
 import { compareCodePoints, createMatcher } from '../filter.ts'
-import type { RowStore, Write, WriteOutcome, WriteRefusal } from '../rows.ts'
+import type { RowStore, Write, WriteFailure, WriteOutcome } from '../rows.ts'
 import { collectionMissing } from '../store-features.ts'
 import type { Visibility } from '../visibility.ts'
 
@@ -25,38 +25,38 @@ interface MemoryRecord extends ContentRecord {
   readonly record: number
 }
 
-/** A collection and its records by id; never changed, only replaced. */
+/** A collection, with its records by ID. Immutable: a write replaces it. */
 interface MemoryCollection {
   readonly collection: Collection
   readonly records: ReadonlyMap<string, MemoryRecord>
 }
 
 /**
- * Opens a content store in memory, for workspaces whose vectors must never be written to disk. It searches by
- * brute force, and its content is lost when the process ends.
+ * Opens a content store in memory, for workspaces whose vectors must never be written to disk. It compares a query
+ * with every record, and its content is lost when the process ends.
  *
- * @param rows  store for the rows of a unit, which are written before the content is changed
+ * @param rows  store for the row writes of a transaction, which are applied before the content is changed
  */
 export function openMemoryContent(rows: RowStore): ContentStore {
   const store = new MemoryContent(rows)
   return {
     name: 'memory',
     collection: async key => store.find(key)?.collection,
-    write: (changes, units) => store.write(changes, units),
-    nearest: async (key, { vector, limit, ...reach }) => store.nearest(key, vector, limit, reach),
+    write: (changes, rowWrites) => store.write(changes, rowWrites),
+    nearest: async (key, { vector, limit, ...constraints }) => store.nearest(key, vector, limit, constraints),
     read: async (key, records, options) => store.read(key, records, options),
     owners: async (key, ids) => store.owners(key, ids),
     lexical: {
-      search: async (key, { text, limit, ...reach }) => store.search(key, text, limit, reach),
+      search: async (key, { text, limit, ...constraints }) => store.search(key, text, limit, constraints),
       occurrences: async (key, query) => store.occurrences(key, query),
     },
-    listing: { ofDocument: async (key, query) => store.ofDocument(key, query) },
+    listing: { listByDocument: async (key, query) => store.listByDocument(key, query) },
   }
 }
 
 class MemoryContent {
   readonly #rows: RowStore
-  readonly #shelves = new Map<string, MemoryCollection>()
+  readonly #entries = new Map<string, MemoryCollection>()
   #lastCollection = 0
   #lastRecord = 0
   #writing: Promise<unknown> = Promise.resolve()
@@ -66,10 +66,10 @@ class MemoryContent {
   }
 
   find(key: CollectionKey): MemoryCollection | undefined {
-    return this.#shelves.get(collectionKeyText(key))
+    return this.#entries.get(collectionKeyText(key))
   }
 
-  /** Runs units one after another, because each waits for its rows to be written. */
+  /** Runs transactions one after another, because each waits for its row writes. */
   write(changes: readonly ContentWrite[], rows: readonly Write[]): Promise<WriteOutcome> {
     const written = this.#writing.then(() => this.#write(changes, rows))
     this.#writing = written.catch(() => {})
@@ -77,85 +77,91 @@ class MemoryContent {
   }
 
   async #write(changes: readonly ContentWrite[], rows: readonly Write[]): Promise<WriteOutcome> {
-    const draft = new Map<string, MemoryCollection | undefined>()
-    const refused = this.#draft(changes, draft)
-    if (refused) return { ...refused, at: refused.at + rows.length }
+    const pending = new Map<string, MemoryCollection | undefined>()
+    const failure = this.#applyAll(changes, pending)
+    if (failure) return { ...failure, at: failure.at + rows.length }
     const outcome = await this.#rows.atomic(rows)
     if (!outcome.ok) return outcome
-    for (const [name, shelf] of draft) {
-      if (shelf) this.#shelves.set(name, shelf)
-      else this.#shelves.delete(name)
+    for (const [name, entry] of pending) {
+      if (entry) this.#entries.set(name, entry)
+      else this.#entries.delete(name)
     }
     return outcome
   }
 
-  #draft(changes: readonly ContentWrite[], draft: Map<string, MemoryCollection | undefined>) {
+  /** Adds the changed collections to `pending`; returns the first change that fails. */
+  #applyAll(changes: readonly ContentWrite[], pending: Map<string, MemoryCollection | undefined>) {
     for (const [at, change] of changes.entries()) {
       const name = collectionKeyText(change)
-      const before = draft.has(name) ? draft.get(name) : this.#shelves.get(name)
-      const after = this.#changed(before, change)
+      const before = pending.has(name) ? pending.get(name) : this.#entries.get(name)
+      const after = this.#applyChange(before, change)
       if (typeof after === 'string') return { ok: false as const, at, reason: after }
-      draft.set(name, after)
+      pending.set(name, after)
     }
     return undefined
   }
 
-  #changed(
-    shelf: MemoryCollection | undefined,
+  #applyChange(
+    entry: MemoryCollection | undefined,
     change: ContentWrite,
-  ): MemoryCollection | undefined | WriteRefusal {
+  ): MemoryCollection | undefined | WriteFailure {
     switch (change.op) {
       case 'createCollection': {
-        if (shelf) return 'exists'
-        const { op: _, ...described } = change
+        if (entry) return 'exists'
+        const { op: _, ...settings } = change
         const id = ++this.#lastCollection
         const counts = { version: 0, records: 0, fittedRecords: 0 }
-        return { collection: { id, ...described, generation: 0, ...counts }, records: new Map() }
+        return { collection: { id, ...settings, generation: 0, ...counts }, records: new Map() }
       }
       case 'dropCollection':
         return undefined
       case 'deleteDocument':
-        return shelf && withoutRecords(shelf, record => record.documentId === change.documentId)
+        return entry && withoutRecords(entry, record => record.documentId === change.documentId)
       case 'deleteDocuments':
         return (
-          shelf &&
+          entry &&
           withoutRecords(
-            shelf,
+            entry,
             ({ documentId, payload }) =>
               documentId !== null && payload.knowledgeBaseId === change.knowledgeBaseId,
           )
         )
       case 'deleteRecord':
-        return shelf?.records.has(change.id)
-          ? withoutRecords(shelf, record => record.id === change.id)
+        return entry?.records.has(change.id)
+          ? withoutRecords(entry, record => record.id === change.id)
           : 'absent'
       case 'requireOwners':
-        return shelf ? checkOwners(shelf, change.owners) : 'absent'
+        return entry ? checkOwners(entry, change.owners) : 'absent'
       case 'upsert':
-        if (!shelf) return 'absent'
-        return change.generation === shelf.collection.generation
-          ? this.#upserted(shelf, change.records)
+        if (!entry) return 'absent'
+        return change.generation === entry.collection.generation
+          ? this.#upsert(entry, change.records)
           : 'stale'
     }
   }
 
-  #upserted(shelf: MemoryCollection, added: readonly ContentRecord[]): MemoryCollection {
-    const records = new Map(shelf.records)
+  #upsert(entry: MemoryCollection, added: readonly ContentRecord[]): MemoryCollection {
+    const records = new Map(entry.records)
     for (const record of added) {
-      requireDimension(shelf.collection, record.vector)
+      requireDimension(entry.collection, record.vector)
       if (!record.vector.every(Number.isFinite))
-        throw new RangeError('a vector holds a number that is not finite')
+        throw new RangeError('a vector contains a number that is not finite')
       records.delete(record.id)
       records.set(record.id, { ...structuredClone(record), record: ++this.#lastRecord })
     }
-    return withRecords(shelf, records)
+    return withRecords(entry, records)
   }
 
-  nearest(key: CollectionKey, vector: Float32Array, limit: number, reach: SearchReach): ScoredRecord[] {
+  nearest(
+    key: CollectionKey,
+    vector: Float32Array,
+    limit: number,
+    constraints: SearchConstraints,
+  ): ScoredRecord[] {
     const { collection } = this.#require(key)
     requireDimension(collection, vector)
     return bestScored(
-      this.#reached(key, reach).map(({ record, vector: stored }) => ({
+      this.#visibleRecords(key, constraints).map(({ record, vector: stored }) => ({
         record,
         score: similarity(collection.metric, vector, stored),
       })),
@@ -164,13 +170,13 @@ class MemoryContent {
   }
 
   /** Scores each record by the share of its words that occur in the query. */
-  search(key: CollectionKey, text: string, limit: number, reach: SearchReach): ScoredRecord[] {
+  search(key: CollectionKey, text: string, limit: number, constraints: SearchConstraints): ScoredRecord[] {
     this.#requireLexical(key)
-    const asked = new Set(words(text))
-    const scored = this.#reached(key, reach).map(kept => {
-      const found = wordsOf(kept)
-      const matches = found.filter(word => asked.has(word)).length
-      return { record: kept.record, score: matches === 0 ? 0 : matches / found.length }
+    const queryWords = new Set(words(text))
+    const scored = this.#visibleRecords(key, constraints).map(record => {
+      const recordWords = wordsOf(record)
+      const matches = recordWords.filter(word => queryWords.has(word)).length
+      return { record: record.record, score: matches === 0 ? 0 : matches / recordWords.length }
     })
     return bestScored(
       scored.filter(({ score }) => score > 0),
@@ -180,20 +186,23 @@ class MemoryContent {
 
   occurrences(
     key: CollectionKey,
-    { words: asked, among, visibility }: Parameters<LexicalSearch['occurrences']>[1],
+    { words: queryWords, among, visibility }: Parameters<LexicalSearch['occurrences']>[1],
   ): Occurrences {
     this.#requireLexical(key)
-    const records = this.#reached(key, { visibility }).map(kept => ({
-      record: kept.record,
-      words: new Set(wordsOf(kept)),
+    const records = this.#visibleRecords(key, { visibility }).map(record => ({
+      record: record.record,
+      words: new Set(wordsOf(record)),
     }))
     const occurrencesOf = (word: string) => {
       const parts = words(word)
-      const holders = records.filter(held => parts.length > 0 && parts.every(part => held.words.has(part)))
-      const holding = new Set(holders.map(({ record }) => record))
-      return { word, records: holding.size, among: among.filter(record => holding.has(record)) }
+      const matching = new Set(
+        records
+          .filter(record => parts.length > 0 && parts.every(part => record.words.has(part)))
+          .map(({ record }) => record),
+      )
+      return { word, records: matching.size, among: among.filter(record => matching.has(record)) }
     }
-    return { records: records.length, words: asked.map(occurrencesOf) }
+    return { records: records.length, words: queryWords.map(occurrencesOf) }
   }
 
   read(
@@ -201,19 +210,19 @@ class MemoryContent {
     records: readonly number[],
     { vectors, visibility }: { vectors: boolean; visibility: Visibility },
   ): RecordView[] {
-    const reached = new Map(this.#reached(key, { visibility }).map(kept => [kept.record, kept]))
-    return records.flatMap(record => {
-      const kept = reached.get(record)
-      return kept ? [toRecordView(kept, vectors)] : []
+    const visible = new Map(this.#visibleRecords(key, { visibility }).map(record => [record.record, record]))
+    return records.flatMap(number => {
+      const record = visible.get(number)
+      return record ? [toRecordView(record, vectors)] : []
     })
   }
 
   owners(key: CollectionKey, ids: readonly string[]): RecordOwner[] {
-    const shelf = this.find(key)
-    return ids.map(id => ({ id, documentId: ownerIn(shelf, id) }))
+    const entry = this.find(key)
+    return ids.map(id => ({ id, documentId: documentOf(entry, id) }))
   }
 
-  ofDocument(
+  listByDocument(
     key: CollectionKey,
     query: {
       documentId: string
@@ -223,26 +232,26 @@ class MemoryContent {
     },
   ): RecordView[] {
     const { after } = query
-    return this.#reached(key, query)
+    return this.#visibleRecords(key, query)
       .filter(({ documentId }) => documentId === query.documentId)
       .sort(comparePositions)
-      .filter(kept => !after || comparePositions(kept, after) > 0)
+      .filter(record => !after || comparePositions(record, after) > 0)
       .slice(0, query.limit)
-      .map(kept => toRecordView(kept, false))
+      .map(record => toRecordView(record, false))
   }
 
   #requireLexical(key: CollectionKey): void {
     if (!this.#require(key).collection.lexical)
-      throw new WbError('hybrid_not_supported', 'the collection was made without lexical search')
+      throw new WbError('hybrid_not_supported', 'the collection was created without lexical search')
   }
 
   #require(key: CollectionKey): MemoryCollection {
-    const shelf = this.find(key)
-    if (!shelf) throw collectionMissing(key)
-    return shelf
+    const entry = this.find(key)
+    if (!entry) throw collectionMissing(key)
+    return entry
   }
 
-  #reached(key: CollectionKey, { visibility, filter }: SearchReach): MemoryRecord[] {
+  #visibleRecords(key: CollectionKey, { visibility, filter }: SearchConstraints): MemoryRecord[] {
     const matches = createMatcher(filter)
     return [...this.#require(key).records.values()].filter(
       ({ payload }) => isVisible(visibility, payload) && matches(payload),
@@ -254,15 +263,15 @@ function wordsOf({ title, text }: ContentRecord): string[] {
   return words(`${title ?? ''} ${text ?? ''}`)
 }
 
-function ownerIn(shelf: MemoryCollection | undefined, id: string): string | null {
-  return shelf?.records.get(id)?.documentId ?? null
+function documentOf(entry: MemoryCollection | undefined, id: string): string | null {
+  return entry?.records.get(id)?.documentId ?? null
 }
 
 function checkOwners(
-  shelf: MemoryCollection,
+  entry: MemoryCollection,
   owners: readonly RecordOwner[],
-): MemoryCollection | WriteRefusal {
-  return owners.every(({ id, documentId }) => ownerIn(shelf, id) === documentId) ? shelf : 'stale'
+): MemoryCollection | WriteFailure {
+  return owners.every(({ id, documentId }) => documentOf(entry, id) === documentId) ? entry : 'stale'
 }
 
 function withRecords(
@@ -273,18 +282,18 @@ function withRecords(
 }
 
 function withoutRecords(
-  shelf: MemoryCollection,
-  leaves: (record: MemoryRecord) => boolean,
+  entry: MemoryCollection,
+  isRemoved: (record: MemoryRecord) => boolean,
 ): MemoryCollection {
-  const kept = [...shelf.records].filter(([, record]) => !leaves(record))
-  return kept.length === shelf.records.size ? shelf : withRecords(shelf, new Map(kept))
+  const remaining = [...entry.records].filter(([, record]) => !isRemoved(record))
+  return remaining.length === entry.records.size ? entry : withRecords(entry, new Map(remaining))
 }
 
 function requireDimension({ dimension }: Collection, vector: Float32Array): void {
   if (vector.length !== dimension)
     throw new WbError(
       'dimension_mismatch',
-      `a vector of ${vector.length} numbers, where the collection has ${dimension}`,
+      `the vector has ${vector.length} numbers, but the collection requires ${dimension}`,
     )
 }
 

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { once } from '../../base/once.ts'
 import { packageRoot } from '../../base/package.ts'
 
-// The parts of the global that the scan uses. Their types are in lib.dom, which server code must not use.
+// The parts of the WebAssembly API that the scan uses. Its types are in lib.dom, which server code must not use.
 declare namespace WebAssembly {
   class Module {
     constructor(bytes: Uint8Array)
@@ -19,7 +19,7 @@ declare namespace WebAssembly {
   }
 }
 
-/** The compiled scan kernels. Holds no data, and can be shared by any number of segments. */
+/** The compiled scan kernels. Contains no data, so all segments can share one module. */
 export type ScanModule = WebAssembly.Module
 
 /** Linear memory of one segment. */
@@ -29,7 +29,7 @@ export type ScanMemory = WebAssembly.Memory
  * Writes one f64 for each of `count` rows to `out`. Arguments are byte offsets, except `count` and
  * `strideBytes`.
  *
- * @param slots  u32 row numbers to read, or 0 to read the rows that start at `rows`
+ * @param slots  offset of the u32 numbers of the rows to read, or 0 to read the rows from `rows` on in order
  */
 type Kernel = (
   query: number,
@@ -47,9 +47,10 @@ export interface ScanKernels {
   squaredNorm(row: number, strideBytes: number): number
 }
 
+/** Size of a page of WebAssembly memory. */
 export const PAGE_BYTES = 65_536
 
-/** Maximum number of pages that 32-bit addresses can reach: 4 GiB. */
+/** Maximum number of pages that 32-bit addresses can reach, 4 GiB in total. */
 export const MAX_PAGES = 65_536
 
 /**

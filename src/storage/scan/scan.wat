@@ -1,22 +1,22 @@
-;; Exact vector scan: one f64 per row, out of f32 rows.
+;; Exact vector scan: computes one f64 for each row of f32 values.
 ;;
-;; Layout, all in the imported memory and placed by segment.ts:
+;; Layout of the imported memory, which segment.ts fills:
 ;;
-;;   query   f64[p]      the query widened once, p = dimension rounded up to 4
+;;   query   f64[p]      the query as f64, p = dimension rounded up to a multiple of 4
 ;;   out     f64[count]  one result per row
-;;   slots   u32[count]  the rows to read; a null address means rows 0, 1, 2 ...
+;;   slots   u32[count]  the rows to read; address 0 means rows 0, 1, 2 ...
 ;;   rows    f32[n][p]   row s starts at rows + s * strideBytes, strideBytes = 4 * p
 ;;
-;; Lanes past the dimension hold zero in the query and in every row: they add nothing
-;; to either result, and no kernel needs a tail.
+;; Lanes past the dimension are zero in the query and in every row. They do not change the
+;; results, so no kernel needs a separate loop for the remaining lanes of a row.
 ;;
-;; A product of two f32 is exact in f64 and no sum of 16384 of them overflows, so the
-;; only rounding is that of f64 arithmetic. Each row has its own accumulators, so its
-;; result does not depend on its position or on other rows, to the last bit.
+;; A product of two f32 is exact in f64 and no sum of 16,384 of them overflows, so the
+;; only rounding is that of f64 addition. Each row has its own accumulators, so its
+;; result does not depend on its position or on other rows: it is bit-identical.
 ;;
-;; Rows are processed four at a time, one from each quarter of the list. A large scan
-;; waits for memory, and four streams in distant pages keep more reads in flight than one
-;; (100,000 x 384: 13 ms against 24).
+;; Rows are processed four at a time, one from each quarter of the list. A large scan is
+;; limited by memory latency, and four streams in distant pages keep more reads in flight
+;; than one (100,000 rows of 384 lanes: 13 ms instead of 24 ms).
 
 (module
   (import "scan" "memory" (memory 1 65536))
@@ -55,8 +55,8 @@
       (br_if $lanes (i32.ne (local.get $row) (local.get $end))))
     (call $sum (local.get $p) (local.get $r)))
 
-  ;; The quarters start at rows 0, j, k and l. When count is not a multiple of four they
-  ;; overlap, so that none ends past count; a row in two quarters is computed twice.
+  ;; The quarters start at rows 0, j, k and l. If count is not a multiple of four, they
+  ;; overlap so that none ends past count. A row in two quarters is computed twice.
   (func $scan
     (param $kernel i32) (param $query i32) (param $rows i32) (param $slots i32) (param $count i32)
     (param $strideBytes i32) (param $out i32)
@@ -98,9 +98,9 @@
     (i32.add (local.get $rows) (i32.mul (local.get $i) (local.get $strideBytes))))
 
   ;; Dot products of the query with rows a, b, c, d. Each row has two accumulators: p for
-  ;; the first two lanes of every four and r for the last two. The end is compared with
-  ;; `ne`, because a row that ends at 4 GiB has end address 0. load64_zero and
-  ;; promote_low compile to one widening load.
+  ;; the first two lanes of every four and r for the last two. The loop compares with `ne`,
+  ;; because a row that ends at 4 GiB has end address 0. load64_zero and promote_low
+  ;; compile to one widening load.
   (func $dot4
     (param $query i32) (param $a i32) (param $b i32) (param $c i32) (param $d i32)
     (param $strideBytes i32)

@@ -9,13 +9,13 @@ import {
   type ScanModule,
 } from './module.ts'
 
-/** Consecutive rows read from disk: `vectors` holds `records.length` vectors, one after another. */
+/** Rows read from disk: `vectors` contains one vector per record, one after another. */
 export interface VectorBlock {
   records: ArrayLike<number>
   vectors: Float32Array
 }
 
-/** A search over rows that are not in memory. */
+/** A search over rows that are read from disk. */
 export interface BlockQuery {
   dimension: number
   metric: Metric
@@ -24,25 +24,22 @@ export interface BlockQuery {
   allowed?: ReadonlySet<number> | undefined
 }
 
-/** Floats per iteration of the kernels' inner loop. Rows are padded to a multiple of it. */
+/** Floats per iteration of the kernels' inner loop. Rows are padded with zeros to a multiple of it. */
 const LANES = 4
-/** Rows per kernel call. Their results, 32 KiB, fit into the level 1 cache. */
+/** Rows per kernel call. Their results take 32 KiB, which fits into the L1 cache. */
 const BATCH_ROWS = 4_096
-/**
- * Share of allowed rows below which reading them one by one is faster than scanning all, at any dimension.
- */
-const GATHER_SHARE = 0.25
-/** Estimated bytes of a row outside the linear memory: record, squared norm and slot entry. */
-const SIDE_BYTES = 64
-/** Maximum bytes of rows that `scanBlocks` holds in memory at a time. */
+/** If less than this share of the rows is allowed, reading only these rows is faster than scanning all rows. */
+const GATHER_SHARE_MAX = 0.25
+/** Estimated bytes that a row takes outside of the linear memory: record, squared norm and map entry. */
+const ROW_OVERHEAD_BYTES = 64
+/** Approximate maximum bytes of rows that `scanBlocks` keeps in memory at a time. */
 const WINDOW_BYTES = 4 * 1024 * 1024
 
 /**
- * Vectors of one collection in memory, with exact nearest-neighbor search.
+ * Vectors in memory, with exact nearest-neighbor search.
  *
- * Results are computed in double precision from the stored floats: no row is skipped, quantized or
- * approximated. Slots are dense (the last row moves into the slot of a removed row), so a scan reads live
- * rows only.
+ * Scores are computed in double precision from the stored floats, without quantization or approximation. A slot
+ * is the position of a row. Slots are dense: when a row is removed, the last row moves into its slot.
  *
  * Layout of the linear memory: the query as f64, BATCH_ROWS results, BATCH_ROWS slot numbers, then the rows;
  * see `scan.wat`. A spare row after the last one is used to compute the norm of the query.
@@ -51,9 +48,9 @@ export class Segment {
   readonly #dimension: number
   readonly #metric: Metric
   readonly #strideBytes: number
-  readonly #outAt: number
-  readonly #slotsAt: number
-  readonly #rowsAt: number
+  readonly #outOffset: number
+  readonly #slotsOffset: number
+  readonly #rowsOffset: number
   readonly #memory: ScanMemory
   readonly #kernels: ScanKernels
   #views: Views
@@ -74,9 +71,9 @@ export class Segment {
     this.#dimension = dimension
     this.#metric = metric
     this.#strideBytes = padded * 4
-    this.#outAt = padded * 8
-    this.#slotsAt = this.#outAt + BATCH_ROWS * 8
-    this.#rowsAt = this.#slotsAt + BATCH_ROWS * 4
+    this.#outOffset = padded * 8
+    this.#slotsOffset = this.#outOffset + BATCH_ROWS * 8
+    this.#rowsOffset = this.#slotsOffset + BATCH_ROWS * 4
     const { memory, kernels } = openScan(module, this.#pagesFor(0))
     this.#memory = memory
     this.#kernels = kernels
@@ -88,33 +85,33 @@ export class Segment {
     return this.#records.length
   }
 
-  /** Bytes in use, including free capacity: memory grows by doubling and never shrinks. */
+  /** Allocated bytes, including unused capacity. The memory never shrinks. */
   get bytes(): number {
-    return this.#memory.buffer.byteLength + this.size * SIDE_BYTES
+    return this.#memory.buffer.byteLength + this.size * ROW_OVERHEAD_BYTES
   }
 
   /**
-   * Allocates memory for a total of `rows` rows. Loading a known number of rows then takes no more than
-   * necessary.
+   * Allocates memory for a total of `rows` rows. Call it before loading a known number of rows; otherwise `append`
+   * doubles the memory whenever it is full.
    *
-   * @throws RangeError  more than the 4 GiB that one segment can address
+   * @throws RangeError  the rows need more than the 4 GiB that one segment can address
    */
   reserve(rows: number): void {
     this.#growTo(this.#pagesFor(rows))
   }
 
   /**
-   * Adds a vector, or replaces the record's earlier one.
+   * Adds the vector of a record, or replaces it.
    *
-   * @param vector  finite, with the dimension of the segment; copied
-   * @throws RangeError  wrong length, or the segment is full at 4 GiB
+   * @param vector  finite, with the dimension of the segment; the segment keeps a copy
+   * @throws RangeError  the vector has the wrong length, or the segment is full at 4 GiB
    */
   append(record: number, vector: Float32Array): void {
     this.#requireLength(vector)
     const slot = this.#slotOf.get(record) ?? this.size
     const needed = this.#pagesFor(slot + 1)
     if (needed > this.#pages) this.#growTo(Math.max(needed, Math.min(this.#pages * 2, MAX_PAGES)))
-    this.#squares[slot] = this.#place(vector, slot)
+    this.#squares[slot] = this.#writeRow(vector, slot)
     this.#records[slot] = record
     this.#slotOf.set(record, slot)
   }
@@ -127,8 +124,8 @@ export class Segment {
     const lastRecord = this.#records.pop()!
     const lastSquare = this.#squares.pop()!
     if (lastRecord !== record) {
-      const last = this.#rowAt(this.size) / 4
-      this.#views.floats.copyWithin(this.#rowAt(slot) / 4, last, last + this.#dimension)
+      const last = this.#rowOffset(this.size) / 4
+      this.#views.floats.copyWithin(this.#rowOffset(slot) / 4, last, last + this.#dimension)
       this.#records[slot] = lastRecord
       this.#squares[slot] = lastSquare
       this.#slotOf.set(lastRecord, slot)
@@ -136,7 +133,7 @@ export class Segment {
     return true
   }
 
-  /** Removes all records and keeps the memory. */
+  /** Removes all records, but does not free the memory. */
   clear(): void {
     this.#records.length = 0
     this.#squares.length = 0
@@ -144,32 +141,33 @@ export class Segment {
   }
 
   /**
-   * Returns the `k` nearest records, nearest first; equal scores by ascending record. O(size × dimension +
-   * size × log k).
+   * Returns the `k` nearest records, nearest first; records with equal scores in ascending order. Takes
+   * O(size × (dimension + log k)).
    *
-   * Scores: the cosine in [-1, 1], 0 if either vector is zero; the dot product; 1 / (1 + Euclidean distance).
+   * The score is, depending on the metric, the cosine in [-1, 1] (0 if either vector is zero), the dot product, or
+   * 1 / (1 + Euclidean distance).
    *
    * @param query    finite, with the dimension of the segment
-   * @param allowed  if given, other records are left out before the `k` best are chosen
-   * @throws RangeError  wrong length
+   * @param allowed  records to search; all records if undefined
+   * @throws RangeError  the query has the wrong length
    */
   nearest(query: Float32Array, k: number, allowed?: ReadonlySet<number>): ScoredRecord[] {
     this.#requireLength(query)
-    // The norm of the query is computed like that of a row, so that the cosine of equal vectors is exactly 1.
-    const querySquare = this.#place(query, this.size)
+    // Computes the norm of the query like that of a row, so that the cosine of equal vectors is exactly 1.
+    const querySquare = this.#writeRow(query, this.size)
     this.#views.doubles.set(query)
-    const slots = allowed && allowed.size < this.size * GATHER_SHARE ? this.#slotsOf(allowed) : undefined
+    const slots = allowed && allowed.size < this.size * GATHER_SHARE_MAX ? this.#slotsOf(allowed) : undefined
     const total = slots?.length ?? this.size
-    const results = this.#views.doubles.subarray(this.#outAt / 8, this.#slotsAt / 8)
-    const [score, records, squares] = [scores[this.#metric], this.#records, this.#squares]
+    const results = this.#views.doubles.subarray(this.#outOffset / 8, this.#slotsOffset / 8)
+    const [score, records, squares] = [scoreFunctions[this.#metric], this.#records, this.#squares]
     const best = new TopResults(k)
     for (let from = 0; from < total; from += BATCH_ROWS) {
       const count = Math.min(BATCH_ROWS, total - from)
-      this.#measure(from, count, slots)
+      this.#runKernel(from, count, slots)
       for (let i = 0; i < count; i++) {
         const slot = slots ? slots[from + i]! : from + i
         const value = score(results[i]!, querySquare, squares[slot]!)
-        if (value < best.bar) continue
+        if (value < best.minScore) continue
         const record = records[slot]!
         if (!allowed || allowed.has(record)) best.offer(value, record)
       }
@@ -177,17 +175,17 @@ export class Segment {
     return best.ranked()
   }
 
-  #rowAt(slot: number): number {
-    return this.#rowsAt + slot * this.#strideBytes
+  #rowOffset(slot: number): number {
+    return this.#rowsOffset + slot * this.#strideBytes
   }
 
   get #pages(): number {
     return this.#memory.buffer.byteLength / PAGE_BYTES
   }
 
-  /** Returns the number of pages for `rows` rows and the spare one. */
+  /** Returns the number of memory pages that `rows` rows and the spare row need. */
   #pagesFor(rows: number): number {
-    return Math.ceil(this.#rowAt(rows + 1) / PAGE_BYTES)
+    return Math.ceil(this.#rowOffset(rows + 1) / PAGE_BYTES)
   }
 
   #growTo(pages: number): void {
@@ -197,12 +195,12 @@ export class Segment {
   }
 
   /** Writes a vector into a slot, and returns its squared norm. */
-  #place(vector: Float32Array, slot: number): number {
-    this.#views.floats.set(vector, this.#rowAt(slot) / 4)
-    return this.#kernels.squaredNorm(this.#rowAt(slot), this.#strideBytes)
+  #writeRow(vector: Float32Array, slot: number): number {
+    this.#views.floats.set(vector, this.#rowOffset(slot) / 4)
+    return this.#kernels.squaredNorm(this.#rowOffset(slot), this.#strideBytes)
   }
 
-  /** Returns slots in ascending order, so that rows are read in the order of their addresses. */
+  /** Returns the slots of records in ascending order, so that memory is read in order. */
   #slotsOf(allowed: ReadonlySet<number>): Uint32Array {
     const slots: number[] = []
     for (const record of allowed) {
@@ -212,61 +210,66 @@ export class Segment {
     return Uint32Array.from(slots).sort()
   }
 
-  /** Runs the kernel of the metric on `count` rows: `slots` from index `from` on, or rows from `from` on. */
-  #measure(from: number, count: number, slots: Uint32Array | undefined): void {
+  /**
+   * Runs the kernel of the metric on `count` rows: those in `slots` from index `from` on, or without `slots` those
+   * from slot `from` on.
+   */
+  #runKernel(from: number, count: number, slots: Uint32Array | undefined): void {
     const kernel = this.#metric === 'euclidean' ? this.#kernels.squaredDistance : this.#kernels.dot
-    if (slots) this.#views.words.set(slots.subarray(from, from + count), this.#slotsAt / 4)
-    const [firstRow, list] = slots ? [this.#rowsAt, this.#slotsAt] : [this.#rowAt(from), 0]
-    kernel(0, firstRow, list, count, this.#strideBytes, this.#outAt)
+    if (slots) this.#views.words.set(slots.subarray(from, from + count), this.#slotsOffset / 4)
+    const [firstRow, slotList] = slots ? [this.#rowsOffset, this.#slotsOffset] : [this.#rowOffset(from), 0]
+    kernel(0, firstRow, slotList, count, this.#strideBytes, this.#outOffset)
   }
 
   #requireLength(vector: Float32Array): void {
     if (vector.length !== this.#dimension)
-      throw new RangeError(`a vector of ${vector.length} floats where ${this.#dimension} are stored`)
+      throw new RangeError(`the vector has ${vector.length} floats instead of ${this.#dimension}`)
   }
 }
 
 /**
- * Returns the `k` nearest of rows that do not fit into memory: reads them through one small segment, a window
- * at a time.
+ * Returns the `k` nearest of rows that do not fit into memory. Loads the rows into one small segment, a few MiB at a
+ * time.
  *
- * The result is identical to that of a `Segment` with all rows. Takes a few MiB of memory.
+ * The result is identical to that of a `Segment` with all rows.
  *
- * @param blocks  contain each record at most once
- * @throws RangeError  a block whose vectors do not match its records, or a query of the wrong length
+ * @param blocks  must contain each record at most once
+ * @throws RangeError  the number of floats in a block does not match its records, or the query has the wrong length
  */
 export function scanBlocks(
   module: ScanModule,
   blocks: Iterable<VectorBlock>,
-  question: BlockQuery,
+  blockQuery: BlockQuery,
 ): ScoredRecord[] {
-  const { dimension, metric, query, k, allowed } = question
+  const { dimension, metric, query, k, allowed } = blockQuery
   const window = new Segment(module, dimension, metric)
   const windowRows = Math.max(1, Math.min(BATCH_ROWS, Math.floor(WINDOW_BYTES / (dimension * 4))))
   window.reserve(windowRows)
   let best: ScoredRecord[] = []
-  const takeWindow = () => {
+  const mergeWindow = () => {
     best = [...best, ...window.nearest(query, k)].sort(byRank).slice(0, k)
     window.clear()
   }
   for (const { records, vectors } of blocks) {
     if (vectors.length !== records.length * dimension)
-      throw new RangeError(`${vectors.length} floats for ${records.length} vectors of ${dimension}`)
+      throw new RangeError(
+        `a block has ${vectors.length} floats for ${records.length} vectors of ${dimension} floats`,
+      )
     for (let i = 0; i < records.length; i++) {
       const record = records[i]!
       if (allowed && !allowed.has(record)) continue
       window.append(record, vectors.subarray(i * dimension, (i + 1) * dimension))
-      if (window.size === windowRows) takeWindow()
+      if (window.size === windowRows) mergeWindow()
     }
   }
-  takeWindow()
+  mergeWindow()
   return best
 }
 
-/** Functions from the result of a kernel, and the squared norms of query and row, to a score. */
-const scores: Record<Metric, (result: number, querySquare: number, rowSquare: number) => number> = {
+/** Functions that compute a score from the result of a kernel and the squared norms of the query and the row. */
+const scoreFunctions: Record<Metric, (result: number, querySquare: number, rowSquare: number) => number> = {
   cosine: (result, querySquare, rowSquare) => {
-    // The least square of a nonzero float is near 2e-90, so the product is zero only if a vector is zero.
+    // The smallest square of a nonzero float is near 2e-90, so the product is zero only if a vector is zero.
     const norms = Math.sqrt(querySquare * rowSquare)
     return norms === 0 ? 0 : Math.max(-1, Math.min(1, result / norms))
   },
@@ -280,7 +283,7 @@ interface Views {
   words: Uint32Array
 }
 
-/** Returns views of a memory. They become invalid when the memory grows. */
+/** Creates typed-array views of a memory. They become invalid when the memory grows. */
 function viewsOf({ buffer }: ScanMemory): Views {
   return {
     floats: new Float32Array(buffer),
@@ -297,8 +300,8 @@ function byRank(a: ScoredRecord, b: ScoredRecord): number {
 class TopResults {
   readonly #k: number
   readonly #heap: ScoredRecord[] = []
-  /** Results with a lower score cannot be among the best; most rows cost only this comparison. */
-  bar = Number.NEGATIVE_INFINITY
+  /** Results with a lower score cannot be among the best. For most rows, the caller compares only this. */
+  minScore = Number.NEGATIVE_INFINITY
 
   constructor(k: number) {
     this.#k = k
@@ -306,16 +309,16 @@ class TopResults {
 
   offer(score: number, record: number): void {
     const item = { record, score }
-    if (this.#heap.length < this.#k) this.#rise(item)
-    else if (this.#k > 0 && byRank(item, this.#heap[0]!) < 0) this.#sink(item)
-    if (this.#heap.length === this.#k) this.bar = this.#heap[0]?.score ?? Number.POSITIVE_INFINITY
+    if (this.#heap.length < this.#k) this.#siftUp(item)
+    else if (this.#k > 0 && byRank(item, this.#heap[0]!) < 0) this.#siftDown(item)
+    if (this.#heap.length === this.#k) this.minScore = this.#heap[0]?.score ?? Number.POSITIVE_INFINITY
   }
 
   ranked(): ScoredRecord[] {
     return this.#heap.toSorted(byRank)
   }
 
-  #rise(item: ScoredRecord): void {
+  #siftUp(item: ScoredRecord): void {
     let at = this.#heap.length
     while (at > 0) {
       const parent = (at - 1) >> 1
@@ -326,7 +329,7 @@ class TopResults {
     this.#heap[at] = item
   }
 
-  #sink(item: ScoredRecord): void {
+  #siftDown(item: ScoredRecord): void {
     const { length } = this.#heap
     let at = 0
     for (;;) {

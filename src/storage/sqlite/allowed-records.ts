@@ -1,22 +1,22 @@
-import type { SearchReach } from '../content.ts'
+import type { SearchConstraints } from '../content.ts'
 import { createMatcher, type Filter } from '../filter.ts'
 import type { Visibility } from '../visibility.ts'
 import { decodePayload } from './collections.ts'
 import type { SqliteConnection } from './connection.ts'
 import { filterToSql, type SqlFragment } from './filter-sql.ts'
 
-/** Maximum number of cached sets of allowed records. A search uses the same set several times. */
+/** Maximum number of cached sets of allowed records. They are cached because a search uses a set several times. */
 const SETS_MAX = 8
 /** Maximum number of records in a cached set, at about 40 bytes each. */
 const SET_SIZE_MAX = 250_000
 /**
- * Maximum number of conditions to evaluate in SQL, which parses the payload again for each; above it, each
- * payload is parsed once in JavaScript.
+ * Maximum number of filter conditions that are evaluated in SQL, which parses a payload once per condition. For
+ * longer filters, JavaScript parses each payload once.
  */
 const SQL_CONDITIONS_MAX = 4
 
 /**
- * Returns a condition on the payload of rows that a caller may see; undefined if the caller may see all rows.
+ * Returns an SQL condition that is true for rows that a caller may see; undefined if the caller may see all rows.
  */
 export function visibilitySql({ principals }: Visibility, payloadColumn: string): SqlFragment | undefined {
   if (principals === 'all') return undefined
@@ -27,7 +27,7 @@ export function visibilitySql({ principals }: Visibility, payloadColumn: string)
   }
 }
 
-/** Computes the records that a caller may see and that match a filter, before any ranking is limited. */
+/** Computes the records that a caller may see and that match a filter. */
 export class AllowedRecords {
   readonly #connection: SqliteConnection
   readonly #sets = new Map<string, ReadonlySet<number>>()
@@ -36,19 +36,22 @@ export class AllowedRecords {
     this.#connection = connection
   }
 
-  /** Returns the allowed records of a collection; undefined if all are allowed. Reads all payloads. */
-  allowed(collection: { id: number; version: number }, reach: SearchReach): ReadonlySet<number> | undefined {
-    const visibility = visibilitySql(reach.visibility, 'payload')
-    if (!visibility && !reach.filter) return undefined
+  /** Returns the allowed records of a collection; undefined if all are allowed. Reads all payloads on a cache miss. */
+  allowed(
+    collection: { id: number; version: number },
+    constraints: SearchConstraints,
+  ): ReadonlySet<number> | undefined {
+    const visibility = visibilitySql(constraints.visibility, 'payload')
+    if (!visibility && !constraints.filter) return undefined
     const name = JSON.stringify([
       collection.id,
       collection.version,
-      reach.visibility.principals,
-      reach.filter,
+      constraints.visibility.principals,
+      constraints.filter,
     ])
-    const known = this.#sets.get(name)
-    if (known) return known
-    const set = this.#read(collection.id, visibility, reach.filter)
+    const cached = this.#sets.get(name)
+    if (cached) return cached
+    const set = this.#read(collection.id, visibility, constraints.filter)
     const [oldest] = this.#sets.keys()
     if (this.#sets.size >= SETS_MAX && oldest !== undefined) this.#sets.delete(oldest)
     if (set.size <= SET_SIZE_MAX) this.#sets.set(name, set)
@@ -60,16 +63,16 @@ export class AllowedRecords {
     visibility: SqlFragment | undefined,
     filter: Filter | undefined,
   ): ReadonlySet<number> {
-    const isShort = conditionCount(filter) <= SQL_CONDITIONS_MAX
-    const given = [visibility, isShort ? filterToSql(filter, 'payload') : undefined].filter(
+    const useSql = conditionCount(filter) <= SQL_CONDITIONS_MAX
+    const conditions = [visibility, useSql ? filterToSql(filter, 'payload') : undefined].filter(
       part => part !== undefined,
     )
-    const where = ['collection = ?', ...given.map(part => `(${part.sql})`)].join(' AND ')
-    const parameters = [collection, ...given.flatMap(part => part.parameters)]
-    return isShort ? this.#selected(where, parameters) : this.#matching(where, parameters, filter)
+    const where = ['collection = ?', ...conditions.map(part => `(${part.sql})`)].join(' AND ')
+    const parameters = [collection, ...conditions.flatMap(part => part.parameters)]
+    return useSql ? this.#readWithSql(where, parameters) : this.#readWithMatcher(where, parameters, filter)
   }
 
-  #selected(where: string, parameters: readonly (string | number)[]): ReadonlySet<number> {
+  #readWithSql(where: string, parameters: readonly (string | number)[]): ReadonlySet<number> {
     const rows = this.#connection
       .prepare<{ record: number }>(`SELECT record FROM record WHERE ${where}`)
       .iterate(...parameters)
@@ -78,7 +81,7 @@ export class AllowedRecords {
     return set
   }
 
-  #matching(
+  #readWithMatcher(
     where: string,
     parameters: readonly (string | number)[],
     filter: Filter | undefined,
@@ -93,16 +96,16 @@ export class AllowedRecords {
   }
 }
 
-/** Returns the number of times that the SQL form of a filter reads a payload. */
+/** Returns the number of times that the SQL of a filter parses a payload. */
 function conditionCount(filter: Filter | undefined): number {
   switch (filter?.kind) {
     case undefined:
       return 0
     case 'and':
     case 'or':
-      return filter.of.reduce((sum, part) => sum + conditionCount(part), 0)
+      return filter.parts.reduce((sum, part) => sum + conditionCount(part), 0)
     case 'not':
-      return conditionCount(filter.of)
+      return conditionCount(filter.operand)
     case 'all':
       return filter.values.length
     case 'in':

@@ -1,6 +1,6 @@
-import { type ProblemSearch, runSearch, type StoreCheck } from './check-search.ts'
 import { metrics, textTable, vectorTable } from './collections.ts'
 import type Database from './driver.ts'
+import { type ProblemQuery, runProblemQuery, type StoreCheck } from './problem-query.ts'
 
 interface CheckedCollection {
   readonly id: number
@@ -10,17 +10,17 @@ interface CheckedCollection {
   readonly lexical: 0 | 1
 }
 
-/** Workspaces whose content is in this store. */
-const durable = `(SELECT workspaceId FROM workspaces WHERE kind = 'local')`
+/** SQL for the IDs of workspaces whose content is in this store. */
+const localWorkspaces = `(SELECT workspaceId FROM workspaces WHERE kind = 'local')`
 
 const nameOfCollection = `collection.workspace_id || '/' || collection.name`
 
-/** Knowledge bases joined with the collections that they own. */
-const owned = `knowledge_bases JOIN collection
+/** SQL for knowledge bases, joined with the collections that they own. */
+const ownedCollections = `knowledge_bases JOIN collection
   ON collection.workspace_id = knowledge_bases.workspaceId AND collection.name = knowledge_bases.vectorCollection
   WHERE knowledge_bases.body ->> '$.owned' = 1`
 
-/** Number of chunks that are stored for a document. */
+/** SQL for the number of stored chunks of a document. */
 const chunksOfDocument = `(SELECT count(*) FROM record JOIN collection ON collection.id = record.collection
   JOIN knowledge_bases ON knowledge_bases.workspaceId = collection.workspace_id
     AND knowledge_bases.vectorCollection = collection.name
@@ -28,7 +28,7 @@ const chunksOfDocument = `(SELECT count(*) FROM record JOIN collection ON collec
     AND knowledge_bases.knowledgeBaseId = documents.knowledgeBaseId
     AND record.document_id = documents.documentId)`
 
-const contentSearches: readonly ProblemSearch[] = [
+const contentProblemQueries: readonly ProblemQuery[] = [
   ...['record', 'record_gone', 'embedder_model'].map(table => ({
     check: `${table} rows without a collection`,
     selects: [
@@ -40,7 +40,7 @@ const contentSearches: readonly ProblemSearch[] = [
     check: 'chunks without a document',
     selects: [
       `SELECT record.id AS example FROM record JOIN (
-          SELECT collection.id AS collection, knowledge_bases.workspaceId, knowledge_bases.knowledgeBaseId FROM ${owned}
+          SELECT collection.id AS collection, knowledge_bases.workspaceId, knowledge_bases.knowledgeBaseId FROM ${ownedCollections}
         ) AS home ON home.collection = record.collection
         WHERE record.document_id IS NOT NULL AND NOT EXISTS (
           SELECT 1 FROM documents WHERE documents.workspaceId = home.workspaceId
@@ -51,7 +51,7 @@ const contentSearches: readonly ProblemSearch[] = [
     check: 'documents with a wrong number of chunks',
     selects: [
       `SELECT documentId AS example FROM documents
-        WHERE body ->> '$.status' = 'ready' AND ingestKey IS NOT NULL AND workspaceId IN ${durable}
+        WHERE body ->> '$.status' = 'ready' AND ingestKey IS NOT NULL AND workspaceId IN ${localWorkspaces}
           AND body ->> '$.chunkTotal' IS NOT ${chunksOfDocument}`,
     ],
   },
@@ -59,12 +59,12 @@ const contentSearches: readonly ProblemSearch[] = [
     check: 'knowledge bases without a collection',
     selects: [
       `SELECT workspaceId || '/' || name AS example FROM knowledge_bases
-        WHERE workspaceId IN ${durable} AND NOT EXISTS (SELECT 1 FROM collection
+        WHERE workspaceId IN ${localWorkspaces} AND NOT EXISTS (SELECT 1 FROM collection
             WHERE workspace_id = knowledge_bases.workspaceId AND name = knowledge_bases.vectorCollection)`,
     ],
   },
   {
-    check: 'records whose payload is damaged',
+    check: 'records with a damaged payload',
     selects: [
       `SELECT id AS example FROM record WHERE NOT json_valid(payload) OR json_type(payload) <> 'object'`,
     ],
@@ -78,7 +78,7 @@ const contentSearches: readonly ProblemSearch[] = [
     ],
   },
   {
-    check: 'collections that are damaged',
+    check: 'damaged collections',
     selects: [
       `SELECT ${nameOfCollection} AS example FROM collection
         WHERE dimension < 1 OR metric NOT IN (${metrics.map(metric => `'${metric}'`).join(', ')})`,
@@ -101,22 +101,27 @@ export function contentChecks(database: Database.Database): readonly StoreCheck[
   const present = new Set(
     database.prepare<[], string>(`SELECT name FROM sqlite_schema WHERE type = 'table'`).pluck().all(),
   )
-  const wanted = new Set(collections.flatMap(tablesOf))
-  const strays = [...present].filter(name => /^(?:vec_\d+_\d+|fts_\d+)$/.test(name) && !wanted.has(name))
-  const missing = [...wanted].filter(name => !present.has(name))
-  const whole = collections.filter(collection => tablesOf(collection).every(name => present.has(name)))
-  const found = [
-    ...contentSearches,
-    { check: 'records without a vector, vectors without a record', selects: whole.flatMap(vectorMismatches) },
-    { check: 'vectors with a wrong length', selects: whole.map(malformedVectors) },
+  const expected = new Set(collections.flatMap(tablesOf))
+  const unexpected = [...present].filter(
+    name => /^(?:vec_\d+_\d+|fts_\d+)$/.test(name) && !expected.has(name),
+  )
+  const missing = [...expected].filter(name => !present.has(name))
+  const complete = collections.filter(collection => tablesOf(collection).every(name => present.has(name)))
+  const results = [
+    ...contentProblemQueries,
     {
-      check: 'records missing in the word index, and its entries without a record',
-      selects: whole.filter(({ lexical }) => lexical).flatMap(textMismatches),
+      check: 'records without a vector, and vectors without a record',
+      selects: complete.flatMap(vectorMismatches),
     },
-  ].map(search => runSearch(database, search))
+    { check: 'vectors with a wrong length', selects: complete.map(malformedVectors) },
+    {
+      check: 'records missing from the full-text index, and index entries without a record',
+      selects: complete.filter(({ lexical }) => lexical).flatMap(textMismatches),
+    },
+  ].map(query => runProblemQuery(database, query))
   return [
-    ...found,
-    { check: 'tables without a collection', count: strays.length, examples: strays },
+    ...results,
+    { check: 'tables without a collection', count: unexpected.length, examples: unexpected },
     { check: 'collections with missing tables', count: missing.length, examples: missing },
   ]
 }
@@ -145,7 +150,7 @@ function malformedVectors({ id, generation, dimension }: CheckedCollection): str
 }
 
 /**
- * Compares texts with the size rows that a contentless index keeps for each text.
+ * Compares records that have text with the rows of the index's `docsize` table, which has one row per text.
  *
  * @see https://www.sqlite.org/fts5.html#the_docsize_table
  */
@@ -155,7 +160,7 @@ function textMismatches({ id }: CheckedCollection): string[] {
   return listDifferences(texts, `SELECT id AS record FROM ${table}_docsize`, table)
 }
 
-/** Returns searches for the numbers that are in only one of two lists. */
+/** Returns SQL statements for the record numbers that only one of two SELECT statements returns. */
 function listDifferences(one: string, other: string, table: string): string[] {
   const example = `SELECT '${table}/' || record AS example`
   return [`${example} FROM (${one} EXCEPT ${other})`, `${example} FROM (${other} EXCEPT ${one})`]

@@ -1,16 +1,17 @@
 import type { AnyTable } from '../rows.ts'
 import { tables } from '../tables.ts'
 import { rowProblem } from '../validated-rows.ts'
-import type { StoreCheck } from './check-search.ts'
 import Database from './driver.ts'
 import { migrations } from './migrations/index.ts'
+import type { StoreCheck } from './problem-query.ts'
 
-/** Rows of a table that can still be read. */
+/** Result of reading all rows of a table. */
 export interface ReadableTable {
   readonly table: string
+  /** Number of rows that can be read. */
   readonly rows: number
   /** True if no row is damaged or on an unreadable page. */
-  readonly isWhole: boolean
+  readonly isComplete: boolean
 }
 
 export interface DamageReport {
@@ -24,21 +25,23 @@ const reasonChars = 80
 
 /** Checks the structure of the file. @see https://www.sqlite.org/pragma.html#pragma_integrity_check */
 export function checkIntegrity(database: Database.Database): StoreCheck {
-  const whole = problemsOf(database, String(problemsMax))
-  const found = whole.isStopped ? eachTable(database) : whole.problems
-  const problems = (found.length > 0 ? found : whole.problems).map(text => withNames(database, text))
+  const wholeFile = problemsOf(database, String(problemsMax))
+  const messages = wholeFile.isAborted ? checkEachTable(database) : wholeFile.problems
+  const problems = (messages.length > 0 ? messages : wholeFile.problems).map(text =>
+    withNames(database, text),
+  )
   return { check: 'damage in the file', count: problems.length, examples: problems.slice(0, problemsMax) }
 }
 
-/** Checks table by table, for damage that stops the check of the whole file. */
-function eachTable(database: Database.Database): string[] {
-  const names = firstOf(() =>
+/** Checks one table at a time. Used when damage aborts the check of the whole file. */
+function checkEachTable(database: Database.Database): string[] {
+  const names = tryRead(() =>
     database.prepare(`SELECT name FROM sqlite_schema WHERE type = 'table'`).pluck().all(),
   )
   if (!Array.isArray(names)) return []
   return names.flatMap(name => {
-    const { problems, isStopped } = problemsOf(database, `'${name}'`)
-    return isStopped ? problems.map(text => `${name}: ${text}`) : problems
+    const { problems, isAborted } = problemsOf(database, `'${name}'`)
+    return isAborted ? problems.map(text => `${name}: ${text}`) : problems
   })
 }
 
@@ -46,18 +49,18 @@ function problemsOf(database: Database.Database, argument: string) {
   try {
     const rows = database.pragma(`integrity_check(${argument})`) as { integrity_check: string }[]
     const problems = rows.flatMap(row => row.integrity_check.split('\n')).filter(text => text !== 'ok')
-    return { problems, isStopped: false }
+    return { problems, isAborted: false }
   } catch (error) {
-    // Indexes are computed from JSON, so a row with invalid JSON stops the check.
-    if (error instanceof Database.SqliteError) return { problems: [error.message], isStopped: true }
+    // Indexes are computed from JSON, so a row with invalid JSON aborts the check.
+    if (error instanceof Database.SqliteError) return { problems: [error.message], isAborted: true }
     throw error
   }
 }
 
-/** Adds the name of the table or index to a problem that states only the number of its root page. */
+/** Adds the name of the table or index to a message that contains only the number of its root page. */
 function withNames(database: Database.Database, problem: string): string {
   return problem.replace(/\bTree (\d+)\b/, (tree, page: string) => {
-    const name = firstOf(() =>
+    const name = tryRead(() =>
       database.prepare('SELECT name FROM sqlite_schema WHERE rootpage = ?').pluck().get(Number(page)),
     )
     return typeof name === 'string' ? `${name} (tree ${page})` : tree
@@ -65,19 +68,19 @@ function withNames(database: Database.Database, problem: string): string {
 }
 
 /**
- * Compares tables and indexes with those of a new store. Tables of collections are checked by
- * `contentChecks`.
+ * Compares tables and indexes with those of a new store, except for the tables of each collection, which
+ * `contentChecks` checks.
  */
 export function checkSchema(database: Database.Database): StoreCheck {
   const fresh = new Database(':memory:')
   for (const step of migrations) fresh.exec(step)
-  const [wanted, found] = [schemaOf(fresh), schemaOf(database)]
+  const [expected, actual] = [schemaOf(fresh), schemaOf(database)]
   fresh.close()
-  const wrong = [...wanted].filter(([name, sql]) => found.get(name) !== sql).map(([name]) => name)
+  const different = [...expected].filter(([name, sql]) => actual.get(name) !== sql).map(([name]) => name)
   return {
     check: 'tables and indexes that are missing or changed',
-    count: wrong.length,
-    examples: wrong.slice(0, examplesMax),
+    count: different.length,
+    examples: different.slice(0, examplesMax),
   }
 }
 
@@ -90,13 +93,13 @@ function schemaOf(database: Database.Database): ReadonlyMap<string, string> {
   return new Map(rows.map(({ name, sql }) => [name, sql]))
 }
 
-/** Reads and validates every control row, and counts the records of content. */
+/** Reads and validates every control row, and counts the content records. */
 export function checkRows(database: Database.Database): DamageReport {
-  const found = (Object.values(tables) as AnyTable[]).map(table => readTable(database, table))
+  const results = (Object.values(tables) as AnyTable[]).map(table => readTable(database, table))
   const records = countReadable(database, 'record', 'record')
   return {
-    checks: found.map(({ check }) => check),
-    readable: [...found.map(({ readable }) => readable), records],
+    checks: results.map(({ check }) => check),
+    readable: [...results.map(({ readable }) => readable), records],
   }
 }
 
@@ -105,19 +108,19 @@ function readTable(
   table: AnyTable,
 ): { check: StoreCheck; readable: ReadableTable } {
   const examples: string[] = []
-  let [rows, wrong] = [0, 0]
-  const tell = (problem: string) => {
-    if (wrong++ < examplesMax) examples.push(problem)
+  let [rows, problemCount] = [0, 0]
+  const addProblem = (problem: string) => {
+    if (problemCount++ < examplesMax) examples.push(problem)
   }
-  const isReached = eachRow(database, table.name, 'ordinal', 'body', ({ id, value }) => {
+  const areAllVisited = visitRows(database, table.name, 'ordinal', 'body', ({ id, value }) => {
     const reason = damageReason(table, value)
     if (reason === undefined) rows++
-    else tell(`row ${id}: ${reason.slice(0, reasonChars)}`)
+    else addProblem(`row ${id}: ${reason.slice(0, reasonChars)}`)
   })
-  if (!isReached) tell('rows on pages that cannot be read')
+  if (!areAllVisited) addProblem('rows on pages that cannot be read')
   return {
-    check: { check: `damaged rows in ${table.name}`, count: wrong, examples },
-    readable: { table: table.name, rows, isWhole: wrong === 0 },
+    check: { check: `damaged rows in ${table.name}`, count: problemCount, examples },
+    readable: { table: table.name, rows, isComplete: problemCount === 0 },
   }
 }
 
@@ -131,18 +134,19 @@ function damageReason(table: AnyTable, body: unknown): string | undefined {
 
 function countReadable(database: Database.Database, table: string, id: string): ReadableTable {
   let rows = 0
-  const isWhole = eachRow(database, table, id, 'payload', () => {
+  const isComplete = visitRows(database, table, id, 'payload', () => {
     rows++
   })
-  return { table, rows, isWhole }
+  return { table, rows, isComplete }
 }
 
 /**
- * Visits the rows of a table without an index: forward, and also backward if a page cannot be read.
+ * Visits the rows of a table without using an index. If a page cannot be read, visits the rows after it in
+ * reverse order.
  *
- * @returns true if all rows were visited
+ * @returns true if all pages could be read
  */
-function eachRow(
+function visitRows(
   database: Database.Database,
   table: string,
   id: string,
@@ -170,7 +174,7 @@ function eachRow(
   return false
 }
 
-function firstOf(read: () => unknown): unknown {
+function tryRead(read: () => unknown): unknown {
   try {
     return read()
   } catch {

@@ -1,66 +1,68 @@
 import type { AnyTable } from '../rows.ts'
 import { tables } from '../tables.ts'
-import type { ProblemSearch } from './check-search.ts'
+import type { ProblemQuery } from './problem-query.ts'
 
-/** A column with the id of a parent row in the same workspace, or null. */
+/** A column that contains the ID of a parent row in the same workspace, or null. */
 interface Reference {
   readonly child: AnyTable
   readonly column: string
   readonly parent: AnyTable
 }
 
-/** Tables whose rows remain when their workspace is deleted. */
-const outliving: readonly AnyTable[] = [tables.workspaces, tables.settings, tables.audit]
+/** Tables whose rows are not deleted with their workspace. */
+const retainedTables: readonly AnyTable[] = [tables.workspaces, tables.settings, tables.audit]
 
-const ofWorkspaces: Reference[] = Object.values<AnyTable>(tables)
-  .filter(table => !outliving.includes(table))
+const workspaceReferences: Reference[] = Object.values<AnyTable>(tables)
+  .filter(table => !retainedTables.includes(table))
   .map(child => ({ child, column: 'workspaceId', parent: tables.workspaces }))
 
-const withinWorkspaces: Reference[] = [
-  ...naming(tables.knowledgeBases, 'knowledgeBaseId', [
+const parentReferences: Reference[] = [
+  ...referencesTo(tables.knowledgeBases, 'knowledgeBaseId', [
     tables.documents,
     tables.knowledgeFilters,
     tables.jobs,
     tables.jobInputs,
     tables.jobBatches,
   ]),
-  ...naming(tables.agents, 'agentId', [tables.conversations]),
-  ...naming(tables.conversations, 'conversationId', [tables.messages, tables.messageVersions]),
-  ...naming(tables.chunkingServices, 'chunkingServiceId', [tables.knowledgeBases]),
-  ...naming(tables.embeddingServices, 'embeddingServiceId', [tables.knowledgeBases]),
-  ...naming(tables.rerankingServices, 'rerankingServiceId', [tables.knowledgeBases, tables.agents]),
-  ...naming(tables.llmServices, 'llmServiceId', [tables.agents]),
+  ...referencesTo(tables.agents, 'agentId', [tables.conversations]),
+  ...referencesTo(tables.conversations, 'conversationId', [tables.messages, tables.messageVersions]),
+  ...referencesTo(tables.chunkingServices, 'chunkingServiceId', [tables.knowledgeBases]),
+  ...referencesTo(tables.embeddingServices, 'embeddingServiceId', [tables.knowledgeBases]),
+  ...referencesTo(tables.rerankingServices, 'rerankingServiceId', [tables.knowledgeBases, tables.agents]),
+  ...referencesTo(tables.llmServices, 'llmServiceId', [tables.agents]),
 ]
 
-/** Condition: the job that a row refers to has not ended. */
-const isAtWork = `EXISTS (SELECT 1 FROM jobs WHERE jobs.workspaceId = ${fieldOf('workspaceId')}
+/** SQL condition that is true if the job of a row has not ended. */
+const hasUnfinishedJob = `EXISTS (SELECT 1 FROM jobs WHERE jobs.workspaceId = ${fieldOf('workspaceId')}
   AND jobs.jobId = ${fieldOf('jobId')} AND jobs.status IN ('pending', 'running'))`
 
-/** Searches for rows whose parent is missing, and for rows that ended jobs left behind. */
-export const rowSearches: readonly ProblemSearch[] = [
-  ...[...ofWorkspaces, ...withinWorkspaces].map(orphansOf),
+/** Queries for rows whose parent is missing, and for rows that should have been deleted when their job ended. */
+export const rowProblemQueries: readonly ProblemQuery[] = [
+  ...[...workspaceReferences, ...parentReferences].map(orphanQuery),
   ...[tables.jobInputs, tables.jobBatches].map(
-    (child): ProblemSearch => ({
+    (child): ProblemQuery => ({
       check: `${child.name} without an unfinished job`,
-      selects: [`SELECT ${exampleOf(child)} AS example FROM ${child.name} AS child WHERE NOT ${isAtWork}`],
+      selects: [
+        `SELECT ${exampleOf(child)} AS example FROM ${child.name} AS child WHERE NOT ${hasUnfinishedJob}`,
+      ],
     }),
   ),
   {
     check: 'unfinished documents of ended jobs',
     selects: [
       `SELECT ${exampleOf(tables.documents)} AS example FROM documents AS child
-        WHERE ${fieldOf('jobId')} IS NOT NULL AND NOT ${isAtWork}`,
+        WHERE ${fieldOf('jobId')} IS NOT NULL AND NOT ${hasUnfinishedJob}`,
     ],
   },
 ]
 
-function naming(parent: AnyTable, column: string, children: readonly AnyTable[]): Reference[] {
+function referencesTo(parent: AnyTable, column: string, children: readonly AnyTable[]): Reference[] {
   return children.map(child => ({ child, column, parent }))
 }
 
-function orphansOf({ child, column, parent }: Reference): ProblemSearch {
-  const own = parent === tables.workspaces ? [] : ['workspaceId']
-  const matches = [...own, column].map(name => `parent.${name} = ${fieldOf(name)}`).join(' AND ')
+function orphanQuery({ child, column, parent }: Reference): ProblemQuery {
+  const workspaceColumn = parent === tables.workspaces ? [] : ['workspaceId']
+  const matches = [...workspaceColumn, column].map(name => `parent.${name} = ${fieldOf(name)}`).join(' AND ')
   return {
     check: `${child.name} whose ${column} no longer exists`,
     selects: [

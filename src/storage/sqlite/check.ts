@@ -2,33 +2,35 @@ import { existsSync } from 'node:fs'
 import { WbError } from '../../contract/errors.ts'
 import { contentChecks } from './check-content.ts'
 import { checkIntegrity, checkRows, checkSchema, type ReadableTable } from './check-damage.ts'
-import { rowSearches } from './check-rows.ts'
-import { runSearch, type StoreCheck } from './check-search.ts'
+import { rowProblemQueries } from './check-rows.ts'
 import Database from './driver.ts'
 import { convertStoreError } from './faults.ts'
 import { isOpenInProcess, requireIntactLog, requireSameStore, requireStoreFile } from './inspect-store.ts'
 import { migrations } from './migrations/index.ts'
+import { runProblemQuery, type StoreCheck } from './problem-query.ts'
 import { readTraces, type StoreTraces } from './store-marker.ts'
 
 export type { ReadableTable, StoreCheck }
 
 export interface StoreReport {
-  /** Schema version of the file. An older one is migrated when a runtime opens the store. */
+  /** Schema version of the file. A runtime migrates an older version when it opens the store. */
   readonly schema: number
+  /** Schema version of this runtime. */
   readonly known: number
   readonly checks: readonly StoreCheck[]
-  /** Rows that can be recovered; absent if the store is not damaged. */
+  /** Rows that can be recovered; absent if the store is not damaged, or was not read row by row. */
   readonly readable?: readonly ReadableTable[]
 }
 
 /**
- * Checks a store for damage and for orphaned rows. Reads one snapshot and changes nothing; other processes
- * can go on.
+ * Checks a store for damage and for orphaned rows. Reads one snapshot and changes nothing. Other processes
+ * can use the store in the meantime.
  *
- * Checks only for damage if the file is damaged, or has another schema version than this runtime.
+ * Checks only for damage if the structure of the file is damaged, and only the structure if the file has a
+ * different schema version than this runtime.
  *
  * @returns undefined if there is no store
- * @throws control_plane_unavailable  the store is gone, has lost changes, or cannot be opened
+ * @throws control_plane_unavailable  the store is missing, has lost changes, or cannot be opened
  */
 export function checkStore(path: string, dataDir?: string): StoreReport | undefined {
   const traces = readTraces(path, dataDir)
@@ -36,7 +38,7 @@ export function checkStore(path: string, dataDir?: string): StoreReport | undefi
   if (!existsSync(path)) return undefined
   if (!isOpenInProcess(path)) requireIntactLog(path)
   try {
-    return report(path, traces)
+    return createReport(path, traces)
   } catch (error) {
     if (!(error instanceof Database.SqliteError)) throw error
     const fault = convertStoreError(error)
@@ -47,7 +49,7 @@ export function checkStore(path: string, dataDir?: string): StoreReport | undefi
   }
 }
 
-function report(path: string, traces: StoreTraces): StoreReport {
+function createReport(path: string, traces: StoreTraces): StoreReport {
   const database = new Database(path, { readonly: true, fileMustExist: true })
   try {
     requireSameStore(database, path, traces)
@@ -61,8 +63,11 @@ function report(path: string, traces: StoreTraces): StoreReport {
     const damage = [...structure, ...checks]
     const isDamaged = damage.some(({ count }) => count > 0)
     if (structure.some(({ count }) => count > 0)) return { schema, known, checks: damage, readable }
-    const further = [...rowSearches.map(search => runSearch(database, search)), ...contentChecks(database)]
-    return { schema, known, checks: [...damage, ...further], ...(isDamaged && { readable }) }
+    const contentResults = [
+      ...rowProblemQueries.map(query => runProblemQuery(database, query)),
+      ...contentChecks(database),
+    ]
+    return { schema, known, checks: [...damage, ...contentResults], ...(isDamaged && { readable }) }
   } finally {
     database.close()
   }

@@ -4,7 +4,7 @@ import { damagedStore } from '../damaged-store.ts'
 import { collectionMissing } from '../store-features.ts'
 import type { SqliteConnection } from './connection.ts'
 
-/** Row of a collection. */
+/** A row of the `collection` table. */
 export interface CollectionRow {
   readonly id: number
   readonly dimension: number
@@ -16,28 +16,28 @@ export interface CollectionRow {
   readonly records: number
   readonly unfitted: number
   readonly fittedRecords: number
-  /** Highest record that the current model was fitted to. */
+  /** Highest record number that the current model was fitted to. */
   readonly fittedThrough: number
-  /** 1 if there is a table of vectors of the next generation. */
+  /** 1 if there is a table for the vectors of the next generation. */
   readonly staging: 0 | 1
   readonly leaseOwner: string | null
   readonly leaseUntil: number
   /** Number of rows in `record_gone`. */
-  readonly gone: number
+  readonly loggedDeletions: number
 }
 
 export const metrics: readonly Metric[] = ['cosine', 'dot', 'euclidean']
 
 const columns = `id, dimension, metric, lexical, fitted, generation, version, records, unfitted,
   fitted_records AS fittedRecords, fitted_through AS fittedThrough, staging, lease_owner AS leaseOwner,
-  lease_until AS leaseUntil, gone`
+  lease_until AS leaseUntil, gone AS loggedDeletions`
 
 /** @throws control_plane_unavailable  the row of the collection is damaged */
 export function findCollection(connection: SqliteConnection, key: CollectionKey): CollectionRow | undefined {
-  const found = connection
+  const row = connection
     .prepare<CollectionRow>(`SELECT ${columns} FROM collection WHERE workspace_id = ? AND name = ?`)
     .get(key.workspaceId, key.name)
-  return found && requireValid(found)
+  return row && requireValid(row)
 }
 
 function requireValid(row: CollectionRow): CollectionRow {
@@ -53,23 +53,23 @@ function requireValid(row: CollectionRow): CollectionRow {
 
 /** @throws collection_unavailable  there is no such collection */
 export function requireCollection(connection: SqliteConnection, key: CollectionKey): CollectionRow {
-  const found = findCollection(connection, key)
-  if (!found) throw collectionMissing(key)
-  return found
+  const row = findCollection(connection, key)
+  if (!row) throw collectionMissing(key)
+  return row
 }
 
-/** @throws dimension_mismatch  the vector has another length than the dimension of the collection */
+/** @throws dimension_mismatch  the length of the vector is not the dimension of the collection */
 export function requireVectorDimension(collection: CollectionRow, vector: Float32Array): void {
   if (vector.length !== collection.dimension)
     throw new WbError(
       'dimension_mismatch',
-      `a vector of ${vector.length} numbers, where the collection has ${collection.dimension}`,
+      `the vector has ${vector.length} numbers, but the collection requires ${collection.dimension}`,
     )
 }
 
 export function describeCollection(connection: SqliteConnection, key: CollectionKey): Collection | undefined {
-  const found = findCollection(connection, key)
-  return found && described(key, found)
+  const row = findCollection(connection, key)
+  return row && toCollection(key, row)
 }
 
 /** Returns the collections of a workspace, by name. */
@@ -79,15 +79,13 @@ export function listCollections(connection: SqliteConnection, workspaceId: strin
       `SELECT name, ${columns} FROM collection WHERE workspace_id = ? ORDER BY name`,
     )
     .all(workspaceId)
-    .map(({ name, ...row }) => described({ workspaceId, name }, requireValid(row)))
+    .map(({ name, ...row }) => toCollection({ workspaceId, name }, requireValid(row)))
 }
 
-function described(key: CollectionKey, found: CollectionRow): Collection {
-  const { id, dimension, metric, generation, version, records, fittedRecords } = found
-  const { workspaceId, name } = key
-  const [lexical, fitted] = [found.lexical === 1, found.fitted === 1]
-  const made = { id, workspaceId, name, dimension, metric, lexical, fitted }
-  return { ...made, generation, version, records, fittedRecords }
+function toCollection({ workspaceId, name }: CollectionKey, row: CollectionRow): Collection {
+  const { id, dimension, metric, generation, version, records, fittedRecords } = row
+  const settings = { dimension, metric, lexical: row.lexical === 1, fitted: row.fitted === 1 }
+  return { id, workspaceId, name, ...settings, generation, version, records, fittedRecords }
 }
 
 /** Returns the name of the table with the vectors of one generation. */
@@ -100,7 +98,7 @@ export function textTable(collection: number): string {
   return `fts_${collection}`
 }
 
-/** Row of a vector table. */
+/** A row of a vector table. */
 export interface VectorRow {
   readonly record: number
   /** Null if the vector is missing. */
@@ -119,7 +117,7 @@ export function encodeVector(vector: Float32Array): Buffer {
   return Buffer.from(vector.buffer, vector.byteOffset, vector.byteLength)
 }
 
-/** Returns the floats of stored bytes: a view if their alignment allows it, else a copy. */
+/** Returns stored bytes as floats: a view if their alignment allows it, else a copy. */
 function floatsOf(blob: Buffer): Float32Array {
   const length = blob.byteLength / Float32Array.BYTES_PER_ELEMENT
   if (blob.byteOffset % Float32Array.BYTES_PER_ELEMENT === 0)

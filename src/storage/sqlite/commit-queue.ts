@@ -1,48 +1,48 @@
 import { WbError } from '../../contract/errors.ts'
 import { isDiskFull } from '../disk-space.ts'
 import type { SqliteConnection } from './connection.ts'
-import { concernsStore } from './faults.ts'
+import { affectsWholeStore } from './faults.ts'
 
-/** Maximum number of units in a commit; more would make other processes wait long for the write lock. */
-const GROUP_UNITS_MAX = 256
-const WAITING_UNITS_MAX = 10_000
+/** Maximum number of tasks in a commit. More would make other processes wait too long for the write lock. */
+const GROUP_TASKS_MAX = 256
+const WAITING_TASKS_MAX = 10_000
 
 /** Defers a step that cannot fail to the end of the commit. */
 export type DeferStep = (step: () => void) => void
 
-/** A piece of writing, which runs synchronously inside its own savepoint. */
-export interface CommitUnit<T> {
-  run(later: DeferStep): T
-  /** Returns true to keep the unit's writes, and false to roll them back. */
+/** A set of writes that succeed or fail together. Runs synchronously, inside a savepoint. */
+export interface WriteTask<T> {
+  run(defer: DeferStep): T
+  /** Returns true to keep the task's writes, and false to roll them back. */
   shouldCommit(result: T): boolean
 }
 
-interface WaitingUnit {
-  readonly unit: CommitUnit<unknown>
+interface WaitingTask {
+  readonly task: WriteTask<unknown>
   resolve(result: unknown): void
   reject(error: unknown): void
 }
 
 /**
- * Group commit: units that wait at the same time share one transaction and one sync of the disk.
+ * Group commit: tasks that are waiting at the same time share one transaction and one disk sync.
  *
- * A promise resolves after the commit. A unit that fails or throws rolls back its own writes only.
+ * The promise of a task resolves after the commit. If a task fails or throws, only its writes are rolled back.
  */
 export class CommitQueue {
   readonly #connection: SqliteConnection
-  readonly #waiting: WaitingUnit[] = []
+  readonly #waiting: WaitingTask[] = []
   #draining: Promise<void> | undefined
 
   constructor(connection: SqliteConnection) {
     this.#connection = connection
   }
 
-  /** @throws control_plane_unavailable  the commit failed, or too many units are waiting */
-  run<T>(unit: CommitUnit<T>): Promise<T> {
-    if (this.#waiting.length >= WAITING_UNITS_MAX)
-      throw new WbError('control_plane_unavailable', 'too many writes wait for the store')
+  /** @throws control_plane_unavailable  the commit failed, or too many tasks are waiting */
+  run<T>(task: WriteTask<T>): Promise<T> {
+    if (this.#waiting.length >= WAITING_TASKS_MAX)
+      throw new WbError('control_plane_unavailable', 'too many writes are waiting for the store')
     return new Promise<T>((resolve, reject) => {
-      this.#waiting.push({ unit, resolve, reject } as WaitingUnit)
+      this.#waiting.push({ task, resolve, reject } as WaitingTask)
       this.#draining ??= this.#drain()
     })
   }
@@ -51,7 +51,7 @@ export class CommitQueue {
     while (this.#waiting.length > 0) {
       // Calls of the current turn of the event loop join the group.
       await new Promise(setImmediate)
-      const group = this.#waiting.splice(0, GROUP_UNITS_MAX)
+      const group = this.#waiting.splice(0, GROUP_TASKS_MAX)
       try {
         for (const settle of await this.#inTransaction(group)) settle()
       } catch (error) {
@@ -62,18 +62,18 @@ export class CommitQueue {
   }
 
   /**
-   * Retries after a checkpoint if the disk is full: the space of the log may be enough to delete something.
+   * Retries after truncating the log if the disk is full: the freed space may be enough for a deletion.
    */
-  async #inTransaction(group: readonly WaitingUnit[]): Promise<(() => void)[]> {
+  async #inTransaction(group: readonly WaitingTask[]): Promise<(() => void)[]> {
     try {
       return await this.#commitInTransaction(group)
     } catch (error) {
-      if (!isDiskFull(error) || !this.#connection.cutLog()) throw error
+      if (!isDiskFull(error) || !this.#connection.truncateLog()) throw error
       return this.#commitInTransaction(group)
     }
   }
 
-  async #commitInTransaction(group: readonly WaitingUnit[]): Promise<(() => void)[]> {
+  async #commitInTransaction(group: readonly WaitingTask[]): Promise<(() => void)[]> {
     try {
       await this.#connection.begin()
       return this.#commit(group)
@@ -82,29 +82,29 @@ export class CommitQueue {
     }
   }
 
-  /** Applies a group in the open transaction; returns functions that settle the promises of its units. */
-  #commit(group: readonly WaitingUnit[]): (() => void)[] {
+  /** Applies a group in the open transaction; returns functions that settle the promises of its tasks. */
+  #commit(group: readonly WaitingTask[]): (() => void)[] {
     const steps: (() => void)[] = []
     const settlements = group.map(waiting => this.#apply(waiting, steps))
-    // Deferred, because a full-text table writes a new segment at every savepoint.
+    // Deferred, because a full-text table writes a new index segment at every savepoint.
     for (const step of steps) step()
     this.#connection.prepare('COMMIT').run()
     return settlements
   }
 
-  #apply({ unit, resolve, reject }: WaitingUnit, steps: (() => void)[]): () => void {
-    const own: (() => void)[] = []
-    this.#connection.prepare('SAVEPOINT unit').run()
+  #apply({ task, resolve, reject }: WaitingTask, steps: (() => void)[]): () => void {
+    const deferred: (() => void)[] = []
+    this.#connection.prepare('SAVEPOINT task').run()
     try {
-      const result = unit.run(step => own.push(step))
-      if (unit.shouldCommit(result)) steps.push(...own)
-      else this.#connection.prepare('ROLLBACK TO unit').run()
-      this.#connection.prepare('RELEASE unit').run()
+      const result = task.run(step => deferred.push(step))
+      if (task.shouldCommit(result)) steps.push(...deferred)
+      else this.#connection.prepare('ROLLBACK TO task').run()
+      this.#connection.prepare('RELEASE task').run()
       return () => resolve(result)
     } catch (error) {
-      if (concernsStore(error)) throw error
-      this.#connection.prepare('ROLLBACK TO unit').run()
-      this.#connection.prepare('RELEASE unit').run()
+      if (affectsWholeStore(error)) throw error
+      this.#connection.prepare('ROLLBACK TO task').run()
+      this.#connection.prepare('RELEASE task').run()
       return () => reject(error)
     }
   }

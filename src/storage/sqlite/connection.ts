@@ -1,7 +1,7 @@
 import Database from './driver.ts'
 import { defineFilterFunctions } from './filter-sql.ts'
 
-/** Timeout of a statement that waits for a lock. `begin` waits in shorter steps, to not block the thread. */
+/** Timeout of a statement that waits for a lock. `begin` waits in shorter steps, so as not to block the thread. */
 const BUSY_TIMEOUT_MS = 5_000
 const BEGIN_STEP_MS = 10
 const BEGIN_STEPS_MAX = 1_000
@@ -30,7 +30,7 @@ export class SqliteConnection {
    *
    * FULL is set after WAL, because the driver is compiled to fall back to NORMAL when it switches to WAL.
    *
-   * @throws SqliteError  SQLITE_BUSY while another process makes the same switch
+   * @throws SqliteError  SQLITE_BUSY while another process switches the store to WAL
    */
   makeDurable(): void {
     this.database.pragma('journal_mode = WAL')
@@ -43,7 +43,7 @@ export class SqliteConnection {
     this.database.pragma('query_only = ON')
   }
 
-  /** Returns the cached statement of an SQL text. The caller is responsible for the type of its rows. */
+  /** Prepares an SQL statement, or returns it from the cache. The caller must state the correct row type. */
   prepare<Row = unknown>(sql: string): SqliteStatement<Row> {
     let statement = this.#statements.get(sql)
     this.#statements.delete(sql)
@@ -68,7 +68,8 @@ export class SqliteConnection {
   }
 
   /**
-   * Takes the write lock. SQLite has no queue for it, so frequent attempts keep the wait fair.
+   * Begins a transaction with the write lock. SQLite has no queue for the lock, so short, frequent attempts
+   * keep the waiting fair.
    *
    * @throws SqliteError  SQLITE_BUSY after about 10 seconds
    */
@@ -96,15 +97,15 @@ export class SqliteConnection {
   }
 
   /**
-   * Copies the log into the database file, and truncates it to free its space on the disk.
+   * Copies the log into the database file, then truncates the log to free disk space.
    *
    * @returns false if another connection reads from the log, or the database file would have to grow
    */
-  cutLog(): boolean {
+  truncateLog(): boolean {
     this.database.pragma(`busy_timeout = ${BEGIN_STEP_MS}`)
     try {
-      const [done] = this.database.pragma('wal_checkpoint(TRUNCATE)') as { busy: number }[]
-      return done?.busy === 0
+      const [result] = this.database.pragma('wal_checkpoint(TRUNCATE)') as { busy: number }[]
+      return result?.busy === 0
     } catch {
       return false
     } finally {

@@ -1,5 +1,5 @@
 import type { ContentRecord, ContentWrite } from '../content.ts'
-import type { WriteOutcome, WriteRefusal } from '../rows.ts'
+import type { WriteFailure, WriteOutcome } from '../rows.ts'
 import {
   type CollectionRow,
   encodeVector,
@@ -13,14 +13,14 @@ import type { SqliteConnection } from './connection.ts'
 import { ownerOfRecord } from './record-reader.ts'
 
 /**
- * Minimum number of logged deletions, which segments in memory need to catch up. The maximum is twice as
- * many.
+ * Number of deletions that the log keeps. Vectors in memory are updated from the log. It is trimmed to this
+ * number when it exceeds twice as many.
  */
 const DELETIONS_LOGGED_MIN = 10_000
 
 type ContentOperation<K extends ContentWrite['op']> = Extract<ContentWrite, { op: K }>
 
-/** Applies changes of content inside a transaction. */
+/** Applies content changes inside a transaction. */
 export class ContentChanges {
   readonly #connection: SqliteConnection
 
@@ -29,36 +29,36 @@ export class ContentChanges {
   }
 
   /**
-   * Applies changes in order, up to the first that fails. The caller rolls back those before it.
+   * Applies changes in order, up to the first that fails. The caller must roll back the earlier changes.
    *
-   * @throws dimension_mismatch  a vector has another length than the dimension of its collection
+   * @throws dimension_mismatch  the length of a vector is not the dimension of its collection
    */
-  apply(changes: readonly ContentWrite[], later: DeferStep): WriteOutcome {
+  apply(changes: readonly ContentWrite[], defer: DeferStep): WriteOutcome {
     for (const [at, change] of changes.entries()) {
-      const reason = this.#apply(change, later)
+      const reason = this.#apply(change, defer)
       if (reason) return { ok: false, at, reason }
     }
     return { ok: true }
   }
 
-  #apply(change: ContentWrite, later: DeferStep): WriteRefusal | undefined {
+  #apply(change: ContentWrite, defer: DeferStep): WriteFailure | undefined {
     const collection = findCollection(this.#connection, change)
     switch (change.op) {
       case 'createCollection':
         return collection ? 'exists' : this.#create(change)
       case 'dropCollection':
-        if (collection) this.#drop(collection, later)
+        if (collection) this.#drop(collection, defer)
         return undefined
       case 'deleteDocument':
-        if (collection) this.#deleteDocument(collection, change, later)
+        if (collection) this.#deleteDocument(collection, change, defer)
         return undefined
       case 'deleteDocuments':
-        if (collection) this.#deleteDocuments(collection, change, later)
+        if (collection) this.#deleteDocuments(collection, change, defer)
         return undefined
       case 'upsert':
-        return collection ? this.#upsert(collection, change, later) : 'absent'
+        return collection ? this.#upsert(collection, change, defer) : 'absent'
       case 'deleteRecord':
-        return collection ? this.#deleteRecord(collection, change, later) : 'absent'
+        return collection ? this.#deleteRecord(collection, change, defer) : 'absent'
       case 'requireOwners':
         return collection ? this.#requireOwners(collection, change) : 'absent'
     }
@@ -86,13 +86,13 @@ export class ContentChanges {
       )
   }
 
-  #drop({ id, generation }: CollectionRow, later: DeferStep): void {
+  #drop({ id, generation }: CollectionRow, defer: DeferStep): void {
     for (const table of ['record', 'record_gone', 'embedder_model'])
       this.#connection.prepare(`DELETE FROM ${table} WHERE collection = ?`).run(id)
     this.#connection.prepare('DELETE FROM collection WHERE id = ?').run(id)
     const tables = [vectorTable(id, generation), vectorTable(id, generation + 1), textTable(id)]
-    // Deferred, because earlier units of the commit may still have to index text.
-    later(() => {
+    // Deferred, because earlier tasks of the commit may still have to update the full-text table.
+    defer(() => {
       for (const table of tables) this.#connection.database.exec(`DROP TABLE IF EXISTS ${table}`)
     })
   }
@@ -100,58 +100,58 @@ export class ContentChanges {
   #upsert(
     collection: CollectionRow,
     { generation, records }: ContentOperation<'upsert'>,
-    later: DeferStep,
-  ): WriteRefusal | undefined {
+    defer: DeferStep,
+  ): WriteFailure | undefined {
     if (generation !== collection.generation) return 'stale'
     const find = this.#connection.prepare<{ record: number }>(
       'SELECT record FROM record WHERE collection = ? AND id = ?',
     )
-    const old: number[] = []
+    const replaced: number[] = []
     for (const record of records) {
       requireVectorDimension(collection, record.vector)
       requireFinite(record.vector)
-      const found = find.get(collection.id, record.id)
-      if (found) {
-        this.#remove(collection, found.record, later)
-        old.push(found.record)
+      const existing = find.get(collection.id, record.id)
+      if (existing) {
+        this.#remove(collection, existing.record, defer)
+        replaced.push(existing.record)
       }
-      this.#insert(collection, record, later)
+      this.#insert(collection, record, defer)
     }
-    this.#recordChange(collection, { added: records.length, removed: old })
+    this.#recordChange(collection, { added: records.length, removed: replaced })
     return undefined
   }
 
   #deleteDocument(
     collection: CollectionRow,
     { documentId }: ContentOperation<'deleteDocument'>,
-    later: DeferStep,
+    defer: DeferStep,
   ): void {
-    const found = this.#connection
+    const rows = this.#connection
       .prepare<{ record: number }>('SELECT record FROM record WHERE collection = ? AND document_id = ?')
       .all(collection.id, documentId)
-    this.#removeAll(collection, found, later)
+    this.#removeAll(collection, rows, defer)
   }
 
   #deleteDocuments(
     collection: CollectionRow,
     { knowledgeBaseId }: ContentOperation<'deleteDocuments'>,
-    later: DeferStep,
+    defer: DeferStep,
   ): void {
-    const found = this.#connection
+    const rows = this.#connection
       .prepare<{ record: number }>(
         `SELECT record FROM record
           WHERE collection = ? AND document_id IS NOT NULL AND payload ->> '$.knowledgeBaseId' = ?`,
       )
       .all(collection.id, knowledgeBaseId)
-    this.#removeAll(collection, found, later)
+    this.#removeAll(collection, rows, defer)
   }
 
-  /** Deletes from one table at a time, each in key order, so that tables do not evict each other's pages. */
-  #removeAll(collection: CollectionRow, found: readonly { record: number }[], later: DeferStep): void {
-    const removed = found.map(({ record }) => record).sort((a, b) => a - b)
+  /** Deletes from one table at a time in key order, so that tables do not evict each other's pages from the cache. */
+  #removeAll(collection: CollectionRow, rows: readonly { record: number }[], defer: DeferStep): void {
+    const removed = rows.map(({ record }) => record).sort((a, b) => a - b)
     if (removed.length === 0) return
     const { id, generation, staging, lexical } = collection
-    const vectors = [generation, ...(staging ? [generation + 1] : [])].map(each => vectorTable(id, each))
+    const vectors = [generation, ...(staging ? [generation + 1] : [])].map(number => vectorTable(id, number))
     for (const table of ['record', ...vectors]) {
       const statement = this.#connection.prepare(`DELETE FROM ${table} WHERE record = ?`)
       for (const record of removed) statement.run(record)
@@ -159,7 +159,7 @@ export class ContentChanges {
     const log = this.#connection.prepare('INSERT INTO record_gone (collection, record) VALUES (?, ?)')
     for (const record of removed) log.run(id, record)
     if (lexical)
-      later(() => {
+      defer(() => {
         const statement = this.#connection.prepare(`DELETE FROM ${textTable(id)} WHERE rowid = ?`)
         for (const record of removed) statement.run(record)
       })
@@ -169,25 +169,27 @@ export class ContentChanges {
   #deleteRecord(
     collection: CollectionRow,
     { id }: ContentOperation<'deleteRecord'>,
-    later: DeferStep,
-  ): WriteRefusal | undefined {
-    const found = this.#connection
+    defer: DeferStep,
+  ): WriteFailure | undefined {
+    const row = this.#connection
       .prepare<{ record: number }>('SELECT record FROM record WHERE collection = ? AND id = ?')
       .get(collection.id, id)
-    if (!found) return 'absent'
-    this.#removeAll(collection, [found], later)
+    if (!row) return 'absent'
+    this.#removeAll(collection, [row], defer)
     return undefined
   }
 
   #requireOwners(
     { id }: CollectionRow,
     { owners }: ContentOperation<'requireOwners'>,
-  ): WriteRefusal | undefined {
-    const areSame = owners.every(owner => ownerOfRecord(this.#connection, id, owner.id) === owner.documentId)
-    return areSame ? undefined : 'stale'
+  ): WriteFailure | undefined {
+    const areUnchanged = owners.every(
+      owner => ownerOfRecord(this.#connection, id, owner.id) === owner.documentId,
+    )
+    return areUnchanged ? undefined : 'stale'
   }
 
-  #insert({ id, generation, lexical }: CollectionRow, record: ContentRecord, later: DeferStep): void {
+  #insert({ id, generation, lexical }: CollectionRow, record: ContentRecord, defer: DeferStep): void {
     const { lastInsertRowid } = this.#connection
       .prepare(
         'INSERT INTO record (collection, id, document_id, chunk_index, title, text, payload) VALUES (?, ?, ?, ?, ?, ?, ?)',
@@ -206,36 +208,37 @@ export class ContentChanges {
       .prepare(`INSERT INTO ${vectorTable(id, generation)} (record, data) VALUES (?, ?)`)
       .run(number, encodeVector(record.vector))
     if (lexical && (record.text !== null || record.title !== null))
-      later(() =>
+      defer(() =>
         this.#connection
           .prepare(`INSERT INTO ${textTable(id)} (rowid, title, text) VALUES (?, ?, ?)`)
           .run(number, record.title, record.text),
       )
   }
 
-  #remove({ id, generation, staging, lexical }: CollectionRow, record: number, later: DeferStep): void {
+  #remove({ id, generation, staging, lexical }: CollectionRow, record: number, defer: DeferStep): void {
     this.#connection.prepare('DELETE FROM record WHERE record = ?').run(record)
     this.#connection.prepare(`DELETE FROM ${vectorTable(id, generation)} WHERE record = ?`).run(record)
     if (staging)
       this.#connection.prepare(`DELETE FROM ${vectorTable(id, generation + 1)} WHERE record = ?`).run(record)
     this.#connection.prepare('INSERT INTO record_gone (collection, record) VALUES (?, ?)').run(id, record)
     if (lexical)
-      later(() => this.#connection.prepare(`DELETE FROM ${textTable(id)} WHERE rowid = ?`).run(record))
+      defer(() => this.#connection.prepare(`DELETE FROM ${textTable(id)} WHERE rowid = ?`).run(record))
   }
 
-  /** Records a change of the collection. */
+  /** Updates the version and the counts of a collection, and trims its deletion log if necessary. */
   #recordChange(
     collection: CollectionRow,
     { added, removed }: { added: number; removed: readonly number[] },
   ): void {
-    const unfitted = removed.filter(record => record > collection.fittedThrough).length
+    const removedUnfitted = removed.filter(record => record > collection.fittedThrough).length
     this.#connection
       .prepare(
         `UPDATE collection SET version = version + 1, records = records + ?, unfitted = unfitted + ?, gone = gone + ?
           WHERE id = ?`,
       )
-      .run(added - removed.length, added - unfitted, removed.length, collection.id)
-    if (collection.gone + removed.length > 2 * DELETIONS_LOGGED_MIN) this.#trimDeletionLog(collection.id)
+      .run(added - removed.length, added - removedUnfitted, removed.length, collection.id)
+    if (collection.loggedDeletions + removed.length > 2 * DELETIONS_LOGGED_MIN)
+      this.#trimDeletionLog(collection.id)
   }
 
   #trimDeletionLog(collection: number): void {
@@ -261,7 +264,7 @@ export function createVectorTable(
   )
 }
 
-/** Rejects NaN and infinity, which would spoil every ranking that they take part in. */
+/** Rejects NaN and infinity, because a single one makes the order of search results undefined. */
 function requireFinite(vector: Float32Array): void {
-  if (!vector.every(Number.isFinite)) throw new RangeError('a vector holds a number that is not finite')
+  if (!vector.every(Number.isFinite)) throw new RangeError('a vector contains a number that is not finite')
 }

@@ -5,8 +5,9 @@ import { logFiles } from './log-damage.ts'
 import { hadStore, readTraces } from './store-marker.ts'
 
 /**
- * Returns true for a store without workspaces, which contains no data. Returns false for a store that is
- * lost, cannot be read, or has a log: another process may be using it, or its log has not been checked yet.
+ * Returns true if there is no store, or a store without workspaces, which contains no data. Returns false for a
+ * store that is lost or cannot be read. Also returns false if it has a log, because another process may be using
+ * the store, and the log has not been checked yet.
  */
 export function isEmptyStore(path: string): boolean {
   const traces = readTraces(path, undefined)
@@ -29,7 +30,7 @@ export function isNewStore(path: string, dataDir: string): boolean {
   return path !== ':memory:' && isMissing(path) && !hadStore(readTraces(path, dataDir))
 }
 
-/** Returns true on any other error too, because a path that cannot be read may be a store. */
+/** Returns false on any error other than ENOENT, because a path that cannot be read may be a store. */
 function isMissing(path: string): boolean {
   try {
     statSync(path)

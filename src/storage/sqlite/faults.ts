@@ -4,10 +4,10 @@ import { damagedStore, damageHint } from '../damaged-store.ts'
 import { diskFull, isDiskFull } from '../disk-space.ts'
 import Database from './driver.ts'
 
-/** Result codes for a write that the schema or a trigger rejects. They concern one unit only. */
-const refusals = ['SQLITE_CONSTRAINT', 'SQLITE_ABORT'] as const
+/** Result codes for a write that the schema or a trigger rejects. They affect a single write task. */
+const rejections = ['SQLITE_CONSTRAINT', 'SQLITE_ABORT'] as const
 
-/** Messages of SQLite about damaged rows or a damaged schema, which have the same code as wrong SQL. */
+/** SQLite messages about damaged rows or a damaged schema. Their code is the same as for invalid SQL. */
 const damageInSql = new RegExp(
   [
     'malformed JSON',
@@ -30,7 +30,7 @@ const faults: readonly (readonly [prefix: string, fact: string, hint?: string])[
   [
     'SQLITE_BUSY',
     'the store is busy: another process kept it locked',
-    'Retry in a moment, or end the process that holds the data directory.',
+    'Retry in a moment, or stop the process that uses the data directory.',
   ],
   ['SQLITE_LOCKED', 'the store is busy: another task kept it locked', 'Retry in a moment.'],
   ['SQLITE_CORRUPT', 'the store is damaged', damageHint],
@@ -43,10 +43,10 @@ const faults: readonly (readonly [prefix: string, fact: string, hint?: string])[
   ['SQLITE_CANTOPEN', 'the store cannot be opened', permissionsHint],
   ['SQLITE_PERM', 'the store cannot be opened', permissionsHint],
   ['SQLITE_IOERR', 'the store cannot be read or written', 'Check the disk of the data directory.'],
-  ...refusals.map(code => [code, 'the store refuses this change'] as const),
+  ...rejections.map(code => [code, 'the store rejected this change'] as const),
 ]
 
-/** Returns the storage error for an error of the driver; undefined for a defect, such as wrong SQL. */
+/** Returns the storage error for a driver error; undefined for a defect, such as invalid SQL. */
 function toStoreFault(error: unknown): WbError | undefined {
   if (!(error instanceof Database.SqliteError)) return undefined
   if (error.code === 'SQLITE_ERROR' && damageInSql.test(error.message))
@@ -58,12 +58,10 @@ function toStoreFault(error: unknown): WbError | undefined {
   return new WbError('control_plane_unavailable', fact, { hint, sqlite: error.code }, { cause: error })
 }
 
-/**
- * Returns true if an error concerns the whole store and all waiting units, not only the unit that caused it.
- */
-export function concernsStore(error: unknown): boolean {
+/** Returns true if an error affects the whole store and all waiting tasks, not only the task that caused it. */
+export function affectsWholeStore(error: unknown): boolean {
   const code = toStoreFault(error)?.facts.sqlite
-  return typeof code === 'string' && !refusals.some(refusal => code.startsWith(refusal))
+  return typeof code === 'string' && !rejections.some(rejection => code.startsWith(rejection))
 }
 
 /** Returns `control_plane_unavailable` for a storage failure, and any other error unchanged. */
@@ -71,7 +69,7 @@ export function convertStoreError(error: unknown): unknown {
   return toStoreFault(error) ?? error
 }
 
-/** Runs storage work, and converts its errors with `convertStoreError`. */
+/** Runs a function, and converts its errors with `convertStoreError`. */
 export async function withStoreErrors<T>(work: () => T | Promise<T>): Promise<T> {
   try {
     return await work()
@@ -89,7 +87,7 @@ export function withStoreErrorsEach<O extends ThreadOperations>(ops: O): O {
   return Object.fromEntries(entries) as O
 }
 
-/** Creates the error for a folder that cannot be created, or in which no file can be created or changed. */
+/** Creates the error for a folder that cannot be created, or whose files cannot be created or changed. */
 export function unwritableFolder(cause: unknown): WbError {
   if (isDiskFull(cause)) return diskFull(cause)
   const { syscall, path, code } = cause as Partial<NodeJS.ErrnoException>
@@ -97,13 +95,13 @@ export function unwritableFolder(cause: unknown): WbError {
     return new WbError(
       'control_plane_unavailable',
       `the folder ${path} cannot be created (${code})`,
-      { hint: 'Check the folder above it, or name another data directory with --data-dir.' },
+      { hint: 'Check its parent folder, or select another data directory with --data-dir.' },
       { cause },
     )
   return new WbError(
     'control_plane_unavailable',
     'the data directory cannot be written',
-    { hint: 'Check its permissions, or name another with --data-dir.' },
+    { hint: 'Check its permissions, or select another data directory with --data-dir.' },
     { cause },
   )
 }

@@ -1,7 +1,7 @@
 import type { Filter, FilterOrder, FilterValue } from '../filter.ts'
 import type Database from './driver.ts'
 
-/** SQL text with the values of its `?` placeholders, in order. */
+/** Part of an SQL statement, with the values of its `?` placeholders in order. */
 export interface SqlFragment {
   readonly sql: string
   readonly parameters: readonly (string | number)[]
@@ -10,13 +10,13 @@ export interface SqlFragment {
 /**
  * Converts a filter to an SQL condition that is 0 or 1, never null, and agrees with `evaluate`.
  *
- * Text is compared with the BINARY collation (UTF-8 bytes), numbers as doubles. The type of the JSON value is
- * always tested, because `true` is 1 in SQLite. Each condition reads the payload once for each row, which
- * takes about 1 µs for JSON text of 1 KB, and 0.5 µs for JSONB.
+ * Strings are compared with the BINARY collation (UTF-8 bytes), numbers as doubles. The type of the JSON value
+ * is always tested, because `true` is 1 in SQLite. Each condition parses the payload of each row, which takes
+ * about 1 µs for 1 KB of JSON, and 0.5 µs for JSONB.
  *
  * @param filter  `undefined` matches everything
- * @param payloadColumn  qualified SQL of the payload (`c.payload`), which is an object as JSON text or JSONB,
- *                       or null; never taken from a request
+ * @param payloadColumn  qualified SQL name of the payload (`c.payload`): a JSON or JSONB object, or null. It
+ *                       must never come from a request
  * @see https://www.sqlite.org/json1.html
  */
 export function filterToSql(filter: Filter | undefined, payloadColumn: string): SqlFragment {
@@ -32,44 +32,46 @@ type Bind = (values: readonly (string | number)[]) => void
 function sqlOf(filter: Filter, payload: string, bind: Bind): string {
   switch (filter.kind) {
     case 'and':
-      return joinBalanced('AND', '1', filter.of, part => sqlOf(part, payload, bind))
+      return joinBalanced('AND', '1', filter.parts, part => sqlOf(part, payload, bind))
     case 'or':
-      return joinBalanced('OR', '0', filter.of, part => sqlOf(part, payload, bind))
+      return joinBalanced('OR', '0', filter.parts, part => sqlOf(part, payload, bind))
     case 'not':
-      return `NOT ${sqlOf(filter.of, payload, bind)}`
+      return `NOT ${sqlOf(filter.operand, payload, bind)}`
     case 'in': {
-      const key = keyed(filter.key, payload, bind)
-      const within = element(oneOf('element', filter.values, bind))
-      return `${key} AND CASE stored.type WHEN 'array' THEN ${within} ELSE ${oneOf('stored', filter.values, bind)} END)`
+      const key = openKeyCondition(filter.key, payload, bind)
+      const inArray = anyElement(oneOf('element', filter.values, bind))
+      return `${key} AND CASE stored.type WHEN 'array' THEN ${inArray} ELSE ${oneOf('stored', filter.values, bind)} END)`
     }
     case 'all': {
-      const key = keyed(filter.key, payload, bind)
-      const every = joinBalanced('AND', '1', filter.values, value => element(oneOf('element', [value], bind)))
+      const key = openKeyCondition(filter.key, payload, bind)
+      const every = joinBalanced('AND', '1', filter.values, value =>
+        anyElement(oneOf('element', [value], bind)),
+      )
       return `${key} AND stored.type = 'array' AND ${every})`
     }
     case 'range': {
-      const key = keyed(filter.key, payload, bind)
+      const key = openKeyCondition(filter.key, payload, bind)
       return `${key} AND (${compareToBound(filter.order, filter.bound, bind)}))`
     }
     case 'type': {
-      const key = keyed(filter.key, payload, bind)
+      const key = openKeyCondition(filter.key, payload, bind)
       return `${key} AND ${filter.type === 'number' ? isNumber('stored') : `stored.type = '${filter.type}'`})`
     }
   }
 }
 
 /**
- * Returns the beginning of a condition on the value `stored` of a key, with an open parenthesis.
+ * Returns the start of a condition on `stored`, the value of a key. The caller must close its parenthesis.
  *
  * Compares the keys one by one, although `json_each(payload, '$."key"')` would be faster: in SQLite that path
- * also finds the key `key\u0000more`, so a payload could forge a key that it may not contain.
+ * also matches the key `key\u0000more`, so a payload could forge a key that it must not contain.
  */
-function keyed(key: string, payload: string, bind: Bind): string {
+function openKeyCondition(key: string, payload: string, bind: Bind): string {
   bind([key])
   return `EXISTS (SELECT 1 FROM json_each(${payload}) stored WHERE stored.key = ?`
 }
 
-function element(condition: string): string {
+function anyElement(condition: string): string {
   return `EXISTS (SELECT 1 FROM json_each(stored.value) element WHERE ${condition})`
 }
 
@@ -79,16 +81,17 @@ function oneOf(row: string, values: readonly FilterValue[], bind: Bind): string 
   const literals = [true, false, null].filter(value => values.includes(value)).map(value => `'${value}'`)
   bind(texts)
   bind(numbers)
-  const ways = [
-    texts.length > 0 ? `${textOf(row)} IN (${places(texts)})` : '',
-    numbers.length > 0 ? `${numberOf(row)} IN (${places(numbers)})` : '',
+  const alternatives = [
+    texts.length > 0 ? `${textOf(row)} IN (${placeholders(texts)})` : '',
+    numbers.length > 0 ? `${numberOf(row)} IN (${placeholders(numbers)})` : '',
     literals.length > 0 ? `${row}.type IN (${literals.join(', ')})` : '',
-  ].filter(way => way !== '')
-  return joinBalanced('OR', '0', ways, way => way)
+  ].filter(alternative => alternative !== '')
+  return joinBalanced('OR', '0', alternatives, alternative => alternative)
 }
 
 /**
- * Returns a condition that compares numbers numerically, and a number with a text as JavaScript prints it.
+ * Returns a condition that compares numbers numerically. A number and a string are compared as strings, with
+ * the number as JavaScript prints it.
  */
 function compareToBound(order: FilterOrder, bound: string | number, bind: Bind): string {
   if (typeof bound === 'string') {
@@ -109,7 +112,7 @@ function textOf(row: string): string {
 }
 
 /**
- * Casts to REAL, because JSON can write a double as an integer with other digits: 2^62 as
+ * Casts to REAL, because JSON can contain a double as an integer with different digits: 2^62 as
  * 4611686018427388000.
  */
 function numberOf(row: string): string {
@@ -120,7 +123,7 @@ function isNumber(row: string): string {
   return `${row}.type IN ('integer', 'real')`
 }
 
-function places(values: readonly unknown[]): string {
+function placeholders(values: readonly unknown[]): string {
   return values.map(() => '?').join(', ')
 }
 
@@ -129,12 +132,12 @@ function joinBalanced<Part>(
   operator: 'AND' | 'OR',
   empty: '0' | '1',
   parts: readonly Part[],
-  write: (part: Part) => string,
+  toSql: (part: Part) => string,
 ): string {
-  const half = (written: readonly string[]): string => {
-    if (written.length < 2) return written[0] ?? empty
-    const middle = written.length >> 1
-    return `(${half(written.slice(0, middle))} ${operator} ${half(written.slice(middle))})`
+  const joinHalves = (conditions: readonly string[]): string => {
+    if (conditions.length < 2) return conditions[0] ?? empty
+    const middle = conditions.length >> 1
+    return `(${joinHalves(conditions.slice(0, middle))} ${operator} ${joinHalves(conditions.slice(middle))})`
   }
-  return half(parts.map(write))
+  return joinHalves(parts.map(toSql))
 }

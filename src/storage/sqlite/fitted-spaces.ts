@@ -11,7 +11,7 @@ import {
 import type { SqliteConnection } from './connection.ts'
 import { createVectorTable } from './content-changes.ts'
 
-/** Reads the data that a fit of a vector space needs. */
+/** Reads the data that fitting a vector space needs. */
 export class FittedReads {
   readonly #connection: SqliteConnection
 
@@ -23,14 +23,14 @@ export class FittedReads {
   model(key: CollectionKey): { generation: number; model: EncodedModel | undefined } {
     return this.#connection.snapshot(() => {
       const { id, generation } = requireCollection(this.#connection, key)
-      const found = this.#connection
+      const row = this.#connection
         .prepare<{ terms: string; weights: Buffer }>(
           'SELECT terms, weights FROM embedder_model WHERE collection = ? AND generation = ?',
         )
         .get(id, generation)
-      const isValid = found && typeof found.terms === 'string' && Buffer.isBuffer(found.weights)
-      if (!isValid && (found || generation > 0)) throw damagedStore(`the embedder of collection ${id}`)
-      const model = found && { terms: found.terms, weights: Uint8Array.from(found.weights) }
+      const isValid = row && typeof row.terms === 'string' && Buffer.isBuffer(row.weights)
+      if (!isValid && (row || generation > 0)) throw damagedStore(`the embedder of collection ${id}`)
+      const model = row && { terms: row.terms, weights: Uint8Array.from(row.weights) }
       return { generation, model }
     })
   }
@@ -53,19 +53,19 @@ export class FittedReads {
     return this.#connection.snapshot(() => {
       const collection = requireCollection(this.#connection, key)
       const isStaging = collection.staging === 1 && collection.generation + 1 === generation
-      if (!isStaging) return this.#lacking(collection, '1', limit)
-      // A fit stages vectors in order of record number, so the rest usually follows the last staged one.
+      if (!isStaging) return this.#passagesWhere(collection, '1', limit)
+      // A fit stages vectors in order of record number, so the unstaged records usually follow the last staged one.
       const staged = vectorTable(collection.id, generation)
-      const rest = this.#lacking(
+      const rest = this.#passagesWhere(
         collection,
         `record > coalesce((SELECT max(record) FROM ${staged}), 0)`,
         limit,
       )
-      return rest.length > 0 ? rest : this.#lacking(collection, lacksVectorSql(collection), limit)
+      return rest.length > 0 ? rest : this.#passagesWhere(collection, isUnstagedSql(collection), limit)
     })
   }
 
-  #lacking({ id }: CollectionRow, condition: string, limit: number): StoredPassage[] {
+  #passagesWhere({ id }: CollectionRow, condition: string, limit: number): StoredPassage[] {
     return this.#connection
       .prepare<StoredPassage>(
         `SELECT record, title, coalesce(text, '') AS text FROM record r INDEXED BY record_by_collection
@@ -84,7 +84,7 @@ export class FittedReads {
   }
 }
 
-/** Writes the steps of a fit, each inside a transaction. */
+/** Writes the steps of a fit. Each method must run inside a transaction. */
 export class FittedWrites {
   readonly #connection: SqliteConnection
 
@@ -96,9 +96,9 @@ export class FittedWrites {
   lease(key: CollectionKey, owner: string, { now, until }: { now: number; until: number }): boolean {
     const collection = findCollection(this.#connection, key)
     if (!collection) return false
-    const isMine = collection.leaseOwner === owner
-    if (collection.leaseOwner !== null && !isMine && collection.leaseUntil > now) return false
-    if (!isMine) this.#dropStaging(collection)
+    const isOwner = collection.leaseOwner === owner
+    if (collection.leaseOwner !== null && !isOwner && collection.leaseUntil > now) return false
+    if (!isOwner) this.#dropStaging(collection)
     this.#connection
       .prepare('UPDATE collection SET lease_owner = ?, lease_until = ? WHERE id = ?')
       .run(owner, until, collection.id)
@@ -114,13 +114,13 @@ export class FittedWrites {
       .run(collection.id)
   }
 
-  /** @throws dimension_mismatch  a vector has another length than the dimension of the collection */
+  /** @throws dimension_mismatch  the length of a vector is not the dimension of the collection */
   stage(
     key: CollectionKey,
     fit: FitLease,
     vectors: readonly { record: number; vector: Float32Array }[],
   ): boolean {
-    const collection = this.#fitting(key, fit)
+    const collection = this.#findCollectionOfFit(key, fit)
     if (!collection) return false
     if (!collection.staging) {
       createVectorTable(this.#connection, collection.id, fit.generation)
@@ -139,8 +139,8 @@ export class FittedWrites {
 
   swap(key: CollectionKey, fit: FitLease, { model, records, through }: FitResult): boolean {
     const { generation } = fit
-    const collection = this.#fitting(key, fit)
-    if (!collection?.staging || this.#lacks(collection)) return false
+    const collection = this.#findCollectionOfFit(key, fit)
+    if (!collection?.staging || this.#hasUnstagedRecords(collection)) return false
     const { id } = collection
     this.#connection.prepare('DELETE FROM embedder_model WHERE collection = ?').run(id)
     this.#connection
@@ -156,15 +156,15 @@ export class FittedWrites {
     return true
   }
 
-  /** Returns the collection if the fit creates its next generation and still holds the lease. */
-  #fitting(key: CollectionKey, { generation, owner }: FitLease): CollectionRow | undefined {
+  /** Returns the collection if the fit creates its next generation and its owner still holds the lease. */
+  #findCollectionOfFit(key: CollectionKey, { generation, owner }: FitLease): CollectionRow | undefined {
     const collection = findCollection(this.#connection, key)
     const isNext = collection?.generation === generation - 1
     return isNext && collection.leaseOwner === owner ? collection : undefined
   }
 
-  #lacks(collection: CollectionRow): boolean {
-    const sql = `SELECT 1 FROM record r WHERE collection = ? AND ${lacksVectorSql(collection)} LIMIT 1`
+  #hasUnstagedRecords(collection: CollectionRow): boolean {
+    const sql = `SELECT 1 FROM record r WHERE collection = ? AND ${isUnstagedSql(collection)} LIMIT 1`
     return this.#connection.prepare(sql).get(collection.id) !== undefined
   }
 
@@ -175,7 +175,7 @@ export class FittedWrites {
   }
 }
 
-/** Returns an SQL condition: the record `r` has no vector of the next generation. */
-function lacksVectorSql({ id, generation }: CollectionRow): string {
+/** Returns an SQL condition that is true if the record `r` has no vector in the next generation. */
+function isUnstagedSql({ id, generation }: CollectionRow): string {
   return `NOT EXISTS (SELECT 1 FROM ${vectorTable(id, generation + 1)} v WHERE v.record = r.record)`
 }

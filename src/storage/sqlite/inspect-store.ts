@@ -7,12 +7,12 @@ import { unwritableFolder } from './faults.ts'
 import { findLogDamage, type LogDamage, logFiles, realPath } from './log-damage.ts'
 import { hadStore, hadTables, type StoreTraces, storeIdOf } from './store-marker.ts'
 
-/** Number of times that this process has each store open, by file. */
+/** Number of times that each store is open in this process, by file path. */
 const openStores = new Map<string, number>()
 
 /**
- * Records that this process has a store open. Other code must not open the store's files from now on, because
- * closing any descriptor of a file releases all POSIX locks that the process has on it.
+ * Records that this process has a store open. Until it is closed, other code must not open the store's files,
+ * because closing any descriptor of a file releases all POSIX locks that the process has on that file.
  *
  * @returns a function to call when the store is closed
  */
@@ -42,7 +42,7 @@ export function requireStoreFile(path: string, traces: StoreTraces): void {
       'control_plane_unavailable',
       'the store cannot be opened: there is a folder at its path',
       {
-        hint: 'Move the folder away, and restore the file of the store.',
+        hint: 'Move the folder away, and restore the database file.',
       },
     )
   // Opening a pipe would wait for its other end.
@@ -51,14 +51,14 @@ export function requireStoreFile(path: string, traces: StoreTraces): void {
       'control_plane_unavailable',
       `the store cannot be opened: ${path} is not a regular file`,
       {
-        hint: 'Move it away, and restore the file of the store.',
+        hint: 'Move it away, and restore the database file.',
       },
     )
   if (!stats?.size && hadStore(traces)) throw lostStoreError(path, stats ? 'is empty' : 'is missing', traces)
 }
 
 /**
- * Rejects a store that has lost committed changes, before SQLite overwrites the rest of them.
+ * Rejects a store that has lost committed changes, before SQLite overwrites what is left of them.
  *
  * @throws control_plane_unavailable  the log is damaged
  */
@@ -78,43 +78,43 @@ function readableStats(path: string) {
 /**
  * Rejects a database that is not the store that was at this path before.
  *
- * @param database  is not changed
- * @throws control_plane_unavailable  it belongs to another program, is empty, or is another store
+ * @param database  only read, never changed
+ * @throws control_plane_unavailable  the database belongs to another program, is empty, or is a different store
  */
 export function requireSameStore(database: Database.Database, path: string, traces: StoreTraces): void {
   const hasTable = (name: string) =>
     database.prepare('SELECT 1 FROM sqlite_schema WHERE name = ?').get(name) !== undefined
-  const isMade = (database.pragma('user_version', { simple: true }) as number) > 0
-  const isBare = !isMade && database.prepare('SELECT 1 FROM sqlite_schema').get() === undefined
-  if (isBare && hadTables(traces)) throw lostStoreError(path, 'is empty', traces)
-  if (isBare) return
-  if (!isMade || !hasTable('settings') || !hasTable('workspaces')) throw notAStore(path)
-  const marked = traces.markers.find(marker => marker.id !== undefined)?.id
-  if (marked === undefined) return
+  const hasSchema = (database.pragma('user_version', { simple: true }) as number) > 0
+  const isBlank = !hasSchema && database.prepare('SELECT 1 FROM sqlite_schema').get() === undefined
+  if (isBlank && hadTables(traces)) throw lostStoreError(path, 'is empty', traces)
+  if (isBlank) return
+  if (!hasSchema || !hasTable('settings') || !hasTable('workspaces')) throw notAStore(path)
+  const markedId = traces.markers.find(marker => marker.id !== undefined)?.id
+  if (markedId === undefined) return
   const id = storeIdOf(database)
-  // A version without ids creates an empty store if it finds none. A backup without an id contains data.
+  // Versions without store IDs create an empty store if the file is missing. A backup without an ID contains data.
   const isFresh = id === undefined && database.prepare('SELECT 1 FROM workspaces').get() === undefined
   if (isFresh) throw lostStoreError(path, 'is empty', traces)
-  if (id !== undefined && id !== marked) throw lostStoreError(path, 'is another store', traces)
+  if (id !== undefined && id !== markedId) throw lostStoreError(path, 'is a different store', traces)
 }
 
 function lostStoreError(
   path: string,
-  how: 'is missing' | 'is empty' | 'is another store',
+  problem: 'is missing' | 'is empty' | 'is a different store',
   traces: StoreTraces,
 ): WbError {
   const [copy] = traces.copies
-  const markers = traces.markers.filter(({ isThere }) => isThere).map(marker => marker.path)
-  const rest = [...traces.leftovers, ...traces.copies.map(name => join(dirname(path), name))]
-  const instead =
-    how === 'is another store'
+  const markers = traces.markers.filter(({ exists }) => exists).map(marker => marker.path)
+  const otherFiles = [...traces.leftovers, ...traces.copies.map(name => join(dirname(path), name))]
+  const alternative =
+    problem === 'is a different store'
       ? `To use the store that is there now: rm ${shellWords(markers)}`
-      : `To start with an empty store instead: rm -f ${shellWords([...markers, ...rest])}`
-  const orCopy = copy === undefined ? '' : `, or ${copy}, the copy made before an upgrade`
+      : `To start with an empty store instead: rm -f ${shellWords([...markers, ...otherFiles])}`
+  const copyHint = copy === undefined ? '' : `, or ${copy}, the copy made before an upgrade`
   return new WbError(
     'control_plane_unavailable',
-    `${basename(path)} ${how}, and its data is lost: restore your backup${orCopy}`,
-    { hint: `Put the backup in its place: ${restoreCommand(path)}. ${instead}` },
+    `${basename(path)} ${problem}, and the data is lost: restore your backup${copyHint}`,
+    { hint: `Put the backup in its place: ${restoreCommand(path)}. ${alternative}` },
   )
 }
 
@@ -130,23 +130,26 @@ function shellWords(paths: readonly string[]): string {
 function notAStore(path: string): WbError {
   return new WbError(
     'control_plane_unavailable',
-    `${basename(path)} is a SQLite database of another program, not a store of Workbase; nothing was changed`,
+    `${basename(path)} is a SQLite database of another program, not a Workbase store; nothing was changed`,
     { hint: 'Move it away and restore your backup, or use another data directory.' },
   )
 }
 
-function damagedLog(path: string, { kind, soundBytes }: LogDamage): WbError {
+function damagedLog(path: string, { kind, readableBytes }: LogDamage): WbError {
   const { log, index } = logFiles(path)
   const name = basename(log)
-  const facts = {
-    log: `${name} is damaged: changes that were committed after its first ${soundBytes} bytes cannot be read`,
-    'log gone': `${name} is missing, and the last committed changes are lost`,
-    cut: `${basename(path)} is damaged: it was cut off, and the missing pages are not in its log`,
+  const messages = {
+    'damaged log': `${name} is damaged: changes that were committed after its first ${readableBytes} bytes cannot be read`,
+    'missing log': `${name} is missing, and the last committed changes are lost`,
+    'truncated database': `${basename(path)} is damaged: it was cut off, and the missing pages are not in its log`,
   }
-  const rest =
-    soundBytes > 0 ? `rm -f ${shellWord(index)} && truncate -s ${soundBytes} ${shellWord(log)}` : ''
-  const giveUp = rest || `rm -f ${shellWords([index, log])}`
+  const truncateCommands =
+    readableBytes > 0 ? `rm -f ${shellWord(index)} && truncate -s ${readableBytes} ${shellWord(log)}` : ''
+  const discardCommands = truncateCommands || `rm -f ${shellWords([index, log])}`
   const restore = `Restore a backup: ${restoreCommand(path)}`
-  const hint = kind === 'cut' ? restore : `${restore}. To continue without those changes instead: ${giveUp}`
-  return new WbError('control_plane_unavailable', facts[kind], { hint })
+  const hint =
+    kind === 'truncated database'
+      ? restore
+      : `${restore}. To continue without those changes instead: ${discardCommands}`
+  return new WbError('control_plane_unavailable', messages[kind], { hint })
 }

@@ -1,16 +1,16 @@
 import { queryWords } from '../../base/words.ts'
 import { WbError } from '../../contract/errors.ts'
-import type { CollectionKey, Occurrences, ScoredRecord, SearchReach } from '../content.ts'
+import type { CollectionKey, Occurrences, ScoredRecord, SearchConstraints } from '../content.ts'
 import type { Statistics, Visibility } from '../visibility.ts'
 import { type AllowedRecords, visibilitySql } from './allowed-records.ts'
 import { type CollectionRow, requireCollection, textTable } from './collections.ts'
 import type { SqliteConnection } from './connection.ts'
 
-/** Weight of a match in the title, relative to one in the text. */
+/** Weight of a match in the title, relative to a match in the text. */
 const TITLE_WEIGHT = '3.0'
 const TEXT_WEIGHT = '1.0'
 
-export interface LexicalQuery extends SearchReach {
+export interface LexicalQuery extends SearchConstraints {
   readonly text: string
   readonly limit: number
   readonly statistics: Statistics
@@ -23,17 +23,17 @@ export interface OccurrencesQuery {
 }
 
 /**
- * Lexical ranking by the full-text index of the collection (BM25 with k1 = 1.2, b = 0.75).
+ * Ranks records by words with the full-text index of a collection (BM25 with k1 = 1.2, b = 0.75).
  *
  * @see https://www.sqlite.org/fts5.html#the_bm25_function
  */
 export class LexicalIndex {
   readonly #connection: SqliteConnection
-  readonly #reaches: AllowedRecords
+  readonly #allowedRecords: AllowedRecords
 
-  constructor(connection: SqliteConnection, reaches: AllowedRecords) {
+  constructor(connection: SqliteConnection, allowedRecords: AllowedRecords) {
     this.#connection = connection
-    this.#reaches = reaches
+    this.#allowedRecords = allowedRecords
   }
 
   /**
@@ -45,11 +45,14 @@ export class LexicalIndex {
    */
   search(key: CollectionKey, query: LexicalQuery): ScoredRecord[] {
     if (query.statistics !== 'collection')
-      throw new WbError('hybrid_not_supported', 'this store cannot rank by words over the visible rows only')
+      throw new WbError(
+        'hybrid_not_supported',
+        'this store can search by words only for callers who may see all rows',
+      )
     return this.#connection.snapshot(() => {
       const collection = this.#require(key)
       const match = matchOf(query.text)
-      const allowed = this.#reaches.allowed(collection, query)
+      const allowed = this.#allowedRecords.allowed(collection, query)
       if (match === '' || allowed?.size === 0) return []
       return this.#rank(textTable(collection.id), match, query.limit, allowed)
     })
@@ -73,8 +76,8 @@ export class LexicalIndex {
           FROM ${table} WHERE ${table} MATCH ?${rows ? ` AND +rowid IN (${rows})` : ''}`,
       )
       const counted = words.map(word => {
-        const found = counting.get(JSON.stringify(among), phraseOf(word), ...parameters)!
-        return { word, records: found.records, among: JSON.parse(found.among) as number[] }
+        const counts = counting.get(JSON.stringify(among), phraseOf(word), ...parameters)!
+        return { word, records: counts.records, among: JSON.parse(counts.among) as number[] }
       })
       const all = rows && this.#connection.prepare<{ n: number }>(`SELECT count(*) AS n FROM (${rows})`)
       return { records: all ? all.get(...parameters)!.n : records, words: counted }
@@ -84,11 +87,11 @@ export class LexicalIndex {
   #require(key: CollectionKey): CollectionRow {
     const collection = requireCollection(this.#connection, key)
     if (!collection.lexical)
-      throw new WbError('hybrid_not_supported', 'the collection was made without a full-text index')
+      throw new WbError('hybrid_not_supported', 'the collection was created without a full-text index')
     return collection
   }
 
-  /** Ranks all matches with SQLite, and skips records that are not allowed before it applies the limit. */
+  /** Ranks all matches, and skips records that are not allowed before applying the limit. */
   #rank(
     table: string,
     match: string,

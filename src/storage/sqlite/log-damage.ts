@@ -4,14 +4,14 @@ import { isDeepStrictEqual } from 'node:util'
 import { statsOf } from '../../base/folder.ts'
 
 /*
- * SQLite reads a write-ahead log up to the first frame with a wrong checksum, and treats that as the end of
- * the log. It has to, because a killed process leaves part of a frame, and a restarted log still contains
- * frames of its earlier round. But by the same rule, commits after a damaged frame are dropped without an
- * error, and the next write overwrites them.
+ * SQLite reads a write-ahead log up to the first frame with a wrong checksum, and treats that frame as the end
+ * of the log. It has to, because a killed process can leave a partial frame, and SQLite restarts a log by
+ * overwriting its old frames from the beginning. By the same rule, SQLite ignores commits after a damaged frame
+ * without an error, and the next write overwrites them.
  *
  * This module reads the files before SQLite does. Every commit is synced before the index of the log (`-shm`)
  * counts it, and before the next frame is written. So commits are lost if the index counts more frames than
- * can be read, or if a commit that cannot be reached is followed by another frame.
+ * can be read, or if a commit after the readable part is followed by another frame.
  *
  * @see https://www.sqlite.org/fileformat.html#the_write_ahead_log
  * @see https://www.sqlite.org/walformat.html
@@ -19,33 +19,37 @@ import { statsOf } from '../../base/folder.ts'
 
 const HEADER_BYTES = 32
 const FRAME_HEADER_BYTES = 24
-/** Bytes of the two copies of its header, and of the number of frames copied into the database file. */
+/** Bytes of the part of the index that is read: two copies of its header, and the number of copied frames. */
 const INDEX_BYTES = 100
 const INDEX_HEADER_BYTES = 48
 const INDEX_VERSION = 3_007_000
 const LOG_MAGIC = 0x377f0682
-/** Number of frames in one read, about 1 MB. */
-const FRAMES_READ = 256
-/** The page that holds this byte is never used. @see https://www.sqlite.org/fileformat.html#the_lock_byte_page */
-const LOCK_BYTE = 0x40000000
+/** Number of frames per read: about 1 MB with pages of 4 KiB. */
+const FRAMES_PER_READ = 256
+/**
+ * SQLite never uses the page that contains this byte.
+ *
+ * @see https://www.sqlite.org/fileformat.html#the_lock_byte_page
+ */
+const LOCK_BYTE_OFFSET = 0x40000000
 
 /** Damage that makes SQLite drop committed changes without an error. */
 export interface LogDamage {
-  /** `log`: unreadable frames. `log gone`: the log is missing. `cut`: pages of the database are missing. */
-  readonly kind: 'log' | 'log gone' | 'cut'
-  /** Length in bytes of the readable part of the log, which ends with a commit; 0 if no part is readable. */
-  readonly soundBytes: number
-  /** Identifies the round of the log that was inspected. */
+  /** `truncated database` means that pages are missing from the database file and from the log. */
+  readonly kind: 'damaged log' | 'missing log' | 'truncated database'
+  /** Length in bytes of the readable part of the log, up to the end of its last commit; 0 if there is no commit. */
+  readonly readableBytes: number
+  /** Salts of the log in hex. They change when SQLite restarts the log. */
   readonly salts: string
 }
 
-/** Returns the paths of a store's log and of its index. Resolves symbolic links, as SQLite does. */
+/** Returns the paths of a store's log and of the log's index. Resolves symbolic links, as SQLite does. */
 export function logFiles(path: string): { log: string; index: string } {
   const real = realPath(path)
   return { log: `${real}-wal`, index: `${real}-shm` }
 }
 
-/** Resolves symbolic links; returns the path itself if there is no file. */
+/** Resolves symbolic links; returns the path unchanged if it cannot be resolved. */
 export function realPath(path: string): string {
   try {
     return realpathSync(path)
@@ -55,20 +59,20 @@ export function realPath(path: string): string {
 }
 
 /**
- * Searches for damage that makes SQLite drop committed changes. Changes nothing; other processes can go on
- * writing.
+ * Searches for damage that makes SQLite drop committed changes. Changes nothing. Other processes can continue to
+ * write.
  *
- * Call it before this process opens the store: closing these files releases all locks that the process has on
- * them.
+ * Call it only while the store is not open in this process, because closing these files releases all locks that
+ * the process has on them.
  *
- * @returns undefined if no damage can be proved. Without an index, a log that was truncated, or is damaged in
- *          its last commit, looks like a write that was never finished.
+ * @returns undefined unless damage is certain. Without an index, a log that was truncated, or is damaged in its
+ *          last commit, looks the same as an unfinished write.
  */
 export function findLogDamage(path: string): LogDamage | undefined {
-  const found = inspectLog(path)
-  if (!found) return undefined
+  const damage = inspectLog(path)
+  if (!damage) return undefined
   // A concurrent writer can make a log look damaged, but not twice in the same way.
-  return isDeepStrictEqual(found, inspectLog(path)) ? found : undefined
+  return isDeepStrictEqual(damage, inspectLog(path)) ? damage : undefined
 }
 
 function inspectLog(path: string): LogDamage | undefined {
@@ -76,49 +80,55 @@ function inspectLog(path: string): LogDamage | undefined {
   // Read before the log, because the index never counts a frame that is not in the log yet.
   const index = readIndex(files.index)
   return withFile(files.log, file => {
-    const header = file === undefined ? undefined : readAt(file, 0, HEADER_BYTES)
-    if (file === undefined || !header) return isAhead(index) ? lostLog('log gone', index) : undefined
-    const shape = parseLogHeader(header)
-    if (!shape) return damageWithoutHeader(file, index, path)
-    const seen = scanFrames(file, shape, sizeOf(path))
-    const isShort = index?.salts === shape.salts && index.frames > seen.committed
-    const frameBytes = FRAME_HEADER_BYTES + shape.pageBytes
-    const soundBytes = HEADER_BYTES + seen.committed * frameBytes
-    if (isShort || seen.hasLost) return { kind: 'log', soundBytes, salts: shape.salts }
-    return seen.committed > 0 && lacksPages(path, shape, seen)
-      ? { kind: 'cut', soundBytes, salts: shape.salts }
+    const headerBytes = file === undefined ? undefined : readAt(file, 0, HEADER_BYTES)
+    if (file === undefined || !headerBytes)
+      return hasUncopiedFrames(index) ? damageOfWholeLog('missing log', index) : undefined
+    const header = parseLogHeader(headerBytes)
+    if (!header) return inspectWithoutHeader(file, index, path)
+    const frames = scanFrames(file, header, sizeOf(path))
+    const areFramesMissing = index?.salts === header.salts && index.frames > frames.committed
+    const frameBytes = FRAME_HEADER_BYTES + header.pageBytes
+    const readableBytes = HEADER_BYTES + frames.committed * frameBytes
+    if (areFramesMissing || frames.hasLostCommit)
+      return { kind: 'damaged log', readableBytes, salts: header.salts }
+    return frames.committed > 0 && arePagesMissing(path, header, frames)
+      ? { kind: 'truncated database', readableBytes, salts: header.salts }
       : undefined
   })
 }
 
-function lostLog(kind: LogDamage['kind'], index: LogIndex | undefined): LogDamage {
-  return { kind, soundBytes: 0, salts: index?.salts ?? '' }
+function damageOfWholeLog(kind: LogDamage['kind'], index: LogIndex | undefined): LogDamage {
+  return { kind, readableBytes: 0, salts: index?.salts ?? '' }
 }
 
 /** Checks a log with a damaged header, which SQLite treats as empty. */
-function damageWithoutHeader(file: number, index: LogIndex | undefined, path: string): LogDamage | undefined {
-  if (index) return isAhead(index) ? lostLog('log', index) : undefined
+function inspectWithoutHeader(
+  file: number,
+  index: LogIndex | undefined,
+  path: string,
+): LogDamage | undefined {
+  if (index) return hasUncopiedFrames(index) ? damageOfWholeLog('damaged log', index) : undefined
   const pageBytes = pageBytesOf(path)
   if (pageBytes === undefined) return undefined
-  const { hasLost } = scanFrames(file, { pageBytes, isSwapped: false, salts: undefined, seed: undefined }, 0)
-  return hasLost ? lostLog('log', undefined) : undefined
+  const header = { pageBytes, isSwapped: false, salts: undefined, seed: undefined }
+  return scanFrames(file, header, 0).hasLostCommit ? damageOfWholeLog('damaged log', undefined) : undefined
 }
 
-/** Header of a log. */
-interface LogShape {
+/** Header of a log. The salts and the seed are undefined if the header is damaged. */
+interface LogHeader {
   readonly pageBytes: number
-  /** True if checksums use the other byte order than this machine. */
+  /** True if the byte order of the checksums is not that of this machine. */
   readonly isSwapped: boolean
-  /** Salts of the frames of this round; undefined if the header cannot be read. */
+  /** Salts in hex, which every current frame repeats. */
   readonly salts: string | undefined
-  /** Checksum of the header, from which the first frame continues. */
+  /** Checksum of the header, from which the checksum of the first frame continues. */
   readonly seed: Checksum | undefined
 }
 
 type Checksum = readonly [number, number]
 
 /** @returns undefined for a damaged header */
-function parseLogHeader(header: Buffer): (LogShape & { salts: string }) | undefined {
+function parseLogHeader(header: Buffer): (LogHeader & { salts: string }) | undefined {
   const magic = header.readUInt32BE(0)
   if ((magic & ~1) >>> 0 !== LOG_MAGIC) return undefined
   const isSwapped = (magic & 1) !== (endianness() === 'BE' ? 1 : 0)
@@ -129,105 +139,112 @@ function parseLogHeader(header: Buffer): (LogShape & { salts: string }) | undefi
   return { pageBytes, isSwapped, salts: header.toString('hex', 16, 24), seed }
 }
 
-/** Contents of a log. */
-interface ScannedLog {
-  /** Number of frames up to the last commit that SQLite reaches. */
+/** Frames of a log. */
+interface ScannedFrames {
+  /** Number of frames up to the last commit that SQLite can reach. */
   committed: number
   /** Size of the database after that commit, in pages. */
   pages: number
-  /** Pages that are in the log, and beyond the end of the database file. */
-  readonly beyond: ReadonlySet<number>
-  /** True if a commit that SQLite does not reach is followed by another frame. */
-  hasLost: boolean
+  /** Numbers of the committed pages that are past the end of the database file. */
+  readonly pagesPastEnd: ReadonlySet<number>
+  /** True if a commit that SQLite cannot reach is followed by another frame. */
+  hasLostCommit: boolean
 }
 
-function scanFrames(file: number, shape: LogShape, databaseBytes: number): ScannedLog {
-  const filePages = Math.floor(databaseBytes / shape.pageBytes)
-  const beyond = new Set<number>()
-  const seen = { committed: 0, pages: 0, beyond, hasLost: false }
-  let isReached = shape.seed !== undefined
-  let pending: number[] = []
+function scanFrames(file: number, header: LogHeader, databaseBytes: number): ScannedFrames {
+  const filePages = Math.floor(databaseBytes / header.pageBytes)
+  const pagesPastEnd = new Set<number>()
+  const scanned = { committed: 0, pages: 0, pagesPastEnd, hasLostCommit: false }
+  let isReachable = header.seed !== undefined
+  let uncommitted: number[] = []
   let followsCommit = false
   let count = 0
-  for (const frame of framesOf(file, shape)) {
+  for (const frame of framesOf(file, header)) {
     count++
-    isReached &&= frame.isSound
-    if (isReached) {
-      if (frame.page > filePages) pending.push(frame.page)
+    isReachable &&= frame.isValid
+    if (isReachable) {
+      if (frame.page > filePages) uncommitted.push(frame.page)
       if (frame.pagesAfter === 0) continue
-      for (const page of pending) beyond.add(page)
-      pending = []
-      seen.committed = count
-      seen.pages = frame.pagesAfter
+      for (const page of uncommitted) pagesPastEnd.add(page)
+      uncommitted = []
+      scanned.committed = count
+      scanned.pages = frame.pagesAfter
     } else {
-      if (frame.isSound && followsCommit) seen.hasLost = true
-      followsCommit = frame.isSound && frame.pagesAfter > 0
+      if (frame.isValid && followsCommit) scanned.hasLostCommit = true
+      followsCommit = frame.isValid && frame.pagesAfter > 0
     }
   }
-  return seen
+  return scanned
 }
 
 interface LogFrame {
+  /** Number of the page that the frame contains. */
   readonly page: number
   /** Size of the database in pages, if the frame ends a commit; else 0. */
   readonly pagesAfter: number
   /**
-   * True if the frame belongs to the current round, and its checksum continues that of the frame before it.
+   * True if the frame has the salts of the log (of the previous frame, if the header is damaged), and its
+   * checksum continues that of the previous frame.
    */
-  readonly isSound: boolean
+  readonly isValid: boolean
 }
 
-function* framesOf(file: number, { pageBytes, isSwapped, salts, seed }: LogShape): Generator<LogFrame> {
+/** Reads all frames, including old ones from before the last restart of the log. */
+function* framesOf(file: number, { pageBytes, isSwapped, salts, seed }: LogHeader): Generator<LogFrame> {
   const frameBytes = FRAME_HEADER_BYTES + pageBytes
   const wordsPerFrame = frameBytes / 4
-  const bytes = Buffer.from(new ArrayBuffer(FRAMES_READ * frameBytes))
-  let before = { checksum: seed, salts }
-  for (let at = HEADER_BYTES; ; ) {
-    const frames = Math.floor(readSync(file, bytes, 0, bytes.length, at) / frameBytes)
+  const bytes = Buffer.from(new ArrayBuffer(FRAMES_PER_READ * frameBytes))
+  let previous = { checksum: seed, salts }
+  for (let offset = HEADER_BYTES; ; ) {
+    const frames = Math.floor(readSync(file, bytes, 0, bytes.length, offset) / frameBytes)
     if (frames === 0) return
     const words = wordsOf(bytes, isSwapped)
     for (let n = 0; n < frames; n++) {
       const start = n * frameBytes
       const page = bytes.readUInt32BE(start)
-      const own = bytes.toString('hex', start + 8, start + 16)
+      const frameSalts = bytes.toString('hex', start + 8, start + 16)
       const stored: Checksum = [bytes.readUInt32BE(start + 16), bytes.readUInt32BE(start + 20)]
-      const isOfRound = before.salts === undefined || own === before.salts
-      const isSound =
-        page > 0 && isOfRound && before.checksum !== undefined && continues(words, n, before.checksum, stored)
-      yield { page, pagesAfter: bytes.readUInt32BE(start + 4), isSound }
-      before = { checksum: stored, salts: salts ?? own }
+      const isCurrent = previous.salts === undefined || frameSalts === previous.salts
+      const isValid =
+        page > 0 &&
+        isCurrent &&
+        previous.checksum !== undefined &&
+        hasChecksum(words, n, previous.checksum, stored)
+      yield { page, pagesAfter: bytes.readUInt32BE(start + 4), isValid }
+      previous = { checksum: stored, salts: salts ?? frameSalts }
     }
-    at += frames * frameBytes
+    offset += frames * frameBytes
   }
 
-  function continues(words: Uint32Array, n: number, from: Checksum, to: Checksum): boolean {
+  /** Returns true if the checksum of frame `n`, continued from `initial`, is `expected`. */
+  function hasChecksum(words: Uint32Array, n: number, initial: Checksum, expected: Checksum): boolean {
     const start = n * wordsPerFrame
-    const head = checksum(words, start, start + 2, from)
-    const whole = checksum(words, start + FRAME_HEADER_BYTES / 4, start + wordsPerFrame, head)
-    return whole[0] === to[0] && whole[1] === to[1]
+    const ofHeader = checksum(words, start, start + 2, initial)
+    const actual = checksum(words, start + FRAME_HEADER_BYTES / 4, start + wordsPerFrame, ofHeader)
+    return actual[0] === expected[0] && actual[1] === expected[1]
   }
 }
 
 /** @see https://www.sqlite.org/fileformat.html#checksum_algorithm */
 function checksum(words: Uint32Array, from: number, to: number, [first, second]: Checksum): Checksum {
-  let one = first | 0
-  let two = second | 0
-  for (let at = from; at < to; at += 2) {
-    one = (one + words[at]! + two) | 0
-    two = (two + words[at + 1]! + one) | 0
+  let s0 = first | 0
+  let s1 = second | 0
+  for (let i = from; i < to; i += 2) {
+    s0 = (s0 + words[i]! + s1) | 0
+    s1 = (s1 + words[i + 1]! + s0) | 0
   }
-  return [one >>> 0, two >>> 0]
+  return [s0 >>> 0, s1 >>> 0]
 }
 
 function wordsOf(bytes: Buffer, isSwapped: boolean): Uint32Array {
   const isAligned = bytes.byteOffset % 4 === 0
-  const own = isSwapped || !isAligned ? Buffer.from(new Uint8Array(bytes)) : bytes
-  const words = new Uint32Array(own.buffer, own.byteOffset, own.byteLength / 4)
-  if (isSwapped) own.swap32()
+  const aligned = isSwapped || !isAligned ? Buffer.from(new Uint8Array(bytes)) : bytes
+  const words = new Uint32Array(aligned.buffer, aligned.byteOffset, aligned.byteLength / 4)
+  if (isSwapped) aligned.swap32()
   return words
 }
 
-/** Index of a log, shared by the processes that write it. */
+/** Index of a log, shared by the processes that write to the log. */
 interface LogIndex {
   /** Number of committed frames. */
   readonly frames: number
@@ -241,28 +258,33 @@ function readIndex(path: string): LogIndex | undefined {
   return withFile(path, file => {
     const bytes = file === undefined ? undefined : readAt(file, 0, INDEX_BYTES)
     if (!bytes) return undefined
-    const [one, other] = [0, INDEX_HEADER_BYTES].map(at => bytes.subarray(at, at + INDEX_HEADER_BYTES))
+    const [copy1, copy2] = [0, INDEX_HEADER_BYTES].map(at => bytes.subarray(at, at + INDEX_HEADER_BYTES))
     // Shared memory is in the byte order of the machine.
     const words = wordsOf(bytes, false)
-    const isBegun = words[0] === INDEX_VERSION && bytes[12] === 1
+    const isInitialized = words[0] === INDEX_VERSION && bytes[12] === 1
     const sum = checksum(words, 0, 10, [0, 0])
-    if (!one!.equals(other!) || !isBegun || sum[0] !== words[10] || sum[1] !== words[11]) return undefined
+    if (!copy1!.equals(copy2!) || !isInitialized || sum[0] !== words[10] || sum[1] !== words[11])
+      return undefined
     return { frames: words[4]!, copied: words[24]!, salts: bytes.toString('hex', 32, 40) }
   })
 }
 
-/** Returns true if the log holds changes that the database file does not have yet. */
-function isAhead(index: LogIndex | undefined): index is LogIndex {
+/** Returns true if the log contains changes that are not in the database file yet. */
+function hasUncopiedFrames(index: LogIndex | undefined): index is LogIndex {
   return index !== undefined && index.frames > index.copied
 }
 
 /** Returns true if a page is neither in the database file nor in the log. */
-function lacksPages(path: string, { pageBytes }: LogShape, { pages, beyond }: ScannedLog): boolean {
+function arePagesMissing(
+  path: string,
+  { pageBytes }: LogHeader,
+  { pages, pagesPastEnd }: ScannedFrames,
+): boolean {
   // Read again, because another process may have extended the file in the meantime.
   const filePages = Math.floor(sizeOf(path) / pageBytes)
-  const lockPage = Math.floor(LOCK_BYTE / pageBytes) + 1
+  const lockPage = Math.floor(LOCK_BYTE_OFFSET / pageBytes) + 1
   for (let page = filePages + 1; page <= pages; page++)
-    if (!beyond.has(page) && page !== lockPage) return true
+    if (!pagesPastEnd.has(page) && page !== lockPage) return true
   return false
 }
 
@@ -276,10 +298,10 @@ function sizeOf(path: string): number {
   return statsOf(path)?.size ?? 0
 }
 
-/** @returns undefined if the file is shorter */
-function readAt(file: number, at: number, length: number): Buffer | undefined {
+/** @returns undefined if the file ends before `offset + length` */
+function readAt(file: number, offset: number, length: number): Buffer | undefined {
   const bytes = Buffer.from(new ArrayBuffer(length))
-  return readSync(file, bytes, 0, length, at) === length ? bytes : undefined
+  return readSync(file, bytes, 0, length, offset) === length ? bytes : undefined
 }
 
 /** @param use  receives undefined if there is no file */

@@ -5,7 +5,7 @@ import { SqliteConnection } from './connection.ts'
 import Database from './driver.ts'
 import { migrations } from './migrations/index.ts'
 
-/** Attempts to take the write lock, for about five minutes: another process may be copying a large store. */
+/** Attempts to get the write lock: about five minutes, because another process may be copying a large store. */
 const BEGIN_STEPS_MAX = 30_000
 
 /**
@@ -14,7 +14,7 @@ const BEGIN_STEPS_MAX = 30_000
  * @throws control_plane_unavailable  a newer runtime wrote the store
  */
 export function requireKnownSchema(path: string): void {
-  // Without a log, the version is in the header of the file. Opening the database would create an empty log.
+  // Without a log, the version is in the file header. Opening the database would create an empty log.
   if (!existsSync(`${path}-wal`)) {
     requireKnown(versionInHeader(path), migrations.length)
     return
@@ -42,7 +42,7 @@ function versionInHeader(path: string): number {
 /**
  * Migrates the store to the schema of this runtime, in one transaction.
  *
- * Copies a store with an earlier schema to `<path>.before-<new version>` first, and deletes earlier copies.
+ * First copies a store with an earlier schema to `<path>.before-<new version>`, and deletes older copies.
  * Processes that open a store at the same time wait for each other.
  *
  * @throws control_plane_unavailable  a newer runtime wrote the store; nothing was changed
@@ -70,7 +70,7 @@ function requireKnown(version: number, known: number): void {
   if (version <= known) return
   throw new WbError(
     'control_plane_unavailable',
-    `the store has schema ${version}, and this version of Workbase knows schemas up to ${known}; nothing was changed`,
+    `the store has schema ${version}, but this version of Workbase supports schemas up to ${known}; nothing was changed`,
     { hint: 'Use the version of Workbase that last opened this data directory, or a newer one.' },
   )
 }
@@ -81,16 +81,16 @@ function requireKnown(version: number, known: number): void {
 function copyStore(path: string, version: number): void {
   const folder = dirname(path)
   const prefix = `${basename(path)}.before-`
-  const draft = join(folder, `${basename(path)}.copy`)
-  rmSync(draft, { force: true })
-  // SQLite fills an existing empty file. A file that it creates itself could be readable by other users.
-  closeSync(openSync(draft, 'w', 0o600))
+  const copy = join(folder, `${basename(path)}.copy`)
+  rmSync(copy, { force: true })
+  // SQLite writes into an existing empty file. Other users could read a file that SQLite creates itself.
+  closeSync(openSync(copy, 'w', 0o600))
   const reader = new SqliteConnection(path)
   try {
-    reader.prepare('VACUUM INTO ?').run(draft)
+    reader.prepare('VACUUM INTO ?').run(copy)
   } finally {
     reader.close()
   }
   for (const name of readdirSync(folder)) if (name.startsWith(prefix)) rmSync(join(folder, name))
-  renameSync(draft, `${path}.before-${version}`)
+  renameSync(copy, `${path}.before-${version}`)
 }

@@ -7,12 +7,12 @@ import { isOpenInProcess, requireIntactLog, requireSameStore, requireStoreFile }
 import { migrate, requireKnownSchema } from './migrate.ts'
 import { markStore, readTraces, type StoreTraces } from './store-marker.ts'
 
-/** Attempts to switch to WAL, as several processes may do so at once on a new store. */
+/** Maximum number of attempts to switch to WAL. Several processes may try it at the same time on a new store. */
 const SWITCHES_MAX = 1_000
 const SWITCH_PAUSE_MS = 10
 
 export interface ConnectionOptions {
-  /** Data directory of the runtime. For a store outside it, it contains a second marker. */
+  /** Data directory of the runtime. If the store is outside of it, it contains a second marker of the store. */
   readonly dataDir?: string | undefined
   /** True if another thread of this process has the store open, and has checked its files. */
   readonly isOpenElsewhere?: boolean | undefined
@@ -21,7 +21,7 @@ export interface ConnectionOptions {
 /**
  * Opens a connection to a store, and creates or migrates the store if necessary.
  *
- * @throws control_plane_unavailable  the store is gone or damaged, or was not made by this runtime
+ * @throws control_plane_unavailable  the store is missing or damaged, or was not created by Workbase
  */
 export async function openConnection(
   path: string,

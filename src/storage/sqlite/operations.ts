@@ -26,7 +26,7 @@ interface KeyedInput {
   readonly key: CollectionKey
 }
 
-/** Creates all write operations. Each call is a unit of the group commit. */
+/** Creates all write operations. Each call is a task of the group commit. */
 export function createWriteOperations(connection: SqliteConnection) {
   const queue = new CommitQueue(connection)
   const rows = new SqliteRows(connection)
@@ -36,10 +36,10 @@ export function createWriteOperations(connection: SqliteConnection) {
   return withStoreErrorsEach({
     write: (input: { changes: readonly ContentWrite[]; rows: readonly Write[] }): Promise<WriteOutcome> =>
       queue.run<WriteOutcome>({
-        run(later) {
+        run(defer) {
           const outcome = rows.apply(input.rows)
           if (!outcome.ok) return outcome
-          const changed = changes.apply(input.changes, later)
+          const changed = changes.apply(input.changes, defer)
           return changed.ok ? changed : { ...changed, at: changed.at + input.rows.length }
         },
         shouldCommit: outcome => outcome.ok,
@@ -57,11 +57,11 @@ export function createWriteOperations(connection: SqliteConnection) {
   } satisfies ThreadOperations)
 }
 
-/** Creates the reads of content that can take long. */
+/** Creates the read operations on content that can take a long time. */
 export function createReadOperations(connection: SqliteConnection) {
-  const reaches = new AllowedRecords(connection)
-  const vectors = new VectorIndex(connection, reaches)
-  const lexical = new LexicalIndex(connection, reaches)
+  const allowedRecords = new AllowedRecords(connection)
+  const vectors = new VectorIndex(connection, allowedRecords)
+  const lexical = new LexicalIndex(connection, allowedRecords)
   const records = new RecordReader(connection)
   const fitted = new FittedReads(connection)
   return withStoreErrorsEach({
@@ -79,8 +79,8 @@ export function createReadOperations(connection: SqliteConnection) {
     ): RecordView[] => records.read(input.key, input.records, input.options),
     owners: (input: KeyedInput & { ids: readonly string[] }): RecordOwner[] =>
       records.owners(input.key, input.ids),
-    ofDocument: (input: KeyedInput & { query: DocumentQuery }): RecordView[] =>
-      records.ofDocument(input.key, input.query),
+    listByDocument: (input: KeyedInput & { query: DocumentQuery }): RecordView[] =>
+      records.listByDocument(input.key, input.query),
     model: (input: KeyedInput) => fitted.model(input.key),
     passages: (input: KeyedInput & { after: number; limit: number }) =>
       fitted.passages(input.key, input.after, input.limit),

@@ -51,8 +51,8 @@ export class RecordReader {
       const statement = this.#connection.prepare<RecordRow>(
         `SELECT ${columns} FROM record WHERE record = ? AND collection = ? AND ${sql}`,
       )
-      const found = records.map(record => statement.get(record, collection.id, ...parameters))
-      const views = found.filter(row => row !== undefined).map(decodeRecord)
+      const rows = records.map(record => statement.get(record, collection.id, ...parameters))
+      const views = rows.filter(row => row !== undefined).map(decodeRecord)
       return vectors ? views.map(view => ({ ...view, vector: this.#vector(collection, view.record) })) : views
     })
   }
@@ -68,61 +68,61 @@ export class RecordReader {
   }
 
   /**
-   * Returns records of a document by chunk index, those without one last, then by id.
+   * Returns the records of a document, ordered by chunk index, then by ID. Records without a chunk index come last.
    *
    * @throws collection_unavailable  there is no such collection
    */
-  ofDocument(key: CollectionKey, { documentId, after, limit, visibility }: DocumentQuery): RecordView[] {
+  listByDocument(key: CollectionKey, { documentId, after, limit, visibility }: DocumentQuery): RecordView[] {
     return this.#connection.snapshot(() => {
       const { id } = requireCollection(this.#connection, key)
-      const seen = visibilitySql(visibility, 'payload') ?? { sql: '1', parameters: [] }
-      const found: RecordRow[] = []
+      const visible = visibilitySql(visibility, 'payload') ?? { sql: '1', parameters: [] }
+      const records: RecordRow[] = []
       for (const range of rangesAfter(after)) {
-        if (found.length >= limit) break
+        if (records.length >= limit) break
         const rows = this.#connection
           .prepare<RecordRow>(
             `SELECT ${columns} FROM record INDEXED BY record_by_document
-              WHERE collection = ? AND document_id = ? AND ${range.where} AND ${seen.sql}
+              WHERE collection = ? AND document_id = ? AND ${range.where} AND ${visible.sql}
               ORDER BY chunk_index, id LIMIT ?`,
           )
-          .all(id, documentId, ...range.values, ...seen.parameters, limit - found.length)
-        found.push(...rows)
+          .all(id, documentId, ...range.values, ...visible.parameters, limit - records.length)
+        records.push(...rows)
       }
-      return found.map(decodeRecord)
+      return records.map(decodeRecord)
     })
   }
 
   #vector({ id, generation, dimension }: CollectionRow, record: number): Float32Array {
     const table = vectorTable(id, generation)
-    const found = this.#connection
+    const row = this.#connection
       .prepare<VectorRow>(`SELECT record, data FROM ${table} WHERE record = ?`)
       .get(record)
-    return decodeVector(table, dimension, found ?? { record, data: null })
+    return decodeVector(table, dimension, row ?? { record, data: null })
   }
 }
 
 /** Returns the document of a record; null if the record has no document or does not exist. */
 export function ownerOfRecord(connection: SqliteConnection, collection: number, id: string): string | null {
-  const found = connection
+  const row = connection
     .prepare<{ documentId: string | null }>(
       'SELECT document_id AS documentId FROM record WHERE collection = ? AND id = ?',
     )
     .get(collection, id)
-  return found?.documentId ?? null
+  return row?.documentId ?? null
 }
 
-/** Returns the index ranges of the records after a position, in order. */
+/** Returns index ranges, in order, that together contain the records after a position. */
 function rangesAfter(after: DocumentQuery['after']): { where: string; values: (number | string)[] }[] {
-  const unnumbered = 'chunk_index IS NULL'
+  const withoutIndex = 'chunk_index IS NULL'
   if (!after)
     return [
       { where: 'chunk_index IS NOT NULL', values: [] },
-      { where: unnumbered, values: [] },
+      { where: withoutIndex, values: [] },
     ]
-  if (after.chunkIndex === null) return [{ where: `${unnumbered} AND id > ?`, values: [after.id] }]
+  if (after.chunkIndex === null) return [{ where: `${withoutIndex} AND id > ?`, values: [after.id] }]
   return [
     { where: '(chunk_index, id) > (?, ?)', values: [after.chunkIndex, after.id] },
-    { where: unnumbered, values: [] },
+    { where: withoutIndex, values: [] },
   ]
 }
 

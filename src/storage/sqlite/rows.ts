@@ -6,8 +6,8 @@ import type {
   RowTable,
   Stored,
   Write,
+  WriteFailure,
   WriteOutcome,
-  WriteRefusal,
 } from '../rows.ts'
 import type { SqliteConnection } from './connection.ts'
 
@@ -20,17 +20,17 @@ interface StoredRow {
 /** Columns of a stored row. The body is cast because a damaged row can have a body of any type. */
 const columnsOfRow = `ordinal, version, CAST(coalesce(body, '') AS TEXT) AS body`
 
-/** A part of an index, as an SQL condition. */
+/** A range of an index, as an SQL condition. */
 interface IndexRange {
   readonly where: string
   readonly values: readonly ColumnValue[]
 }
 
-type RefusedWrite = { readonly reason: WriteRefusal; readonly unique?: string } | undefined
+type FailedWrite = { readonly reason: WriteFailure; readonly unique?: string } | undefined
 
 /**
- * Control rows: one SQL table for each kind. Rows are stored as JSON, from which the other columns are
- * computed.
+ * Control rows, with one SQL table per row type. Rows are stored as JSON, from which the columns for keys and
+ * indexes are computed.
  */
 export class SqliteRows {
   readonly #connection: SqliteConnection
@@ -41,10 +41,10 @@ export class SqliteRows {
 
   get<Row extends object>(table: RowTable<Row>, key: readonly ColumnValue[]): Stored<Row> | undefined {
     requireLength(table.key, key)
-    const found = this.#connection
+    const row = this.#connection
       .prepare<StoredRow>(`SELECT ${columnsOfRow} FROM ${table.name} WHERE ${equalitySql(table.key)}`)
       .get(...key)
-    return found && decodeRow<Row>(table, found)
+    return row && decodeRow<Row>(table, row)
   }
 
   list<Row extends object>(table: RowTable<Row>, query: ListQuery): Stored<Row>[] {
@@ -58,34 +58,34 @@ export class SqliteRows {
       sorting.length > 0 ? `ORDER BY ${sorting.map(column => `${column} ${direction}`).join(', ')}` : ''
     const ranges = rangesAfter(sorting, query)
     const read = () => {
-      const found: StoredRow[] = []
-      let room = query.charsMax ?? Number.POSITIVE_INFINITY
+      const storedRows: StoredRow[] = []
+      let charsLeft = query.charsMax ?? Number.POSITIVE_INFINITY
       for (const range of ranges) {
-        const before = found.length
-        if (before >= query.limit || room < 0) break
+        const before = storedRows.length
+        if (before >= query.limit || charsLeft < 0) break
         const where = [prefix, range, end].map(part => part.where).filter(part => part !== '')
         const sql = `SELECT ${columnsOfRow} FROM ${tableWithIndex(table, query.index)} WHERE ${where.join(' AND ') || '1'} ${order} LIMIT ?`
         const values = [...prefix.values, ...range.values, ...end.values, query.limit - before]
-        found.push(...this.#read(sql, values, room))
-        for (const { body } of found.slice(before)) room -= body.length
+        storedRows.push(...this.#read(sql, values, charsLeft))
+        for (const { body } of storedRows.slice(before)) charsLeft -= body.length
       }
-      return found.map(row => decodeRow<Row>(table, row))
+      return storedRows.map(row => decodeRow<Row>(table, row))
     }
     return ranges.length === 1 ? read() : this.#connection.snapshot(read)
   }
 
-  /** Returns rows until their total length exceeds `room`, with the row that exceeds it. */
-  #read(sql: string, values: readonly ColumnValue[], room: number): StoredRow[] {
+  /** Returns rows up to and including the one with which their total length exceeds `charsLeft`. */
+  #read(sql: string, values: readonly ColumnValue[], charsLeft: number): StoredRow[] {
     const statement = this.#connection.prepare<StoredRow>(sql)
-    if (room === Number.POSITIVE_INFINITY) return statement.all(...values)
-    const found: StoredRow[] = []
+    if (charsLeft === Number.POSITIVE_INFINITY) return statement.all(...values)
+    const storedRows: StoredRow[] = []
     let chars = 0
     for (const row of statement.iterate(...values)) {
-      found.push(row)
+      storedRows.push(row)
       chars += row.body.length
-      if (chars > room) break
+      if (chars > charsLeft) break
     }
-    return found
+    return storedRows
   }
 
   count(table: AnyTable, index: string, prefix: readonly ColumnValue[]): number {
@@ -94,16 +94,16 @@ export class SqliteRows {
     return this.#connection.prepare<{ rows: number }>(sql).get(...prefix)!.rows
   }
 
-  /** Applies writes in order, up to the first that fails. The caller rolls back those before it. */
+  /** Applies writes in order, up to the first that fails. The caller must roll back the earlier writes. */
   apply(writes: readonly Write[]): WriteOutcome {
     for (const [at, write] of writes.entries()) {
-      const refused = this.#apply(write)
-      if (refused) return { ok: false, at, ...refused }
+      const failure = this.#apply(write)
+      if (failure) return { ok: false, at, ...failure }
     }
     return { ok: true }
   }
 
-  #apply(write: Write): RefusedWrite {
+  #apply(write: Write): FailedWrite {
     switch (write.op) {
       case 'insert':
         return this.#insert(write.table, write.row)
@@ -127,29 +127,29 @@ export class SqliteRows {
     }
   }
 
-  #insert(table: AnyTable, row: object): RefusedWrite {
-    const taken = this.#findDuplicate(table, row)
-    if (taken) return taken
+  #insert(table: AnyTable, row: object): FailedWrite {
+    const duplicate = this.#findDuplicate(table, row)
+    if (duplicate) return duplicate
     this.#connection
       .prepare(`INSERT INTO ${table.name} (version, body) VALUES (1, ?)`)
       .run(JSON.stringify(row))
     return undefined
   }
 
-  #replace(table: AnyTable, row: object, version: number | undefined): RefusedWrite {
+  #replace(table: AnyTable, row: object, version: number | undefined): FailedWrite {
     const key = valuesOf(row, table.key)
     const stored = this.#find(table, table.key, key)
     if (!stored) return { reason: 'absent' }
     if (version !== undefined && version !== stored.version) return { reason: 'stale' }
-    const taken = this.#findDuplicate(table, row, stored.ordinal)
-    if (taken) return taken
+    const duplicate = this.#findDuplicate(table, row, stored.ordinal)
+    if (duplicate) return duplicate
     this.#connection
       .prepare(`UPDATE ${table.name} SET version = version + 1, body = ? WHERE ordinal = ?`)
       .run(JSON.stringify(row), stored.ordinal)
     return undefined
   }
 
-  #delete(table: AnyTable, key: readonly ColumnValue[], version: number | undefined): RefusedWrite {
+  #delete(table: AnyTable, key: readonly ColumnValue[], version: number | undefined): FailedWrite {
     const stored = this.#find(table, table.key, key)
     if (!stored) return { reason: 'absent' }
     if (version !== undefined && version !== stored.version) return { reason: 'stale' }
@@ -164,20 +164,20 @@ export class SqliteRows {
     field,
     value,
   }: Extract<Write, { op: 'removeFromList' }>): undefined {
-    const under = equalitySql(columnsOf(table, index).slice(0, prefix.length)) || '1'
+    const matchesPrefix = equalitySql(columnsOf(table, index).slice(0, prefix.length)) || '1'
     const list = `json_each(body, '$.${field}')`
     this.#connection
       .prepare(
         `UPDATE ${table.name} SET version = version + 1, body = json_set(body, '$.${field}',
           json((SELECT json_group_array(value) FROM (SELECT value FROM ${list} WHERE value IS NOT ? ORDER BY key))))
-          WHERE ${under} AND EXISTS (SELECT 1 FROM ${list} WHERE value IS ?)
+          WHERE ${matchesPrefix} AND EXISTS (SELECT 1 FROM ${list} WHERE value IS ?)
           AND EXISTS (SELECT 1 FROM ${list} WHERE value IS NOT ?)`,
       )
       .run(value, ...prefix, value, value)
   }
 
-  /** Returns the refusal if another row has the same key or the same values in a unique set. */
-  #findDuplicate(table: AnyTable, row: object, self?: number): RefusedWrite {
+  /** Returns the failure if another row has the same key, or the same values in a unique set of columns. */
+  #findDuplicate(table: AnyTable, row: object, self?: number): FailedWrite {
     if (self === undefined && this.#find(table, table.key, valuesOf(row, table.key)))
       return { reason: 'exists' }
     for (const [unique, columns] of Object.entries(table.unique)) {
@@ -196,18 +196,18 @@ export class SqliteRows {
   }
 }
 
-/** Returns the name of the SQL index of a declared one, as the migrations create it. */
+/** Returns the SQL name of a declared index. */
 function indexName(table: Pick<AnyTable, 'name'>, index: string): string {
   return `${table.name}_${index}`
 }
 
 /**
- * Returns the SQL to read a table by a given index. Fixed because the planner has no statistics to choose
- * well, and because a missing index then fails at once.
+ * Returns SQL that reads a table by the given index. It names the index, because the query planner has no
+ * statistics to choose a good one, and because a query then fails if the index is missing.
  */
 export function tableWithIndex(table: AnyTable, index: string): string {
-  const isOwnOrder = columnsOf(table, index)[0] === 'ordinal'
-  return `${table.name} ${isOwnOrder ? 'NOT INDEXED' : `INDEXED BY ${indexName(table, index)}`}`
+  const isInsertionOrder = columnsOf(table, index)[0] === 'ordinal'
+  return `${table.name} ${isInsertionOrder ? 'NOT INDEXED' : `INDEXED BY ${indexName(table, index)}`}`
 }
 
 function columnsOf(table: AnyTable, index: string): readonly string[] {
@@ -221,7 +221,7 @@ function requireLength(columns: readonly string[], values: readonly ColumnValue[
     throw new RangeError(`${values.length} values for the columns ${columns.join(', ')}`)
 }
 
-/** Returns the values of columns; null for a column that the row lacks. */
+/** Returns the values of columns; null for a column that the row does not have. */
 function valuesOf(row: object, columns: readonly string[]): ColumnValue[] {
   return columns.map(column => (row as Record<string, ColumnValue | undefined>)[column] ?? null)
 }
@@ -231,24 +231,25 @@ function equalitySql(columns: readonly string[]): string {
 }
 
 /**
- * Returns the rows after a position as index ranges, in the order of the list: first the rows that share all
- * columns but the last, then all but the last two, and so on. Nulls sort before everything else.
+ * Returns index ranges that together contain the rows after a position, in the order of the list. The first range
+ * contains rows that differ from the position only in the last column, the next one rows that differ only in the
+ * last two, and so on. Nulls sort before all other values.
  */
 function rangesAfter(columns: readonly string[], { after, descending }: ListQuery): IndexRange[] {
   if (!after) return [{ where: '', values: [] }]
   const ranges: IndexRange[] = []
   for (let shared = columns.length - 1; shared >= 0; shared--) {
-    for (const beyond of beyondValue(columns[shared]!, after[shared]!, descending === true)) {
-      const where = [equalitySql(columns.slice(0, shared)), beyond.where]
+    for (const range of rangesBeyond(columns[shared]!, after[shared]!, descending === true)) {
+      const where = [equalitySql(columns.slice(0, shared)), range.where]
         .filter(part => part !== '')
         .join(' AND ')
-      ranges.push({ where, values: [...after.slice(0, shared), ...beyond.values] })
+      ranges.push({ where, values: [...after.slice(0, shared), ...range.values] })
     }
   }
   return ranges
 }
 
-function beyondValue(column: string, value: ColumnValue, descending: boolean): IndexRange[] {
+function rangesBeyond(column: string, value: ColumnValue, descending: boolean): IndexRange[] {
   if (!descending)
     return [
       value === null

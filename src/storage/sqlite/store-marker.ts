@@ -9,25 +9,26 @@ import { unwritableFolder } from './faults.ts'
 import { logFiles } from './log-damage.ts'
 
 /*
- * SQLite creates an empty database if its file is empty or missing, and deletes a log next to it. A marker
- * file next to the store keeps the id of the store, so that a lost store is not replaced with an empty one.
+ * If the database file is empty or missing, SQLite creates an empty database and deletes the log next to it.
+ * A marker file next to the store contains the ID of the store, so that a lost store is not replaced with an
+ * empty one.
  */
 
 /** Marker file of a store. */
 export interface StoreMarker {
   readonly path: string
-  /** Id of the store; undefined if the marker is missing or cannot be read. */
+  /** ID of the store; undefined if the marker is missing or cannot be read. */
   readonly id: string | undefined
-  readonly isThere: boolean
+  readonly exists: boolean
 }
 
-/** Evidence of a store at a path. */
+/** Evidence that there is or was a store at a path. */
 export interface StoreTraces {
   /** All paths where a marker is or should be. */
   readonly markers: readonly StoreMarker[]
   /** Log files that are not empty. */
   readonly leftovers: readonly string[]
-  /** Names of copies that upgrades made, newest first. */
+  /** File names of the copies that upgrades created, newest first. */
   readonly copies: readonly string[]
 }
 
@@ -42,7 +43,7 @@ export function readTraces(path: string, dataDir: string | undefined): StoreTrac
   const { log, index } = logFiles(path)
   return {
     markers: markerPaths(path, dataDir).map(readMarker),
-    leftovers: [log, index].filter(isFilled),
+    leftovers: [log, index].filter(isNonEmpty),
     copies: copiesOf(path),
   }
 }
@@ -54,37 +55,37 @@ export function hadStore(traces: StoreTraces): boolean {
 
 /** Returns true if there was a store with tables. */
 export function hadTables({ markers, copies }: StoreTraces): boolean {
-  return markers.some(({ isThere }) => isThere) || copies.length > 0
+  return markers.some(({ exists }) => exists) || copies.length > 0
 }
 
 /**
- * Returns the paths of the markers. A store outside the data directory has a second marker inside it, because
- * the whole disk of the store may be missing.
+ * Returns the paths of the markers. A store outside of the data directory has a second marker in the data
+ * directory, because the whole disk of the store may be missing.
  */
 function markerPaths(path: string, dataDir: string | undefined): string[] {
-  const beside = `${path}.id`
-  if (dataDir === undefined || isBelow(dataDir, path)) return [beside]
-  return [beside, join(dataDir, `${basename(path)}.${sha256(resolve(path)).slice(0, 8)}.id`)]
+  const marker = `${path}.id`
+  if (dataDir === undefined || isBelow(dataDir, path)) return [marker]
+  return [marker, join(dataDir, `${basename(path)}.${sha256(resolve(path)).slice(0, 8)}.id`)]
 }
 
 function isBelow(folder: string, path: string): boolean {
-  const way = relative(folder, path)
-  return !isAbsolute(way) && way.split(sep)[0] !== '..'
+  const relativePath = relative(folder, path)
+  return !isAbsolute(relativePath) && relativePath.split(sep)[0] !== '..'
 }
 
 function readMarker(path: string): StoreMarker {
   try {
     // Opening a pipe would wait for its other end.
-    if (!statSync(path).isFile()) return { path, id: undefined, isThere: true }
+    if (!statSync(path).isFile()) return { path, id: undefined, exists: true }
     const [id] = readFileSync(path, 'utf8').split('\n', 1)
-    return { path, id: id && /^[0-9a-f]{32}$/.test(id) ? id : undefined, isThere: true }
+    return { path, id: id && /^[0-9a-f]{32}$/.test(id) ? id : undefined, exists: true }
   } catch (error) {
     const isMissing = ['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')
-    return { path, id: undefined, isThere: !isMissing }
+    return { path, id: undefined, exists: !isMissing }
   }
 }
 
-function isFilled(path: string): boolean {
+function isNonEmpty(path: string): boolean {
   try {
     return statSync(path).size > 0
   } catch {
@@ -98,23 +99,23 @@ function copiesOf(path: string): string[] {
   try {
     return readdirSync(dirname(path))
       .filter(name => name.startsWith(prefix) && versionOf(name) > 0)
-      .sort((one, other) => versionOf(other) - versionOf(one))
+      .sort((a, b) => versionOf(b) - versionOf(a))
   } catch {
     return []
   }
 }
 
-/** Returns the id of a store; undefined if the store was last opened by a version without ids. */
+/** Returns the ID of a store; undefined if only versions without store IDs have opened it. */
 export function storeIdOf(database: Database.Database): string | undefined {
-  const found = database
+  const row = database
     .prepare<[string], { id: string }>(`SELECT body ->> '$.value' AS id FROM settings WHERE name = ?`)
     .get(idSetting)
-  return found?.id
+  return row?.id
 }
 
 /**
- * Writes the markers of an open store, and creates its id if it has none. Does nothing if the disk is full;
- * the next start tries again.
+ * Writes the markers of an open store, and assigns an ID to the store if it has none. Ignores a full disk; the
+ * next start tries again.
  *
  * @throws control_plane_unavailable  a marker cannot be written
  */
@@ -134,7 +135,7 @@ export async function markStore(
 async function assignStoreId(connection: SqliteConnection, markers: readonly StoreMarker[]): Promise<string> {
   await connection.begin()
   try {
-    // Another process may have written the id first. A restored backup without an id gets the marker's id.
+    // Another process may have written the ID first. A restored backup without an ID gets the marker's ID.
     const id = storeIdOf(connection.database) ?? markers.find(marker => marker.id)?.id ?? randomHex(idBytes)
     connection
       .prepare('INSERT INTO settings (version, body) VALUES (1, ?) ON CONFLICT DO NOTHING')
@@ -150,8 +151,8 @@ function writeMarker(marker: StoreMarker, id: string, path: string): void {
   const store = dirname(marker.path) === dirname(path) ? basename(path) : resolve(path)
   const text = [
     id,
-    `${store} holds data. As long as this file is here, Workbase does not`,
-    'start with an empty store in its place. See docs/storage.md.',
+    `${store} contains data. While this file exists, Workbase does not`,
+    'replace a missing store with an empty one. See docs/storage.md.',
   ]
   try {
     writePrivateFile(marker.path, `${text.join('\n')}\n`)

@@ -18,13 +18,13 @@ import {
 import { SqliteRows } from './rows.ts'
 import type { WorkerData } from './worker.ts'
 
-/** Hosts that run the operations of a store. */
+/** The hosts that run the read and write operations of a store. */
 export interface StoreHosts {
   readonly reads: OperationHost<ReadOperations>
   readonly writes: OperationHost<WriteOperations>
 }
 
-/** Runs all operations on the calling thread, over one connection. */
+/** Creates hosts that run all operations on the calling thread, over one connection. */
 export function createInlineHosts(connection: SqliteConnection): StoreHosts {
   return {
     reads: inlineHost(createReadOperations(connection)),
@@ -32,20 +32,20 @@ export function createInlineHosts(connection: SqliteConnection): StoreHosts {
   }
 }
 
-/** Runs operations on one thread that writes and one that reads. Each starts with its first call. */
+/** Creates hosts that run reads on one thread and writes on another. A thread starts at its first call. */
 export function createThreadHosts(path: string): StoreHosts {
   const entry = join(packageRoot(), 'dist', 'src', 'storage', 'sqlite', 'worker.js')
-  const start = (role: WorkerData['role']) => ({ path, role }) satisfies WorkerData
-  return { reads: threadHost(entry, start('reader')), writes: threadHost(entry, start('writer')) }
+  const dataFor = (role: WorkerData['role']) => ({ path, role }) satisfies WorkerData
+  return { reads: threadHost(entry, dataFor('reader')), writes: threadHost(entry, dataFor('writer')) }
 }
 
-/** Tracks running calls, so that a store is closed only after the last of them. */
+/** Tracks running calls, so that a store is closed only after all of them have ended. */
 export class CallTracker {
   readonly #running = new Set<Promise<unknown>>()
   #isClosed = false
 
   /** @throws control_plane_unavailable  the store is closed */
-  async pass<T>(work: () => T | Promise<T>): Promise<T> {
+  async run<T>(work: () => T | Promise<T>): Promise<T> {
     if (this.#isClosed) throw new WbError('control_plane_unavailable', 'the store is closed')
     const running = withStoreErrors(work)
     this.#running.add(running)
@@ -57,11 +57,11 @@ export class CallTracker {
   }
 
   /**
-   * Runs work that ends synchronously, and so needs no tracking.
+   * Runs synchronous work, which needs no tracking.
    *
    * @throws control_plane_unavailable  the store is closed, or cannot be read
    */
-  read<T>(work: () => T): T {
+  runSync<T>(work: () => T): T {
     if (this.#isClosed) throw new WbError('control_plane_unavailable', 'the store is closed')
     try {
       return work()
@@ -76,64 +76,64 @@ export class CallTracker {
   }
 }
 
-/** Creates the control rows of an embedded store. Reads run on this thread, writes on the host for writes. */
+/** Creates the row store of an embedded store. Reads run on this thread, and writes on the host for writes. */
 export function createRowStore(
   connection: SqliteConnection,
   { writes }: StoreHosts,
-  gate: CallTracker,
+  calls: CallTracker,
 ): RowStore {
   const rows = new SqliteRows(connection)
   return {
-    get: async (table, key) => gate.read(() => rows.get(table, key)),
-    list: async (table, query) => gate.read(() => rows.list(table, query)),
-    count: async (table, index, prefix) => gate.read(() => rows.count(table, index, prefix)),
-    atomic: units => gate.pass(() => writes.run('write', { changes: [], rows: units })),
+    get: async (table, key) => calls.runSync(() => rows.get(table, key)),
+    list: async (table, query) => calls.runSync(() => rows.list(table, query)),
+    count: async (table, index, prefix) => calls.runSync(() => rows.count(table, index, prefix)),
+    atomic: rowWrites => calls.run(() => writes.run('write', { changes: [], rows: rowWrites })),
   }
 }
 
-/** Content of an embedded store. */
+/** Creates the content store of an embedded store. */
 export function createContentStore(
   connection: SqliteConnection,
   hosts: StoreHosts,
-  gate: CallTracker,
+  calls: CallTracker,
   clock: Clock,
 ): ContentStore {
   const { reads, writes } = hosts
   return {
     name: 'embedded',
-    collection: async key => gate.read(() => describeCollection(connection, key)),
-    collections: async workspaceId => gate.read(() => listCollections(connection, workspaceId)),
-    write: (changes, rows) => gate.pass(() => writes.run('write', { changes, rows })),
-    nearest: (key, query) => gate.pass(() => reads.run('nearest', { key, query })),
-    read: (key, records, options) => gate.pass(() => reads.run('read', { key, records, options })),
-    owners: (key, ids) => gate.pass(() => reads.run('owners', { key, ids })),
+    collection: async key => calls.runSync(() => describeCollection(connection, key)),
+    collections: async workspaceId => calls.runSync(() => listCollections(connection, workspaceId)),
+    write: (changes, rows) => calls.run(() => writes.run('write', { changes, rows })),
+    nearest: (key, query) => calls.run(() => reads.run('nearest', { key, query })),
+    read: (key, records, options) => calls.run(() => reads.run('read', { key, records, options })),
+    owners: (key, ids) => calls.run(() => reads.run('owners', { key, ids })),
     lexical: {
-      search: (key, query) => gate.pass(() => reads.run('lexical', { key, query })),
-      occurrences: (key, query) => gate.pass(() => reads.run('occurrences', { key, query })),
+      search: (key, query) => calls.run(() => reads.run('lexical', { key, query })),
+      occurrences: (key, query) => calls.run(() => reads.run('occurrences', { key, query })),
     } satisfies LexicalSearch,
     listing: {
-      ofDocument: (key, query) => gate.pass(() => reads.run('ofDocument', { key, query })),
+      listByDocument: (key, query) => calls.run(() => reads.run('listByDocument', { key, query })),
     } satisfies RecordListing,
-    fitted: createFittedSpaces(connection, hosts, gate, clock),
+    fitted: createFittedSpaces(connection, hosts, calls, clock),
   }
 }
 
 function createFittedSpaces(
   connection: SqliteConnection,
   { reads, writes }: StoreHosts,
-  gate: CallTracker,
+  calls: CallTracker,
   clock: Clock,
 ): FittedSpaces {
-  const here = new FittedReads(connection)
+  const inlineReads = new FittedReads(connection)
   return {
-    model: key => gate.pass(() => reads.run('model', { key })),
-    passages: (key, after, limit) => gate.pass(() => reads.run('passages', { key, after, limit })),
-    unstaged: (key, generation, limit) => gate.pass(() => reads.run('unstaged', { key, generation, limit })),
-    unfitted: () => gate.pass(() => here.unfitted()),
+    model: key => calls.run(() => reads.run('model', { key })),
+    passages: (key, after, limit) => calls.run(() => reads.run('passages', { key, after, limit })),
+    unstaged: (key, generation, limit) => calls.run(() => reads.run('unstaged', { key, generation, limit })),
+    unfitted: () => calls.run(() => inlineReads.unfitted()),
     lease: (key, owner, durationMs) =>
-      gate.pass(() => writes.run('lease', { key, owner, now: clock.now(), until: clock.now() + durationMs })),
-    release: (key, owner) => gate.pass(() => writes.run('release', { key, owner })),
-    stage: (key, fit, vectors) => gate.pass(() => writes.run('stage', { key, fit, vectors })),
-    swap: (key, fit, fitted) => gate.pass(() => writes.run('swap', { key, fit, fitted })),
+      calls.run(() => writes.run('lease', { key, owner, now: clock.now(), until: clock.now() + durationMs })),
+    release: (key, owner) => calls.run(() => writes.run('release', { key, owner })),
+    stage: (key, fit, vectors) => calls.run(() => writes.run('stage', { key, fit, vectors })),
+    swap: (key, fit, fitted) => calls.run(() => writes.run('swap', { key, fit, fitted })),
   }
 }

@@ -1,5 +1,5 @@
 import { WbError } from '../../contract/errors.ts'
-import type { CollectionKey, ScoredRecord, SearchReach } from '../content.ts'
+import type { CollectionKey, ScoredRecord, SearchConstraints } from '../content.ts'
 import { loadScanModule } from '../scan/module.ts'
 import { Segment, scanBlocks, type VectorBlock } from '../scan/segment.ts'
 import type { AllowedRecords } from './allowed-records.ts'
@@ -14,18 +14,18 @@ import {
 import type { SqliteConnection } from './connection.ts'
 
 /**
- * Maximum bytes of vectors in memory, over all collections. Each search of a larger collection reads from
- * disk.
+ * Maximum bytes of vectors in memory, over all collections. A search of a collection that exceeds it reads the
+ * vectors from disk.
  */
 const RESIDENT_BYTES_MAX = 512 * 1024 * 1024
-/** Estimated bytes of a row besides its floats: record, squared norm, slot and padding. */
-const ROW_SIDE_BYTES = 80
+/** Estimated bytes that a row takes in addition to its floats: record, squared norm, slot and padding. */
+const ROW_OVERHEAD_BYTES = 80
 const BLOCK_ROWS = 256
 
-export interface NearestQuery extends SearchReach {
+export interface NearestQuery extends SearchConstraints {
   readonly vector: Float32Array
   readonly limit: number
-  /** Vector space of the vector. The search fails if it is not the current one. */
+  /** Generation of the vector space. The search fails if it is not the current one. */
   readonly generation?: number
 }
 
@@ -34,54 +34,55 @@ interface StoredVector {
   readonly vector: Float32Array
 }
 
-/** Vectors of one generation of a collection in memory, as of a version of the collection. */
+/** In-memory vectors of one generation of a collection, as of `version` of the collection. */
 interface ResidentVectors {
   readonly segment: Segment
   version: number
   lastRecord: number
-  lastGone: number
+  lastDeletion: number
 }
 
 /**
- * Finds the exact nearest records. Loads vectors at the first search, and updates them before each later one.
+ * Finds the exact nearest records. Loads the vectors of a collection at its first search, and updates them before
+ * each later search.
  */
 export class VectorIndex {
   readonly #connection: SqliteConnection
-  readonly #reaches: AllowedRecords
+  readonly #allowedRecords: AllowedRecords
   readonly #bytesMax: number
   readonly #residents = new Map<string, ResidentVectors>()
 
-  constructor(connection: SqliteConnection, reaches: AllowedRecords, bytesMax = RESIDENT_BYTES_MAX) {
+  constructor(connection: SqliteConnection, allowedRecords: AllowedRecords, bytesMax = RESIDENT_BYTES_MAX) {
     this.#connection = connection
-    this.#reaches = reaches
+    this.#allowedRecords = allowedRecords
     this.#bytesMax = bytesMax
   }
 
   /**
-   * Returns the nearest allowed records, best first; equal scores by ascending record.
+   * Returns the nearest allowed records, best first; records with equal scores in ascending order.
    *
-   * @throws collection_unavailable  there is no such collection, or `generation` is not the current one
-   * @throws dimension_mismatch      the vector has another length than the dimension of the collection
+   * @throws collection_unavailable  the collection does not exist, or `generation` is not the current one
+   * @throws dimension_mismatch      the length of the vector is not the dimension of the collection
    */
   nearest(key: CollectionKey, query: NearestQuery): ScoredRecord[] {
     return this.#connection.snapshot(() => {
       const collection = requireCollection(this.#connection, key)
       requireVectorDimension(collection, query.vector)
       if (query.generation !== undefined && query.generation !== collection.generation)
-        throw new WbError('collection_unavailable', 'the vector space of the collection has just moved', {
-          hint: 'Send it again.',
+        throw new WbError('collection_unavailable', 'the vector space of the collection has just changed', {
+          hint: 'Retry the request.',
           stale: true,
         })
-      const allowed = this.#reaches.allowed(collection, query)
+      const allowed = this.#allowedRecords.allowed(collection, query)
       if (allowed?.size === 0) return []
       const needed =
-        collection.records * (collection.dimension * Float32Array.BYTES_PER_ELEMENT + ROW_SIDE_BYTES)
+        collection.records * (collection.dimension * Float32Array.BYTES_PER_ELEMENT + ROW_OVERHEAD_BYTES)
       if (needed > this.#bytesMax) return this.#scan(collection, query, allowed)
       return this.#resident(collection).segment.nearest(query.vector, query.limit, allowed)
     })
   }
 
-  /** Bytes of memory that vectors take. */
+  /** Bytes of memory that the loaded vectors take. */
   get residentBytes(): number {
     return [...this.#residents.values()].reduce((bytes, { segment }) => bytes + segment.bytes, 0)
   }
@@ -105,26 +106,26 @@ export class VectorIndex {
     const last = this.#connection
       .prepare<{ seq: number | null }>('SELECT max(seq) AS seq FROM record_gone WHERE collection = ?')
       .get(collection.id)!
-    const resident = { segment, version: 0, lastRecord: 0, lastGone: last.seq ?? 0 }
+    const resident = { segment, version: 0, lastRecord: 0, lastDeletion: last.seq ?? 0 }
     this.#append(collection, resident)
     return resident
   }
 
-  /** Returns the resident with later changes applied; undefined if the log of deletions is too short. */
+  /** Applies later changes; returns undefined if the deletion log does not go back far enough. */
   #applyLaterChanges(collection: CollectionRow, resident: ResidentVectors): ResidentVectors | undefined {
-    const gone = this.#connection
+    const deletions = this.#connection
       .prepare<{ seq: number; record: number }>(
         'SELECT seq, record FROM record_gone WHERE collection = ? AND seq > ? ORDER BY seq',
       )
-      .all(collection.id, resident.lastGone)
-    for (const { record } of gone) resident.segment.remove(record)
-    resident.lastGone = gone.at(-1)?.seq ?? resident.lastGone
+      .all(collection.id, resident.lastDeletion)
+    for (const { record } of deletions) resident.segment.remove(record)
+    resident.lastDeletion = deletions.at(-1)?.seq ?? resident.lastDeletion
     this.#append(collection, resident)
-    // A surplus row means that a deletion is missing from the log.
+    // Too many rows mean that a deletion is missing from the log.
     return resident.segment.size === collection.records ? resident : undefined
   }
 
-  /** Appends new records, which have higher numbers than the last one read. */
+  /** Appends new records. Their numbers are higher than the last one that was read. */
   #append(collection: CollectionRow, resident: ResidentVectors): void {
     for (const { record, vector } of this.#rows(collection, resident.lastRecord)) {
       resident.segment.append(record, vector)
@@ -133,7 +134,7 @@ export class VectorIndex {
     resident.version = collection.version
   }
 
-  /** Removes the least recently used segments until the rest fit; keeps at least one. */
+  /** Removes the least recently used segments until the others fit into the memory limit; keeps at least one. */
   #evict(): void {
     let bytes = this.residentBytes
     for (const [name, { segment }] of this.#residents) {

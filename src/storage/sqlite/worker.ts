@@ -2,7 +2,7 @@ import { serveOperations } from '../../base/threads.ts'
 import { SqliteConnection } from './connection.ts'
 import { createReadOperations, createWriteOperations } from './operations.ts'
 
-/** Path of a store, and the operations that the thread runs on it. The store exists and is migrated. */
+/** Path of a store that exists and is migrated, and the operations that the thread runs on it. */
 export interface WorkerData {
   readonly path: string
   readonly role: 'reader' | 'writer'

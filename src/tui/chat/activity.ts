@@ -2,7 +2,7 @@ import { namedImageLine } from '../../cli/chat/images.ts'
 import { plainLine } from '../../cli/terminal/terminal-text.ts'
 import { unfinishedBlocks } from '../markdown/blocks.ts'
 import type { Highlight } from '../markdown/render.ts'
-import { formatPreciseDuration } from '../parts/duration.ts'
+import { formatPreciseDuration } from '../parts/format-precise-duration.ts'
 import { cutLine, type Line, span, wrap } from '../parts/spans.ts'
 import { spinnerAt } from '../parts/spinner.ts'
 import { greetingLines, isEmptyChat } from './greeting.ts'
@@ -13,8 +13,8 @@ import type { ChatState, Turn } from './types.ts'
 const QUEUED_MAX = 3
 
 /**
- * Returns the lines above the composer: the block of the answer that is not finished, running tools, notices, and
- * queued messages. An empty chat greets instead.
+ * Returns the lines above the composer: the unfinished block of the answer, running tools, notices, and queued
+ * messages. In an empty chat, they start with a greeting.
  */
 export function activityLines(state: ChatState, highlight?: Highlight): Line[] {
   return [
@@ -28,25 +28,25 @@ export function activityLines(state: ChatState, highlight?: Highlight): Line[] {
 }
 
 function turnLines(state: ChatState, highlight: Highlight | undefined): Line[] {
-  const { turn, nowMs, size, about } = state
+  const { turn, nowMs, size, subject } = state
   if (!turn) return []
-  const look = { columns: size.columns, agent: about.agent, highlight }
+  const options = { columns: size.columns, agent: subject.agent, highlight }
   const open = withHeading(turn, unfinishedBlocks(turn.reader)).flatMap(block =>
-    answerLines({ ...block, isAside: false }, look),
+    answerLines({ ...block, isAside: false }, options),
   )
-  const running = turn.running.flatMap(run =>
-    runningToolLines(run, `${spinnerAt(nowMs)} ${formatPreciseDuration(nowMs - run.sinceMs)}`, look),
+  const running = turn.runningTools.flatMap(run =>
+    runningToolLines(run, `${spinnerAt(nowMs)} ${formatPreciseDuration(nowMs - run.sinceMs)}`, options),
   )
   const isWaiting = turn.text === '' && running.length === 0
   const waiting = turn.isReconnecting ? reconnectingLines : isWaiting ? waitingLines : () => []
   return [...open, ...running, ...waiting(state, turn)]
 }
 
-function waitingLines({ nowMs, about }: ChatState, { sinceMs, thought }: Turn): Line[] {
+function waitingLines({ nowMs, subject }: ChatState, { sinceMs, thought }: Turn): Line[] {
   const seconds = Math.floor((nowMs - sinceMs) / 1_000)
-  const since = seconds > 0 ? `  ${seconds} s` : ''
+  const elapsed = seconds > 0 ? `  ${seconds} s` : ''
   const doing = thought ? 'thinking' : 'working'
-  return [[], [span(`  ${spinnerAt(nowMs)} ${plainLine(about.agent)} is ${doing}${since}`, 'dim')]]
+  return [[], [span(`  ${spinnerAt(nowMs)} ${plainLine(subject.agent)} is ${doing}${elapsed}`, 'dim')]]
 }
 
 function reconnectingLines({ nowMs }: ChatState): Line[] {
@@ -63,7 +63,7 @@ function fileTaskLines({ fileTask, nowMs, size }: ChatState): Line[] {
 function noticeLines({ notice, outage, size, nowMs }: ChatState): Line[] {
   const lines = notice === '' ? [] : wrap([span(notice, 'dim')], size.columns, indents)
   if (!outage) return lines.length === 0 ? [] : [[], ...lines]
-  const message = outage.waiting ? '; your message is kept, and sent when it is back' : ''
+  const message = outage.waiting ? '; your message will be sent when it is available again' : ''
   const text = `${spinnerAt(nowMs)} the runtime is unreachable, retrying${message}`
   return [[], ...wrap([span(text, 'warning')], size.columns, indents), ...lines]
 }
@@ -79,7 +79,7 @@ function queueLines({ queue, size }: ChatState): Line[] {
   return [[], ...lines, ...(rest > 0 ? [[span(`          and ${rest} more`, 'dim')]] : [])]
 }
 
-/** Images that are sent with the next question. */
+/** Returns the lines for the images of the next question. */
 function imageLines({ images, size }: ChatState): Line[] {
   if (images.length === 0) return []
   return [[], ...wrap([span(images.map(namedImageLine).join(' '), 'accent')], size.columns, indents)]

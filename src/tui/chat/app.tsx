@@ -9,14 +9,14 @@ import { useKeys } from '../parts/use-keys.ts'
 import { LiveRegion } from './live-region.tsx'
 import { PanelScreen } from './panel-screen.tsx'
 import { Sources } from './sources.tsx'
-import { type TranscriptLook, transcriptLines } from './transcript.ts'
+import { type TranscriptOptions, transcriptLines } from './transcript.ts'
 import type { ChatState, TranscriptPart } from './types.ts'
 
-/** A part of the conversation that does not change any more. */
+/** A printed part of the conversation. It does not change. */
 export interface TranscriptItem {
   readonly key: number
   readonly part: TranscriptPart
-  readonly look: TranscriptLook
+  readonly options: TranscriptOptions
 }
 
 export interface AppProps {
@@ -28,7 +28,7 @@ export interface AppProps {
 }
 
 export interface ChatProps extends AppProps {
-  /** Only grows, without the parts that were on the screen before. */
+  /** Parts to print. The list only grows, and excludes parts that an earlier app has printed. */
   readonly transcript: readonly TranscriptItem[]
   readonly isClosed: boolean
 }
@@ -45,19 +45,19 @@ export function ChatApp({ state, highlight, paint, clock, onKey, transcript, isC
 }
 
 const TranscriptBlock = memo(function TranscriptBlock({ item }: { item: TranscriptItem }) {
-  const { part, look } = item
+  const { part, options } = item
   return (
     <Box flexDirection="column">
       {part.kind === 'sources' ? (
-        <Sources citations={part.citations} isUncited={part.isUncited ?? false} look={look} />
+        <Sources citations={part.citations} isUncited={part.isUncited ?? false} options={options} />
       ) : (
-        <Rows lines={transcriptLines(part, look)} />
+        <Rows lines={transcriptLines(part, options)} />
       )}
     </Box>
   )
 })
 
-/** A text or a list that fills the screen until the person goes back to the chat. */
+/** A text or a list that fills the screen until the user returns to the chat. */
 export function PanelApp({ state, highlight, paint, clock, onKey }: AppProps) {
   useKeys(clock, onKey)
   return (

@@ -4,19 +4,19 @@ import type { Approval } from '../../contract/chat.ts'
 import type { Key } from '../parts/keys.ts'
 import type { ChatState, ChatStep, PendingApproval, Turn } from './types.ts'
 
-/** Keys that arrive sooner were meant for the composer. */
+/** Time during which keys are ignored, because they were probably meant for the composer. */
 const IGNORED_MS = 500
 
-export const approvalAnswers: readonly { key: string; decision: Approval['decision']; label: string }[] = [
+export const approvalChoices: readonly { key: string; decision: Approval['decision']; label: string }[] = [
   { key: 'o', decision: 'once', label: 'once' },
   { key: 'a', decision: 'always', label: 'always in this conversation' },
   { key: 'n', decision: 'never', label: 'never' },
 ]
 
-/** Shows all arguments of the call. */
+/** Key that shows all arguments of the call. */
 export const DETAILS_KEY = 'e'
 
-/** Handles a key while a tool call waits for approval. Only a letter that came alone, or Escape, decides. */
+/** Handles a key while a tool call waits for approval. Only Escape, or a letter that arrives alone, decides. */
 export function pressApprovalKey(state: ChatState, turn: Turn, pending: PendingApproval, key: Key): ChatStep {
   if (key.type === 'escape') return decide(state, turn, pending, 'never')
   if (key.type !== 'typed' || state.nowMs - pending.sinceMs < IGNORED_MS) return [state, []]
@@ -32,8 +32,8 @@ export function submitApproval(
   word: string,
 ): ChatStep {
   const typed = word.trim().toLowerCase()
-  const answer = approvalAnswers.find(({ key, decision }) => typed === key || typed === decision)
-  return answer ? decide(state, turn, pending, answer.decision) : [state, []]
+  const choice = approvalChoices.find(({ key, decision }) => typed === key || typed === decision)
+  return choice ? decide(state, turn, pending, choice.decision) : [state, []]
 }
 
 function withDetails(state: ChatState, { call }: PendingApproval): ChatState {
@@ -45,12 +45,12 @@ function withDetails(state: ChatState, { call }: PendingApproval): ChatState {
 function decide(
   state: ChatState,
   turn: Turn,
-  asked: PendingApproval,
+  approval: PendingApproval,
   decision: Approval['decision'],
 ): ChatStep {
-  const pending = turn.pending.filter(other => other !== asked)
+  const pendingApprovals = turn.pendingApprovals.filter(other => other !== approval)
   return [
-    { ...state, turn: { ...turn, pending } },
-    [{ type: 'decide', approvalId: asked.approvalId, decision }],
+    { ...state, turn: { ...turn, pendingApprovals } },
+    [{ type: 'decide', approvalId: approval.approvalId, decision }],
   ]
 }

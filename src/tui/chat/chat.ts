@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.ts'
 import { pause } from '../../base/pause.ts'
+import type { ChatMachine } from '../../cli/chat/chat-interfaces.ts'
 import { citationSource } from '../../cli/chat/citation-source.ts'
-import type { ChatMachine } from '../../cli/chat/interface.ts'
 import type { ChatPort } from '../../cli/chat/port.ts'
 import { toolDisplayName } from '../../cli/chat/tool-name.ts'
 import { reportOf } from '../../cli/command/report.ts'
@@ -9,13 +9,14 @@ import type { CopiedBy } from '../../cli/terminal/clipboard.ts'
 import { formatCounted } from '../../cli/terminal/output.ts'
 import { plainLine } from '../../cli/terminal/terminal-text.ts'
 import type { Citation, TurnEvent } from '../../contract/chat.ts'
+import { isUnavailable } from '../parts/is-unavailable.ts'
 import type { Size } from '../parts/terminal-session.ts'
-import { isUnavailable } from '../parts/unavailable.ts'
 import { chooseByName, listLastVersions, loadChoicePanel, typableNames } from './choices.ts'
 import { followTurn, isNotFound } from './follow-turn.ts'
 import { SUGGESTIONS_MAX, suggestedQuestions } from './greeting.ts'
+import { loadUsedPassages } from './load-used-passages.ts'
 import { passagePanel } from './panel.ts'
-import { step } from './state.ts'
+import { stepChat } from './state.ts'
 import { questionOf } from './turn.ts'
 import type {
   ChatEffect,
@@ -26,9 +27,9 @@ import type {
   ResumeEffect,
   TranscriptPart,
 } from './types.ts'
-import { loadUsedPassages } from './used-passages.ts'
 
-export interface ChatOptionsOfRunner {
+/** Dependencies and callbacks of {@link Chat}. */
+export interface ChatRunnerOptions {
   readonly port: ChatPort
   readonly machine: ChatMachine
   readonly clock: Clock
@@ -40,27 +41,29 @@ export interface ChatOptionsOfRunner {
   onLeave(): void
 }
 
-/** A turn that is being read. */
+/** A turn whose events are being read. */
 interface TurnReading {
-  readonly leave: AbortController
-  /** The runtime has the question, so that the turn can be stopped. */
+  /** Disconnects from the turn. */
+  readonly controller: AbortController
+  /** True once the runtime has stored the question; only then can the turn be stopped. */
   isStored: boolean
-  /** The person has stopped the turn. */
+  /** True once the user has stopped the turn. */
   isStopped: boolean
+  /** Resolves when the events are no longer read. */
   ended: Promise<void>
 }
 
-/** Opens the events of a turn; `leave` ends the reading if there are none. */
-type OpenTurn = (signal: AbortSignal, leave: () => void) => AsyncIterable<TurnEvent>
+/** Opens the event stream of a turn. Calls `disconnect` if there is no turn to read. */
+type OpenTurn = (signal: AbortSignal, disconnect: () => void) => AsyncIterable<TurnEvent>
 
-/** Maximum time that leaving waits for the runtime to stop a turn. */
+/** Maximum time to wait on exit for the runtime to stop a turn. */
 const STOP_WAIT_MAX_MS = 2_000
 const RETRY_FIRST_MS = 500
 const RETRY_MAX_MS = 10_000
 /** Time between two ticks while work is in progress. */
 const TICK_MS = 100
 
-/** Runs a chat: applies events to its state, and does the work that follows from them. */
+/** Runs a chat: applies events to its state, and runs the effects that they cause. */
 export class Chat {
   #state: ChatState
   #reading: TurnReading | undefined
@@ -72,7 +75,7 @@ export class Chat {
 
   constructor(
     state: ChatState,
-    private readonly parts: ChatOptionsOfRunner,
+    private readonly parts: ChatRunnerOptions,
   ) {
     this.#state = state
   }
@@ -83,41 +86,41 @@ export class Chat {
 
   dispatch(event: ChatEvent): void {
     const nowMs = this.parts.clock.now()
-    const [timed] = step(this.#state, { type: 'tick', nowMs })
-    const [state, effects] = step(timed, event)
+    const [timed] = stepChat(this.#state, { type: 'tick', nowMs })
+    const [state, effects] = stepChat(timed, event)
     this.#state = state
     for (const effect of effects) this.#run(effect)
     this.#tick()
     this.parts.onChange(event)
   }
 
-  /** Changes the size of the screen, without a report to `onChange`. */
+  /** Changes the size of the screen without calling `onChange`. */
   resize(size: Size): void {
-    this.#state = step(this.#state, { type: 'resized', size })[0]
+    this.#state = stepChat(this.#state, { type: 'resized', size })[0]
   }
 
-  /** Loads questions that an empty chat suggests. */
+  /** Loads the questions that an empty chat suggests. */
   loadSuggestions(): void {
     void this.#loadSuggestions()
   }
 
-  /** Shows the conversation of the port, and reads on a turn that is running in it. */
+  /** Shows the conversation of the port, and continues to read a turn that is still running in it. */
   async resume(title: string): Promise<void> {
     const { port } = this.parts
     const [messages, knowledgeBases] = await Promise.all([port.messages(), port.knowledgeBasesInUse()])
     this.dispatch({ type: 'resumed', messages, title, knowledgeBases })
-    const answered = messages.filter((_, at) => messages[at + 1]?.role === 'agent')
-    const exceptIds = answered.map(({ messageId }) => messageId)
+    const answeredQuestions = messages.filter((_, at) => messages[at + 1]?.role === 'agent')
+    const exceptIds = answeredQuestions.map(({ messageId }) => messageId)
     this.#run({ type: 'resume', exceptIds })
   }
 
-  /** Disconnects. Waits a moment for a turn that the person has stopped; other turns continue. */
+  /** Disconnects. Waits up to 2 seconds for a turn that the user has stopped; other turns continue in the runtime. */
   async close(): Promise<void> {
     this.#outageWait?.abort()
     this.#fileTask?.abort()
     const reading = this.#reading
     if (reading?.isStopped && !reading.isStored) this.#stopping = this.#stopTurn(reading)
-    reading?.leave.abort()
+    reading?.controller.abort()
     const stopped = new AbortController()
     await Promise.race([
       this.#stopping.finally(() => stopped.abort()),
@@ -165,7 +168,7 @@ export class Chat {
         )
         break
       case 'openPassage':
-        this.#runOrReport(() => this.#openPassage(effect.citation, effect.known))
+        this.#runOrReport(() => this.#openPassage(effect.citation, effect.knownText))
         break
       case 'readImage':
         this.#runFileTask(async signal => {
@@ -198,14 +201,14 @@ export class Chat {
         break
       case 'choose':
         this.#runOrReport(async () => {
-          const panel = chooseByName(effect.typed, await loadChoicePanel(port, effect.of, this.#state))
+          const panel = chooseByName(effect.typed, await loadChoicePanel(port, effect.purpose, this.#state))
           this.dispatch({ type: 'itemsChosen', panel })
         })
         break
       case 'loadNames':
         this.#runOrReport(async () => {
-          const names = typableNames(await loadChoicePanel(port, effect.of, this.#state))
-          this.dispatch({ type: 'namesLoaded', of: effect.of, names })
+          const names = typableNames(await loadChoicePanel(port, effect.purpose, this.#state))
+          this.dispatch({ type: 'namesLoaded', purpose: effect.purpose, names })
         })
         break
       case 'useKnowledgeBases':
@@ -257,12 +260,12 @@ export class Chat {
     this.dispatch({ type: 'note', text, isBad })
   }
 
-  /** Runs work whose failure is reported, and changes nothing else. */
-  #runOrReport(act: () => Promise<void>): void {
-    act().catch((error: unknown) => this.#printNote(reportOf(error).message, true))
+  /** Runs a task. If it fails, only reports the error. */
+  #runOrReport(task: () => Promise<void>): void {
+    task().catch((error: unknown) => this.#printNote(reportOf(error).message, true))
   }
 
-  /** Runs work on a file. If the person stops it, its failure is not reported. */
+  /** Runs a task on a file. Does not report its failure if the user stops it. */
   #runFileTask(act: (signal: AbortSignal) => Promise<void>): void {
     const task = new AbortController()
     this.#fileTask = task
@@ -278,10 +281,10 @@ export class Chat {
 
   #startReading(open: OpenTurn): void {
     const before = this.#reading
-    // A turn that is stopped before the runtime has stored its question is read until it can be stopped.
-    if (!before?.isStopped) before?.leave.abort()
+    // Keeps reading a stopped turn until the runtime has stored its question, because it cannot be stopped before.
+    if (!before?.isStopped) before?.controller.abort()
     const reading: TurnReading = {
-      leave: new AbortController(),
+      controller: new AbortController(),
       isStored: false,
       isStopped: false,
       ended: Promise.resolve(),
@@ -291,11 +294,11 @@ export class Chat {
   }
 
   async #follow(reading: TurnReading, open: OpenTurn): Promise<void> {
-    const { signal } = reading.leave
+    const { signal } = reading.controller
     if (signal.aborted || reading.isStopped) return
     const onConnection = (isLost: boolean) => this.dispatch({ type: 'connection', isLost })
     try {
-      const first = open(signal, () => reading.leave.abort())
+      const first = open(signal, () => reading.controller.abort())
       for await (const event of followTurn({ port: this.parts.port, signal, onConnection }, first)) {
         reading.isStored = true
         if (reading.isStopped && !signal.aborted) await this.#stopTurn(reading)
@@ -311,7 +314,7 @@ export class Chat {
   async *#resumeTurn(
     { content, exceptIds, orSend }: ResumeEffect,
     signal: AbortSignal,
-    leave: () => void,
+    disconnect: () => void,
   ): AsyncGenerator<TurnEvent> {
     let isAttached = false
     try {
@@ -330,7 +333,7 @@ export class Chat {
     }
     if (isAttached) return
     if (orSend) yield* this.parts.port.send(orSend, signal)
-    else leave()
+    else disconnect()
   }
 
   #stop(): void {
@@ -340,14 +343,14 @@ export class Chat {
     this.#stopping = reading.isStored ? this.#stopTurn(reading) : reading.ended
   }
 
-  async #stopTurn({ leave }: TurnReading): Promise<void> {
+  async #stopTurn({ controller: leave }: TurnReading): Promise<void> {
     leave.abort()
     await this.parts.port.stop().catch((error: unknown) => {
-      this.#printNote(`the answer may continue at the runtime: ${reportOf(error).message}`, true)
+      this.#printNote(`the runtime may continue to answer: ${reportOf(error).message}`, true)
     })
   }
 
-  /** Retries until the runtime answers, even with an error. */
+  /** Retries until the runtime responds, even with an error. */
   async #waitForRuntime(): Promise<void> {
     const waiting = new AbortController()
     this.#outageWait = waiting
@@ -368,7 +371,7 @@ export class Chat {
   }
 
   async #loadSuggestions(): Promise<void> {
-    // Without them, an empty chat suggests nothing.
+    // An error is not reported: without titles, an empty chat has no suggestions.
     const titles = await this.parts.port.documentTitles(SUGGESTIONS_MAX).catch(() => [])
     if (titles.length > 0) this.dispatch({ type: 'suggestionsLoaded', questions: suggestedQuestions(titles) })
   }
@@ -377,17 +380,17 @@ export class Chat {
     this.dispatch({ type: 'panelOpened', panel })
   }
 
-  async #openPassage(citation: Citation, known: string | undefined): Promise<void> {
-    const { text, around } = await this.parts.port.citedPassage(citation)
-    const [before, after] = around
-    const passage = text || known || 'this passage was deleted'
+  async #openPassage(citation: Citation, knownText: string | undefined): Promise<void> {
+    const { text, neighbors } = await this.parts.port.citedPassage(citation)
+    const [before, after] = neighbors
+    const passage = text || knownText || 'this passage was deleted'
     const title = `[${citation.number}] ${citationSource(citation)}`
     this.#openPanel(passagePanel({ title, before, passage, after }, this.#state.size))
   }
 
   async #openTools(): Promise<void> {
     const tools = await this.parts.port.tools()
-    const { servers } = this.#state.about
+    const { servers } = this.#state.subject
     const text = tools
       .map(({ id, description }) => `**\`${toolDisplayName(id, servers)}\`**  ${plainLine(description)}`)
       .join('\n\n')
@@ -422,7 +425,10 @@ export class Chat {
       typeof wanted === 'number' ? await listLastVersions(port, this.#state.last.question?.messageId) : []
     const version = typeof wanted === 'number' ? all[wanted - 1] : wanted
     if (!version)
-      return this.#printNote(`there is no version ${wanted}; the question has ${all.length}`, true)
+      return this.#printNote(
+        `there is no version ${wanted}; the question has ${formatCounted(all.length, 'version')}`,
+        true,
+      )
     await port.useVersion(version.id)
     const messages = await port.messages()
     this.dispatch({ type: 'resumed', messages, title: `version ${version.name}`, fromId: version.id })
@@ -446,21 +452,21 @@ export class Chat {
     if (text === undefined) return this.#printNote('the conversation is empty', true)
     const path = file ?? 'conversation.md'
     await this.parts.machine.save(path, text)
-    this.#printNote(`written to ${path}`)
+    this.#printNote(`wrote the conversation to ${path}`)
   }
 }
 
-/** Describes what the terminal was asked to do, because it does not confirm a copy. */
+/** Describes a copy. Mentions terminal settings if the terminal was asked to copy, because it does not confirm. */
 function copiedNote(what: string, by: CopiedBy): string {
   if (by === 'program') return `copied ${what}`
   const condition =
     by === 'tmux'
       ? 'tmux needs set-clipboard on or allow-passthrough on'
-      : 'some terminals need a setting to allow it'
+      : 'some terminals need a setting that allows this'
   return `asked the terminal to copy ${what}; ${condition}`
 }
 
 function toChatFailure(error: unknown): ChatFailure {
   const { message, code = 'unexpected', next } = reportOf(error)
-  return { kind: isUnavailable(error) ? 'unreachable' : 'refused', code, message, next }
+  return { kind: isUnavailable(error) ? 'unreachable' : 'rejected', code, message, next }
 }

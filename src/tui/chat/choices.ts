@@ -9,11 +9,11 @@ const titleOfPurpose: Record<ChoicePurpose, string> = {
   model: 'Models',
   kb: 'Knowledge bases',
   history: 'Conversations',
-  versions: 'Versions of the questions',
+  versions: 'Versions of questions',
   questions: 'Questions to edit and ask again',
 }
 const nounOfPurpose: Record<NamedPurpose, string> = { model: 'model', kb: 'knowledge base' }
-/** Chooses everything. */
+/** Word that chooses all items. */
 const allWord = 'all'
 
 /** Returns a list to choose from, with the current choice marked. */
@@ -48,24 +48,27 @@ async function loadItems(
   return llmServiceId ? models.map(item => ({ ...item, isChosen: item.id === llmServiceId })) : models
 }
 
-/** Returns the versions of all questions that have several, the last question first. If none has, those of the last one. */
+/**
+ * Returns the versions of all questions that have several, starting with the last question. If there are none, returns
+ * the only version of the last question.
+ */
 async function listAllVersions(port: ChatPort, lastId: string | undefined): Promise<ChoiceItem[]> {
-  const own = lastId === undefined ? [] : await port.versions(lastId)
+  const lastVersions = lastId === undefined ? [] : await port.versions(lastId)
   const earlier: ChoiceItem[] = []
   for (const messageId of questionsWithVersions(await port.messages(), lastId))
     earlier.push(...(await port.versions(messageId)))
-  return own.length > 1 || earlier.length === 0 ? [...own, ...earlier] : earlier
+  return lastVersions.length > 1 || earlier.length === 0 ? [...lastVersions, ...earlier] : earlier
 }
 
 /**
- * Returns the versions of the last question. If it has only one, returns those of the last question before it that has
- * several.
+ * Returns the versions of the last question. If it has only one, returns the versions of the latest earlier question
+ * that has several.
  */
 export async function listLastVersions(port: ChatPort, lastId: string | undefined): Promise<ChoiceItem[]> {
-  const own = lastId === undefined ? [] : await port.versions(lastId)
-  if (own.length > 1) return own
+  const lastVersions = lastId === undefined ? [] : await port.versions(lastId)
+  if (lastVersions.length > 1) return lastVersions
   const [earlier] = questionsWithVersions(await port.messages(), lastId)
-  return earlier === undefined ? own : port.versions(earlier)
+  return earlier === undefined ? lastVersions : port.versions(earlier)
 }
 
 /** Returns the IDs of questions with several versions, the last one first. */
@@ -87,16 +90,16 @@ function questionItems(messages: readonly Message[], lastId: string | undefined)
     }))
 }
 
-/** Returns a name to type for each item. */
+/** Returns the name to type for each item: the alias, if several items have the same name. */
 export function typableNames({ items }: ChoicePanel): string[] {
-  const isOne = (name: string) => items.filter(item => item.name === name).length === 1
-  return items.map(item => plainLine(isOne(item.name) ? item.name : (item.alias ?? item.name)))
+  const isUnique = (name: string) => items.filter(item => item.name === name).length === 1
+  return items.map(item => plainLine(isUnique(item.name) ? item.name : (item.alias ?? item.name)))
 }
 
 /**
  * Chooses items by their names, separated by commas.
  *
- * @throws UsageError  a name fits no item, or several
+ * @throws UsageError  a name matches no item, or several
  */
 export function chooseByName(typed: string, panel: ChoicePanel): ChoicePanel {
   const { items, purpose } = panel
@@ -111,14 +114,18 @@ export function chooseByName(typed: string, panel: ChoicePanel): ChoicePanel {
 function findByName(typed: string, panel: ChoicePanel): ChoiceItem {
   const { items } = panel
   const kind = nounOfPurpose[panel.purpose as NamedPurpose]
-  const fits = (same: (name: string) => boolean) =>
+  const matching = (same: (name: string) => boolean) =>
     items.filter(({ id, name, alias }) => [id, name, alias ?? ''].some(same))
-  const exact = fits(name => name === typed)
-  const found = exact.length > 0 ? exact : fits(name => name.toLowerCase() === typed.toLowerCase())
-  if (found.length === 1) return found[0]!
-  const names = typableNames({ ...panel, items: found.length > 0 ? found : items })
-  if (found.length > 1) throw new UsageError(`several are named ${typed}: ${names.join(', ')}`)
-  const meant = nearestMatch(typed, names)
-  const hint = meant ? `; did you mean ${meant}?` : names.length > 0 ? `; there are ${names.join(', ')}` : ''
+  const exact = matching(name => name === typed)
+  const matches = exact.length > 0 ? exact : matching(name => name.toLowerCase() === typed.toLowerCase())
+  if (matches.length === 1) return matches[0]!
+  const names = typableNames({ ...panel, items: matches.length > 0 ? matches : items })
+  if (matches.length > 1) throw new UsageError(`several items are named ${typed}: ${names.join(', ')}`)
+  const suggestion = nearestMatch(typed, names)
+  const hint = suggestion
+    ? `; did you mean ${suggestion}?`
+    : names.length > 0
+      ? `; there are ${names.join(', ')}`
+      : ''
   throw new UsageError(`no ${kind} is named ${typed}${hint}`)
 }

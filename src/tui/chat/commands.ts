@@ -18,84 +18,96 @@ import type { ChatEffect, ChatState, ChatStep, NamedPurpose, Question } from './
 
 interface ChatCommandEntry {
   readonly name: string
-  readonly takes?: string
-  readonly does: string
-  /** The command can run during an answer. */
+  /** Placeholder for the argument, as shown in the help. */
+  readonly argument?: string
+  readonly summary: string
+  /** True if the command can run during an answer. */
   readonly anytime?: true
   run(state: ChatState, rest: string): ChatStep
 }
 
 /** Commands of a chat, in the order of `/help`. */
 export const commands: readonly ChatCommandEntry[] = [
-  { name: 'help', does: 'show this', anytime: true, run: state => [state, [printPart({ kind: 'help' })]] },
-  { name: 'new', does: 'start another conversation', run: startOver },
+  {
+    name: 'help',
+    summary: 'show this help',
+    anytime: true,
+    run: state => [state, [printPart({ kind: 'help' })]],
+  },
+  { name: 'new', summary: 'start a new conversation', run: startOver },
   {
     name: 'history',
-    takes: '[WORDS]',
-    does: 'continue an earlier conversation',
+    argument: '[WORDS]',
+    summary: 'continue an earlier conversation',
     run: (state, rest) => [state, [{ type: 'openChoices', purpose: 'history', search: rest }]],
   },
   {
     name: 'model',
-    takes: '[NAME]',
-    does: 'choose the model',
+    argument: '[NAME]',
+    summary: 'choose the model',
     run: (state, rest) => openOrChoose(state, 'model', rest),
   },
   {
     name: 'kb',
-    takes: '[NAME, …]',
-    does: 'choose the knowledge bases to answer from; all chooses all of them',
+    argument: '[NAME, …]',
+    summary: 'choose the knowledge bases to answer from; `all` chooses all of them',
     run: (state, rest) => openOrChoose(state, 'kb', rest),
   },
   {
     name: 'temperature',
-    takes: '[0-2]',
-    does: 'set the temperature; without a number, use the default of the service',
+    argument: '[0-2]',
+    summary: 'set the temperature; without a number, use the default of the service',
     run: chooseTemperature,
   },
   {
     name: 'image',
-    takes: '[FILE]',
-    does: 'send an image with the next question; without a name, remove all',
+    argument: '[FILE]',
+    summary: 'send an image with the next question; without FILE, remove all images',
     run: image,
   },
   {
     name: 'attach',
-    takes: '[FILE]',
-    does: 'attach a file to the conversation; without a name, list them',
+    argument: '[FILE]',
+    summary: 'attach a file to the conversation; without FILE, list the attachments',
     run: attach,
   },
   {
     name: 'tools',
-    does: 'show the tools that the agent may use',
+    summary: 'show the tools that the agent can use',
     anytime: true,
     run: state => [state, [{ type: 'openTools' }]],
   },
-  { name: 'open', takes: 'N', does: 'show the source [N]', anytime: true, run: openSource },
+  { name: 'open', argument: 'N', summary: 'show the source [N]', anytime: true, run: openSource },
   {
     name: 'expand',
-    takes: 'N',
-    does: 'show arguments and result of tool call N',
+    argument: 'N',
+    summary: 'show the arguments and the result of tool call N',
     anytime: true,
     run: expand,
   },
-  { name: 'thoughts', does: 'show the reasoning of the last answer', anytime: true, run: showThoughts },
+  { name: 'thoughts', summary: 'show the reasoning of the last answer', anytime: true, run: showThoughts },
   {
     name: 'export',
-    takes: '[FILE]',
-    does: 'write the conversation to a file',
+    argument: '[FILE]',
+    summary: 'write the conversation to a file',
     run: (state, rest) => [state, [{ type: 'export', file: rest || undefined }]],
   },
-  { name: 'copy', takes: '[N]', does: 'copy the answer, or its Nth block of code', anytime: true, run: copy },
-  { name: 'retry', does: 'ask the last question again', run: retry },
-  { name: 'edit', does: 'change the last question, and ask again', run: edit },
-  { name: 'branch', does: 'change an earlier question, and ask again from there', run: branch },
-  { name: 'versions', takes: '[N]', does: 'go back to another version of a question', run: versions },
-  { name: 'rename', takes: 'TITLE', does: 'change the title of the conversation', run: rename },
-  { name: 'quit', does: 'leave', anytime: true, run: quit },
+  {
+    name: 'copy',
+    argument: '[N]',
+    summary: 'copy the answer, or its Nth code block',
+    anytime: true,
+    run: copy,
+  },
+  { name: 'retry', summary: 'ask the last question again', run: retry },
+  { name: 'edit', summary: 'change the last question, and ask again', run: edit },
+  { name: 'branch', summary: 'change an earlier question, and ask again from there', run: branch },
+  { name: 'versions', argument: '[N]', summary: 'go back to another version of a question', run: versions },
+  { name: 'rename', argument: 'TITLE', summary: 'change the title of the conversation', run: rename },
+  { name: 'quit', summary: 'leave the chat', anytime: true, run: quit },
 ]
 
-/** Returns true for a line that is a command. Two slashes start a message with one slash. */
+/** Returns true if a line is a command. A line that starts with two slashes is a message that starts with one. */
 export function isCommand(line: string): boolean {
   return /^\/(?!\/)\S*(?:\s|$)/.test(line) && !line.trimEnd().includes('\n')
 }
@@ -111,7 +123,7 @@ export function runCommand(state: ChatState, line: string): ChatStep {
       {
         ...state,
         input: { ...state.input, editor: editorOf(line) },
-        notice: `no command /${name}; /help lists them`,
+        notice: `there is no command /${name}; /help lists all commands`,
       },
       [],
     ]
@@ -127,8 +139,8 @@ export function runCommand(state: ChatState, line: string): ChatStep {
   return command.run(state, rest)
 }
 
-function openOrChoose(state: ChatState, of: NamedPurpose, typed: string): ChatStep {
-  return [state, [typed === '' ? { type: 'openChoices', purpose: of } : { type: 'choose', of, typed }]]
+function openOrChoose(state: ChatState, purpose: NamedPurpose, typed: string): ChatStep {
+  return [state, [typed === '' ? { type: 'openChoices', purpose } : { type: 'choose', purpose, typed }]]
 }
 
 function chooseTemperature(state: ChatState, typed: string): ChatStep {
@@ -144,7 +156,7 @@ function image(state: ChatState, path: string): ChatStep {
   if (path !== '')
     return [{ ...state, fileTask: `reading ${plainLine(basename(path))}` }, [{ type: 'readImage', path }]]
   const { length } = state.images
-  if (length === 0) return withNotice(state, 'there is no image to remove; /image takes a file')
+  if (length === 0) return withNotice(state, 'there is no image to remove; to add one, use /image FILE')
   return withNotice({ ...state, images: [] }, `removed ${formatCounted(length, 'image')}`)
 }
 
@@ -163,12 +175,12 @@ export function startOver(state: ChatState): ChatStep {
   const last = { question: undefined, answer: '', thoughts: '', isAnswered: false, citations: [], texts: {} }
   const input = { ...state.input, replaces: undefined }
   return [
-    { ...state, last, input, images: imagesAfterEdit(state), runs: [], context: undefined },
+    { ...state, last, input, images: imagesAfterEdit(state), toolRuns: [], context: undefined },
     [{ type: 'openConversation', conversation: undefined }],
   ]
 }
 
-/** Opens the source with a number. */
+/** Opens the source with a number; without one, the only source. */
 export function openSource(state: ChatState, number: string): ChatStep {
   const { citations, texts } = state.last
   if (citations.length === 0) return withNotice(state, 'this conversation has no sources yet')
@@ -177,15 +189,18 @@ export function openSource(state: ChatState, number: string): ChatStep {
   const citation = citations.find(one => one.number === wanted)
   if (!citation)
     return withNotice(state, `/open takes a number: ${citations.map(one => one.number).join(' ')}`)
-  return [state, [{ type: 'openPassage', citation, known: texts[citation.chunkId] }]]
+  return [state, [{ type: 'openPassage', citation, knownText: texts[citation.chunkId] }]]
 }
 
 function expand(state: ChatState, number: string): ChatStep {
-  const run = number === '' ? state.runs.at(-1) : state.runs.find(one => String(one.number) === number)
+  const run =
+    number === '' ? state.toolRuns.at(-1) : state.toolRuns.find(one => String(one.number) === number)
   if (!run)
     return withNotice(
       state,
-      state.runs.length === 0 ? 'no tool ran yet' : `/expand takes a number up to ${state.runs.length}`,
+      state.toolRuns.length === 0
+        ? 'no tool has run yet'
+        : `/expand takes a number up to ${state.toolRuns.length}`,
     )
   const { call, result } = run
   const text = [
@@ -218,25 +233,27 @@ function copy(state: ChatState, number: string): ChatStep {
   const { answer } = state.last
   if (answer === '') return withNotice(state, 'there is no answer to copy')
   if (number === '') return [state, [{ type: 'copy', text: answer, what: 'the answer' }]]
-  const fences = [...answer.matchAll(/^ *(`{3,}|~{3,})[^\n]*\n([\s\S]*?)^ *\1\s*$/gm)].map(
+  const codeBlocks = [...answer.matchAll(/^ *(`{3,}|~{3,})[^\n]*\n([\s\S]*?)^ *\1\s*$/gm)].map(
     ([, , code]) => code!,
   )
-  const code = fences[Number(number) - 1]
+  const code = codeBlocks[Number(number) - 1]
   if (code === undefined)
     return withNotice(
       state,
-      fences.length === 0 ? 'the answer has no block of code' : `/copy takes a number up to ${fences.length}`,
+      codeBlocks.length === 0
+        ? 'the answer has no code block'
+        : `/copy takes a number up to ${codeBlocks.length}`,
     )
-  return [state, [{ type: 'copy', text: code, what: `code ${number}` }]]
+  return [state, [{ type: 'copy', text: code, what: `code block ${number}` }]]
 }
 
 function retry(state: ChatState): ChatStep {
   const { question } = state.last
-  if (!question) return withNotice(state, 'nothing was asked yet')
+  if (!question) return withNotice(state, 'there is no question yet')
   const { llmServiceId, temperature } = state
   const images = state.images.length > 0 ? state.images : question.images
   if (!images?.length && question.storedImages?.length)
-    return withNotice(state, 'add the images of the question again with /image FILE, then /retry')
+    return withNotice(state, 'to retry, first add the images of the question again with /image FILE')
   return sendMessage(
     { ...state, images: [] },
     {
@@ -251,10 +268,10 @@ function retry(state: ChatState): ChatStep {
 
 function edit(state: ChatState): ChatStep {
   const { question } = state.last
-  return question ? editQuestion(state, question) : withNotice(state, 'nothing was asked yet')
+  return question ? editQuestion(state, question) : withNotice(state, 'there is no question yet')
 }
 
-/** Puts a question of the conversation into the input field. The next message replaces it and all that follow. */
+/** Puts a question of the conversation into the composer. The next message replaces it and all later messages. */
 export function editQuestion(state: ChatState, question: Question): ChatStep {
   const input = { ...state.input, editor: editorOf(question.content), replaces: question.messageId }
   const images = [...(question.images ?? []), ...withoutImagesOf(question, state.images)]
@@ -272,7 +289,7 @@ export function editQuestion(state: ChatState, question: Question): ChatStep {
 }
 
 function branch(state: ChatState): ChatStep {
-  if (!state.last.question) return withNotice(state, 'nothing was asked yet')
+  if (!state.last.question) return withNotice(state, 'there is no question yet')
   return [state, [{ type: 'openChoices', purpose: 'questions' }]]
 }
 
@@ -286,7 +303,7 @@ function withoutImagesOf(question: Question | undefined, images: ChatState['imag
 }
 
 function versions(state: ChatState, number: string): ChatStep {
-  if (state.last.question?.messageId === undefined) return withNotice(state, 'nothing was asked yet')
+  if (state.last.question?.messageId === undefined) return withNotice(state, 'there is no question yet')
   if (number === '') return [state, [{ type: 'openChoices', purpose: 'versions' }]]
   if (!/^\d+$/.test(number)) return withNotice(state, '/versions takes a number')
   return [state, [{ type: 'useVersion', version: Number(number) }]]
@@ -294,36 +311,36 @@ function versions(state: ChatState, number: string): ChatStep {
 
 function rename(state: ChatState, title: string): ChatStep {
   if (title === '') return withNotice(state, '/rename takes a title')
-  if (!state.last.question) return withNotice(state, 'nothing was asked yet')
+  if (!state.last.question) return withNotice(state, 'there is no question yet')
   return [state, [{ type: 'rename', title }]]
 }
 
-/** Leaves, and stops an answer that is coming. */
+/** Leaves the chat, and stops the current answer. */
 export function quit(state: ChatState): ChatStep {
   return [state, [...(state.turn ? [{ type: 'abort' } as const] : []), { type: 'leave' }]]
 }
 
-const leaveNotice = 'ctrl+c again leaves'
+const leaveNotice = 'press ctrl+c again to leave'
 
-/** Handles Ctrl-C: stops current work, else clears the composer. Pressed again, it leaves. */
+/** Handles Ctrl-C: stops the current work, or else clears the composer. A second Ctrl-C leaves the chat. */
 export function cancel(state: ChatState): ChatStep {
   const { turn, fileTask, outage, input, isLeaving } = state
   if (turn) return stopTurn({ ...state, isLeaving: true, notice: leaveNotice }, turn)
   if (isLeaving) return [state, [...leaveEffects(state)]]
-  const armed: ChatState = { ...state, isLeaving: true, notice: leaveNotice }
+  const leaving: ChatState = { ...state, isLeaving: true, notice: leaveNotice }
   if (fileTask)
-    return [{ ...armed, fileTask: undefined }, [{ type: 'stopFileTask' }, printNote(`stopped ${fileTask}`)]]
+    return [{ ...leaving, fileTask: undefined }, [{ type: 'stopFileTask' }, printNote(`stopped ${fileTask}`)]]
   if (outage?.waiting) {
-    const idle = restoreQueue({ ...armed, outage: undefined, ...restoreWaitingMessage(state) })
+    const idle = restoreQueue({ ...leaving, outage: undefined, ...restoreWaitingMessage(state) })
     return [idle, [{ type: 'stopWaiting' }, printNote('not sent')]]
   }
   const content = contentOf(input.editor)
-  if (content === '' && input.replaces === undefined) return [armed, []]
-  const past = content === '' ? input.past : [...input.past, content]
+  if (content === '' && input.replaces === undefined) return [leaving, []]
+  const sentLines = content === '' ? input.sentLines : [...input.sentLines, content]
   return [
     {
-      ...armed,
-      input: { ...input, editor: editorOf(''), past, replaces: undefined, recalled: undefined },
+      ...leaving,
+      input: { ...input, editor: editorOf(''), sentLines, replaces: undefined, recalled: undefined },
       images: imagesAfterEdit(state),
     },
     [],
@@ -334,11 +351,12 @@ function leaveEffects({ outage }: ChatState): ChatEffect[] {
   return [...(outage ? [{ type: 'stopWaiting' } as const] : []), { type: 'leave' }]
 }
 
-/** Returns the composer with the message that waits for the runtime. */
+/** Moves the message that waits for the runtime back into the composer. */
 function restoreWaitingMessage({ outage, input, images }: ChatState): Pick<ChatState, 'input' | 'images'> {
-  const isFree = contentOf(input.editor) === ''
+  const isComposerEmpty = contentOf(input.editor) === ''
   return {
-    input: isFree && outage?.waiting ? { ...input, editor: editorOf(outage.waiting.content) } : input,
+    input:
+      isComposerEmpty && outage?.waiting ? { ...input, editor: editorOf(outage.waiting.content) } : input,
     images: [...(outage?.waiting?.images ?? []), ...images],
   }
 }

@@ -3,12 +3,12 @@ import { commands } from './commands.ts'
 import { chainStep } from './turn.ts'
 import type { ChatState, ChatStep, ComposerState, NamedPurpose } from './types.ts'
 
-/** Completions of the end of the text. */
+/** Completions of the last word in the composer. */
 interface Completions {
   /** Text before the word. */
   readonly before: string
   readonly words: readonly string[]
-  /** Text after a word, if there is only one. */
+  /** Text to append if there is only one word. */
   readonly after: string
 }
 
@@ -24,28 +24,28 @@ export function findCompletions({ input, names }: Pick<ChatState, 'input' | 'nam
   }
   const argument = parseArgument(text)
   if (!argument) return noCompletions
-  const { of, before, begun } = argument
-  const words = (names[of] ?? []).filter(name => name.toLowerCase().startsWith(begun.toLowerCase()))
-  return words.length === 1 && words[0] === begun ? noCompletions : { before, words, after: '' }
+  const { purpose, before, typed } = argument
+  const words = (names[purpose] ?? []).filter(name => name.toLowerCase().startsWith(typed.toLowerCase()))
+  return words.length === 1 && words[0] === typed ? noCompletions : { before, words, after: '' }
 }
 
-/** Splits a line that names a model or knowledge bases before the name that is being typed. */
-function parseArgument(text: string): { of: NamedPurpose; before: string; begun: string } | undefined {
-  const [, before, of, begun] =
+/** Splits a `/model` or `/kb` line before the name that is being typed. */
+function parseArgument(text: string): { purpose: NamedPurpose; before: string; typed: string } | undefined {
+  const [, before, purpose, typed] =
     /^(\/(model) +)(.*)$/.exec(text) ?? /^(\/(kb) +(?:.*, *)?)([^,]*)$/.exec(text) ?? []
-  return before === undefined ? undefined : { of: of as NamedPurpose, before, begun: begun! }
+  return before === undefined ? undefined : { purpose: purpose as NamedPurpose, before, typed: typed! }
 }
 
-/** Loads the names that complete a line, once. */
-export function loadNames(done: ChatStep): ChatStep {
-  return chainStep(done, state => {
-    const of = parseArgument(state.input.editor.text)?.of
-    if (!of || state.names[of]) return [state, []]
-    return [{ ...state, names: { ...state.names, [of]: [] } }, [{ type: 'loadNames', of }]]
+/** Loads the names that can complete the line, unless they are already loaded. */
+export function loadNames(previous: ChatStep): ChatStep {
+  return chainStep(previous, state => {
+    const purpose = parseArgument(state.input.editor.text)?.purpose
+    if (!purpose || state.names[purpose]) return [state, []]
+    return [{ ...state, names: { ...state.names, [purpose]: [] } }, [{ type: 'loadNames', purpose }]]
   })
 }
 
-/** Completes with the only word that fits, else with the next one. */
+/** Completes with the only matching word, or cycles through several. */
 export function complete(state: ChatState, key: 'tab' | 'backTab'): ComposerState {
   const { input } = state
   const { completion } = input

@@ -17,14 +17,14 @@ import type { ChatState, ChatStep, ComposerState } from './types.ts'
 
 export const emptyInput: ComposerState = {
   editor: emptyEditor,
-  past: [],
+  sentLines: [],
   recalled: undefined,
   search: undefined,
   completion: undefined,
   replaces: undefined,
 }
 
-/** Number of sent lines that can be recalled. */
+/** Maximum number of sent lines that can be recalled. */
 const SENT_LINES_MAX = 500
 
 /** Handles a key in the composer. */
@@ -33,29 +33,35 @@ export function pressComposerKey(state: ChatState, key: Key): ChatStep {
   if (input.search) return pressSearchKey(state, key)
   if (key.type === 'tab' || key.type === 'backTab')
     return [{ ...state, input: complete(state, key.type) }, []]
-  const quiet: ChatState = { ...state, input: { ...input, completion: undefined } }
+  const withoutCompletion: ChatState = { ...state, input: { ...input, completion: undefined } }
   switch (key.type) {
     case 'enter':
-      return pressEnter(quiet)
+      return pressEnter(withoutCompletion)
     case 'up':
     case 'down':
-      return [moveVertically(quiet, key.type === 'up' ? -1 : 1), []]
+      return [moveVertically(withoutCompletion, key.type === 'up' ? -1 : 1), []]
     case 'search':
       return [
         {
-          ...quiet,
-          input: { ...quiet.input, search: { query: '', at: input.past.length, draft: input.editor } },
+          ...withoutCompletion,
+          input: {
+            ...withoutCompletion.input,
+            search: { query: '', at: input.sentLines.length, draft: input.editor },
+          },
         },
         [],
       ]
     default: {
       const editor = editWithKey(input.editor, key)
-      return [editor ? { ...quiet, input: { ...quiet.input, editor } } : quiet, []]
+      return [
+        editor ? { ...withoutCompletion, input: { ...withoutCompletion.input, editor } } : withoutCompletion,
+        [],
+      ]
     }
   }
 }
 
-/** Applies a key to the text; undefined if it does not edit text. */
+/** Applies a key to the text. Returns undefined if the key does not edit text. */
 function editWithKey(editor: Editor, key: Key): Editor | undefined {
   if (key.type === 'pasted') return paste(editor, key.text)
   return key.type === 'newline' ? insert(editor, '\n') : applyKey(editor, key)
@@ -64,26 +70,29 @@ function editWithKey(editor: Editor, key: Key): Editor | undefined {
 function pressEnter(state: ChatState): ChatStep {
   const { editor } = state.input
   if (editor.text[editor.cursor - 1] === '\\' && editor.cursor === editor.text.length) {
-    const broken = insert(remove(editor, 'left'), '\n')
-    return [{ ...state, input: { ...state.input, editor: broken } }, []]
+    const withNewline = insert(remove(editor, 'left'), '\n')
+    return [{ ...state, input: { ...state.input, editor: withNewline } }, []]
   }
   return submit(state, contentOf(editor))
 }
 
-/** Sends a message, or queues it during an answer, or runs a command. */
+/** Runs a command, or sends a message. During an answer, messages are queued. */
 export function submit(state: ChatState, content: string): ChatStep {
   if (content.trim() === '') return [state, []]
   const { input, images, llmServiceId, temperature } = state
-  const isLine = isCommand(content)
-  if (!isLine && state.outage) return [{ ...state, notice: outageNotice }, []]
-  if (!isLine && state.fileTask) return [{ ...state, notice: waitForFileNotice }, []]
-  const past = input.past.at(-1) === content ? input.past : [...input.past, content].slice(-SENT_LINES_MAX)
+  const isTypedCommand = isCommand(content)
+  if (!isTypedCommand && state.outage) return [{ ...state, notice: outageNotice }, []]
+  if (!isTypedCommand && state.fileTask) return [{ ...state, notice: waitForFileNotice }, []]
+  const sentLines =
+    input.sentLines.at(-1) === content
+      ? input.sentLines
+      : [...input.sentLines, content].slice(-SENT_LINES_MAX)
   const cleared: ChatState = {
     ...state,
     notice: '',
-    input: { ...emptyInput, past, replaces: isLine ? input.replaces : undefined },
+    input: { ...emptyInput, sentLines, replaces: isTypedCommand ? input.replaces : undefined },
   }
-  if (isLine) return runCommand(cleared, content)
+  if (isTypedCommand) return runCommand(cleared, content)
   const message = {
     content: content.replace(/^\/\//, '/').trim(),
     images,
@@ -95,7 +104,10 @@ export function submit(state: ChatState, content: string): ChatStep {
   return state.turn ? [{ ...next, queue: [...state.queue, message] }, []] : sendMessage(next, message)
 }
 
-/** Moves the cursor up or down. Above the first line are the queued message in an empty field, then sent lines. */
+/**
+ * Moves the cursor up or down. In an empty field, Up takes back the last queued message; above the first line, it
+ * recalls sent lines.
+ */
 function moveVertically(state: ChatState, by: -1 | 1): ChatState {
   const queued = state.queue.at(-1)
   if (by < 0 && queued && state.input.editor.text === '') {
@@ -108,15 +120,15 @@ function moveVertically(state: ChatState, by: -1 | 1): ChatState {
 function recall(input: ComposerState, by: -1 | 1): ComposerState {
   const moved = moveLine(input.editor, by)
   if (moved) return { ...input, editor: moved }
-  const { past, recalled } = input
-  const at = (recalled?.at ?? past.length) + by
-  if (at < 0 || at > past.length) return input
+  const { sentLines, recalled } = input
+  const at = (recalled?.at ?? sentLines.length) + by
+  if (at < 0 || at > sentLines.length) return input
   const draft = recalled?.draft ?? input.editor
-  if (at === past.length) return { ...input, editor: draft, recalled: undefined }
-  return { ...input, editor: editorOf(past[at]!), recalled: { at, draft } }
+  if (at === sentLines.length) return { ...input, editor: draft, recalled: undefined }
+  return { ...input, editor: editorOf(sentLines[at]!), recalled: { at, draft } }
 }
 
-/** Returns the index of the newest sent line before `from` that contains the words; -1 without a match. */
+/** Returns the index of the newest sent line before `from` that contains the query; -1 without a match. */
 function findSentLine(past: readonly string[], query: string, from: number): number {
   return past.findLastIndex((text, at) => at < from && text.toLowerCase().includes(query.toLowerCase()))
 }
@@ -124,25 +136,28 @@ function findSentLine(past: readonly string[], query: string, from: number): num
 function pressSearchKey(state: ChatState, key: Key): ChatStep {
   const { input } = state
   const { query, at, draft } = input.search!
-  const look = (words: string, from: number): ChatStep => {
-    const found = words === '' ? -1 : findSentLine(input.past, words, from)
-    const editor = found < 0 ? input.editor : editorOf(input.past[found]!)
-    const search = { query: words, at: found < 0 ? at : found, draft }
+  const searchSentLines = (words: string, from: number): ChatStep => {
+    const matchIndex = words === '' ? -1 : findSentLine(input.sentLines, words, from)
+    const editor = matchIndex < 0 ? input.editor : editorOf(input.sentLines[matchIndex]!)
+    const search = { query: words, at: matchIndex < 0 ? at : matchIndex, draft }
     return [{ ...state, input: { ...input, editor, search } }, []]
   }
-  const end = (editor: Editor): ChatState => ({ ...state, input: { ...input, editor, search: undefined } })
+  const endSearch = (editor: Editor): ChatState => ({
+    ...state,
+    input: { ...input, editor, search: undefined },
+  })
   switch (key.type) {
     case 'typed':
-      return look(query + key.text, input.past.length)
+      return searchSentLines(query + key.text, input.sentLines.length)
     case 'backspace':
-      return look(query.slice(0, -1), input.past.length)
+      return searchSentLines(query.slice(0, -1), input.sentLines.length)
     case 'search':
-      return look(query, at)
+      return searchSentLines(query, at)
     case 'escape':
-      return [end(draft), []]
+      return [endSearch(draft), []]
     case 'enter':
-      return pressEnter(end(input.editor))
+      return pressEnter(endSearch(input.editor))
     default:
-      return pressComposerKey(end(input.editor), key)
+      return pressComposerKey(endSearch(input.editor), key)
   }
 }

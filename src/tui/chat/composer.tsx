@@ -4,19 +4,22 @@ import { isEmptyChat } from './greeting.ts'
 import type { ChatState } from './types.ts'
 
 /** Lays out the field for the next message. */
-export function layoutComposer(state: ChatState, look: { isFramed: boolean; linesMax: number }): FieldLayout {
+export function layoutComposer(
+  state: ChatState,
+  options: { isFramed: boolean; linesMax: number },
+): FieldLayout {
   const { search, replaces, editor } = state.input
   const title = search
     ? `search: ${search.query}`
     : replaces === undefined
       ? ''
       : 'instead of the last question'
-  const hint = `ask ${plainLine(state.about.agent)}, or type / for commands`
+  const hint = `ask ${plainLine(state.subject.agent)}, or type / for commands`
   const placeholder = !search && isEmptyChat(state) ? hint : ''
-  return layoutField(editor, { ...look, columns: state.size.columns, title, placeholder })
+  return layoutField(editor, { ...options, columns: state.size.columns, title, placeholder })
 }
 
-/** The field in which a person types messages and commands. */
+/** The field in which the user types messages and commands. */
 export function Composer({ field }: { field: FieldLayout }) {
   return <TextField field={field} />
 }

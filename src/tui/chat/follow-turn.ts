@@ -4,29 +4,29 @@ import { Unreachable } from '../../client/unreachable.ts'
 import type { TurnEvent } from '../../contract/chat.ts'
 import type { Message } from '../../contract/conversations.ts'
 import { WbError } from '../../contract/errors.ts'
-import { isUnavailable } from '../parts/unavailable.ts'
+import { isUnavailable } from '../parts/is-unavailable.ts'
 
-/** Delays before the attempts to read a turn again; each new event starts over. */
+/** Delays before each attempt to reconnect. A new event resets them. */
 const reconnectDelaysMs = [250, 750, 2_000, 4_000, 8_000]
 
 interface FollowTurnOptions {
   readonly port: Pick<ChatPort, 'attach' | 'messages'>
   readonly signal: AbortSignal
-  /** Called when the connection breaks, and when it is back. */
+  /** Called when the connection breaks, and when it is restored. */
   onConnection(isLost: boolean): void
 }
 
-/** True if the runtime has no detached turn of this caller in the conversation. */
+/** Returns true if the runtime has no running turn of this caller in the conversation. */
 export function isNotFound(error: unknown): boolean {
   return error instanceof WbError && error.code === 'not_found'
 }
 
 /**
- * Yields the events of a turn once each. If the connection breaks, reads the turn again and skips the events that were
- * yielded before. If the turn is over by then, yields the stored answer instead.
+ * Yields each event of a turn once. If the connection breaks, reads the turn again and skips the events that were
+ * already yielded. If the turn has ended by then, yields the stored answer instead.
  *
  * @throws Unreachable  the connection broke before the first event, or all attempts failed
- * @throws what the first stream throws
+ * @throws the errors of the first stream
  */
 export async function* followTurn(
   { port, signal, onConnection }: FollowTurnOptions,
@@ -46,7 +46,7 @@ export async function* followTurn(
         yield event
         if (progress.isOver) return
       }
-      throw new Unreachable('the answer has no end', '')
+      throw new Unreachable('the answer ended early', '')
     } catch (error) {
       const { questionId } = progress
       if (signal.aborted || questionId === undefined) throw error
@@ -73,15 +73,15 @@ export function findAnswer(questionId: string, messages: readonly Message[]): Me
   return next?.role === 'agent' ? next : undefined
 }
 
-/** The part of a turn that was yielded. */
+/** The part of a turn that was already yielded. */
 class TurnProgress {
   questionId: string | undefined
   count = 0
   isOver = false
-  /** Text of the answer, without what was said before a tool call. */
+  /** Text of the answer, without the text before a tool call. */
   #text = ''
 
-  /** @throws WbError not_found  the event begins another turn */
+  /** @throws WbError not_found  the event starts another turn */
   check({ event, data }: TurnEvent): void {
     if (event !== 'user-message' || this.questionId === undefined || data.messageId === this.questionId)
       return
@@ -100,10 +100,10 @@ class TurnProgress {
   rest(answer: Message): TurnEvent[] {
     if (answer.metadata.finish_reason === 'error') return [{ event: 'error', data: answer }]
     const content = answer.content ?? ''
-    const isBegun = content.startsWith(this.#text)
+    const continuesText = content.startsWith(this.#text)
     return [
-      ...(isBegun ? [] : [{ event: 'token-reset', data: {} } as const]),
-      { event: 'token', data: { delta: isBegun ? content.slice(this.#text.length) : content } },
+      ...(continuesText ? [] : [{ event: 'token-reset', data: {} } as const]),
+      { event: 'token', data: { delta: continuesText ? content.slice(this.#text.length) : content } },
       { event: 'done', data: answer },
     ]
   }

@@ -2,7 +2,7 @@ import { plainLine } from '../../cli/terminal/terminal-text.ts'
 import { cutLine, type Line, span, wrap } from '../parts/spans.ts'
 import type { ChatState } from './types.ts'
 
-/** Number of questions that an empty chat suggests. */
+/** Maximum number of questions that an empty chat suggests. */
 export const SUGGESTIONS_MAX = 3
 const NAMED_BASES_MAX = 4
 
@@ -16,31 +16,33 @@ export function suggestedQuestions(titles: readonly string[]): string[] {
   return titles.slice(0, SUGGESTIONS_MAX).map((title, at) => ask[at]!(plainLine(title)))
 }
 
-/** Returns true if nothing was asked in the conversation. */
+/** Returns true if the conversation has no question yet. */
 export function isEmptyChat({ last, turn, outage }: Pick<ChatState, 'last' | 'turn' | 'outage'>): boolean {
   return last.question === undefined && !turn && !outage
 }
 
 /** Returns the lines of an empty chat: the agent, its knowledge bases, and suggested questions. */
-export function greetingLines({ about, suggestions, size }: ChatState): Line[] {
+export function greetingLines({ subject, suggestions, size }: ChatState): Line[] {
   const { columns } = size
   const indent = [span('  ')]
   const intro = [
-    span(plainLine(about.agent), 'strong'),
-    span(` answers from ${describeBases(about.knowledgeBases)}`),
+    span(plainLine(subject.agent), 'strong'),
+    span(` answers from ${describeBases(subject.knowledgeBases)}`),
   ]
   const lines = wrap(intro, columns, { first: indent, rest: indent })
   if (suggestions.length === 0) return [[], ...lines]
   const questions = suggestions.map((question, at) =>
     cutLine([span(`  ${at + 1}  `, 'accent'), span(question)], columns - 1),
   )
-  const keys = ['alt+1 asks it', 'alt+1 and alt+2 ask them', 'alt+1 to alt+3 ask them'][
-    suggestions.length - 1
-  ]
+  const keys = [
+    'alt+1 asks this question',
+    'alt+1 and alt+2 ask these questions',
+    'alt+1 to alt+3 ask these questions',
+  ][suggestions.length - 1]
   return [[], ...lines, [], ...questions, [], [span(`  ${keys}`, 'dim')]]
 }
 
-/** Names knowledge bases; no names mean all of them. */
+/** Describes knowledge bases by name. An empty list means all knowledge bases. */
 export function describeBases(names: readonly string[]): string {
   if (names.length === 0) return 'all knowledge bases'
   const shown = names.slice(0, NAMED_BASES_MAX).map(plainLine)

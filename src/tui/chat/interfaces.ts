@@ -1,3 +1,3 @@
-export { askInTerminal } from './ask.ts'
-export { chatInLines } from './lines.ts'
-export { chatInTerminal } from './terminal.tsx'
+export { askInTerminal } from './ask-in-terminal.ts'
+export { chatInLines } from './chat-in-lines.ts'
+export { chatInTerminal } from './chat-in-terminal.tsx'

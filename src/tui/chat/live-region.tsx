@@ -10,18 +10,18 @@ import { Composer, layoutComposer } from './composer.tsx'
 import { StatusBar } from './status-bar.tsx'
 import type { ChatState } from './types.ts'
 
-/** Screens that are narrower have no frame around the composer. */
+/** Minimum width of a screen to frame the composer. */
 const FRAMED_COLUMNS_MIN = 24
-/** Lower screens show the composer or the approval alone. */
+/** Minimum height of a screen to show more than the composer or the approval. */
 const FULL_ROWS_MIN = 6
 
 /** The parts of the screen that change, in order. */
 export interface LiveLayout {
   readonly activity: readonly Line[]
-  /** Asks for an approval, in place of the composer. */
+  /** The approval prompt, shown instead of the composer. */
   readonly approval: readonly Line[] | undefined
   readonly composer: FieldLayout
-  /** Words that complete a command, in place of the status bar. */
+  /** Words that complete a command, shown instead of the status bar. */
   readonly completions: Line | undefined
   readonly hasStatusBar: boolean
   /** Position of the cursor, from the top left of the first part. */
@@ -29,14 +29,14 @@ export interface LiveLayout {
 }
 
 /**
- * Lays out the live region. It is lower than the screen at any size: Ink clears the terminal and its scrollback if its
- * output is as high as the screen (https://github.com/vadimdemedes/ink/issues/990).
+ * Lays out the live region. It always has fewer rows than the screen, because Ink clears the terminal and its
+ * scrollback if its output is as high as the screen (https://github.com/vadimdemedes/ink/issues/990).
  */
 export function layoutLiveRegion(state: ChatState, highlight?: Highlight): LiveLayout {
   const { columns, rows } = state.size
   const room = Math.max(1, rows - 1)
   const isFull = rows >= FULL_ROWS_MIN
-  const pending = state.turn?.pending[0]
+  const pending = state.turn?.pendingApprovals[0]
   const footerRows = isFull ? 1 : 0
   const composer = layoutComposer(state, {
     isFramed: isFull && columns >= FRAMED_COLUMNS_MIN,
@@ -44,9 +44,9 @@ export function layoutLiveRegion(state: ChatState, highlight?: Highlight): LiveL
   })
   const approval = pending && approvalLines(state, pending).slice(-(room - footerRows))
   const fieldRows = approval ? approval.length : composer.height
-  const left = room - fieldRows - footerRows
-  const gap: Line[] = isFull && left > 0 ? [[]] : []
-  const activityRoom = left - gap.length
+  const rowsLeft = room - fieldRows - footerRows
+  const gap: Line[] = isFull && rowsLeft > 0 ? [[]] : []
+  const activityRoom = rowsLeft - gap.length
   const activity = activityRoom > 0 ? activityLines(state, highlight).slice(-activityRoom) : []
   const above = [...activity, ...gap].map(line => cutLine(line, columns))
   const words = state.input.completion?.offer.words ?? (pending ? [] : findCompletions(state).words)
@@ -64,7 +64,7 @@ export function layoutLiveRegion(state: ChatState, highlight?: Highlight): LiveL
   }
 }
 
-/** The part of the screen that changes, below what stays. */
+/** The part of the screen that changes, below the printed transcript. */
 export function LiveRegion({ state, highlight }: { state: ChatState; highlight: Highlight | undefined }) {
   const layout = layoutLiveRegion(state, highlight)
   const { setCursorPosition } = useCursor()
@@ -82,7 +82,7 @@ export function LiveRegion({ state, highlight }: { state: ChatState; highlight: 
   )
 }
 
-/** Returns words in a row, from the first one that lets the chosen word be seen. */
+/** Returns the words in a row, scrolled so that the chosen word is visible. */
 function completionsLine(words: readonly string[], chosen: number | undefined, columns: number): Line {
   const from = (first: number): StyledSpan[] => [
     span(first > 0 ? '… ' : '  '),

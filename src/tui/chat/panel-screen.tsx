@@ -13,7 +13,7 @@ interface PanelProps {
   readonly highlight: Highlight | undefined
 }
 
-/** A panel as high as Ink lets it be, which is one row less than the screen. */
+/** A panel with one row less than the screen, because Ink needs the last row. */
 export function PanelScreen({ panel, size, highlight }: PanelProps) {
   const room = panelRoom(size)
   const body =
@@ -42,7 +42,7 @@ export function PanelScreen({ panel, size, highlight }: PanelProps) {
   )
 }
 
-/** Returns the keys in the longest words that fit. */
+/** Returns the longest description of the keys that fits. */
 function keyHints(panel: ChatPanel, width: number): string {
   const back = 'q goes back'
   const texts =
@@ -55,7 +55,7 @@ function keyHints(panel: ChatPanel, width: number): string {
 }
 
 function choiceLines({ items, at, purpose }: ChoicePanel, { columns }: Size): Line[] {
-  if (items.length === 0) return [[span('there are none', 'dim')]]
+  if (items.length === 0) return [[span('none', 'dim')]]
   const widest = Math.max(...items.map(({ name }) => displayWidth(name)))
   const wide = Math.min(widest, Math.max(12, Math.floor(columns / 2)))
   return items.map(({ name, description, isChosen }, row): Line => {

@@ -6,10 +6,10 @@ import type { Size } from '../parts/terminal-session.ts'
 import { editQuestion, startOver } from './commands.ts'
 import type { ChatPanel, ChatState, ChatStep, ChoicePanel, PanelPage } from './types.ts'
 
-/** Rows of the screen that are not for the body: title, keys, two gaps, and the one that Ink needs. */
+/** Rows of the screen around the body: the title, the keys, two gaps, and the last row, which Ink needs. */
 const FRAME_ROWS = 5
 
-/** Last lines of each page, because it is drawn for each line that it is scrolled by. */
+/** Rendered lines of each page, because a page is drawn again for each line of scrolling. */
 const pageCache = new WeakMap<
   PanelPage,
   { columns: number; highlight: Highlight | undefined; lines: readonly Line[] }
@@ -43,7 +43,7 @@ export function passagePanel(
   return { kind: 'text', title, page, top: Math.min(above + 1, topMax(page, size)) }
 }
 
-/** Returns the first line of the last screen. */
+/** Returns the maximum scroll position, at which the last line is visible. */
 function topMax(page: PanelPage, size: Size): number {
   const before = pageCache.get(page)
   // Highlighting does not change how lines wrap.
@@ -102,16 +102,16 @@ function rowsMovedBy(key: Key, page: number): number | undefined {
   }
 }
 
-/** Applies a choice by numbers from 1, for a list that was read out. Without a number, nothing changes. */
+/** Applies a choice that was typed as item numbers, from 1. Without a number, nothing changes. */
 export function chooseByNumber(state: ChatState, panel: ChoicePanel, typed: string): ChatStep {
   const closed: ChatState = { ...state, panel: undefined }
-  const places = [...typed.matchAll(/\d+/g)].map(([number]) => Number(number) - 1)
-  if (places.length === 0) return [closed, []]
+  const indexes = [...typed.matchAll(/\d+/g)].map(([number]) => Number(number) - 1)
+  if (indexes.length === 0) return [closed, []]
   const items =
     panel.purpose === 'kb'
-      ? panel.items.map((item, at) => ({ ...item, isChosen: places.includes(at) }))
+      ? panel.items.map((item, at) => ({ ...item, isChosen: indexes.includes(at) }))
       : panel.items
-  return applyChoice(closed, { ...panel, items, at: places[0]! })
+  return applyChoice(closed, { ...panel, items, at: indexes[0]! })
 }
 
 /** Applies the choice of a list. */

@@ -1,4 +1,4 @@
-import { formatPreciseDuration } from '../parts/duration.ts'
+import { formatPreciseDuration } from '../parts/format-precise-duration.ts'
 import type { ChatState, Turn } from './types.ts'
 
 /** Returns the state after more reasoning. */

@@ -4,14 +4,14 @@ import { summarizePassage } from '../../cli/chat/passage-summary.ts'
 import { formatArguments } from '../../cli/chat/with-approvals.ts'
 import { plain, plainLine } from '../../cli/terminal/terminal-text.ts'
 import { renderBlock } from '../markdown/render.ts'
-import { formatPreciseDuration } from '../parts/duration.ts'
+import { formatPreciseDuration } from '../parts/format-precise-duration.ts'
 import { paintFor } from '../parts/paint.ts'
 import { commands } from './commands.ts'
 import { mainArgument } from './transcript.ts'
 import type { ChatPanel, PendingApproval, TranscriptPart } from './types.ts'
 
 const paint = paintFor(false)
-/** Wide enough for a paragraph, because a line is read out without a pause. */
+/** Wide enough for a paragraph, because screen readers pause between lines. */
 const LINE_CELLS_MAX = 100_000
 const PASSAGE_CHARS_MAX = 400
 
@@ -27,9 +27,9 @@ export function screenReaderLines(printed: TranscriptPart, agent: string): strin
     case 'tool': {
       const { call, result } = printed.run
       const argument = mainArgument(call.arguments)
-      const how = result ? `, ${result.outcome}, ${formatPreciseDuration(result.durationMs)}` : ''
+      const outcome = result ? `, ${result.outcome}, ${formatPreciseDuration(result.durationMs)}` : ''
       return [
-        `Tool ${printed.run.number}: ${plainLine(call.name)}${argument ? `, asked “${argument}”` : ''}${how}`,
+        `Tool ${printed.run.number}: ${plainLine(call.name)}${argument ? `, with “${argument}”` : ''}${outcome}`,
       ]
     }
     case 'sources':
@@ -42,14 +42,16 @@ export function screenReaderLines(printed: TranscriptPart, agent: string): strin
         ...(printed.hasSetup ? modelSetupLines(agent) : []),
         passagesHeading,
         ...printed.passages.map(passage => {
-          const { title, lines, place } = summarizePassage(passage, printed.question, PASSAGE_CHARS_MAX, 1)
-          return `${passage.number}: ${title}. ${lines.join(' ')}${place && ` (${place})`}`
+          const { title, lines, location } = summarizePassage(passage, printed.question, PASSAGE_CHARS_MAX, 1)
+          return `${passage.number}: ${title}. ${lines.join(' ')}${location && ` (${location})`}`
         }),
       ]
     case 'note':
       return [plain(printed.text)]
     case 'help':
-      return commands.map(({ name, takes, does }) => `/${name}${takes ? ` ${takes}` : ''}: ${does}`)
+      return commands.map(
+        ({ name, argument, summary }) => `/${name}${argument ? ` ${argument}` : ''}: ${summary}`,
+      )
   }
 }
 
@@ -63,12 +65,12 @@ export function screenReaderPanel(panel: ChatPanel): string[] {
         `${at + 1}: ${plainLine(name)}${description ? `, ${plainLine(description)}` : ''}${isChosen ? ', chosen' : ''}`,
     ),
     panel.purpose === 'kb'
-      ? 'Type the numbers, or nothing to leave it.'
-      : 'Type the number, or nothing to leave it.',
+      ? 'Type the numbers, or press Enter to change nothing.'
+      : 'Type the number, or press Enter to change nothing.',
   ]
 }
 
-/** Returns a question about a tool call as lines for a screen reader. */
+/** Returns the approval prompt of a tool call as lines for a screen reader. */
 export function screenReaderQuestion({ call }: PendingApproval, agent: string): string[] {
   return [
     `${plainLine(agent)} wants to use ${plainLine(call.name)} with ${plainLine(formatArguments(call.arguments))}`,

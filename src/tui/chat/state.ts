@@ -1,7 +1,7 @@
+import type { ChatSubject } from '../../cli/chat/chat-interfaces.ts'
 import { accumulateCitations, citationOf, citationsOf } from '../../cli/chat/citations.ts'
 import { finishNote } from '../../cli/chat/finish-note.ts'
 import { imageLines } from '../../cli/chat/images.ts'
-import type { ChatSubject } from '../../cli/chat/interface.ts'
 import type { NamedImage } from '../../cli/chat/port.ts'
 import type { Passage } from '../../cli/passages/find-passages.ts'
 import { plain, plainLine } from '../../cli/terminal/terminal-text.ts'
@@ -31,12 +31,12 @@ import {
 } from './turn.ts'
 import type { ChatEffect, ChatEvent, ChatState, ChatStep } from './types.ts'
 
-/** Number of messages that are shown when a conversation is continued. */
+/** Number of messages to show when a conversation is continued. */
 const RESUMED_MESSAGES = 10
 
-export function startChat(about: ChatSubject, size: Size, nowMs: number): ChatState {
+export function startChat(subject: ChatSubject, size: Size, nowMs: number): ChatState {
   return {
-    about,
+    subject,
     size,
     nowMs,
     input: emptyInput,
@@ -46,7 +46,7 @@ export function startChat(about: ChatSubject, size: Size, nowMs: number): ChatSt
     queue: [],
     outage: undefined,
     last: { question: undefined, answer: '', thoughts: '', isAnswered: false, citations: [], texts: {} },
-    runs: [],
+    toolRuns: [],
     llmServiceId: undefined,
     temperature: undefined,
     context: undefined,
@@ -60,8 +60,8 @@ export function startChat(about: ChatSubject, size: Size, nowMs: number): ChatSt
   }
 }
 
-/** Returns the state after an event, and the work that follows from it. */
-export function step(state: ChatState, event: ChatEvent): ChatStep {
+/** Returns the state after an event, and the effects to run. */
+export function stepChat(state: ChatState, event: ChatEvent): ChatStep {
   switch (event.type) {
     case 'turn':
       return applyTurnEvent(state, event.event, event.used)
@@ -86,7 +86,7 @@ export function step(state: ChatState, event: ChatEvent): ChatStep {
     case 'itemsChosen':
       return applyChoice(state, event.panel)
     case 'namesLoaded':
-      return [{ ...state, names: { ...state.names, [event.of]: event.names } }, []]
+      return [{ ...state, names: { ...state.names, [event.purpose]: event.names } }, []]
     case 'resumed':
       return openConversation(state, event)
     case 'basesChanged':
@@ -106,7 +106,7 @@ export function step(state: ChatState, event: ChatEvent): ChatStep {
   }
 }
 
-/** Prints passages in place of an answer, because no model answers. */
+/** Prints passages instead of an answer, because no model is available. */
 function showPassages(state: ChatState, passages: readonly Passage[]): ChatStep {
   const texts = Object.fromEntries(passages.map(({ id, text }) => [id, plain(text)]))
   const last = { ...state.last, answer: '', isAnswered: false, citations: passages.map(citationOf), texts }
@@ -116,7 +116,9 @@ function showPassages(state: ChatState, passages: readonly Passage[]): ChatStep 
     { ...state, last, model: null },
     [
       printPart({ kind: 'passages', question, passages, hasSetup }),
-      ...(passages.length > 0 ? [printNote(`/open ${passages[0]!.number} shows the first one whole`)] : []),
+      ...(passages.length > 0
+        ? [printNote(`/open ${passages[0]!.number} shows the whole first passage`)]
+        : []),
     ],
   ]
 }
@@ -124,7 +126,11 @@ function showPassages(state: ChatState, passages: readonly Passage[]): ChatStep 
 function changeKnowledgeBases(state: ChatState, knowledgeBases: readonly string[]): ChatStep {
   const from = knowledgeBases.length === 0 ? 'all knowledge bases' : plainLine(knowledgeBases.join(', '))
   return [
-    { ...state, about: { ...state.about, knowledgeBases }, notice: `answers come from ${from} from now on` },
+    {
+      ...state,
+      subject: { ...state.subject, knowledgeBases },
+      notice: `answers come from ${from} from now on`,
+    },
     [{ type: 'loadSuggestions' }],
   ]
 }
@@ -133,15 +139,15 @@ function changeKnowledgeBases(state: ChatState, knowledgeBases: readonly string[
 function addImage(state: ChatState, image: NamedImage): ChatStep {
   const { images } = state
   if (images.length < limits.messageImages) return [{ ...state, images: [...images, image] }, []]
-  const most = `a question can have at most ${limits.messageImages} images; /image without a name removes them`
+  const most = `a question can have at most ${limits.messageImages} images; /image without FILE removes them`
   return [{ ...state, notice: most }, []]
 }
 
-/** Handles a whole line from an interface that does not read keys. */
+/** Handles a whole line from an interface that does not read single keys. */
 function submitLine(state: ChatState, text: string): ChatStep {
   const { panel, turn } = state
-  const asked = turn?.pending[0]
-  if (turn && asked) return submitApproval(state, turn, asked, text)
+  const approval = turn?.pendingApprovals[0]
+  if (turn && approval) return submitApproval(state, turn, approval, text)
   return panel?.kind === 'choice' ? chooseByNumber(state, panel, text) : submit(state, text)
 }
 
@@ -150,24 +156,24 @@ function pressKey(state: ChatState, key: Key): ChatStep {
   if (panel && key.type === 'typed' && key.text.length > 1) return pressEachLetter(state, key.text)
   if (panel) return pressPanelKey(state, panel, key)
   if (key.type === 'cancel') return cancel(state)
-  const quiet: ChatState =
+  const cleared: ChatState =
     state.isLeaving || state.notice !== '' ? { ...state, isLeaving: false, notice: '' } : state
-  const asked = turn?.pending[0]
-  if (turn && asked) return pressApprovalKey(quiet, turn, asked, key)
+  const approval = turn?.pendingApprovals[0]
+  if (turn && approval) return pressApprovalKey(cleared, turn, approval, key)
   switch (key.type) {
     case 'end-of-input':
-      if (contentOf(state.input.editor) === '') return quit(quiet)
+      if (contentOf(state.input.editor) === '') return quit(cleared)
       break
     case 'wordLeft':
     case 'wordRight':
-      if (!canStepVersions(quiet)) break
-      return [quiet, [{ type: 'stepVersion', by: key.type === 'wordLeft' ? -1 : 1 }]]
+      if (!canStepVersions(cleared)) break
+      return [cleared, [{ type: 'stepVersion', by: key.type === 'wordLeft' ? -1 : 1 }]]
     case 'number':
-      return pressNumber(quiet, key.number)
+      return pressNumber(cleared, key.number)
     case 'redraw':
-      return [quiet, [{ type: 'redraw' }]]
+      return [cleared, [{ type: 'redraw' }]]
   }
-  return loadNames(pressComposerKey(quiet, key))
+  return loadNames(pressComposerKey(cleared, key))
 }
 
 /** Opens a source, or asks a suggested question of an empty chat. */
@@ -176,46 +182,46 @@ function pressNumber(state: ChatState, number: number): ChatStep {
   return question === undefined ? openSource(state, String(number)) : submit(state, question)
 }
 
-/** Returns true if the arrow keys have no text to move in, and the last question can change. */
+/** Returns true if the composer is empty and the last question can change, so that arrow keys can switch versions. */
 function canStepVersions({ input, turn, outage, last }: ChatState): boolean {
   const isEmpty = contentOf(input.editor) === '' && !input.search
   return isEmpty && !turn && !outage && last.question?.messageId !== undefined
 }
 
-/** Handles letters that arrived together, where each can be a command. */
+/** Handles letters that arrived together. Each of them can be a command. */
 function pressEachLetter(state: ChatState, text: string): ChatStep {
   return [...text].reduce<ChatStep>(
-    (done, letter) => chainStep(done, next => pressKey(next, { type: 'typed', text: letter })),
+    (previous, letter) => chainStep(previous, next => pressKey(next, { type: 'typed', text: letter })),
     [state, []],
   )
 }
 
 /** Continues a conversation, and prints its last messages. */
 function openConversation(state: ChatState, event: Extract<ChatEvent, { type: 'resumed' }>): ChatStep {
-  const { messages, title, fromId, knowledgeBases = state.about.knowledgeBases } = event
+  const { messages, title, fromId, knowledgeBases = state.subject.knowledgeBases } = event
   const from = fromId === undefined ? -1 : messages.findIndex(({ messageId }) => messageId === fromId)
-  const left = Math.max(0, from, messages.length - RESUMED_MESSAGES)
+  const skipped = Math.max(0, from, messages.length - RESUMED_MESSAGES)
   const effects: ChatEffect[] = [
     printNote(
-      `${plainLine(title)}${left > 0 ? ` · ${left} earlier ${left === 1 ? 'message' : 'messages'}` : ''}`,
+      `${plainLine(title)}${skipped > 0 ? ` · ${skipped} earlier ${skipped === 1 ? 'message' : 'messages'}` : ''}`,
     ),
-    ...messages.slice(left).flatMap(messageEffects),
+    ...messages.slice(skipped).flatMap(messageEffects),
   ]
-  const asked = messages.findLast(({ role }) => role === 'user')
-  const answered = messages.findLast(({ role }) => role === 'agent')
-  const past = messages.filter(({ role }) => role === 'user').map(({ content }) => plain(content ?? ''))
+  const lastQuestion = messages.findLast(({ role }) => role === 'user')
+  const lastAnswer = messages.findLast(({ role }) => role === 'agent')
+  const sentLines = messages.filter(({ role }) => role === 'user').map(({ content }) => plain(content ?? ''))
   const last = {
-    question: asked && questionOf(asked),
-    answer: plain(answered?.content ?? ''),
+    question: lastQuestion && questionOf(lastQuestion),
+    answer: plain(lastAnswer?.content ?? ''),
     isAnswered: messages.at(-1)?.role === 'agent' && messages.at(-1)?.metadata.finish_reason !== 'error',
-    thoughts: plain(answered?.metadata.reasoning ?? ''),
+    thoughts: plain(lastAnswer?.metadata.reasoning ?? ''),
     citations: messages.map(citationsOf).reduce(accumulateCitations, []),
     texts: {},
   }
-  const model = plain(answered?.metadata.model ?? '') || state.model
-  const context = answered && contextOf(answered)
-  const about = { ...state.about, knowledgeBases }
-  return [{ ...state, about, last, model, context, input: { ...state.input, past } }, effects]
+  const model = plain(lastAnswer?.metadata.model ?? '') || state.model
+  const context = lastAnswer && contextOf(lastAnswer)
+  const subject = { ...state.subject, knowledgeBases }
+  return [{ ...state, subject, last, model, context, input: { ...state.input, sentLines } }, effects]
 }
 
 function messageEffects(message: Message): ChatEffect[] {
@@ -226,13 +232,13 @@ function messageEffects(message: Message): ChatEffect[] {
     return ['Summary of earlier messages:', ...content.split('\n')].map(line => printNote(line))
   const citations = citationsOf(message)
   const { error_message: why, interrupted } = message.metadata
-  const early = finishNote(message)
+  const earlyEndNote = finishNote(message)
   const blocks = message.content === why ? [] : blocksOf(content)
   return [
     ...blocks.map((block, at) => printPart({ kind: 'answer', block, isFirst: at === 0, isAside: false })),
     ...(citations.length > 0 ? [printPart({ kind: 'sources', citations })] : []),
     ...(why ? [printNote(plain(why), 'bad')] : []),
     ...(interrupted === 'true' ? [printNote('stopped')] : []),
-    ...(early ? [printNote(early)] : []),
+    ...(earlyEndNote ? [printNote(earlyEndNote)] : []),
   ]
 }

@@ -5,7 +5,10 @@ import type { ChatState } from './types.ts'
 
 const NAMED_BASES_MAX = 2
 
-/** Facts about the conversation on the left, and keys on the right. The facts that are known best are left out first. */
+/**
+ * Shows facts about the conversation on the left, and keys on the right. On narrow screens, omits the most obvious
+ * facts first.
+ */
 export function StatusBar({ state }: { state: ChatState }) {
   const { facts, keys } = layoutStatus(state)
   return (
@@ -19,17 +22,17 @@ export function StatusBar({ state }: { state: ChatState }) {
 }
 
 function layoutStatus(state: ChatState): { facts: string; keys: string } {
-  const { about, spent, context, size, model: known } = state
-  const model = known === null ? 'no model' : (known ?? '')
+  const { subject, spent, context, size, model: modelName } = state
+  const model = modelName === null ? 'no model' : (modelName ?? '')
   const tokens = spent.tokens > 0 ? `${formatCount(spent.tokens)} tokens` : ''
   const share = context ? `ctx ${Math.min(100, Math.ceil((100 * context.tokens) / context.window))}%` : ''
   const cost = spent.costUsd === undefined ? '' : `$${spent.costUsd.toFixed(spent.costUsd < 0.1 ? 4 : 2)}`
-  const bases = describeBases(about.knowledgeBases)
+  const bases = describeBases(subject.knowledgeBases)
   const isBusy = state.turn !== undefined || state.fileTask !== undefined
   const keys = keyHints(state)
   const choices = [
-    [[about.agent, bases, model, tokens, share, cost], keys],
-    [[about.agent, bases, model, tokens, share, cost], isBusy ? 'ctrl+c stops' : '/help'],
+    [[subject.agent, bases, model, tokens, share, cost], keys],
+    [[subject.agent, bases, model, tokens, share, cost], isBusy ? 'ctrl+c stops' : '/help'],
     ...(isBusy ? ([[[tokens, share], 'ctrl+c stops']] as const) : []),
     [[bases, model, tokens, share, cost], ''],
     [[model, tokens, share, cost], ''],

@@ -7,21 +7,21 @@ import { displayWidth, pad, plain, plainLine, truncate } from '../../cli/termina
 import type { Citation } from '../../contract/chat.ts'
 import type { Block } from '../markdown/blocks.ts'
 import { type Highlight, renderBlock } from '../markdown/render.ts'
-import { formatPreciseDuration } from '../parts/duration.ts'
+import { formatPreciseDuration } from '../parts/format-precise-duration.ts'
 import { cutLine, type Line, lineWidth, type StyledSpan, span, wrap } from '../parts/spans.ts'
 import { commands } from './commands.ts'
 import type { ToolRun, TranscriptPart } from './types.ts'
 
-/** Width of the screen, and the name of the agent. */
-export interface TranscriptLook {
+/** Layout options of the transcript. `columns` is the width of the screen. */
+export interface TranscriptOptions {
   readonly columns: number
   readonly agent: string
   readonly highlight?: Highlight
 }
 
-/** Longer lines are hard to read. */
+/** Maximum width of text, because longer lines are hard to read. */
 const TEXT_CELLS_MAX = 100
-/** On narrower screens a name is above its message, else to the left of it. */
+/** Minimum screen width to show names to the left of messages; on narrower screens, they are above. */
 const SIDE_NAMES_COLUMNS_MIN = 60
 const NAME_CELLS_MAX = 12
 
@@ -32,7 +32,7 @@ interface TranscriptLayout {
   readonly width: number
 }
 
-function layoutOf({ columns, agent }: TranscriptLook): TranscriptLayout {
+function layoutOf({ columns, agent }: TranscriptOptions): TranscriptLayout {
   const hasSideNames = columns >= SIDE_NAMES_COLUMNS_MIN
   const indent = hasSideNames ? Math.min(NAME_CELLS_MAX, Math.max(3, displayWidth(agent))) + 3 : 2
   return {
@@ -42,9 +42,9 @@ function layoutOf({ columns, agent }: TranscriptLook): TranscriptLayout {
   }
 }
 
-/** Returns the lines of a part of the conversation, of the width of the screen at most. */
-export function transcriptLines(printed: TranscriptPart, look: TranscriptLook): Line[] {
-  const layout = layoutOf(look)
+/** Returns the lines of a part of the conversation, wrapped to the width of the screen. */
+export function transcriptLines(printed: TranscriptPart, options: TranscriptOptions): Line[] {
+  const layout = layoutOf(options)
   const inset = (lines: readonly Line[]): Line[] =>
     lines.map(line => (line.length === 0 ? [] : [layout.indent, ...line]))
   switch (printed.kind) {
@@ -57,13 +57,13 @@ export function transcriptLines(printed: TranscriptPart, look: TranscriptLook): 
       return [[], ...withName('you', ['accent'], lines, layout)]
     }
     case 'answer':
-      return answerLines(printed, look)
+      return answerLines(printed, options)
     case 'tool':
       return inset([toolLine(printed.run, resultLine(printed.run), layout.width)])
     case 'sources':
-      return sourceLines(printed.citations, printed.isUncited ?? false, look)
+      return sourceLines(printed.citations, printed.isUncited ?? false, options)
     case 'passages':
-      return [[], ...inset(passageLines(printed, look.agent, layout.width))]
+      return [[], ...inset(passageLines(printed, options.agent, layout.width))]
     case 'note': {
       const sign = { dim: '', good: '✓ ', bad: '✗ ' }[printed.tone]
       const tone = printed.tone
@@ -74,13 +74,13 @@ export function transcriptLines(printed: TranscriptPart, look: TranscriptLook): 
   }
 }
 
-/** Returns the lines of the passages of an answer. Passages that it does not cite have a heading. */
+/** Returns the lines that list the passages of an answer. If the answer does not cite them, they get a heading. */
 export function sourceLines(
   citations: readonly Citation[],
   isUncited: boolean,
-  look: TranscriptLook,
+  options: TranscriptOptions,
 ): Line[] {
-  const { indent, width } = layoutOf(look)
+  const { indent, width } = layoutOf(options)
   const lines = citations.flatMap(citation => {
     const mark = span(`[${citation.number}] `, 'cite')
     return wrap([span(citationSource(citation), 'dim')], width, {
@@ -109,23 +109,23 @@ function withName(
   ]
 }
 
-/** Returns the lines of a block of an answer. The first one has the name of the agent. */
+/** Returns the lines of a block of an answer. The first block shows the name of the agent. */
 export function answerLines(
   { block, isFirst, isAside }: { block: Block; isFirst: boolean; isAside: boolean },
-  look: TranscriptLook,
+  options: TranscriptOptions,
 ): Line[] {
-  const layout = layoutOf(look)
-  const made = renderBlock(block, layout.width, look.highlight)
-  const lines = isAside ? made.map(line => line.map(({ text }) => span(text, 'dim'))) : made
-  if (isFirst) return [[], ...withName(plainLine(look.agent), ['strong'], lines, layout)]
+  const layout = layoutOf(options)
+  const rendered = renderBlock(block, layout.width, options.highlight)
+  const lines = isAside ? rendered.map(line => line.map(({ text }) => span(text, 'dim'))) : rendered
+  if (isFirst) return [[], ...withName(plainLine(options.agent), ['strong'], lines, layout)]
   const inset = lines.map((line): Line => (line.length === 0 ? [] : [layout.indent, ...line]))
   return block.gap ? [[], ...inset] : inset
 }
 
-/** Returns the line of a tool call in progress. */
-export function runningToolLines(run: ToolRun, since: string, look: TranscriptLook): Line[] {
-  const { indent, width } = layoutOf(look)
-  return [[indent, ...toolLine(run, [span(since, 'dim')], width)]]
+/** Returns the line of a tool call in progress. `since` is the elapsed time. */
+export function runningToolLines(run: ToolRun, elapsed: string, options: TranscriptOptions): Line[] {
+  const { indent, width } = layoutOf(options)
+  return [[indent, ...toolLine(run, [span(elapsed, 'dim')], width)]]
 }
 
 /** Returns a line with the name of a tool, its argument, and its outcome. The argument is truncated. */
@@ -141,13 +141,13 @@ function resultLine({ result }: ToolRun): Line {
   return result ? [outcomeSpan(result), span(`  ${formatPreciseDuration(result.durationMs)}`, 'dim')] : []
 }
 
-/** The argument that says most: the question, the address, else the first text. */
+/** Returns the most informative argument of a tool call: the query or the URL, otherwise the first string. */
 export function mainArgument(json: string): string {
   try {
     const given = JSON.parse(json) as Record<string, unknown>
     const texts = Object.entries(given).filter(([, value]) => typeof value === 'string')
-    const [, told] = texts.find(([name]) => /^(?:query|text|url|question|q)$/.test(name)) ?? texts[0] ?? []
-    return told === undefined ? '' : plainLine(String(told))
+    const [, value] = texts.find(([name]) => /^(?:query|text|url|question|q)$/.test(name)) ?? texts[0] ?? []
+    return value === undefined ? '' : plainLine(String(value))
   } catch {
     return plainLine(json)
   }
@@ -173,12 +173,12 @@ function passageLines(
   agent: string,
   width: number,
 ): Line[] {
-  const ways = hasSetup ? modelSetupLines(agent) : []
-  const told = ways.flatMap(line => wrap([span(line, 'dim')], width))
+  const setup = hasSetup ? modelSetupLines(agent) : []
+  const setupLines = setup.flatMap(line => wrap([span(line, 'dim')], width))
   const gap: Line[] = hasSetup ? [[]] : []
-  if (passages.length === 0) return [...told, ...gap, [span('nothing was found either', 'dim')]]
+  if (passages.length === 0) return [...setupLines, ...gap, [span('no passages were found either', 'dim')]]
   return [
-    ...told,
+    ...setupLines,
     ...gap,
     ...wrap([span(passagesHeading, 'strong')], width),
     ...passages.flatMap(passage => [[], ...passageCardLines(passage, question, width)]),
@@ -189,16 +189,16 @@ function passageLines(
 function passageCardLines(passage: Passage, question: string, width: number): Line[] {
   const mark = span(`[${passage.number}] `, 'cite')
   const hang = span(' '.repeat(mark.text.length))
-  const { title, lines, place } = summarizePassage(passage, question, width - hang.text.length)
+  const { title, lines, location } = summarizePassage(passage, question, width - hang.text.length)
   return [
     ...wrap([span(title, 'strong')], width, { first: [mark], rest: [hang] }),
     ...lines.map((line): Line => cutLine([hang, span(line)], width)),
-    ...(place === '' ? [] : [cutLine([hang, span(place, 'dim')], width)]),
+    ...(location === '' ? [] : [cutLine([hang, span(location, 'dim')], width)]),
   ]
 }
 
-const helpOfKeys: readonly (readonly [string, string])[] = [
-  ['alt+enter, ctrl+j', 'insert a line break, like \\ before enter'],
+const keyHelp: readonly (readonly [string, string])[] = [
+  ['alt+enter, ctrl+j', 'insert a line break; \\ before enter does, too'],
   ['up, down, ctrl+r', 'recall earlier input'],
   ['alt+1 … alt+9', 'open a source'],
   ['alt+left, alt+right', 'previous or next version of the last question with several versions'],
@@ -207,8 +207,10 @@ const helpOfKeys: readonly (readonly [string, string])[] = [
 
 function helpLines(width: number): Line[] {
   const rows = [
-    ...commands.map(({ name, takes, does }) => [`/${name}${takes ? ` ${takes}` : ''}`, does] as const),
-    ...helpOfKeys,
+    ...commands.map(
+      ({ name, argument, summary }) => [`/${name}${argument ? ` ${argument}` : ''}`, summary] as const,
+    ),
+    ...keyHelp,
   ]
   const wide = Math.max(...rows.map(([name]) => name.length)) + 2
   return rows.flatMap(([name, does]) =>

@@ -23,13 +23,13 @@ import type {
   Turn,
 } from './types.ts'
 
-/** Notice for commands that need the end of the current answer. */
+/** Notice for commands that cannot run during an answer. */
 export const waitForAnswerNotice = 'wait for the answer, or stop it with ctrl+c'
 
-/** Notice for messages that cannot be sent now. */
+/** Notice for messages that cannot be sent during an outage. */
 export const outageNotice = 'the runtime is unreachable; your text stays here'
 
-/** Notice for what needs the end of work on a file. */
+/** Notice for actions that cannot run during work on a file. */
 export const waitForFileNotice = 'wait for the file, or stop it with ctrl+c'
 
 /** Returns the effect that prints a part of the conversation. */
@@ -37,14 +37,17 @@ export function printPart(printed: TranscriptPart): ChatEffect {
   return { type: 'print', printed }
 }
 
-/** Returns the effect that prints a line of the program. */
+/** Returns the effect that prints a notice. */
 export function printNote(text: string, tone: 'dim' | 'good' | 'bad' = 'dim'): ChatEffect {
   return printPart({ kind: 'note', text, tone })
 }
 
-/** Continues from the state of a step, and appends the new effects. */
-export function chainStep([state, effects]: ChatStep, go: (state: ChatState) => ChatStep): ChatStep {
-  const [next, more] = go(state)
+/** Runs another step on the resulting state of a step, and joins the effects of both. */
+export function chainStep(
+  [state, effects]: ChatStep,
+  continueFrom: (state: ChatState) => ChatStep,
+): ChatStep {
+  const [next, more] = continueFrom(state)
   return [next, [...effects, ...more]]
 }
 
@@ -53,7 +56,7 @@ export function sendMessage(state: ChatState, message: OutgoingMessage): ChatSte
   return [startTurn(state, message), [printQuestion(message), { type: 'send', message }]]
 }
 
-/** Shows a question with the names of its images. */
+/** Returns the effect that prints a question with the names of its images. */
 function printQuestion({ content, images = [] }: Pick<OutgoingMessage, 'content' | 'images'>): ChatEffect {
   return printPart({ kind: 'question', text: content, images: images.map(namedImageLine) })
 }
@@ -71,31 +74,36 @@ function startTurn(state: ChatState, message: OutgoingMessage): ChatState {
     hasHeading: false,
     isAfterTool: false,
     isReconnecting: false,
-    running: [],
-    pending: [],
+    runningTools: [],
+    pendingApprovals: [],
   }
   const question = { content: message.content, messageId: undefined, images: message.images }
   return { ...state, turn, notice: '', last: { ...state.last, question, thoughts: '', isAnswered: false } }
 }
 
 /**
- * Applies an event of the current turn. Without one, the event belongs to a turn that was stopped, and is dropped.
+ * Applies an event of the current turn. Without one, the event belongs to a stopped turn and is ignored.
  *
- * @param used  passages of an answer that cites none
+ * @param usedPassages  passages that the answer used, if it cites none
  */
-export function applyTurnEvent(state: ChatState, event: TurnEvent, used: readonly Citation[] = []): ChatStep {
+export function applyTurnEvent(
+  state: ChatState,
+  event: TurnEvent,
+  usedPassages: readonly Citation[] = [],
+): ChatStep {
   if (!state.turn) return [state, []]
   if (event.event === 'reasoning') return [addReasoning(state, state.turn, plain(event.data.delta)), []]
-  if (event.event === 'user-message' || !state.turn.thought) return applyEvent(state, state.turn, event, used)
+  if (event.event === 'user-message' || !state.turn.thought)
+    return applyEvent(state, state.turn, event, usedPassages)
   const [next, line] = endReasoning(state, state.turn, state.turn.thought)
-  return chainStep([next, [printNote(line)]], shown => applyEvent(shown, shown.turn!, event, used))
+  return chainStep([next, [printNote(line)]], shown => applyEvent(shown, shown.turn!, event, usedPassages))
 }
 
 function applyEvent(
   state: ChatState,
   turn: Turn,
   { event, data }: TurnEvent,
-  used: readonly Citation[],
+  usedPassages: readonly Citation[],
 ): ChatStep {
   switch (event) {
     case 'user-message': {
@@ -114,18 +122,18 @@ function applyEvent(
     case 'tool-approval': {
       const { approvalId, toolCall, expiresAt } = data
       const call = withToolName(state, toolCall)
-      const asked = { approvalId, call, expiresMs: Date.parse(expiresAt), sinceMs: state.nowMs }
-      return [{ ...state, turn: { ...turn, pending: [...turn.pending, asked] } }, []]
+      const approval = { approvalId, call, expiresMs: Date.parse(expiresAt), sinceMs: state.nowMs }
+      return [{ ...state, turn: { ...turn, pendingApprovals: [...turn.pendingApprovals, approval] } }, []]
     }
     case 'tool-result':
       return addToolResult(state, turn, data)
     case 'done':
-      return chainStep(finishTurn(state, turn, data, used), sendQueued)
+      return chainStep(finishTurn(state, turn, data, usedPassages), sendQueued)
     case 'error':
       return endWithError(state, turn, data)
     case 'stream-error':
-      return refuseTurn(state, turn, {
-        kind: 'refused',
+      return rejectTurn(state, turn, {
+        kind: 'rejected',
         code: data.code,
         message: data.message,
         next: data.hint === undefined ? [] : [data.hint],
@@ -147,7 +155,9 @@ function printBlocks(state: ChatState, turn: Turn, blocks: readonly Block[], isA
   return [{ ...state, turn: { ...turn, hasHeading: true, isAfterTool: false } }, effects]
 }
 
-/** Marks the first block of an answer, which has a heading, and separates the first block after a tool call. */
+/**
+ * Marks the first block of an answer, which gets a heading, and adds a gap before the first block after a tool call.
+ */
 export function withHeading(
   { hasHeading, isAfterTool }: Turn,
   blocks: readonly Block[],
@@ -158,26 +168,26 @@ export function withHeading(
   }))
 }
 
-/** Prints the end of the answer. */
+/** Prints the rest of the answer. */
 function printRest(state: ChatState, turn: Turn): ChatStep {
   return printBlocks(state, { ...turn, reader: emptyReader }, unfinishedBlocks(turn.reader))
 }
 
-/** Prints text before a tool call as an aside, because it is no part of the answer. */
+/** Prints the text before a tool call as an aside, because it is not part of the answer. */
 function printAside(state: ChatState, turn: Turn): ChatStep {
   return printBlocks(state, { ...turn, reader: emptyReader, text: '' }, unfinishedBlocks(turn.reader), true)
 }
 
 function addToolCalls(state: ChatState, turn: Turn, calls: readonly ToolCall[]): ChatStep {
-  const first = state.runs.length + turn.running.length + 1
+  const first = state.toolRuns.length + turn.runningTools.length + 1
   const running = calls.map(
     (call, at): ToolRun => ({ number: first + at, call: withToolName(state, call), sinceMs: state.nowMs }),
   )
-  return [{ ...state, turn: { ...turn, running: [...turn.running, ...running] } }, []]
+  return [{ ...state, turn: { ...turn, runningTools: [...turn.runningTools, ...running] } }, []]
 }
 
-function withToolName({ about }: ChatState, call: ToolCall): ToolCall {
-  return { ...call, name: toolDisplayName(call.name, about.servers) }
+function withToolName({ subject }: ChatState, call: ToolCall): ToolCall {
+  return { ...call, name: toolDisplayName(call.name, subject.servers) }
 }
 
 type ToolResultData = Extract<TurnEvent, { event: 'tool-result' }>['data']
@@ -187,33 +197,33 @@ function addToolResult(
   turn: Turn,
   { toolCallId, content, outcome, durationMs }: ToolResultData,
 ): ChatStep {
-  const found = turn.running.find(({ call }) => call.id === toolCallId)
-  if (!found) return [state, []]
-  const run: ToolRun = { ...found, result: { content: plain(content), outcome, durationMs } }
-  const next = {
+  const toolRun = turn.runningTools.find(({ call }) => call.id === toolCallId)
+  if (!toolRun) return [state, []]
+  const run: ToolRun = { ...toolRun, result: { content: plain(content), outcome, durationMs } }
+  const next: Turn = {
     ...turn,
-    isApart: true,
-    running: turn.running.filter(other => other !== found),
-    pending: turn.pending.filter(({ call }) => call.id !== toolCallId),
+    isAfterTool: true,
+    runningTools: turn.runningTools.filter(other => other !== toolRun),
+    pendingApprovals: turn.pendingApprovals.filter(({ call }) => call.id !== toolCallId),
   }
-  return [{ ...state, turn: next, runs: [...state.runs, run] }, [printPart({ kind: 'tool', run })]]
+  return [{ ...state, turn: next, toolRuns: [...state.toolRuns, run] }, [printPart({ kind: 'tool', run })]]
 }
 
 function finishTurn(
   state: ChatState,
   turn: Turn,
   message: Message,
-  used: readonly Citation[] = [],
+  usedPassages: readonly Citation[] = [],
 ): ChatStep {
   const content = plain(message.content ?? '')
   const [shown, effects] =
     turn.text === '' ? printBlocks(state, turn, blocksOf(content)) : printRest(state, turn)
   const cited = citationsOf(message)
   const isUncited = cited.length === 0
-  const citations = isUncited ? numberAfter(shown.last.citations, used) : cited
+  const citations = isUncited ? numberAfter(shown.last.citations, usedPassages) : cited
   const known = accumulateCitations(shown.last.citations, citations)
   const last = { ...shown.last, answer: turn.text || content, isAnswered: true, citations: known }
-  const early = finishNote(message)
+  const earlyEndNote = finishNote(message)
   return [
     { ...endTurn(shown), last, ...addUsage(state, message) },
     [
@@ -221,7 +231,7 @@ function finishTurn(
       ...(citations.length > 0 ? [printPart({ kind: 'sources', citations, isUncited })] : []),
       ...(turn.message.replaces === undefined ? [] : [printNote('/versions restores the earlier version')]),
       ...signInLines(message).map(line => printNote(line)),
-      ...(early ? [printNote(early)] : []),
+      ...(earlyEndNote ? [printNote(earlyEndNote)] : []),
       ...(message.metadata.interrupted === 'true' ? [printNote('stopped')] : []),
     ],
   ]
@@ -238,7 +248,7 @@ function endWithError(state: ChatState, turn: Turn, message: Message): ChatStep 
   return chainStep(failed, next => restoreEarlierAnswer(next, turn))
 }
 
-/** Restores the earlier question and answer after a version without an answer, which replaces nothing. */
+/** Restores the earlier question and answer if a new version failed, because only an answered version replaces them. */
 function restoreEarlierAnswer(state: ChatState, { message, before }: Turn): ChatStep {
   if (message.replaces === undefined) return [state, []]
   const blocks = blocksOf(before.answer).map((block, at) =>
@@ -247,7 +257,11 @@ function restoreEarlierAnswer(state: ChatState, { message, before }: Turn): Chat
   const shown =
     !before.isAnswered || blocks.length === 0
       ? []
-      : [printNote('the earlier answer stays:'), printQuestion(before.question ?? { content: '' }), ...blocks]
+      : [
+          printNote('the earlier answer is kept:'),
+          printQuestion(before.question ?? { content: '' }),
+          ...blocks,
+        ]
   return [{ ...state, last: before }, shown]
 }
 
@@ -255,16 +269,18 @@ function endTurn(state: ChatState): ChatState {
   return { ...state, turn: undefined, notice: state.notice === waitForAnswerNotice ? '' : state.notice }
 }
 
-/** Returns the tokens of an answer and the window of its model; undefined if the provider did not report them. */
+/**
+ * Returns the context tokens of an answer and the window of its model; undefined if the provider did not report them.
+ */
 export function contextOf({ metadata }: Pick<Message, 'metadata'>): ChatState['context'] {
   const [tokens, window] = [Number(metadata.context_tokens), Number(metadata.context_window)]
   return tokens > 0 && window > 0 ? { tokens, window } : undefined
 }
 
-/** Numbers passages after those that are known, so that no number is taken twice. */
-function numberAfter(known: readonly Citation[], used: readonly Citation[]): readonly Citation[] {
+/** Numbers passages after the known ones, so that all numbers are unique. */
+function numberAfter(known: readonly Citation[], passages: readonly Citation[]): readonly Citation[] {
   const last = Math.max(0, ...known.map(({ number }) => number))
-  return used.map((citation, at) => ({ ...citation, number: last + at + 1 }))
+  return passages.map((citation, at) => ({ ...citation, number: last + at + 1 }))
 }
 
 /** Sends the next queued message. */
@@ -273,7 +289,7 @@ function sendQueued(state: ChatState): ChatStep {
   return next ? sendMessage({ ...state, queue }, next) : [state, []]
 }
 
-/** Moves queued messages back into the composer, because the turn before them has no answer. */
+/** Moves queued messages back into the composer after a turn without an answer. */
 export function restoreQueue(state: ChatState): ChatState {
   const { queue, input, images } = state
   if (queue.length === 0) return state
@@ -306,10 +322,10 @@ function addUsage(
 export function failTurn(state: ChatState, failure: ChatFailure): ChatStep {
   const { turn } = state
   if (!turn) return [state, [printNote(failure.message, 'bad')]]
-  return failure.kind === 'unreachable' ? loseConnection(state, turn) : refuseTurn(state, turn, failure)
+  return failure.kind === 'unreachable' ? loseConnection(state, turn) : rejectTurn(state, turn, failure)
 }
 
-/** Ends a turn because the runtime is unreachable. A question that it has not confirmed waits for it. */
+/** Ends a turn because the runtime is unreachable. A question that the runtime has not confirmed is sent later. */
 function loseConnection(state: ChatState, turn: Turn): ChatStep {
   const { messageId, message, afterId } = turn
   if (messageId === undefined) {
@@ -325,9 +341,9 @@ function loseConnection(state: ChatState, turn: Turn): ChatStep {
   return chainStep([lost, [...effects, reason, { type: 'wait' }]], next => restoreEarlierAnswer(next, turn))
 }
 
-function refuseTurn(state: ChatState, turn: Turn, failure: ChatFailure): ChatStep {
+function rejectTurn(state: ChatState, turn: Turn, failure: ChatFailure): ChatStep {
   if (noModelCodes.includes(failure.code)) {
-    // Without a model, the reason was shown before.
+    // If the model is null, the reason has been shown already.
     const reason = state.model === null ? [] : noModelLines(failure.message, failure.next)
     return [
       restoreQueue(endTurn(state)),
@@ -335,10 +351,10 @@ function refuseTurn(state: ChatState, turn: Turn, failure: ChatFailure): ChatSte
     ]
   }
   const { input } = state
-  // A refused message goes back into the composer, unless something else was typed.
-  const isFree = contentOf(input.editor) === ''
+  // A rejected message goes back into the composer, unless the user has typed something else.
+  const isComposerEmpty = contentOf(input.editor) === ''
   const images = turn.messageId ? state.images : [...(turn.message.images ?? []), ...state.images]
-  const editor = isFree && !turn.messageId ? editorOf(turn.message.content) : input.editor
+  const editor = isComposerEmpty && !turn.messageId ? editorOf(turn.message.content) : input.editor
   const lines = [`${failure.message} (${failure.code})`, ...failure.next]
   const failed: ChatStep = [
     restoreQueue({ ...endTurn(state), input: { ...input, editor }, images }),
@@ -347,7 +363,7 @@ function refuseTurn(state: ChatState, turn: Turn, failure: ChatFailure): ChatSte
   return chainStep(failed, next => restoreEarlierAnswer(next, turn))
 }
 
-/** Stops an answer. Its text so far stays. */
+/** Stops an answer. The text so far stays on the screen. */
 export function stopTurn(state: ChatState, turn: Turn): ChatStep {
   const [shown, effects] = printRest(state, turn)
   return chainStep(
@@ -356,7 +372,7 @@ export function stopTurn(state: ChatState, turn: Turn): ChatStep {
   )
 }
 
-/** Returns a stored message of the person as a question. */
+/** Converts a stored user message to a question. */
 export function questionOf({ content, messageId, images }: Message): Question {
   return { content: plain(content ?? ''), messageId, storedImages: images }
 }
@@ -366,15 +382,15 @@ export function setReconnecting(state: ChatState, isReconnecting: boolean): Chat
   return [state.turn ? { ...state, turn: { ...state.turn, isReconnecting } } : state, []]
 }
 
-/** Begins a turn that is running already. */
+/** Shows a turn that is already running. */
 export function attachTurn(state: ChatState, message: Message): ChatStep {
   const { content, messageId, metadata } = message
   if (state.turn) return [state, []]
-  const known = state.last.question
-  const isShown = known?.messageId === messageId
+  const lastQuestion = state.last.question
+  const isShown = lastQuestion?.messageId === messageId
   const outgoing: OutgoingMessage = {
     content: plain(content ?? ''),
-    ...(isShown ? { images: known.images } : { replaces: metadata.version_of }),
+    ...(isShown ? { images: lastQuestion.images } : { replaces: metadata.version_of }),
   }
   const turned = startTurn(state, outgoing)
   const question = { ...turned.last.question!, storedImages: outgoing.images ? undefined : message.images }
@@ -384,12 +400,15 @@ export function attachTurn(state: ChatState, message: Message): ChatStep {
   ]
 }
 
-/** Ends an outage: sends the waiting message, unless the runtime has it. */
+/** Ends an outage: sends the waiting message, unless the runtime already has it. */
 export function endOutage(state: ChatState, messages: readonly Message[]): ChatStep {
   const { outage } = state
   if (!outage) return [state, []]
   const notice = state.notice === outageNotice ? '' : state.notice
-  const back: ChatStep = [{ ...state, outage: undefined, notice }, [printNote('the runtime is back', 'good')]]
+  const back: ChatStep = [
+    { ...state, outage: undefined, notice },
+    [printNote('the runtime is available again', 'good')],
+  ]
   const { waiting, afterId, lost } = outage
   if (lost) return chainStep(back, next => recoverAnswer(next, lost, messages))
   if (!waiting) return back
@@ -404,13 +423,13 @@ export function endOutage(state: ChatState, messages: readonly Message[]): ChatS
   return chainStep(back, next => [startTurn(next, orSend), [resume]])
 }
 
-/** Shows the answer that was lost: it is stored, or it is still coming. */
+/** Shows an answer whose connection was lost, if it is stored; otherwise, continues to read it. */
 function recoverAnswer(
   state: ChatState,
   { message, messageId }: { readonly message: OutgoingMessage; readonly messageId: string },
   messages: readonly Message[],
 ): ChatStep {
-  // The person has asked again, or another question.
+  // The user has repeated the question, or asked another one.
   if (state.turn || state.last.question?.messageId !== messageId) return [state, []]
   const answer = findAnswer(messageId, messages)
   if (answer && isModelAnswer(answer)) return applyStoredAnswer(state, message, messageId, answer)
@@ -429,12 +448,12 @@ function applyStoredAnswer(
   return [{ ...shown, last: { ...shown.last, question } }, effects]
 }
 
-/** True if the model gave an answer, even if it ended early. */
+/** Returns true if the model wrote an answer, even if it is incomplete. */
 function isModelAnswer({ metadata }: Message): boolean {
   return ['stop', 'length', 'content_filter'].includes(metadata.finish_reason ?? '')
 }
 
-/** Returns a message that arrived without a confirmation, and its answer. */
+/** Finds a message that was stored without a confirmation, and its answer. */
 function findStoredExchange(
   { content, replaces }: OutgoingMessage,
   afterId: string | undefined,

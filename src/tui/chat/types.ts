@@ -1,4 +1,4 @@
-import type { ChatSubject } from '../../cli/chat/interface.ts'
+import type { ChatSubject } from '../../cli/chat/chat-interfaces.ts'
 import type { ChoiceItem, NamedImage, OutgoingMessage } from '../../cli/chat/port.ts'
 import type { Passage } from '../../cli/passages/find-passages.ts'
 import type { Approval, Citation, ToolCall, ToolOutcome, TurnEvent } from '../../contract/chat.ts'
@@ -8,7 +8,7 @@ import type { Editor } from '../parts/editor.ts'
 import type { Key } from '../parts/keys.ts'
 import type { Size } from '../parts/terminal-session.ts'
 
-/** A tool call, with its result once it has one. */
+/** A tool call, with its result once it has finished. */
 export interface ToolRun {
   /** Number for `/expand`, from 1. */
   readonly number: number
@@ -25,37 +25,37 @@ export interface PendingApproval {
   readonly sinceMs: number
 }
 
-/** A message that was sent, and the answer so far. */
+/** A sent message, and the answer so far. */
 export interface Turn {
   readonly message: OutgoingMessage
   /** Undefined until the runtime has stored the message. */
   readonly messageId: string | undefined
-  /** ID of the question before it. */
+  /** ID of the question before the message. */
   readonly afterId: string | undefined
   /** The last question and answer before the message was sent. */
   readonly before: LastExchange
   readonly sinceMs: number
-  /** The end of the answer that is not printed yet. */
+  /** Reader of the answer, with the part that is not printed yet. */
   readonly reader: BlockReader
   readonly text: string
   /** Reasoning in progress; undefined while the model does not reason. */
   readonly thought: { readonly text: string; readonly sinceMs: number } | undefined
-  /** The name of the agent was printed. */
+  /** True once the name of the agent was printed. */
   readonly hasHeading: boolean
-  /** A tool ran since the agent last said something. */
+  /** True if a tool has run since the last text of the agent. */
   readonly isAfterTool: boolean
-  /** The connection broke, and the turn is about to be read again. */
+  /** True while the connection is lost and being restored. */
   readonly isReconnecting: boolean
-  readonly running: readonly ToolRun[]
-  readonly pending: readonly PendingApproval[]
+  readonly runningTools: readonly ToolRun[]
+  readonly pendingApprovals: readonly PendingApproval[]
 }
 
-/** A message of the person. */
+/** A message of the user. */
 export interface Question {
   readonly content: string
   readonly messageId: string | undefined
   readonly images?: readonly NamedImage[]
-  /** Images of a question that this chat did not send; it has no data of them. */
+  /** Images of a question that this chat did not send. Their contents are not available here. */
   readonly storedImages?: Message['images']
 }
 
@@ -63,51 +63,53 @@ export interface Question {
 export interface LastExchange {
   readonly question: Question | undefined
   readonly answer: string
-  /** True if the answer belongs to this question, not to an earlier one. */
+  /** True if the answer belongs to this question; false if it belongs to an earlier one. */
   readonly isAnswered: boolean
   /** Reasoning of the last turn; empty if there was none. */
   readonly thoughts: string
-  /** Passages of this and earlier answers, by number. */
+  /** Passages of this and earlier answers, in order of their numbers. */
   readonly citations: readonly Citation[]
-  /** Texts of found passages by chunk ID. */
+  /** Texts of passages that a search found, by chunk ID. */
   readonly texts: Readonly<Record<string, string>>
 }
 
-/** The field for the next message. */
+/** State of the composer, the field for the next message. */
 export interface ComposerState {
   readonly editor: Editor
   /** Sent lines, oldest first. */
-  readonly past: readonly string[]
-  /** The sent line that is in the field, and the text that it replaced. */
+  readonly sentLines: readonly string[]
+  /** The sent line that is shown in the field, and the draft that it replaced. */
   readonly recalled: { readonly at: number; readonly draft: Editor } | undefined
+  /** Search in the sent lines: the query, the index of the match, and the draft that it replaced. */
   readonly search: { readonly query: string; readonly at: number; readonly draft: Editor } | undefined
-  /** The completion that is in the field. */
+  /** The completion that is shown in the field. */
   readonly completion:
     | {
         readonly offer: { readonly before: string; readonly words: readonly string[]; readonly after: string }
         readonly at: number
       }
     | undefined
-  /** ID of the message that the one in the field replaces. */
+  /** ID of the earlier message that the next message replaces. */
   readonly replaces: string | undefined
 }
 
-/** Subject of a list to choose from. */
+/** Type of a list to choose from. */
 export type ChoicePurpose = 'model' | 'kb' | 'history' | 'versions' | 'questions'
-/** Subjects whose items can be chosen by typing their names. */
+/** Lists whose items can be chosen by typing their names. */
 export type NamedPurpose = Exclude<ChoicePurpose, 'history' | 'versions' | 'questions'>
 
+/** A list to choose from. `at` is the index of the current row. */
 export interface ChoicePanel {
   readonly kind: 'choice'
   readonly purpose: ChoicePurpose
   readonly title: string
   readonly items: readonly ChoiceItem[]
   readonly at: number
-  /** Knowledge bases were named, so a choice of all current ones does not include future ones. */
+  /** True if the knowledge bases were chosen by name. A choice of all current ones then excludes future ones. */
   readonly isNamed?: boolean
 }
 
-/** A text that fills the screen. */
+/** The text of a panel. */
 export interface PanelPage {
   readonly text: string
   readonly format: 'markdown' | 'plain'
@@ -124,15 +126,15 @@ export type ChatPanel =
     }
   | ChoicePanel
 
-/** State of a chat, without the part of the conversation that is printed. */
+/** State of a chat, except for the part of the conversation that is already printed. */
 export interface ChatState {
-  readonly about: ChatSubject
+  readonly subject: ChatSubject
   readonly size: Size
   readonly nowMs: number
   readonly input: ComposerState
   /** Images of the next question. */
   readonly images: readonly NamedImage[]
-  /** Work on a file, such as `attaching day.md`; questions wait for its end. */
+  /** Current work on a file, such as `attaching day.md`. Questions cannot be sent until it ends. */
   readonly fileTask: string | undefined
   readonly turn: Turn | undefined
   /** Messages to send after the current turn, in order. */
@@ -147,75 +149,75 @@ export interface ChatState {
       }
     | undefined
   readonly last: LastExchange
-  readonly runs: readonly ToolRun[]
+  readonly toolRuns: readonly ToolRun[]
   readonly llmServiceId: string | undefined
   readonly temperature: number | undefined
   /** Tokens of the last request and its answer, and the context window of the model. */
   readonly context: { readonly tokens: number; readonly window: number } | undefined
-  /** Name of the model of the last answer, or of the chosen one; undefined if unknown, null if no model answers. */
+  /** Name of the chosen model, or of the model of the last answer; undefined if unknown, null if there is no model. */
   readonly model: string | null | undefined
   readonly panel: ChatPanel | undefined
-  /** Words for completion, as far as they are loaded. */
+  /** Loaded names for completion. */
   readonly names: Partial<Record<NamedPurpose, readonly string[]>>
   readonly spent: { readonly tokens: number; readonly costUsd: number | undefined }
   /** Questions that an empty chat suggests. */
   readonly suggestions: readonly string[]
-  /** Ctrl-C was pressed, and leaves if pressed again. */
+  /** True after Ctrl-C. Another Ctrl-C leaves the chat. */
   readonly isLeaving: boolean
   readonly notice: string
 }
 
-/** An error in words for the user. */
+/** An error, as shown to the user. */
 export interface ChatFailure {
-  readonly kind: 'unreachable' | 'refused'
+  readonly kind: 'unreachable' | 'rejected'
   readonly code: string
   readonly message: string
-  /** Lines about what to do next. */
+  /** Lines that explain what to do next. */
   readonly next: readonly string[]
 }
 
-/** An event of a chat: a key, or news from the runtime. */
+/** An event of a chat: a key, or a message from the runtime. */
 export type ChatEvent =
   | Key
   | {
       readonly type: 'turn'
       readonly event: TurnEvent
-      /** Passages of an answer that cites none. */
+      /** Passages that an answer used, if it cites none. */
       readonly used?: readonly Citation[]
     }
   | { readonly type: 'suggestionsLoaded'; readonly questions: readonly string[] }
   | { readonly type: 'failed'; readonly failure: ChatFailure }
   | { readonly type: 'connection'; readonly isLost: boolean }
-  /** A running turn was found, and its events follow from the first one. */
+  /** The chat attached to a running turn. Its events follow, starting with the first. */
   | { readonly type: 'attached'; readonly question: Message }
   | { readonly type: 'tick'; readonly nowMs: number }
   | { readonly type: 'resized'; readonly size: Size }
   | { readonly type: 'reconnected'; readonly messages: readonly Message[] }
   | { readonly type: 'passagesFound'; readonly passages: readonly Passage[] }
   | { readonly type: 'panelOpened'; readonly panel: ChatPanel }
-  /** Items were chosen by name, without a list. */
+  /** Items were chosen by name, without opening the list. */
   | { readonly type: 'itemsChosen'; readonly panel: ChoicePanel }
-  | { readonly type: 'namesLoaded'; readonly of: NamedPurpose; readonly names: readonly string[] }
+  | { readonly type: 'namesLoaded'; readonly purpose: NamedPurpose; readonly names: readonly string[] }
   | {
       readonly type: 'resumed'
       readonly messages: readonly Message[]
       readonly title: string
-      /** Shows the messages from this one on; the last ones if absent. */
+      /** ID of the first message to show; by default, only the last messages are shown. */
       readonly fromId?: string
-      /** Names of the knowledge bases of the conversation; unchanged if absent. */
+      /** Names of the knowledge bases of the conversation; unchanged if undefined. */
       readonly knowledgeBases?: readonly string[]
     }
   | { readonly type: 'basesChanged'; readonly knowledgeBases: readonly string[] }
-  /** A question of the conversation is put into the field, to be edited. */
+  /** A question of the conversation was loaded into the composer for editing. */
   | { readonly type: 'editing'; readonly question: Question }
   | { readonly type: 'imageRead'; readonly image: NamedImage }
   /** The work on a file succeeded or failed. */
   | { readonly type: 'fileTaskEnded' }
   | { readonly type: 'note'; readonly text: string; readonly isBad: boolean }
-  /** A whole line was typed, in an interface that does not read keys. */
+  /** A whole line was typed in an interface that does not read single keys. */
   | { readonly type: 'submitted'; readonly text: string }
 
-/** A part of the conversation that is printed, and does not change any more. */
+/** A part of the conversation that is printed once and then does not change. */
 export type TranscriptPart =
   | {
       readonly kind: 'question'
@@ -228,40 +230,40 @@ export type TranscriptPart =
   | {
       readonly kind: 'sources'
       readonly citations: readonly Citation[]
-      /** The answer used these passages, but cites none. */
+      /** True if the answer used these passages, but cites none of them. */
       readonly isUncited?: boolean
     }
   | {
       readonly kind: 'passages'
       readonly question: string
       readonly passages: readonly Passage[]
-      /** Includes how to set up a model. */
+      /** True to explain how to set up a model. */
       readonly hasSetup: boolean
     }
   | { readonly kind: 'note'; readonly text: string; readonly tone: 'dim' | 'good' | 'bad' }
   | { readonly kind: 'help' }
 
-/** Reads a running turn from its first event, if it is one of this content and not one of these questions. */
+/** Reads a running turn from its first event, if its question has this content and none of these IDs. */
 export interface ResumeEffect {
   readonly type: 'resume'
   readonly content?: string
   readonly exceptIds: readonly (string | undefined)[]
-  /** Sent if no such turn is running. */
+  /** Message to send if no such turn is running. */
   readonly orSend?: OutgoingMessage
 }
 
-/** Work for {@link Chat}, which the state only asks for. */
+/** Work that a step requests from {@link Chat}. */
 export type ChatEffect =
   | { readonly type: 'print'; readonly printed: TranscriptPart }
   | { readonly type: 'send'; readonly message: OutgoingMessage }
   | ResumeEffect
   | { readonly type: 'abort' }
   | { readonly type: 'decide'; readonly approvalId: string; readonly decision: Approval['decision'] }
-  /** Retry until the runtime answers. */
+  /** Retries until the runtime responds. */
   | { readonly type: 'wait' }
   | { readonly type: 'stopWaiting' }
   | { readonly type: 'find'; readonly question: string }
-  | { readonly type: 'openPassage'; readonly citation: Citation; readonly known: string | undefined }
+  | { readonly type: 'openPassage'; readonly citation: Citation; readonly knownText: string | undefined }
   | { readonly type: 'readImage'; readonly path: string }
   | { readonly type: 'attachFile'; readonly path: string }
   | { readonly type: 'openAttachments' }
@@ -269,17 +271,17 @@ export type ChatEffect =
   | { readonly type: 'openTools' }
   | { readonly type: 'loadSuggestions' }
   | { readonly type: 'openChoices'; readonly purpose: ChoicePurpose; readonly search?: string }
-  | { readonly type: 'choose'; readonly of: NamedPurpose; readonly typed: string }
-  | { readonly type: 'loadNames'; readonly of: NamedPurpose }
-  /** Goes back to another version of a question: by item, or of the last one with versions by number. */
+  | { readonly type: 'choose'; readonly purpose: NamedPurpose; readonly typed: string }
+  | { readonly type: 'loadNames'; readonly purpose: NamedPurpose }
+  /** Switches to another version: an item of a list, or a version number of the last question with several versions. */
   | { readonly type: 'useVersion'; readonly version: { readonly id: string; readonly name: string } | number }
-  /** Reads an earlier question to edit. */
+  /** Loads an earlier question for editing. */
   | { readonly type: 'loadQuestion'; readonly messageId: string }
-  /** Goes to the version before or after the current one of the last question with versions. */
+  /** Switches to the previous or the next version of the last question with several versions. */
   | { readonly type: 'stepVersion'; readonly by: -1 | 1 }
   | { readonly type: 'rename'; readonly title: string }
   | { readonly type: 'useKnowledgeBases'; readonly chosen: readonly { id: string; name: string }[] }
-  /** Continues a conversation, or starts one. */
+  /** Continues a conversation; if it is undefined, starts a new one. */
   | {
       readonly type: 'openConversation'
       readonly conversation: { readonly id: string; readonly name: string } | undefined
@@ -289,4 +291,5 @@ export type ChatEffect =
   | { readonly type: 'redraw' }
   | { readonly type: 'leave' }
 
+/** The state after an event, and the effects to run. */
 export type ChatStep = readonly [ChatState, readonly ChatEffect[]]

@@ -1,6 +1,9 @@
 import { Lexer, type Token, type Tokens } from 'marked'
 
-/** A part of a Markdown text that is rendered alone: a paragraph, a heading, a list item, or lines of code. */
+/**
+ * A part of a Markdown text that is rendered on its own: a paragraph, a heading, a list item, or lines of code. `gap`
+ * is true if an empty line comes before it.
+ */
 export type Block =
   | { readonly kind: 'markdown'; readonly source: string; readonly gap: boolean }
   | {
@@ -10,40 +13,40 @@ export type Block =
       readonly gap: boolean
     }
 
-/** Markdown that arrives in pieces. Finished blocks are removed, so they are lexed only once. */
+/** State of reading Markdown that arrives in pieces. Finished blocks are removed, so each is lexed only once. */
 export interface BlockReader {
-  /** Unfinished text; in a fence, the unfinished line. */
+  /** Unfinished text; inside a fence, the unfinished line. */
   readonly tail: string
   readonly fence: Fence | undefined
-  /** Head of a table that was too long for one block. */
+  /** Header of a table that is too long for one block; repeated in the next block. */
   readonly tableHead: string
-  /** An empty line comes before the next block. */
+  /** True if an empty line comes before the next block. */
   readonly gap: boolean
-  /** A block was removed already. */
-  readonly begun: boolean
+  /** True once a block was removed. */
+  readonly hasStarted: boolean
 }
 
 interface Fence {
   readonly mark: string
   readonly indent: number
   readonly language: string
-  /** Lines that are not removed yet. */
+  /** Lines that were not removed yet. */
   readonly lines: readonly string[]
   readonly gap: boolean
 }
 
-/** Lines of a fence in one block. */
+/** Number of code lines in one block. */
 const FENCE_LINES_PER_BLOCK = 16
 /** Longer blocks are split. */
 const TAIL_CHARS_MAX = 4_000
 
 /**
- * Nested quotes and lists, on one line or by indentation. Each level takes some of the stack, and real texts have fewer
- * levels.
+ * Matches deeply nested quotes and lists, on one line or by indentation. Each level uses stack space in the lexer, and
+ * real texts have fewer levels.
  */
 const deeplyNested = /^(?:(?:[^\S\n]*(?:>|[-*+](?=\s)|\d{1,9}[.)](?=\s))){32}| {128})/m
 
-/** Returns true if a text is nested too deeply to be lexed. It is shown as plain text. */
+/** Returns true if a text is nested too deeply to be lexed. Such a text is shown as plain text. */
 export function isTooDeep(source: string): boolean {
   return deeplyNested.test(source)
 }
@@ -55,7 +58,7 @@ export const emptyReader: BlockReader = {
   fence: undefined,
   tableHead: '',
   gap: false,
-  begun: false,
+  hasStarted: false,
 }
 
 interface ReadResult {
@@ -66,7 +69,7 @@ interface ReadResult {
 /**
  * Reads the next piece of a text.
  *
- * The time depends on the length of the piece and of the unfinished block, and not on the text before them.
+ * The time depends on the length of the piece and of the unfinished block, but not on earlier text.
  */
 export function readPiece(reader: BlockReader, piece: string): ReadResult {
   const tail = reader.tail + piece
@@ -75,7 +78,7 @@ export function readPiece(reader: BlockReader, piece: string): ReadResult {
   return takeAllBlocks({ ...reader, tail })
 }
 
-/** Returns the unfinished text as blocks, which the next piece can change. */
+/** Returns the unfinished text as blocks. The next piece can change them. */
 export function unfinishedBlocks(reader: BlockReader): Block[] {
   const { fence, tail } = reader
   if (fence) {
@@ -86,7 +89,10 @@ export function unfinishedBlocks(reader: BlockReader): Block[] {
   const { reader: rest, blocks } = takeBlocks({ ...reader, tail: `${tail}\n` })
   if (rest.fence) return [...blocks, ...unfinishedBlocks(rest)]
   if (rest.tail.trim() === '') return [...blocks]
-  return [...blocks, { kind: 'markdown', source: rest.tableHead + rest.tail, gap: rest.gap && rest.begun }]
+  return [
+    ...blocks,
+    { kind: 'markdown', source: rest.tableHead + rest.tail, gap: rest.gap && rest.hasStarted },
+  ]
 }
 
 function takeAllBlocks(reader: BlockReader): ReadResult {
@@ -108,11 +114,11 @@ function takeBlocks(reader: BlockReader): ReadResult {
   const open = reader.tail.slice(end)
   const tokens: Token[] = tokensOf(whole)
   const blocks: Block[] = []
-  let { gap, begun } = reader
+  let { gap, hasStarted } = reader
   let used = 0
   const add = (raw: string) => {
-    blocks.push({ kind: 'markdown', source: raw, gap: begun && (gap || needsGapBefore(raw)) })
-    begun = true
+    blocks.push({ kind: 'markdown', source: raw, gap: hasStarted && (gap || needsGapBefore(raw)) })
+    hasStarted = true
     gap = /\n[^\S\n]*\n$/.test(raw)
     used += raw.length
   }
@@ -120,14 +126,20 @@ function takeBlocks(reader: BlockReader): ReadResult {
   const isEnded = last < tokens.length - 1
   for (const [at, token] of tokens.entries()) {
     const isLast = at === last
-    const fence = token.type === 'code' ? parseFence(token.raw) : undefined
+    const opening = token.type === 'code' ? parseFence(token.raw) : undefined
     if (token.type === 'space') {
       gap = true
       used += token.raw.length
-    } else if (fence) {
-      const tail = whole.slice(used + fence.start) + open
+    } else if (opening) {
+      const tail = whole.slice(used + opening.start) + open
       return {
-        reader: { tail, fence: { ...fence.of, gap: begun }, tableHead: '', gap: false, begun: true },
+        reader: {
+          tail,
+          fence: { ...opening.fence, gap: hasStarted },
+          tableHead: '',
+          gap: false,
+          hasStarted: true,
+        },
         blocks,
       }
     } else if (token.type === 'list') {
@@ -145,17 +157,17 @@ function takeBlocks(reader: BlockReader): ReadResult {
   const isBlank = left.trim() === ''
   if (isBlank && left !== '') gap = true
   const tail = isBlank ? open : left + open
-  const isTabled = used === 0 && reader.tableHead !== ''
+  const isInTable = used === 0 && reader.tableHead !== ''
   const rest = {
-    tail: isTabled ? reader.tail : tail,
+    tail: isInTable ? reader.tail : tail,
     fence: undefined,
     gap,
-    begun,
-    tableHead: isTabled ? reader.tableHead : '',
+    hasStarted,
+    tableHead: isInTable ? reader.tableHead : '',
   }
   if (rest.tail.length < TAIL_CHARS_MAX) return { reader: rest, blocks }
-  const cutting = splitLongBlock(rest)
-  return { reader: cutting.reader, blocks: [...blocks, ...cutting.blocks] }
+  const split = splitLongBlock(rest)
+  return { reader: split.reader, blocks: [...blocks, ...split.blocks] }
 }
 
 function tokensOf(source: string): Token[] {
@@ -175,11 +187,11 @@ function needsGapBefore(raw: string): boolean {
 }
 
 /** Returns the fence at the start of a code block, and the offset of its first line. */
-function parseFence(raw: string): { of: Omit<Fence, 'gap'>; start: number } | undefined {
+function parseFence(raw: string): { fence: Omit<Fence, 'gap'>; start: number } | undefined {
   const end = raw.indexOf('\n')
   const [, indent = '', mark = '', language = ''] = fenceStart.exec(end < 0 ? raw : raw.slice(0, end)) ?? []
   if (mark === '' || end < 0) return undefined
-  return { of: { mark, indent: indent.length, language, lines: [] }, start: end + 1 }
+  return { fence: { mark, indent: indent.length, language, lines: [] }, start: end + 1 }
 }
 
 /** Removes finished lines of code, up to the end of the fence. */
@@ -188,23 +200,23 @@ function takeCode(reader: BlockReader, fence: Fence): ReadResult {
   const complete = reader.tail.slice(0, end).split('\n').slice(0, -1)
   const blocks: Block[] = []
   let { lines, gap } = fence
-  const takeOff = (count: number) => {
+  const emitLines = (count: number) => {
     blocks.push({ kind: 'code', lines: lines.slice(0, count), language: fence.language, gap })
     lines = lines.slice(count)
     gap = false
   }
   for (const [at, line] of complete.entries()) {
     if (closesFence(line, fence)) {
-      if (lines.length > 0) takeOff(lines.length)
+      if (lines.length > 0) emitLines(lines.length)
       const tail =
         complete
           .slice(at + 1)
           .map(rest => `${rest}\n`)
           .join('') + reader.tail.slice(end)
-      return { reader: { tail, fence: undefined, tableHead: '', gap: true, begun: true }, blocks }
+      return { reader: { tail, fence: undefined, tableHead: '', gap: true, hasStarted: true }, blocks }
     }
     lines = [...lines, removeIndent(line, fence.indent)]
-    if (lines.length >= 2 * FENCE_LINES_PER_BLOCK) takeOff(FENCE_LINES_PER_BLOCK)
+    if (lines.length >= 2 * FENCE_LINES_PER_BLOCK) emitLines(FENCE_LINES_PER_BLOCK)
   }
   const tail = reader.tail.slice(end)
   const kept = tail.length < TAIL_CHARS_MAX
@@ -222,18 +234,22 @@ function removeIndent(line: string, indent: number): string {
   return line.replace(new RegExp(`^ {0,${indent}}`), '')
 }
 
-/** Splits a block that is too long, after a line or a word. A table continues with its head, and code as code. */
+/**
+ * Splits a block that is too long after a line or a word. The rest of a table repeats its header; the rest of code
+ * stays code.
+ */
 function splitLongBlock(reader: BlockReader): ReadResult {
-  const { tail, gap, begun, tableHead } = reader
+  const { tail, gap, hasStarted, tableHead } = reader
   const at = findSplit(tail)
   const piece = tableHead + tail.slice(0, at)
   const rest = tail.slice(at)
-  const block: Block = { kind: 'markdown', source: piece, gap: begun && gap }
-  const cutOff = { tail: rest, tableHead: '', gap: false, begun: true }
+  const block: Block = { kind: 'markdown', source: piece, gap: hasStarted && gap }
+  const remaining = { tail: rest, tableHead: '', gap: false, hasStarted: true }
   const inside = findOpenFence(piece)
-  if (inside) return { reader: { ...cutOff, fence: { ...inside, lines: [], gap: false } }, blocks: [block] }
+  if (inside)
+    return { reader: { ...remaining, fence: { ...inside, lines: [], gap: false } }, blocks: [block] }
   const head = /^([^\n]*\|[^\n]*\n[ \t]*\|?[ \t:|-]*-[ \t:|-]*\n)/.exec(piece)?.[1] ?? ''
-  return { reader: { ...cutOff, fence: undefined, tableHead: head }, blocks: [block] }
+  return { reader: { ...remaining, fence: undefined, tableHead: head }, blocks: [block] }
 }
 
 function findSplit(tail: string): number {

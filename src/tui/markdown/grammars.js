@@ -1,2 +1,2 @@
-// Its own types bring those of browsers with them; those of `grammars.d.ts` stand for them.
+// The types of lowlight need browser types, so `grammars.d.ts` declares the parts that are used here.
 export { common, createLowlight } from 'lowlight'

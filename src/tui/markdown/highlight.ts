@@ -4,7 +4,7 @@ import type { Highlight } from './render.ts'
 
 const lowlight = createLowlight()
 
-/** Longer code is not highlighted. */
+/** Maximum length of code to highlight. */
 const CODE_CHARS_MAX = 20_000
 
 const toneOfClass: Readonly<Record<string, Tone>> = {
@@ -58,9 +58,9 @@ const languageOfAlias: Readonly<Record<string, string>> = {
   patch: 'diff',
 }
 
-/** Highlights code. Each grammar is registered when it is first needed. */
-export const highlight: Highlight = (lines, named) => {
-  const lower = named.toLowerCase()
+/** Highlights code. Registers each grammar when it is first needed. */
+export const highlight: Highlight = (lines, languageName) => {
+  const lower = languageName.toLowerCase()
   const language = languageOfAlias[lower] ?? lower
   const grammar = Object.hasOwn(common, language) ? common[language] : undefined
   const code = lines.join('\n')

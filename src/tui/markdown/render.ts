@@ -18,7 +18,7 @@ const entities: Readonly<Record<string, string>> = {
   nbsp: ' ',
 }
 
-/** Renders a complete text as lines of a width. */
+/** Renders a complete text as lines that fit a width. */
 export function renderText(text: string, width: number, highlight?: Highlight): Line[] {
   return blocksOf(text).flatMap(block => [
     ...(block.gap ? [[]] : []),
@@ -26,7 +26,7 @@ export function renderText(text: string, width: number, highlight?: Highlight): 
   ])
 }
 
-/** Renders a block as lines of a width, without the empty line before it. */
+/** Renders a block as lines that fit a width, without the empty line before it. */
 export function renderBlock(block: Block, width: number, highlight?: Highlight): Line[] {
   if (block.kind === 'code') return codeLines(block.lines, block.language, width, highlight)
   if (isTooDeep(block.source)) return wrap([span(block.source.trimEnd())], width)
@@ -54,14 +54,14 @@ class Renderer {
   /** Renders blocks with the empty lines between them. */
   blocks(tokens: readonly Token[]): Line[] {
     const lines: Line[] = []
-    let isApart = false
+    let needsGap = false
     for (const token of tokens) {
-      if (token.type === 'space') isApart = true
+      if (token.type === 'space') needsGap = true
       else {
-        const made = this.block(token)
-        if (made.length > 0 && lines.length > 0 && isApart) lines.push([])
-        if (made.length > 0) isApart = /\n\s*\n$/.test(token.raw)
-        lines.push(...made)
+        const rendered = this.block(token)
+        if (rendered.length > 0 && lines.length > 0 && needsGap) lines.push([])
+        if (rendered.length > 0) needsGap = /\n\s*\n$/.test(token.raw)
+        lines.push(...rendered)
       }
     }
     return lines
@@ -178,7 +178,7 @@ function highlightCitations(text: string, tones: readonly Tone[]): StyledSpan[] 
     .filter(({ text }) => text !== '')
 }
 
-/** Decodes entities, and removes control characters, which they can contain. */
+/** Decodes entities, and removes control characters that they may contain. */
 function decodeEntities(text: string): string {
   const read = text.replace(/&(amp|lt|gt|quot|#39|nbsp);/g, (_, name: string) => entities[name]!)
   return plain(read)

@@ -6,12 +6,13 @@ export interface Table {
   readonly align: readonly ('left' | 'right' | 'center' | null)[]
 }
 
+/** Number of blank cells between columns. */
 const GAP = 2
 const COLUMN_CELLS_MIN = 6
-/** Wider words can be broken. */
+/** Maximum width of a word that is kept whole; wider words can be broken. */
 const WORD_CELLS_MAX = 24
 
-/** Lays out a table with wrapped cells. If it is still too wide, each cell has its own line. */
+/** Lays out a table with wrapped cells. If it is still too wide, puts each cell on a separate line. */
 export function tableLines(table: Table, width: number): Line[] {
   const widths = columnWidths(table, width)
   if (!widths) return stackedLines(table, width)

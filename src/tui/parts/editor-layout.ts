@@ -3,7 +3,7 @@ import { type Editor, pasteLabel } from './editor.ts'
 import { graphemes } from './graphemes.ts'
 import { cutLine, type Line, type StyledSpan, span } from './spans.ts'
 
-/** Wraps the text of a field to a width. Returns its lines, and the cell and line of the cursor. */
+/** Wraps the text of a field to a width. Returns its lines, and the column `x` and line `y` of the cursor. */
 export function layoutEditor(editor: Editor, width: number): { lines: Line[]; x: number; y: number } {
   const lines: StyledSpan[][] = [[]]
   let used = 0
@@ -32,7 +32,7 @@ export function layoutEditor(editor: Editor, width: number): { lines: Line[]; x:
   return { lines: lines.map(joinUnstyled), x, y }
 }
 
-/** Joins neighbors without a style. */
+/** Joins adjacent spans that have no tones. */
 function joinUnstyled(line: readonly StyledSpan[]): Line {
   const spans: StyledSpan[] = []
   for (const one of line) {

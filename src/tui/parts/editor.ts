@@ -1,11 +1,11 @@
 import { characterAfter, characterBefore } from './graphemes.ts'
 
-/** Text with a cursor. A long paste is one character of it. */
+/** Text with a cursor. A long paste is represented by one character. */
 export interface Editor {
   readonly text: string
   /** Index at which text is inserted. */
   readonly cursor: number
-  /** Pasted texts by their character. */
+  /** Pasted texts by the character that represents them. */
   readonly pastes: Readonly<Record<string, string>>
   /** Text that was deleted last, for {@link yank}. */
   readonly lastDeleted: string
@@ -13,7 +13,7 @@ export interface Editor {
 
 export const emptyEditor: Editor = { text: '', cursor: 0, pastes: {}, lastDeleted: '' }
 
-/** Longer pastes are one character, which shows their size. */
+/** Longer pastes are represented by one character, which is shown as a label with their size. */
 const PASTE_LINES_MAX = 4
 const PASTE_CHARS_MAX = 400
 const firstMark = 0xe000
@@ -82,7 +82,7 @@ function lineStart(text: string, index: number): number {
 
 type CursorTarget = 'left' | 'right' | 'wordLeft' | 'wordRight' | 'home' | 'end'
 
-/** Returns the index of a target. */
+/** Returns the index of a target in the text. */
 function indexOf({ text, cursor }: Editor, target: CursorTarget): number {
   switch (target) {
     case 'left':

@@ -1,9 +1,9 @@
 import type { Clock } from '../../base/clock.ts'
 
-/** Milliseconds between two frames of changes that no key caused: about 30 frames a second. */
+/** Time between two frames for changes that are not caused by a key: about 30 frames per second. */
 const FRAME_MS = 33
 
-/** Limits how often a screen is drawn. What a person types is drawn at once, and other changes with the next frame. */
+/** Limits how often a screen is drawn. Typed text is drawn immediately, and other changes with the next frame. */
 export class FrameLimiter {
   #isDue = false
 

@@ -8,7 +8,7 @@ export function graphemes(text: string): string[] {
   return [...segmenter.segment(text)].map(({ segment }) => segment)
 }
 
-/** Returns the index at which the character before an index begins. */
+/** Returns the start index of the character before an index. */
 export function characterBefore(text: string, index: number): number {
   if (index <= 0) return 0
   // A character can be long, but it does not cross a line break.
@@ -17,7 +17,7 @@ export function characterBefore(text: string, index: number): number {
   return index - last.length
 }
 
-/** Returns the index at which the character at an index ends. */
+/** Returns the end index of the character at an index. */
 export function characterAfter(text: string, index: number): number {
   if (index >= text.length) return text.length
   const end = text.indexOf('\n', index + 1)
@@ -25,7 +25,7 @@ export function characterAfter(text: string, index: number): number {
   return index + first.length
 }
 
-/** Returns the longest prefix of whole characters that fits a width, but at least one character. */
+/** Returns the longest prefix of whole characters that fits a width. Contains at least one character. */
 export function fittingPrefix(text: string, width: number): string {
   if (singleCellText.test(text)) return text.slice(0, Math.max(1, width))
   let prefix = ''

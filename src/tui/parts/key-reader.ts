@@ -1,10 +1,10 @@
 import type { Clock } from '../../base/clock.ts'
 import { type Decoder, decode, emptyDecoder, flush, type Key } from './keys.ts'
 
-/** Milliseconds after which the rest of a key sequence is not expected any more. */
+/** Maximum time to wait for the rest of a key sequence. */
 const ESCAPE_TIMEOUT_MS = 30
 
-/** Decodes terminal input. A key can arrive in pieces; a single Escape is a key, too. */
+/** Decodes terminal input. A key sequence can arrive in pieces, and a single `ESC` is the key Escape. */
 export class KeyReader {
   #decoder: Decoder = emptyDecoder
   #cancelFlush = () => {}

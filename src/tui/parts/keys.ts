@@ -1,4 +1,4 @@
-/** A key by its meaning, for all sequences that terminals send for it. */
+/** A key by its meaning, regardless of the sequence that a terminal sends for it. */
 export type Key =
   | { readonly type: 'typed'; readonly text: string }
   | { readonly type: 'pasted'; readonly text: string }
@@ -42,12 +42,12 @@ export interface Decoder {
 
 export const emptyDecoder: Decoder = { pending: '', paste: undefined }
 
-/** Turns bracketed paste on and off. */
+/** Sequences that turn bracketed paste on and off. */
 export const pasteMarks = { on: '\x1b[?2004h', off: '\x1b[?2004l' }
 
 const pasteStart = '\x1b[200~'
 const pasteEnd = '\x1b[201~'
-/** A longer paste ends without its end mark. */
+/** Maximum length of a paste. A longer paste ends there, without its end mark. */
 const PASTE_CHARS_MAX = 4_000_000
 
 const keyOfControlCharacter: Readonly<Record<string, PlainKey>> = {
@@ -117,7 +117,7 @@ const keyOfEscapeSequence: Readonly<Record<string, PlainKey>> = {
 const sequence = /^\x1b(?:\x1b?\[[\x30-\x3f]*[\x20-\x2f]*[\x40-\x7e]|\x1b?O[\x40-\x7e]|[^\x1b[O])/u
 const unfinishedSequence = /^\x1b(?:\x1b?\[[\x30-\x3f]*[\x20-\x2f]*|\x1b?O?)?$/
 
-/** Splits terminal input into keys. Returns the rest, which needs more input. */
+/** Splits terminal input into keys. Returns a decoder with the incomplete rest, and the keys. */
 export function decode({ pending, paste }: Decoder, chunk: string): [Decoder, Key[]] {
   const keys: Key[] = []
   let rest = pending + chunk
@@ -147,7 +147,7 @@ export function decode({ pending, paste }: Decoder, chunk: string): [Decoder, Ke
   return [{ pending: rest, paste: pasted }, keys]
 }
 
-/** Ends an incomplete key: a single `ESC` is the key Escape, and anything else is dropped. */
+/** Ends an incomplete key sequence: a single `ESC` is the key Escape; anything else is discarded. */
 export function flush({ pending, paste }: Decoder): [Decoder, Key[]] {
   if (paste !== undefined || pending === '') return [{ pending, paste }, []]
   return [emptyDecoder, /^\x1b+$/.test(pending) ? [{ type: 'escape' }] : []]

@@ -3,18 +3,18 @@ import { createContext, memo, useContext } from 'react'
 import { type Paint, paintFor } from './paint.ts'
 import type { Line } from './spans.ts'
 
-/** The styles of the terminal. */
+/** Context with the paint function of the terminal. */
 export const PaintContext = createContext<Paint>(paintFor(false))
 
-/** Lines below each other in a column. Each takes one row, and is truncated to the width of its box. */
+/** A column of lines. Each line takes one row, and is truncated to the width of its box. */
 export function Rows({ lines }: { lines: readonly Line[] }) {
   const paint = useContext(PaintContext)
-  // biome-ignore lint/suspicious/noArrayIndexKey: a row is known by its position alone
+  // biome-ignore lint/suspicious/noArrayIndexKey: a row is identified by its position
   return lines.map((line, at) => <Row key={at} text={paint(line)} />)
 }
 
-/** A text that has its styles, and is laid out again only if it changes. */
+/** A styled line. It is laid out again only if it changes. */
 const Row = memo(function Row({ text }: { text: string }) {
-  // Ink gives an empty text no row.
+  // Ink renders an empty text without a row.
   return <Text wrap="truncate">{text === '' ? ' ' : text}</Text>
 })

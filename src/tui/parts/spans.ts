@@ -1,7 +1,7 @@
 import { displayWidth, truncate } from '../../cli/terminal/terminal-text.ts'
 import { fittingPrefix, graphemes } from './graphemes.ts'
 
-/** Meaning of a piece of text; `paintFor` gives it a style. */
+/** Meaning of a piece of text. `paintFor` maps it to a style. */
 export type Tone =
   | 'dim'
   | 'strong'
@@ -38,13 +38,13 @@ export function lineWidth(line: Line): number {
   return line.reduce((sum, { text }) => sum + displayWidth(text), 0)
 }
 
-/** A part of a text that is not broken. */
+/** The smallest part of a text that line breaks keep together. */
 interface Atom {
   readonly text: string
   readonly tones: readonly Tone[]
   readonly width: number
   readonly kind: 'word' | 'blank' | 'break'
-  /** A line can end before it without a space. */
+  /** True if a line can break before it without a space. */
   readonly breakable: boolean
 }
 
@@ -55,13 +55,13 @@ export interface Indents {
   readonly rest?: Line
 }
 
-/** Scripts without spaces between words. */
+/** Matches scripts that do not separate words by spaces. */
 const unspaced =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u
 
 /**
- * Wraps text between words. A word that is wider than a line is broken, and a newline ends a line. Unlike `wrap-ansi`, it
- * breaks scripts without spaces between any two characters, and indents lines.
+ * Wraps text between words. Breaks a word that is wider than a line, and ends a line at a newline. Unlike
+ * `wrap-ansi`, it indents lines, and breaks scripts without spaces between any two characters.
  */
 export function wrap(spans: Line, width: number, { first = [], rest = [] }: Indents = {}): Line[] {
   const room = Math.max(1, width - Math.max(lineWidth(first), lineWidth(rest)))
@@ -69,7 +69,7 @@ export function wrap(spans: Line, width: number, { first = [], rest = [] }: Inde
   return lines.map((line, at) => [...(at === 0 ? first : rest), ...joinSpans(line)])
 }
 
-/** Returns the width of the widest word, which {@link wrap} breaks if a line is narrower. */
+/** Returns the width of the widest word. In narrower lines, {@link wrap} breaks it. */
 export function widestWord(line: Line): number {
   let widest = 0
   let word = 0
@@ -143,7 +143,7 @@ function breakLines(atoms: readonly Atom[], room: number): StyledSpan[][] {
   return lines
 }
 
-/** Words that are not separated, and the space before them. */
+/** Adjacent words without a space between them, and the space before them. */
 interface WordRun {
   readonly kind: 'words' | 'break'
   readonly blank: Atom | undefined
@@ -176,7 +176,7 @@ function runsOf(atoms: readonly Atom[]): WordRun[] {
   return runs
 }
 
-/** Joins neighbors with the same tones. */
+/** Joins adjacent spans that have the same tones. */
 function joinSpans(line: readonly StyledSpan[]): StyledSpan[] {
   const spans: StyledSpan[] = []
   for (const next of line) {
@@ -188,27 +188,27 @@ function joinSpans(line: readonly StyledSpan[]): StyledSpan[] {
   return spans
 }
 
-/** Wraps a line of code, with all its spaces. */
+/** Wraps a line of code, and keeps all its spaces. */
 export function wrapExact(line: Line, width: number, indent: Line = []): Line[] {
   const room = Math.max(1, width - lineWidth(indent))
   const lines: StyledSpan[][] = [[]]
   let used = 0
   for (const { text, tones } of line) {
-    let left = text
-    while (left !== '') {
+    let remaining = text
+    while (remaining !== '') {
       if (used >= room) {
         lines.push([])
         used = 0
       }
-      const wide = displayWidth(left)
-      const head = wide <= room - used ? left : fittingPrefix(left, room - used)
+      const wide = displayWidth(remaining)
+      const head = wide <= room - used ? remaining : fittingPrefix(remaining, room - used)
       if (used > 0 && used + displayWidth(head) > room) {
         used = room
         continue
       }
       lines.at(-1)!.push({ text: head, tones })
       used += displayWidth(head)
-      left = left.slice(head.length)
+      remaining = remaining.slice(head.length)
     }
   }
   return lines.map(spans => [...indent, ...spans])
@@ -218,15 +218,18 @@ export function wrapExact(line: Line, width: number, indent: Line = []): Line[] 
 export function cutLine(line: Line, width: number): Line {
   if (lineWidth(line) <= width) return line
   const kept: StyledSpan[] = []
-  let left = width
+  let cellsLeft = width
   for (const { text, tones } of line) {
     const wide = displayWidth(text)
-    if (wide < left) {
+    if (wide < cellsLeft) {
       kept.push({ text, tones })
-      left -= wide
+      cellsLeft -= wide
       continue
     }
-    kept.push({ text: wide === left ? `${fittingPrefix(text, left - 1)}…` : truncate(text, left), tones })
+    kept.push({
+      text: wide === cellsLeft ? `${fittingPrefix(text, cellsLeft - 1)}…` : truncate(text, cellsLeft),
+      tones,
+    })
     break
   }
   return kept

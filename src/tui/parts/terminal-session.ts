@@ -4,7 +4,7 @@ import type { ReactNode } from 'react'
 import type { Io } from '../../cli/io.ts'
 import { pasteMarks } from './keys.ts'
 
-/** The streams of a terminal, and the end of the process that uses it. */
+/** The streams of a terminal, and the signals of the process. */
 export type Terminal = Pick<Io, 'stdin' | 'stdout' | 'signals'>
 
 /** Size of a terminal, in cells. */
@@ -13,7 +13,7 @@ export interface Size {
   readonly rows: number
 }
 
-/** Returns the size of a terminal; the usual one if it does not report any. */
+/** Returns the size of a terminal, or 80 x 24 if it does not report one. */
 export function terminalSize({ stdout }: Pick<Terminal, 'stdout'>): Size {
   return { columns: stdout.columns || 80, rows: stdout.rows || 24 }
 }
@@ -26,7 +26,7 @@ const sequences = {
 
 export interface SessionOptions {
   readonly hasColors: boolean
-  /** Ends the session from outside. */
+  /** Ends the session when it fires. */
   readonly signal: AbortSignal
   onResize(): void
   /** Called when the input ends, or the signal fires. */
@@ -34,8 +34,8 @@ export interface SessionOptions {
 }
 
 /**
- * A terminal in raw mode, in which Ink apps follow each other: one for the chat, another one for a panel above it. Apps
- * do not set raw mode themselves, because the terminal would echo what is typed between two of them.
+ * A terminal in raw mode that shows one Ink app after another, for example one for a chat and one for its panels.
+ * Apps do not set raw mode themselves, because the terminal would echo keys that are typed between two apps.
  */
 export class TerminalSession {
   #app: Instance | undefined
@@ -55,7 +55,7 @@ export class TerminalSession {
     stdin.setRawMode(true)
     stdin.on('end', onEnd)
     signal.addEventListener('abort', onEnd)
-    // Runs before the listener of an app, which would erase too few of the rows that the terminal has wrapped again.
+    // Must run before the listener of an app, which would erase too few rows after the terminal has rewrapped them.
     stdout.on('resize', this.#onResize)
     this.#stopRestoring = signals.onExit(this.#restore)
     stdout.write(pasteMarks.on)
@@ -63,7 +63,7 @@ export class TerminalSession {
     chalk.level = hasColors ? 1 : 0
   }
 
-  /** Shows an app below what is on the screen, or draws a change of it, at once. Does nothing after {@link close}. */
+  /** Draws an app below the current output, or updates it. Does nothing after {@link close}. */
   draw(node: ReactNode): void {
     if (this.#isClosed) return
     this.writeTogether(() => {
@@ -74,18 +74,18 @@ export class TerminalSession {
     })
   }
 
-  /** Runs work whose output the terminal gets in one piece, so it never shows a part of a frame. */
-  writeTogether(work: () => void): void {
+  /** Runs a function and sends its output to the terminal in one piece, so that no partial frame is visible. */
+  writeTogether(draw: () => void): void {
     const { stdout } = this.terminal
     stdout.cork()
     try {
-      work()
+      draw()
     } finally {
       stdout.uncork()
     }
   }
 
-  /** Ends the app. Its last frame stays on the screen, and the cursor stays where it is. */
+  /** Ends the app. Its last frame and the cursor stay in place. */
   hide(): void {
     this.#app?.unmount()
     this.#app = undefined
@@ -98,14 +98,14 @@ export class TerminalSession {
     this.terminal.stdout.write(isAlternate ? sequences.alternateOn : sequences.alternateOff)
   }
 
-  /** Erases the screen from some rows above the cursor on, and moves the cursor there. */
+  /** Erases the screen from the given number of rows above the cursor, and moves the cursor there. */
   eraseFrom(rowsAbove: number): void {
     const up = rowsAbove > 0 ? `\x1b[${rowsAbove}A` : ''
-    // A terminal that erases from its first cell on may copy the whole screen into its scrollback.
+    // Does not erase from the first cell in one sequence: some terminals would copy the screen to their scrollback.
     this.terminal.stdout.write(`\r${up}\x1b[2K\n\x1b[J\x1b[A`)
   }
 
-  /** Stops listening to the terminal and to the signal; keys are read by the apps. */
+  /** Stops listening to the terminal and the signal. Apps still read keys. */
   detach(): void {
     const { onEnd, signal } = this.options
     const { stdin, stdout } = this.terminal

@@ -8,7 +8,7 @@ import { type Line, span } from './spans.ts'
 export interface FieldOptions {
   readonly columns: number
   readonly isFramed: boolean
-  /** Shown in the frame, or before the text of a field without a frame; can be empty. */
+  /** Shown in the frame, or before the text if there is no frame; can be empty. */
   readonly title: string
   /** Shown while the field is empty. */
   readonly placeholder: string
@@ -16,19 +16,19 @@ export interface FieldOptions {
   readonly linesMax: number
 }
 
-/** A text field at a width: what `<TextField>` shows, and where the cursor is. */
+/** Layout of a text field: the lines for `<TextField>`, and the position of the cursor. */
 export interface FieldLayout {
   readonly lines: readonly Line[]
   readonly isFramed: boolean
   readonly columns: number
   readonly title: string
-  /** Number of rows, with the frame. */
+  /** Number of rows, including the frame. */
   readonly height: number
   /** Position of the cursor, from the top left of the field. */
   readonly cursor: { readonly x: number; readonly y: number }
 }
 
-/** Lays out a field around its cursor. */
+/** Lays out a field so that its cursor is visible. */
 export function layoutField(editor: Editor, options: FieldOptions): FieldLayout {
   const { columns, isFramed, title, placeholder, linesMax } = options
   const titlePrefix = `${title}: `
@@ -53,7 +53,7 @@ export function layoutField(editor: Editor, options: FieldOptions): FieldLayout 
   }
 }
 
-/** A field that a person types in, in a frame if there is room for one. */
+/** A text field, with a frame if the layout has one. */
 export function TextField({ field }: { field: FieldLayout }) {
   const { lines, isFramed, columns, title } = field
   if (!isFramed) return <Rows lines={lines} />
@@ -74,7 +74,7 @@ export function TextField({ field }: { field: FieldLayout }) {
   )
 }
 
-/** Returns the top of a frame with a title, which a border of Ink cannot have. */
+/** Returns the top of a frame with a title, because Ink borders cannot have titles. */
 function frameTop(title: string, columns: number): Line {
   const shown = ` ${truncate(title, Math.max(0, columns - 6))} `
   const rule = '─'.repeat(Math.max(0, columns - 3 - displayWidth(shown)))

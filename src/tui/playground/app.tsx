@@ -7,7 +7,7 @@ import { cutLine, type Line } from '../parts/spans.ts'
 import { TextField } from '../parts/text-field.tsx'
 import { useKeys } from '../parts/use-keys.ts'
 import { layoutPlayground, SIDE_COLUMNS } from './layout.ts'
-import { resultLines } from './results.ts'
+import { resultLines } from './result-lines.ts'
 import type { PlaygroundState } from './types.ts'
 
 interface AppProps {
@@ -17,7 +17,7 @@ interface AppProps {
   onKey(key: Key): void
 }
 
-/** A search while the person types. Fills the screen but its last row, which Ink needs. */
+/** A search that runs while the user types. Fills the screen except for the last row, which Ink needs. */
 export function PlaygroundApp({ state, paint, clock, onKey }: AppProps) {
   useKeys(clock, onKey)
   return (

@@ -11,31 +11,31 @@ import {
 import { pad, plain } from '../../cli/terminal/terminal-text.ts'
 import { renderText } from '../markdown/render.ts'
 import { cutLine, type Line, lineWidth, type StyledSpan, span, type Tone, wrap } from '../parts/spans.ts'
-import type { PlaygroundAnswer } from './types.ts'
+import type { PlaygroundResults } from './types.ts'
 
-/** Longer lines are hard to read. */
+/** Maximum width of text, because longer lines are hard to read. */
 const TEXT_CELLS_MAX = 100
 const TEXT_CELLS_MIN = 8
 const EXCERPT_LINES = 2
 const INDENT_CELLS = 5
 
-export interface CardLook {
+export interface CardOptions {
   readonly width: number
   readonly isChosen: boolean
   /** Shows the whole passage. */
   readonly isOpen: boolean
-  readonly hasNumbers: boolean
+  readonly showsNumbers: boolean
 }
 
-/** Returns the lines of a passage: title and score, text, and location. */
-export function cardLines(answer: PlaygroundAnswer, place: number, look: CardLook): readonly Line[] {
-  const passage = answer.passages[place]!
-  const { width } = look
+/** Returns the lines of a passage: its title and score, text, and location. */
+export function cardLines(results: PlaygroundResults, index: number, options: CardOptions): readonly Line[] {
+  const passage = results.passages[index]!
+  const { width } = options
   const blanks = span(' '.repeat(INDENT_CELLS))
-  const { section, lines } = passageText(passage, answer.request.body.text ?? '', look)
+  const { section, lines } = passageText(passage, results.request.body.text ?? '', options)
   const source = passageLocation(passage)
   return [
-    headLine(answer, place, section, look),
+    headLine(results, index, section, options),
     ...lines.map((line): Line => cutLine([blanks, ...line], width)),
     ...(source === '' ? [] : [cutLine([blanks, span(source, 'dim')], width)]),
     [],
@@ -43,43 +43,47 @@ export function cardLines(answer: PlaygroundAnswer, place: number, look: CardLoo
 }
 
 /** Returns the number of lines of {@link cardLines}. */
-export function cardHeight({ passages, request }: PlaygroundAnswer, place: number, look: CardLook): number {
-  const passage = passages[place]!
-  const { lines } = passageText(passage, request.body.text ?? '', look)
+export function cardHeight(
+  { passages, request }: PlaygroundResults,
+  index: number,
+  options: CardOptions,
+): number {
+  const passage = passages[index]!
+  const { lines } = passageText(passage, request.body.text ?? '', options)
   return lines.length + (passageLocation(passage) === '' ? 2 : 3)
 }
 
 function headLine(
-  answer: PlaygroundAnswer,
-  place: number,
+  results: PlaygroundResults,
+  index: number,
   section: string | undefined,
-  look: CardLook,
+  options: CardOptions,
 ): Line {
-  const passage = answer.passages[place]!
+  const passage = results.passages[index]!
   const name = passageTitle(passage)
-  const right = scoreLine(answer, place, look.hasNumbers)
+  const right = scoreLine(results, index, options.showsNumbers)
   const left: Line = [
-    span(look.isChosen ? '›' : ' ', 'accent'),
-    span(`${String(place + 1).padStart(INDENT_CELLS - 2)} `, 'dim'),
+    span(options.isChosen ? '›' : ' ', 'accent'),
+    span(`${String(index + 1).padStart(INDENT_CELLS - 2)} `, 'dim'),
   ]
-  const room = Math.max(1, look.width - INDENT_CELLS - lineWidth(right) - 2)
-  const title = cutLine([span(section ? `${name} › ${section}` : name, ...titleTones(look))], room)
+  const room = Math.max(1, options.width - INDENT_CELLS - lineWidth(right) - 2)
+  const title = cutLine([span(section ? `${name} › ${section}` : name, ...titleTones(options))], room)
   const gap = span(pad('', room - lineWidth(title) + 2))
-  return cutLine([...left, ...title, gap, ...right], look.width)
+  return cutLine([...left, ...title, gap, ...right], options.width)
 }
 
-function titleTones({ isChosen }: CardLook): readonly ('strong' | 'accent')[] {
+function titleTones({ isChosen }: CardOptions): readonly ('strong' | 'accent')[] {
   return isChosen ? ['strong', 'accent'] : ['strong']
 }
 
-function scoreLine({ passages, moves }: PlaygroundAnswer, place: number, hasNumbers: boolean): Line {
-  const passage = passages[place]!
+function scoreLine({ passages, moves }: PlaygroundResults, index: number, showsNumbers: boolean): Line {
+  const passage = passages[index]!
   const move = moves.get(passage.id)
-  const moved = move === undefined ? '' : move === 'new' ? 'new ' : `${move > 0 ? '+' : ''}${move} `
+  const moveLabel = move === undefined ? '' : move === 'new' ? 'new ' : `${move > 0 ? '+' : ''}${move} `
   const [filled, empty] = passage.coverage === undefined ? ['', ''] : coverageBar(passage.coverage)
   return [
-    span(moved, 'dim'),
-    ...(hasNumbers ? [span(`${formatScores(passage)} `)] : []),
+    span(moveLabel, 'dim'),
+    ...(showsNumbers ? [span(`${formatScores(passage)} `)] : []),
     span(filled, 'good'),
     span(empty, 'dim'),
   ]
@@ -90,16 +94,16 @@ interface PassageText {
   readonly lines: readonly Line[]
 }
 
-/** Last text of each passage, because the same passage is drawn many times. */
-const textCache = new WeakMap<Passage, { readonly key: string; readonly said: PassageText }>()
+/** Rendered text of each passage, because the same passage is drawn many times. */
+const textCache = new WeakMap<Passage, { readonly key: string; readonly text: PassageText }>()
 
-function passageText(passage: Passage, question: string, { width, isOpen }: CardLook): PassageText {
+function passageText(passage: Passage, question: string, { width, isOpen }: CardOptions): PassageText {
   const room = Math.max(TEXT_CELLS_MIN, Math.min(TEXT_CELLS_MAX, width - INDENT_CELLS - 1))
   const key = `${room} ${isOpen} ${question}`
   const before = textCache.get(passage)
-  if (before?.key === key) return before.said
+  if (before?.key === key) return before.text
   const fresh = isOpen ? renderWhole(passage, question, room) : renderExcerpt(passage, question, room)
-  textCache.set(passage, { key, said: fresh })
+  textCache.set(passage, { key, text: fresh })
   return fresh
 }
 

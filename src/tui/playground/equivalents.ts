@@ -7,41 +7,41 @@ import type { PlaygroundSearch } from './port.ts'
 import { changedRanking } from './request.ts'
 import type { PlaygroundState } from './types.ts'
 
-/** A command or program with the same results. */
+/** A command or program that gives the same results as the current search. */
 export interface Equivalent {
   readonly letter: string
-  readonly what: string
+  readonly name: string
   /** Contains no credential and no control characters. */
   readonly text: string
 }
 
-/** Returns commands and programs with the same results. */
+/** Returns commands and programs that give the same results as the current search. */
 export function equivalents(state: PlaygroundState, request: PlaygroundSearch): readonly Equivalent[] {
   return [
-    { letter: 'w', what: 'wb', text: equivalentCommand(state, request) },
-    { letter: 'c', what: 'curl', text: curlLines(state, request) },
-    { letter: 't', what: 'TypeScript', text: fetchLines(state, request) },
+    { letter: 'w', name: 'wb', text: equivalentCommand(state, request) },
+    { letter: 'c', name: 'curl', text: curlLines(state, request) },
+    { letter: 't', name: 'TypeScript', text: fetchLines(state, request) },
   ]
 }
 
-/** Returns the `wb` command with the same results. */
+/** Returns the `wb` command that gives the same results as the current search. */
 export function equivalentCommand(
-  { about, bases, settings, hasNumbers }: PlaygroundState,
+  { target, bases, settings, showsNumbers }: PlaygroundState,
   { base, body }: PlaygroundSearch,
 ): string {
   const { mode, lexicalWeight, rerank } = changedRanking(base, settings)
-  const isShared = bases.filter(({ name }) => name === base.name).length > 1
+  const isAmbiguous = bases.filter(({ name }) => name === base.name).length > 1
   const flags = [
     ...(mode ? ['--mode', mode] : []),
     ...(lexicalWeight === undefined ? [] : ['--lexical-weight', String(lexicalWeight)]),
     ...(rerank ? ['--rerank'] : []),
     ...(body.filter ? ['--filter', plainJson(body.filter)] : []),
     ...(body.topK === limits.topKDefault ? [] : ['--limit', String(body.topK)]),
-    ...(hasNumbers ? ['--explain'] : []),
-    ...about.flags,
+    ...(showsNumbers ? ['--explain'] : []),
+    ...target.flags,
   ]
   const question = plain(body.text ?? '')
-  const named = ['wb', 'kb', 'search', isShared ? base.id : base.name]
+  const named = ['wb', 'kb', 'search', isAmbiguous ? base.id : base.name]
   const words = question.startsWith('-')
     ? [...named, ...flags, '--', question]
     : [...named, question, ...flags]
@@ -57,15 +57,15 @@ function singleQuote(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`
 }
 
-function urlOf({ about }: PlaygroundState, { base }: PlaygroundSearch): string {
-  const params = { workspaceId: about.workspaceId, knowledgeBaseId: base.id }
-  return about.url.replace(/\/+$/, '') + pathOf(kb.search, { params })
+function urlOf({ target }: PlaygroundState, { base }: PlaygroundSearch): string {
+  const params = { workspaceId: target.workspaceId, knowledgeBaseId: base.id }
+  return target.url.replace(/\/+$/, '') + pathOf(kb.search, { params })
 }
 
 function curlLines(state: PlaygroundState, request: PlaygroundSearch): string {
   const lines = [
     `curl -s ${shellWord(urlOf(state, request))}`,
-    ...(state.about.hasCredential ? ['  -H "authorization: Bearer $WB_API_KEY"'] : []),
+    ...(state.target.hasCredential ? ['  -H "authorization: Bearer $WB_API_KEY"'] : []),
     `  -H 'content-type: application/json'`,
     `  -d ${singleQuote(plainJson(request.body))}`,
   ]
@@ -74,7 +74,7 @@ function curlLines(state: PlaygroundState, request: PlaygroundSearch): string {
 
 function fetchLines(state: PlaygroundState, request: PlaygroundSearch): string {
   const body = plainJson(request.body, 2).replaceAll('\n', '\n  ')
-  const { hasCredential } = state.about
+  const { hasCredential } = state.target
   return [
     ...(hasCredential ? [`import { env } from 'node:process'`, ''] : []),
     `const response = await fetch(${plainJson(urlOf(state, request))}, {`,

@@ -28,7 +28,7 @@ export function helpLines({ width }: Pick<PlaygroundLayout, 'width'>): Line[] {
     [],
     [span('  in the settings', 'dim')],
     ...rowsOf(
-      settings.map(({ letter, does }) => [letter, does]),
+      settings.map(({ letter, summary }) => [letter, summary]),
       9,
     ),
   ]
@@ -36,7 +36,7 @@ export function helpLines({ width }: Pick<PlaygroundLayout, 'width'>): Line[] {
 
 const scrolls: Partial<Record<Key['type'], number>> = { up: -1, down: 1, pageUp: -8, pageDown: 8 }
 
-/** Handles a key in the help: keys that do not scroll close it. */
+/** Handles a key in the help. Keys that do not scroll close it. */
 export function pressHelpKey(
   state: PlaygroundState,
   panel: Extract<PlaygroundPanel, { kind: 'help' }>,

@@ -9,32 +9,33 @@ import { requestOf } from './request.ts'
 import { settings } from './settings.ts'
 import type { PlaygroundPanel, PlaygroundState } from './types.ts'
 
-/** On wider screens the settings are beside the passages, else above them. */
+/** Minimum width of a screen to show the settings beside the passages; on narrower screens, they are above. */
 const SIDE_LAYOUT_COLUMNS_MIN = 90
+/** Width of the settings beside the passages. */
 export const SIDE_COLUMNS = 27
-/** Lower screens do not show the equivalent command. */
+/** Minimum height of a screen to show the equivalent command. */
 const COMMAND_ROWS_MIN = 12
-/** Smaller screens have no frame around the field. */
+/** Minimum size of a screen to frame the field. */
 const FRAMED_ROWS_MIN = 14
 const FRAMED_COLUMNS_MIN = 24
 const FIELD_LINES_MAX = 3
 const NOTICE_LINES_MAX = 2
 const SETTINGS_LINES_MAX = 3
-/** Searches that take less time show no spinner. */
+/** Duration of a search after which a spinner is shown. */
 const SPINNER_AFTER_MS = 150
 
-/** The parts of the screen around the results, and the space that is left for these. */
+/** The parts of the screen around the results, and the space for the results. */
 export interface PlaygroundLayout {
   readonly header: Line
   readonly field: FieldLayout
-  /** Settings and errors. */
+  /** Lines above the results: settings and errors. */
   readonly above: readonly Line[]
   readonly below: readonly Line[]
   /** Number of rows for results. */
   readonly room: number
   /** Number of columns for results. */
   readonly width: number
-  /** Lines beside the results; undefined on a narrow screen, or if something else is shown in their place. */
+  /** Lines beside the results; undefined on a narrow screen, or if a panel replaces the results. */
   readonly side: readonly Line[] | undefined
   /** Position of the cursor, from the top left of the screen; undefined while letters are commands. */
   readonly cursor: { readonly x: number; readonly y: number } | undefined
@@ -58,49 +59,49 @@ export function layoutPlayground(state: PlaygroundState): PlaygroundLayout {
     room: Math.max(0, rows - 2 - field.height - above.length - below.length),
     width: hasSide ? columns - SIDE_COLUMNS : columns,
     side: hasSide ? sideLines(state) : undefined,
-    cursor: isTextTyped(state) && y < rows - 1 ? { x: field.cursor.x, y } : undefined,
+    cursor: acceptsText(state) && y < rows - 1 ? { x: field.cursor.x, y } : undefined,
   }
 }
 
-/** Returns true if letters are text, and not commands. */
-function isTextTyped({ panel, isSetting }: PlaygroundState): boolean {
-  return panel ? panel.kind !== 'copy' && panel.kind !== 'help' : !isSetting
+/** Returns true if typed letters are text rather than commands. */
+function acceptsText({ panel, isInSettings }: PlaygroundState): boolean {
+  return panel ? panel.kind !== 'copy' && panel.kind !== 'help' : !isInSettings
 }
 
-/** Returns false if a panel is shown in place of the passages. */
+/** Returns false if a panel replaces the passages. */
 export function showsPassages(panel: PlaygroundPanel | undefined): boolean {
   return panel === undefined || panel.kind === 'filter' || panel.kind === 'limit'
 }
 
 function headLine(state: PlaygroundState): Line {
-  const { base, about, size } = state
+  const { base, target, size } = state
   const right = describeResult(state)
-  const left: Line = [span(`  ${base?.name ?? 'playground'}`, 'strong'), span(`  ${about.workspace}`, 'dim')]
+  const left: Line = [span(`  ${base?.name ?? 'playground'}`, 'strong'), span(`  ${target.workspace}`, 'dim')]
   const room = size.columns - displayWidth(right) - 2
   const shown = cutLine(left, Math.max(1, room - 1))
   return [...shown, span(pad('', room - lineWidth(shown))), span(right, 'dim')]
 }
 
-function describeResult({ pending, answer, nowMs, tries }: PlaygroundState): string {
+function describeResult({ pending, results, nowMs, tries }: PlaygroundState): string {
   const waitedMs = pending ? nowMs - pending.sinceMs : 0
   if (pending && tries === 0 && waitedMs > SPINNER_AFTER_MS) {
     const seconds = Math.floor(waitedMs / 1_000)
     return `${spinnerAt(nowMs)} searching${seconds > 0 ? ` ${seconds} s` : ''}`
   }
-  return answer ? `${formatCounted(answer.passages.length, 'hit')} · ${answer.tookMs} ms` : ''
+  return results ? `${formatCounted(results.passages.length, 'hit')} · ${results.tookMs} ms` : ''
 }
 
-/** The field for the question, or for what a panel asks. */
+/** Lays out the field for the question, or for the input of a panel. */
 function layoutInput({ panel, question, base, size, settings }: PlaygroundState): FieldLayout {
   const isFramed = size.columns >= FRAMED_COLUMNS_MIN && size.rows >= FRAMED_ROWS_MIN
-  const look = { columns: size.columns, isFramed, linesMax: FIELD_LINES_MAX }
+  const options = { columns: size.columns, isFramed, linesMax: FIELD_LINES_MAX }
   const field = (editor: Editor, title: string, placeholder: string) =>
-    layoutField(editor, { ...look, title, placeholder })
+    layoutField(editor, { ...options, title, placeholder })
   switch (panel?.kind) {
     case 'bases':
-      return field(panel.editor, 'knowledge base', 'type to find one')
+      return field(panel.editor, 'knowledge base', 'type to filter the list')
     case 'filter':
-      return field(panel.editor, 'filter', 'lang=en year=1960, or JSON; empty for none')
+      return field(panel.editor, 'filter', 'lang=en year=1960, or JSON; empty for no filter')
     case 'limit':
       return field(panel.editor, 'limit', String(settings.limit))
     default:
@@ -108,7 +109,7 @@ function layoutInput({ panel, question, base, size, settings }: PlaygroundState)
   }
 }
 
-/** The error of the last request, or an empty line. */
+/** Returns the error of the last request, or an empty line. */
 function statusLine({ failure, tries, panel, nowMs }: PlaygroundState): Line {
   if (panel && 'problem' in panel && panel.problem !== '') return [span(`  ✗ ${panel.problem}`, 'bad')]
   if (tries > 0)
@@ -120,15 +121,15 @@ function statusLine({ failure, tries, panel, nowMs }: PlaygroundState): Line {
   return [span('  ✗ ', 'bad'), span(failure.message), span(failure.code ? ` (${failure.code})` : '', 'dim')]
 }
 
-/** The settings above the passages, on a narrow screen. */
+/** Returns the lines of the settings above the passages, for a narrow screen. */
 function settingsAbove(state: PlaygroundState): Line[] {
-  const { isSetting, size } = state
+  const { isInSettings, size } = state
   const items = settings.flatMap(({ letter, name, value }): Line[] => {
     if (!value) return []
     const label = `${name} ${truncate(value(state), Math.max(4, Math.floor(size.columns / 2)))}`
-    return [isSetting ? [span(letter, 'accent', 'strong'), span(` ${label}`)] : [span(label, 'dim')]]
+    return [isInSettings ? [span(letter, 'accent', 'strong'), span(` ${label}`)] : [span(label, 'dim')]]
   })
-  return packItems(items, size.columns).slice(0, isSetting ? SETTINGS_LINES_MAX : 1)
+  return packItems(items, size.columns).slice(0, isInSettings ? SETTINGS_LINES_MAX : 1)
 }
 
 /** Packs items into lines, without breaking an item. */
@@ -148,11 +149,11 @@ function packItems(items: readonly Line[], columns: number): Line[] {
 }
 
 function sideLines(state: PlaygroundState): Line[] {
-  const { isSetting } = state
+  const { isInSettings } = state
   const key = (letter: string) =>
-    span(letter, ...(isSetting ? (['accent', 'strong'] as const) : (['dim'] as const)))
+    span(letter, ...(isInSettings ? (['accent', 'strong'] as const) : (['dim'] as const)))
   const [valued, others] = [settings.filter(({ value }) => value), settings.filter(({ value }) => !value)]
-  const title = isSetting
+  const title = isInSettings
     ? [span('settings', 'accent', 'strong')]
     : [span('esc', 'dim'), span(' settings', 'dim')]
   return [
@@ -166,7 +167,7 @@ function sideLines(state: PlaygroundState): Line[] {
   ]
 }
 
-/** The shell command with the same results. */
+/** Returns the shell command that gives the same results. */
 function commandLines(state: PlaygroundState): Line[] {
   const request = requestOf(state)
   return [[], request ? [span(`  ${equivalentCommand(state, request)}`, 'dim')] : []]
@@ -179,19 +180,19 @@ function footer(state: PlaygroundState): Line[] {
       0,
       NOTICE_LINES_MAX,
     )
-  const items = keyHints(state).map(([key, does]): Line => [span(key), span(` ${does}`, 'dim')])
-  return packItems(items, size.columns).slice(0, state.isSetting ? NOTICE_LINES_MAX : 1)
+  const items = keyHints(state).map(([key, action]): Line => [span(key), span(` ${action}`, 'dim')])
+  return packItems(items, size.columns).slice(0, state.isInSettings ? NOTICE_LINES_MAX : 1)
 }
 
 function keyHints({
   panel,
-  isSetting,
+  isInSettings,
   isOpen,
   base,
-  answer,
+  results,
 }: PlaygroundState): readonly (readonly [string, string])[] {
   const opens = ['enter', isOpen ? 'closes' : 'opens'] as const
-  const hasHits = answer !== undefined && answer.passages.length > 0
+  const hasHits = results !== undefined && results.passages.length > 0
   switch (panel?.kind) {
     case 'bases':
       return [
@@ -218,7 +219,7 @@ function keyHints({
       ]
   }
   const hits = hasHits ? [opens, ['up/down', 'choose'] as const] : []
-  if (isSetting)
+  if (isInSettings)
     return [
       ['esc', 'question'],
       ['left/right', 'weight'],

@@ -8,7 +8,7 @@ import type { PlaygroundBase } from './port.ts'
 import { defaultMode, requestOf, searchNow } from './request.ts'
 import type { PlaygroundPanel, PlaygroundSettings, PlaygroundState, PlaygroundStep } from './types.ts'
 
-/** More passages are too many to look at. */
+/** Maximum number of passages in a result. */
 const PASSAGES_MAX = 100
 
 type PanelOfKind<K extends PlaygroundPanel['kind']> = Extract<PlaygroundPanel, { kind: K }>
@@ -28,9 +28,9 @@ export function matchingBases(
   { editor }: PanelOfKind<'bases'>,
 ): readonly PlaygroundBase[] {
   const typed = contentOf(editor).trim().toLowerCase()
-  const holding = bases.filter(({ name }) => name.toLowerCase().includes(typed))
-  const begins = ({ name }: PlaygroundBase) => name.toLowerCase().startsWith(typed)
-  return [...holding.filter(begins), ...holding.filter(base => !begins(base))]
+  const matches = bases.filter(({ name }) => name.toLowerCase().includes(typed))
+  const startsWithTyped = ({ name }: PlaygroundBase) => name.toLowerCase().startsWith(typed)
+  return [...matches.filter(startsWithTyped), ...matches.filter(base => !startsWithTyped(base))]
 }
 
 /** Handles a key in a panel. */
@@ -73,8 +73,15 @@ function pressBasesKey(state: PlaygroundState, panel: PanelOfKind<'bases'>, key:
 function switchBase(state: PlaygroundState, base: PlaygroundBase): PlaygroundStep {
   if (base.id === state.base?.id) return [state, []]
   const settings: PlaygroundSettings = { ...state.settings, mode: defaultMode(base) }
-  const fresh = { answer: undefined, failure: undefined, at: 0, isOpen: false, top: 0, isSetting: false }
-  return searchNow({ ...state, base, settings, ...fresh }, 0)
+  const initial = {
+    results: undefined,
+    failure: undefined,
+    at: 0,
+    isOpen: false,
+    top: 0,
+    isInSettings: false,
+  }
+  return searchNow({ ...state, base, settings, ...initial }, 0)
 }
 
 function pressFieldKey(
@@ -101,7 +108,7 @@ function parseFilter(text: string): Pick<PlaygroundSettings, 'filter'> | string 
     return { filter: condition && { text, condition } }
   } catch (error) {
     if (!(error instanceof UsageError)) throw error
-    return text.startsWith('{') ? 'this is not a JSON object yet' : 'key=value, or a JSON object'
+    return text.startsWith('{') ? 'this is not a complete JSON object' : 'type key=value, or a JSON object'
   }
 }
 
@@ -109,7 +116,7 @@ function parseLimit(text: string, before: number): Pick<PlaygroundSettings, 'lim
   const limit = text === '' ? before : Number(text)
   return Number.isInteger(limit) && limit >= 1 && limit <= PASSAGES_MAX
     ? { limit }
-    : `a number from 1 to ${PASSAGES_MAX}`
+    : `type a number from 1 to ${PASSAGES_MAX}`
 }
 
 function pressCopyKey(state: PlaygroundState, panel: PanelOfKind<'copy'>, key: Key): PlaygroundStep {
@@ -122,5 +129,5 @@ function pressCopyKey(state: PlaygroundState, panel: PanelOfKind<'copy'>, key: K
   const named = all.find(({ letter }) => key.type === 'typed' && key.text === letter)
   const chosen = key.type === 'enter' ? all[panel.at] : named
   if (!chosen) return [state, []]
-  return [{ ...state, panel: undefined }, [{ type: 'copy', text: chosen.text, what: chosen.what }]]
+  return [{ ...state, panel: undefined }, [{ type: 'copy', text: chosen.text, what: chosen.name }]]
 }

@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.ts'
 import { reportOf } from '../../cli/command/report.ts'
 import { plainLine } from '../../cli/terminal/terminal-text.ts'
-import { isUnavailable } from '../parts/unavailable.ts'
+import { isUnavailable } from '../parts/is-unavailable.ts'
 import type { PlaygroundPort } from './port.ts'
 import { type PlaygroundStart, startPlayground, stepPlayground } from './state.ts'
 import type {
@@ -26,7 +26,7 @@ export interface PlaygroundRunnerOptions {
 /** Time between two ticks during a search. */
 const TICK_MS = 100
 
-/** Runs a playground: applies events to its state, and does the work that follows from them. */
+/** Runs a playground: applies events to its state, and runs the effects that they cause. */
 export class Playground {
   #state: PlaygroundState
   #searching: AbortController | undefined
@@ -35,10 +35,10 @@ export class Playground {
   #isTicking = false
 
   constructor(
-    beginning: PlaygroundStart,
+    start: PlaygroundStart,
     private readonly parts: PlaygroundRunnerOptions,
   ) {
-    const [state, effects] = startPlayground(beginning)
+    const [state, effects] = startPlayground(start)
     this.#state = state
     this.#run(effects)
   }
@@ -109,14 +109,14 @@ export class Playground {
     this.#searching = searching
     const { signal } = searching
     try {
-      const found = await this.parts.port.search(request, signal)
-      if (!signal.aborted) this.dispatch({ type: 'answered', serial, found })
+      const results = await this.parts.port.search(request, signal)
+      if (!signal.aborted) this.dispatch({ type: 'searched', serial, results })
     } catch (error) {
       if (!signal.aborted) this.dispatch({ type: 'failed', serial, failure: toPlaygroundFailure(error) })
     }
   }
 
-  /** Updates the list of knowledge bases. If that fails, the old list stays. */
+  /** Updates the list of knowledge bases. If that fails, keeps the old list. */
   async #loadBases(): Promise<void> {
     try {
       this.dispatch({ type: 'listed', bases: await this.parts.port.knowledgeBases() })

@@ -6,14 +6,14 @@ import { type Client, collect } from '../../client/client.ts'
 import type { Document } from '../../contract/documents.ts'
 import { type KnowledgeBase, kb, type SearchRequest } from '../../contract/knowledge.ts'
 
-/** A knowledge base to search; its texts contain no control characters. */
+/** A knowledge base to search. Its texts contain no control characters. */
 export interface PlaygroundBase {
   readonly id: string
   readonly name: string
   readonly description: string
-  /** Supports lexical search. */
+  /** True if it supports lexical search. */
   readonly isLexical: boolean
-  /** A reranking service is bound to it. */
+  /** True if it uses a reranking service. */
   readonly hasReranker: boolean
 }
 
@@ -34,7 +34,7 @@ export interface SearchResults {
 export interface PlaygroundPort {
   /** @throws WbError, Unreachable */
   knowledgeBases(): Promise<readonly PlaygroundBase[]>
-  /** @throws WbError, Unreachable  also if the signal fires */
+  /** @throws WbError, Unreachable  the request failed, or the signal fired */
   search(request: PlaygroundSearch, signal: AbortSignal): Promise<SearchResults>
 }
 
@@ -70,23 +70,26 @@ export class RuntimePort implements PlaygroundPort {
     return { passages, tookMs }
   }
 
-  /** Ignores the signal of the search, because the next search probably needs the same document. */
+  /**
+   * Fetches a document once. Is not canceled with its search, because the next search probably needs the same
+   * document.
+   */
   #document(knowledgeBaseId: string, documentId: string): Promise<Document | undefined> {
     const known = this.#documents.get(documentId)
     if (known) return known
     if (this.#documents.size >= DOCUMENTS_MAX) this.#documents.clear()
     const { client, workspaceId } = this
-    const read = fetchDocument({ client, base: { workspaceId } }, knowledgeBaseId, documentId)
-    this.#documents.set(documentId, read)
-    read.catch(() => this.#documents.delete(documentId))
-    return read
+    const request = fetchDocument({ client, base: { workspaceId } }, knowledgeBaseId, documentId)
+    this.#documents.set(documentId, request)
+    request.catch(() => this.#documents.delete(documentId))
+    return request
   }
 }
 
 /**
- * Returns the named knowledge base, else the only one; undefined if there are several to choose from.
+ * Returns the named knowledge base, or the only one. Returns undefined if there are several to choose from.
  *
- * @throws WbError knowledge_base_not_found  with suggestions
+ * @throws WbError knowledge_base_not_found  no knowledge base matches; suggests similar names
  */
 export async function pickBase(
   bases: readonly PlaygroundBase[],

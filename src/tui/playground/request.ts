@@ -1,10 +1,10 @@
-import { rankingOptions } from '../../cli/passages/request.ts'
+import { rankingOptions } from '../../cli/passages/ranking-options.ts'
 import { limits } from '../../contract/limits.ts'
 import { contentOf } from '../parts/editor.ts'
 import type { PlaygroundBase, PlaygroundSearch } from './port.ts'
 import type { PlaygroundSettings, PlaygroundState, PlaygroundStep } from './types.ts'
 
-/** Delay of a search after the last key. */
+/** Delay between the last key and the search. */
 export const TYPING_DELAY_MS = 120
 
 /** Returns the default mode of a knowledge base. */
@@ -12,7 +12,7 @@ export function defaultMode({ isLexical }: PlaygroundBase): PlaygroundSettings['
   return isLexical ? 'hybrid' : 'vector'
 }
 
-/** Returns the settings of the ranking, without defaults. */
+/** Returns the ranking settings that differ from the defaults. */
 export function changedRanking(base: PlaygroundBase, { mode, lexicalWeight, rerank }: PlaygroundSettings) {
   const weight = mode === 'hybrid' ? lexicalWeight : undefined
   const isDefault = mode === defaultMode(base) && weight === undefined
@@ -24,7 +24,7 @@ export function requestOf({ base, question, settings }: PlaygroundState): Playgr
   const text = contentOf(question).trim()
   if (!base || text === '') return undefined
   const ranking = changedRanking(base, settings)
-  // Without a value, the runtime warns that a knowledge base with a reranker is searched without it.
+  // An explicit false avoids the warning that a knowledge base with a reranker is searched without it.
   const rerank = ranking.rerank ?? (base.hasReranker ? false : undefined)
   return {
     base,
@@ -41,11 +41,11 @@ export function requestOf({ base, question, settings }: PlaygroundState): Playgr
 export function searchNow(state: PlaygroundState, delayMs: number): PlaygroundStep {
   const request = requestOf(state)
   if (!request) {
-    const quiet = { pending: undefined, answer: undefined, failure: undefined, tries: 0 }
-    return [{ ...state, ...quiet, at: 0, isOpen: false, top: 0 }, [{ type: 'stop' }]]
+    const cleared = { pending: undefined, results: undefined, failure: undefined, tries: 0 }
+    return [{ ...state, ...cleared, at: 0, isOpen: false, top: 0 }, [{ type: 'stop' }]]
   }
   if (isSame(request, state.pending?.request)) return [state, []]
-  if (isSame(request, state.answer?.request))
+  if (isSame(request, state.results?.request))
     return [{ ...state, pending: undefined, failure: undefined, tries: 0 }, [{ type: 'stop' }]]
   const serial = state.serial + 1
   return [

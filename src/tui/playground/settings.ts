@@ -1,11 +1,11 @@
-import { modeNames } from '../../cli/passages/request.ts'
+import { modeNames } from '../../cli/passages/ranking-options.ts'
 import { editorOf, emptyEditor } from '../parts/editor.ts'
 import type { Key } from '../parts/keys.ts'
 import { openBases } from './panel.ts'
 import { requestOf, searchNow, TYPING_DELAY_MS } from './request.ts'
 import type { PlaygroundSettings, PlaygroundState, PlaygroundStep } from './types.ts'
 
-/** Weight at which the arrow keys start. */
+/** Initial weight for the arrow keys. */
 const WEIGHT_START = 0.5
 const WEIGHT_STEPS = 10
 
@@ -14,7 +14,7 @@ interface Setting {
   readonly name: string
   /** Current value; undefined for a command. */
   readonly value?: (state: PlaygroundState) => string
-  readonly does: string
+  readonly summary: string
   run(state: PlaygroundState): PlaygroundStep
 }
 
@@ -24,28 +24,28 @@ export const settings: readonly Setting[] = [
     letter: 'h',
     name: 'mode',
     value: state => state.settings.mode,
-    does: 'switches between hybrid, lexical and vector search',
+    summary: 'switches between hybrid, lexical and vector search',
     run: state => applySettings(state, { mode: nextMode(state.settings.mode) }),
   },
   {
     letter: 'w',
     name: 'weight',
     value: state => formatWeight(state),
-    does: 'sets the weight of lexical search; left and right change it',
+    summary: 'sets the weight of lexical search; left and right change it',
     run: state => setWeight(state, state.settings.lexicalWeight === undefined ? WEIGHT_START : undefined),
   },
   {
     letter: 'r',
     name: 'rerank',
     value: state => (state.settings.rerank ? 'on' : 'off'),
-    does: 'reranks the results by their words',
+    summary: 'reranks the results by their lexical rank',
     run: state => applySettings(state, { rerank: !state.settings.rerank }),
   },
   {
     letter: 'f',
     name: 'filter',
     value: state => state.settings.filter?.text ?? 'none',
-    does: 'filters by metadata: lang=en year=1960, or JSON',
+    summary: 'filters by metadata: lang=en year=1960, or JSON',
     run: state => [
       {
         ...state,
@@ -58,21 +58,21 @@ export const settings: readonly Setting[] = [
     letter: 'k',
     name: 'limit',
     value: state => String(state.settings.limit),
-    does: 'sets the number of passages',
+    summary: 'sets the number of passages',
     run: state => [{ ...state, panel: { kind: 'limit', editor: emptyEditor, problem: '' } }, []],
   },
   {
     letter: 'e',
     name: 'scores',
-    value: state => (state.hasNumbers ? 'numbers' : 'bars'),
-    does: 'shows scores as numbers, too',
-    run: state => [{ ...state, hasNumbers: !state.hasNumbers }, []],
+    value: state => (state.showsNumbers ? 'numbers' : 'bars'),
+    summary: 'also shows scores as numbers',
+    run: state => [{ ...state, showsNumbers: !state.showsNumbers }, []],
   },
-  { letter: 'b', name: 'base', does: 'chooses another knowledge base', run: openBases },
+  { letter: 'b', name: 'base', summary: 'chooses another knowledge base', run: openBases },
   {
     letter: 'c',
     name: 'copy',
-    does: 'copies this search as wb, curl or TypeScript',
+    summary: 'copies this search as a wb command, a curl command or TypeScript',
     run: state =>
       requestOf(state)
         ? [{ ...state, panel: { kind: 'copy', at: 0 } }, []]
@@ -81,19 +81,19 @@ export const settings: readonly Setting[] = [
   {
     letter: '?',
     name: 'help',
-    does: 'shows all keys',
+    summary: 'shows all keys',
     run: state => [{ ...state, panel: { kind: 'help', top: 0 } }, []],
   },
-  { letter: 'q', name: 'quit', does: 'leaves', run: state => [state, [{ type: 'leave' }]] },
+  { letter: 'q', name: 'quit', summary: 'leaves', run: state => [state, [{ type: 'leave' }]] },
 ]
 
-/** Handles a key while letters change settings. */
+/** Handles a key in the settings. */
 export function pressSettingKey(state: PlaygroundState, key: Key): PlaygroundStep {
   if (key.type === 'left' || key.type === 'right') return moveWeight(state, key.type === 'left' ? -1 : 1)
   if (key.type !== 'typed') return [state, []]
-  if (key.text === 'i' || key.text === '/') return [{ ...state, isSetting: false }, []]
+  if (key.text === 'i' || key.text === '/') return [{ ...state, isInSettings: false }, []]
   const setting = settings.find(({ letter }) => letter === key.text.toLowerCase())
-  return setting ? setting.run(state) : [{ ...state, notice: 'esc goes back to the question' }, []]
+  return setting ? setting.run(state) : [{ ...state, notice: 'press esc to go back to the question' }, []]
 }
 
 function nextMode(mode: PlaygroundSettings['mode']): PlaygroundSettings['mode'] {

@@ -1,7 +1,7 @@
 import { contentOf, editorOf, emptyEditor } from '../parts/editor.ts'
 import type { Key } from '../parts/keys.ts'
 import type { Size } from '../parts/terminal-session.ts'
-import { applyFailure, applyResults } from './answers.ts'
+import { applyFailure, applyResults } from './apply-results.ts'
 import { pressHelpKey } from './help.ts'
 import { applyKeyInLine, joinLines } from './line-editor.ts'
 import { openBases, pressPlaygroundPanelKey } from './panel.ts'
@@ -10,19 +10,19 @@ import type { PlaygroundBase } from './port.ts'
 import { defaultMode, searchNow, TYPING_DELAY_MS } from './request.ts'
 import { pressSettingKey } from './settings.ts'
 import type {
-  PlaygroundAbout,
   PlaygroundEvent,
   PlaygroundSettings,
   PlaygroundState,
   PlaygroundStep,
+  PlaygroundTarget,
 } from './types.ts'
 
 const LIMIT_DEFAULT = 10
 
 export interface PlaygroundStart {
-  readonly about: PlaygroundAbout
+  readonly target: PlaygroundTarget
   readonly bases: readonly PlaygroundBase[]
-  /** The named knowledge base, or the only one. */
+  /** The named knowledge base, or the only one; undefined if the user has to choose. */
   readonly base: PlaygroundBase | undefined
   readonly question: string
   readonly size: Size
@@ -30,7 +30,7 @@ export interface PlaygroundStart {
 }
 
 export function startPlayground({
-  about,
+  target,
   bases,
   base,
   question,
@@ -45,19 +45,19 @@ export function startPlayground({
     limit: LIMIT_DEFAULT,
   }
   const state: PlaygroundState = {
-    about,
+    target,
     size,
     nowMs,
     bases,
     base,
     question: editorOf(joinLines(question)),
     settings,
-    hasNumbers: false,
-    isSetting: false,
+    showsNumbers: false,
+    isInSettings: false,
     panel: base ? undefined : { kind: 'bases', editor: emptyEditor, at: 0 },
     serial: 0,
     pending: undefined,
-    answer: undefined,
+    results: undefined,
     failure: undefined,
     tries: 0,
     at: 0,
@@ -69,7 +69,7 @@ export function startPlayground({
   return searchNow(state, 0)
 }
 
-/** Returns the state after an event, and the work that follows from it. */
+/** Returns the state after an event, and the effects to run. */
 export function stepPlayground(state: PlaygroundState, event: PlaygroundEvent): PlaygroundStep {
   const [next, effects] = applyEvent(state, event)
   return [next === state ? state : scrollToSelected(next), effects]
@@ -77,8 +77,8 @@ export function stepPlayground(state: PlaygroundState, event: PlaygroundEvent): 
 
 function applyEvent(state: PlaygroundState, event: PlaygroundEvent): PlaygroundStep {
   switch (event.type) {
-    case 'answered':
-      return applyResults(state, event.serial, event.found)
+    case 'searched':
+      return applyResults(state, event.serial, event.results)
     case 'failed':
       return applyFailure(state, event.serial, event.failure)
     case 'listed':
@@ -90,57 +90,60 @@ function applyEvent(state: PlaygroundState, event: PlaygroundEvent): PlaygroundS
     case 'noted':
       return [{ ...state, notice: event.text }, []]
     case 'notCopied':
-      return [{ ...state, notice: `${event.why}; it is printed when you leave`, uncopied: event.text }, []]
+      return [
+        { ...state, notice: `${event.why}; the text is printed when you leave`, uncopied: event.text },
+        [],
+      ]
     default:
       return pressKey(state, event)
   }
 }
 
-/** Updates the list of knowledge bases. The current one stays, even if it was deleted. */
+/** Updates the list of knowledge bases. The current one stays selected, even if it was deleted. */
 function updateBases(state: PlaygroundState, bases: readonly PlaygroundBase[]): PlaygroundStep {
   const base = bases.find(({ id }) => id === state.base?.id) ?? state.base
   return [{ ...state, bases, base }, []]
 }
 
 function pressKey(state: PlaygroundState, key: Key): PlaygroundStep {
-  const calm: PlaygroundState = state.notice === '' ? state : { ...state, notice: '' }
-  if (key.type === 'cancel') return [calm, [{ type: 'leave' }]]
-  if (key.type === 'redraw') return [calm, [{ type: 'redraw' }]]
-  // Letters that are typed fast arrive together, and the first one can change the meaning of the next one.
-  if (key.type === 'typed' && key.text.length > 1 && (calm.isSetting || calm.panel))
+  const cleared: PlaygroundState = state.notice === '' ? state : { ...state, notice: '' }
+  if (key.type === 'cancel') return [cleared, [{ type: 'leave' }]]
+  if (key.type === 'redraw') return [cleared, [{ type: 'redraw' }]]
+  // Letters that are typed fast arrive together, and the first letter can change the meaning of the next.
+  if (key.type === 'typed' && key.text.length > 1 && (cleared.isInSettings || cleared.panel))
     return [...key.text].reduce<PlaygroundStep>(
       ([before, effects], text) => {
         const [next, more] = stepPlayground(before, { type: 'typed', text })
         return [next, [...effects, ...more]]
       },
-      [calm, []],
+      [cleared, []],
     )
-  if (calm.panel?.kind === 'help') return pressHelpKey(calm, calm.panel, key)
-  if (calm.panel) return pressPlaygroundPanelKey(calm, calm.panel, key)
+  if (cleared.panel?.kind === 'help') return pressHelpKey(cleared, cleared.panel, key)
+  if (cleared.panel) return pressPlaygroundPanelKey(cleared, cleared.panel, key)
   switch (key.type) {
     case 'tab':
     case 'backTab':
-      return openBases(calm)
+      return openBases(cleared)
     case 'escape':
-      return [{ ...calm, isSetting: !calm.isSetting }, []]
+      return [{ ...cleared, isInSettings: !cleared.isInSettings }, []]
     case 'enter':
-      return openPassage(calm, calm.at, !calm.isOpen)
+      return openPassage(cleared, cleared.at, !cleared.isOpen)
     case 'number':
-      return openPassage(calm, key.number - 1, true)
+      return openPassage(cleared, key.number - 1, true)
     case 'up':
     case 'down':
     case 'pageUp':
     case 'pageDown':
-      return [moveSelection(calm, key.type), []]
+      return [moveSelection(cleared, key.type), []]
     case 'end-of-input':
-      if (contentOf(calm.question) === '') return [calm, [{ type: 'leave' }]]
+      if (contentOf(cleared.question) === '') return [cleared, [{ type: 'leave' }]]
   }
-  return calm.isSetting ? pressSettingKey(calm, key) : typeInQuestion(calm, key)
+  return cleared.isInSettings ? pressSettingKey(cleared, key) : typeInQuestion(cleared, key)
 }
 
-/** Shows a passage in full, or no longer. */
+/** Selects a passage, and shows it in full if `isOpen` is true. */
 function openPassage(state: PlaygroundState, at: number, isOpen: boolean): PlaygroundStep {
-  return state.answer?.passages[at] ? [{ ...state, at, isOpen }, []] : [state, []]
+  return state.results?.passages[at] ? [{ ...state, at, isOpen }, []] : [state, []]
 }
 
 function typeInQuestion(state: PlaygroundState, key: Key): PlaygroundStep {

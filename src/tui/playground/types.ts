@@ -1,16 +1,16 @@
-import type { SearchMode } from '../../cli/passages/request.ts'
+import type { SearchMode } from '../../cli/passages/ranking-options.ts'
 import type { Editor } from '../parts/editor.ts'
 import type { Key } from '../parts/keys.ts'
 import type { Size } from '../parts/terminal-session.ts'
 import type { PlaygroundBase, PlaygroundSearch, SearchResults } from './port.ts'
 
-/** The runtime and workspace, as equivalent commands name them. */
-export interface PlaygroundAbout {
+/** The runtime and workspace to search, for equivalent commands. */
+export interface PlaygroundTarget {
   readonly workspaceId: string
   readonly workspace: string
   /** Origin of the runtime. */
   readonly url: string
-  /** Requests carry a credential. */
+  /** True if requests send a credential. */
   readonly hasCredential: boolean
   /** Flags for runtime and workspace, as they were typed. */
   readonly flags: readonly string[]
@@ -22,7 +22,7 @@ export interface PlaygroundSettings {
   /** Weight of lexical search, from 0 to 1; undefined for the default of the runtime. */
   readonly lexicalWeight: number | undefined
   readonly rerank: boolean
-  /** The filter as it was typed, and as the API takes it. */
+  /** The filter as typed, and as the API accepts it. */
   readonly filter:
     | { readonly text: string; readonly condition: Readonly<Record<string, unknown>> }
     | undefined
@@ -30,14 +30,14 @@ export interface PlaygroundSettings {
 }
 
 /** The passages of one request. */
-export interface PlaygroundAnswer extends SearchResults {
+export interface PlaygroundResults extends SearchResults {
   readonly serial: number
   readonly request: PlaygroundSearch
-  /** Change of rank by passage ID since the last settings; empty for another question. */
+  /** Rank changes by passage ID, compared with the results before; empty if the question changed. */
   readonly moves: ReadonlyMap<string, number | 'new'>
 }
 
-/** Input in place of the question. */
+/** A panel that takes input instead of the question. */
 export type PlaygroundPanel =
   | { readonly kind: 'bases'; readonly editor: Editor; readonly at: number }
   | { readonly kind: 'filter' | 'limit'; readonly editor: Editor; readonly problem: string }
@@ -46,47 +46,48 @@ export type PlaygroundPanel =
 
 /** State of a playground. */
 export interface PlaygroundState {
-  readonly about: PlaygroundAbout
+  readonly target: PlaygroundTarget
   readonly size: Size
   readonly nowMs: number
   readonly bases: readonly PlaygroundBase[]
   readonly base: PlaygroundBase | undefined
   readonly question: Editor
   readonly settings: PlaygroundSettings
-  /** Shows scores as numbers, too. */
-  readonly hasNumbers: boolean
-  /** Letters change settings, and are not added to the question. */
-  readonly isSetting: boolean
+  /** True to also show scores as numbers. */
+  readonly showsNumbers: boolean
+  /** True if letters change settings instead of the question. */
+  readonly isInSettings: boolean
   readonly panel: PlaygroundPanel | undefined
   /** Number of the newest request. */
   readonly serial: number
-  /** The newest request, until it is answered. */
+  /** The newest request, until its results arrive. */
   readonly pending: { readonly request: PlaygroundSearch; readonly sinceMs: number } | undefined
-  readonly answer: PlaygroundAnswer | undefined
+  readonly results: PlaygroundResults | undefined
   readonly failure: PlaygroundFailure | undefined
   /** Number of failed attempts to reach the runtime. */
   readonly tries: number
-  /** Index of the selected passage, and whether it is shown in full. */
+  /** Index of the selected passage. */
   readonly at: number
+  /** True if the selected passage is shown in full. */
   readonly isOpen: boolean
   /** First visible line of the passages. */
   readonly top: number
   readonly notice: string
-  /** Text that could not be copied, and is printed at the end. */
+  /** Text that could not be copied, and is printed when the user leaves. */
   readonly uncopied: string | undefined
 }
 
-/** An error in words for the user. */
+/** An error, as shown to the user. */
 export interface PlaygroundFailure {
   readonly isUnavailable: boolean
   readonly code: string | undefined
   readonly message: string
 }
 
-/** An event of a playground: a key, or news from the runtime. */
+/** An event of a playground: a key, or a message from the runtime. */
 export type PlaygroundEvent =
   | Key
-  | { readonly type: 'answered'; readonly serial: number; readonly found: SearchResults }
+  | { readonly type: 'searched'; readonly serial: number; readonly results: SearchResults }
   | { readonly type: 'failed'; readonly serial: number; readonly failure: PlaygroundFailure }
   | { readonly type: 'listed'; readonly bases: readonly PlaygroundBase[] }
   | { readonly type: 'tick'; readonly nowMs: number }
@@ -94,7 +95,7 @@ export type PlaygroundEvent =
   | { readonly type: 'noted'; readonly text: string }
   | { readonly type: 'notCopied'; readonly text: string; readonly why: string }
 
-/** Work for {@link Playground}, which the state only asks for. */
+/** Work that a step requests from {@link Playground}. */
 export type PlaygroundEffect =
   /** Cancels the current search, and starts one after a delay. */
   | {

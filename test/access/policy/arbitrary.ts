@@ -49,9 +49,9 @@ export const policies = fc.letrec<{ policy: Policy }>(tie => ({
     }),
     fc.record({
       kind: fc.constantFrom('and' as const, 'or' as const),
-      of: fc.array(tie('policy'), { minLength: 2, maxLength: 3 }),
+      parts: fc.array(tie('policy'), { minLength: 2, maxLength: 3 }),
     }),
-    fc.record({ kind: fc.constant('not' as const), of: tie('policy') }),
+    fc.record({ kind: fc.constant('not' as const), inner: tie('policy') }),
   ),
 })).policy
 
@@ -85,9 +85,9 @@ export function written(policy: Policy): string {
   switch (policy.kind) {
     case 'and':
     case 'or':
-      return policy.of.map(part => `(${written(part)})`).join(` ${policy.kind} `)
+      return policy.parts.map(part => `(${written(part)})`).join(` ${policy.kind} `)
     case 'not':
-      return `NOT (${written(policy.of)})`
+      return `NOT (${written(policy.inner)})`
     case 'compare':
       return `${spelt(policy.left)} ${policy.op} ${spelt(policy.right)}`
     case 'in':

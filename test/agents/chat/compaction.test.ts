@@ -62,7 +62,7 @@ async function conversationOf(turns: number) {
   const compact = async (complete: ChatClient['complete'], contextTokens = 6_000) => {
     const compactions = new Compactions({ rows: store, clock: systemClock, log })
     const model = { model: 'a', contextTokens, maxTokens: 1_000, chat: { complete } }
-    compactions.begin({ ...conversation, model: model as unknown as AnsweringModel, hasTools: true })
+    compactions.startIfNeeded({ ...conversation, model: model as unknown as AnsweringModel, hasTools: true })
     return compactions
   }
   const done = async (compactions: Compactions) => {
@@ -92,7 +92,7 @@ test('a summary covers the oldest turns, and what they cited is still known', as
   const after = await read()
   expect(after.turns.length).toBeLessThan(before.turns.length)
   expect(after.turns.at(-1)).toEqual(before.turns.at(-1))
-  expect(summary!.covered + after.turns.flatMap(turn => turn.rows).length).toBe(rows.length)
+  expect(summary!.coveredCount + after.turns.flatMap(turn => turn.rows).length).toBe(rows.length)
   // Numbers of citations go on from the highest one.
   expect(summary!.lastCitation).toMatchObject({ number: 8 })
   expect(after.citations[0]).toEqual(passage(8))
@@ -194,7 +194,7 @@ test('a conversation of another workspace with the same id neither stops a summa
   }
   const both = new Compactions({ rows, clock: systemClock, log })
   const model = { contextTokens: 6_000, maxTokens: 1_000 } as AnsweringModel
-  for (const place of [other, conversation]) both.begin({ ...place, model, hasTools: true })
+  for (const place of [other, conversation]) both.startIfNeeded({ ...place, model, hasTools: true })
   await both.whenIdle()
   expect(readIn).toEqual(new Set([other.workspaceId, conversation.workspaceId]))
 })
@@ -209,7 +209,7 @@ test('a workspace has at most four summaries written at once, and all have at mo
   for (let workspace = 0; workspace < 6; workspace++)
     for (let at = 0; at < 10; at++) {
       const place = { workspaceId: `w${workspace}`, conversationId: `c${at}` }
-      compactions.begin({ ...place, model, hasTools: true })
+      compactions.startIfNeeded({ ...place, model, hasTools: true })
       expect(pending.length).toBeLessThanOrEqual(4 * (workspace + 1))
     }
   expect(pending).toHaveLength(16)

@@ -22,7 +22,7 @@ const subject = {
   scopes: null,
   role: null,
   principalId: null,
-  grantSpanMs: null,
+  keyLifetimeMaxMs: null,
 } as const
 const words = { text: 'one two three four', silentAfter: 3 }
 
@@ -190,11 +190,17 @@ test('senders of one workspace have at most half of those of the process', async
   }
   const turns = new DetachedTurns({ clock: new TestClock(), log: silentLog })
   const start = (workspaceId: string, id: string) => {
-    const leave = new AbortController()
+    const cancel = new AbortController()
     const auth = verifiedContext('apiKey', { ...subject, id })
     const sender = { auth, reauthorize: async () => {}, requestId: 'r' }
-    const place = { workspaceId, conversationId: 'c' }
-    return turns.start({ place, sender, imageBytes: 0, leave, open: async () => events(leave.signal) })
+    const conversationKey = { workspaceId, conversationId: 'c' }
+    return turns.start({
+      conversationKey,
+      sender,
+      imageBytes: 0,
+      cancel,
+      open: async () => events(cancel.signal),
+    })
   }
   for (let at = 0; at < 16; at++) await start('w', `key ${at % 4}`)
   await expect(start('w', 'key 5')).rejects.toMatchObject({ code: 'rate_limited' })

@@ -111,7 +111,7 @@ describe('a message whose images are not valid is refused, and nothing is stored
     [
       'a byte too many',
       [imageOf('image/png', limits.imageBytes + 1)],
-      'images.0.data: must hold at most 5000000',
+      'images.0.data: must have at most 5000000',
     ],
   ]
   test.each(cases)('%s', async (_, images, message) => {
@@ -259,7 +259,7 @@ describe('a model that cannot read images', () => {
     expect(shapeOf(events)).toEqual(['user-message', 'error'])
     const { error_message: reason } = dataOf(events, 'error')[0]!.metadata
     expect(reason).toContain('cannot read images')
-    expect(reason).toContain('Use a model that reads images, or ask without them.')
+    expect(reason).toContain('Use a model that reads images, or send the question without images.')
     const { status } = await chat.send(`POST ${chat.path}/messages`, { content: 'hi', images: [imageOf()] })
     expect(status).toBe(422)
     expect(shapeOf(await chat.stream('never mind')).at(-1)).toBe('done')

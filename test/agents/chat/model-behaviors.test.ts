@@ -57,7 +57,7 @@ test('reports an error when reasoning uses up the output tokens', async () => {
   const { metadata } = (body as { assistant: { metadata: Record<string, string> } }).assistant
   expect(metadata).toMatchObject({ finish_reason: 'error' })
   expect(metadata.error_message).toContain('used all of its 7 output tokens for reasoning')
-  expect(metadata.error_message).toContain('Raise maxOutputTokens')
+  expect(metadata.error_message).toContain('Increase maxOutputTokens')
 })
 
 test('answers from retrieval when the provider refuses tools, and remembers it', async () => {
@@ -191,7 +191,7 @@ test('names the setting that a provider refuses', async () => {
   model.script({ status: 400, body: { error: { message, param: 'temperature' } } })
   const { body } = await send(`POST ${path}/messages`, { content: 'hi' })
   const { metadata } = (body as { assistant: { metadata: Record<string, string> } }).assistant
-  expect(metadata.error_message).toContain('does not take the setting temperature')
+  expect(metadata.error_message).toContain('does not support the setting temperature')
   expect(metadata.error_message).toContain('Change or clear temperature of the agent or the service.')
   expect(model.received).toHaveLength(1)
 })

@@ -343,9 +343,9 @@ test('questions without an answer are told as such, as providers take questions 
   const told = (model.received.at(-1)!.body.messages as Told[]).slice(1)
   expect(told.map(({ role, content }) => `${role}: ${content}`)).toEqual([
     'user: one',
-    'assistant: [This has no answer.]',
+    'assistant: [This question has no answer.]',
     'user: two',
-    'assistant: [This has no answer.]',
+    'assistant: [This question has no answer.]',
     'user: three',
     'assistant: third',
     'user: four',

@@ -193,7 +193,7 @@ describe('versions of a question', () => {
     }
     expect(events.at(-1)).toMatchObject({
       event: 'error',
-      data: { metadata: { error_message: expect.stringMatching(/^not kept: /) } },
+      data: { metadata: { error_message: expect.stringMatching(/^the answer could not be stored: /) } },
     })
     expect(await contentsOf(chat)).toEqual(['one, better', 'better'])
     await chat.send(`POST ${chat.path}/messages/${one}/select`)
@@ -244,10 +244,10 @@ test('what an earlier question reads last is not forgotten with a later one', as
   const [earlier, later] = [1, 2].map(
     day => new Transcript(parts, place, { lastAt: `2100-01-0${day}T00:00:00.000Z`, questionId: undefined }),
   )
-  const question = await earlier!.user('one', false)
-  await later!.user('two', false)
-  await later!.result(call, 'text', [], true)
-  await earlier!.result(call, 'text', [], true)
+  const question = await earlier!.storeQuestion('one', false)
+  await later!.storeQuestion('two', false)
+  await later!.storeResult(call, 'text', [], true)
+  await earlier!.storeResult(call, 'text', [], true)
   const stored = await rows.get(tables.conversations, ['w', 'c'])
   expect(stored?.row.untrustedSince).toBe(question.messageTs)
   await close()
@@ -296,8 +296,8 @@ test('after any questions, versions and selections, the conversation is that of 
           place,
           start,
         )
-        const { messageId } = await transcript.user('question', false)
-        await (isComplete ? transcript.answer('answer', {}) : transcript.failure('failed', {}))
+        const { messageId } = await transcript.storeQuestion('question', false)
+        await (isComplete ? transcript.storeAnswer('answer', {}) : transcript.storeFailedAnswer('failed', {}))
         return messageId
       }
       for (const { what, which } of actions) {

@@ -24,7 +24,7 @@ test('keeps every text in order, and alternates questions and answers', () => {
     fc.property(fc.array(message), question, (earlier, last) => {
       const messages: CompletionMessage[] = [...earlier, last]
       const read = parseCompletionRequest({ model: 'any', messages })
-      const said = [...read.earlier, { role: 'user', content: read.question }]
+      const said = [...read.earlierMessages, { role: 'user', content: read.question }]
       for (const [at, { role: own }] of said.entries()) expect(own).not.toBe(said[at - 1]?.role)
       const written = (isOf: (one: CompletionMessage) => boolean) => {
         const texts = messages.filter(isOf).map(textOf)

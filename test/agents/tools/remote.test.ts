@@ -70,14 +70,14 @@ test('parts that are no text are named; a tool that says that it failed, and one
     { name: 'silent', call: () => ({ content: [] }) },
   ])
   expect((await run(id('mixed'))).content).toBe('one\n[image left out]\ntwo')
-  expect((await run(id('silent'))).content).toBe('The tool gave no text.')
+  expect((await run(id('silent'))).content).toBe('The tool returned no text.')
   expect(await run(id('fails'))).toEqual({
     content: 'Error: no such city',
     outcome: 'failure',
-    reason: 'the tool says that it failed',
+    reason: 'the tool reported an error',
   })
   const absent = await run(id('absent'))
-  expect([absent.outcome, absent.reason]).toEqual(['denied', 'the agent may not use the tool'])
+  expect([absent.outcome, absent.reason]).toEqual(['denied', 'the tool is not available to the agent'])
 })
 
 test('embedded texts and links reach the model in bounds, and an object where there is no text', async () => {
@@ -169,11 +169,11 @@ test('no arguments are an empty object; a tool that the agent has not is denied'
   const call = { id: 'call-1', name: 'search_kb', arguments: '{}' }
   const [tool] = await toolsOf(['search_kb'])
   const turn = { agentId: 'agent-1', context: context() }
-  expect(gate.refuse(call, tool!, turn, 'a rule denies it')).toMatchObject({ outcome: 'denied' })
+  expect(gate.deny(call, tool!, turn, 'a rule denies it')).toMatchObject({ outcome: 'denied' })
   await until(async () => (await audited()).length === 2)
   expect((await audited()).map(({ details }) => details?.reason)).toEqual([
     'a rule denies it',
-    'the agent may not use the tool',
+    'the tool is not available to the agent',
   ])
 })
 
@@ -213,7 +213,7 @@ test('a call of a tool whose server is disabled or deleted meanwhile is not made
   const calls = server.received.length
   const params = { workspaceId, mcpServerId }
   await wb.call(mcpServers.update, { params, body: { enabled: false } })
-  expect(await call()).toMatchObject({ outcome: 'failure', reason: 'the tool look is not offered any more' })
+  expect(await call()).toMatchObject({ outcome: 'failure', reason: 'the tool look is no longer offered' })
   await wb.call(mcpServers.delete, { params })
   expect((await call()).outcome).toBe('failure')
   expect(server.received).toHaveLength(calls)

@@ -71,8 +71,8 @@ test('a redirect is not followed; its target is named', async () => {
 })
 
 test.each<[string, Answer, string]>([
-  ['another type', says('%PDF', 'application/pdf'), 'the answer is application/pdf; only text'],
-  ['no type', (_, response) => void response.writeHead(200).end('x'), 'the answer is of no type'],
+  ['another type', says('%PDF', 'application/pdf'), 'the response has the type application/pdf; only text'],
+  ['no type', (_, response) => void response.writeHead(200).end('x'), 'the response has no content type'],
   ['more than it may', says('x'.repeat(1_025)), 'more than 1024 bytes'],
   ['a status of failure', says('no such page', 'text/html', 404), 'status 404\n\nno such page'],
   ['nothing but a cut', request => void request.socket.destroy(), 'cannot be reached'],
@@ -96,9 +96,9 @@ test.each<[string, object, string]>([
   ['another host', { headers: { Host: 'internal' } }, 'headers: Host may not be set'],
   ['an origin', { headers: { 'Sec-Fetch-Site': 'same-origin' } }, 'may not be set'],
   ['a header in two lines', { headers: { a: 'b\r\nc: d' } }, 'is not a valid header'],
-  ['a body that goes nowhere', { body: 'x' }, 'body: goes with POST only'],
+  ['a body that goes nowhere', { body: 'x' }, 'body: allowed only with POST'],
   ['another method', { method: 'DELETE' }, 'method: '],
-  ['user information', { url: 'http://a:b@example.com/' }, 'user information'],
+  ['user information', { url: 'http://a:b@example.com/' }, 'url: must not contain a user name or a password'],
   ['another scheme', { url: 'file:///etc/passwd' }, 'url: '],
 ])('%s is refused before anything is dialled', async (_, args, words) => {
   const { fetched, received } = await page(says('x'))
@@ -134,7 +134,7 @@ test('the web is searched with the key of the operator, for as many results as m
 
 test('a key that is refused or missing is a failure that does not show it', async () => {
   const refused = await searching('tvly-other').search({ query: 'birds' })
-  expect(refused.content).toBe('Error: the web search answered with status 401')
+  expect(refused.content).toBe('Error: the web search failed with status 401')
   const missing = await searching('tvly-key', 'env:NO_SUCH').search({ query: 'birds' })
   expect(missing.content).toMatch(/^Error: the web search cannot use its credential: env:NO_SUCH/)
 })

@@ -18,7 +18,7 @@ function stage(limits: Partial<AdmissionLimits> = {}) {
     running,
     began,
     refused,
-    ask(client: string, name = client, queue: AdmissionTask['queue'] = 'unmarked') {
+    ask(client: string, name = client, queue: AdmissionTask['queue'] = 'withoutChecksum') {
       const work = () =>
         new Promise<void>(end => {
           began.push(name)
@@ -42,8 +42,8 @@ function stage(limits: Partial<AdmissionLimits> = {}) {
 }
 
 /** One at once, and a queue of guesses that is bounded so. */
-function narrow(unmarked: Partial<QueueLimits>): Partial<AdmissionLimits> {
-  return { runningMax: 1, unmarked: { waitingMax: 512, waitingPerClientMax: 16, ...unmarked } }
+function narrow(withoutChecksum: Partial<QueueLimits>): Partial<AdmissionLimits> {
+  return { runningMax: 1, withoutChecksum: { waitingMax: 512, waitingPerClientMax: 16, ...withoutChecksum } }
 }
 
 /** What was promised so far has happened. */
@@ -74,7 +74,7 @@ describe('turns', () => {
   test('a place is free again when work fails', async () => {
     const admission = new Admission({ runningMax: 1 })
     const failing = () => Promise.reject(new Error('broken'))
-    await expect(admission.run({ queue: 'marked', client: 'a' }, failing)).rejects.toThrow('broken')
+    await expect(admission.run({ queue: 'withChecksum', client: 'a' }, failing)).rejects.toThrow('broken')
     expect(await admission.run({ queue: 'creations', client: 'b' }, async () => 'done')).toBe('done')
   })
 })
@@ -91,8 +91,8 @@ describe('bounds', () => {
   })
 
   test.each([
-    ['unmarked', 16],
-    ['marked', 64],
+    ['withoutChecksum', 16],
+    ['withChecksum', 64],
     ['creations', 64],
   ] as const)('%s: %i of a client by default, and 512 in all', async (queue, each) => {
     const wb = stage({ runningMax: 1 })
@@ -161,7 +161,7 @@ describe('queues', () => {
   test('900 addresses with a wrong token each neither refuse a marked token nor go before it [security rule 10]', async () => {
     const wb = stage({ runningMax: 1 })
     for (let n = 0; n < 900; n++) wb.ask(`guesser ${n}`)
-    for (let n = 0; n < 12; n++) wb.ask(`client ${n}`, `valid ${n}`, 'marked')
+    for (let n = 0; n < 12; n++) wb.ask(`client ${n}`, `valid ${n}`, 'withChecksum')
     await settled()
     for (let n = 0; n < 12; n++) await wb.step()
     expect(wb.began).toEqual(['guesser 0', ...Array.from({ length: 12 }, (_, n) => `valid ${n}`)])
@@ -184,7 +184,7 @@ describe('queues', () => {
 
   test('both together work on no more than one of them may', async () => {
     const wb = stage({ runningMax: 2 })
-    for (const queue of ['marked', 'unmarked', 'creations'] as const)
+    for (const queue of ['withChecksum', 'withoutChecksum', 'creations'] as const)
       for (let n = 0; n < 3; n++) wb.ask(queue, `${queue} ${n}`, queue)
     await settled()
     while (wb.running.length > 0) {
@@ -194,7 +194,7 @@ describe('queues', () => {
     expect(wb.began).toHaveLength(9)
   })
 
-  const queue = fc.constantFrom<AdmissionTask['queue']>('marked', 'unmarked', 'creations')
+  const queue = fc.constantFrom<AdmissionTask['queue']>('withChecksum', 'withoutChecksum', 'creations')
   const step = fc.option(fc.tuple(queue, fc.integer({ min: 0, max: 3 })), { nil: null })
 
   test('marked before unmarked, and never two of checks or creations in a row while the other waited for both', async () => {
@@ -216,7 +216,7 @@ describe('queues', () => {
             last = undefined
             return
           }
-          if (queueOf(begun) === 'unmarked') expect(before.map(queueOf)).not.toContain('marked')
+          if (queueOf(begun) === 'withoutChecksum') expect(before.map(queueOf)).not.toContain('withChecksum')
           const kinds = new Set(before.map(kindOf))
           if (last?.kinds.size === 2 && kinds.size === 2) expect(kindOf(begun)).not.toBe(last.kind)
           last = { kind: kindOf(begun), kinds }
@@ -252,7 +252,7 @@ describe('whatever is asked for', () => {
   test('every piece of work begins or is refused, in order, within the bounds, and in fair turns', async () => {
     await fc.assert(
       fc.asyncProperty(limits, fc.array(step, { maxLength: 60 }), async (bounds, steps) => {
-        const wb = stage({ runningMax: bounds.atOnce, unmarked: bounds })
+        const wb = stage({ runningMax: bounds.atOnce, withoutChecksum: bounds })
         const asked: string[] = []
         /** Of each waiting client: who was let in since it began to wait. */
         const overtakers = new Map<string, string[]>()

@@ -17,7 +17,7 @@ function subject(fields: Partial<Subject>): Subject {
     scopes: null,
     role: null,
     principalId: 'me',
-    grantSpanMs: null,
+    keyLifetimeMaxMs: null,
     ...fields,
   }
 }
@@ -93,7 +93,7 @@ describe('nobody grants what they do not hold [security rule 7]', () => {
 
 describe('when a key ends', () => {
   const lasting = subject({})
-  const ending = subject({ grantSpanMs: hourMs })
+  const ending = subject({ keyLifetimeMaxMs: hourMs })
 
   test('never, unless the request or the caller’s own end says so', () => {
     expect(expiryOfNewKey(undefined, now, lasting)).toBeNull()

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { Subject } from '../../../src/access/subject.ts'
 import { Admission, type AdmissionTask } from '../../../src/auth/keys/admission.ts'
 import { ApiKeys } from '../../../src/auth/keys/api-keys.ts'
-import { isMarked, matchesDigest } from '../../../src/auth/keys/token.ts'
+import { hasValidChecksum, matchesDigest } from '../../../src/auth/keys/token.ts'
 import { WbError } from '../../../src/contract/errors.ts'
 import { scopesOfRole } from '../../../src/contract/scopes.ts'
 import type { RowStore } from '../../../src/storage/rows.ts'
@@ -45,7 +45,7 @@ function as(row: ApiKeyRow, more: Partial<Subject> = {}): Partial<Subject> {
     id: row.keyId,
     scopes: row.scopes!,
     principalId: row.principalId ?? row.keyId,
-    grantSpanMs: span,
+    keyLifetimeMaxMs: span,
     ...more,
   }
 }
@@ -88,7 +88,7 @@ describe('mint', () => {
 
   test('a key that expires mints for its own span, which the record shows [security rule 7]', async () => {
     const { mint, in: later } = await stage()
-    const by = caller({ scopes: ['manage'], grantSpanMs: hourMs })
+    const by = caller({ scopes: ['manage'], keyLifetimeMaxMs: hourMs })
     expect((await mint({}, by)).key.expiresAt).toBe(later(hourMs))
     expect((await mint({ expiresAt: later(5) }, by)).key.expiresAt).toBe(later(5))
     await expect(mint({ expiresAt: later(hourMs + 1) }, by)).rejects.toMatchObject({ code: 'forbidden' })
@@ -127,7 +127,7 @@ describe('mint', () => {
       ...rows,
       atomic: async () => ({ ok: false, at: 1, reason: 'taken', unique: 'prefix' }),
     }))
-    await expect(mint()).rejects.toThrow('another one of its name')
+    await expect(mint()).rejects.toThrow('already exists')
   })
 })
 
@@ -171,7 +171,7 @@ describe('whose turn a new key takes', () => {
     const first = await mint()
     const second = await rotate(first.key.keyId)
     expect(admission.turns).toEqual(Array(2).fill({ queue: 'creations', client: `workspace ${workspaceId}` }))
-    for (const { plaintext } of [first, second]) expect(isMarked(plaintext, tokenKey)).toBe(true)
+    for (const { plaintext } of [first, second]) expect(hasValidChecksum(plaintext, tokenKey)).toBe(true)
   })
 })
 
@@ -334,7 +334,7 @@ describe('rotate', () => {
   test('a caller whose key expires gives no successor a longer life than its own [security rule 7]', async () => {
     const { mint, rotate, in: later } = await stage()
     const { key } = await mint()
-    const by = caller({ scopes: ['manage'], grantSpanMs: hourMs })
+    const by = caller({ scopes: ['manage'], keyLifetimeMaxMs: hourMs })
     expect((await rotate(key.keyId, by)).key.expiresAt).toBe(later(hourMs))
   })
 
@@ -422,6 +422,6 @@ describe('rotate', () => {
       atomic: async () => ({ ok: false, at: 0, reason: 'taken', unique: 'prefix' }),
     }))
     const { row } = await storedKey(plain)
-    await expect(rotate(row.keyId)).rejects.toThrow('another one of its name')
+    await expect(rotate(row.keyId)).rejects.toThrow('already exists')
   })
 })

@@ -101,7 +101,7 @@ export function caller(
           scopes: null,
           role: null,
           principalId: 'caller',
-          grantSpanMs: null,
+          keyLifetimeMaxMs: null,
           ...fields,
         })
   const record = (details: AuditDetails) => {

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import {
   digestToken,
-  isMarked,
+  hasValidChecksum,
   matchesDigest,
   newToken,
   prefixOf,
@@ -99,8 +99,8 @@ describe('the mark of a store', () => {
       fc.property(fc.string(), fc.string(), (key, other) => {
         fc.pre(key !== other)
         const { token } = newToken(key)
-        expect(isMarked(token, key)).toBe(true)
-        expect(isMarked(token, other)).toBe(false)
+        expect(hasValidChecksum(token, key)).toBe(true)
+        expect(hasValidChecksum(token, other)).toBe(false)
       }),
     )
   })
@@ -120,14 +120,14 @@ describe('the mark of a store', () => {
       for (const letter of letters)
         if (token[at] !== '_' && token[at] !== letter) {
           const flipped = token.slice(0, at) + letter + token.slice(at + 1)
-          expect(isMarked(flipped, tokenKey), flipped).toBe(false)
+          expect(hasValidChecksum(flipped, tokenKey), flipped).toBe(false)
         }
   })
 
   test('a guess bears it once in 36^6', () => {
     const guesses = 20_000
     let found = 0
-    for (let n = 0; n < guesses; n++) if (isMarked(newToken('a guess').token, tokenKey)) found++
+    for (let n = 0; n < guesses; n++) if (hasValidChecksum(newToken('a guess').token, tokenKey)) found++
     // One such guess is expected in a hundred thousand runs.
     expect(found).toBe(0)
     // Each place of the mark takes every letter: fewer of them would make guesses likelier.

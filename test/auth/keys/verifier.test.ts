@@ -81,7 +81,7 @@ describe('who a token is', () => {
         scopes: ['read', 'write:kb'],
         role: null,
         principalId: row.keyId,
-        grantSpanMs: null,
+        keyLifetimeMaxMs: null,
       },
       expiresAtSeconds: null,
       keyExpiresAt: null,
@@ -105,7 +105,7 @@ describe('who a token is', () => {
       expiresAt: '2026-01-01T00:01:00.000Z',
     }
     const { token } = await storedKey(plain, fields)
-    expect((await present(token))?.subject).toMatchObject({ principalId: 'ada', grantSpanMs: 120_000 })
+    expect((await present(token))?.subject).toMatchObject({ principalId: 'ada', keyLifetimeMaxMs: 120_000 })
   })
 
   test('made for ever and in its grace time, it grants nothing for ever [security rule 7]', async () => {
@@ -116,7 +116,7 @@ describe('who a token is', () => {
       spanMs: null,
     }
     const { token } = await storedKey(plain, fields)
-    expect((await present(token))?.subject).toMatchObject({ grantSpanMs: 120_000 })
+    expect((await present(token))?.subject).toMatchObject({ keyLifetimeMaxMs: 120_000 })
   })
 
   test.each(['', 'x', 'a.b.c', 'wb_live_short_secret', 'x'.repeat(100_000), 'wb_live_\u0000'])(

@@ -7,7 +7,7 @@ import { type Stage, stage } from './stage.ts'
 const messages = {
   expired: 'the token is expired',
   early: 'the token is not yet valid',
-  endless: 'the token does not say when it expires',
+  endless: 'the token has no expiry',
   signature: 'the signature of the token was not verified',
   issuer: 'the issuer of the token is not accepted',
   audience: 'the audience of the token is not accepted',
@@ -50,7 +50,7 @@ describe('what passes', () => {
           scopes: null,
           role: null,
           principalId: 'alice',
-          grantSpanMs: null,
+          keyLifetimeMaxMs: null,
         },
         expiresAtSeconds: exp,
       })

@@ -45,14 +45,14 @@ describe('loading', () => {
   })
 
   test.each([
-    [{ status: 404 }, 'it answered with status 404'],
-    [{ status: 500 }, 'it answered with status 500'],
-    [{ status: 302, headers: { location: 'http://127.0.0.1:1/' } }, 'it answered with status 302'],
-    [{ status: 200, body: 'nothing' }, 'its answer is not a key set'],
-    [{ status: 200, body: '{"keys":[7]}' }, 'its answer is not a key set'],
-    [{ status: 200, body: 'null' }, 'its answer is not a key set'],
-    [{ status: 204 }, 'it answered with status 204'],
-    [{ status: 200, body: ' '.repeat(1_048_577) }, 'it answered with more than 1048576 bytes'],
+    [{ status: 404 }, 'it responded with status 404'],
+    [{ status: 500 }, 'it responded with status 500'],
+    [{ status: 302, headers: { location: 'http://127.0.0.1:1/' } }, 'it responded with status 302'],
+    [{ status: 200, body: 'nothing' }, 'its response is not a key set'],
+    [{ status: 200, body: '{"keys":[7]}' }, 'its response is not a key set'],
+    [{ status: 200, body: 'null' }, 'its response is not a key set'],
+    [{ status: 204 }, 'it responded with status 204'],
+    [{ status: 200, body: ' '.repeat(1_048_577) }, 'its response has more than 1048576 bytes'],
     ['reset' as const, 'it cannot be reached'],
   ])('keys that come as %j are none: the bearer is told so, the log why', async (instead, why) => {
     const { idp, warnings, ...rest } = await staged()
@@ -84,7 +84,7 @@ describe('loading', () => {
     await until(() => idp.count('/jwks') === 1)
     clock.advance(10_000)
     expect(await asked).toBe(unavailable)
-    expect(warnings[0]).toContain('it did not answer within 10 seconds')
+    expect(warnings[0]).toContain('it did not respond within 10 seconds')
   })
 
   test('while there are no keys the provider is asked once a second', async () => {

@@ -382,7 +382,7 @@ describe('out of order', () => {
     clock.advance(10_000)
     expect(await asked).toMatchObject({
       ...unavailable,
-      facts: { why: 'it did not answer within 10 seconds' },
+      facts: { why: 'it did not respond within 10 seconds' },
     })
   })
 
@@ -391,7 +391,7 @@ describe('out of order', () => {
     await provider.discover()
     idp.front = () => ({ status: 503 })
     await expect(provider.refresh('r')).rejects.toMatchObject({
-      facts: { why: 'it answered with status 503' },
+      facts: { why: 'it responded with status 503' },
     })
   })
 
@@ -423,13 +423,13 @@ describe('discovery', () => {
   })
 
   test.each([
-    [{ status: 404 }, 'it answered with status 404'],
-    [{ status: 500 }, 'it answered with status 500'],
-    [{ status: 301, headers: { location: 'https://x.test/' } }, 'it answered with status 301'],
-    [{ status: 200, body: '<html>' }, 'its answer is not a discovery document'],
-    [{ status: 200, body: 'null' }, 'its answer is not a discovery document'],
-    [{ status: 200, body: '{"issuer":7}' }, 'its answer is not a discovery document'],
-    [{ status: 200, body: '{"issuer":"https://x.test"}' }, 'it names itself "https://x.test"'],
+    [{ status: 404 }, 'it responded with status 404'],
+    [{ status: 500 }, 'it responded with status 500'],
+    [{ status: 301, headers: { location: 'https://x.test/' } }, 'it responded with status 301'],
+    [{ status: 200, body: '<html>' }, 'its response is not a discovery document'],
+    [{ status: 200, body: 'null' }, 'its response is not a discovery document'],
+    [{ status: 200, body: '{"issuer":7}' }, 'its response is not a discovery document'],
+    [{ status: 200, body: '{"issuer":"https://x.test"}' }, 'its issuer is "https://x.test"'],
     ['reset' as const, 'it cannot be reached'],
   ])('S5.3-12: an answer like %j is told as: %s', async (instead, why) => {
     const idp = await startProvider()
@@ -439,7 +439,7 @@ describe('discovery', () => {
 
   test('S5.3-12: a name that nobody has, and a port that speaks something else', async () => {
     await expect(stage({ issuer: 'https://no-such-host.invalid' }).provider.discover()).rejects.toEqual(
-      failed('its name cannot be resolved'),
+      failed('its host name cannot be resolved'),
     )
     const server = createServer(socket => void socket.end('220 mail\r\n')).listen(0, '127.0.0.1')
     await new Promise(resolve => server.once('listening', resolve))
@@ -453,7 +453,7 @@ describe('discovery', () => {
   test('S5.3-12: an issuer with another ending is another issuer', async () => {
     const { issuer } = await startProvider()
     await expect(stage({ issuer: `${issuer}/` }).provider.discover()).rejects.toEqual(
-      failed(`at ${issuer}${discovery}: it names itself "${issuer}"`),
+      failed(`at ${issuer}${discovery}: its issuer is "${issuer}"`),
     )
   })
 
@@ -465,7 +465,7 @@ describe('discovery', () => {
       for (const value of [undefined, 7, 'nowhere', 'http://x.test/', 'ftp://x.test/']) {
         idp.front = () => ({ status: 200, body: JSON.stringify({ ...whole, [name]: value }) })
         await expect(provider.discover()).rejects.toEqual(
-          failed(`its discovery document has no https URL as ${name}`),
+          failed(`its discovery document has no https URL for ${name}`),
         )
       }
       idp.front = () => undefined

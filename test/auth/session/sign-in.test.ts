@@ -98,7 +98,7 @@ function sent(lines: readonly string[]): string {
 
 /** A login up to where the provider sends the browser back. */
 async function begun({ signIn }: Pick<ReturnType<typeof stage>, 'signIn'>) {
-  const { location, cookies } = await signIn.flows.login.begin('/after', caller())
+  const { location, cookies } = await signIn.flows.login.start('/after', caller())
   return { state: new URL(location).searchParams.get('state')!, cookie: sent(cookies) }
 }
 
@@ -112,7 +112,7 @@ test('S3-09: logins that twenty others begin by the thousand drive out none that
   const staged = stage()
   const { login } = staged.signIn.flows
   const { state, cookie } = await begun(staged)
-  for (let at = 0; at < 5_000; at++) await login.begin(undefined, caller(null, `198.51.100.${at % 20}`))
+  for (let at = 0; at < 5_000; at++) await login.start(undefined, caller(null, `198.51.100.${at % 20}`))
   const { location } = await login.finish({ code: 'c', state }, caller(cookie))
   expect(location).toBe('/after')
 })
@@ -126,7 +126,7 @@ describe('the audit trail of signing in', () => {
     ])
   })
 
-  test('S6-10: a login that cannot be recorded fails, and no caller is signed in', async () => {
+  test('S6-10: a login that cannot be recorded fails, and the request has no signed-in caller', async () => {
     const staged = stage()
     const { state, cookie } = await begun(staged)
     staged.audit.failing = true

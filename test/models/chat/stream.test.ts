@@ -225,7 +225,7 @@ describe('what goes wrong', () => {
     const step = { status: 401, body: { error: { message: 'sk-secret is no key' } } }
     const { failure } = await listen(step)
     expect(failure?.message).toMatch(/status 401/)
-    expect(JSON.stringify([failure, (failure as ProviderFailure).said])).not.toContain('sk-secret')
+    expect(JSON.stringify([failure, (failure as ProviderFailure).providerReason])).not.toContain('sk-secret')
   })
 })
 
@@ -258,7 +258,7 @@ test.each(['stream', 'complete'] as const)('%s: a time-out of a local model is n
       ? chat.complete(messages, settings()).catch((error: unknown) => error)
       : heard(chat.stream(messages, settings())).then(({ failure }) => failure)
   expect(await answer).toMatchObject({
-    message: expect.stringContaining('did not answer in time'),
+    message: expect.stringContaining('did not respond in time'),
     facts: { hint: expect.stringContaining('requestTimeoutMs') },
   })
   expect(provider.received).toHaveLength(1)

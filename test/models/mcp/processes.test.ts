@@ -41,7 +41,7 @@ test('what a program writes to its standard error is in the log: bounded, and wi
   expect(lines[1]).toHaveLength(500)
   await complain('again', 1_000)
   await until(() => lines.length === 101)
-  expect(lines.at(-1)).toBe('(more lines are left out for a minute)')
+  expect(lines.at(-1)).toBe('(further lines are omitted for up to a minute)')
   clock.advance(60_000)
   await complain('later')
   await until(() => lines.at(-1) === 'later')

@@ -34,7 +34,7 @@ describe('a request', () => {
   })
 
   test('is not repeated after a failure that is final', async () => {
-    expect(await attemptsOf(new ProviderFailure('sent an answer that cannot be read'))).toBe(1)
+    expect(await attemptsOf(new ProviderFailure('sent a response that cannot be read'))).toBe(1)
   })
 
   test('is repeated at most as often as allowed', async () => {

@@ -53,7 +53,7 @@ test('the only knowledge base by its name is not all that there will be', () => 
 
 test.each([
   ['lama3.2', models, 'no model is named lama3.2; did you mean llama3.2?'],
-  ['gpt-4o-mini', models, 'several are named gpt-4o-mini: cheap, dear'],
+  ['gpt-4o-mini', models, 'several items are named gpt-4o-mini: cheap, dear'],
   ['elsewhere', bases, 'no knowledge base is named elsewhere; there are Handbook, papers, Laws, old'],
   ['papers, handbok', bases, 'no knowledge base is named handbok; did you mean Handbook?'],
   ['any', panel('model', []), 'no model is named any'],

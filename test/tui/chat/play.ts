@@ -2,7 +2,7 @@ import type { Passage } from '../../../src/cli/passages/find-passages.ts'
 import type { TurnEvent } from '../../../src/contract/chat.ts'
 import type { Message } from '../../../src/contract/conversations.ts'
 import type { Document } from '../../../src/contract/documents.ts'
-import { startChat, step } from '../../../src/tui/chat/state.ts'
+import { startChat, stepChat } from '../../../src/tui/chat/state.ts'
 import type { ChatEffect, ChatEvent, ChatState, TranscriptPart } from '../../../src/tui/chat/types.ts'
 
 export const fresh: ChatState = {
@@ -19,7 +19,7 @@ export function play(state: ChatState, ...events: ChatEvent[]): { state: ChatSta
   const effects: ChatEffect[] = []
   let current = state
   for (const event of events) {
-    const [next, more] = step(current, event)
+    const [next, more] = stepChat(current, event)
     current = next
     effects.push(...more)
   }

@@ -150,7 +150,7 @@ describe('the part of the screen that changes', () => {
   })
 
   test('says that the runtime is away, and that nothing is lost', () => {
-    expect(live(away).join('\n')).toContain('the runtime is unreachable, retrying; your message is kept')
+    expect(live(away).join('\n')).toContain('the runtime is unreachable, retrying; your message will be sent')
   })
 
   test.each([
@@ -179,7 +179,7 @@ describe('the part of the screen that changes', () => {
   test('greets an empty chat with the agent, its knowledge bases, and suggested questions', () => {
     const questions = ['What does “Heated\x1b[2J models” say?', 'Summarize “Laws”.']
     const { state } = play(
-      { ...fresh, about: { ...fresh.about, knowledgeBases: ['papers', 'notes'] } },
+      { ...fresh, subject: { ...fresh.subject, knowledgeBases: ['papers', 'notes'] } },
       {
         type: 'suggestionsLoaded',
         questions: questions.map(plain),
@@ -192,7 +192,7 @@ describe('the part of the screen that changes', () => {
       '  1  What does “Heated models” say?',
       '  2  Summarize “Laws”.',
       '',
-      '  alt+1 and alt+2 ask them',
+      '  alt+1 and alt+2 ask these questions',
       '',
     ])
     expect(live(play(state, ...typed('why?')).state).join('\n')).not.toContain('alt+1')
@@ -310,7 +310,7 @@ describe('what stays on the screen', () => {
 
   test('the same is read out in whole lines', () => {
     expect(screenReaderLines({ kind: 'tool', run }, 'Maven')).toEqual([
-      'Tool 3: search_kb, asked “similarity laws”, success, 1.2 s',
+      'Tool 3: search_kb, with “similarity laws”, success, 1.2 s',
     ])
     expect(screenReaderLines({ kind: 'sources', citations: [citation] }, 'Maven')).toEqual([
       'Source 1: Heated models · chunk 2',
@@ -320,12 +320,12 @@ describe('what stays on the screen', () => {
       'Maven:',
       '• one',
     ])
-    expect(screenReaderQuestion(waiting.turn!.pending[0]!, 'Maven')).toHaveLength(2)
+    expect(screenReaderQuestion(waiting.turn!.pendingApprovals[0]!, 'Maven')).toHaveLength(2)
   })
 
   test('is drawn once by Ink, and what changes below it', () => {
-    const look = { columns: 80, agent: 'Maven' }
-    const transcript: TranscriptItem[] = [{ key: 0, part: { kind: 'question', text: 'why?' }, look }]
+    const options = { columns: 80, agent: 'Maven' }
+    const transcript: TranscriptItem[] = [{ key: 0, part: { kind: 'question', text: 'why?' }, options }]
     const props = { highlight: undefined, paint, clock: new TestClock(), onKey() {}, transcript }
     const rows = rowsOf(createElement(ChatApp, { ...props, state: answering, isClosed: false }), 80)
     expect(rows.slice(0, 4)).toEqual(['', ' you    why?', '', ' Maven  Because **it'])

@@ -18,7 +18,7 @@ const citation = {
 const cited = { citations: JSON.stringify([citation]) }
 const away: ChatFailure = { kind: 'unreachable', code: 'unreachable', message: 'no runtime', next: [] }
 const imageDescriptor = { index: 0, mediaType: 'image/png', bytes: 1_500 } as const
-const refusal = (code: string): ChatFailure => ({ kind: 'refused', code, message: 'no', next: ['do this'] })
+const refusal = (code: string): ChatFailure => ({ kind: 'rejected', code, message: 'no', next: ['do this'] })
 const approval = (approvalId = 'a1'): ChatEvent =>
   heard('tool-approval', { approvalId, toolCall: call, expiresAt: '2026-01-01T00:02:00.000Z' })
 
@@ -200,7 +200,7 @@ describe('a turn', () => {
       heard('user-message', message('user', 'why?', { version_of: 'x' })),
     ).state
     const { state, effects } = play(retried, event)
-    expect(words(effects).slice(-3)).toEqual(['dim: the earlier answer stays:', 'you: why?', 'Because'])
+    expect(words(effects).slice(-3)).toEqual(['dim: the earlier answer is kept:', 'you: why?', 'Because'])
     expect(state.last).toEqual(answered.last)
   })
 
@@ -219,7 +219,7 @@ describe('a turn', () => {
   test.each(['chat_disabled', 'llm_credential_missing'])('%s: passages stand in for an answer', code => {
     const { state, effects } = play(asked, { type: 'failed', failure: refusal(code) })
     expect(effects).toEqual([
-      { type: 'print', printed: { kind: 'note', text: 'no model answers: no', tone: 'dim' } },
+      { type: 'print', printed: { kind: 'note', text: 'no model is available: no', tone: 'dim' } },
       { type: 'print', printed: { kind: 'note', text: 'do this', tone: 'dim' } },
       { type: 'find', question: 'why?' },
     ])
@@ -230,14 +230,14 @@ describe('a turn', () => {
     )
     expect(found.effects).toMatchObject([
       { printed: { kind: 'passages', question: 'why?', hasSetup: true } },
-      { printed: { kind: 'note', text: '/open 1 shows the first one whole' } },
-      { type: 'openPassage', citation: { chunkId: 'c', chunkIndex: 2 }, known: 'a passage' },
+      { printed: { kind: 'note', text: '/open 1 shows the whole first passage' } },
+      { type: 'openPassage', citation: { chunkId: 'c', chunkIndex: 2 }, knownText: 'a passage' },
     ])
     expect(found.state.model).toBeNull()
     // The reason is printed once.
     const again = play(found.state, ...typed('so?'), { type: 'failed', failure: refusal(code) })
     expect(again.effects.at(-1)).toEqual({ type: 'find', question: 'so?' })
-    expect(JSON.stringify(again.effects)).not.toContain('no model answers')
+    expect(JSON.stringify(again.effects)).not.toContain('no model is available')
     expect(play(again.state, { type: 'passagesFound', passages: [] }).effects).toMatchObject([
       { printed: { kind: 'passages', question: 'so?', hasSetup: false } },
     ])
@@ -352,7 +352,7 @@ describe('a tool that waits', () => {
   ])('%s is %s', (key, decision) => {
     const { state, effects } = play(answering, approval(), later, { type: 'typed', text: key })
     expect(effects).toEqual([{ type: 'decide', approvalId: 'a1', decision }])
-    expect(state.turn?.pending).toEqual([])
+    expect(state.turn?.pendingApprovals).toEqual([])
     expect(draft(state)).toBe('')
   })
 
@@ -400,7 +400,7 @@ describe('a tool that waits', () => {
         durationMs: 1,
       }),
     )
-    expect(state.turn?.pending).toEqual([])
+    expect(state.turn?.pendingApprovals).toEqual([])
   })
 })
 
@@ -425,7 +425,7 @@ describe('a runtime that goes away', () => {
     expect(cut.effects.at(-1)).toMatchObject({ type: 'resume', orSend: { replaces: stored.messageId } })
     const whole = message('agent', 'Because.', { finish_reason: 'stop' })
     const done = play(lost.state, { type: 'reconnected', messages: [stored, whole] })
-    expect(words(done.effects)).toEqual(['good: the runtime is back', 'Because.'])
+    expect(words(done.effects)).toEqual(['good: the runtime is available again', 'Because.'])
     expect(done.state.turn).toBeUndefined()
   })
 
@@ -538,8 +538,8 @@ describe('commands', () => {
     ['/new', { type: 'openConversation', conversation: undefined }],
     ['/history', { type: 'openChoices', purpose: 'history' }],
     ['/model', { type: 'openChoices', purpose: 'model' }],
-    ['/model large one', { type: 'choose', of: 'model', typed: 'large one' }],
-    ['/kb papers, notes', { type: 'choose', of: 'kb', typed: 'papers, notes' }],
+    ['/model large one', { type: 'choose', purpose: 'model', typed: 'large one' }],
+    ['/kb papers, notes', { type: 'choose', purpose: 'kb', typed: 'papers, notes' }],
     ['/kb', { type: 'openChoices', purpose: 'kb' }],
     ['/tools', { type: 'openTools' }],
     ['/open 1', { type: 'openPassage', citation }],
@@ -624,10 +624,10 @@ describe('commands', () => {
 
   test('tab completes what a command takes, of names that are asked for once', () => {
     const begun = play(fresh, { type: 'typed', text: '/kb ' }, { type: 'typed', text: 'pa' })
-    expect(begun.effects).toEqual([{ type: 'loadNames', of: 'kb' }])
+    expect(begun.effects).toEqual([{ type: 'loadNames', purpose: 'kb' }])
     const known = play(begun.state, {
       type: 'namesLoaded',
-      of: 'kb',
+      purpose: 'kb',
       names: ['notes', 'Papers', 'papyri'],
     }).state
     expect(draft(play(known, { type: 'tab' }).state)).toBe('/kb Papers')
@@ -744,7 +744,7 @@ describe('images', () => {
     const retried = play(resumed.state, ...typed('/retry'))
     expect([retried.effects, retried.state.notice]).toEqual([
       [],
-      'add the images of the question again with /image FILE, then /retry',
+      'to retry, first add the images of the question again with /image FILE',
     ])
     expect(play(resumed.state, ...read('shot.png'), ...typed('/retry')).effects.at(-1)).toMatchObject({
       message: { replaces: stored.messageId, images: [shot] },
@@ -817,7 +817,10 @@ describe('typing', () => {
   })
 
   test('ctrl+r finds what was sent', () => {
-    const past = { ...answered, input: { ...answered.input, past: ['first law', 'second', 'third law'] } }
+    const past = {
+      ...answered,
+      input: { ...answered.input, sentLines: ['first law', 'second', 'third law'] },
+    }
     const search: ChatEvent[] = [{ type: 'search' }, { type: 'typed', text: 'law' }]
     expect(draft(play(past, ...search).state)).toBe('third law')
     expect(draft(play(past, ...search, { type: 'search' }).state)).toBe('first law')

@@ -47,7 +47,7 @@ export class Play {
   constructor(beginning: Partial<PlaygroundStart> = {}) {
     const bases = beginning.bases ?? [base('papers')]
     const [state, effects] = startPlayground({
-      about: {
+      target: {
         workspaceId: '0190aaaa-0000-7000-8000-000000000001',
         workspace: 'demo',
         url: 'https://wb.example',
@@ -81,7 +81,7 @@ export class Play {
   }
 
   answer(...ids: string[]): this {
-    return this.event({ type: 'answered', serial: this.state.serial, found: found(...ids) })
+    return this.event({ type: 'searched', serial: this.state.serial, results: found(...ids) })
   }
 
   /** Body of the last search. */

@@ -15,7 +15,7 @@ interface Call {
 function stage(copy?: (text: string) => Promise<void>) {
   const clock = new TestClock()
   const calls: Call[] = []
-  const { about, bases } = new Play().state
+  const { target, bases } = new Play().state
   const port = {
     knowledgeBases: async () => [...bases, base('new')],
     search: (request: PlaygroundSearch, signal: AbortSignal) =>
@@ -24,7 +24,7 @@ function stage(copy?: (text: string) => Promise<void>) {
   const left: string[] = []
   const play = new Playground(
     {
-      about,
+      target,
       bases,
       base: bases[0],
       question: '',
@@ -52,10 +52,10 @@ test('who types on is not answered in between, and a newer question calls off th
   expect(calls[0]!.signal.aborted).toBe(true)
   clock.advance(120)
   calls[1]!.answer(found('newer'))
-  await until(() => play.state.answer !== undefined)
+  await until(() => play.state.results !== undefined)
   calls[0]!.answer(found('older'))
   await Promise.resolve()
-  expect(play.state.answer?.passages).toMatchObject([{ id: 'newer' }])
+  expect(play.state.results?.passages).toMatchObject([{ id: 'newer' }])
   play.close()
 })
 
@@ -71,7 +71,7 @@ test('a runtime that is away is asked again until it answers', async () => {
   }
   calls[3]!.answer(found('a'))
   await until(() => play.state.tries === 0)
-  expect(play.state).toMatchObject({ answer: { passages: [{ id: 'a' }] }, pending: undefined })
+  expect(play.state).toMatchObject({ results: { passages: [{ id: 'a' }] }, pending: undefined })
 })
 
 test('a list is fetched anew where one chooses, and copying says how it went', async () => {

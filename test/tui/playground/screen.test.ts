@@ -71,7 +71,7 @@ describe('the screen', () => {
   test('marks the words of the question, in any form, in what is said and in the whole passage', () => {
     const play = new Play().type('refund')
     const passages = [passage('a', { text: 'All Refunds go back.\n\nThat is a refund.' })]
-    play.event({ type: 'answered', serial: 1, found: { passages, tookMs: 1 } })
+    play.event({ type: 'searched', serial: 1, results: { passages, tookMs: 1 } })
     for (const typed of ['', '\r'])
       expect(painted(play.type(typed))).toMatch(/\x1b\[1mRefunds\x1b\[22m[\s\S]*\x1b\[1mrefund\x1b\[22m/)
     expect(painted(play, false)).not.toContain('\x1b')
@@ -82,9 +82,9 @@ describe('the screen', () => {
     const text = '## Terms\n\n- **Refunds** are paid\n- within `14` days'
     const document = { sourceFilename: 'terms.md', metadata: {} } as Passage['document']
     play.event({
-      type: 'answered',
+      type: 'searched',
       serial: 1,
-      found: { passages: [passage('a', { text, document })], tookMs: 1 },
+      results: { passages: [passage('a', { text, document })], tookMs: 1 },
     })
     expect(play.type('\r').screen).toMatch(
       /\n +Terms +│\n +│.*\n +• Refunds are paid +│.*\n +• within 14 days +│/,
@@ -104,7 +104,9 @@ describe('the screen', () => {
   test('says that nothing was found, and what to try', () => {
     const play = new Play().type('heat').answer()
     expect(play.screen).toContain('nothing found in papers; try other words, or fewer of them')
-    expect(play.type(`${esc}`).type('h').answer().screen).toContain('h in the settings finds related words')
+    expect(play.type(`${esc}`).type('h').answer().screen).toContain(
+      'h in the settings also finds related words',
+    )
     expect(play.type('fa=b\r').answer().screen).toContain('f in the settings changes the filter')
   })
 
@@ -119,7 +121,7 @@ describe('the screen', () => {
     const play = new Play({ bases: [base('papers')] }).type('good')
     const document = { metadata: { title: planted }, sourceFilename: planted } as never
     const passages = found('a').passages.map(one => ({ ...one, text: planted, document }))
-    play.event({ type: 'answered', serial: 1, found: { passages, tookMs: 1 } })
+    play.event({ type: 'searched', serial: 1, results: { passages, tookMs: 1 } })
     for (const typed of ['', '\r']) {
       expect(painted(play.type(typed), false)).not.toMatch(/owned|[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]/)
       expect(play.screen).toContain('good')

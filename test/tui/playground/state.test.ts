@@ -20,7 +20,7 @@ describe('the question', () => {
     expect(play.effects.at(-1)).toEqual({ type: 'stop' })
     expect(play.state.pending).toBeUndefined()
     play.type('\x15')
-    expect(play.state).toMatchObject({ answer: undefined, pending: undefined })
+    expect(play.state).toMatchObject({ results: undefined, pending: undefined })
     expect(play.effects.at(-1)).toEqual({ type: 'stop' })
   })
 
@@ -32,11 +32,11 @@ describe('the question', () => {
   test('keeps the old passages until the new ones are here, and drops those that come late', () => {
     const play = new Play().type('a').answer('one').type('b').type('c')
     expect(play.state.serial).toBe(3)
-    play.event({ type: 'answered', serial: 2, found: found('late') })
-    expect(play.state.answer?.passages).toMatchObject([{ id: 'one' }])
+    play.event({ type: 'searched', serial: 2, results: found('late') })
+    expect(play.state.results?.passages).toMatchObject([{ id: 'one' }])
     play.event({ type: 'failed', serial: 2, failure: { isUnavailable: false, code: 'x', message: 'late' } })
     expect(play.state).toMatchObject({ failure: undefined, pending: {} })
-    expect(play.answer('two').state.answer?.passages).toMatchObject([{ id: 'two' }])
+    expect(play.answer('two').state.results?.passages).toMatchObject([{ id: 'two' }])
   })
 
   test('stays when it is refused, and is asked again while the runtime is away', () => {
@@ -78,11 +78,11 @@ describe('the settings', () => {
   })
 
   test.each([
-    ['flang\r', 'key=value, or a JSON object'],
-    ['f{"lang\r', 'this is not a JSON object yet'],
+    ['flang\r', 'type key=value, or a JSON object'],
+    ['f{"lang\r', 'this is not a complete JSON object'],
     ['k0\r', 'a number from 1 to 100'],
     ['h\x1b[C', 'the weight applies to hybrid mode only'],
-    ['z', 'esc goes back to the question'],
+    ['z', 'press esc to go back to the question'],
   ])('esc and %j are told: %s', (typed, told) => {
     expect(new Play().type(`heat${esc}`).type(typed).screen).toContain(told)
   })
@@ -95,13 +95,13 @@ describe('the settings', () => {
 
   test('show how far a passage moved since the same question was asked otherwise', () => {
     const play = new Play().type('heat').answer('a', 'b', 'c').type(`${esc}`).type('h').answer('c', 'a', 'd')
-    expect([...play.state.answer!.moves]).toEqual([
+    expect([...play.state.results!.moves]).toEqual([
       ['c', 2],
       ['a', -1],
       ['d', 'new'],
     ])
     expect(play.screen).toMatch(/1 c .* \+2 ▮▮▮▮▮/)
-    expect(play.type('/s').answer('a').state.answer!.moves.size).toBe(0)
+    expect(play.type('/s').answer('a').state.results!.moves.size).toBe(0)
   })
 })
 
@@ -120,7 +120,7 @@ describe('passages', () => {
     const long = { ...found('long', 'next') }
     const text = Array.from({ length: 40 }, (_, line) => `word ${line}`).join('\n')
     const passages = long.passages.map(one => ({ ...one, text }))
-    play.event({ type: 'answered', serial: 1, found: { ...long, passages } }).type(enter)
+    play.event({ type: 'searched', serial: 1, results: { ...long, passages } }).type(enter)
     expect(play.screen).toContain('word 0')
     for (let presses = 0; presses < 10; presses++) play.type(pageDown)
     expect(play.state.at).toBe(1)
@@ -139,7 +139,7 @@ describe('the knowledge base', () => {
     play.type(`${down}${enter}`).type('heat')
     expect(play.state).toMatchObject({ base: { name: 'old_papers' }, panel: undefined })
     play.answer('a').type('\thand\r')
-    expect(play.state).toMatchObject({ base: { name: 'handbook' }, answer: undefined })
+    expect(play.state).toMatchObject({ base: { name: 'handbook' }, results: undefined })
     expect(play.effects.at(-1)).toMatchObject({
       type: 'search',
       delayMs: 0,
@@ -172,7 +172,7 @@ describe('what finds the same', () => {
     expect(effect).toMatchObject({ type: 'copy', what: 'curl' })
     play.event({ type: 'notCopied', text: 'curl …', why: 'no clipboard program was found' })
     expect(play.state.uncopied).toBe('curl …')
-    expect(play.screen).toContain('no clipboard program was found; it is printed when you leave')
+    expect(play.screen).toContain('no clipboard program was found; the text is printed when you leave')
   })
 
   test('a question that begins like a flag is none', () => {
@@ -220,7 +220,7 @@ test('whatever comes in whatever order, an older answer never takes the place of
         else if ('answers' in one) {
           const serial = before.serial - one.answers
           const ids = Array.from({ length: one.hits }, (_, at) => `${serial}-${at}`)
-          play.event({ type: 'answered', serial, found: found(...ids) })
+          play.event({ type: 'searched', serial, results: found(...ids) })
           if (one.answers > 0) expect(play.state).toBe(before)
         } else {
           const failure = { isUnavailable: one.isUnavailable, code: undefined, message: 'no' }
@@ -228,10 +228,10 @@ test('whatever comes in whatever order, an older answer never takes the place of
           if (one.fails > 0) expect(play.state).toBe(before)
         }
         const { state } = play
-        const { answer, pending, failure } = state
-        if (answer && before.answer) expect(answer.serial).toBeGreaterThanOrEqual(before.answer.serial)
-        if (answer && !pending && !failure) expect(answer.request).toEqual(requestOf(state))
-        expect(state.at).toBeLessThan(Math.max(1, answer?.passages.length ?? 0))
+        const { results, pending, failure } = state
+        if (results && before.results) expect(results.serial).toBeGreaterThanOrEqual(before.results.serial)
+        if (results && !pending && !failure) expect(results.request).toEqual(requestOf(state))
+        expect(state.at).toBeLessThan(Math.max(1, results?.passages.length ?? 0))
         // Ink takes milliseconds for a screen.
         if (at % 8 > 0 && at < all.length - 1) continue
         const { lines } = play

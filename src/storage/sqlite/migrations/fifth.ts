@@ -1,7 +1,8 @@
 /**
- * Adds images of messages, attachments of conversations, sign-ins to MCP servers, and an index of agents by name. The
- * computed columns of images are stored and precede the body, and texts of attachments have their own table, so that lists
- * read no data of either.
+ * Adds message images, conversation attachments, sign-ins to MCP servers, and an index of agents by name.
+ *
+ * Lists must not read image data or attachment texts. So the computed columns of images are stored before the body,
+ * and attachment texts have a separate table.
  */
 export const fifthMigration = `
 ALTER TABLE agents ADD COLUMN name GENERATED ALWAYS AS (body ->> '$.name') VIRTUAL;

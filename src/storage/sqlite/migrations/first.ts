@@ -1,11 +1,13 @@
 /**
- * The first schema: a table for each kind of control row, and the content of collections.
+ * The first schema: a table for each type of control row, and tables for the content of collections.
  *
- * A control row is JSON; columns of keys and indexes are computed from it. `storage/tables.ts` names an index `x`
- * of a table `t`, here `t_x`; its last column `ordinal` is the rowid that every index ends with.
+ * A control row is stored as JSON; the columns for keys and indexes are computed from it. Index `x` of table `t` in
+ * `storage/tables.ts` is named `t_x` here. A last column `ordinal` there is the rowid, with which every SQLite index
+ * ends implicitly.
  *
- * Vectors (`vec_<collection>_<generation>`) and full text (`fts_<collection>`) have tables of their own, made with
- * the collection. Numbers of records are never used twice; `record_gone` lists the latest deletions.
+ * Each collection has tables for its vectors (`vec_<collection>_<generation>`) and its full-text index
+ * (`fts_<collection>`), which are created with the collection. Record numbers are never reused. `record_gone` lists
+ * the latest deletions.
  */
 export const firstMigration = `
 CREATE TABLE settings (

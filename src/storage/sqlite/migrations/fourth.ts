@@ -1,6 +1,6 @@
 /**
- * Adds versions of questions, the last activity of conversations, and the time since which the model has read text of
- * documents and tools in them.
+ * Adds versions of questions, the time of the last activity in a conversation, and the time since which the model has
+ * read text from documents and tools in it.
  */
 export const fourthMigration = `
 CREATE TABLE message_versions (

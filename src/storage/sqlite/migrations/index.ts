@@ -4,7 +4,7 @@ import { fourthMigration } from './fourth.ts'
 import { secondMigration } from './second.ts'
 import { thirdMigration } from './third.ts'
 
-/** The SQL that leads from each schema version to the next, from 0 on. Only ever appended to. */
+/** SQL migrations: entry `n` migrates schema version `n` to `n + 1`. Only append entries; never change one. */
 export const migrations: readonly string[] = [
   firstMigration,
   secondMigration,

@@ -1,8 +1,8 @@
 /**
- * Adds jobs with their input and vectors, a unique database per workspace, and an index of conversations by principal
- * and agent.
+ * Adds the inputs and vectors of jobs, a unique index of workspaces by database, and an index of conversations by
+ * principal and agent.
  *
- * If several workspaces already share a database, the first one keeps it.
+ * If several workspaces already share a database, only the first one gets a `databaseKey`.
  */
 export const thirdMigration = `
 ALTER TABLE workspaces ADD COLUMN databaseKey GENERATED ALWAYS AS (body ->> '$.databaseKey') VIRTUAL;

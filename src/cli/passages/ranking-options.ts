@@ -1,0 +1,60 @@
+import { shellWord } from '../../base/shell-word.ts'
+import { UsageError } from '../errors.ts'
+
+/** Search options of each `--mode`. @see docs/searching.md */
+const optionsOfMode = {
+  hybrid: { hybrid: true },
+  lexical: { hybrid: true, lexicalWeight: 1 },
+  vector: { hybrid: false },
+} as const
+
+export type SearchMode = keyof typeof optionsOfMode
+export const modeNames = ['hybrid', 'lexical', 'vector'] as const satisfies readonly SearchMode[]
+
+/** Ranking options of a search. The runtime uses its defaults for omitted options. */
+export interface RankingSettings {
+  readonly mode?: SearchMode
+  /** Weight of the lexical score, 0 to 1. */
+  readonly lexicalWeight?: number
+  readonly rerank?: boolean
+}
+
+/**
+ * Returns the ranking options of a search request.
+ *
+ * @throws UsageError  when a weight is combined with a mode that uses only words or only vectors
+ */
+export function rankingOptions({ mode, lexicalWeight, rerank }: RankingSettings) {
+  if (lexicalWeight === undefined) return { ...(mode && optionsOfMode[mode]), rerank }
+  if (mode === 'lexical' || mode === 'vector')
+    throw new UsageError(`--lexical-weight cannot be combined with --mode ${mode}`)
+  return { ...optionsOfMode.hybrid, lexicalWeight, rerank }
+}
+
+/**
+ * Checks the arguments of a search: at most a knowledge base and a question in quotes, and a knowledge base if
+ * `--saved` is used.
+ *
+ * @param searchAllCommand  start of the command that searches all knowledge bases, to which the question is added
+ * @throws UsageError  with the corrected command
+ */
+export function requireClearQuestion(
+  words: readonly string[],
+  { all, saved, everywhere: searchAllCommand }: { all: boolean; saved?: string; everywhere: string },
+): void {
+  const question = `"${words.join(' ')}"`
+  if (words.length > (all ? 1 : 2))
+    throw new UsageError(
+      'put a question of several words in quotes',
+      all ? [`${searchAllCommand} ${question}`] : [`wb kb search ${question}`, suggestBaseFirst(words)],
+    )
+  if (all && saved !== undefined)
+    throw new UsageError('--saved needs a knowledge base', [
+      `wb kb search NAME QUESTION --saved ${shellWord(saved)}`,
+    ])
+}
+
+/** Returns the command for the other possible meaning: the first word is the knowledge base. */
+function suggestBaseFirst([first, ...rest]: readonly string[]): string {
+  return `wb kb search ${first} "${rest.join(' ')}"`
+}

@@ -1,0 +1,29 @@
+import type Database from './driver.ts'
+
+/** Result of one check. */
+export interface StoreCheck {
+  readonly check: string
+  /** Number of problems; 0 is good. */
+  readonly count: number
+  /** Keys of some of the affected rows. */
+  readonly examples: readonly string[]
+}
+
+/** A check for one type of problem. Each SQL statement returns a row with a string, `example`, per problem. */
+export interface ProblemQuery {
+  readonly check: string
+  readonly selects: readonly string[]
+}
+
+const examplesMax = 3
+
+export function runProblemQuery(database: Database.Database, { check, selects }: ProblemQuery): StoreCheck {
+  let count = 0
+  const examples: string[] = []
+  for (const select of selects)
+    for (const { example } of database.prepare<[], { example: string }>(select).iterate()) {
+      count++
+      if (examples.length < examplesMax) examples.push(example)
+    }
+  return { check, count, examples }
+}

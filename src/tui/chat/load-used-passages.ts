@@ -1,0 +1,15 @@
+import { citationsOf } from '../../cli/chat/citations.ts'
+import type { ChatPort } from '../../cli/chat/port.ts'
+import type { Citation, TurnEvent } from '../../contract/chat.ts'
+
+/**
+ * Returns the passages that an answer used if it cites none. Returns none if the request fails, because they are
+ * optional.
+ */
+export async function loadUsedPassages(
+  { event, data }: TurnEvent,
+  port: Pick<ChatPort, 'usedPassages'>,
+): Promise<readonly Citation[]> {
+  if (event !== 'done' || citationsOf(data).length > 0) return []
+  return port.usedPassages(data).catch(() => [])
+}

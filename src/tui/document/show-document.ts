@@ -1,0 +1,49 @@
+import type { DocumentView } from '../../cli/documents/document-view.ts'
+import type { Span as Extent } from '../../cli/passages/matches.ts'
+import { passageLocation, passageTitle } from '../../cli/passages/print-passages.ts'
+import type { Output } from '../../cli/terminal/output.ts'
+import { displayWidth, plainLine, truncate } from '../../cli/terminal/terminal-text.ts'
+import { paintFor } from '../parts/paint.ts'
+import { documentLines } from './document-lines.ts'
+
+/** Prints a part of a document: its title, location and text, and commands that show more. */
+export async function showDocument(shown: DocumentView, part: Extent, output: Output): Promise<void> {
+  const { text, context, isMarkdown, isWhole } = shown
+  const hasColors = output.style.dim('') !== ''
+  const hasCode = isMarkdown && /^ *(?:```|~~~)/m.test(text)
+  const { highlight } =
+    hasColors && hasCode ? await import('../markdown/highlight.ts') : { highlight: undefined }
+  const options = { columns: output.width, isMarkdown, highlight, dimsContext: !isWhole }
+  for (const line of headLines(shown, output)) output.result(line)
+  const paint = paintFor(hasColors)
+  for (const line of documentLines(text, part, context?.passage, options)) output.result(paint(line))
+  output.result('')
+  if (!isWhole && shown.passage) printNextCommands(shown.passage.number, output)
+}
+
+function headLines({ document, passage, context }: DocumentView, { width, style }: Output): string[] {
+  const number = passage ? `[${passage.number}] ` : ''
+  const name = passageTitle({ document, id: document.documentId })
+  const section = context?.section && plainLine(context.section)
+  const title = section && section !== name ? `${name} › ${section}` : name
+  const location = passageLocation({ document, chunkIndex: passage?.chunkIndex ?? null })
+  const id = plainLine(document.documentId)
+  const room = width - 3
+  const fullLine = [location, id].filter(Boolean).join(' · ')
+  // The ID is never truncated, so that it can be copied.
+  const locationLines = displayWidth(fullLine) <= room ? [fullLine] : [truncate(location, room), id]
+  return [
+    `  ${number}${style.strong(truncate(title, room - number.length))}`,
+    ...locationLines.map(line => style.dim(`  ${line}`)),
+    '',
+  ]
+}
+
+function printNextCommands(number: string, output: Output): void {
+  const commands = [
+    [`wb documents show ${number} --full${output.contextFlags}`, 'the whole document'],
+    [`wb documents chunks ${number}${output.contextFlags}`, 'its chunks, starting with this one'],
+  ] as const
+  const width = Math.max(...commands.map(([command]) => command.length))
+  for (const [command, what] of commands) output.note(`  ${command.padEnd(width)}    ${what}`)
+}
