@@ -49,8 +49,8 @@ export default class Login extends WbCommand {
       for (const line of noSignInNotes(profile, (await session.runtime()).kind)) output.note(line)
       return
     }
-    const agree = this.canAsk ? (question: string) => this.askYesNo(question) : undefined
-    const driver = flags['insecure-storage'] ? 'file' : await chooseKeychain(profile, output, agree)
+    const confirm = this.canAsk ? (question: string) => this.askYesNo(question) : undefined
+    const driver = flags['insecure-storage'] ? 'file' : await chooseKeychain(profile, output, confirm)
     const signedIn = await signIn(session, methods, {
       readToken: flags['with-token']
         ? () => readToken(this.io.stdin, signal, q => this.askSecret(q))
@@ -59,11 +59,8 @@ export default class Login extends WbCommand {
       screen: { output, progress, io: this.io, canAsk: this.canAsk, signal },
     })
     const { kind, tokens, me } = signedIn
-    await saveLogin(
-      profile,
-      { kind, who: me.label ?? me.id, tokens, driver },
-      { clock: this.io.clock, signal },
-    )
+    const login = { kind, who: me.label ?? me.id, tokens, driver }
+    await saveLogin(profile, login, { clock: this.io.clock, signal })
     this.interruptMessage = 'interrupted; you are signed in'
     await saveProfileRuntime(profile, driver)
     const details = { profile: profile.name, runtime: runtimeKey(profile), kind, keychain: driver }

@@ -5,17 +5,19 @@ import { yesFlag } from '../../src/cli/command/flags.ts'
 import { UsageError } from '../../src/cli/errors.ts'
 import {
   type ClientName,
-  type ConfigurationChange,
   clientConfiguration,
   clientNames,
   planChange,
   printConfiguration,
   serverEntry,
 } from '../../src/cli/mcp/clients.ts'
-import { credentialInstructions, resolveEntryKey } from '../../src/cli/mcp/entry-key.ts'
+import {
+  credentialInstructions,
+  resolveEntryKey,
+  undefinedWithoutCredential,
+} from '../../src/cli/mcp/entry-key.ts'
 import { mcpPermissions } from '../../src/cli/mcp/mcp-permissions.ts'
-import { WbError } from '../../src/contract/errors.ts'
-import type { Workspace } from '../../src/contract/workspaces.ts'
+import { writeConfiguration } from '../../src/cli/mcp/write-configuration.ts'
 
 export default class McpInstall extends WbCommand {
   static override summary = 'print or install the configuration for an MCP client'
@@ -46,41 +48,25 @@ export default class McpInstall extends WbCommand {
     const client = args.client as ClientName | undefined
     if (flags.write && !client)
       throw new UsageError('--write needs the name of a client', [`wb mcp install ${clientNames[0]} --write`])
-    const workspace = await this.#findWorkspace()
+    const workspace = await undefinedWithoutCredential(this.session, this.workspace())
     const name = workspace?.name ?? this.profile.workspace
     const keyRequest = { client, workspaceId: workspace?.workspaceId, includesKey: flags['include-key'] }
     const { requiredCredential, env } = await resolveEntryKey(this.session, keyRequest)
     const entry = { ...serverEntry(this.profile, name, flags.allow ?? [], this.io), ...(env && { env }) }
     const servers = { [name === undefined ? 'workbase' : `workbase-${name}`]: entry }
     const change = client && planChange(client, servers, this.io.env)
-    if (change && flags.write) await this.write(change, flags.yes)
+    if (change && flags.write)
+      await writeConfiguration(change, {
+        output: this.output,
+        skipsConfirmation: flags.yes,
+        confirm: this.canAsk ? question => this.askYesNo(question) : undefined,
+        commandName: this.commandName,
+      })
     else {
       printConfiguration(this.output, clientConfiguration(client, servers))
       if (change) this.output.note(`  add it to ${change.path}, or use --write`)
     }
     for (const line of credentialInstructions(requiredCredential, client, this.profile))
       this.output.note(line)
-  }
-
-  /** Returns the workspace, or undefined if the runtime requires a credential and this command has none. */
-  async #findWorkspace(): Promise<Workspace | undefined> {
-    try {
-      return await this.workspace()
-    } catch (error) {
-      const isRefused = error instanceof WbError && error.code === 'unauthorized'
-      if (isRefused && this.session.credential.used === undefined) return undefined
-      throw error
-    }
-  }
-
-  private async write(change: ConfigurationChange, yes: boolean) {
-    const { title, path, description, isDone } = change
-    if (isDone) return this.output.note(`  ✓ ${path} of ${title} already contains the entry`)
-    if (!yes && !this.canAsk)
-      throw new UsageError(`this would ${description}`, ['add --yes to skip the confirmation'])
-    if (!yes && !(await this.askYesNo(`${description}?`)))
-      throw new UsageError('nothing was written', [this.commandName])
-    change.write()
-    this.output.note(`  ✓ added the entry to ${path}; restart ${title} to use it`)
   }
 }

@@ -113,7 +113,7 @@ export function openAgents(parts: AgentParts) {
 function retrieveFrom({ many, documents }: KnowledgeReads): RetrievePassages {
   return async (workspaceId, body, caller) => {
     const { visibility, signal } = caller
-    const options = { visibility, signal, leavesOutDeleted: true }
+    const options = { visibility, signal, skipsDeleted: true }
     const result = await many.search(workspaceId, { ...body, includeCoverage: true }, options)
     const hits = relevantHits(result.hits, body.text ?? '')
     const passages = await findPassageSources(documents, workspaceId, hits)

@@ -247,7 +247,7 @@ describe('decide', () => {
     ]
     for (const demand of misplaced)
       for (const caller of Object.values(callers))
-        expect(() => decideAccess(demand, caller)).toThrow('does not fit')
+        expect(() => decideAccess(demand, caller)).toThrow('does not match the path of its route')
   })
 })
 

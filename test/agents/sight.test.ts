@@ -55,7 +55,7 @@ describe('whose conversations a caller sees', () => {
 
   test('with row-level access off, everyone’s', () => {
     for (const auth of [anonymousContext('disabled'), subject({}), operatorContext('any', 'x')])
-      expect(conversationVisibility({ rlacEnabled: false }, auth)).toEqual({ of: 'all' })
+      expect(conversationVisibility({ rlacEnabled: false }, auth)).toEqual({ kind: 'all' })
   })
 
   test.each<[readonly Scope[] | null, string]>([
@@ -76,7 +76,7 @@ describe('whose conversations a caller sees', () => {
       subject({ principalId: null }),
     ]) {
       const sight = conversationVisibility(on, auth)
-      expect(sight).toEqual({ of: 'none' })
+      expect(sight).toEqual({ kind: 'none' })
       expect(isConversationVisible(sight, { ownerPrincipalId: null })).toBe(false)
     }
     expect(isConversationVisible(conversationVisibility(on, subject({})), { ownerPrincipalId: null })).toBe(

@@ -162,7 +162,7 @@ describe('a repository that was cloned [security rule 6]', () => {
     writeFileSync(inside('.wb.yaml'), 'profile: work\n')
     const changed = await here.wb(line, { cwd })
     expect(changed).toMatchObject({ status: 2, stdout: '' })
-    expect(changed.stderr).toContain('profile  (nothing) → "work"')
+    expect(changed.stderr).toContain('profile  (not set) → "work"')
     expect(heard).toEqual([])
     await here.wb(['trust'], { cwd })
     const named = await here.wb(line, { cwd })

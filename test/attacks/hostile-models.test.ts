@@ -82,7 +82,7 @@ test('an answer with more calls in its text than a model makes is refused', asyn
   }
   const event = { message: { content: `<tool_call>[${calls}]</tool_call>` }, finish_reason: 'stop' }
   const draft = new StreamedMessage(ofSearch)
-  expect(() => draft.add({ choices: [event] })).toThrow('more than 64 calls')
+  expect(() => draft.add({ choices: [event] })).toThrow('more than 64 tool calls')
   expect(draft.isFinished).toBe(false)
   await close()
 })

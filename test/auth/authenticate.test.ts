@@ -20,7 +20,7 @@ const tokenKey = 'the-key-that-marks-tokens'
 
 const headerForm = 'the Authorization header must be: Bearer <token>'
 const noScheme = 'the token matches no configured scheme'
-const refusesStrangers = 'thisruntime rejects requests without credentials'
+const refusesStrangers = 'this runtime rejects requests without credentials'
 
 describe('the Authorization header', () => {
   test.each([

@@ -81,7 +81,10 @@ describe('the files of a folder [security rule 6]', () => {
       refusal: { error: fault, selectsRuntime: false },
     })
     symlinkSync('/nowhere', join(cwd, '.workbase'))
-    expect(await decided(true)).toMatchObject({ settings: {}, refusal: { error: fault, selectsRuntime: true } })
+    expect(await decided(true)).toMatchObject({
+      settings: {},
+      refusal: { error: fault, selectsRuntime: true },
+    })
     writeFileSync(join(cwd, '.wb.yaml'), 'url: http://127.0.0.1:1\n')
     expect(await decided(true)).toMatchObject({
       settings: {},

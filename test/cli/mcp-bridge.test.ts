@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import type { McpPermission } from '../../src/cli/mcp/mcp-permissions.ts'
 import { McpBridge } from '../../src/cli/mcp/bridge.ts'
+import type { McpPermission } from '../../src/cli/mcp/mcp-permissions.ts'
 import type { RawCall } from '../../src/client/client.ts'
 import type { IncomingResponse } from '../../src/client/fetch.ts'
 import { Unreachable } from '../../src/client/unreachable.ts'

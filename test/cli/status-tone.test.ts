@@ -9,7 +9,14 @@ const now = Date.parse('2026-01-01T00:00:00.000Z')
 function terminal(colour: boolean) {
   const text: string[] = []
   const stdout = { isTTY: true, columns: 100, write: (more: string) => text.push(more) }
-  const output = new Output({ stdout, stderr: stdout, json: false, quiet: false, useColor: colour, now: () => now })
+  const output = new Output({
+    stdout,
+    stderr: stdout,
+    json: false,
+    quiet: false,
+    useColor: colour,
+    now: () => now,
+  })
   return { output, rows: () => text.join('').split('\n') }
 }
 

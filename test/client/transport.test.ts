@@ -105,13 +105,13 @@ describe('what is sent again', () => {
     ['a GET that a gateway did not get through', get, status(502), '502', 250],
     ['a GET whose connection broke', get, breaking, 'UND_ERR_SOCKET', 250],
     ['a DELETE whose connection broke', { ...get, method: 'DELETE' }, breaking, 'UND_ERR_SOCKET', 250],
-  ])('%s', async (_what, request, first, why, waitMs) => {
+  ])('%s', async (_what, request, first, reason, waitMs) => {
     const { url, asked } = await answering(first, ok)
     const told: object[] = []
     const answer = await opened({ onRetry: retry => told.push(retry) })(url, request)
     expect([answer.status, await answer.text()]).toEqual([200, '200'])
     expect(asked).toHaveLength(2)
-    expect(told).toEqual([{ why, waitMs }])
+    expect(told).toEqual([{ reason, waitMs }])
   })
 
   test.each([

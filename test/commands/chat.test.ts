@@ -238,7 +238,7 @@ describe('in a terminal', { timeout: 40_000 }, () => {
     expect(exported.stdout).toContain('## Maven\n\nBoth laws hold together [^1].')
     expect(readFileSync(join(here.home, 'out.md'), 'utf8')).toBe(exported.stdout)
     type('/export out.md\r')
-    await shows('"out.md" exists already')
+    await shows('"out.md" already exists')
     type('/quit\r')
     expect(await ended).toBe(0)
     expect(raw()).toContain('--conversation')

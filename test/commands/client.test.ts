@@ -39,7 +39,7 @@ describe('the typed client', () => {
 
   test.each(['', '.', '..'])('refuses the parameter "%s", which would reach another route', documentId => {
     expect(() => pathOf(documents.delete, { params: { ...ids, documentId } })).toThrow(
-      /documentId may not be/,
+      /documentId must not be/,
     )
   })
 

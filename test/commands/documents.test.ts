@@ -76,7 +76,7 @@ test('a change that names nothing, or no pair, is a matter of usage', async () =
   const { wb } = await handbook()
   const nothing = await wb(['documents', 'update', 'keys.md'])
   expect(nothing.status).toBe(2)
-  expect(nothing.stderr).toContain('No change was given')
+  expect(nothing.stderr).toContain('No change was requested')
   expect((await wb(['documents', 'update', 'keys.md', '--set', 'team'])).status).toBe(2)
   expect((await wb(['documents', 'update', 'keys.md', '--visible-to', 'a', '--admins-only'])).status).toBe(2)
 })

@@ -104,6 +104,6 @@ test('a terminal sees the work to its end, and what failed with its file', { tim
   const { status, text } = await inTerminal(here, ['kb', 'ingest', 'handbook', here.docs, '--async'])
   const seen = withoutSequences(text)
   expect(seen).toMatch(/1 added {3}1 failed/)
-  expect(seen).toMatch(/✗ .*[12]\.md {3}.*answered with\s+status 400 \(job_failed\)/)
+  expect(seen).toMatch(/✗ .*[12]\.md {3}.*responded with\s+status 400 \(job_failed\)/)
   expect(status).toBe(1)
 })

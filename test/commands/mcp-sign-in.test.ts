@@ -99,7 +99,7 @@ test.each([
     'belongs to another sign-in',
   ],
   ['no address', 'hello\n', 2, 'not a valid address'],
-  ['nothing', '', 2, 'address was given on stdin'],
+  ['nothing', '', 2, 'Stdin contains no address'],
 ])(
   '%s is refused with the line that starts again',
   { timeout: 60_000 },
@@ -118,7 +118,7 @@ test('a person who refuses at the authorization server is not signed in', { time
     await drive(page, { deny: true })
     return undefined
   })
-  expect([ended.status, ended.stderr]).toEqual([1, expect.stringContaining('refused: access_denied')])
+  expect([ended.status, ended.stderr]).toEqual([1, expect.stringContaining('rejected: access_denied')])
 })
 
 test('an answer without the tools of a server says where to sign in', { timeout: 60_000 }, async () => {

@@ -31,7 +31,7 @@ function closed(): Place & { config: string } {
   return { ...here, config }
 }
 
-function refused(next: string, words = 'Thisruntime rejects requests without credentials') {
+function refused(next: string, words = 'This runtime rejects requests without credentials') {
   return new RegExp(`^ {2}✗ ${words} \\(unauthorized, ${request}\\)\\n${next.replaceAll('…', '.')}$`)
 }
 

@@ -159,7 +159,7 @@ describe('in a pipe, what is missing or does not fit is a usage error that names
       ['create', 'x', '--type', 'embedding', '--provider', 'opnai', '--model', 'm', '--dimension', '4'],
       '--provider openai?',
     ],
-    [['update', 'passages'], 'o change was given'],
+    [['update', 'passages'], 'o change was requested'],
     [['update', 'passages', '--set', 'nothing'], 'FIELD=VALUE'],
     [['allow', 'env:KEY'], '--host is missing'],
   ])('%j', async (args, words) => {

@@ -78,7 +78,11 @@ function output(
   const stdout = sink(options.tty ?? false, options.columns)
   const stderr = sink(options.tty ?? false)
   const { json = false, quiet = false, colour = false } = options
-  return { stdout, stderr, out: new Output({ stdout, stderr, json, quiet, useColor: colour, now: () => 600_000 }) }
+  return {
+    stdout,
+    stderr,
+    out: new Output({ stdout, stderr, json, quiet, useColor: colour, now: () => 600_000 }),
+  }
 }
 
 const rows = [

@@ -1,7 +1,7 @@
 import { isIPv4, isIPv6 } from 'node:net'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createNetworkCheck, normalizeAddress, clientRange } from '../../src/http/addresses.ts'
+import { clientRange, createNetworkCheck, normalizeAddress } from '../../src/http/addresses.ts'
 import { isForwarded, ProxyResolver, type TrustedProxies } from '../../src/http/proxy-resolver.ts'
 
 const peer = '10.0.0.1'

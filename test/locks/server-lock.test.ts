@@ -12,7 +12,7 @@ import { networkInterfaces, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { writePrivateFile } from '../../src/base/private-file.ts'
-import { findServer, type ServerLock, acquireServerLock } from '../../src/locks/server-lock.ts'
+import { acquireServerLock, findServer, type ServerLock } from '../../src/locks/server-lock.ts'
 
 const umask = process.umask()
 let folder: string

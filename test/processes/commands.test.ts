@@ -147,7 +147,7 @@ describe('kill -9', () => {
     child.stdout.on('data', part => said.push(String(part)))
     const [status] = (await once(child, 'exit')) as [number | null]
     const words = said.join('')
-    expect(words).toMatch(/^3 kills: [1-9]\d+ documents acknowledged, 0 lost; the store was unsound 0 times/)
+    expect(words).toMatch(/^3 kills: [1-9]\d+ documents confirmed, 0 lost; the store was invalid 0 times/)
     expect(status, words).toBe(0)
   })
 })

@@ -303,9 +303,9 @@ describe('damage', () => {
       { check: 'damage in the file', count: 1, examples: ['documents: malformed JSON'] },
       { check: 'damaged rows in documents', count: 1, examples: ['row 2: not valid JSON'] },
     ])
-    expect(readable).toContainEqual({ table: 'documents', rows: 2, isWhole: false })
-    expect(readable).toContainEqual({ table: 'knowledge_bases', rows: 1, isWhole: true })
-    expect(readable).toContainEqual({ table: 'record', rows: 3, isWhole: true })
+    expect(readable).toContainEqual({ table: 'documents', rows: 2, isComplete: false })
+    expect(readable).toContainEqual({ table: 'knowledge_bases', rows: 1, isComplete: true })
+    expect(readable).toContainEqual({ table: 'record', rows: 3, isComplete: true })
   })
 
   test('of a field is reported with its name', () => {
@@ -329,8 +329,8 @@ describe('damage', () => {
       count: 1,
       examples: ['rows on pages that cannot be read'],
     })
-    expect(readable).toContainEqual({ table: 'documents', rows: 0, isWhole: false })
-    expect(readable).toContainEqual({ table: 'knowledge_bases', rows: 1, isWhole: true })
+    expect(readable).toContainEqual({ table: 'documents', rows: 0, isComplete: false })
+    expect(readable).toContainEqual({ table: 'knowledge_bases', rows: 1, isComplete: true })
   })
 
   test('of an index leaves all rows readable', () => {

@@ -150,7 +150,7 @@ export class KnowledgeTools {
     const options = {
       visibility: context.caller.visibility,
       signal: context.signal,
-      leavesOutDeleted: true,
+      skipsDeleted: true,
     }
     const { hits } = await this.reads.many.search(context.workspaceId, query, options)
     if (hits.length === 0) return 'No passage was found.'

@@ -41,7 +41,7 @@ export interface CompletionSpec {
   readonly globalFlags: readonly CompletedFlag[]
 }
 
-/** Builds the specification from the command manifest. */
+/** Builds the completion data from the command manifest. */
 export function completionSpec({ commands, topics }: Pick<Config, 'commands' | 'topics'>): CompletionSpec {
   const visibleCommands = commands.filter(({ hidden }) => !hidden).sort((a, b) => (a.id < b.id ? -1 : 1))
   const summaries = new Map([

@@ -104,3 +104,17 @@ function alternativeInstructions(client: ClientName | undefined, profile: Profil
   const written = `    wb mcp install ${client ?? ''}${client ? ' ' : ''}--include-key    writes WB_API_KEY into the entry`
   return [stored, written]
 }
+
+/** Returns the result, or undefined if the runtime requires a credential and this command has none. */
+export async function undefinedWithoutCredential<T>(
+  session: Session,
+  result: Promise<T>,
+): Promise<T | undefined> {
+  try {
+    return await result
+  } catch (error) {
+    const isUnauthorized = error instanceof WbError && error.code === 'unauthorized'
+    if (isUnauthorized && session.credential.used === undefined) return undefined
+    throw error
+  }
+}

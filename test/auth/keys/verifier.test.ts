@@ -307,9 +307,9 @@ describe('guessing is bounded, the right key is not [security rule 10]', () => {
     await expect(present(wrongSecretOf(token), '192.0.2.2')).rejects.toMatchObject(invalid)
     await expect(present(newToken(ofAnother).token, '192.0.2.3')).rejects.toMatchObject(invalid)
     expect(turns).toEqual([
-      { queue: 'marked', client: '192.0.2.1' },
-      { queue: 'unmarked', client: '192.0.2.2' },
-      { queue: 'unmarked', client: '192.0.2.3' },
+      { queue: 'withChecksum', client: '192.0.2.1' },
+      { queue: 'withoutChecksum', client: '192.0.2.2' },
+      { queue: 'withoutChecksum', client: '192.0.2.3' },
     ])
   })
 

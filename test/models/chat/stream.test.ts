@@ -198,7 +198,7 @@ describe('what goes wrong', () => {
     ['a page comes', { body: '<html>', headers: { 'content-type': 'text/html' } }, /cannot be read/],
     ['a piece is no JSON', { body: 'data: {\n\n', headers: { 'content-type': 'text/event-stream' } }, /read/],
     ['it says too much', { text: 'x'.repeat(1_000_001), chunksOf: 100_000 }, /more than 1000000 char/],
-    ['it calls too much', { toolCalls: Array.from({ length: 65 }, () => search) }, /more than 64 calls/],
+    ['it calls too much', { toolCalls: Array.from({ length: 65 }, () => search) }, /more than 64 tool calls/],
     ['it is redirected', { status: 302, headers: { location: 'http://127.0.0.1/' }, body: {} }, /redirect/],
   ])('%s: it fails, and is not asked for again', async (_what, step, words) => {
     const { failure } = await listen(step, { retriesMax: 2 })
