@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs'
 import { isAbsolute, join, relative, sep } from 'node:path'
 import { hostFacts } from '../base/host-facts.ts'
+import { once } from '../base/once.ts'
 import { packageRoot } from '../base/package.ts'
 import { shellWord } from '../base/shell-word.ts'
 import { type Environment, pathFolders } from './environment.ts'
@@ -39,9 +40,10 @@ export function typedProgram({ env, script, cwd }: Pick<Io, 'env' | 'script' | '
  * Replaces `wb` with the words that start this program, in lines of a message that start with a command or suggest one.
  */
 export function withTypedProgram(text: string, io: Pick<Io, 'env' | 'script' | 'cwd'>): string {
+  const program = once(() => typedProgram(io))
   return text.replace(
     /(^ *|\bdid you mean |&& )wb (?=[a-z-])/gm,
-    (_, before: string) => `${before}${typedProgram(io)} `,
+    (_, before: string) => `${before}${program()} `,
   )
 }
 
@@ -70,7 +72,13 @@ const wrapperBytesMax = 8_192
 
 /** Returns true for a script that starts this program. pnpm installs such scripts instead of links. */
 function isWrapper(path: string, program: string): boolean {
-  if (statSync(path).size > wrapperBytesMax) return false
-  const text = readFileSync(path, 'utf8')
-  return text.includes(program) || text.includes('/workbase/bin/run.js')
+  try {
+    const stats = statSync(path)
+    if (!stats.isFile() || stats.size > wrapperBytesMax) return false
+    const text = readFileSync(path, 'utf8')
+    return text.includes(program) || text.includes('/workbase/bin/run.js')
+  } catch {
+    // The user cannot read it, so it is another program.
+    return false
+  }
 }
