@@ -96,7 +96,7 @@ const forwardingHeaders = [
   'via',
 ] as const
 
-/** Returns true if a request has any header that proxies set. */
+/** Returns true if a request has a forwarding header, such as `X-Forwarded-For`. A direct client can send one, too. */
 export function isForwarded(request: Pick<ForwardedRequest, 'header'>): boolean {
   return forwardingHeaders.some(name => request.header(name) !== null)
 }

@@ -112,7 +112,7 @@ function openers(cell: string): Row['openedBy'] {
   )
 }
 
-/** What the row says of a key of the workspace that holds these scopes; one without access gets the answer for another workspace. */
+/** Returns the expected answer for a key of the workspace with the given scopes. Without access, it is that of another workspace. */
 export function answerForScopes(row: Row, held: readonly Scope[]): Answer {
   const isLetIn = row.openedBy?.some(set => set.every(scope => held.some(one => one === scope))) ?? true
   return isLetIn ? 'yes' : row.answers['other workspace']
