@@ -69,7 +69,7 @@ function authenticationHints(
     return [`wb keys rotate ${prefix}    replaces it, if you may manage keys`]
   if (prefix && message.includes('revoked'))
     return [`wb keys create NAME    creates a key to replace ${prefix}, if you may manage keys`]
-  if (kind === 'named')
+  if (kind === 'url')
     return [
       'wb keys create NAME    creates a key, if you may manage keys',
       'set WB_API_KEY=… to authenticate, or sign in:',
@@ -101,7 +101,7 @@ export function browserSignInHint(url: string | undefined, loginPath: string | n
 
 /** Suggests `--as-operator`; returns nothing for a runtime that was selected by its address. */
 export function operatorHints(kind: ResolvedRuntime['kind']): string[] {
-  return kind === 'named' ? [] : ['add --as-operator to act as the owner of the data directory']
+  return kind === 'url' ? [] : ['add --as-operator to act as the owner of the data directory']
 }
 
 /**

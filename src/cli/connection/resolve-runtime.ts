@@ -20,8 +20,8 @@ import { connectOverNetwork, type NetworkObserver } from './over-network.ts'
 
 /** The runtime of a command. */
 export interface ResolvedRuntime {
-  /** `named`: selected by its address; `server`: a `wb serve` of the data directory; `process`: in this process. */
-  readonly kind: 'named' | 'server' | 'process'
+  /** `url`: selected by its address; `server`: a `wb serve` of the data directory; `process`: in this process. */
+  readonly kind: 'url' | 'server' | 'process'
   readonly baseUrl: string
   /** Announcement of a `server`. */
   readonly announcement?: Announcement
@@ -58,7 +58,7 @@ export async function findRemoteRuntime(
 ): Promise<ResolvedRuntime | undefined> {
   const { url } = profile
   if (url)
-    return { kind: 'named', baseUrl: url, ...noBackgroundWork, ...connectOverNetwork({ url }, io, observer) }
+    return { kind: 'url', baseUrl: url, ...noBackgroundWork, ...connectOverNetwork({ url }, io, observer) }
   const server = profile.asOperator ? undefined : await findLocalServer(profile.dataDir)
   if (!server) return undefined
   const network = connectOverNetwork(server, io, observer)
@@ -70,7 +70,7 @@ export async function isCurrentRuntime(
   profile: Profile,
   { kind, announcement }: ResolvedRuntime,
 ): Promise<boolean> {
-  if (kind === 'named' || profile.asOperator) return true
+  if (kind === 'url' || profile.asOperator) return true
   const server = await findLocalServer(profile.dataDir)
   return JSON.stringify(server) === JSON.stringify(announcement)
 }

@@ -30,7 +30,7 @@ export async function checkRuntime(runtime: RuntimeEndpoint, signal: AbortSignal
     const ready = await openClient(runtime).call(runtimeRoutes.ready, {}, { signal })
     return ok(`${baseUrl} serves ${formatCounted(ready.workspaces, 'workspace')}`)
   } catch (error) {
-    const suggestion = runtime.kind === 'named' ? suggestAddress(baseUrl, error) : undefined
+    const suggestion = runtime.kind === 'url' ? suggestAddress(baseUrl, error) : undefined
     if (suggestion && error instanceof Error)
       return failed(`${baseUrl}: ${error.message}`, `wb doctor --url ${shellWord(suggestion.url)}`)
     if (error instanceof Unreachable)

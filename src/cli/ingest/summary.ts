@@ -111,6 +111,8 @@ function describeRemaining(count: number | undefined): string {
 
 /** Formats a duration as `2.1 s`; from one minute on, as `3 min 12 s`. */
 export function formatElapsed(elapsedMs: number): string {
-  if (elapsedMs < 60_000) return `${(elapsedMs / 1_000).toFixed(1)} s`
-  return `${Math.floor(elapsedMs / 60_000)} min ${Math.round((elapsedMs % 60_000) / 1_000)} s`
+  const tenths = Math.round(elapsedMs / 100)
+  if (tenths < 600) return `${(tenths / 10).toFixed(1)} s`
+  const seconds = Math.round(elapsedMs / 1_000)
+  return `${Math.floor(seconds / 60)} min ${seconds % 60} s`
 }

@@ -10,7 +10,7 @@ export type DeclaredServer = Pick<McpServer, 'mcpServerId' | 'label' | 'url' | '
  * runtime, because the API does not list its declared servers.
  */
 export async function listDeclaredServers(workspaceId: string, session: Session): Promise<DeclaredServer[]> {
-  if ((await session.remoteRuntime())?.kind === 'named') return []
+  if ((await session.remoteRuntime())?.kind === 'url') return []
   const { local } = await validateConfig(session.profile, session.io)
   const servers = local?.config.mcp.stdioServers ?? []
   return servers

@@ -84,7 +84,7 @@ export async function readStatus(session: Session, context: ResolveContext): Pro
       runtime: {
         kind,
         url: isInProcess ? null : baseUrl,
-        dataDir: kind === 'named' ? null : profile.dataDir,
+        dataDir: kind === 'url' ? null : profile.dataDir,
         version,
         workspaces: ready.workspaces,
       },

@@ -13,7 +13,7 @@ export function layoutComposer(
     ? `search: ${search.query}`
     : replaces === undefined
       ? ''
-      : 'instead of the last question'
+      : 'replaces an earlier question'
   const hint = `ask ${plainLine(state.subject.agent)}, or type / for commands`
   const placeholder = !search && isEmptyChat(state) ? hint : ''
   return layoutField(editor, { ...options, columns: state.size.columns, title, placeholder })
