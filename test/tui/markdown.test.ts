@@ -144,6 +144,7 @@ describe('Markdown that comes piece by piece', () => {
     expect(taken.map(block => 'lines' in block && block.lines.length)).toEqual([16])
     expect(left).toMatchObject([{ kind: 'code', language: 'ts' }])
     expect(piecewise(['```\na\n```\n']).taken).toMatchObject([{ kind: 'code', lines: ['a'] }])
+    expect(piecewise(['```\na\n', '```']).left).toMatchObject([{ kind: 'code', lines: ['a'] }])
   })
 
   test('no line is wider than the screen, whatever is written', () => {

@@ -82,7 +82,8 @@ export function readPiece(reader: BlockReader, piece: string): ReadResult {
 export function unfinishedBlocks(reader: BlockReader): Block[] {
   const { fence, tail } = reader
   if (fence) {
-    const lines = tail === '' ? fence.lines : [...fence.lines, removeIndent(tail, fence.indent)]
+    const isCode = tail !== '' && !closesFence(tail, fence)
+    const lines = isCode ? [...fence.lines, removeIndent(tail, fence.indent)] : fence.lines
     return lines.length === 0 ? [] : [{ kind: 'code', lines, language: fence.language, gap: fence.gap }]
   }
   if (tail.trim() === '') return []
