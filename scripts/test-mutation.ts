@@ -1,21 +1,24 @@
 /**
- * Changes random lines of the product, one at a time, and reports which changes the nearest tests notice.
+ * Changes random lines of the product, one at a time, and reports which changes the tests detect.
  *
  *     npm run test:mutation [-- SEED [COUNT]]     defaults: 1, 40
  *
- * Works in a copy of the repository, and ends with `N killed, N survived`. A seed always selects the same changes of the
- * same sources.
+ * Works in a copy of the repository. Runs all tests once to record the functions that each test file calls, then runs
+ * the tests that call the changed function. Ends with `N killed, N survived`. A seed always selects the same changes of
+ * the same sources.
  */
 import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { type Node, parseSync } from 'oxc-parser'
 import { globSync } from 'tinyglobby'
-import { readImportGraph, relatedTests } from './related-tests.ts'
+import type { ExecutedFunctions } from './record-functions.ts'
 
 /** A change of the source text from `start` to `end`. */
 interface Mutation {
+  /** Name of the innermost named function around the change; empty at the top level of the file. */
+  readonly functionName: string
   readonly start: number
   readonly end: number
   readonly replacement: string
@@ -36,8 +39,10 @@ const opposites: Readonly<Record<string, string>> = {
   '*': '/',
   '/': '*',
 }
-/** Time for the tests of one change, in ms. A change that makes them hang is noticed, too. */
+/** Time for the tests of one change, in ms. A change that makes them hang is detected, too. */
 const TIMEOUT_MS = 240_000
+/** Test files that run for one change. Those that call the fewest functions come first. */
+const TESTS_MAX = 12
 
 const [seed = 1, count = 40] = process.argv.slice(2).map(Number)
 const random = randomFrom(seed)
@@ -47,14 +52,14 @@ execFileSync('git', ['clone', '--quiet', '.', folder])
 symlinkSync(resolve('node_modules'), join(folder, 'node_modules'))
 execFileSync(process.execPath, ['scripts/build.mjs'], { cwd: folder, stdio: 'inherit' })
 
-const importers = readImportGraph()
+const testFiles = recordTestFiles()
 const files = globSync(['src/**/*.{ts,tsx}', 'commands/**/*.ts'], { ignore: ['**/*.d.ts'] }).sort()
 const lines = files.flatMap(file => mutableLines(file))
 let killed = 0
 for (let done = 0; done < count; done++) {
   const { file, line, mutations } = lines.splice(Math.floor(random() * lines.length), 1)[0]!
   const mutation = mutations[Math.floor(random() * mutations.length)]!
-  const isKilled = isNoticed(file, mutation)
+  const isKilled = isDetected(file, mutation)
   if (isKilled) killed++
   const source = readFileSync(file, 'utf8')
   console.log(
@@ -63,16 +68,48 @@ for (let done = 0; done < count; done++) {
 }
 console.log(`${killed} killed, ${count - killed} survived`)
 
-/** Runs the nearest tests of a file with a change, and returns true if one of them fails. */
-function isNoticed(file: string, { start, end, replacement }: Mutation): boolean {
-  const tests = relatedTests(file, importers)
+/** Runs the tests that call the changed function, and returns true if one of them fails. */
+function isDetected(file: string, { start, end, replacement, functionName }: Mutation): boolean {
+  const tests = testsOf(file, functionName)
   if (tests.length === 0) return false
   const source = readFileSync(file, 'utf8')
   writeFileSync(join(folder, file), source.slice(0, start) + replacement + source.slice(end))
-  const args = ['vitest', 'run', '--project', 'product', '--bail', '1', ...tests]
-  const { status } = spawnSync('npx', args, { cwd: folder, stdio: 'ignore', timeout: TIMEOUT_MS })
+  const status = runTests(['--bail', '1', ...tests])
   writeFileSync(join(folder, file), source)
   return status !== 0
+}
+
+/** Returns the test files that call a function of a source file, or else any function of it. */
+function testsOf(file: string, functionName: string): string[] {
+  const callers = testFiles.filter(({ functions }) => functions[file]?.includes(functionName))
+  const tests = callers.length > 0 ? callers : testFiles.filter(({ functions }) => functions[file])
+  return tests.slice(0, TESTS_MAX).map(({ test }) => test)
+}
+
+/** Runs all tests, and returns the test files that pass with the functions that they call, the fewest first. */
+function recordTestFiles(): ExecutedFunctions[] {
+  const records = mkdtempSync(join(folder, 'records-'))
+  const report = join(folder, 'report.json')
+  runTests(['--reporter', 'json', '--outputFile', report], { WB_FUNCTION_RECORDS: records })
+  const { testResults } = JSON.parse(readFileSync(report, 'utf8')) as {
+    testResults: { name: string; status: string }[]
+  }
+  const passed = new Set(testResults.filter(({ status }) => status === 'passed').map(({ name }) => name))
+  const size = ({ functions }: ExecutedFunctions) => Object.values(functions).flat().length
+  return readdirSync(records)
+    .map(name => JSON.parse(readFileSync(join(records, name), 'utf8')) as ExecutedFunctions)
+    .filter(({ test }) => passed.has(join(folder, test)))
+    .sort((a, b) => size(a) - size(b))
+}
+
+function runTests(args: string[], env: Record<string, string> = {}): number | null {
+  const { status } = spawnSync('npx', ['vitest', 'run', '--project', 'product', ...args], {
+    cwd: folder,
+    stdio: 'ignore',
+    env: { ...process.env, ...env },
+    ...(args.includes('--bail') && { timeout: TIMEOUT_MS }),
+  })
+  return status
 }
 
 interface MutableLine {
@@ -93,13 +130,44 @@ function mutableLines(file: string): MutableLine[] {
 }
 
 /** Returns the changes of a program: opposite operators and conditions, other literals, and calls that are left out. */
-function mutationsIn(node: unknown, source: string): Mutation[] {
-  if (Array.isArray(node)) return node.flatMap(child => mutationsIn(child, source))
+function mutationsIn(node: unknown, source: string, functionName = ''): Mutation[] {
+  if (Array.isArray(node)) return node.flatMap(child => mutationsIn(child, source, functionName))
   if (!isNode(node) || isTypeOnly(node)) return []
-  return [...mutationsOf(node, source), ...Object.values(node).flatMap(child => mutationsIn(child, source))]
+  const name = functionNameOf(node) ?? functionName
+  const own = changesOf(node, source).map(change => ({ ...change, functionName: name }))
+  return [...own, ...Object.values(node).flatMap(child => mutationsIn(child, source, name))]
 }
 
-function mutationsOf(node: Node, source: string): Mutation[] {
+/** Returns the name that V8 gives to a function or constructor that a node declares. */
+function functionNameOf(node: Node): string | undefined {
+  switch (node.type) {
+    case 'FunctionDeclaration':
+    case 'ClassDeclaration':
+      return node.id?.name
+    case 'VariableDeclarator':
+      return isFunction(node.init) ? nameOf(node.id) : undefined
+    case 'Property':
+    case 'PropertyDefinition':
+      return isFunction(node.value) ? nameOf(node.key) : undefined
+    case 'MethodDefinition': {
+      if (node.kind === 'constructor') return undefined
+      return node.kind === 'method' ? nameOf(node.key) : `${node.kind} ${nameOf(node.key)}`
+    }
+    default:
+      return undefined
+  }
+}
+
+function nameOf(key: Node): string | undefined {
+  if (key.type === 'PrivateIdentifier') return `#${key.name}`
+  return key.type === 'Identifier' ? key.name : undefined
+}
+
+function isFunction(node: Node | null): boolean {
+  return node?.type === 'FunctionExpression' || node?.type === 'ArrowFunctionExpression'
+}
+
+function changesOf(node: Node, source: string): Omit<Mutation, 'functionName'>[] {
   const replaced = ({ start, end }: { start: number; end: number }, replacement: string) => [
     { start, end, replacement },
   ]
