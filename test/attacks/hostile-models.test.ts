@@ -87,6 +87,14 @@ test('an answer with more calls in its text than a model makes is refused', asyn
   await close()
 })
 
+test('rejects an answer whose reasoning alone is too long', () => {
+  const draft = new StreamedMessage(ofSearch)
+  const event = { choices: [{ delta: { reasoning_content: 'x'.repeat(400_000) } }] }
+  draft.add(event)
+  draft.add(event)
+  expect(() => draft.add(event)).toThrow('more than 1000000 characters')
+})
+
 test('an error of objects that cannot become text is a failure of the provider', () => {
   const odd = { toString: 1, valueOf: 1 }
   const event = { error: { code: odd, status: odd, detail: [{ loc: [odd, 'body'], msg: 'bad' }] } }

@@ -75,6 +75,9 @@ test('a configured client is used, and its secret goes to a released host only',
   expect(signedIn.status, signedIn.text).toBe(200)
   expect(stage.provider.count('/reg')).toBe(0)
   expect(tokenRequests(stage, 'authorization_code')[0]!.authorization).toMatch(/^Basic /)
+  await stage.as(stage.ann, `DELETE ${stage.path}/sign-in`)
+  const revocation = stage.provider.asked.find(({ path }) => path === '/token/revocation')
+  expect(revocation?.authorization).toBe(`Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}`)
 })
 
 test('a caller who is not signed in gets an answer without the tool, which says where to sign in', async () => {

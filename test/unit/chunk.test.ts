@@ -124,6 +124,7 @@ describe('sentence:1', () => {
       ['I saw Dr. Who, e.g. once. ', 'Twice.'],
     ],
     ['initials', 'By J. R. Smith. Then so.', sizes(16), ['By J. R. Smith. ', 'Then so.']],
+    ['an initial within a long sentence', 'We met J. Smith there. So.', sizes(16), ['We met J. Smith ', 'there. So.']],
     ['numbers', 'Pi is 3.14 in 1. Two more.', sizes(20), ['Pi is 3.14 in 1. ', 'Two more.']],
     [
       'text without capitals',

@@ -41,6 +41,14 @@ test('a window is a part of the text, and splits no surrogate pair', () => {
   )
 })
 
+test('splits no surrogate pair in a text without white space', () => {
+  const pairs = '𝄞'.repeat(200)
+  for (let charsMax = 100; charsMax < 110; charsMax++) {
+    const { text } = excerptOf(`${pairs}tungsten${pairs}`, query, charsMax)
+    expect(Buffer.from(text).toString()).toBe(text)
+  }
+})
+
 test('a window is cut between words', () => {
   const words = Array.from({ length: 200 }, (_, at) => (at === 100 ? 'tungsten' : `word${at}`))
   const { text } = excerptOf(words.join(' '), query, 120)
