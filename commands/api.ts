@@ -2,8 +2,8 @@ import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { parseJson } from '../src/base/parse-json.ts'
 import { WbCommand } from '../src/cli/command/command.ts'
-import { rejectProcessReport } from '../src/cli/connection/process-reports.ts'
 import { fetchAllPages, parseHeaders, parseMethod } from '../src/cli/connection/raw-call.ts'
+import { rejectProcessReport } from '../src/cli/connection/reject-process-report.ts'
 import { readRequestBody } from '../src/cli/connection/request-body.ts'
 import { UsageError } from '../src/cli/errors.ts'
 import { requireEncryption } from '../src/cli/settings/address.ts'
@@ -19,7 +19,7 @@ export default class Api extends WbCommand {
   ]
   static override args = {
     method: Args.string({ required: true, description: 'GET, POST, PATCH, DELETE' }),
-    path: Args.string({ required: true, description: 'path and query; `wb open` lists all routes' }),
+    path: Args.string({ required: true, description: 'path and query; `wb open` shows all routes' }),
   }
   static override flags = {
     data: Flags.string({

@@ -33,7 +33,7 @@ export default class Ask extends ChatCommand {
   async run() {
     const { args, flags } = await this.parse(Ask)
     const { agent, image: images, attach } = flags
-    const wanted = { agent, question: args.question, images, attach, flags }
-    await this.answer(wanted, () => import('../src/tui/chat/interfaces.ts'))
+    const request = { agent, question: args.question, images, attach, flags }
+    await this.answer(request, () => import('../src/tui/chat/interfaces.ts'))
   }
 }

@@ -23,8 +23,8 @@ export default class Doctor extends WbCommand {
     const { flags } = await this.parse(Doctor)
     this.useProfile(this.profile)
     const { profile, session, signal, output } = this
-    const running = runChecks({ profile, session, clock: this.io.clock, signal })
-    const results = await this.waitFor('looking', running)
+    const pendingResults = runChecks({ profile, session, clock: this.io.clock, signal })
+    const results = await this.waitFor('looking', pendingResults)
     const { local } = results.config
     // Runs last: it blocks this process, which would delay the responses that the other checks wait for.
     const store =

@@ -15,8 +15,8 @@ export default class Explain extends WbCommand {
 
   async run() {
     const { args } = await this.parse(Explain)
-    const wanted = args.code?.trim().toLowerCase().replaceAll('-', '_')
-    if (wanted === undefined)
+    const code = args.code?.trim().toLowerCase().replaceAll('-', '_')
+    if (code === undefined)
       return this.output.list(errorCodes.map(entry), {
         columns: {
           code: { value: row => row.code },
@@ -25,16 +25,16 @@ export default class Explain extends WbCommand {
         },
         empty: [],
       })
-    if (!isErrorCode(wanted)) {
-      const close = nearestMatch(wanted, errorCodes)
-      throw new UsageError(`"${wanted}" is not an error code`, [
+    if (!isErrorCode(code)) {
+      const close = nearestMatch(code, errorCodes)
+      throw new UsageError(`"${code}" is not an error code`, [
         ...(close ? [`did you mean ${close}?`] : []),
         'wb explain',
       ])
     }
-    const { code, defaultStatus, hint, docs } = entry(wanted)
-    const status = exitStatus(new WbError(wanted, ''))
-    this.output.fields(entry(wanted), {
+    const { defaultStatus, hint, docs } = entry(code)
+    const status = exitStatus(new WbError(code, ''))
+    this.output.fields(entry(code), {
       code,
       'http status': defaultStatus,
       'exit status': status,

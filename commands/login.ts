@@ -31,7 +31,7 @@ export default class Login extends WbCommand {
     }),
   }
   protected override readonly createsProfile = true
-  /** The address is usually an argument, so the files in the folder are not needed. */
+  /** Usually, the address is an argument, so the files of the working directory are not needed. */
   protected override readonly usesFolderFiles = false
   protected override interruptMessage = 'interrupted; nothing was stored'
 
@@ -53,7 +53,7 @@ export default class Login extends WbCommand {
     const driver = flags['insecure-storage'] ? 'file' : await chooseKeychain(profile, output, confirm)
     const signedIn = await signIn(session, methods, {
       readToken: flags['with-token']
-        ? () => readToken(this.io.stdin, signal, q => this.askSecret(q))
+        ? () => readToken(this.io.stdin, signal, question => this.askSecret(question))
         : undefined,
       promptForKey: this.canAsk ? () => this.askSecret('API key:') : undefined,
       screen: { output, progress, io: this.io, canAsk: this.canAsk, signal },

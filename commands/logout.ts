@@ -29,11 +29,11 @@ export default class Logout extends WbCommand {
     const candidates = flags.all ? listLogins(this.profile.settingsDir) : [findLogin(this.profile)]
     const logins = candidates.filter(login => login !== undefined)
     for (const login of logins) {
-      const remainder = await removeLogin(this.profile, login, {
+      const remainingEntry = await removeLogin(this.profile, login, {
         signal: this.signal,
         isForced: flags.forget,
       })
-      if (remainder) this.output.warn(`  ! ${remainder}`)
+      if (remainingEntry) this.output.warn(`  ! ${remainingEntry}`)
     }
     const orphans = flags.all ? await this.removeOrphans(logins) : []
     for (const runtime of orphans)
@@ -52,13 +52,15 @@ export default class Logout extends WbCommand {
       )
   }
 
-  /** Removes entries that belong to no login from the keychains of all profiles, and from files. */
+  /** Removes entries without a login from the keychains of all profiles, and from files. */
   private async removeOrphans(logins: readonly StoredLogin[]): Promise<readonly string[]> {
     const { keychain = 'keyring', settingsDir } = this.profile
-    const named = Object.values(readProfiles(settingsDir).profiles).map(stored => stored.keychain ?? keychain)
-    const drivers = [keychain, ...named, ...logins.map(({ driver }) => driver), 'file' as const]
+    const profileDrivers = Object.values(readProfiles(settingsDir).profiles).map(
+      stored => stored.keychain ?? keychain,
+    )
+    const drivers = [keychain, ...profileDrivers, ...logins.map(({ driver }) => driver), 'file' as const]
     const { removed, problems } = await removeOrphans(this.profile, drivers, this.signal)
-    for (const fact of problems) this.output.warn(`  ! ${fact}`)
+    for (const problem of problems) this.output.warn(`  ! ${problem}`)
     return removed
   }
 }

@@ -19,7 +19,7 @@ export default class Playground extends WbCommand {
   static override args = {
     kb: Args.string({
       ignoreStdin: true,
-      description: 'knowledge base name or ID [the only one, or your choice]',
+      description: 'knowledge base name or ID [the only knowledge base; prompts if there are several]',
     }),
     question: Args.string({ ignoreStdin: true, description: 'first search' }),
   }
@@ -27,7 +27,9 @@ export default class Playground extends WbCommand {
   async run() {
     const { args, flags } = await this.parse(Playground)
     if (!this.output.interactive || !this.canAsk)
-      throw new UsageError('the playground needs a terminal', ['wb kb search NAME "…"    works without one'])
+      throw new UsageError('the playground needs a terminal', [
+        'wb kb search NAME "…"    works without a terminal',
+      ])
     const { client, session, signal, output, io } = this
     const { workspaceId, name } = await this.waitFor('looking', this.workspace())
     const port = new RuntimePort(client, workspaceId, io.clock)

@@ -15,7 +15,7 @@ import {
 } from '../src/cli/quickstart/quickstart.ts'
 import { plainLine } from '../src/cli/terminal/terminal-text.ts'
 
-/** Width of the terminal, in cells, below which the heading has one line per item. */
+/** Below this terminal width, in cells, the heading has one line per item. */
 const stackedWidthMax = 72
 
 export default class Quickstart extends WbCommand {
@@ -40,19 +40,19 @@ export default class Quickstart extends WbCommand {
     output.note(
       `  ${[name, ...runtimeLocation(runtime, profile.dataDir, homeFolder(this.io.env))].join(output.width < stackedWidthMax ? '\n  ' : ' · ')}\n`,
     )
-    const parts = { client, signal, progress, output, profile, runtime, wait: !flags['no-wait'] }
-    const started = await quickstart(parts, plan)
-    if (started.summary.tally.failed > 0) this.exitCode = exit.failed
-    if (output.json) output.value(quickstartJson(started))
-    else this.show(started, runtime.kind)
+    const options = { client, signal, progress, output, profile, runtime, wait: !flags['no-wait'] }
+    const result = await quickstart(options, plan)
+    if (result.summary.tally.failed > 0) this.exitCode = exit.failed
+    if (output.json) output.value(quickstartJson(result))
+    else this.show(result, runtime.kind)
   }
 
-  private show(started: QuickstartResult, kind: ResolvedRuntime['kind']): void {
-    const { question, passages } = started
+  private show(result: QuickstartResult, kind: ResolvedRuntime['kind']): void {
+    const { question, passages } = result
     this.output.note(`  ${this.output.errorStyle.strong('?')} ${plainLine(question)}\n`)
     printPassages(this.output, question, passages, { explain: false })
     this.output.note(
-      ['  Next', ...nextStepLines(started, this.output, { program: typedProgram(this.io), kind })].join('\n'),
+      ['  Next', ...nextStepLines(result, this.output, { program: typedProgram(this.io), kind })].join('\n'),
     )
   }
 }

@@ -23,7 +23,7 @@ export default class Search extends SearchCommand {
   async run() {
     const { args, flags, argv } = await this.parse(Search)
     const saved = flags.kb === undefined ? flags.saved : undefined
-    requireClearQuestion(argv.map(String), { all: true, saved, everywhere: 'wb search' })
+    requireClearQuestion(argv.map(String), { all: true, saved, searchAllCommand: 'wb search' })
     const question = await this.question(args.question)
     const base =
       flags.kb === undefined

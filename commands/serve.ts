@@ -57,14 +57,14 @@ export default class Serve extends WbCommand {
       version: this.config.version,
       verbose: flags.verbose,
     })
-    const serving = await serve(this.profile, this.io, options, reporter).catch(error => {
+    const server = await serve(this.profile, this.io, options, reporter).catch(error => {
       reporter.release()
       throw error
     })
-    await reporter.started(serving)
-    if (flags.open) await openPage(serving.url + browserPages.docs, this.io, this.output)
+    await reporter.started(server)
+    if (flags.open) await openPage(server.url + browserPages.docs, this.io, this.output)
     if (!this.signal.aborted) await once(this.signal, 'abort')
     this.output.note('  shutting down: waiting for requests in progress')
-    await serving.stop()
+    await server.stop()
   }
 }

@@ -1,7 +1,7 @@
 import * as Flags from '@oclif/core/flags'
 import { pause } from '../src/base/pause.ts'
 import { WbCommand } from '../src/cli/command/command.ts'
-import { reportLines, reportOf } from '../src/cli/command/report.ts'
+import { reportLines, toReport } from '../src/cli/command/report.ts'
 import { UsageError } from '../src/cli/errors.ts'
 import { readStatus, type StatusView } from '../src/cli/status/status.ts'
 import { statusFields } from '../src/cli/status/status-fields.ts'
@@ -33,7 +33,7 @@ export default class Status extends WbCommand {
     return readStatus(this.session, this.resolveContext)
   }
 
-  /** Redraws the status. Errors are shown in its place, because the runtime may come back. */
+  /** Redraws the status. Shows errors in its place, because the runtime may become available again. */
   private async watch(first: StatusView): Promise<void> {
     const { output, signal } = this
     const screen = new RedrawnBlock(this.io.stdout)
@@ -46,13 +46,13 @@ export default class Status extends WbCommand {
       } catch (error) {
         if (signal.aborted) return
         if (!(error instanceof Unreachable || error instanceof WbError)) throw error
-        const lines = reportLines(reportOf(error), output.style)
+        const lines = reportLines(toReport(error), output.style)
         draw(lines.flatMap(line => wrapLine(line, output.width, 4)))
       }
     }
   }
 
-  /** Waits for the next refresh. Returns false if the user interrupts. */
+  /** Waits for the next refresh. Returns false if the user presses Ctrl-C. */
   private async waitForRefresh(): Promise<boolean> {
     await pause(refreshMs, this.signal)
     return !this.signal.aborted

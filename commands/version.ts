@@ -12,7 +12,7 @@ export default class Version extends WbCommand {
     await this.parse(Version)
     const { version, commit, buildTime } = packageBuild()!
     const platform = `${hostFacts.platform}-${hostFacts.architecture}`
-    const all = { version, commit, buildTime, node: hostFacts.nodeVersion, platform }
-    this.output.fields(all, { ...all, buildTime: undefined, built: formatDate(Date.parse(buildTime)) })
+    const fields = { version, commit, buildTime, node: hostFacts.nodeVersion, platform }
+    this.output.fields(fields, { ...fields, buildTime: undefined, built: formatDate(Date.parse(buildTime)) })
   }
 }

@@ -25,15 +25,15 @@ export default class Whoami extends WbCommand {
     if (this.output.json) return this.output.value(me ?? anonymous)
     const runtime = plainLine(runtimeKey(this.profile))
     const { interactive } = this.output
-    const who = interactive ? terminalColumns : pipeColumns
-    const words =
+    const identityColumns = interactive ? terminalColumns : pipeColumns
+    const columns =
       me === null
         ? ['anonymous', 'no credential required']
-        : [...who(me), ...(await this.formatExpiration(me))]
-    this.output.result([...words, runtime].join(interactive ? '  ' : '\t'))
+        : [...identityColumns(me), ...(await this.formatExpiration(me))]
+    this.output.result([...columns, runtime].join(interactive ? '  ' : '\t'))
   }
 
-  /** Returns the expiration. Returns nothing if it is unknown, or if the token is renewed automatically. */
+  /** Returns the expiration, or an empty list if it is unknown or the token is renewed automatically. */
   private async formatExpiration(me: Me): Promise<string[]> {
     const tokens = await this.session.tokenStore?.tokens()
     if (tokens?.refreshToken !== undefined) return []
@@ -54,8 +54,8 @@ function pipeColumns(me: Me): string[] {
  * `admin`.
  */
 function terminalColumns(me: Me): string[] {
-  const who =
+  const identity =
     me.type === 'apiKey' ? `API key ${callerName(me)}` : `${callerName(me)}  ${labelOfType[me.type]}`
   const label = me.role ? 'role ' : me.scopes ? 'scopes ' : ''
-  return [who, `${label}${permissionSummary(me)}`]
+  return [identity, `${label}${permissionSummary(me)}`]
 }

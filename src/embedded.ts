@@ -22,8 +22,8 @@ import type { ReadableTable, StoreCheck } from './storage/sqlite/check.ts'
 import { isEmptyStore as hasNoRows, isNewStore } from './storage/sqlite/empty-store.ts'
 
 /*
- * The functions with which the command line uses the configuration and the runtime of a data directory on this machine.
- * Modules that only some commands need are loaded at their first use, because loading the runtime takes 250 ms.
+ * Functions for the command line: they use the configuration and the runtime of a data directory on this machine.
+ * Modules that only some commands need are loaded on first use, because loading the runtime takes 250 ms.
  */
 
 export { readProjectFile, surveyFolder } from './config/survey-folder.ts'
@@ -79,7 +79,7 @@ export interface LogSettings {
   stream: { write(line: string): unknown }
 }
 
-/** Returns true if a data directory has never had a store. */
+/** Returns true if a data directory has never contained a store. */
 export function hasNoStore({ dataDir }: LocalRuntimeOptions, { config }: LocalConfig): boolean {
   return isNewStore(storePath(config, dataDir), dataDir)
 }
@@ -111,9 +111,9 @@ export async function openLocal(
 }
 
 /**
- * Opens the runtime of a server. The caller holds the server lock.
+ * Opens the runtime of a server. The caller must hold the server lock.
  *
- * @param options.isRestart  true if the server is already running; any failure then starts rescue mode
+ * @param options.isRestart  true if the server is already running; in this case, any failure starts rescue mode
  * @param options.restart  reopens the runtime
  */
 export async function openServed(
@@ -139,7 +139,7 @@ export function isStoreEmpty(dataDir: string): boolean {
   return hasNoRows(join(dataDir, 'workbase.db'))
 }
 
-/** Returns problems of secrets that are missing or too short, by key. Uses no network. */
+/** Returns problems with secrets that are missing or too short, by configuration key. Does not use the network. */
 export function secretProblems({ config, environment }: LocalConfig): LocalConfig['unsupported'] {
   try {
     readAuthSecrets(config, environment)
@@ -185,11 +185,11 @@ export async function checkDataDir(
   { config }: LocalConfig,
 ): Promise<DataDirReport> {
   const { checkStore } = await import('./storage/sqlite/check.ts')
-  const leftovers = listScratchLeftovers(join(dataDir, uploadsFolder), { atStart: false })
+  const staleFiles = listScratchLeftovers(join(dataDir, uploadsFolder), { atStart: false })
   const uploads = {
     check: 'unfinished uploads of a killed process',
-    count: leftovers.length,
-    examples: leftovers.slice(0, 3),
+    count: staleFiles.length,
+    examples: staleFiles.slice(0, 3),
     mend: 'wb serve',
   }
   const path = storePath(config, dataDir)
@@ -200,16 +200,16 @@ export async function checkDataDir(
   return { path, schema: { found, known }, checks: [...checks, uploads], ...(readable && { readable }) }
 }
 
-/** Provides outbound requests from this process. They pass the same endpoint guard as those of the runtime. */
+/** Runs a function that sends requests from this process. Applies the same endpoint guard as the runtime. */
 async function withOutbound<T>(
   { config, environment }: LocalConfig,
   send: (outbound: Outbound) => Promise<T>,
 ): Promise<T> {
-  const [{ openOutboundNetwork: openNetwork }, { openEndpointGuard: openGuard }] = await Promise.all([
+  const [{ openOutboundNetwork }, { openEndpointGuard }] = await Promise.all([
     import('./models/outbound.ts'),
     import('./models/endpoint-guard.ts'),
   ])
-  const network = openNetwork({ guard: openGuard(config, environment) })
+  const network = openOutboundNetwork({ guard: openEndpointGuard(config, environment) })
   try {
     return await send(network.send)
   } finally {
@@ -217,23 +217,23 @@ async function withOutbound<T>(
   }
 }
 
-/** Sends a request to the configured chat provider. Returns undefined if none is configured. */
+/** Checks if the configured chat provider responds. Returns undefined if no provider is configured. */
 export async function probeConfiguredChat(local: LocalConfig): Promise<Probe | undefined> {
-  const [{ hasChatProvider }, { probeChatProvider: chatFound, probe }] = await Promise.all([
+  const [{ hasChatProvider }, { probeChatProvider, probe }] = await Promise.all([
     import('./models/chat/chat-provider.ts'),
     import('./operation/probes.ts'),
   ])
   const { config, environment } = local
   if (!hasChatProvider(config, environment)) return undefined
   return withOutbound(local, outbound =>
-    probe(systemClock, signal => chatFound({ chat: config.chat, environment, outbound }, signal)),
+    probe(systemClock, signal => probeChatProvider({ chat: config.chat, environment, outbound }, signal)),
   )
 }
 
 /** The configured identity provider. */
 export interface ConfiguredIdentityProvider {
   readonly issuer: string
-  /** URL of its discovery document. */
+  /** URL of the discovery document. */
   readonly url: URL
   /**
    * Requests the discovery document, and returns the `Date` header of the response.
@@ -243,15 +243,15 @@ export interface ConfiguredIdentityProvider {
   date(signal: AbortSignal): Promise<string | null>
 }
 
-/** Returns undefined if no identity provider is configured. */
+/** Returns the configured identity provider; undefined if there is none. */
 export async function configuredIdentityProvider(
   local: LocalConfig,
 ): Promise<ConfiguredIdentityProvider | undefined> {
-  const { discoveryUrl: wellKnown } = await import('./auth/oidc/transport.ts')
+  const { discoveryUrl } = await import('./auth/oidc/transport.ts')
   const { auth } = local.config
   if (!usesOidc(auth) || !auth.oidc) return undefined
   const { issuer } = auth.oidc
-  const url = wellKnown(issuer)
+  const url = discoveryUrl(issuer)
   const headers = { accept: 'application/json' }
   return {
     issuer,

@@ -22,10 +22,10 @@ export interface ServerRuntime extends Pick<Runtime, 'app' | 'fetch' | 'close'> 
 }
 
 /**
- * Opens a runtime for a server. If the control plane cannot be opened, opens the runtime in rescue mode: it
- * reports its state, accepts changes to its setup, and rejects all other requests.
+ * Opens a runtime for a server. If the control plane cannot be opened, starts rescue mode: the runtime only reports its
+ * state, accepts changes to its setup, and rejects all other requests.
  *
- * @param isRestart  true if the server is running already; any failure then starts rescue mode
+ * @param isRestart  true if the server is already running; in this case, any failure starts rescue mode
  * @throws validation_error  see `openRuntime`
  * @see docs/operating.md#rescue-mode
  */
@@ -58,7 +58,7 @@ function bootErrorOf(fault: unknown): BootError {
 }
 
 const { root, version, features, errorCodes, docs } = runtimeRoutes
-/** Routes that need no store. */
+/** Routes that do not need a store. */
 const rescueRoutes = { operational: { root, version, features, errorCodes, docs }, setup, rescue }
 
 function openRescue(settings: RuntimeSettings, fault: unknown): ServerRuntime {
@@ -67,11 +67,11 @@ function openRescue(settings: RuntimeSettings, fault: unknown): ServerRuntime {
   const bootError = bootErrorOf(fault)
   const level = isControlPlaneFault(fault) ? 'info' : 'error'
   log[level]({ code: bootError.code, error: fault }, 'rescue mode: the runtime could not be opened')
-  const down = () =>
+  const unavailableError = () =>
     new WbError('control_plane_unavailable', `this runtime is in rescue mode: ${bootError.message}`, {
       hint: rescueHint,
     })
-  const rows = { atomic: () => Promise.reject(down()) }
+  const rows = { atomic: () => Promise.reject(unavailableError()) }
   const audit = new AuditTrail({ rows, log, clock, replicaId: hostname() || 'wb' })
   const degraded = () => ({ status: 503, body: { status: 'degraded', reason: bootError.code } }) as const
   const app = createApp({
@@ -82,7 +82,7 @@ function openRescue(settings: RuntimeSettings, fault: unknown): ServerRuntime {
         api,
         clock,
         mcpEnabled: false,
-        countWorkspaces: () => Promise.reject(down()),
+        countWorkspaces: () => Promise.reject(unavailableError()),
       }),
       setup: setupHandlers({ ...settings, controlPlane: { bootError }, restart: settings.restart }),
       rescue: { health: degraded, ready: degraded },
@@ -103,7 +103,7 @@ function openRescue(settings: RuntimeSettings, fault: unknown): ServerRuntime {
       uploadDir: dataDir,
       strictErrors: false,
     }),
-    unmatchedError: down,
+    unmatchedError: unavailableError,
   })
   return {
     app,

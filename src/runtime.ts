@@ -55,23 +55,23 @@ export interface RuntimeSettings {
   /** Absolute path of the data directory, which is created if it is missing. */
   readonly dataDir: string
   /**
-   * True to run long work in worker threads, so that the event loop stays responsive. False in commands, which
-   * are short.
+   * True to run long work in worker threads, so that the event loop stays responsive. False in commands, which run only
+   * for a short time.
    */
   readonly threads: boolean
-  /** True if no other machine can connect, because the runtime listens on a loopback address or not at all. */
+  /** True if no other machine can connect, because the runtime listens on a loopback address or does not listen. */
   readonly loopback: boolean
   /**
    * True if this process holds the server lock. Only such a runtime deletes ephemeral workspaces and continues
    * unfinished work.
    */
   readonly server: boolean
-  /** Replaces this runtime by a new one when its current requests have ended; undefined if it cannot be restarted. */
+  /** Replaces this runtime with a new one after its current requests have ended; undefined if it cannot be restarted. */
   readonly restart?: () => void
   readonly log: Log
 }
 
-/** Parts that tests can replace. */
+/** Dependencies that tests can replace. */
 export interface RuntimeOverrides {
   readonly clock?: Clock
   readonly keyCost?: KeyCost
@@ -102,10 +102,10 @@ export interface Runtime {
   /**
    * Handles a request.
    *
-   * @param as  `operator` for a request of the owner of the data directory; other requests are authenticated
+   * @param as  `operator` for a request from the owner of the data directory; other requests are authenticated
    */
   fetch(request: Request, as?: 'operator'): Promise<Response>
-  /** Returns the number of jobs and fits of embedders that are due. */
+  /** Returns the number of jobs and embedder fits that are due. */
   pending(): Promise<number>
   /** Runs the jobs and fits that are due, and waits for them. */
   settle(options: { signal: AbortSignal; onProgress(step: FitProgress): void }): Promise<void>
@@ -113,7 +113,7 @@ export interface Runtime {
 }
 
 /**
- * Opens all parts of the runtime, in order.
+ * Opens the runtime. If a module cannot be opened, closes those that are already open.
  *
  * @throws control_plane_unavailable  the store cannot be opened
  * @throws driver_unavailable         this version does not support the configured control plane
@@ -127,16 +127,16 @@ export async function openRuntime(
   try {
     return await buildRuntime(settings, overrides, opened)
   } catch (error) {
-    for (const part of opened.reverse()) await part.close()
+    for (const openModule of opened.reverse()) await openModule.close()
     throw error
   }
 }
 
 /**
- * Opens the parts of the runtime.
+ * Opens the modules of the runtime, and connects them.
  *
- * @param opened  list to which the parts with files, threads or connections are added, so that they can be
- *   closed if a later part cannot be opened
+ * @param opened  list to which modules with files, threads or connections are added, so that they can be closed if a
+ *   later module cannot be opened
  */
 async function buildRuntime(
   settings: RuntimeSettings,
@@ -150,9 +150,9 @@ async function buildRuntime(
   const uploadDir = join(dataDir, uploadsFolder)
   const threads = settings.threads && path !== ':memory:'
   const host = hostname()
-  const processMark = randomHex(4)
+  const processNonce = randomHex(4)
   const thisBuild = runningBuild(environment, clock)
-  const replicaId = config.runtime.replicaId ?? `${host || 'wb'}-${processMark}`
+  const replicaId = config.runtime.replicaId ?? `${host || 'wb'}-${processNonce}`
 
   const store = await openEmbeddedStore({ path, dataDir, threads, clock, disk: overrides.disk })
   opened.push(store)
@@ -162,16 +162,16 @@ async function buildRuntime(
   const stores = { local: content, mock: wrapContent(openMemoryContent(rows)), ...overrides.drivers }
   const cursors = await openCursors(rows)
   const pager = new Pager(rows, cursors)
-  const parts = { rows, pager, cursors, clock, log, config, environment }
+  const deps = { rows, pager, cursors, clock, log, config, environment }
 
-  const access = openAccess({ ...parts, replicaId })
+  const access = openAccess({ ...deps, replicaId })
   const { audit } = access
   const releases = new SecretReleases({
-    ...parts,
+    ...deps,
     policy: createReleasePolicy(config, dataDir, settings.loopback),
   })
   const models = openModels({
-    ...parts,
+    ...deps,
     dataDir,
     isReleased: (...args) => releases.covers(...args),
     outbound: overrides.outbound,
@@ -179,7 +179,7 @@ async function buildRuntime(
   })
   opened.push(models)
   const auth = openAuth({
-    ...parts,
+    ...deps,
     config: config.auth,
     secrets,
     tokenKey: await getOrCreateSecret(rows, 'token-key'),
@@ -190,7 +190,7 @@ async function buildRuntime(
   if (settings.server) await auth.discover()
 
   const signIns = new McpSignIns({
-    ...parts,
+    ...deps,
     seal: new Sealer([...secrets.sessionSecrets, await getOrCreateSecret(rows, 'sign-in-key')]),
     authorization: models.authorization,
     isSingleUser: config.auth.mode === 'disabled' && settings.loopback,
@@ -198,17 +198,17 @@ async function buildRuntime(
   })
   const listTools: ListRemoteTools = overrides.listTools ?? models.listTools
   const workspaces = openWorkspaces({
-    ...parts,
+    ...deps,
     stores,
     releases,
     models,
     listTools,
     signIns,
-    listOwnTools: (...args) => mcp.listTools(...args),
+    listExposedTools: (...args) => mcp.listTools(...args),
     purge: [workspace => knowledge.bases.purge(workspace)],
   })
   const knowledge = openKnowledge({
-    ...parts,
+    ...deps,
     stores,
     content,
     path,
@@ -218,7 +218,7 @@ async function buildRuntime(
     openEmbedder: models.openEmbedder,
     fetch: models.fetch,
     docling: environment.docling,
-    owner: `${host}:${process.pid}:${processMark}`,
+    owner: `${host}:${process.pid}:${processNonce}`,
     fitsAutomatically: settings.server,
     onEnqueued: () => {
       if (settings.server) jobs.wake()
@@ -231,7 +231,7 @@ async function buildRuntime(
   const countWorkspaces = () => rows.count(tables.workspaces, 'byCreation', [])
   const ingestLoad = (): Promise<IngestLoad> => jobs.load()
   const operation = openOperation({
-    ...parts,
+    ...deps,
     build: thisBuild,
     outbound: models.outbound,
     chat: config.chat,
@@ -240,14 +240,14 @@ async function buildRuntime(
     ingestLoad,
   })
   const jobs = openJobs({
-    ...parts,
+    ...deps,
     audit,
     host,
-    processMark,
+    processNonce,
     perform: operation.withIngestCount(claim => knowledge.ingestJob.perform(claim)),
   })
   const agents = openAgents({
-    ...parts,
+    ...deps,
     audit,
     settings: config.chat,
     listTools,
@@ -262,8 +262,8 @@ async function buildRuntime(
 
   const resources = openProtectedResources(config)
   const mcp = openMcp({
-    ...parts,
-    requestScope: (workspaceId, scope) => resources?.insufficientScope(workspaceId, scope),
+    ...deps,
+    requestScope: (workspaceId, scope) => resources?.insufficientScopeChallenge(workspaceId, scope),
     audit,
     traffic: workspaces.traffic,
     reportFailure: createFailureReporter(log),
@@ -304,7 +304,7 @@ async function buildRuntime(
     scopeToWorkspace: access.inWorkspace,
     audit,
     visibility: fullVisibility,
-    challengeFor: (path, hasCredential) => resources?.unauthorized(path, hasCredential),
+    challengeFor: (path, hasCredential) => resources?.unauthorizedChallenge(path, hasCredential),
     callbackPath: auth.signIn.callbackPath,
     errorForPath: path => auth.signIn.errorForPath(path),
     observer: operation.observer,
@@ -331,7 +331,7 @@ async function buildRuntime(
   return {
     app,
     fetch: (request, as) => app.fetch(request, as === 'operator' ? { operator } : undefined),
-    pending: async () => (await jobs.due()) + (await knowledge.due()),
+    pending: async () => (await jobs.countDue()) + (await knowledge.due()),
     async settle({ signal, onProgress }) {
       await jobs.settle(signal, onProgress)
       await knowledge.settle(signal, onProgress)

@@ -56,10 +56,10 @@ export default class AgentsCreate extends WbCommand {
     this.output.suggest(`wb chat ${shellWord(created.name)}`)
   }
 
-  private chooseTemplate(given: string | undefined): Promise<string> {
-    if (given === undefined && !this.canAsk)
+  private chooseTemplate(templateFlag: string | undefined): Promise<string> {
+    if (templateFlag === undefined && !this.canAsk)
       throw new UsageError('NAME or --template is missing', ['wb agents templates'])
-    return this.flagOrChoice('--template', given, 'Which template?', async () => {
+    return this.flagOrChoice('--template', templateFlag, 'Which template?', async () => {
       const { items } = await this.client.call(agentTemplates.list, {})
       return items.map(({ templateId, name, description }) => ({
         id: templateId,

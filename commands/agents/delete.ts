@@ -26,9 +26,9 @@ export default class AgentsDelete extends WbCommand {
       await this.waitFor('counting conversations', countItems(items)),
       'conversation',
     )
-    const what = `agent ${name} with ${contents}`
-    await this.confirmDeletion(what, name, flags.yes)
+    const target = `agent ${name} with ${contents}`
+    await this.confirmDeletion(target, name, flags.yes)
     await this.client.call(agents.delete, { params })
-    this.output.reportDeleted(agentId, `deleted ${what}`)
+    this.output.reportDeleted(agentId, `deleted ${target}`)
   }
 }

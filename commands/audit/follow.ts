@@ -28,7 +28,7 @@ export default class AuditFollow extends WbCommand {
     for await (const { data } of events) this.output.row(data as AuditRecord, columns)
   }
 
-  /** Reads the newest record first, to check permissions and to find where the stream starts. */
+  /** First reads the newest record, to check permissions and to start the stream after this record. */
   private async openRuntimeStream(action?: AuditAction) {
     const { client, signal } = this
     const { items } = await client.call(audit.listAll, { query: { action, limit: 1 } })

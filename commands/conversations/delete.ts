@@ -25,9 +25,9 @@ export default class ConversationsDelete extends WbCommand {
     const items = this.client.items(messages.list, { params })
     const contents = formatCounted(await this.waitFor('counting messages', countItems(items)), 'message')
     const name = conversationName(conversation)
-    const what = `conversation ${name} with ${contents}`
-    await this.confirmDeletion(what, name, flags.yes)
+    const target = `conversation ${name} with ${contents}`
+    await this.confirmDeletion(target, name, flags.yes)
     await this.client.call(conversations.delete, { params })
-    this.output.reportDeleted(conversationId, `deleted ${what}`)
+    this.output.reportDeleted(conversationId, `deleted ${target}`)
   }
 }

@@ -35,11 +35,11 @@ export default class ConversationsExport extends WbCommand {
     const items = this.client.items(messages.list, { params })
     const { rows } = await this.takeRows(items, Infinity)
     const query = { limit: limits.attachmentsPerConversation }
-    const { items: attached } = await this.client.call(attachments.list, { params, query })
-    const whole = { ...conversation, attachments: attached, messages: rows }
-    if (output.json) return output.value(whole)
-    if (flags.format === 'json') return output.result(plainJson(whole, 2))
+    const { items: attachedFiles } = await this.client.call(attachments.list, { params, query })
+    const fullConversation = { ...conversation, attachments: attachedFiles, messages: rows }
+    if (output.json) return output.value(fullConversation)
+    if (flags.format === 'json') return output.result(plainJson(fullConversation, 2))
     const { name } = await this.waitFor('looking', findAgent(resolveContext, agentId))
-    output.result(plain(conversationMarkdown(conversation, name, rows, attached)).trimEnd())
+    output.result(plain(conversationMarkdown(conversation, name, rows, attachedFiles)).trimEnd())
   }
 }

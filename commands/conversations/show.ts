@@ -36,12 +36,13 @@ export default class ConversationsShow extends WbCommand {
     const items = this.client.items(messages.list, { params })
     const { rows, total } = await this.takeRows(items, flags.limit)
     const query = { limit: limits.attachmentsPerConversation }
-    const attached = (await this.waitFor('looking', this.client.call(attachments.list, { params, query })))
-      .items
-    if (output.json) return output.value({ ...conversation, attachments: attached, messages: rows })
+    const attachedFiles = (
+      await this.waitFor('looking', this.client.call(attachments.list, { params, query }))
+    ).items
+    if (output.json) return output.value({ ...conversation, attachments: attachedFiles, messages: rows })
     const { name } = await this.waitFor('looking', findAgent(resolveContext, agentId))
     const bases = await lookUpBaseNames(this.client, workspaceId, conversation.knowledgeBaseIds)
-    output.fields(conversation, conversationFields(conversation, name, bases, attached))
+    output.fields(conversation, conversationFields(conversation, name, bases, attachedFiles))
     for (const message of rows) this.printMessage(message, name)
     if (total !== undefined) output.note(`  ${rows.length} of ${total}`)
   }
@@ -57,8 +58,8 @@ export default class ConversationsShow extends WbCommand {
       })
       return
     }
-    const who = { agent: plain(agent), user: 'user', system: 'summary of earlier messages' }[message.role]
-    output.result(`\n  ${output.style.strong(who)}`)
+    const author = { agent: plain(agent), user: 'user', system: 'summary of earlier messages' }[message.role]
+    output.result(`\n  ${output.style.strong(author)}`)
     const lines = [...plain(message.content ?? '').split('\n'), ...imageLines(message)]
     for (const line of lines)
       for (const part of wrapLine(indent + line, output.width, indent.length)) output.result(part.trimEnd())

@@ -26,32 +26,35 @@ export default class DocumentsDelete extends WbCommand {
 
   async run() {
     const { flags, argv } = await this.parse(DocumentsDelete)
-    const selected: Document[] = []
+    const selectedDocuments: Document[] = []
     for (const name of new Set(argv as string[]))
-      selected.push(await this.waitFor('looking', findDocumentToDelete(this.resolveContext, name, flags.kb)))
-    if (selected.length === 1) await this.deleteOne(selected[0]!, flags.yes)
-    else await this.deleteAll(selected, flags.yes)
+      selectedDocuments.push(
+        await this.waitFor('looking', findDocumentToDelete(this.resolveContext, name, flags.kb)),
+      )
+    if (selectedDocuments.length === 1) await this.deleteOne(selectedDocuments[0]!, flags.yes)
+    else await this.deleteAll(selectedDocuments, flags.yes)
   }
 
   private async deleteOne(document: Document, yes: boolean) {
     const { workspaceId, knowledgeBaseId, documentId } = document
     const name = plainLine(documentName(document))
-    const what = `document ${name} with ${formatCounted(document.chunkTotal ?? 0, 'chunk')}`
-    await this.confirmDeletion(what, name, yes)
+    const target = `document ${name} with ${formatCounted(document.chunkTotal ?? 0, 'chunk')}`
+    await this.confirmDeletion(target, name, yes)
     await this.client.call(documents.delete, { params: { workspaceId, knowledgeBaseId, documentId } })
-    this.output.reportDeleted(documentId, `deleted ${what}`)
+    this.output.reportDeleted(documentId, `deleted ${target}`)
   }
 
-  private async deleteAll(selected: readonly Document[], yes: boolean) {
-    const chunks = selected.reduce((sum, { chunkTotal }) => sum + (chunkTotal ?? 0), 0)
-    const total = formatCounted(selected.length, 'document')
-    if (!yes) for (const document of selected) this.output.note(`  ${plainLine(documentName(document))}`)
+  private async deleteAll(selectedDocuments: readonly Document[], yes: boolean) {
+    const chunks = selectedDocuments.reduce((sum, { chunkTotal }) => sum + (chunkTotal ?? 0), 0)
+    const total = formatCounted(selectedDocuments.length, 'document')
+    if (!yes)
+      for (const document of selectedDocuments) this.output.note(`  ${plainLine(documentName(document))}`)
     await this.confirmDeletion(
       `${total} with ${formatCounted(chunks, 'chunk')}`,
-      String(selected.length),
+      String(selectedDocuments.length),
       yes,
     )
-    const outcome = await this.waitFor('deleting', deleteDocuments(this.client, selected))
+    const outcome = await this.waitFor('deleting', deleteDocuments(this.client, selectedDocuments))
     if (this.output.json) this.output.value(outcome)
     else this.output.note(`  ✓ deleted ${formatCounted(outcome.deleted.length, 'document')}`)
     if (outcome.failed.length === 0) return

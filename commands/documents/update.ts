@@ -46,9 +46,9 @@ export default class DocumentsUpdate extends WbCommand {
     const visibleTo = flags['admins-only'] ? null : flags['visible-to']
     this.requireChange([flags.set, flags.unset, visibleTo])
     const newValues = parseKeyValues(flags.set ?? [], '--set')
-    const before = await this.waitFor('looking', findDocument(this.resolveContext, args.document, flags.kb))
-    const { workspaceId, knowledgeBaseId, documentId } = before
-    const fields = Object.entries({ ...before.metadata, ...newValues })
+    const current = await this.waitFor('looking', findDocument(this.resolveContext, args.document, flags.kb))
+    const { workspaceId, knowledgeBaseId, documentId } = current
+    const fields = Object.entries({ ...current.metadata, ...newValues })
     const metadata = Object.fromEntries(fields.filter(([name]) => !flags.unset?.includes(name)))
     const changed = await this.client.call(documents.update, {
       params: { workspaceId, knowledgeBaseId, documentId },

@@ -23,9 +23,9 @@ export default class FiltersDelete extends WbCommand {
       base,
       args.filter,
     )
-    const what = `filter ${plainLine(name)} of ${base.name}`
-    await this.confirmDeletion(what, plainLine(name), flags.yes)
+    const target = `filter ${plainLine(name)} of ${base.name}`
+    await this.confirmDeletion(target, plainLine(name), flags.yes)
     await this.client.call(filters.delete, { params: { workspaceId, knowledgeBaseId, knowledgeFilterId } })
-    this.output.reportDeleted(knowledgeFilterId, `deleted ${what}`)
+    this.output.reportDeleted(knowledgeFilterId, `deleted ${target}`)
   }
 }

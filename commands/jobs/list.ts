@@ -1,7 +1,7 @@
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { limitFlag } from '../../src/cli/command/flags.ts'
 import { statusTone } from '../../src/cli/fields/status-tone.ts'
-import { progressOf } from '../../src/cli/find/job.ts'
+import { formatJobProgress } from '../../src/cli/find/job.ts'
 import { lookUpJobNames } from '../../src/cli/jobs/job-names.ts'
 import { jobs } from '../../src/contract/jobs.ts'
 
@@ -21,7 +21,7 @@ export default class JobsList extends WbCommand {
       columns: {
         id: { value: row => row.jobId },
         status: { value: row => row.status, tone: row => statusTone(row.status) },
-        chunks: { value: progressOf },
+        chunks: { value: formatJobProgress },
         error: { value: row => row.errorMessage, format: 'flexible' },
         'document id': { value: row => row.documentId, pipeOnly: true },
         updated: { value: row => row.updatedAt, format: 'time' },

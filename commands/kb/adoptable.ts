@@ -9,7 +9,7 @@ export default class KbAdoptable extends WbCommand {
     await this.parse(KbAdoptable)
     const { workspaceId, name } = await this.workspace()
     const { items } = await this.client.call(kb.adoptable, { params: { workspaceId } })
-    const free = items.find(({ attached }) => !attached)
+    const unattached = items.find(({ attached }) => !attached)
     this.output.list(items, {
       columns: {
         name: { value: row => row.name },
@@ -28,6 +28,6 @@ export default class KbAdoptable extends WbCommand {
         '  wb kb create handbook',
       ],
     })
-    if (free && this.output.interactive) this.output.note(`  wb kb create ${free.name} --attach`)
+    if (unattached && this.output.interactive) this.output.note(`  wb kb create ${unattached.name} --attach`)
   }
 }

@@ -19,9 +19,9 @@ export default class KbDelete extends WbCommand {
     const params = { workspaceId, knowledgeBaseId }
     const items = this.client.items(documents.list, { params })
     const contents = formatCounted(await this.waitFor('counting documents', countItems(items)), 'document')
-    const what = `knowledge base ${name} with ${contents}`
-    await this.confirmDeletion(what, name, flags.yes)
+    const target = `knowledge base ${name} with ${contents}`
+    await this.confirmDeletion(target, name, flags.yes)
     await this.waitFor(`deleting ${name}`, this.client.call(kb.delete, { params }))
-    this.output.reportDeleted(knowledgeBaseId, `deleted ${what}`)
+    this.output.reportDeleted(knowledgeBaseId, `deleted ${target}`)
   }
 }

@@ -16,7 +16,8 @@ export default class KbSearch extends SearchCommand {
   static override args = {
     kb: Args.string({
       ignoreStdin: true,
-      description: 'knowledge base name or ID [the only one, or your choice in a terminal]',
+      description:
+        'knowledge base name or ID [the only knowledge base; in a terminal, prompts if there are several]',
     }),
     question: Args.string({ ignoreStdin: true, description: 'search terms or a question' }),
   }
@@ -27,18 +28,23 @@ export default class KbSearch extends SearchCommand {
 
   async run() {
     const { args, flags, argv } = await this.parse(KbSearch)
-    requireClearQuestion(argv.map(String), { ...flags, everywhere: 'wb kb search --all' })
+    requireClearQuestion(argv.map(String), { ...flags, searchAllCommand: 'wb kb search --all' })
     const question = await this.question(args.question ?? args.kb)
-    const named = args.question === undefined ? undefined : args.kb
-    await this.searchAndPrint(question, await this.resolveScope(named, flags), flags)
+    const reference = args.question === undefined ? undefined : args.kb
+    await this.searchAndPrint(question, await this.resolveScope(reference, flags), flags)
   }
 
   /**
-   * Returns the knowledge base to search, or all of them. With a saved filter, does not offer all knowledge bases,
-   * because the filter belongs to one of them.
+   * Returns the knowledge base to search, or all of them. With a saved filter, the user cannot choose all knowledge
+   * bases, because the filter belongs to one of them.
    */
-  private async resolveScope(named: string | undefined, { all, saved }: { all: boolean; saved?: string }) {
+  private async resolveScope(
+    reference: string | undefined,
+    { all, saved }: { all: boolean; saved?: string },
+  ) {
     if (all) return workspaceScope(this.client, await this.workspace())
-    return saved === undefined ? knowledgeBaseOrAll(this.resolveContext, named) : this.knowledgeBase(named)
+    return saved === undefined
+      ? knowledgeBaseOrAll(this.resolveContext, reference)
+      : this.knowledgeBase(reference)
   }
 }

@@ -23,8 +23,8 @@ export default class KbUpdate extends WbCommand {
     const { args, flags } = await this.parse(KbUpdate)
     const { description, language, status, lexical: enabled } = flags
     this.requireChange([description, language, status, enabled])
-    const { workspaceId, knowledgeBaseId, lexical: before } = await this.knowledgeBase(args.name)
-    const lexical = enabled === undefined ? undefined : { ...before, enabled }
+    const { workspaceId, knowledgeBaseId, lexical: currentLexical } = await this.knowledgeBase(args.name)
+    const lexical = enabled === undefined ? undefined : { ...currentLexical, enabled }
     const body = { description, language, status, lexical }
     const changed = await this.client.call(kb.update, { params: { workspaceId, knowledgeBaseId }, body })
     this.output.reportSaved(changed, knowledgeBaseId, `updated knowledge base ${changed.name}`)

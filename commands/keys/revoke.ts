@@ -3,7 +3,7 @@ import { WbCommand } from '../../src/cli/command/command.ts'
 import { existingArg } from '../../src/cli/command/existing-arg.ts'
 import { yesFlag } from '../../src/cli/command/flags.ts'
 import { isReplaced, keyState } from '../../src/cli/fields/key.ts'
-import { findKeyInUse } from '../../src/cli/find/key.ts'
+import { findUnrevokedKey } from '../../src/cli/find/key.ts'
 import { formatAgo, formatLifetime } from '../../src/cli/terminal/duration.ts'
 import { plainLine } from '../../src/cli/terminal/terminal-text.ts'
 import { collect } from '../../src/client/client.ts'
@@ -21,7 +21,7 @@ export default class KeysRevoke extends WbCommand {
     const { args, flags } = await this.parse(KeysRevoke)
     const nowMs = this.io.clock.now()
     const workspace = await this.workspace()
-    const key = await findKeyInUse(this.resolveContext, workspace, args.key, {
+    const key = await findUnrevokedKey(this.resolveContext, workspace, args.key, {
       commandName: this.commandName,
       nowMs,
     })
@@ -47,10 +47,10 @@ export default class KeysRevoke extends WbCommand {
   private async warnOfPredecessors(key: ApiKey) {
     const call = { params: { workspaceId: key.workspaceId } }
     const nowMs = this.io.clock.now()
-    for (const older of await collect(this.client.items(apiKeys.list, call)))
-      if (keyState(older, nowMs) === 'active' && isReplaced(older, [key]))
+    for (const otherKey of await collect(this.client.items(apiKeys.list, call)))
+      if (keyState(otherKey, nowMs) === 'active' && isReplaced(otherKey, [key]))
         this.output.warn(
-          `  ! ${older.prefix}, which this key replaced, works ${formatLifetime(older.expiresAt, nowMs)}\n    wb keys revoke ${older.prefix}`,
+          `  ! ${otherKey.prefix}, which this key replaced, works ${formatLifetime(otherKey.expiresAt, nowMs)}\n    wb keys revoke ${otherKey.prefix}`,
         )
   }
 }

@@ -2,7 +2,7 @@ import * as Flags from '@oclif/core/flags'
 import { unrevokedKeyChoices } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { existingArg } from '../../src/cli/command/existing-arg.ts'
-import { findKeyInUse } from '../../src/cli/find/key.ts'
+import { findUnrevokedKey } from '../../src/cli/find/key.ts'
 import { deliverToken, tokenNotes } from '../../src/cli/keys/deliver-token.ts'
 import { tokenFlags } from '../../src/cli/keys/token-flags.ts'
 import { tokenTarget } from '../../src/cli/keys/token-target.ts'
@@ -32,18 +32,23 @@ export default class KeysRotate extends WbCommand {
         : parseDurationSeconds('--grace', flags.grace, limits.keyGraceSeconds)
     const target = tokenTarget(flags, this.io)
     const workspace = await this.workspace()
-    const naming = { commandName: this.commandName, nowMs: this.io.clock.now() }
-    const { workspaceId, keyId } = await findKeyInUse(this.resolveContext, workspace, args.key, naming)
+    const lookupOptions = { commandName: this.commandName, nowMs: this.io.clock.now() }
+    const { workspaceId, keyId } = await findUnrevokedKey(
+      this.resolveContext,
+      workspace,
+      args.key,
+      lookupOptions,
+    )
     const authMethods = await this.session.authMethods()
-    const rotated = await this.client.call(apiKeys.rotate, {
+    const rotation = await this.client.call(apiKeys.rotate, {
       params: { workspaceId, keyId },
       body: { graceSeconds },
     })
-    await deliverToken(target, this.output, rotated)
+    await deliverToken(target, this.output, rotation)
     const nowMs = this.io.clock.now()
     const context = { workspace: workspace.name, target, url: this.profile.url, authMethods, nowMs }
-    for (const line of tokenNotes(rotated.key, context)) this.output.note(line)
-    this.output.note(`    before   ${rotated.previous.prefix} ${describeEnd(rotated.previous, nowMs)}`)
+    for (const line of tokenNotes(rotation.key, context)) this.output.note(line)
+    this.output.note(`    old key  ${rotation.previous.prefix} ${describeEnd(rotation.previous, nowMs)}`)
   }
 }
 

@@ -14,7 +14,7 @@ import {
 import {
   credentialInstructions,
   resolveEntryKey,
-  undefinedWithoutCredential,
+  undefinedIfCredentialMissing,
 } from '../../src/cli/mcp/entry-key.ts'
 import { mcpPermissions } from '../../src/cli/mcp/mcp-permissions.ts'
 import { writeConfiguration } from '../../src/cli/mcp/write-configuration.ts'
@@ -48,7 +48,7 @@ export default class McpInstall extends WbCommand {
     const client = args.client as ClientName | undefined
     if (flags.write && !client)
       throw new UsageError('--write needs the name of a client', [`wb mcp install ${clientNames[0]} --write`])
-    const workspace = await undefinedWithoutCredential(this.session, this.workspace())
+    const workspace = await undefinedIfCredentialMissing(this.session, this.workspace())
     const name = workspace?.name ?? this.profile.workspace
     const keyRequest = { client, workspaceId: workspace?.workspaceId, includesKey: flags['include-key'] }
     const { requiredCredential, env } = await resolveEntryKey(this.session, keyRequest)

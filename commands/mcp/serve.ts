@@ -24,7 +24,7 @@ export default class McpServe extends WbCommand {
     const { workspaceId } = await this.workspace()
     if (this.io.stdin.isTTY)
       this.output.note('  waiting for an MCP client on stdin; to set one up: wb mcp install --help')
-    const parts = {
+    const bridgeOptions = {
       path: pathOf(mcp.send, { params: { workspaceId } }),
       sendRequest: async (call: RawCall) => {
         await this.session.rediscover()
@@ -33,6 +33,6 @@ export default class McpServe extends WbCommand {
       permissions: new Set<McpPermission>(flags.allow),
       signal: this.signal,
     }
-    await serveMcp(parts, { input: this.io.stdin, output: this.io.stdout })
+    await serveMcp(bridgeOptions, { input: this.io.stdin, output: this.io.stdout })
   }
 }

@@ -28,13 +28,13 @@ export default class ProfilesRemove extends WbCommand {
     if (stored.current === args.name)
       throw new UsageError(`profile ${args.name} is in use`, [alternativeCommand(stored, flags.yes)])
     const logins = listLogins(settingsDir).filter(({ profile }) => profile === args.name)
-    const what = `profile ${args.name} and ${formatCounted(logins.length, 'login')}`
-    await this.confirmDeletion(what, args.name, flags.yes)
+    const target = `profile ${args.name} and ${formatCounted(logins.length, 'login')}`
+    await this.confirmDeletion(target, args.name, flags.yes)
     for (const login of logins) await removeLogin(this.profile, login, { signal: this.signal })
     await changeProfiles(settingsDir, ({ profiles }) => {
       delete profiles[args.name]
     })
-    this.output.reportDeleted(args.name, `removed ${what}`)
+    this.output.reportDeleted(args.name, `removed ${target}`)
   }
 }
 

@@ -56,12 +56,12 @@ export default class ServicesCreate extends WbCommand {
   }
 
   /**
-   * Returns the command that makes an agent use the new service. Ignores errors from listing the agents,
-   * because the service was already created.
+   * Returns the command that makes an agent use the new service. Ignores errors when listing agents, because the service
+   * has already been created.
    */
   async #bindingCommand(workspaceId: string, name: string): Promise<string> {
-    const listed = this.client.call(agents.list, { params: { workspaceId }, query: { limit: 2 } })
-    const { items } = await listed.catch(() => ({ items: [] }))
+    const agentsRequest = this.client.call(agents.list, { params: { workspaceId }, query: { limit: 2 } })
+    const { items } = await agentsRequest.catch(() => ({ items: [] }))
     const agent = items.length === 1 ? shellWord(items[0]!.name) : 'NAME'
     return `wb agents update ${agent} --llm ${shellWord(name)}`
   }

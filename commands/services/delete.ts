@@ -22,11 +22,11 @@ export default class ServicesDelete extends WbCommand {
     const services = new ServiceCalls(this.client, workspaceId)
     const service = await services.find(args.service, flags.type, this.resolveContext)
     const { name } = service.record
-    const what = `${serviceTypeDetails[service.type].noun} ${name}`
-    await this.confirmDeletion(what, name, flags.yes)
+    const target = `${serviceTypeDetails[service.type].noun} ${name}`
+    await this.confirmDeletion(target, name, flags.yes)
     await services.delete(service).catch(async error => {
       throw await explainServiceInUse(error, this.client, { workspaceId, serviceId: service.id })
     })
-    this.output.reportDeleted(service.id, `deleted ${what}`)
+    this.output.reportDeleted(service.id, `deleted ${target}`)
   }
 }

@@ -24,13 +24,13 @@ export default class ServicesDisallow extends WbCommand {
     this.output.reportDeleted(releaseId, `${ref} is no longer released for ${host}`)
   }
 
-  private async findRelease(wanted: string, host: string | undefined): Promise<SecretRelease> {
+  private async findRelease(reference: string, host: string | undefined): Promise<SecretRelease> {
     const items = this.client.items(secretReleases.list, {})
     const all = (await collect(items)).filter(row => host === undefined || row.host === host)
-    const named = all.map(row => ({ row, id: row.releaseId, name: row.ref }))
+    const candidates = all.map(row => ({ row, id: row.releaseId, name: row.ref }))
     return pickResource(
-      named,
-      wanted,
+      candidates,
+      reference,
       {
         noun: 'secret release',
         notFoundCode: 'secret_release_not_found',

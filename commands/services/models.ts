@@ -23,8 +23,8 @@ export default class ServicesModels extends WbCommand {
   async run() {
     const { flags } = await this.parse(ServicesModels)
     const query = { provider: flags.provider, baseUrl: flags.endpoint }
-    const listing = this.client.call(llmModels.list, { query })
-    const { provider, source, models } = await this.waitFor('querying the provider', listing)
+    const modelsRequest = this.client.call(llmModels.list, { query })
+    const { provider, source, models } = await this.waitFor('querying the provider', modelsRequest)
     const { rows, total } = await this.takeRows(models, flags.limit)
     this.output.list(rows, {
       columns: {

@@ -21,8 +21,7 @@ export default class WorkspacesCreate extends WbCommand {
     keyspace: Flags.string({ summary: 'database keyspace' }),
     credential: Flags.string({
       multiple: true,
-      summary:
-        'credential of the database as a secret reference, such as token=env:DB_TOKEN; can be repeated',
+      summary: 'secret reference for a database credential, such as token=env:DB_TOKEN; can be repeated',
       helpValue: 'NAME=REF',
     }),
     rlac: Flags.boolean({ summary: 'turn on row-level access' }),

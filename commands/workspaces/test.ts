@@ -12,8 +12,8 @@ export default class WorkspacesTest extends WbCommand {
   async run() {
     const { args } = await this.parse(WorkspacesTest)
     const { workspaceId, name } = await this.workspace(args.name)
-    const testing = this.client.call(workspaces.testConnection, { params: { workspaceId } })
-    const { ok, kind, details } = await this.waitFor(`testing ${name}`, testing)
+    const testRequest = this.client.call(workspaces.testConnection, { params: { workspaceId } })
+    const { ok, kind, details } = await this.waitFor(`testing ${name}`, testRequest)
     if (this.output.json) {
       this.output.value({ ok, kind, details })
       if (!ok) this.exitCode = exit.failed

@@ -18,7 +18,7 @@ export default class WorkspacesUpdate extends WbCommand {
     credential: Flags.string({
       multiple: true,
       summary:
-        'credential of the database as a secret reference, such as token=env:DB_TOKEN; replaces all credentials; can be repeated',
+        'secret reference for a database credential, such as token=env:DB_TOKEN; replaces all credentials; can be repeated',
       helpValue: 'NAME=REF',
     }),
     rlac: Flags.boolean({ allowNo: true, summary: 'turn row-level access on or off' }),

@@ -3,16 +3,16 @@ import type { Log } from '../base/log.ts'
 import type { RowStore, Write } from '../storage/rows.ts'
 import { type AuditRow, tables } from '../storage/tables.ts'
 
-/** Maximum number of records that wait to be written. Any more are lost. */
+/** Maximum number of records that wait to be written. Additional records are lost. */
 const queuedRecordsMax = 1_000
-/** Maximum number of records per transaction, so that other transactions do not wait long. */
+/** Maximum number of records per transaction. It is small, so that other transactions do not wait long. */
 const recordsPerGroupMax = 200
 const warningIntervalMs = 60_000
 /** Queue length at which identical records start to be merged. */
 const crowdedLength = queuedRecordsMax / 2
 const mergeWindowMs = 10_000
 
-export interface AuditQueueParts {
+export interface AuditQueueDependencies {
   readonly rows: Pick<RowStore, 'atomic'>
   readonly clock: Clock
   readonly losses: AuditLosses
@@ -24,21 +24,21 @@ export interface AuditQueueParts {
 
 /** Counts lost audit records, and logs a warning about them at most once a minute. */
 export class AuditLosses {
-  readonly #parts: { clock: Clock; log: Log }
+  readonly #deps: { clock: Clock; log: Log }
   #unreported = 0
   #reportedAt = Number.NEGATIVE_INFINITY
   /** Number of lost records since the start. */
   total = 0
 
-  constructor(parts: { clock: Clock; log: Log }) {
-    this.#parts = parts
+  constructor(deps: { clock: Clock; log: Log }) {
+    this.#deps = deps
   }
 
   /** @param error  reason for the loss */
   add(records: number, error?: unknown): void {
     this.total += records
     this.#unreported += records
-    if (this.#parts.clock.now() - this.#reportedAt >= warningIntervalMs) this.#warn(error)
+    if (this.#deps.clock.now() - this.#reportedAt >= warningIntervalMs) this.#warn(error)
   }
 
   /** Logs losses that were not logged yet. */
@@ -47,7 +47,7 @@ export class AuditLosses {
   }
 
   #warn(error?: unknown): void {
-    const { clock, log } = this.#parts
+    const { clock, log } = this.#deps
     this.#reportedAt = clock.now()
     log.warn({ lost: this.#unreported, lostSinceStart: this.total, error }, 'audit records were lost')
     this.#unreported = 0
@@ -56,7 +56,7 @@ export class AuditLosses {
 
 interface QueuedRecord {
   readonly row: AuditRow
-  /** Equal for identical records; undefined if it was not computed. */
+  /** Key that is equal for identical records; undefined if it was not computed. */
   readonly contentKey: string | undefined
   count: number
 }
@@ -66,7 +66,7 @@ interface QueuedRecord {
  * identical records can be merged into one with a count.
  */
 export class AuditQueue {
-  readonly #parts: AuditQueueParts
+  readonly #deps: AuditQueueDependencies
   readonly #waiting: QueuedRecord[] = []
   /** Queued records whose content key was computed, by that key. */
   readonly #byContent = new Map<string, QueuedRecord>()
@@ -75,16 +75,16 @@ export class AuditQueue {
   #addedCount = 0
   #settledCount = 0
 
-  constructor(parts: AuditQueueParts) {
-    this.#parts = parts
+  constructor(deps: AuditQueueDependencies) {
+    this.#deps = deps
   }
 
   /** Adds a record. Never throws or waits. */
-  take(row: AuditRow): void {
+  add(row: AuditRow): void {
     const key = this.#isCrowded ? contentKey(row) : undefined
     if (key !== undefined && this.#mergeIntoIdentical(key)) return
     if (this.#waiting.length >= queuedRecordsMax) {
-      this.#parts.losses.add(1)
+      this.#deps.losses.add(1)
       return
     }
     const waiting = { row, contentKey: key, count: 1 }
@@ -96,39 +96,39 @@ export class AuditQueue {
 
   /** Resolves when all records added so far are written or lost. */
   async flushed(): Promise<void> {
-    const upTo = this.#addedCount
-    while (this.#settledCount < upTo) await this.#pendingWrite
+    const targetCount = this.#addedCount
+    while (this.#settledCount < targetCount) await this.#pendingWrite
   }
 
   get #isCrowded(): boolean {
-    return this.#parts.mergesIdentical && this.#waiting.length >= crowdedLength
+    return this.#deps.mergesIdentical && this.#waiting.length >= crowdedLength
   }
 
   /**
-   * Increases the count of an identical record in the queue. Returns false if the queue has no such record, or
-   * only one that is too old.
+   * Increases the count of an identical record in the queue. Returns false if there is no such record, or if it is too
+   * old.
    */
   #mergeIntoIdentical(key: string): boolean {
     const identical = this.#byContent.get(key)
-    if (!identical || this.#parts.clock.now() - Date.parse(identical.row.at) > mergeWindowMs) return false
+    if (!identical || this.#deps.clock.now() - Date.parse(identical.row.at) > mergeWindowMs) return false
     identical.count++
     return true
   }
 
   async #write(): Promise<void> {
-    // Waits for further records of this turn of the event loop, to write them in the same group.
+    // Wait, so that records added in the current turn of the event loop join the group.
     await new Promise(setImmediate)
     const group = this.#waiting.splice(0, recordsPerGroupMax)
     for (const { contentKey: key } of group) if (key !== undefined) this.#byContent.delete(key)
     const records = group.reduce((sum, { count }) => sum + count, 0)
     try {
-      const outcome = await this.#parts.rows.atomic(
+      const outcome = await this.#deps.rows.atomic(
         group.map((waiting): Write => ({ op: 'insert', table: tables.audit, row: withCount(waiting) })),
       )
-      if (outcome.ok) this.#parts.onStored(group.length)
-      else this.#parts.losses.add(records, outcome)
+      if (outcome.ok) this.#deps.onStored(group.length)
+      else this.#deps.losses.add(records, outcome)
     } catch (error) {
-      this.#parts.losses.add(records, error)
+      this.#deps.losses.add(records, error)
     }
     this.#settledCount += group.length
     this.#pendingWrite = this.#waiting.length > 0 ? this.#write() : undefined

@@ -15,26 +15,26 @@ const sliceSize = 100
 
 /** Reads the audit trail of one workspace, or of all workspaces including deleted ones. */
 export class AuditRecords {
-  constructor(private readonly parts: { rows: RowStore; pager: Pager; clock: Clock; trail: AuditTrail }) {}
+  constructor(private readonly deps: { rows: RowStore; pager: Pager; clock: Clock; trail: AuditTrail }) {}
 
   /**
-   * Returns a page of records, the newest first. It includes all records that this process has added so far.
+   * Returns a page of records, newest first. The list includes all records that this process has added so far.
    *
    * @param workspaceId  null for all workspaces
    * @throws workspace_not_found
    * @throws invalid_cursor  when the cursor is from another workspace or query
    */
   async list(workspaceId: string | null, query: AuditQuery): Promise<RowPage<AuditRecord>> {
-    if (workspaceId !== null) await requireWorkspace(this.parts.rows, workspaceId)
-    await this.parts.trail.flushed()
-    return this.parts.pager.page(tables.audit, newestFirstRange(workspaceId, query), query)
+    if (workspaceId !== null) await requireWorkspace(this.deps.rows, workspaceId)
+    await this.deps.trail.flushed()
+    return this.deps.pager.page(tables.audit, newestFirstRange(workspaceId, query), query)
   }
 
   /**
    * Streams records of all processes, in the order in which they were stored.
    *
    * @param workspaceId  null for all workspaces
-   * @param after        ID of the record after which to start; null to start with the next new one. If it is
+   * @param after        ID of the record after which to start; null to start with the next new record. If the ID is
    *   unknown, for example because the record was deleted, the stream starts with the oldest stored record
    * @throws workspace_not_found
    */
@@ -43,9 +43,9 @@ export class AuditRecords {
     { action }: Pick<AuditQuery, 'action'>,
     after: string | null,
   ): Promise<AsyncIterable<ServerEvent>> {
-    if (workspaceId !== null) await requireWorkspace(this.parts.rows, workspaceId)
-    await this.parts.trail.flushed()
-    const { clock, trail } = this.parts
+    if (workspaceId !== null) await requireWorkspace(this.deps.rows, workspaceId)
+    await this.deps.trail.flushed()
+    const { clock, trail } = this.deps
     return new RowFollower<AuditRecord>({
       from: await (after === null ? this.newestOrdinal(workspaceId) : this.ordinalOf(workspaceId, after)),
       read: ordinal => this.listByOrdinal(workspaceId, { after: [ordinal], limit: sliceSize }),
@@ -68,7 +68,7 @@ export class AuditRecords {
       workspaceId === null
         ? { index: 'byOrdinal', prefix: [] }
         : { index: 'byWorkspace', prefix: [workspaceId] }
-    return this.parts.rows.list(tables.audit, { ...list, ...query })
+    return this.deps.rows.list(tables.audit, { ...list, ...query })
   }
 
   private async newestOrdinal(workspaceId: string | null): Promise<number> {
@@ -77,7 +77,7 @@ export class AuditRecords {
   }
 
   private async ordinalOf(workspaceId: string | null, auditId: string): Promise<number> {
-    const stored = await this.parts.rows.get(tables.audit, [auditId])
+    const stored = await this.deps.rows.get(tables.audit, [auditId])
     const isInTrail = stored && (workspaceId === null || stored.row.workspaceId === workspaceId)
     return isInTrail ? stored.ordinal : 0
   }

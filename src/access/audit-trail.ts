@@ -11,7 +11,7 @@ import { AuditLosses, AuditQueue } from './audit-queue.ts'
 import { auditLogSink } from './audit-sinks.ts'
 import type { AuthContext } from './subject.ts'
 
-/** The caller that caused an action. For an action of the runtime itself, pass null instead. */
+/** The caller that caused an action. Functions accept null instead for actions of the runtime itself. */
 export interface AuditActor {
   readonly auth: AuthContext
   readonly requestId: string | null
@@ -34,7 +34,7 @@ export interface AuditDraft {
   announce(): void
 }
 
-export interface AuditTrailParts {
+export interface AuditTrailDependencies {
   readonly rows: Pick<RowStore, 'atomic'>
   readonly log: Log
   readonly clock: Clock
@@ -51,7 +51,7 @@ export interface AuditTrailParts {
  * @see docs/requirements.md#audit, docs/security.md#the-audit-trail
  */
 export class AuditTrail {
-  readonly #parts: AuditTrailParts
+  readonly #deps: AuditTrailDependencies
   readonly #logSink: ReturnType<typeof auditLogSink>
   readonly #losses: AuditLosses
   readonly #actions: AuditQueue
@@ -59,11 +59,11 @@ export class AuditTrail {
   readonly #refusals: AuditQueue
   readonly #listeners = new Set<(records: number) => void>()
 
-  constructor(parts: AuditTrailParts) {
-    this.#parts = parts
-    this.#logSink = auditLogSink(parts.log)
-    this.#losses = new AuditLosses(parts)
-    const queue = { ...parts, losses: this.#losses, onStored: (records: number) => this.#notify(records) }
+  constructor(deps: AuditTrailDependencies) {
+    this.#deps = deps
+    this.#logSink = auditLogSink(deps.log)
+    this.#losses = new AuditLosses(deps)
+    const queue = { ...deps, losses: this.#losses, onStored: (records: number) => this.#notify(records) }
     this.#actions = new AuditQueue({ ...queue, mergesIdentical: false })
     this.#refusals = new AuditQueue({ ...queue, mergesIdentical: true })
   }
@@ -91,7 +91,7 @@ export class AuditTrail {
    */
   async require(actor: AuditActor | null, event: AuditEvent): Promise<void> {
     const draft = this.draft(actor, event)
-    const outcome = await this.#parts.rows.atomic([draft.write]).catch(throwUnwritable)
+    const outcome = await this.#deps.rows.atomic([draft.write]).catch(throwUnwritable)
     if (!outcome.ok) throwUnwritable(outcome)
     draft.announce()
   }
@@ -100,8 +100,8 @@ export class AuditTrail {
   note(actor: AuditActor | null, event: AuditEvent): void {
     const row = this.#record(actor, event)
     this.#logSink.add(row)
-    if (isRefusal(row)) this.#refusals.take({ ...row, refusal: 1 })
-    else this.#actions.take(row)
+    if (isRefusal(row)) this.#refusals.add({ ...row, refusal: 1 })
+    else this.#actions.add(row)
   }
 
   /** Resolves when all records passed to `note` so far are stored or lost. */
@@ -125,7 +125,7 @@ export class AuditTrail {
   }
 
   #record(actor: AuditActor | null, event: AuditEvent): AuditRecord {
-    const { clock, replicaId } = this.#parts
+    const { clock, replicaId } = this.#deps
     return {
       auditId: newId(),
       at: timestamp(clock),
@@ -141,7 +141,7 @@ export class AuditTrail {
   }
 }
 
-/** Returns true for a record that a caller without sufficient credentials can cause. */
+/** Returns true for records of denied requests, and of sign-in events of anonymous callers. */
 function isRefusal({ action, subject }: AuditRecord): boolean {
   if (action === 'auth.api_denied' || action === 'auth.csrf_rejected') return true
   return action.startsWith('auth.') && subject?.type === 'anonymous'
@@ -155,8 +155,8 @@ function isRefusal({ action, subject }: AuditRecord): boolean {
  */
 export async function requireWritableAudit(rows: RowStore, record: Write): Promise<void> {
   const { auditId } = (record as { row: AuditRecord }).row
-  const undone: Write = { op: 'delete', table: tables.audit, key: [auditId] }
-  const outcome = await rows.atomic([record, undone]).catch(throwUnwritable)
+  const deletion: Write = { op: 'delete', table: tables.audit, key: [auditId] }
+  const outcome = await rows.atomic([record, deletion]).catch(throwUnwritable)
   if (!outcome.ok) throwUnwritable(outcome)
 }
 
@@ -166,10 +166,10 @@ export async function requireWritableAudit(rows: RowStore, record: Write): Promi
  */
 function throwUnwritable(cause: unknown): never {
   const { hint, message } = cause instanceof WbError ? cause : {}
-  const why = message === undefined ? '' : `: ${message}`
+  const reason = message === undefined ? '' : `: ${message}`
   throw new WbError(
     'control_plane_unavailable',
-    `the audit record could not be written${why}`,
+    `the audit record could not be written${reason}`,
     { hint },
     { cause },
   )
@@ -190,7 +190,7 @@ function auditSubject({ subject }: AuthContext, workspaceId: string | undefined)
   }
 }
 
-/** Returns the workspace ID, or null if it is not valid: the path of a rejected request can even contain a token. */
+/** Returns the workspace ID, or null if it is not valid, because the path of a rejected request can contain a token. */
 function validWorkspaceId({ workspaceId }: AuditEvent): string | null {
   return params.workspaceId.safeParse(workspaceId).data ?? null
 }

@@ -24,7 +24,7 @@ export interface AccessRequest {
   readonly changed?: readonly string[]
   /** True if another caller created the requested record. */
   readonly isOwnedByOther?: boolean
-  /** How the request arrived. Rules that depend on it reject requests without it. */
+  /** How the request arrived. Rules that depend on this reject a request if it is absent. */
   readonly origin?: RequestOrigin
 }
 
@@ -52,16 +52,16 @@ const setupUnauthorized: AccessDecision = {
 
 const ownerUnauthorized: AccessDecision = {
   ...unauthorized,
-  hint: 'The owner of the data directory can run this in process with --as-operator. Other callers must sign in.',
+  hint: 'The owner of the data directory can run the command with --as-operator. Other callers must sign in.',
 }
 
 /**
  * Decides if an access rule allows a request. Only this function compares scopes with rules.
  *
- * A caller without a subject was accepted without authentication. It passes all rules except those that require
- * an identity, or a runtime without authentication.
+ * A caller without a subject was accepted without authentication. All rules allow it, except rules that require an
+ * identity, and rules that allow such callers only if authentication is disabled.
  *
- * @throws Error  when a workspace rule is used outside a workspace, or another rule inside one, which is a defect
+ * @throws Error  when a workspace rule is used without a workspace ID, or another rule with one, which is a defect
  * @see docs/requirements.md#access-to-workspaces, docs/requirements.md#privileges
  */
 export function decideAccess(request: AccessRequest, { auth }: Pick<Caller, 'auth'>): AccessDecision {
@@ -103,7 +103,7 @@ function decideRuntimeAccess({ workspaceScopes }: Subject): AccessDecision {
 }
 
 /**
- * Requires the scope `manage` and access to all workspaces. Access to all workspaces can be read-only.
+ * Requires access to all workspaces, and the scope `manage`, because access to all workspaces can be read-only.
  *
  * @see docs/security.md#rule-7
  */
@@ -113,20 +113,20 @@ function decideOwnerAccess(subject: Subject): AccessDecision {
 }
 
 /**
- * Setup requires the bootstrap token, or the owner of the data directory. API keys and users who signed in are
- * rejected, even with all scopes. If authentication is disabled, a local request without a credential is allowed.
+ * Allows only callers with the bootstrap token and the owner of the data directory. Rejects API keys and signed-in
+ * users, even with all scopes. If authentication is disabled, also allows local requests without a credential.
  *
  * @see docs/security.md#rule-17
  */
 function decideSetupAccess({ origin }: AccessRequest, { subject, mode }: AuthContext): AccessDecision {
   if (subject) return subject.type === 'bootstrap' || subject.type === 'system' ? allowed : setupUnauthorized
-  const isUncredentialedLocal = origin?.isLocal === true && !origin.hasCredential
-  return mode === 'disabled' && isUncredentialedLocal ? allowed : setupUnauthorized
+  const isLocalWithoutCredential = origin?.isLocal === true && !origin.hasCredential
+  return mode === 'disabled' && isLocalWithoutCredential ? allowed : setupUnauthorized
 }
 
 /**
- * Checks access to the workspace before scopes, so that a caller without access learns nothing about the scopes
- * that a route requires.
+ * Checks access to the workspace before scopes, so that a caller without access does not learn which scopes a route
+ * requires.
  *
  * @see docs/requirements.md#S5.5-03
  */
@@ -174,7 +174,7 @@ export function authorize(request: AccessRequest, caller: Pick<Caller, 'auth'>):
  * Returns the first scope that a subject may not grant to a key; undefined if it may grant all.
  *
  * A subject with the scope `manage` may grant every scope. Other subjects may grant only scopes that they have.
- * For this, `write` includes `tools:invoke`, as it does for tool calls.
+ * In this check, `write` includes `tools:invoke`, as it does for tool calls.
  *
  * @see docs/security.md#rule-7
  */

@@ -24,8 +24,8 @@ export interface Caller {
   /** IP address of the client, as reported by trusted proxies; empty for requests of this process. */
   readonly client: string
   /**
-   * The event stream that the client requested; null if it requested none. `after` is the ID of the event after
-   * which to start; null to start with the next event.
+   * The event stream that the client requested; null if it did not request a stream. `after` is the ID of the event
+   * after which to start; null to start with the next event.
    */
   readonly follows: { readonly after: string | null } | null
   /**
@@ -34,8 +34,8 @@ export interface Caller {
    */
   onDrain(end: () => void): () => void
   /**
-   * Returns true if another rule would allow this request; false if the credential is invalid. For routes that return
-   * more data to some callers.
+   * Returns true if another rule would allow this request; false if not, or if the credential is invalid. For routes
+   * that return more data to some callers.
    */
   can(rule: RootAccess): Promise<boolean>
   /**
@@ -45,17 +45,17 @@ export interface Caller {
    */
   reauthorize(): Promise<void>
   /**
-   * Checks that the caller may change certain fields, if the access rule of the route requires an extra scope for
-   * them. A route with such a rule must call it.
+   * Checks that the caller may make a change, if the access rule of the route requires an extra scope to change certain
+   * fields. A route with such a rule must call this function.
    *
    * @throws forbidden  when such a field changes and the caller lacks the scope
    */
   checkChange(before: object, after: object): void
   /**
-   * Checks the access rule of the route for a record with a known creator. A route with an `own` rule must
-   * call it before it does anything else.
+   * Checks the access rule of the route for a record with a known creator. A route with an `ownRecords` rule must call
+   * this function before it does anything else.
    *
-   * @throws forbidden  when another caller created the record, and the caller lacks the scope for that
+   * @throws forbidden  when another caller created the record, and this caller lacks the required scope
    */
   checkCreator(creator: Creator): void
   /**
@@ -64,8 +64,8 @@ export interface Caller {
    */
   record(details: AuditDetails, workspaceId?: string): Write
   /**
-   * Like {@link record}, for routes that audit changes of certain fields only. The result is empty if none of these
-   * fields changed. Such a route must call it for every change.
+   * Like {@link record}, for routes that audit only changes to certain fields. Returns an empty list if none of these
+   * fields changed. Such a route must call this function for every change.
    */
   recordChange(before: object, after: object, details: AuditDetails): Write[]
 }

@@ -12,7 +12,7 @@ import { auditHandlers, policyHandlers, principalHandlers } from './routes.ts'
 import { scopeToWorkspace } from './scope-to-workspace.ts'
 import type { AuthContext } from './subject.ts'
 
-export interface AccessParts {
+export interface AccessDependencies {
   readonly rows: RowStore
   readonly pager: Pager
   readonly clock: Clock
@@ -23,27 +23,27 @@ export interface AccessParts {
 }
 
 /** Creates access control and the audit trail, with the handlers of their routes by topic. */
-export function openAccess(parts: AccessParts) {
-  const audit = new AuditTrail(parts)
-  const retention = new AuditRetention({ ...parts, trail: audit, ...parts.config.runtime.audit })
-  const { auth } = parts.config
+export function openAccess(deps: AccessDependencies) {
+  const audit = new AuditTrail(deps)
+  const retention = new AuditRetention({ ...deps, trail: audit, ...deps.config.runtime.audit })
+  const { auth } = deps.config
   const mapsRoles = usesOidc(auth) && auth.oidc?.roleMapping != null
-  const principals = new Principals({ ...parts, mapsRoles })
+  const principals = new Principals({ ...deps, mapsRoles })
   return {
     audit,
     /** Returns a caller with the rights that it has in one workspace. */
     inWorkspace: (auth: AuthContext, workspaceId: string) =>
       scopeToWorkspace(auth, workspaceId, (...ids) => principals.roleOf(...ids)),
-    /** Starts deleting old audit records, now and regularly. */
+    /** Deletes old audit records now, and then regularly. */
     start: () => retention.start(),
     async close() {
       await retention.close()
       await audit.close()
     },
     handlers: {
-      audit: auditHandlers(new AuditRecords({ ...parts, trail: audit })),
+      audit: auditHandlers(new AuditRecords({ ...deps, trail: audit })),
       principals: principalHandlers(principals),
-      policy: policyHandlers(parts.rows, principals),
+      policy: policyHandlers(deps.rows, principals),
     },
   }
 }

@@ -18,7 +18,7 @@ interface PrincipalKey {
   readonly principalId: string
 }
 
-export interface PrincipalsParts {
+export interface PrincipalsDependencies {
   readonly rows: RowStore
   readonly pager: Pager
   readonly clock: Clock
@@ -32,7 +32,7 @@ export interface PrincipalsParts {
  * @see docs/access.md
  */
 export class Principals {
-  constructor(private readonly parts: PrincipalsParts) {}
+  constructor(private readonly deps: PrincipalsDependencies) {}
 
   /**
    * Lists principals, sorted by ID in code point order.
@@ -40,14 +40,14 @@ export class Principals {
    * @throws workspace_not_found, invalid_cursor
    */
   async list(workspaceId: string, query: PageQuery): Promise<RowPage<Principal>> {
-    await requireWorkspace(this.parts.rows, workspaceId)
-    return this.parts.pager.page(tables.principals, { index: 'byWorkspace', prefix: [workspaceId] }, query)
+    await requireWorkspace(this.deps.rows, workspaceId)
+    return this.deps.pager.page(tables.principals, { index: 'byWorkspace', prefix: [workspaceId] }, query)
   }
 
   /**
    * @throws workspace_not_found
    * @throws conflict   when the workspace has a principal with this ID
-   * @throws forbidden  when the role has more rights than the caller
+   * @throws forbidden  when the caller may not grant the scopes of the role
    */
   async create(
     workspaceId: string,
@@ -56,9 +56,9 @@ export class Principals {
   ): Promise<Principal> {
     checkRole(caller.auth.subject, body.role)
     const { principalId } = body
-    const now = timestamp(this.parts.clock)
+    const now = timestamp(this.deps.clock)
     const row: Principal = { workspaceId, ...body, createdAt: now, updatedAt: now }
-    const outcome = await this.parts.rows.atomic([
+    const outcome = await this.deps.rows.atomic([
       { op: 'require', table: tables.workspaces, key: [workspaceId] },
       { op: 'insert', table: tables.principals, row },
       caller.record({ principalId }),
@@ -71,22 +71,22 @@ export class Principals {
   /** @throws workspace_not_found, principal_not_found */
   async get(principalKey: PrincipalKey): Promise<Principal> {
     const row = await this.#find(principalKey)
-    if (!row) throw await this.#missing(principalKey)
+    if (!row) throw await this.#notFoundError(principalKey)
     return row
   }
 
   /**
    * @throws workspace_not_found, principal_not_found
-   * @throws forbidden  when the role changes, and has more rights than the caller
+   * @throws forbidden  when the role changes, and the caller may not grant the scopes of the new role
    */
   async update(
     principalKey: PrincipalKey,
     patch: PrincipalPatch,
     caller: Pick<Caller, 'auth' | 'record'>,
   ): Promise<Principal> {
-    const now = timestamp(this.parts.clock)
+    const now = timestamp(this.deps.clock)
     const changed = await changeRow(
-      this.parts.rows,
+      this.deps.rows,
       tables.principals,
       [principalKey.workspaceId, principalKey.principalId],
       row => {
@@ -95,28 +95,28 @@ export class Principals {
       },
       () => [caller.record({})],
     )
-    if (!('row' in changed)) throw await this.#missing(principalKey)
+    if (!('row' in changed)) throw await this.#notFoundError(principalKey)
     return changed.row
   }
 
   /**
    * @throws workspace_not_found, principal_not_found
-   * @throws forbidden  when the role of the principal's token, which applies after the deletion, can have more
-   *   rights than the caller
+   * @throws forbidden  when the role in the principal's token, which applies after the deletion, can be one that the
+   *   caller may not grant
    * @throws conflict   when the principal was changed concurrently
    */
   async delete(principalKey: PrincipalKey, caller: Pick<Caller, 'auth' | 'record'>): Promise<void> {
     const key = [principalKey.workspaceId, principalKey.principalId]
-    const stored = await this.parts.rows.get(tables.principals, key)
-    if (!stored) throw await this.#missing(principalKey)
-    // The role of the token is unknown. It cannot be higher than admin, but it can be higher than other roles.
-    if (this.parts.mapsRoles && stored.row.role !== 'admin') checkRoleRemoval(caller.auth.subject, stored.row)
-    const outcome = await this.parts.rows.atomic([
+    const stored = await this.deps.rows.get(tables.principals, key)
+    if (!stored) throw await this.#notFoundError(principalKey)
+    // The role in the token is not known here. It can be higher than any role except admin.
+    if (this.deps.mapsRoles && stored.row.role !== 'admin') checkRoleRemoval(caller.auth.subject, stored.row)
+    const outcome = await this.deps.rows.atomic([
       { op: 'delete', table: tables.principals, key, version: stored.version },
       caller.record({}),
     ])
     if (outcome.ok) return
-    if (outcome.reason === 'absent') throw await this.#missing(principalKey)
+    if (outcome.reason === 'absent') throw await this.#notFoundError(principalKey)
     throw new WbError(
       'conflict',
       `principal '${principalKey.principalId}' was changed concurrently, and was not deleted`,
@@ -129,13 +129,13 @@ export class Principals {
   }
 
   /**
-   * Returns a principal for the evaluation of policies. It has no attributes if the workspace has no entry for it.
+   * Returns a principal for the evaluation of policies. A principal that the workspace does not contain has no
+   * attributes.
    *
    * @see docs/access.md#write-a-policy
    */
   async actingPrincipal(principalKey: PrincipalKey): Promise<ActingPrincipal> {
-    const known = await this.#find(principalKey)
-    const { attributes = {}, role } = known ?? {}
+    const { attributes = {}, role } = (await this.#find(principalKey)) ?? {}
     return {
       id: principalKey.principalId,
       attributes: role === 'admin' ? { admin: 'true', ...attributes } : attributes,
@@ -143,11 +143,11 @@ export class Principals {
   }
 
   async #find({ workspaceId, principalId }: PrincipalKey): Promise<Principal | undefined> {
-    return (await this.parts.rows.get(tables.principals, [workspaceId, principalId]))?.row
+    return (await this.deps.rows.get(tables.principals, [workspaceId, principalId]))?.row
   }
 
-  async #missing({ workspaceId, principalId }: PrincipalKey): Promise<WbError> {
-    await requireWorkspace(this.parts.rows, workspaceId)
+  async #notFoundError({ workspaceId, principalId }: PrincipalKey): Promise<WbError> {
+    await requireWorkspace(this.deps.rows, workspaceId)
     return new WbError('principal_not_found', `principal '${principalId}' not found`)
   }
 }
@@ -155,7 +155,7 @@ export class Principals {
 /**
  * Checks that a caller may assign a role.
  *
- * @throws forbidden  when the role has a scope that the caller lacks; the error names the scope
+ * @throws forbidden  when the role has a scope that the caller may not grant; the error names the scope
  * @see docs/security.md#rule-7
  */
 function checkRole(subject: Subject | null, role: Role): void {
@@ -169,8 +169,8 @@ function checkRole(subject: Subject | null, role: Role): void {
 }
 
 /**
- * Checks that a caller may delete the entry of a principal. After the deletion, the role of the principal's token
- * applies, which can be as high as admin.
+ * Checks that a caller may delete a principal. After the deletion, the role in the principal's token applies, which can
+ * be as high as admin.
  *
  * @throws forbidden  when the caller may not grant the role admin
  * @see docs/security.md#rule-7
@@ -179,8 +179,8 @@ function checkRoleRemoval(subject: Subject | null, { principalId, role }: Princi
   if (!ungrantableScopeOfRole(subject, 'admin')) return
   throw new WbError(
     'forbidden',
-    `deleting '${principalId}' requires the scope 'manage', because the role of its token applies afterwards, ` +
-      `which can be higher than '${role}'`,
+    `deleting '${principalId}' requires the scope 'manage': after the deletion, the role in its access token ` +
+      `applies, which can be higher than '${role}'`,
     { hint: 'Set its role to viewer instead, or ask an admin to delete it.', requiredScope: 'manage' },
   )
 }

@@ -1,7 +1,7 @@
 import type { ServerEvent } from '../contract/route.ts'
 import type { Stored } from '../storage/rows.ts'
 
-export interface RowFollowerParts<Row> {
+export interface RowFollowerDependencies<Row> {
   /** Ordinal after which to start. */
   readonly from: number
   /** Returns the next rows after an ordinal, in order; empty if there are none yet. */
@@ -13,21 +13,21 @@ export interface RowFollowerParts<Row> {
 }
 
 /**
- * Streams the rows of a table once each, in the order of insertion, and waits for new rows at the end.
+ * Streams each row of a table once, in the order of insertion, then waits for new rows.
  *
- * Rows are read on demand, so that at most one slice is in memory if the consumer is slow. This is not a generator,
- * because the `return` of a generator waits for a pending `next`, which may never resolve here.
+ * Rows are read on demand, so that at most one slice is in memory if the consumer is slow. This class is not a
+ * generator, because the `return` of a generator waits for a pending `next`, which may never resolve here.
  */
 export class RowFollower<Row> implements AsyncIterableIterator<ServerEvent> {
-  readonly #parts: RowFollowerParts<Row>
+  readonly #deps: RowFollowerDependencies<Row>
   readonly #buffer: Row[] = []
   #lastOrdinal: number
   #isClosed = false
   #wake = () => {}
 
-  constructor(parts: RowFollowerParts<Row>) {
-    this.#parts = parts
-    this.#lastOrdinal = parts.from
+  constructor(deps: RowFollowerDependencies<Row>) {
+    this.#deps = deps
+    this.#lastOrdinal = deps.from
   }
 
   [Symbol.asyncIterator](): this {
@@ -37,7 +37,7 @@ export class RowFollower<Row> implements AsyncIterableIterator<ServerEvent> {
   async next(): Promise<IteratorResult<ServerEvent>> {
     while (!this.#isClosed) {
       const row = this.#buffer.shift()
-      if (row !== undefined) return { done: false, value: this.#parts.toEvent(row) }
+      if (row !== undefined) return { done: false, value: this.#deps.toEvent(row) }
       await this.#readNextSlice()
     }
     return { done: true, value: undefined }
@@ -51,18 +51,18 @@ export class RowFollower<Row> implements AsyncIterableIterator<ServerEvent> {
 
   /** Reads the next slice. If it is empty, waits until there can be new rows. */
   async #readNextSlice(): Promise<void> {
-    const { read, select, wait } = this.#parts
+    const { read, select, wait } = this.#deps
     let cancelWait = () => {}
     const newRows = new Promise<void>(resolve => {
       this.#wake = resolve
-      // Must come before reading, to catch rows inserted during the read.
+      // Start to wait before reading, so that rows inserted during the read are not missed.
       cancelWait = wait(resolve)
     })
     try {
       const slice = await read(this.#lastOrdinal)
       this.#lastOrdinal = slice.at(-1)?.ordinal ?? this.#lastOrdinal
       this.#buffer.push(...slice.map(({ row }) => row).filter(select))
-      // Lets other work run, even if many rows are skipped.
+      // Let other work run, even if many rows are skipped.
       await (slice.length === 0 ? newRows : new Promise(setImmediate))
     } finally {
       cancelWait()

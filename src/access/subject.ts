@@ -12,7 +12,7 @@ export interface Subject {
   readonly type: 'apiKey' | 'oidc' | 'bootstrap' | 'system'
   readonly workspaceScopes: readonly string[] | null
   readonly scopes: readonly Scope[] | null
-  /** Scopes in the access token, which limit those of the subject; absent if the token has none. */
+  /** Scopes in the access token, which limit the scopes of the subject; absent if the token contains no scopes. */
   readonly tokenScopes?: readonly Scope[]
   /** Role that a claim of an OIDC token is mapped to; null if roles are not mapped. */
   readonly role: Role | null
@@ -26,7 +26,7 @@ export interface Subject {
   readonly keyLifetimeMaxMs: number | null
 }
 
-/** Facts about a token other than its subject. */
+/** Properties of a token other than its subject. */
 export interface CredentialTerms {
   /** Expiry of a JWT, in seconds since 1970; null for opaque tokens. */
   readonly expiresAtSeconds: number | null
@@ -37,8 +37,8 @@ export interface CredentialTerms {
 }
 
 /**
- * Result of authentication. Only this file can create instances, because the class is not exported and the
- * compiler rejects other objects, which lack its brand.
+ * Result of authentication. Only this file can create instances: the class is not exported, and the compiler rejects
+ * other objects, because they lack the brand.
  */
 class AuthenticationResult {
   declare protected readonly brand: true
@@ -91,7 +91,7 @@ export interface Creator {
   readonly ownerPrincipalId: string | null
 }
 
-/** Returns true if a caller, or another credential of the same principal, created a record. */
+/** Returns true if a record was created by the caller, or with another credential of the same principal. */
 export function isCreator(auth: AuthContext, { createdBy, ownerPrincipalId }: Creator): boolean {
   const name = subjectName(auth)
   const principalId = auth.subject?.principalId ?? null
@@ -108,8 +108,8 @@ export function withRole(auth: AuthContext, role: Role, scopes: readonly Scope[]
 }
 
 /**
- * Returns the owner of the data directory, for use in the process that opened it. Requests over a connection never
- * have this subject.
+ * Returns the owner of the data directory as a caller, for use in the process that opened the data directory. Requests
+ * over a connection never have this subject.
  *
  * @param id  ID of the process in the audit trail
  * @see docs/security.md#rule-8

@@ -17,31 +17,31 @@ import type { Toolbox } from './tools/toolbox.ts'
 
 /** Maximum number of conversations deleted in one transaction. */
 const conversationsPerTransaction = 200
-/** Maximum number of attempts to delete an agent; each new conversation requires another one. */
+/** Maximum number of attempts to delete an agent. An attempt fails if a conversation was created in the meantime. */
 const deleteAttemptsMax = 1_000
 
-/** A service that an agent uses: the check that it exists, and the error if it does not. */
+/** A service that an agent uses: the check that the service exists, and the error if it does not. */
 interface ServiceBinding {
   readonly check: Write
-  readonly missing: WbError
+  readonly notFoundError: WbError
 }
 
 /** Agents of workspaces: their prompts, models, knowledge bases and tools. */
 export class Agents {
   constructor(
-    private readonly parts: { rows: RowStore; pager: Pager; clock: Clock; tools: Pick<Toolbox, 'require'> },
+    private readonly deps: { rows: RowStore; pager: Pager; clock: Clock; tools: Pick<Toolbox, 'require'> },
   ) {}
 
   /** @throws workspace_not_found, invalid_cursor */
   async list(workspaceId: string, query: PageQuery): Promise<RowPage<Agent>> {
-    await requireWorkspace(this.parts.rows, workspaceId)
-    return this.parts.pager.page(tables.agents, { index: 'byWorkspace', prefix: [workspaceId] }, query)
+    await requireWorkspace(this.deps.rows, workspaceId)
+    return this.deps.pager.page(tables.agents, { index: 'byWorkspace', prefix: [workspaceId] }, query)
   }
 
   /**
    * @throws workspace_not_found
    * @throws llm_service_not_found, reranking_service_not_found  a service of the agent does not exist
-   * @throws agent_tool_unresolved                               the workspace does not offer some of its tools
+   * @throws agent_tool_unresolved                               some of its tools are not available in the workspace
    * @throws conflict                                            the ID is already in use
    */
   async create(
@@ -49,22 +49,22 @@ export class Agents {
     { agentId = newId(), ...fields }: AgentCreate,
     auth: AuthContext,
   ): Promise<Agent> {
-    await requireWorkspace(this.parts.rows, workspaceId)
-    await this.parts.tools.require(workspaceId, fields.toolIds, auth)
-    const now = timestamp(this.parts.clock)
+    await requireWorkspace(this.deps.rows, workspaceId)
+    await this.deps.tools.require(workspaceId, fields.toolIds, auth)
+    const now = timestamp(this.deps.clock)
     return this.insert({ ...fields, workspaceId, agentId, createdAt: now, updatedAt: now })
   }
 
   /**
-   * Creates an agent from a template, bound to the first LLM service of the workspace if there is one.
+   * Creates an agent from a template. The agent uses the first LLM service of the workspace, if there is one.
    *
    * @throws workspace_not_found, agent_template_not_found
    * @throws llm_service_not_found  the service was deleted in the meantime
    */
   async createFromTemplate(workspaceId: string, templateId: string): Promise<Agent> {
-    const { rows, clock } = this.parts
+    const { rows, clock } = this.deps
     await requireWorkspace(rows, workspaceId)
-    const template = builtInAgentTemplates.find(known => known.templateId === templateId)
+    const template = builtInAgentTemplates.find(candidate => candidate.templateId === templateId)
     if (!template) throw new WbError('agent_template_not_found', `agent template '${templateId}' not found`)
     const byWorkspace = { index: 'byWorkspace', prefix: [workspaceId], limit: 1 }
     const [first] = await rows.list(tables.llmServices, byWorkspace)
@@ -74,20 +74,20 @@ export class Agents {
 
   /** @throws workspace_not_found, agent_not_found */
   async get(workspaceId: string, agentId: string): Promise<Agent> {
-    const stored = await this.parts.rows.get(tables.agents, [workspaceId, agentId])
+    const stored = await this.deps.rows.get(tables.agents, [workspaceId, agentId])
     if (stored) return stored.row
-    await requireWorkspace(this.parts.rows, workspaceId)
+    await requireWorkspace(this.deps.rows, workspaceId)
     throw agentNotFound(agentId)
   }
 
   /**
-   * Changes some fields. Tools that the agent already lists stay in its list, even if they are not available now.
+   * Changes some fields. Does not check the availability of tools that the agent already lists.
    *
    * @throws workspace_not_found, agent_not_found
    * @throws llm_service_not_found, reranking_service_not_found, agent_tool_unresolved
    */
   async update(workspaceId: string, agentId: string, patch: AgentPatch, auth: AuthContext): Promise<Agent> {
-    const { rows, clock, tools } = this.parts
+    const { rows, clock, tools } = this.deps
     const { toolIds: listedIds } = await this.get(workspaceId, agentId)
     await tools.require(
       workspaceId,
@@ -104,12 +104,12 @@ export class Agents {
       () => bindings.map(({ check }) => check),
     )
     if ('absent' in changed) throw agentNotFound(agentId)
-    if ('failedCheck' in changed) throw bindings[changed.failedCheck.at]!.missing
+    if ('failedCheck' in changed) throw bindings[changed.failedCheck.at]!.notFoundError
     return changed.row
   }
 
   /**
-   * Deletes an agent with its conversations and their messages. The agent is deleted last, so a failed request can
+   * Deletes an agent with its conversations and their messages. Deletes the agent last, so that a failed request can
    * be repeated.
    *
    * @returns the deleted agent
@@ -117,14 +117,17 @@ export class Agents {
    * @throws conflict  new conversations were created during every attempt
    */
   async delete(workspaceId: string, agentId: string): Promise<Agent> {
-    const { rows } = this.parts
+    const { rows } = this.deps
     const agent = await this.get(workspaceId, agentId)
-    const ofAgent = { index: 'byAgent', prefix: [workspaceId, agentId] }
+    const agentQuery = { index: 'byAgent', prefix: [workspaceId, agentId] }
     for (let attempt = 0; attempt < deleteAttemptsMax; attempt++) {
-      const page = await rows.list(tables.conversations, { ...ofAgent, limit: conversationsPerTransaction })
+      const page = await rows.list(tables.conversations, {
+        ...agentQuery,
+        limit: conversationsPerTransaction,
+      })
       if (page.length > 0) await rows.atomic(page.flatMap(({ row }) => conversationDeletion(row)))
       const outcome = await rows.atomic([
-        { op: 'requireNone', table: tables.conversations, ...ofAgent },
+        { op: 'requireNone', table: tables.conversations, ...agentQuery },
         { op: 'delete', table: tables.agents, key: [workspaceId, agentId] },
       ])
       if (outcome.ok) return agent
@@ -141,7 +144,7 @@ export class Agents {
 
   private async insert(agent: Agent): Promise<Agent> {
     const bindings = serviceBindings(agent.workspaceId, agent)
-    const outcome = await this.parts.rows.atomic([
+    const outcome = await this.deps.rows.atomic([
       { op: 'require', table: tables.workspaces, key: [agent.workspaceId] },
       ...bindings.map(({ check }) => check),
       { op: 'insert', table: tables.agents, row: agent },
@@ -149,7 +152,7 @@ export class Agents {
     if (outcome.ok) return agent
     if (outcome.at === 0) throw workspaceNotFound(agent.workspaceId)
     const conflict = new WbError('conflict', `agent with id '${agent.agentId}' already exists`)
-    throw bindings[outcome.at - 1]?.missing ?? conflict
+    throw bindings[outcome.at - 1]?.notFoundError ?? conflict
   }
 }
 
@@ -161,12 +164,12 @@ function serviceBindings(
   if (llmServiceId)
     bindings.push({
       check: { op: 'require', table: tables.llmServices, key: [workspaceId, llmServiceId] },
-      missing: serviceNotFound(llmKind, llmServiceId),
+      notFoundError: serviceNotFound(llmKind, llmServiceId),
     })
   if (rerankingServiceId)
     bindings.push({
       check: { op: 'require', table: tables.rerankingServices, key: [workspaceId, rerankingServiceId] },
-      missing: serviceNotFound(rerankingKind, rerankingServiceId),
+      notFoundError: serviceNotFound(rerankingKind, rerankingServiceId),
     })
   return bindings
 }

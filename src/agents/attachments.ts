@@ -15,13 +15,13 @@ import { type ConversationRow, tables } from '../storage/tables.ts'
 import type { ConversationKey, Conversations } from './conversations.ts'
 import { attachmentNotFound, conversationNotFound } from './not-found.ts'
 
-/** IDs that locate an attachment. */
+/** IDs that identify an attachment. */
 export interface AttachmentKey extends ConversationKey {
   readonly attachmentId: string
 }
 
 /**
- * Files that are attached to conversations, for callers that can see the conversation.
+ * Files that are attached to conversations. Callers have access to the attachments of conversations that they can see.
  *
  * @see docs/agents.md#attachments
  */
@@ -30,7 +30,7 @@ export class Attachments {
   readonly #changes = new KeyedQueue()
 
   constructor(
-    private readonly parts: {
+    private readonly deps: {
       rows: RowStore
       pager: Pager
       clock: Clock
@@ -44,9 +44,9 @@ export class Attachments {
    * @throws workspace_not_found, conversation_not_found, invalid_cursor
    */
   async list(key: ConversationKey, query: PageQuery, auth: AuthContext): Promise<RowPage<Attachment>> {
-    const { workspaceId, conversationId } = await this.parts.conversations.get(key, auth)
+    const { workspaceId, conversationId } = await this.deps.conversations.get(key, auth)
     const list = { index: 'byConversation', prefix: [workspaceId, conversationId] }
-    return this.parts.pager.page(tables.attachments, list, query)
+    return this.deps.pager.page(tables.attachments, list, query)
   }
 
   /**
@@ -55,9 +55,9 @@ export class Attachments {
    * @throws workspace_not_found, conversation_not_found, attachment_not_found
    */
   async get(attachmentKey: AttachmentKey, auth: AuthContext): Promise<Attachment & AttachmentText> {
-    const { workspaceId, conversationId } = await this.parts.conversations.get(attachmentKey, auth)
+    const { workspaceId, conversationId } = await this.deps.conversations.get(attachmentKey, auth)
     const key = [workspaceId, conversationId, attachmentKey.attachmentId]
-    const { rows } = this.parts
+    const { rows } = this.deps
     const [attachment, text] = await Promise.all([
       rows.get(tables.attachments, key),
       rows.get(tables.attachmentTexts, key),
@@ -85,7 +85,7 @@ export class Attachments {
       fileType: file.type,
       fileSize: file.sizeBytes,
       textChars: content.text.length,
-      createdAt: timestamp(this.parts.clock),
+      createdAt: timestamp(this.deps.clock),
     }
     const changed = await this.#change(key, attachment, 1, [
       { op: 'insert', table: tables.attachments, row: attachment },
@@ -100,14 +100,14 @@ export class Attachments {
    *
    * @throws workspace_not_found, conversation_not_found, attachment_not_found
    * @throws forbidden  another caller created the conversation
-   * @throws conflict   the conversation keeps changing
+   * @throws conflict   other requests changed the conversation during every attempt
    */
   async delete(attachmentKey: AttachmentKey, caller: Pick<Caller, 'auth' | 'checkCreator'>): Promise<void> {
-    const conversation = await this.parts.conversations.get(attachmentKey, caller.auth)
+    const conversation = await this.deps.conversations.get(attachmentKey, caller.auth)
     caller.checkCreator(conversation)
     const { workspaceId, conversationId } = conversation
     const key = [workspaceId, conversationId, attachmentKey.attachmentId]
-    const stored = await this.parts.rows.get(tables.attachments, key)
+    const stored = await this.deps.rows.get(tables.attachments, key)
     if (!stored) throw attachmentNotFound(attachmentKey.attachmentId)
     const changed = await this.#change(conversation, stored.row, -1, [
       { op: 'delete', table: tables.attachments, key },
@@ -117,7 +117,7 @@ export class Attachments {
     if ('failedCheck' in changed) throw attachmentNotFound(attachmentKey.attachmentId)
   }
 
-  /** Adds an attachment to the totals of its conversation, or subtracts it, in one transaction with `writes`. */
+  /** Adds an attachment to the totals of its conversation, or subtracts it, in the same transaction as `writes`. */
   #change(
     { workspaceId, conversationId }: Pick<ConversationKey, 'workspaceId' | 'conversationId'>,
     { textChars }: Attachment,
@@ -132,7 +132,7 @@ export class Attachments {
     }
     const key = [workspaceId, conversationId]
     return this.#changes.run(key.join(':'), () =>
-      changeRow(this.parts.rows, tables.conversations, key, change, () => writes),
+      changeRow(this.deps.rows, tables.conversations, key, change, () => writes),
     )
   }
 }

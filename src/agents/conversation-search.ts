@@ -3,18 +3,18 @@ import type { ColumnValue, RowStore } from '../storage/rows.ts'
 import { type ConversationRow, tables } from '../storage/tables.ts'
 import { isVisible } from './visible-message.ts'
 
-/** Maximum number and length of the messages in one read. */
+/** Maximum number and total length of the messages in one read. */
 const batch = { limit: 100, charsMax: 200_000 }
-/** Maximum length of the messages that one search reads, as JSON, before it ends with the current conversation. */
+/** Maximum total length of the messages that one search reads, as JSON. Exceeding it ends the search. */
 const searchCharsMax = 8_000_000
 /**
- * Time in milliseconds after which a search lets other work run, because reads of the store can complete synchronously.
+ * Time in milliseconds after which a search yields to the event loop, because store reads can complete synchronously.
  */
 const sliceMs = 5
-/** Combining marks after the first 30 in a row, the limit of the Stream-Safe Text Format. @see UAX #15 section 13 */
+/** Matches combining marks after 30 in a row, the limit of the Stream-Safe Text Format. @see UAX #15 section 13 */
 const excessMarks = /(?<=\p{M}{30})\p{M}+/gu
 
-/** A search for conversations whose title, questions and answers contain all words. */
+/** A search for conversations whose title, questions and answers together contain all words. */
 export class ConversationSearch {
   readonly #words: readonly string[]
   #charsLeft = searchCharsMax
@@ -29,7 +29,7 @@ export class ConversationSearch {
     this.#words = foldText(search).split(/\s+/).filter(Boolean)
   }
 
-  /** Key that is equal for searches with equal results. */
+  /** The normalized words. Searches with the same words have equal results. */
   get identity(): string {
     return this.#words.join(' ')
   }
@@ -39,17 +39,17 @@ export class ConversationSearch {
     return this.#charsLeft <= 0
   }
 
-  /** Returns true if a conversation contains all words. Reads its messages if the title does not. */
+  /** Returns true if a conversation contains all words. Reads its messages if the title does not contain all words. */
   async finds({ workspaceId, conversationId, title }: ConversationRow): Promise<boolean> {
     await this.#yieldIfDue()
-    let missing = wordsMissingIn(title, this.#words)
+    let missingWords = wordsMissingIn(title, this.#words)
     let after: ColumnValue[] | undefined
-    while (missing.length > 0) {
+    while (missingWords.length > 0) {
       const list = { index: 'byConversation', prefix: [workspaceId, conversationId] }
       const messages = await this.rows.list(tables.messages, { ...list, after, ...batch })
       for (const { row, text } of messages) {
         this.#charsLeft -= text.length
-        if (row.role !== 'system' && isVisible(row)) missing = wordsMissingIn(row.content, missing)
+        if (row.role !== 'system' && isVisible(row)) missingWords = wordsMissingIn(row.content, missingWords)
         await this.#yieldIfDue()
       }
       const last = messages.at(-1)
@@ -72,7 +72,7 @@ function wordsMissingIn(text: string | null, words: readonly string[]): readonly
   return words.filter(word => !content.includes(word))
 }
 
-/** Normalizes a text for comparison. Removes excess marks, which would make the normalization quadratic. */
+/** Normalizes a text for comparison. Removes excess marks, because they would make normalizing take quadratic time. */
 function foldText(text: string): string {
   return text.replace(excessMarks, '').normalize('NFKC').toLowerCase()
 }

@@ -9,10 +9,10 @@ export type ConversationVisibility =
   | { readonly kind: 'principal'; readonly id: string }
 
 /**
- * Returns the conversations that a caller can see in a workspace. All checks of visibility use this function.
+ * Returns the conversations that a caller can see in a workspace. All visibility checks use this function.
  *
  * With row-level access, a conversation is visible to the principal who started it and to callers with the scope
- * `manage:access`. An anonymous caller is not a principal, so it sees none.
+ * `manage:access`. An anonymous caller is not a principal, and can see no conversations.
  *
  * @see docs/decisions/0012-conversations.md
  */

@@ -23,7 +23,7 @@ export interface ConversationKey extends AgentKey {
   readonly conversationId: string
 }
 
-/** Returns the writes that delete a conversation with its messages and attachments. They have no conditions. */
+/** Returns writes that delete a conversation with its messages and attachments. They succeed if it does not exist. */
 export function conversationDeletion({ workspaceId, createdAt, conversationId }: ConversationRow): Write[] {
   return [
     ...[tables.messages, tables.attachments, tables.attachmentTexts].map(
@@ -55,8 +55,8 @@ export function conversationDeletion({ workspaceId, createdAt, conversationId }:
   ]
 }
 
-/** Indexes for each sort order: for all conversations, and for those of one principal. */
-const orders = {
+/** Indexes by sort order: the first for all conversations, the second for those of one principal. */
+const sortIndexes = {
   created: { ofWorkspace: ['byWorkspace', 'byOwner'], ofAgent: ['byAgent', 'byAgentOwner'] },
   activity: {
     ofWorkspace: ['byActivity', 'byOwnerActivity'],
@@ -64,15 +64,15 @@ const orders = {
   },
 } as const
 
-/** Conversations with agents. Those that the caller cannot see count as missing. */
+/** Conversations with agents. If the caller cannot see a conversation, it is treated as missing. */
 export class Conversations {
-  /** Runs the searches of one caller in sequence, so that many at once do not delay other requests. */
+  /** Runs the searches of one caller one by one, so that concurrent searches do not delay other requests. */
   readonly #searches = new KeyedQueue()
 
-  constructor(private readonly parts: { rows: RowStore; pager: Pager; clock: Clock }) {}
+  constructor(private readonly deps: { rows: RowStore; pager: Pager; clock: Clock }) {}
 
   /**
-   * Lists the conversations of a workspace, or of one agent in it, newest or last used first.
+   * Lists the conversations of a workspace, or of one agent in it, most recently created or used first.
    *
    * @throws workspace_not_found, agent_not_found, invalid_cursor
    */
@@ -81,21 +81,21 @@ export class Conversations {
     query: ConversationQuery,
     { auth, signal }: Pick<Caller, 'auth' | 'signal'>,
   ): Promise<RowPage<ConversationRow>> {
-    const visibility = conversationVisibility(await requireWorkspace(this.parts.rows, workspaceId), auth)
+    const visibility = conversationVisibility(await requireWorkspace(this.deps.rows, workspaceId), auth)
     if (agentId !== undefined) await this.requireAgent({ workspaceId, agentId })
     const prefix = agentId === undefined ? [workspaceId] : [workspaceId, agentId]
-    const [index, ownerIndex] = orders[query.sort][agentId === undefined ? 'ofWorkspace' : 'ofAgent']
+    const [index, ownerIndex] = sortIndexes[query.sort][agentId === undefined ? 'ofWorkspace' : 'ofAgent']
     const list =
       visibility.kind === 'principal'
         ? { index: ownerIndex, prefix: [...prefix, visibility.id] }
-        : { index: index, prefix: prefix }
-    const { pager } = this.parts
+        : { index, prefix }
+    const { pager } = this.deps
     if (visibility.kind === 'none') return pager.pageOfRows(tables.conversations, list, [], query)
     const range = { ...list, descending: true }
     const { q } = query
     if (q === undefined) return pager.page(tables.conversations, range, query)
     return this.#searches.run(subjectName(auth) ?? 'anonymous', async () => {
-      const search = new ConversationSearch(this.parts.rows, q, signal)
+      const search = new ConversationSearch(this.deps.rows, q, signal)
       return pager.searchPage(tables.conversations, { ...range, filter: search.identity }, query, search)
     })
   }
@@ -112,14 +112,14 @@ export class Conversations {
     { conversationId = newId(), ...fields }: ConversationCreate,
     auth: AuthContext,
   ): Promise<ConversationRow> {
-    const visibility = conversationVisibility(await requireWorkspace(this.parts.rows, workspaceId), auth)
+    const visibility = conversationVisibility(await requireWorkspace(this.deps.rows, workspaceId), auth)
     await this.requireAgent({ workspaceId, agentId })
     if (visibility.kind === 'none')
       throw new WbError(
         'policy_principal_required',
         'row-level access is on in this workspace, so only principals can have conversations',
       )
-    const createdAt = timestamp(this.parts.clock)
+    const createdAt = timestamp(this.deps.clock)
     const conversation = {
       ...fields,
       workspaceId,
@@ -130,7 +130,7 @@ export class Conversations {
       ownerPrincipalId: auth.subject?.principalId ?? null,
       createdBy: subjectName(auth),
     }
-    const outcome = await this.parts.rows.atomic([
+    const outcome = await this.deps.rows.atomic([
       { op: 'require', table: tables.agents, key: [workspaceId, agentId] },
       { op: 'insert', table: tables.conversations, row: conversation },
     ])
@@ -149,8 +149,8 @@ export class Conversations {
     auth: AuthContext,
   ): Promise<ConversationRow> {
     const [workspace, stored] = await Promise.all([
-      requireWorkspace(this.parts.rows, workspaceId),
-      this.parts.rows.get(tables.conversations, [workspaceId, conversationId]),
+      requireWorkspace(this.deps.rows, workspaceId),
+      this.deps.rows.get(tables.conversations, [workspaceId, conversationId]),
     ])
     const exists = stored && (agentId === undefined || stored.row.agentId === agentId)
     if (!exists || !isConversationVisible(conversationVisibility(workspace, auth), stored.row))
@@ -166,7 +166,7 @@ export class Conversations {
   ): Promise<ConversationRow> {
     const { workspaceId, conversationId } = await this.get(conversationKey, auth)
     const key = [workspaceId, conversationId]
-    const changed = await changeRow(this.parts.rows, tables.conversations, key, row => ({ ...row, ...patch }))
+    const changed = await changeRow(this.deps.rows, tables.conversations, key, row => ({ ...row, ...patch }))
     if (!('row' in changed)) throw conversationNotFound(conversationId)
     return changed.row
   }
@@ -181,10 +181,10 @@ export class Conversations {
   ): Promise<void> {
     const conversation = await this.get(conversationKey, caller.auth)
     caller.checkCreator(conversation)
-    await this.parts.rows.atomic(conversationDeletion(conversation))
+    await this.deps.rows.atomic(conversationDeletion(conversation))
   }
 
   private async requireAgent({ workspaceId, agentId }: AgentKey): Promise<void> {
-    if (!(await this.parts.rows.get(tables.agents, [workspaceId, agentId]))) throw agentNotFound(agentId)
+    if (!(await this.deps.rows.get(tables.agents, [workspaceId, agentId]))) throw agentNotFound(agentId)
   }
 }

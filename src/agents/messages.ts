@@ -12,7 +12,7 @@ import { messageNotFound } from './not-found.ts'
 import { isVisible } from './visible-message.ts'
 
 /** Default values of message fields that are usually null. */
-export const emptyFields = {
+export const emptyMessageFields = {
   tokenCount: null,
   metadata: {},
   authorId: null,
@@ -24,7 +24,7 @@ export const emptyFields = {
 /** Messages of conversations that the caller can see. */
 export class Messages {
   constructor(
-    private readonly parts: { rows: RowStore; pager: Pager; conversations: Pick<Conversations, 'get'> },
+    private readonly deps: { rows: RowStore; pager: Pager; conversations: Pick<Conversations, 'get'> },
   ) {}
 
   /**
@@ -37,17 +37,17 @@ export class Messages {
     query: PageQuery,
     auth: AuthContext,
   ): Promise<RowPage<Message>> {
-    const { workspaceId, conversationId } = await this.parts.conversations.get(conversationKey, auth)
+    const { workspaceId, conversationId } = await this.deps.conversations.get(conversationKey, auth)
     const list = { index: 'byConversation', prefix: [workspaceId, conversationId] }
-    const { items, nextCursor } = await this.parts.pager.filteredPage(tables.messages, list, query, isVisible)
+    const { items, nextCursor } = await this.deps.pager.filteredPage(tables.messages, list, query, isVisible)
     return { items: items.map(toMessage), nextCursor }
   }
 
   /** @throws workspace_not_found, conversation_not_found, chat_message_not_found */
   async get(messageKey: ConversationKey & { messageId: string }, auth: AuthContext): Promise<Message> {
-    const { workspaceId, conversationId } = await this.parts.conversations.get(messageKey, auth)
+    const { workspaceId, conversationId } = await this.deps.conversations.get(messageKey, auth)
     const key = [workspaceId, conversationId, messageKey.messageId]
-    const { rows } = this.parts
+    const { rows } = this.deps
     const stored = (await rows.get(tables.messages, key)) ?? (await rows.get(tables.messageVersions, key))
     if (!stored || !isVisible(stored.row)) throw messageNotFound(messageKey.messageId)
     return toMessage(stored.row)
@@ -65,7 +65,7 @@ export class Messages {
     const { workspaceId, chatId, messageId } = await this.get(imageKey, auth)
     const { imageIndex } = imageKey
     const key = [workspaceId, chatId, messageId, Number(imageIndex)]
-    const stored = await this.parts.rows.get(tables.messageImages, key)
+    const stored = await this.deps.rows.get(tables.messageImages, key)
     if (!stored)
       throw new WbError(
         'chat_image_not_found',
@@ -85,7 +85,7 @@ export function imageRows(
   return images.map((image, imageIndex) => ({ ...messageKey, imageIndex, ...image, createdAt: messageTs }))
 }
 
-/** Returns the field `images` of a message; no field for a message without images. */
+/** Returns an object with the field `images` of a message, or an empty object if there are no images. */
 export function imagesField(images: readonly ImageInput[]): Pick<MessageRow, 'images'> {
   if (images.length === 0) return {}
   return {
@@ -97,7 +97,7 @@ export function imagesField(images: readonly ImageInput[]): Pick<MessageRow, 'im
   }
 }
 
-/** Returns a row as the API shows it. */
+/** Converts a row to a message as the API returns it. */
 export function toMessage(row: MessageRow): Message {
   const { workspaceId, conversationId, messageId, messageTs, content, tokenCount, questionId, images } = row
   const role = row.role as Message['role']

@@ -15,7 +15,7 @@ import { Compactions } from './chat/compactions.ts'
 import type { RetrievePassages } from './chat/grounding.ts'
 import { PastImages } from './chat/past-images.ts'
 import { relevantHits } from './chat/relevance.ts'
-import { Turns, type TurnsParts } from './chat/turns.ts'
+import { Turns, type TurnsDependencies } from './chat/turns.ts'
 import { Conversations } from './conversations.ts'
 import { Messages } from './messages.ts'
 import { Completions, openAiHandlers } from './openai/completions.ts'
@@ -28,7 +28,7 @@ import {
   templateHandlers,
 } from './routes.ts'
 import { AttachmentReader } from './tools/attachment-reader.ts'
-import { DeclaredTools, type DeclaredToolsParts } from './tools/declared-tools.ts'
+import { DeclaredTools, type DeclaredToolsDependencies } from './tools/declared-tools.ts'
 import { type KnowledgeReads, KnowledgeTools } from './tools/knowledge-tools.ts'
 import { openNativeTools } from './tools/native-tools.ts'
 import { findPassageSources, textField } from './tools/passages.ts'
@@ -38,7 +38,7 @@ import { ToolGate } from './tools/tool-gate.ts'
 import { Toolbox } from './tools/toolbox.ts'
 import { Versions } from './versions.ts'
 
-export interface AgentParts extends Pick<TurnsParts, 'onTurnEnd'> {
+export interface AgentDependencies extends Pick<TurnsDependencies, 'onTurnEnd'> {
   readonly rows: RowStore
   readonly pager: Pager
   readonly clock: Clock
@@ -48,34 +48,34 @@ export interface AgentParts extends Pick<TurnsParts, 'onTurnEnd'> {
   readonly settings: Pick<Config['chat'], 'tools' | 'systemPrompt' | 'retrievalK'>
   readonly listTools: ListRemoteTools
   readonly signIns: McpSignIns
-  /** Tool servers that the configuration declares. */
-  readonly declared: DeclaredToolsParts['declared']
+  /** MCP servers that the configuration declares as commands. */
+  readonly declared: DeclaredToolsDependencies['declared']
   readonly models: Pick<Models, 'callTool' | 'processes' | 'outbound' | 'fetchPublic'> & ChatModelSource
   readonly reads: KnowledgeReads
   readonly uploads: Pick<Uploads, 'readAttachment'>
 }
 
-/** Opens agents and conversations, with route handlers by topic. */
-export function openAgents(parts: AgentParts) {
-  const { models, reads } = parts
-  const { tools: settings, systemPrompt, retrievalK } = parts.settings
+/** Opens agents and conversations. Returns their services, and their route handlers by topic. */
+export function openAgents(deps: AgentDependencies) {
+  const { models, reads } = deps
+  const { tools: settings, systemPrompt, retrievalK } = deps.settings
   const { callTool, processes, outbound, fetchPublic } = models
   const ttlMs = settings.mcp.discoveryTtlMs
   const toolbox = new Toolbox({
-    ...parts,
-    remote: new RemoteTools({ ...parts, callTool, ttlMs }),
-    declared: new DeclaredTools({ ...parts, processes, ttlMs }),
-    builtin: new KnowledgeTools(parts.reads).all(),
-    extraTools: openNativeTools({ ...parts, settings, outbound, fetch: fetchPublic }),
+    ...deps,
+    remote: new RemoteTools({ ...deps, callTool, ttlMs }),
+    declared: new DeclaredTools({ ...deps, processes, ttlMs }),
+    builtin: new KnowledgeTools(deps.reads).all(),
+    extraTools: openNativeTools({ ...deps, settings, outbound, fetch: fetchPublic }),
   })
-  const conversations = new Conversations(parts)
-  const gate = new ToolGate(parts)
-  const compactions = new Compactions(parts)
-  const turnsParts: Omit<TurnsParts, 'conversations'> = {
-    ...parts,
+  const conversations = new Conversations(deps)
+  const gate = new ToolGate(deps)
+  const compactions = new Compactions(deps)
+  const turnsDeps: Omit<TurnsDependencies, 'conversations'> = {
+    ...deps,
     gate,
     compactions,
-    attachments: new AttachmentReader(parts.rows),
+    attachments: new AttachmentReader(deps.rows),
     pastImages: new PastImages(),
     systemPrompt,
     passagesPerBase: retrievalK,
@@ -84,7 +84,7 @@ export function openAgents(parts: AgentParts) {
       (await findReadableBases(reads.bases, { workspaceId, knowledgeBaseIds })).bases,
     retrieve: retrieveFrom(reads),
   }
-  const turns = new Turns({ ...turnsParts, conversations })
+  const turns = new Turns({ ...turnsDeps, conversations })
   return {
     conversations,
     toolbox,
@@ -92,20 +92,20 @@ export function openAgents(parts: AgentParts) {
     turns,
     close: () => compactions.close(),
     handlers: {
-      agentTemplates: templateHandlers(parts.rows),
-      agents: agentHandlers(new Agents({ ...parts, tools: toolbox }), toolbox),
+      agentTemplates: templateHandlers(deps.rows),
+      agents: agentHandlers(new Agents({ ...deps, tools: toolbox }), toolbox),
       conversations: conversationHandlers(conversations),
       messages: messageHandlers(
-        new Messages({ ...parts, conversations }),
-        new Versions({ ...parts, conversations }),
+        new Messages({ ...deps, conversations }),
+        new Versions({ ...deps, conversations }),
       ),
       attachments: attachmentHandlers({
-        ...parts,
+        ...deps,
         conversations,
-        attachments: new Attachments({ ...parts, conversations }),
+        attachments: new Attachments({ ...deps, conversations }),
       }),
       chat: chatHandlers(turns),
-      openai: openAiHandlers(parts.rows, new Completions(turnsParts)),
+      openai: openAiHandlers(deps.rows, new Completions(turnsDeps)),
     },
   }
 }

@@ -103,12 +103,12 @@ export function messageHandlers(messages: Messages, versions: Versions): Handler
   }
 }
 
-export function attachmentHandlers(parts: {
+export function attachmentHandlers(deps: {
   attachments: Attachments
   conversations: Pick<Conversations, 'get'>
   uploads: Pick<Uploads, 'readAttachment'>
 }): Handlers<typeof attachmentRoutes> {
-  const { attachments, conversations, uploads } = parts
+  const { attachments, conversations, uploads } = deps
   return {
     list: async ({ params, query }, { auth }) => ({
       status: 200,

@@ -13,9 +13,9 @@ import { messageNotFound } from './not-found.ts'
 import { truncateText } from './tools/tool-result.ts'
 import { isVisible } from './visible-message.ts'
 
-/** Maximum number and length of the rows in one read that looks for an answer. */
+/** Maximum number and total length of the rows in one read when an answer is searched for. */
 const answerBatch = { limit: 50, charsMax: 200_000 }
-/** Longest answer in a list of versions, in UTF-16 units. A longer one is cut. */
+/** Maximum length in UTF-16 units of an answer in a list of versions. Longer answers are truncated. */
 const answerCharsMax = 20_000
 /** Maximum number of versions whose answers are read concurrently. */
 const concurrentReadsMax = 4
@@ -23,12 +23,12 @@ const concurrentReadsMax = 4
 /** Position of a message in the conversation, or in a stored version if `versionId` is set. */
 type MessagePosition = Pick<MessageRow, 'messageTs' | 'messageId'> & { readonly versionId?: string }
 
-/** Versions of questions, for callers with access to the conversation. @see docs/decisions/0031-message-versions.md */
+/** Versions of questions. Callers need access to the conversation. @see docs/decisions/0031-message-versions.md */
 export class Versions {
-  constructor(private readonly parts: { rows: RowStore; conversations: Pick<Conversations, 'get'> }) {}
+  constructor(private readonly deps: { rows: RowStore; conversations: Pick<Conversations, 'get'> }) {}
 
   /**
-   * Returns all versions of a question, oldest first. Long answers are cut, and marked with
+   * Returns all versions of a question, oldest first. Long answers are truncated, and marked with
    * `metadata.content_truncated`.
    *
    * @throws workspace_not_found, conversation_not_found, chat_message_not_found
@@ -37,7 +37,7 @@ export class Versions {
     messageKey: ConversationKey & { messageId: string },
     auth: AuthContext,
   ): Promise<MessageVersion[]> {
-    const { rows, conversations } = this.parts
+    const { rows, conversations } = this.deps
     await conversations.get(messageKey, auth)
     const questionId = await questionIdOf(rows, messageKey, messageKey.messageId)
     const query = {
@@ -62,13 +62,14 @@ export class Versions {
   }
 
   /**
-   * Puts a version of a question into the conversation, with all messages that followed it.
+   * Makes a version of a question the current one, with all messages that followed it.
    *
    * @throws workspace_not_found, conversation_not_found, chat_message_not_found
-   * @throws conflict  no version of the question is in the conversation, or the conversation keeps changing
+   * @throws conflict  the conversation contains no version of the question, or other requests changed the conversation
+   *   during every attempt
    */
   async select(messageKey: ConversationKey & { messageId: string }, auth: AuthContext): Promise<Message> {
-    const { rows, conversations } = this.parts
+    const { rows, conversations } = this.deps
     await conversations.get(messageKey, auth)
     const { messageId } = messageKey
     const key = [messageKey.workspaceId, messageKey.conversationId, messageId]
@@ -87,12 +88,13 @@ export class Versions {
   }
 
   /**
-   * Returns the ID of the version of an earlier question that this question is part of, if that version is not in
-   * the conversation; undefined otherwise. Only one version of this question is stored as part of it.
+   * Returns the ID of the stored version of an earlier question that contains this question; undefined if the
+   * conversation contains the earlier questions. Of all versions of this question, only one has the `versionId` of an
+   * earlier question.
    */
   async #parentOf({ workspaceId, conversationId, questionId, messageId, versionId }: MessageVersionRow) {
     if (versionId !== messageId) return versionId
-    const stored = await this.parts.rows.list(tables.messageVersions, {
+    const stored = await this.deps.rows.list(tables.messageVersions, {
       index: 'byQuestion',
       prefix: [workspaceId, conversationId, questionId!],
       limit: versionsMax,
@@ -112,7 +114,7 @@ export class Versions {
       if (next) return next.role === 'agent' ? truncateAnswer(toMessage(next)) : null
       if (batch.length === 0) return null
       last = { ...batch.at(-1)!, ...('versionId' in question && { versionId: question.versionId }) }
-      // Reads of the store can complete synchronously. Without this pause, many rows would block the event loop.
+      // Store reads can complete synchronously. Without this pause, reading many rows would block the event loop.
       await nextTurn()
     }
   }
@@ -125,8 +127,8 @@ export class Versions {
     const query = { after: [messageTs, messageId], ...answerBatch }
     const stored =
       versionId === undefined
-        ? await this.parts.rows.list(tables.messages, { ...query, index: 'byConversation', prefix })
-        : await this.parts.rows.list(tables.messageVersions, {
+        ? await this.deps.rows.list(tables.messages, { ...query, index: 'byConversation', prefix })
+        : await this.deps.rows.list(tables.messageVersions, {
             ...query,
             index: 'byVersion',
             prefix: [...prefix, versionId],

@@ -5,7 +5,7 @@ import type { MessageRow } from '../storage/tables.ts'
 type VisibleRow = MessageRow & { role: Message['role'] }
 
 /**
- * Returns false for tool calls and their results, which are not listed as messages.
+ * Returns true unless a row contains tool calls or a tool result, which the API does not list as messages.
  *
  * @see docs/agents.md#conversations
  */

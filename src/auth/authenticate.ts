@@ -10,14 +10,14 @@ import type { Config } from '../config/schema.ts'
 import { WbError } from '../contract/errors.ts'
 import { bearerToken } from './bearer-token.ts'
 
-/** The credentials that a request contains, and the context to check them in. */
+/** The credentials in a request, and the facts about the request that are needed to verify them. */
 export interface RequestCredentials {
   readonly authorization: string | null
   readonly cookie: string | null
-  /** IP address of the client, an IPv6 address as its /64; empty for requests of this process. */
+  /** IP address of the client; for IPv6, its /64 network. Empty for requests from this process. */
   readonly client: string
   readonly requestId: string
-  /** Returns the origin at which a browser reaches the runtime. Called only if the request has a cookie. */
+  /** Returns the origin that the browser uses for this runtime. Called only if the request has a cookie. */
   siteOrigin(): string
 }
 
@@ -34,17 +34,17 @@ export interface TokenVerifier {
   /**
    * @returns undefined if the token has another format
    * @throws unauthorized  when the token is not valid
-   * @throws rate_limited  when too many unverified tokens of this client are waiting
+   * @throws rate_limited  when too many tokens from this client are waiting to be verified
    */
   verify(token: string, credentials: RequestCredentials): Promise<VerifiedToken> | undefined
 }
 
-/** Reads sessions from the cookies of browsers. */
+/** Reads sessions from browser cookies. */
 export interface SessionReader {
   read(site: BrowserOrigin): { readonly accessToken: string; readonly refreshToken?: string } | undefined
 }
 
-export interface AuthenticateParts extends Pick<Config['auth'], 'mode' | 'anonymousPolicy'> {
+export interface AuthenticateDependencies extends Pick<Config['auth'], 'mode' | 'anonymousPolicy'> {
   /** Verifiers in the order in which they are tried. */
   readonly verifiers: readonly TokenVerifier[]
   /** Reader of browser sessions; undefined if browsers cannot sign in. */
@@ -52,21 +52,21 @@ export interface AuthenticateParts extends Pick<Config['auth'], 'mode' | 'anonym
 }
 
 /**
- * Returns the authentication function for a configuration. It reads the `Authorization` header, or if that is
- * absent, the bearer token in a session cookie.
+ * Returns the authentication function for a configuration. It reads the token from the `Authorization` header or, if
+ * there is no such header, from the session cookies.
  *
  * @see docs/requirements.md#S5.1-03, docs/requirements.md#modes
  */
-export function createAuthenticate(parts: AuthenticateParts): Authenticate {
-  const { mode, verifiers, sessions } = parts
-  const withoutCredential = anonymousContext(mode)
+export function createAuthenticate(deps: AuthenticateDependencies): Authenticate {
+  const { mode, verifiers, sessions } = deps
+  const anonymous = anonymousContext(mode)
 
-  function withoutToken(): AuthContext {
-    if (parts.anonymousPolicy === 'allow') return withoutCredential
+  function authenticateAnonymous(): AuthContext {
+    if (deps.anonymousPolicy === 'allow') return anonymous
     throw new WbError('unauthorized', 'this runtime rejects requests without credentials')
   }
 
-  async function fromToken(
+  async function authenticateToken(
     token: string,
     credentials: RequestCredentials,
     canRefresh: boolean,
@@ -77,17 +77,17 @@ export function createAuthenticate(parts: AuthenticateParts): Authenticate {
       const { subject, ...terms } = verified
       return verifiedContext(mode, subject, { ...terms, canRefresh })
     }
-    throw new WbError('unauthorized', 'the token matches no configured scheme')
+    throw new WbError('unauthorized', 'the token does not match any configured authentication method')
   }
 
   if (mode === 'disabled')
-    return ({ authorization }) => (authorization === null ? withoutToken() : withoutCredential)
+    return ({ authorization }) => (authorization === null ? authenticateAnonymous() : anonymous)
   return credentials => {
     const { authorization, cookie } = credentials
-    if (authorization !== null) return fromToken(bearerToken(authorization), credentials, false)
+    if (authorization !== null) return authenticateToken(bearerToken(authorization), credentials, false)
     const session =
       cookie === null ? undefined : sessions?.read({ origin: credentials.siteOrigin(), cookies: cookie })
-    if (!session) return withoutToken()
-    return fromToken(session.accessToken, credentials, session.refreshToken !== undefined)
+    if (!session) return authenticateAnonymous()
+    return authenticateToken(session.accessToken, credentials, session.refreshToken !== undefined)
   }
 }

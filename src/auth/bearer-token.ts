@@ -8,7 +8,7 @@ export function isBearer(authorization: string): boolean {
 /**
  * Returns the token of an `Authorization` header.
  *
- * @throws unauthorized  when the header is anything other than the Bearer scheme and one token
+ * @throws unauthorized  when the header does not consist of the Bearer scheme and one token
  * @see RFC 6750 2.1
  */
 export function bearerToken(authorization: string): string {

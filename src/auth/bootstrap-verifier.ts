@@ -24,16 +24,16 @@ export class BootstrapVerifier implements TokenVerifier {
   readonly #digest: Buffer
   readonly #auth: AuthContext
 
-  constructor(readonly parts: { token: string; mode: 'apiKey' | 'oidc' | 'any'; audit: AuditTrail }) {
-    this.#digest = sha256Bytes(parts.token)
-    this.#auth = verifiedContext(parts.mode, subject)
+  constructor(readonly deps: { token: string; mode: 'apiKey' | 'oidc' | 'any'; audit: AuditTrail }) {
+    this.#digest = sha256Bytes(deps.token)
+    this.#auth = verifiedContext(deps.mode, subject)
   }
 
   verify(token: string, { requestId }: RequestCredentials): Promise<VerifiedToken> | undefined {
-    // Digests have a fixed length, so the comparison does not reveal the length of the token.
+    // Compare digests, which have a fixed length, so that the comparison does not reveal the length of the token.
     if (!timingSafeEqual(sha256Bytes(token), this.#digest)) return undefined
     const details = { scheme: 'bootstrap' }
-    this.parts.audit.note({ auth: this.#auth, requestId }, { action: 'auth.bootstrap_use', details })
+    this.deps.audit.note({ auth: this.#auth, requestId }, { action: 'auth.bootstrap_use', details })
     return Promise.resolve({ subject, expiresAtSeconds: null })
   }
 }

@@ -19,14 +19,14 @@ import { JwtVerifier } from './oidc/jwt-verifier.ts'
 import { type IdentityProvider, openProvider } from './oidc/provider.ts'
 import { Sealer } from './session/sealer.ts'
 import { SessionCookies } from './session/session-cookies.ts'
-import { SignIn, type SignInParts } from './session/sign-in.ts'
+import { SignIn, type SignInDependencies } from './session/sign-in.ts'
 
-export interface AuthParts {
+export interface AuthDependencies {
   readonly config: Config['auth']
   readonly secrets: AuthSecrets
   readonly rows: RowStore
   readonly pager: Pager
-  /** Secret of the store, from which the checksums of its API keys are derived. */
+  /** Secret of the store, from which the checksums of API keys are derived. */
   readonly tokenKey: string
   readonly keyCost: KeyCost
   readonly audit: AuditTrail
@@ -35,7 +35,7 @@ export interface AuthParts {
   readonly fetch: typeof fetch
 }
 
-/** Authentication of callers, and the services behind its routes. */
+/** The authentication module: authenticates callers, manages API keys, and signs in users. */
 export interface Auth {
   readonly authenticate: Authenticate
   readonly keys: ApiKeys
@@ -51,17 +51,17 @@ export interface Auth {
 
 const redirectKey = 'auth.oidc.client.redirectPath'
 const sessionKey = 'auth.oidc.client.sessionSecretRef'
-const sessionsEndWarning = `${sessionKey} is not set: browsers and devices are signed out when this process ends`
+const unsetSecretWarning = `${sessionKey} is not set: browsers and devices are signed out when this process ends`
 
 /** Creates the configured authentication. It does not contact the identity provider yet. */
-export function openAuth(parts: AuthParts): Auth {
-  const { config } = parts
+export function openAuth(deps: AuthDependencies): Auth {
+  const { config } = deps
   const { mode } = config
-  const keyParts = { ...parts, admission: new Admission() }
+  const keyParts = { ...deps, admission: new Admission() }
   const keyVerifier = usesApiKeys(config) ? new ApiKeyVerifier(keyParts) : undefined
-  const oidc = openOidc(parts)
+  const oidc = openOidc(deps)
   const signIn = new SignIn(mode, oidc?.signIn)
-  const verifiers: (TokenVerifier | undefined)[] = [bootstrapVerifier(parts), keyVerifier, oidc?.verifier]
+  const verifiers: (TokenVerifier | undefined)[] = [bootstrapVerifier(deps), keyVerifier, oidc?.verifier]
   return {
     authenticate: createAuthenticate({
       ...config,
@@ -72,23 +72,27 @@ export function openAuth(parts: AuthParts): Auth {
     signIn,
     async discover() {
       await oidc?.provider.discover()
-      if (oidc?.signIn) warnAboutSettings(parts, signIn.callbackPath)
+      if (oidc?.signIn) warnAboutSettings(deps, signIn.callbackPath)
     },
     close: async () => keyVerifier?.close(),
   }
 }
 
-type OperatorParts = Pick<AuthParts, 'config' | 'secrets' | 'audit'>
+type OperatorDependencies = Pick<AuthDependencies, 'config' | 'secrets' | 'audit'>
 
 /**
  * Returns an authentication function that accepts only the bootstrap token. It works without a store.
  */
-export function authenticateOperator(parts: OperatorParts): Authenticate {
-  const verifier = bootstrapVerifier(parts)
-  return createAuthenticate({ ...parts.config, verifiers: verifier ? [verifier] : [], sessions: undefined })
+export function authenticateOperator(deps: OperatorDependencies): Authenticate {
+  const verifier = bootstrapVerifier(deps)
+  return createAuthenticate({ ...deps.config, verifiers: verifier ? [verifier] : [], sessions: undefined })
 }
 
-function bootstrapVerifier({ config: { mode }, secrets, audit }: OperatorParts): TokenVerifier | undefined {
+function bootstrapVerifier({
+  config: { mode },
+  secrets,
+  audit,
+}: OperatorDependencies): TokenVerifier | undefined {
   const token = secrets.bootstrapToken
   return mode === 'disabled' || token === undefined
     ? undefined
@@ -96,8 +100,8 @@ function bootstrapVerifier({ config: { mode }, secrets, audit }: OperatorParts):
 }
 
 /** Logs warnings about valid settings that have unexpected effects. */
-function warnAboutSettings({ secrets, log }: AuthParts, callbackPath: string | undefined): void {
-  if (secrets.sessionSecrets.length === 0) log.warn({ key: sessionKey }, sessionsEndWarning)
+function warnAboutSettings({ secrets, log }: AuthDependencies, callbackPath: string | undefined): void {
+  if (secrets.sessionSecrets.length === 0) log.warn({ key: sessionKey }, unsetSecretWarning)
   const routes: Route[] = Object.values(api).flatMap(topic => Object.values(topic))
   const other = routes.find(({ method, path }) => method === 'GET' && path === callbackPath)
   if (other && other !== auth.callback)
@@ -110,10 +114,10 @@ function warnAboutSettings({ secrets, log }: AuthParts, callbackPath: string | u
 interface OidcServices {
   readonly provider: IdentityProvider
   readonly verifier: JwtVerifier
-  readonly signIn: SignInParts | undefined
+  readonly signIn: SignInDependencies | undefined
 }
 
-function openOidc({ config, secrets, audit, clock, log, fetch }: AuthParts): OidcServices | undefined {
+function openOidc({ config, secrets, audit, clock, log, fetch }: AuthDependencies): OidcServices | undefined {
   const { oidc } = config
   if (!usesOidc(config) || !oidc) return undefined
   const provider = openProvider({ oidc, clientSecret: secrets.clientSecret, fetch, clock })

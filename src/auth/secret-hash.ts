@@ -8,8 +8,8 @@ export function sha256Bytes(text: string): Buffer {
 }
 
 /**
- * Returns the SHA-256 hash of a secret in base64url. As a lookup key, it avoids storing the secret, and the time
- * of a lookup reveals nothing about the secret.
+ * Returns the SHA-256 hash of a secret in base64url. Use the hash as a lookup key instead of the secret: the secret is
+ * not stored, and the time of a lookup reveals nothing about it.
  */
 export function hashSecret(secret: string): string {
   return hash('sha256', secret, 'base64url')
@@ -17,10 +17,10 @@ export function hashSecret(secret: string): string {
 
 /**
  * Returns a hash function for tokens that are cached in memory. It uses a random key, so that a token cannot be
- * found from its hash.
+ * guessed from its hash.
  *
- * The key is a prefix of the hashed text. An HMAC is not needed, because attackers cannot see these hashes, and it
- * would cost four times as much on every request.
+ * The function hashes the key followed by the token. An HMAC would take four times as long for every request, and is
+ * not necessary, because attackers cannot see these hashes.
  */
 export function createKeyedHash(): (token: string) => string {
   const key = randomHex(keyBytes)

@@ -2,9 +2,7 @@
 export interface Clock {
   /** Returns the milliseconds since 1970. */
   now(): number
-  /**
-   * Runs a function once after a delay. Does not keep the process alive. Returns a function that cancels it.
-   */
+  /** Runs a function once after a delay. Does not keep the process alive. Returns a function that cancels the timer. */
   after(delayMs: number, run: () => void): () => void
 }
 
@@ -22,7 +20,7 @@ export function timestamp(clock: Clock): string {
   return new Date(clock.now()).toISOString()
 }
 
-/** Starts a monotonic timer. Returns a function for the elapsed milliseconds, with microsecond precision. */
+/** Starts a monotonic timer. Returns a function that returns the elapsed milliseconds, with microsecond precision. */
 export function stopwatch(): () => number {
   const startedAt = performance.now()
   return () => Math.round((performance.now() - startedAt) * 1_000) / 1_000

@@ -5,13 +5,13 @@ export class TimedOut extends Error {
   override readonly name = 'TimedOut'
 
   constructor(timeoutMs: number) {
-    super(`no answer within ${timeoutMs} ms`)
+    super(`no response within ${timeoutMs} ms`)
   }
 }
 
 /**
- * Aborts a controller when a signal fires, with the reason of the signal; at once if it has already fired. Unlike the
- * result of `AbortSignal.any`, the controller cannot be garbage collected before the signal fires.
+ * Aborts a controller when a signal fires (immediately, if it has already fired), with the reason of the signal. Unlike
+ * the result of `AbortSignal.any`, the controller cannot be garbage collected before the signal fires.
  *
  * @returns a function that removes the listener from the signal
  */
@@ -25,18 +25,18 @@ export function abortWith(controller: AbortController, signal: AbortSignal | nul
 /**
  * Waits for work, with a time limit.
  *
- * @param work   gets a signal that fires at the time limit; a later result is ignored
- * @param until  also aborts the work, but this function still waits for the work to end
+ * @param work    receives a signal that fires at the time limit; a later result is ignored
+ * @param signal  also aborts the work, but this function still waits for the work to end
  * @throws TimedOut  the work took longer
  */
 export async function withTimeout<T>(
   clock: Clock,
   timeoutMs: number,
   work: (signal: AbortSignal) => Promise<T>,
-  until?: AbortSignal,
+  signal?: AbortSignal,
 ): Promise<T> {
   const abortWork = new AbortController()
-  const unlink = abortWith(abortWork, until)
+  const unlink = abortWith(abortWork, signal)
   let cancel = () => {}
   const timeout = new Promise<never>((_, reject) => {
     cancel = clock.after(timeoutMs, () => {
@@ -54,7 +54,7 @@ export async function withTimeout<T>(
 }
 
 /**
- * Waits for work until a signal fires. The work then continues without a caller.
+ * Waits for work until a signal fires. The signal does not stop the work.
  *
  * @throws the reason of the signal
  */

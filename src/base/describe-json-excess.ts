@@ -6,22 +6,22 @@ const colon = 0x3a
 const [openArray, closeArray, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d]
 
 /**
- * Returns the reason why a JSON text is too costly to parse, as a phrase that follows "is", for example "nested deeper
- * than 64 levels". Returns undefined if the text is within the limits. Does not check whether the text is valid JSON.
+ * Returns the reason why JSON is too costly to parse, as a phrase that follows "is", such as "nested deeper than 64
+ * levels". Returns undefined if the JSON is within the limits. Does not check if the JSON is valid.
  *
- * Makes one pass over the bytes. Skips strings with `indexOf`, because brackets and colons in strings do not count.
+ * Reads the bytes in one pass. Skips strings with `indexOf`, because brackets and colons in strings do not count.
  *
- * @param bytes  text in UTF-8
+ * @param bytes  JSON in UTF-8
  */
 export function describeJsonExcess(bytes: Buffer): string | undefined {
   let depth = 0
-  // Number of arrays, objects and keys. Each takes far more memory than its bytes in the text.
+  // Number of arrays, objects and keys. Each takes far more memory than its bytes in the JSON.
   let nodes = 0
   for (let at = 0; at < bytes.length; at++) {
     const byte = bytes[at]!
     if (byte === quote) {
       at = endOfString(bytes, at + 1)
-      // The text is invalid, but the parser creates the nodes before the string.
+      // The JSON is invalid, but the parser would create the nodes before the unterminated string.
       if (at < 0) break
     } else if (byte === openArray || byte === openObject) {
       nodes++

@@ -1,5 +1,5 @@
 /**
- * Returns the number of insertions, deletions and replacements that turn one text into another. Takes time
+ * Returns the minimum number of insertions, deletions and replacements that turn one string into another. Takes time
  * proportional to the product of their lengths.
  *
  * @see Wagner and Fischer, "The string-to-string correction problem", JACM 21(1), 1974

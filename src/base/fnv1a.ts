@@ -2,9 +2,10 @@ const offsetBasis = 0x811c9dc5
 const prime = 0x01000193
 
 /**
- * Returns the FNV-1a hash of UTF-16 units: unsigned 32 bits, the same on every machine, not cryptographic.
+ * Returns the FNV-1a hash of the UTF-16 code units of a string, as an unsigned 32-bit integer. It is the same on every
+ * machine, and is not cryptographic.
  *
- * @param basis  start value; another one results in another hash of the same text
+ * @param basis  initial value; different values result in different hashes of the same string
  * @see http://www.isthe.com/chongo/tech/comp/fnv/
  */
 export function fnv1a(text: string, basis: number = offsetBasis): number {

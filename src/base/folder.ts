@@ -2,8 +2,8 @@ import { mkdirSync, type Stats, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 
 /**
- * Creates a folder and its missing parents, accessible only by this user. Replaces the recursive `mkdirSync` of
- * Node.js, which never returns on file systems that reject new folders with ENOENT, such as `/proc`.
+ * Creates a folder and its missing parents, which only this user can access. Use it instead of the recursive `mkdirSync`
+ * of Node.js, which never returns on file systems that reject new folders with ENOENT, such as `/proc`.
  *
  * @throws the error of the system
  */
@@ -23,8 +23,8 @@ function isFolder(path: string): boolean {
 }
 
 /**
- * Returns the stats of a file or folder; undefined if the path does not exist. For a path below a file, Node 20 throws
- * despite `throwIfNoEntry`.
+ * Returns the stats of a file or folder; undefined if the path does not exist. Unlike `statSync` in Node 20 with
+ * `throwIfNoEntry: false`, does not throw if a parent of the path is a file.
  */
 export function statsOf(path: string): Stats | undefined {
   try {

@@ -1,7 +1,7 @@
 /**
- * Collects chunks in one buffer, which grows as they arrive. Allocating the declared size up front would cost garbage
- * collections. Storing the chunks separately would take about 350 additional bytes per chunk, which limits on the
- * content would not count.
+ * Collects chunks in one buffer, which grows as they arrive. If the declared size were allocated up front, clients that
+ * declare a large size could cause garbage collections. If the chunks were stored separately, each would take about 350
+ * additional bytes, which the size limits would not count.
  */
 export class GrowingBuffer {
   readonly #sizeMax: number
@@ -26,7 +26,8 @@ export class GrowingBuffer {
   }
 
   /**
-   * Returns all bytes in a separate allocation, which can be transferred to a thread, and resets the buffer.
+   * Returns all bytes and resets the buffer. The bytes are not shared with other data, so they can be transferred to a
+   * thread.
    */
   take(): Uint8Array<ArrayBuffer> {
     const taken = this.#bytes.subarray(0, this.#size)

@@ -1,11 +1,11 @@
-/** Constants of this machine, and of the Node.js that runs the program. */
+/** Facts about this machine, this process and its version of Node.js. */
 export const hostFacts = {
   platform: process.platform,
   architecture: process.arch,
   nodeVersion: process.versions.node,
   /** Version of Node-API. */
   napiVersion: Number(process.versions.napi),
-  /** Absolute path of Node.js. */
+  /** Absolute path of the Node.js executable. */
   nodePath: process.execPath,
   pid: process.pid,
   /** Undefined on Windows. */

@@ -2,7 +2,7 @@ import type { Clock } from './clock.ts'
 
 const intervalMs = 3_600_000
 
-/** Runs work at once and then every hour, but never twice at the same time. */
+/** Runs work immediately and then every hour, but never twice at the same time. */
 export class HourlyTask {
   readonly #clock: Clock
   readonly #work: () => Promise<void>
@@ -10,7 +10,7 @@ export class HourlyTask {
   #isClosed = false
   #cancelTimer = () => {}
 
-  /** @param work  reports its own failures, and ends early when `isClosed` is true */
+  /** @param work  must not reject, and should end early when `isClosed` is true */
   constructor(clock: Clock, work: () => Promise<void>) {
     this.#clock = clock
     this.#work = work
@@ -25,14 +25,14 @@ export class HourlyTask {
     this.#cancelTimer = this.#clock.after(intervalMs, () => this.start())
   }
 
-  /** Runs the work once more, unless it is running. */
+  /** Runs the work now, unless it is already running. */
   runNow(): void {
     this.#running ??= this.#work().finally(() => {
       this.#running = undefined
     })
   }
 
-  /** Stops, and waits for running work. */
+  /** Stops the timer, and waits for running work. */
   async close(): Promise<void> {
     this.#isClosed = true
     this.#cancelTimer()

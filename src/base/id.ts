@@ -17,8 +17,8 @@ export function idFrom(...values: readonly (string | null)[]): string {
 }
 
 /**
- * Buffer of random bytes, because requesting a few at a time takes 1 µs or more. Not for secrets, as they
- * would stay in memory.
+ * Buffer of random bytes. Requesting a few bytes at a time from the system takes 1 µs or more. Do not use these bytes for
+ * secrets, because they stay in memory.
  */
 const pool = Buffer.alloc(4096)
 let poolUsed = pool.length
@@ -32,7 +32,7 @@ function takeFromPool(sizeBytes: number): number {
   return poolUsed - sizeBytes
 }
 
-/** Returns random lower-case hex for names, at most 64 bytes. Not for secrets. */
+/** Returns up to 64 random bytes as lowercase hex, for names. Not for secrets. */
 export function randomNameHex(sizeBytes: number): string {
   const from = takeFromPool(sizeBytes)
   return pool.toString('hex', from, from + sizeBytes)
@@ -45,16 +45,16 @@ export function newRequestId(): string {
   return nextUlid()
 }
 
-/** Returns `sizeBytes` random bytes as lower-case hex. */
+/** Returns `sizeBytes` random bytes as lowercase hex. */
 export function randomHex(sizeBytes: number): string {
   return randomBytes(sizeBytes).toString('hex')
 }
 
 const letters = 'abcdefghijklmnopqrstuvwxyz0123456789'
-/** Bytes from this value on are skipped, because they would make the first letters likelier than the others. */
+/** Bytes of at least this value are skipped, because they would make the first letters more likely than the others. */
 const unbiasedBytes = 256 - (256 % letters.length)
 
-/** Returns random characters of `[a-z0-9]`, all equally likely: 5.17 bits each. Suitable for secrets. */
+/** Returns random characters from `[a-z0-9]` with equal probability (5.17 bits per character). Suitable for secrets. */
 export function randomLetters(count: number): string {
   let text = ''
   while (text.length < count)
@@ -63,7 +63,7 @@ export function randomLetters(count: number): string {
   return text
 }
 
-/** Returns the SHA-256 of the UTF-8 bytes of a text, as lower-case hex. */
+/** Returns the SHA-256 hash of the UTF-8 bytes of a string, as lowercase hex. */
 export function sha256(text: string): string {
   return createHash('sha256').update(text, 'utf8').digest('hex')
 }

@@ -1,4 +1,4 @@
-/** Returns true for a JSON object: not an array and not null. */
+/** Returns true for an object that is not an array and not null. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

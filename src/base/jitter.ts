@@ -1,5 +1,5 @@
 /**
- * Returns a duration that is up to a quarter shorter, at random. Spreads the retries of clients that failed at the same
+ * Returns a duration reduced by a random share of up to a quarter. Spreads the retries of clients that failed at the same
  * time.
  */
 export function withJitter(durationMs: number): number {

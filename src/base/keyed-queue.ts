@@ -1,4 +1,4 @@
-/** Runs the tasks of each key in sequence, in the order in which they were added. */
+/** Runs tasks with the same key one after another, in the order in which they were added. */
 export class KeyedQueue {
   readonly #last = new Map<string, Promise<unknown>>()
 

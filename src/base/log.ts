@@ -3,7 +3,7 @@ import { presentableMessage, redactLine } from './redact.ts'
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
 
-/** Structured log. An `error` among the facts is written with its stack. */
+/** Structured log. If the facts contain an `error`, it is written with its stack. */
 export interface Log {
   debug(facts: object, message: string): void
   info(facts: object, message: string): void

@@ -1,5 +1,5 @@
 /**
- * Returns true if a host is this machine: data sent to it crosses no network, and other machines cannot
+ * Returns true for a loopback host: data sent to it does not leave this machine, and other machines cannot
  * connect to a port bound to it.
  *
  * @param host  name or address, from a URL (IPv6 in brackets) or from a bind address
@@ -10,7 +10,7 @@ export function isLoopback(host: string): boolean {
 }
 
 /**
- * Returns true if data sent to an address crosses a network unencrypted.
+ * Returns true if data sent to a URL would cross a network unencrypted.
  *
  * @see docs/security.md#rule-15
  */
@@ -18,7 +18,7 @@ export function isUnencryptedRemote({ protocol, hostname }: Pick<URL, 'protocol'
   return protocol !== 'https:' && !isLoopback(hostname)
 }
 
-/** Returns the host for a URL with which this machine can connect to a bind address. */
+/** Returns the host to use in a URL with which this machine connects to a bind address. */
 export function connectableHost(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1'
   if (host === '::') return '[::1]'

@@ -6,7 +6,7 @@ import { once } from './once.ts'
 /** The build of this package, as `npm run build` recorded it. */
 export interface PackageBuild {
   readonly version: string
-  /** Abbreviated hash; `unknown` if built outside a Git clone. */
+  /** Abbreviated commit hash; `unknown` if built outside a Git clone. */
   readonly commit: string
   /** ISO 8601 with milliseconds. */
   readonly buildTime: string
@@ -15,7 +15,7 @@ export interface PackageBuild {
 /**
  * Returns the absolute path of the folder with this package's `package.json`. Works from source and from a bundle.
  *
- * @throws Error  no folder above this file has that file
+ * @throws Error  no parent folder of this file contains it
  */
 export const packageRoot = once(() => rootAbove(dirname(fileURLToPath(import.meta.url))))
 
@@ -36,8 +36,8 @@ export const packageVersion = once(() => {
 })
 
 /**
- * Returns the build of this package; undefined if it was never built. The result of the first call is cached,
- * so call it at startup: a later build replaces the file while a server still runs the earlier one.
+ * Returns the build of this package; undefined if it has never been built. Caches the result of the first call. Call it
+ * at startup, because a later build replaces the file while a server is still running the earlier build.
  */
 export const packageBuild = once((): PackageBuild | undefined => {
   const path = join(packageRoot(), 'dist', 'build.json')

@@ -1,4 +1,4 @@
-/** Returns the value of a JSON text; undefined for any other text. */
+/** Parses JSON. Returns undefined if the string is not valid JSON. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)

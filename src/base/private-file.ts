@@ -6,7 +6,7 @@ import { createFolder } from './folder.ts'
 export function writePrivateFile(path: string, text: string): void {
   createFolder(dirname(path))
   const temporaryPath = `${path}.${process.pid}`
-  // Removes the temporary file of a killed process. A symbolic link with this name is removed, not followed.
+  // Remove the temporary file of a killed process. If it is a symbolic link, only the link is removed.
   rmSync(temporaryPath, { force: true })
   const file = openSync(temporaryPath, 'wx', 0o600)
   try {
@@ -19,8 +19,8 @@ export function writePrivateFile(path: string, text: string): void {
 }
 
 /**
- * Returns true if the file belongs to this user and other users cannot write to it. On Windows, only the user
- * can access their folders.
+ * Returns true if a file belongs to this user and other users cannot write to it. Always returns true on Windows, where
+ * by default only the user can access the user's folders.
  */
 export function isOwnedAndUnshared({ uid, mode }: Stats): boolean {
   if (process.platform === 'win32') return true

@@ -1,7 +1,7 @@
 /** Text that replaces a secret. */
 export const redactedPlaceholder = '[redacted]'
 
-/** Names of parameters with a secret value, in lower case and without separators. */
+/** Names of parameters with a secret value, in lowercase and without separators. */
 const secretName = new RegExp(
   [
     '^(?:key|sig|sas|auth|pass|pwd|pat|jwt)$',
@@ -13,11 +13,11 @@ const secretName = new RegExp(
 /** A parameter in the query or fragment of a URL. */
 const parameter = /([?&#])([^=&#]*)=([^&#]+)/g
 /**
- * Like {@link parameter}, for URLs within a text. The length of names is limited, to search in linear time.
+ * Like {@link parameter}, for URLs within a text. The length of names is limited, so that a search takes linear time.
  */
 const parameterInText = /([?&#])([\w.%~+[\]-]{1,80})=([^\s&#"'\\<>]+)/g
 
-/** Returns the name of the first URL parameter that suggests a secret value; undefined if there are none. */
+/** Returns the name of the first URL parameter whose name suggests a secret value; undefined if there is none. */
 export function secretParameterOf(url: string): string | undefined {
   const match = [...url.matchAll(parameter)].find(([, , name]) => isSecretName(name!))
   return match?.[2]
@@ -33,8 +33,8 @@ export function hideQuerySecrets(text: string): string {
   return text.replace(parameterInText, hideValue)
 }
 
-function hideValue(pair: string, mark: string, name: string): string {
-  return isSecretName(name) ? `${mark}${name}=${redactedPlaceholder}` : pair
+function hideValue(pair: string, separator: string, name: string): string {
+  return isSecretName(name) ? `${separator}${name}=${redactedPlaceholder}` : pair
 }
 
 /** @param name  as in the URL; may be percent-encoded */

@@ -3,13 +3,13 @@ import { hideQuerySecrets, redactedPlaceholder } from './query-secrets.ts'
 /** Maximum length of a message that is logged or sent, in UTF-16 units. */
 export const messageCharsMax = 500
 /**
- * Length of a message that is searched for secrets, in UTF-16 units. Long enough that redaction cannot move
- * unsearched text into the part that is shown.
+ * Length of the part of a message that is searched for secrets, in UTF-16 units. It is long enough that redaction cannot
+ * move unsearched text into the part that is shown.
  */
 const messageCharsSearched = 4_000
-/** Maximum length of a text in a log line, in UTF-16 units. */
+/** Maximum length of a string in a log line, in UTF-16 units. */
 const textCharsMax = 16_000
-/** Length of such a text that is searched for secrets, in UTF-16 units. */
+/** Length of the part of such a string that is searched for secrets, in UTF-16 units. */
 const textCharsSearched = 20_000
 
 /** Secrets with a known format: keys of this runtime, of model providers and of code hosts, and JWTs. */
@@ -34,7 +34,7 @@ const knownFormats = new RegExp(
 /** A bearer or basic credential, but not phrases such as "a bearer token". */
 const bearer =
   /\b(Bearer|Basic)\s+(?!(?:tokens?|auth|authentication|credentials?)(?=\.?(?:[^A-Za-z0-9._~+/=-]|$)))[A-Za-z0-9._~+/=-]{4,}/gi
-/** User name and password of a URL. Lengths are limited, because the search starts again at every word. */
+/** User name and password in a URL. Lengths are limited, because the search starts again at every word. */
 const userInfo = /(\b[a-z][a-z0-9+.-]{0,30}:\/\/)[^\s/?#@"'\\]{1,500}@/gi
 const secretName = /(?:token|password|passwd|secret|api[-_]?key|authorization)$/i
 /**
@@ -43,7 +43,7 @@ const secretName = /(?:token|password|passwd|secret|api[-_]?key|authorization)$/
  */
 const secretPairs =
   /((?:token|password|passwd|secret|api[-_]?key|authorization)(?:\\?["'])?\s*[:=]\s*(?:\\?["'])?)(?!\[redacted\]|Bearer |Basic |null\b|(?:a|an|are|cannot|expected|has|invalid|is|may|must|needs|no|not|the|this|too|unrecognized|was) )[^\s"'&,;}\\]+/gi
-/** Fast test for texts that may match one of the expressions above. */
+/** Fast test for strings that may match one of the expressions above. */
 const mayContainSecret =
   /token|passw|secret|api[-_]?key|authorization|bearer|basic|wb_live|sk-|AstraCS|gsk_|hf_|gh[pousr]_|github_pat|xox|AKIA|AIza|eyJ|@|(?:key|sig|sas|auth|pass|pwd|pat|jwt|signature|passphrase|credentials?)=/i
 
@@ -57,7 +57,7 @@ export function redact(text: string): string {
     .replace(secretPairs, `$1${redactedPlaceholder}`)
 }
 
-/** Redacts a line of JSON: secrets in its strings, and all strings whose names indicate a secret. */
+/** Redacts a line of JSON: replaces secrets in its strings, and all strings whose keys indicate a secret. */
 export function redactLine(line: string): string {
   if (!mayContainSecret.test(line)) return line
   return `${JSON.stringify(JSON.parse(line, redactValue))}\n`
@@ -76,8 +76,8 @@ export function presentableMessage(message: string): string {
 }
 
 /**
- * Returns the beginning of a long text. Leaves out its last word if that may be part of a secret, because a cut secret
- * may not be recognized.
+ * Returns the beginning of a long text. Omits its last word if the word may be part of a secret, because a truncated
+ * secret may not be recognized.
  */
 function searchableBeginning(text: string, charsMax: number): string {
   if (text.length <= charsMax) return text

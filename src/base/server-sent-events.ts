@@ -1,7 +1,7 @@
 import { createParser, type EventSourceMessage } from 'eventsource-parser'
 
 /**
- * Yields the events of a stream that have data. Drops an event that is incomplete at the end of the stream.
+ * Yields those events of a stream that have data. Omits an event that is incomplete at the end of the stream.
  *
  * @param charsMax  maximum size of an event that arrives in several chunks
  * @throws RangeError  when an event is too long

@@ -1,5 +1,5 @@
 /**
- * Quotes any text as one word for bash, zsh and the POSIX shell.
+ * Quotes any string as one word for bash, zsh and the POSIX shell.
  *
  * @see https://pubs.opengroup.org/onlinepubs/9799919799/utilities/V3_chap02.html#tag_19_02_02
  */

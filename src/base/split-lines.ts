@@ -3,15 +3,15 @@ import { GrowingBuffer } from './growing-buffer.ts'
 const newline = 0x0a
 
 interface SplitOptions {
-  /** Called for each chunk, with the size of the incomplete line including the chunk, in bytes. */
+  /** Called for each chunk, with the size of the current incomplete line plus the chunk, in bytes. */
   onChunk?(bytes: number): void
 }
 
 /**
- * Yields the lines of a stream without their line feed, each in a separate allocation. Empty lines count,
+ * Yields the lines of a stream without their line feeds. Each line is a separate allocation. Empty lines are included,
  * except after the last line feed.
  *
- * @param options.bytesMax  yields undefined for a longer line, as soon as it is too long
+ * @param options.bytesMax  maximum length of a line; yields undefined for a longer line, as soon as it is too long
  */
 export function splitLines(
   stream: AsyncIterable<Uint8Array>,

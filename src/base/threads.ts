@@ -8,9 +8,9 @@ export type ThreadOperations = Record<string, (input: any) => unknown>
 type InputOf<O extends ThreadOperations, K extends keyof O> = Parameters<O[K]>[0]
 type OutputOf<O extends ThreadOperations, K extends keyof O> = Awaited<ReturnType<O[K]>>
 
-/** Runs operations on this thread or in a worker thread. They start in the order of the calls. */
+/** Runs operations on this thread or in a worker thread. Operations start in the order of the calls. */
 export interface OperationHost<O extends ThreadOperations> {
-  /** @param transfer  buffers of the input to move to the worker instead of copying them */
+  /** @param transfer  buffers of the input that are moved to the worker instead of copied */
   run<K extends keyof O & string>(
     name: K,
     input: InputOf<O, K>,
@@ -41,7 +41,7 @@ type CallResult =
 
 /** Resource limits of a worker thread. */
 export interface ThreadLimits {
-  /** Heap size in MB. A worker that needs more ends, and its calls fail. */
+  /** Heap size in MB. A worker that needs more memory ends, and its calls fail. */
   readonly heapMegabytes?: number
   /** Idle time in milliseconds after which the worker ends. */
   readonly idleMs?: number
@@ -49,7 +49,7 @@ export interface ThreadLimits {
 
 /**
  * Creates a host that runs operations in a worker thread. The first call starts the thread. After a failure
- * or an idle timeout, the next call starts a new one.
+ * or an idle timeout, the next call starts a new thread.
  *
  * @param entry  built worker file, which calls `serveOperations`
  * @param data   passed to `serveOperations` in the worker
@@ -67,8 +67,8 @@ export function threadHost<O extends ThreadOperations>(
   let nextId = 0
 
   /**
-   * Rejects all pending calls of a failed worker. A worker reports an error and then its exit; by then, a new worker
-   * may be running.
+   * Rejects all pending calls of a failed worker. Called for its error and again for its exit, when a new worker may
+   * already be running.
    */
   function fail(failedWorker: Worker, error: Error): void {
     if (worker !== failedWorker) return
@@ -127,7 +127,7 @@ export function threadHost<O extends ThreadOperations>(
   }
 }
 
-/** Restores the class of an error that ended a thread. Without its class, the error would be reported as a defect. */
+/** Restores the class of an error that ended a thread. Without the class, the error would be reported as a defect. */
 function reviveThreadError(error: Error & { code?: ErrorCode; facts?: object }): Error {
   return error.name === 'WbError' ? reviveError(error) : error
 }
@@ -140,7 +140,7 @@ function reviveError(failure: { code?: ErrorCode; message: string; facts?: objec
 }
 
 /**
- * Runs operations inside a worker thread: creates them once, then starts each call as it arrives.
+ * Runs operations inside a worker thread. Creates the operations once, and starts each call as it arrives.
  *
  * @param open  receives the `data` of `threadHost`
  */

@@ -1,11 +1,10 @@
 import { stemmer } from 'stemmer'
 
-/** Maximum length of a term, in UTF-16 units. Longer ones are cut, for example base64 data. */
+/** Maximum length of a term, in UTF-16 units. Longer terms, such as base64 data, are cut. */
 export const termLengthMax = 64
 
 /**
- * Maximum number of distinct words of a query. The first words of a longer text are enough to show its
- * subject.
+ * Maximum number of distinct words in a query. The first words of a longer text are enough to identify its subject.
  */
 const queryWordsMax = 256
 
@@ -22,7 +21,7 @@ const asciiTypes = Uint8Array.from({ length: 128 }, (_, code) => {
   return /[a-z0-9]/.test(character) ? plainType : separatorType
 })
 
-/** A word of a text with its position: `text.slice(start, end)` is its original spelling. */
+/** A word of a text with its position. `text.slice(start, end)` is its original spelling. */
 export interface WordSpan {
   word: string
   start: number
@@ -30,8 +29,8 @@ export interface WordSpan {
 }
 
 /**
- * English words that do not indicate a topic, including the parts of words with an apostrophe ("don't" is `don`, `t`).
- * They are removed from queries and from the terms of the built-in embedder.
+ * English words that do not indicate a topic. They are removed from queries and from the terms of the built-in embedder.
+ * They include the parts of words with an apostrophe, such as `don` and `t` for "don't".
  */
 export const stopwords: ReadonlySet<string> = new Set(
   `a about above across after again against all almost also although always am among an and another any are
@@ -57,9 +56,9 @@ function memoize<K>(cache: Map<K, string>, key: K, value: string): string {
 }
 
 /**
- * Returns the letters and digits of a non-ASCII character, without case and accents. Returns an empty string for a
- * combining accent, and `boundary` for characters between words. A character that represents several words becomes
- * one word: `㏂` is `am`, `½` is `12`.
+ * Returns the letters and digits of a non-ASCII character in lowercase and without accents. Returns an empty string for a
+ * combining accent, and `boundary` for a character that separates words. The result is a single word even for a character
+ * that represents several words: `am` for `㏂`, and `12` for `½`.
  */
 function foldCharacter(codePoint: number): string {
   const cached = folds.get(codePoint)
@@ -141,15 +140,15 @@ class WordScanner implements WordSpan {
   }
 }
 
-/** Yields the words of a text, as in `words`, with their positions. */
+/** Yields the words that {@link words} returns, with their positions. */
 export function* wordSpans(text: string): Generator<WordSpan, void, undefined> {
   const scanner = new WordScanner(text)
   while (scanner.next()) yield { word: scanner.word, start: scanner.start, end: scanner.end }
 }
 
 /**
- * Returns the words of a text, in order: runs of letters and digits, without case, compatibility forms and
- * accents.
+ * Returns the words of a text, in order. A word is a sequence of letters and digits. It is returned in lowercase, without
+ * accents, and with compatibility characters replaced.
  */
 export function words(text: string): string[] {
   const result: string[] = []
@@ -159,7 +158,7 @@ export function words(text: string): string[] {
 }
 
 /**
- * Returns the Porter stem of a lower-case word. A word with non-ASCII characters or digits stays as it is.
+ * Returns the Porter stem of a lowercase word. A word with non-ASCII characters or digits is returned unchanged.
  *
  * @see https://tartarus.org/martin/PorterStemmer/
  */
@@ -167,14 +166,14 @@ export function stem(word: string): string {
   const cached = stems.get(word)
   if (cached !== undefined) return cached
   if (word.length > termLengthMax || !/^[a-z]+$/.test(word)) return word
-  // A cached slice would keep its whole text in memory.
+  // The word can be a slice, which would keep the whole text in memory. Cache a copy instead.
   const copy = Buffer.from(word, 'latin1').toString('latin1')
   return memoize(stems, copy, stemmer(copy))
 }
 
 /**
- * Returns the distinct words of a query in lower case, without stopwords if it has other words. Keeps accents
- * and marks, because the index analyzes words itself.
+ * Returns the distinct words of a query in lowercase, without stopwords unless all words are stopwords. Keeps accents
+ * and marks, because the index processes them itself.
  */
 export function queryWords(text: string): string[] {
   const all = [...new Set(text.toLowerCase().match(/[\p{L}\p{N}\p{M}\p{Co}]+/gu))]
@@ -189,7 +188,7 @@ function cutTerm(word: string): string {
 }
 
 /**
- * Returns the terms of a text, in order and with repetitions: the stems of its words that are not stopwords.
+ * Returns the terms of a text, in order and with repetitions. Terms are the stems of the words that are not stopwords.
  */
 export function terms(text: string): string[] {
   const result: string[] = []

@@ -44,7 +44,7 @@ export function connectionSettings(environment: Environment): ConnectionSettings
   }
 }
 
-/** Parses seconds, of which the maximum is one day, and returns milliseconds. */
+/** Parses a number of seconds, from one second to one day, and returns milliseconds. */
 function parseIdleTimeoutMs(value: string | undefined): number | undefined {
   if (value === undefined) return undefined
   const seconds = /^\d{1,5}$/.test(value) ? Number(value) : 0
@@ -78,7 +78,7 @@ export function loginShell(environment: Environment): string | undefined {
   return SHELL && basename(SHELL)
 }
 
-/** Clipboard programs that copy their stdin, and the environment variable without which a program does not work. */
+/** Clipboard programs that copy their stdin, with the environment variable that they require. */
 const clipboards: readonly { command: readonly [string, ...string[]]; display?: string }[] = [
   { command: ['wl-copy'], display: 'WAYLAND_DISPLAY' },
   { command: ['xclip', '-selection', 'clipboard'], display: 'DISPLAY' },

@@ -24,7 +24,7 @@ export class Interrupted extends Error {
   }
 }
 
-/** Error of a command that ran but failed, for example in a check or in a part of its work. Its exit status is 1. */
+/** Error of a command that ran, but failed completely or partially. The exit status is 1. */
 export class CommandFailed extends Error {
   override readonly name = 'CommandFailed'
 

@@ -1,19 +1,19 @@
 import type { Clock } from '../base/clock.ts'
 
-/** Signals that end a process: Ctrl-C, a request of another process, and the end of the terminal. */
+/** Signals that end a process: Ctrl-C, a request from another process, and a closed terminal. */
 export const endingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 export type EndingSignal = (typeof endingSignals)[number]
 
 /** Signals, uncaught exceptions and the end of the process. */
 export interface Signals {
   /**
-   * Calls the listener for each of {@link endingSignals}, which then do not end the process. Returns a function
-   * that stops listening.
+   * Calls the listener for each signal in {@link endingSignals}. These signals then do not end the process. Returns a
+   * function that stops listening.
    */
   listen(listener: (name: EndingSignal) => void): () => void
   /**
-   * Runs work that can block the thread, such as reading a pipe or running jq. During this time, signals end
-   * the process at once, because listeners could not run.
+   * Runs work that can block the thread, such as reading a pipe or running jq. During this time, signals end the process
+   * immediately, because their listeners cannot run.
    */
   withDefaults<T>(work: () => T): T
   /**
@@ -22,7 +22,7 @@ export interface Signals {
    */
   raise(name: EndingSignal): void
   /**
-   * Calls the listener for uncaught errors, which then do not end the process. Returns a function that stops
+   * Calls the listener for uncaught errors. These errors then do not end the process. Returns a function that stops
    * listening.
    */
   onUncaught(listener: (error: unknown) => void): () => void
@@ -31,13 +31,13 @@ export interface Signals {
    * listening.
    */
   onExit(listener: () => void): () => void
-  /** Ends the process at once. */
+  /** Ends the process immediately. */
   exit(status: number): void
 }
 
 /**
- * All input and output of the command line. Properties of the terminal (`isTTY`, `columns`) are those of the
- * streams.
+ * All input and output of the command line. For properties of the terminal, use those of the streams (`isTTY`,
+ * `columns`).
  */
 export interface Io {
   readonly stdin: NodeJS.ReadStream

@@ -7,7 +7,7 @@ import { shellWord } from '../base/shell-word.ts'
 import { type Environment, pathFolders } from './environment.ts'
 import type { Io } from './io.ts'
 
-/** A program, and the arguments that precede those of `wb`. */
+/** A program, and the arguments that precede the arguments of `wb`. */
 export interface LaunchCommand {
   readonly command: string
   readonly args: readonly string[]
@@ -78,7 +78,7 @@ function isWrapper(path: string, program: string): boolean {
     const text = readFileSync(path, 'utf8')
     return text.includes(program) || text.includes('/workbase/bin/run.js')
   } catch {
-    // The user cannot read it, so it is another program.
+    // A script that the user cannot read is not a wrapper of this program.
     return false
   }
 }

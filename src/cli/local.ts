@@ -21,7 +21,7 @@ export type { ReadableTable } from '../storage/sqlite/check.ts'
 
 type Lazy<F> = F extends (...args: infer A) => infer R ? (...args: A) => Promise<Awaited<R>> : never
 
-/** Returns a function that loads a module at the first call, and calls the function of the module with this name. */
+/** Returns a function that loads a module at the first call, and then calls the module's function with this name. */
 function lazily<M, K extends keyof M>(load: () => Promise<M>, name: K): Lazy<M[K]> {
   const call = async (...args: unknown[]) =>
     ((await load())[name] as (...args: unknown[]) => unknown)(...args)
@@ -49,7 +49,7 @@ export const checkDataDir = lazily(embedded, 'checkDataDir')
 export const probeConfiguredChat = lazily(embedded, 'probeConfiguredChat')
 export const configuredIdentityProvider = lazily(embedded, 'configuredIdentityProvider')
 
-/** Calls `runExclusively` of the locks, which are loaded at the first call. */
+/** Loads the locks module, and calls its `runExclusively`. */
 export async function runExclusively<T>(
   lockPath: string,
   signal: AbortSignal,

@@ -3,7 +3,7 @@ import { packageRoot } from '../base/package.ts'
 import { shellWord } from '../base/shell-word.ts'
 import type { BaseCommand } from './command/base-command.ts'
 import { exit, exitStatus } from './command/exit.ts'
-import { reportLines, reportOf } from './command/report.ts'
+import { reportLines, toReport } from './command/report.ts'
 import { suggestionFor, synonymOf } from './command/verbs.ts'
 import { UsageError } from './errors.ts'
 import type { Io } from './io.ts'
@@ -30,9 +30,9 @@ export async function main(
 ): Promise<number> {
   try {
     const config = await Config.load({ ...options, root: packageRoot() })
-    return await dispatch({ config, typed: words, io })
+    return await dispatch({ config, typedWords: words, io })
   } catch (error) {
-    for (const line of reportLines(reportOf(error), styleFor(false)))
+    for (const line of reportLines(toReport(error), styleFor(false)))
       io.stderr.write(`${withoutTokens(withTypedProgram(line, io))}\n`)
     return exitStatus(error)
   }
@@ -42,24 +42,24 @@ export async function main(
 interface Invocation {
   readonly config: Config
   /** Words after `wb`, as the user typed them. */
-  readonly typed: readonly string[]
+  readonly typedWords: readonly string[]
   readonly io: Io
 }
 
 async function dispatch(invocation: Invocation): Promise<number> {
-  const { config, typed, io } = invocation
-  const [first = '', ...rest] = typed
+  const { config, typedWords, io } = invocation
+  const [first = '', ...rest] = typedWords
   const words = resolveAliases(config, [topicAliases[first] ?? first, ...rest])
   if (first === '--version' || first === '-v') return print(io, `${config.userAgent}\n`)
   if (first === '')
-    return (await isFirstRun(io))
+    return (await userAcceptsQuickstart(io))
       ? runCommand(invocation, 'quickstart', ['.'])
       : printHelp(invocation, 'basic', [])
   if (first === 'help') return printHelp(invocation, 'all', resolveAliases(config, rest))
   if (helpFlags.includes(first)) return printHelp(invocation, 'all', [])
 
   if (first.startsWith('-'))
-    throw new UsageError(`put ${first} after the command`, [suggestOrder(config, typed), 'wb --help'])
+    throw new UsageError(`put ${first} after the command`, [suggestOrder(config, typedWords), 'wb --help'])
 
   const { id, argv } = splitCommand(config.commandIDs, words)
   const beforeDashes = words.slice(0, words.includes('--') ? words.indexOf('--') : undefined)
@@ -67,17 +67,17 @@ async function dispatch(invocation: Invocation): Promise<number> {
     return printHelp(invocation, 'all', id ? id.split(':') : words.filter(word => !word.startsWith('-')))
   if (id) return runCommand(invocation, id, argv)
   if (isTopic(config, words)) return printHelp(invocation, 'all', words)
-  const firstUnknown = words.findIndex((_, at) => !isTopic(config, words.slice(0, at + 1)))
-  throw unknownCommandError(config, words.slice(0, firstUnknown + 1))
+  const unknownIndex = words.findIndex((_, at) => !isTopic(config, words.slice(0, at + 1)))
+  throw unknownCommandError(config, words.slice(0, unknownIndex + 1))
 }
 
-/** Returns the command line with the command before its flags; if there is no command, an example. */
-function suggestOrder(config: Config, typed: readonly string[]): string {
-  const at = typed.findIndex(
-    (_, from) => splitCommand(config.commandIDs, resolveAliases(config, typed.slice(from))).id,
+/** Returns the command line with its leading flags moved to the end, or an example if there is no command. */
+function suggestOrder(config: Config, typedWords: readonly string[]): string {
+  const at = typedWords.findIndex(
+    (_, from) => splitCommand(config.commandIDs, resolveAliases(config, typedWords.slice(from))).id,
   )
   if (at < 0) return 'wb kb list --json'
-  return ['wb', ...typed.slice(at), ...typed.slice(0, at)].map(shellWord).join(' ')
+  return ['wb', ...typedWords.slice(at), ...typedWords.slice(0, at)].map(shellWord).join(' ')
 }
 
 /**
@@ -87,10 +87,10 @@ function suggestOrder(config: Config, typed: readonly string[]): string {
 function resolveAliases(config: Config, words: readonly string[]): string[] {
   const resolved = [...words]
   for (const [at, word] of words.entries()) {
-    const before = resolved.slice(0, at)
-    if (isTopic(config, [...before, `${word}s`])) resolved[at] = `${word}s`
-    else if (!isTopic(config, [...before, word])) {
-      if (at > 0) resolved[at] = synonymOf(word, hasVerb(config, before)) ?? word
+    const topic = resolved.slice(0, at)
+    if (isTopic(config, [...topic, `${word}s`])) resolved[at] = `${word}s`
+    else if (!isTopic(config, [...topic, word])) {
+      if (at > 0) resolved[at] = synonymOf(word, hasVerb(config, topic)) ?? word
       break
     }
   }
@@ -101,7 +101,7 @@ function hasVerb(config: Config, topic: readonly string[]): (verb: string) => bo
   return verb => config.commandIDs.includes([...topic, verb].join(':'))
 }
 
-/** Splits words into the ID of a command, which is as long as possible, and its arguments. */
+/** Splits words into a command ID, which is as long as possible, and the arguments. */
 function splitCommand(ids: readonly string[], words: readonly string[]): { id?: string; argv: string[] } {
   for (let length = Math.min(words.length, 3); length > 0; length--) {
     const id = words.slice(0, length).join(':')
@@ -115,22 +115,22 @@ function isTopic(config: Config, words: readonly string[]): boolean {
 }
 
 function unknownCommandError(config: Config, words: readonly string[]): UsageError {
-  const typed = words.join(' ')
+  const typedCommand = words.join(' ')
   const commands = config.commandIDs.map(id => id.replaceAll(':', ' '))
   const topics = [...new Set(config.commandIDs.map(id => id.split(':')[0]!))]
-  const before = words.slice(0, -1)
-  const verb = suggestionFor(words.at(-1)!, hasVerb(config, before))
+  const topic = words.slice(0, -1)
+  const verb = suggestionFor(words.at(-1)!, hasVerb(config, topic))
   const suggestion = verb
-    ? [...before, verb].join(' ')
-    : (nearestMatch(typed, [...commands, ...topics]) ?? findCommandByVerb(words[0]!, commands))
+    ? [...topic, verb].join(' ')
+    : (nearestMatch(typedCommand, [...commands, ...topics]) ?? findCommandByVerb(words[0]!, commands))
   const helpCommand = words.length > 1 ? `wb ${words[0]} --help` : 'wb --help'
   return new UsageError(
-    `unknown command "wb ${typed}"`,
+    `unknown command "wb ${typedCommand}"`,
     suggestion ? [`did you mean wb ${suggestion}?`, helpCommand] : [helpCommand],
   )
 }
 
-/** Returns the first command with a verb that was typed without its topic, such as `kb search` for `search`. */
+/** Returns the first command with a verb that the user typed without a topic, such as `kb list` for `list`. */
 function findCommandByVerb(word: string, commands: readonly string[]): string | undefined {
   const verbOf = (command: string) => command.split(' ')[1] ?? ''
   const verb = nearestMatch(word, [...new Set(commands.map(verbOf))])
@@ -138,7 +138,7 @@ function findCommandByVerb(word: string, commands: readonly string[]): string | 
 }
 
 /** Returns true if the user has no documents yet, and agrees to ingest and search the working directory. */
-async function isFirstRun(io: Io): Promise<boolean> {
+async function userAcceptsQuickstart(io: Io): Promise<boolean> {
   const isTerminal = io.stdin.isTTY && io.stdout.isTTY && io.stderr.isTTY
   return Boolean(isTerminal) && (await import('./quickstart/first-run.ts')).offerQuickstart(io)
 }
@@ -151,12 +151,12 @@ async function runCommand({ config, io }: Invocation, id: string, argv: string[]
 }
 
 async function printHelp(
-  { config, typed, io }: Invocation,
+  { config, typedWords, io }: Invocation,
   scope: 'basic' | 'all',
   words: readonly string[],
 ): Promise<number> {
   const { helpStyle, helpText } = await import('./command/help.ts')
-  const text = helpText(config, scope, words, helpStyle(io, typed))
+  const text = helpText(config, scope, words, helpStyle(io, typedWords))
   if (text === undefined) throw unknownCommandError(config, words)
   return print(io, text)
 }

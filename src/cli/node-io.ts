@@ -6,7 +6,7 @@ import { type EndingSignal, endingSignals, type Io, type Signals } from './io.ts
 
 /** Returns the input and output of this process. No other file of the command line reads `process`. */
 export function nodeIo(): Io {
-  restoreTerminalsAtExit()
+  preventAbortAtExit()
   return {
     // Getters, because Node.js opens a stream at the first access, which takes time.
     get stdin() {
@@ -38,7 +38,7 @@ export function nodeIo(): Io {
   }
 }
 
-/** Returns the working directory. If it was deleted, returns the path that the shell set. */
+/** Returns the working directory. If it was deleted, returns the path in `PWD`. */
 function workingDirectory(): string {
   try {
     return process.cwd()
@@ -79,21 +79,21 @@ const signals: Signals = {
 
 /** Runs work without signal listeners, which are restored when the work ends or fails. */
 export function withDefaultSignals<T>(work: () => T): T {
-  const removed = endingSignals.map(name => [name, process.rawListeners(name)] as const)
-  for (const [name] of removed) process.removeAllListeners(name)
+  const savedListeners = endingSignals.map(name => [name, process.rawListeners(name)] as const)
+  for (const [name] of savedListeners) process.removeAllListeners(name)
   try {
     return work()
   } finally {
-    for (const [name, listeners] of removed)
+    for (const [name, listeners] of savedListeners)
       for (const listener of listeners) process.on(name, listener as NodeJS.SignalsListener)
   }
 }
 
 /**
- * Prevents a core dump when the terminal has closed. At exit, Node.js restores the settings of each terminal,
- * and aborts if this fails. This function ends the process with SIGHUP before that.
+ * Prevents a core dump if a terminal has closed. At exit, Node.js restores the settings of each terminal, and aborts if
+ * this fails. This function ends the process with SIGHUP before that.
  */
-function restoreTerminalsAtExit(): void {
+function preventAbortAtExit(): void {
   const terminals = [0, 1, 2].filter(fd => isatty(fd))
   process.once('exit', () => {
     if (terminals.every(fd => isatty(fd))) return
@@ -110,7 +110,7 @@ export async function copyWith(
 ): Promise<void> {
   const { spawn } = await import('node:child_process')
   const child = spawn(program, args, { env, stdio: ['pipe', 'ignore', 'ignore'] })
-  // A program that ends before it has read all input reports the problem with its exit status.
+  // If a program ends before it has read all input, its exit status reports the problem.
   child.stdin.on('error', () => {})
   child.stdin.end(text)
   const [status] = (await once(child, 'exit')) as [number | null]
@@ -118,8 +118,8 @@ export async function copyWith(
 }
 
 /**
- * Returns true if the descriptor is the null device. Node.js also opens it if the descriptor was closed at
- * startup.
+ * Returns true if the descriptor is the null device. It is also true if the descriptor was closed at startup, because
+ * Node.js then opens the null device.
  */
 function isNullDevice(fd: number): boolean {
   try {

@@ -2,18 +2,18 @@ import { WbError } from '../contract/errors.ts'
 import { limits } from '../contract/limits.ts'
 import type { ClientRequest, ReplyBody, Route, ServerEvent } from '../contract/route.ts'
 import { cutIntoPieces } from './cut-into-pieces.ts'
-import { errorFromResponse, notRuntimeResponse, originOf } from './error-from-response.ts'
+import { errorFromResponse, notARuntimeError, originOf } from './error-from-response.ts'
 import type { Fetch, IncomingResponse, OutgoingRequest } from './fetch.ts'
 import { readEvents } from './read-events.ts'
 import { readLines } from './read-lines.ts'
 import { Unreachable, unexpectedResponse } from './unreachable.ts'
 
-/** Address of a runtime, and the means to send requests to it. */
+/** Address of a runtime, and the function that sends requests to it. */
 export interface Connection {
   /** Origin of the runtime, with its path prefix if it has one. */
   baseUrl: string
   fetch: Fetch
-  /** Headers of every request. */
+  /** Headers that are added to every request. */
   headers?: Record<string, string>
   /** Called with the names of fields that the runtime ignored in a request. */
   onIgnored?: (names: string[]) => void
@@ -52,13 +52,13 @@ export interface Client {
    * @throws Unreachable  no runtime responded
    */
   call<T extends Route>(route: T, request: ClientRequest<T>, options?: CallOptions): Promise<ReplyBody<T>>
-  /** Calls a list route page by page, with large pages unless `query.limit` is set, and yields its items. */
+  /** Calls a list route page by page, and yields the items. The page size is the maximum unless `query.limit` is set. */
   items<T extends Route>(route: T, request: ClientRequest<T>, options?: CallOptions): AsyncGenerator<Item<T>>
   /** Calls a route that responds with NDJSON, and yields the lines as they arrive. */
   stream<T extends Route>(route: T, request: ClientRequest<T>, options?: CallOptions): AsyncGenerator<unknown>
   /**
-   * Opens the event stream of a route, and yields events from now on, or those after `lastEventId`. If the runtime
-   * ends the stream, open it again with the ID of the last received event to continue.
+   * Opens the event stream of a route, and yields new events, or all events after `lastEventId`. If the runtime ends
+   * the stream, open it again with the ID of the last received event to continue.
    *
    * @throws WbError      the runtime rejected the request
    * @throws Unreachable  no runtime responded, or the connection broke
@@ -75,7 +75,7 @@ export interface Client {
 type Item<T> = ReplyBody<T> extends { items: (infer I)[] } ? I : never
 
 /** Input of a request whose route type is unknown. */
-interface RequestParts {
+interface UntypedRequest {
   params?: Record<string, string>
   query?: Record<string, unknown>
   body?: unknown
@@ -95,11 +95,11 @@ export function openClient(connection: Connection): Client {
 
   async function sendTyped(
     route: Route,
-    parts: RequestParts,
+    input: UntypedRequest,
     { headers, ...options }: CallOptions & Pick<RawCall, 'headers'>,
   ): Promise<IncomingResponse> {
-    const body = encodeBody(route, parts.body)
-    const response = await send(pathOf(route, parts), {
+    const body = encodeBody(route, input.body)
+    const response = await send(pathOf(route, input), {
       method: route.method,
       ...body,
       ...options,
@@ -111,44 +111,44 @@ export function openClient(connection: Connection): Client {
     return response
   }
 
-  async function call(route: Route, parts: RequestParts, options: CallOptions = {}): Promise<unknown> {
-    const response = await sendTyped(route, parts, options)
+  async function call(route: Route, input: UntypedRequest, options: CallOptions = {}): Promise<unknown> {
+    const response = await sendTyped(route, input, options)
     const value = await decodeBody(response)
     const isEmpty = response.status === 204
-    if (!isEmpty && (typeof value !== 'object' || value === null)) throw notRuntimeResponse(response)
+    if (!isEmpty && (typeof value !== 'object' || value === null)) throw notARuntimeError(response)
     return value
   }
 
-  async function* items(route: Route, parts: RequestParts, options?: CallOptions): AsyncGenerator<unknown> {
+  async function* items(route: Route, input: UntypedRequest, options?: CallOptions): AsyncGenerator<unknown> {
     yield* readPages(async cursor => {
-      const query = { limit: limits.pageMax, ...parts.query, cursor: cursor ?? undefined }
-      return (await call(route, { ...parts, query }, options)) as Page
+      const query = { limit: limits.pageMax, ...input.query, cursor: cursor ?? undefined }
+      return (await call(route, { ...input, query }, options)) as Page
     })
   }
 
   async function* stream(
     route: Route,
-    parts: RequestParts,
+    input: UntypedRequest,
     options: CallOptions = {},
   ): AsyncGenerator<unknown> {
-    const response = await sendTyped(route, parts, options)
+    const response = await sendTyped(route, input, options)
     if (response.body)
       for await (const line of readLines(response.body)) if (line !== '') yield parseJsonOf(response, line)
   }
 
   async function* events(
     route: Route,
-    parts: RequestParts,
+    input: UntypedRequest,
     { lastEventId, ...options }: EventOptions = {},
   ): AsyncGenerator<ServerEvent> {
     const lastEventHeader = lastEventId === undefined ? undefined : { 'last-event-id': lastEventId }
-    const response = await sendTyped(route, parts, {
+    const response = await sendTyped(route, input, {
       ...options,
       headers: { accept: eventStream, ...lastEventHeader },
     })
     if (!response.headers.get('content-type')?.startsWith(eventStream) || !response.body) {
       await response.text()
-      throw notRuntimeResponse(response)
+      throw notARuntimeError(response)
     }
     yield* readEvents(response.body, options.signal ?? connection.signal)
   }
@@ -173,7 +173,7 @@ function parseIgnoredNames(list: string): string[] {
  *
  * @throws invalid_request  a parameter is empty, `.` or `..`, which a URL parser would remove
  */
-export function pathOf(route: Pick<Route, 'path'>, { params = {}, query = {} }: RequestParts): string {
+export function pathOf(route: Pick<Route, 'path'>, { params = {}, query = {} }: UntypedRequest): string {
   const path = route.path.replace(/:(\w+)/g, (_, name: string) => {
     const value = params[name] ?? ''
     if (/^\.{0,2}$/.test(value)) throw new WbError('invalid_request', `${name} must not be "${value}"`)
@@ -195,7 +195,7 @@ function encodeBody(route: Route, body: unknown): Pick<OutgoingRequest, 'headers
   return { headers: {} }
 }
 
-/** Encodes a form. The platform chooses the boundary. */
+/** Encodes a form. `Response` generates the boundary. */
 function encodeForm(form: FormData): Pick<OutgoingRequest, 'headers' | 'body'> {
   const { headers, body } = new Response(form)
   return { headers: { 'content-type': headers.get('content-type')! }, body: body ?? '' }
@@ -217,7 +217,7 @@ function parseJsonOf(response: IncomingResponse, text: string): unknown {
     return JSON.parse(text)
   } catch {
     // The message of JSON.parse quotes the response, which may contain a token or a key.
-    throw new Unreachable(`${originOf(response)} sent incomplete JSON`, 'Send the request again.')
+    throw new Unreachable(`${originOf(response)} sent invalid JSON`, 'Send the request again.')
   }
 }
 
@@ -229,7 +229,7 @@ interface Page {
 /**
  * Yields the items of all pages, starting with the first page.
  *
- * @param read  returns the page at a cursor; null for the first page
+ * @param read  returns the page at a cursor; the cursor of the first page is null
  * @throws Unreachable  a response is not a page, or a cursor repeats
  */
 export async function* readPages(read: (cursor: string | null) => Promise<Page>): AsyncGenerator<unknown> {
@@ -237,7 +237,8 @@ export async function* readPages(read: (cursor: string | null) => Promise<Page>)
   let checkpoint: string | null = null
   for (let count = 1; ; count++) {
     const page: Page = await read(cursor)
-    if (!Array.isArray(page.items)) throw unexpectedResponse('the runtime sent a list without items')
+    if (!Array.isArray(page.items))
+      throw unexpectedResponse('the runtime sent a list response without an `items` array')
     yield* page.items
     cursor = page.nextCursor ?? null
     if (cursor === null) return

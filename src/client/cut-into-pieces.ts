@@ -1,6 +1,6 @@
 /**
- * Size of a piece in bytes. It is smaller than the buffers of a connection, so a consumed piece has
- * practically been sent.
+ * Size of a piece in bytes. It is smaller than the buffers of a connection, so a piece can be counted as sent when it
+ * is read.
  */
 const pieceBytes = 65_536
 

@@ -34,7 +34,7 @@ export async function errorFromResponse(response: IncomingResponse): Promise<WbE
   if (response.status >= 300 && response.status < 400) return redirectError(response)
   const body = await response.text()
   const fields = parseEnvelope(body) ?? parseHealthProbe(body)
-  if (!fields) return notRuntimeResponse(response)
+  if (!fields) return notARuntimeError(response)
   const { code, message } = fields
   const facts = {
     requestId: fields.requestId,
@@ -82,23 +82,23 @@ function stringOrUndefined(value: unknown): string | undefined {
 function redirectError(response: IncomingResponse): Unreachable {
   return new Unreachable(
     `${originOf(response)} redirects to ${redirectTarget(response)}; API calls do not follow redirects`,
-    'Use the address of the runtime itself with --url.',
+    'Set --url to the address of the runtime itself.',
   )
 }
 
-/** Returns the target of a redirect without its query and user information, which may be secret. */
+/** Returns the target of a redirect without its query and user information, which can contain secrets. */
 function redirectTarget({ url, headers }: IncomingResponse): string {
   const location = headers.get('location') ?? ''
-  if (!URL.canParse(location, url || undefined)) return 'elsewhere'
+  if (!URL.canParse(location, url || undefined)) return 'another address'
   const { protocol, host, pathname } = new URL(location, url || undefined)
-  return /^https?:$/.test(protocol) ? `${protocol}//${host}${pathname}` : 'elsewhere'
+  return /^https?:$/.test(protocol) ? `${protocol}//${host}${pathname}` : 'another address'
 }
 
 /** Hint for a response that is not from a runtime. */
 export const addressHint = 'Check the address (--url, WB_URL), and any proxy in front of the runtime.'
 
 /** Returns the error for a response that is not from a runtime. */
-export function notRuntimeResponse(response: IncomingResponse): Unreachable {
+export function notARuntimeError(response: IncomingResponse): Unreachable {
   return new Unreachable(
     `${originOf(response)} responded with ${response.status}, but is not a Workbase runtime`,
     addressHint,

@@ -4,7 +4,7 @@ import { Unreachable, unexpectedResponse } from './unreachable.ts'
 
 /** Maximum length of one event, in characters. */
 const eventCharsMax = 4_000_000
-/** Maximum interval of a timer. The timer only keeps the process alive. */
+/** Longest interval that a timer supports. The timer does nothing except keep the process alive. */
 const timerMaxMs = 2 ** 31 - 1
 
 /**

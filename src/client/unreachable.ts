@@ -1,4 +1,4 @@
-/** No runtime responded, or the response is not from a runtime. Therefore there is no API error code. */
+/** Error without an API error code: no runtime responded, or the response is not from a runtime. */
 export class Unreachable extends Error {
   override readonly name = 'Unreachable'
   /** Commands that fix the problem, if known. */
@@ -23,10 +23,17 @@ export function isRefusedConnection(error: Unreachable): boolean {
   return error.cause instanceof Error && 'code' in error.cause && error.cause.code === 'ECONNREFUSED'
 }
 
-/** Error code for a server that requires TLS on an unencrypted connection. Node has no code for this. */
+/** Error code for an unencrypted connection to a server that requires TLS. Node has no code for this. */
 export const speaksTlsCode = 'WB_SPEAKS_TLS'
 
-/** Returns the error for a response that a runtime never sends. */
-export function unexpectedResponse(fact: string): Unreachable {
-  return new Unreachable(`${fact}, which a Workbase runtime never does`, 'Check the address (--url, WB_URL).')
+/**
+ * Returns the error for a response that a runtime never sends.
+ *
+ * @param problem  what the server did, as a main clause
+ */
+export function unexpectedResponse(problem: string): Unreachable {
+  return new Unreachable(
+    `${problem}, which a Workbase runtime never does`,
+    'Check the address (--url, WB_URL).',
+  )
 }

@@ -3,7 +3,7 @@ import { Unreachable } from './unreachable.ts'
 
 /**
  * Adapts the `fetch` of a browser. Sends a streamed body in one piece, because most browsers cannot stream it.
- * Retries and timeouts are those of the browser.
+ * Adds no retries or timeouts to those of the browser.
  *
  * The returned function throws Unreachable when no response arrives, and for a redirect.
  */

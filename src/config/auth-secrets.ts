@@ -9,8 +9,8 @@ export interface AuthSecrets {
   readonly bootstrapToken: string | undefined
   readonly clientSecret: string | undefined
   /**
-   * Secrets for sessions. The first one is used to encrypt, and all are used to decrypt. If there are none, a
-   * random key is created for this process.
+   * Secrets for sessions. The first secret encrypts, and all secrets can decrypt. If the list is empty, a random key
+   * is created for this process.
    */
   readonly sessionSecrets: readonly string[]
 }
@@ -45,8 +45,8 @@ export function readAuthSecrets(config: Pick<Config, 'auth'>, environment: Confi
 }
 
 /**
- * Like {@link readAuthSecrets}, but omits unusable secrets, because a command that runs next to a server does
- * not always have the secrets of the server.
+ * Like {@link readAuthSecrets}, but omits unusable secrets, because a command that runs on the machine of a server may
+ * not have access to the secrets of the server.
  */
 export function readUsableAuthSecrets(
   config: Pick<Config, 'auth'>,
@@ -71,7 +71,7 @@ function readSecrets({ auth }: Pick<Config, 'auth'>, environment: ConfigEnvironm
 /** Returns each reference with its key. The key has an index if the references are a list. */
 function sessionRefs(refs: string | readonly string[]): [key: string, ref: string][] {
   const key = 'auth.oidc.client.sessionSecretRef'
-  return typeof refs === 'string' ? [[key, refs]] : refs.map((ref, at) => [`${key}[${at}]`, ref])
+  return typeof refs === 'string' ? [[key, refs]] : refs.map((ref, index) => [`${key}[${index}]`, ref])
 }
 
 interface SecretProblem extends ConfigKeyProblem {

@@ -101,27 +101,27 @@ function controlPlaneProblems({ controlPlane, seedWorkspaces }: Config): ConfigK
     ...problemIf(
       seedWorkspaces.length > 0 && !inMemory,
       'seedWorkspaces',
-      'needs controlPlane.driver memory',
+      'requires controlPlane.driver memory',
     ),
   ]
 }
 
 function nameProblems({ seedWorkspaces, mcp }: Config): ConfigKeyProblem[] {
   return [
-    ...repeatedIndexes(seedWorkspaces.map(({ name }) => name)).map(at => ({
-      key: `seedWorkspaces[${at}].name`,
+    ...duplicateIndexes(seedWorkspaces.map(({ name }) => name)).map(index => ({
+      key: `seedWorkspaces[${index}].name`,
       message: 'is the name of an earlier workspace',
     })),
-    ...repeatedIndexes(mcp.stdioServers.map(({ id }) => id)).map(at => ({
-      key: `mcp.stdioServers[${at}].id`,
+    ...duplicateIndexes(mcp.stdioServers.map(({ id }) => id)).map(index => ({
+      key: `mcp.stdioServers[${index}].id`,
       message: 'is the id of an earlier server',
     })),
   ]
 }
 
 /** Returns the indexes of entries that also occur earlier in the list. */
-function repeatedIndexes(entries: readonly string[]): number[] {
-  return entries.flatMap((entry, at) => (entries.indexOf(entry) < at ? [at] : []))
+function duplicateIndexes(entries: readonly string[]): number[] {
+  return entries.flatMap((entry, index) => (entries.indexOf(entry) < index ? [index] : []))
 }
 
 function productionProblems({ runtime, controlPlane, auth }: Config): ConfigKeyProblem[] {
@@ -157,12 +157,12 @@ function accessWarnings(config: Config): ConfigKeyProblem[] {
     ...problemIf(
       allowsAnonymous(config) && !isLoopback(runtime.host) && auth.acknowledgeOpenAccess !== true,
       'runtime.host',
-      'accepts other machines, and callers without a credential are accepted, so a server starts only with --allow-open-access',
+      'lets other machines connect, and callers without a credential are accepted, so a server starts only with --allow-open-access',
     ),
     ...problemIf(
       auth.mode !== 'disabled' && auth.anonymousPolicy === 'allow',
       'auth.anonymousPolicy',
-      'is allow: callers without a credential pass every check, whatever auth.mode is; set it to reject',
+      'is allow: callers without a credential pass every check, for any auth.mode; set it to reject',
     ),
     ...problemIf(
       runtime.trustProxyHeaders === true && !isLoopback(runtime.host),
@@ -188,7 +188,7 @@ function signInWarnings({ runtime: { publicOrigin }, auth }: Config): ConfigKeyP
     ...problemIf(
       new URL(oidc.client.redirectPath, site).origin !== site.origin,
       'auth.oidc.client.redirectPath',
-      'has another origin than runtime.publicOrigin',
+      'does not have the origin of runtime.publicOrigin',
     ),
     ...problemIf(
       isUnencryptedRemote(site),

@@ -1,12 +1,12 @@
-/** Environment of the runtime: the variables of the process, and for other names, those of the managed file. */
+/** Variables of the process, and variables of the managed file that the process does not set. */
 export interface ConfigEnvironment {
-  /** Returns the unchanged value of a variable, which may be empty. */
+  /** Returns the value of a variable, untrimmed and possibly empty. */
   get(name: string): string | undefined
   /** Build information for `/version`. */
   readonly app: { version?: string; commit?: string; buildTime?: string }
   readonly ollamaBaseUrl?: string
   readonly docling: { url?: string; timeoutMs?: number }
-  /** Log level in lowercase, from `WB_LOG` or else `LOG_LEVEL`, and the name of that variable. */
+  /** Log level in lowercase, from `WB_LOG` or, if that is not set, `LOG_LEVEL`; and the name of the variable. */
   readonly log?: { level: string; name: 'WB_LOG' | 'LOG_LEVEL' }
 }
 
@@ -39,9 +39,9 @@ function parsePositiveInteger(text: string | undefined): number | undefined {
   return Number.isInteger(value) && value > 0 ? value : undefined
 }
 
-function logLevelVariable(filled: (name: string) => string | undefined): ConfigEnvironment['log'] {
+function logLevelVariable(getTrimmed: (name: string) => string | undefined): ConfigEnvironment['log'] {
   for (const name of ['WB_LOG', 'LOG_LEVEL'] as const) {
-    const level = filled(name)
+    const level = getTrimmed(name)
     if (level) return { level: level.toLowerCase(), name }
   }
   return undefined

@@ -2,7 +2,7 @@ import { formatKey, leavesOf } from './key-path.ts'
 import type { ValueSource } from './load-config.ts'
 import type { Config } from './schema.ts'
 
-/** A value of the configuration, in the form in which `wb config show` prints it. */
+/** A configuration value, as `wb config show` prints it. */
 export interface ConfigValue {
   readonly key: string
   /** Value in which references and placeholders are not resolved. */
@@ -11,7 +11,7 @@ export interface ConfigValue {
   readonly source: string
 }
 
-/** Returns every value of a configuration with its source, in the order of the file. */
+/** Returns every value of a configuration with its source, in the order of the schema. */
 export function describeConfig(config: Config, sources: ReadonlyMap<string, ValueSource>): ConfigValue[] {
   return [...leavesOf(config)].map(({ path, value }) => {
     const key = formatKey(path)

@@ -11,8 +11,8 @@ export interface ConfigFile {
   readonly path: string | null
   readonly origin: 'flag' | 'environment' | 'working directory' | 'data directory' | 'system' | 'defaults'
   /**
-   * Path of a file in the working directory that was neither named nor trusted. It is not read, and a server does not
-   * start.
+   * Path of a file in the working directory that the user neither specified nor trusted. The file is not read, and a
+   * server does not start.
    */
   readonly untrusted?: string
 }
@@ -32,8 +32,9 @@ export interface ConfigLocations {
 }
 
 /**
- * Returns the first of these files: the one of `--config`, of `WB_CONFIG`, in a trusted working directory, in
- * the data directory, in `/etc/workbase`. Does not check that a named or trusted file exists.
+ * Returns the first of these files: the value of `--config`, the value of `WB_CONFIG`, the file in a trusted working
+ * directory, the file in the data directory, the file in `/etc/workbase`. Does not check that one of the first three
+ * exists.
  *
  * @throws validation_error  when a location cannot be accessed
  * @see docs/configuration.md
@@ -49,11 +50,11 @@ export function findConfig({
   if (flag) return { path: resolve(cwd, flag), origin: 'flag' }
   if (env) return { path: resolve(cwd, env), origin: 'environment' }
   if (trusted) return { path: trusted, origin: 'working directory' }
-  const applied = configFileIn(dataDir, 'data directory') ??
+  const configFile = configFileIn(dataDir, 'data directory') ??
     configFileIn(systemDir, 'system') ?? { path: null, origin: 'defaults' }
   const localFile = resolve(cwd, configFileName)
   const isUntrusted = localFile !== resolve(dataDir, configFileName) && isFile(localFile)
-  return isUntrusted ? { ...applied, untrusted: localFile } : applied
+  return isUntrusted ? { ...configFile, untrusted: localFile } : configFile
 }
 
 function configFileIn(folder: string, origin: ConfigFile['origin']): ConfigFile | undefined {

@@ -33,7 +33,7 @@ export function interpolate(tree: unknown, environment: ConfigEnvironment): Inte
 
   function walk(value: unknown, path: KeyPath): unknown {
     if (typeof value === 'string') return expand(value, path)
-    if (Array.isArray(value)) return value.map((entry, at) => walk(entry, [...path, at]))
+    if (Array.isArray(value)) return value.map((entry, index) => walk(entry, [...path, index]))
     if (typeof value !== 'object' || value === null) return value
     return Object.fromEntries(
       Object.entries(value).map(([name, entry]) => [name, walk(entry, [...path, name])]),

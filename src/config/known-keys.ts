@@ -14,7 +14,7 @@ type SchemaDefinition = {
   out?: KeySchema
 }
 
-/** Returns the keys of a schema. In a key, `[]` represents an index of a list, and `*` a name in a map. */
+/** Returns the keys of a schema. In a key, `[]` represents any index of a list, and `*` any name in a map. */
 export function knownKeys(schema: KeySchema): string[] {
   return [...new Set(walkKeys(schema, ''))]
 }
@@ -34,7 +34,7 @@ function* walkKeys(schema: KeySchema, prefix: string): Generator<string> {
 
 /**
  * Returns the known key that the user most likely meant: the one with the most similar name, preferably in the same
- * block. Returns undefined if in all known names more than half of the letters differ.
+ * block. Returns undefined if no known name is similar: in a similar name, at most half of the characters differ.
  */
 export function nearestKey(unknown: string, known: readonly string[]): string | undefined {
   const [block, name] = splitKey(unknown)

@@ -69,7 +69,7 @@ export function loadConfig(
 /**
  * Returns the source of each value, by key.
  *
- * @param fileTree     content of the file; keys that it does not have are defaults
+ * @param fileTree     content of the file; keys that it does not contain have their defaults
  * @param sourceTexts  see {@link interpolate}
  */
 function sourcesOf(

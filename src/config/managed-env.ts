@@ -54,8 +54,8 @@ export function readManagedEnv(dataDir: string): Map<string, string> {
 }
 
 /**
- * Sets variables in the managed file, and does not change its other lines. The file is read and replaced
- * synchronously, and replaced atomically.
+ * Sets variables in the managed file, and does not change its other lines. Reads and replaces the file synchronously.
+ * The replacement is atomic.
  *
  * @param values  values by name, without control characters
  * @throws conflict  when the existing file cannot be parsed, or would become larger than 64 KB; it is not
@@ -65,18 +65,18 @@ export function writeManagedEnv(dataDir: string, values: ReadonlyMap<string, str
   const path = managedEnvPath(dataDir)
   const stored = existsSync(path) ? readFileSync(path) : Buffer.alloc(0)
   if (!isUtf8(stored))
-    throw unwritable('the file .env of the data directory is not UTF-8', 'Save it as UTF-8.')
+    throw unwritable('the file .env in the data directory is not UTF-8', 'Save it as UTF-8.')
   const before = stored.toString('utf8')
   const { badLine } = parseManagedEnv(before)
   if (badLine !== undefined)
     throw unwritable(
-      `line ${badLine} of the file .env of the data directory is not NAME="value"`,
+      `line ${badLine} of the file .env in the data directory is not NAME="value"`,
       'Correct the line by hand.',
     )
   const after = withAssignments(before, values)
   if (Buffer.byteLength(after) > sizeBytesMax)
     throw unwritable(
-      'the file .env of the data directory would become larger than 64 KB',
+      'the file .env in the data directory would become larger than 64 KB',
       'Remove the variables that you do not need.',
     )
   if (values.size > 0) writePrivateFile(path, after)
@@ -87,8 +87,8 @@ function unwritable(message: string, hint: string): WbError {
 }
 
 /**
- * Sets variables in a text. Each one is assigned once: in place of its first assignment, or at the end if it
- * has none.
+ * Sets variables in the content of a file. Each variable is assigned once: at its first assignment, or at the end if
+ * the file does not assign it.
  */
 export function withAssignments(text: string, values: ReadonlyMap<string, string>): string {
   const remaining = new Map(values)

@@ -15,7 +15,7 @@ const aliasesMax = 100
 export function readYaml(path: string, sizeBytesMax = configSizeMax): unknown {
   const lines = new LineCounter()
   const document = withReadErrors(path, () =>
-    parseDocument(readTextWithin(path, sizeBytesMax), {
+    parseDocument(readTextUpTo(path, sizeBytesMax), {
       schema: 'core',
       prettyErrors: false,
       lineCounter: lines,
@@ -36,12 +36,12 @@ function unreadableFile(path: string, reason: string, cause?: unknown): WbError 
   return new WbError(
     'validation_error',
     `${path}: ${reason}`,
-    { hint: 'Correct the file; it is YAML 1.2.' },
+    { hint: 'Correct the file. It must be valid YAML 1.2.' },
     { cause },
   )
 }
 
-/** Runs a step of the parser, and converts its exceptions to errors about the file. */
+/** Runs a parser function, and converts its exceptions to errors that name the file. */
 function withReadErrors<T>(path: string, run: () => T): T {
   try {
     return run()
@@ -54,8 +54,8 @@ function withReadErrors<T>(path: string, run: () => T): T {
   }
 }
 
-function readTextWithin(path: string, sizeBytesMax: number): string {
-  const bytes = readBytesWithin(path, sizeBytesMax)
+function readTextUpTo(path: string, sizeBytesMax: number): string {
+  const bytes = readBytesUpTo(path, sizeBytesMax)
   if (bytes.length > sizeBytesMax) throw unreadableFile(path, `larger than ${sizeBytesMax / 1_024} KB`)
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
@@ -64,8 +64,8 @@ function readTextWithin(path: string, sizeBytesMax: number): string {
   }
 }
 
-/** Reads at most one byte more than the maximum. Does not rely on the size of the file, because a pipe has none. */
-function readBytesWithin(path: string, sizeBytesMax: number): Buffer {
+/** Reads at most one byte more than the maximum. Does not use the file size, which is not known for a pipe. */
+function readBytesUpTo(path: string, sizeBytesMax: number): Buffer {
   const buffer = Buffer.alloc(sizeBytesMax + 1)
   let length = 0
   try {
@@ -79,7 +79,7 @@ function readBytesWithin(path: string, sizeBytesMax: number): Buffer {
   } catch (cause) {
     const code = cause instanceof Error && 'code' in cause ? ` (${String(cause.code)})` : ''
     throw new WbError('validation_error', `${path}: cannot be read${code}`, {
-      hint: 'Name a file that you may read.',
+      hint: 'Specify a file that you are allowed to read.',
     })
   }
   return buffer.subarray(0, length)

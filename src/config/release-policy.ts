@@ -14,33 +14,33 @@ export interface ReleasePolicy {
   readonly allow: readonly Release[]
   /** References that the configuration itself uses. Records may never use them. */
   readonly reserved: readonly string[]
-  /** Absolute path. The files in its subfolder with the ID of a workspace are released to that workspace. */
+  /** Absolute path. The files in a subfolder that is named after a workspace ID are released to that workspace. */
   readonly secretsDir: string
   /**
-   * True if there is no authentication, and only this machine can connect. Each `env:*_API_KEY` may then be
-   * sent to the host of each known provider.
+   * True if callers are not authenticated and only this machine can connect. Each `env:*_API_KEY` may then be sent to
+   * the host of each known provider.
    */
-  readonly openLoopback: boolean
+  readonly isSingleUser: boolean
 }
 
 /**
  * Returns the release policy of a configuration.
  *
- * @param loopback  true if no other machine can connect, because the runtime listens on a loopback address or
- *   not at all
+ * @param isLocalOnly  true if no other machine can connect, because the runtime listens on a loopback address or
+ *   does not listen
  */
-export function createReleasePolicy(config: Config, dataDir: string, loopback: boolean): ReleasePolicy {
+export function createReleasePolicy(config: Config, dataDir: string, isLocalOnly: boolean): ReleasePolicy {
   return {
     allow: config.runtime.secretRefs.allow,
     reserved: refsOfConfig(config),
     secretsDir: resolve(dataDir, 'secrets'),
-    openLoopback: loopback && config.auth.mode === 'disabled',
+    isSingleUser: isLocalOnly && config.auth.mode === 'disabled',
   }
 }
 
 /**
- * Returns the references that the configuration itself uses. Omits the default key of a provider, even if a
- * tool server uses it, because records can send it only to the host of this provider.
+ * Returns the references that the configuration itself uses. For tools, omits the default keys of providers, because
+ * records can send such a key only to the host of its provider.
  */
 function refsOfConfig({ auth, controlPlane, chat, mcp }: Config): string[] {
   const client = auth.oidc?.client
@@ -61,7 +61,7 @@ function refsOfConfig({ auth, controlPlane, chat, mcp }: Config): string[] {
 /**
  * Returns true if the configuration or a default allows a record to send a secret to a host.
  *
- * @param host  host to which the request goes, with its port unless it is the default of the scheme
+ * @param host  host that receives the request, with its port unless that is the default port of the scheme
  * @see docs/security.md#rule-1
  */
 export function isReleased(ref: string, host: string, workspaceId: string, policy: ReleasePolicy): boolean {
@@ -70,7 +70,7 @@ export function isReleased(ref: string, host: string, workspaceId: string, polic
   return (
     hostOfProviderKey.get(normal) === host ||
     isWorkspaceSecret(normal, workspaceId, policy.secretsDir) ||
-    (policy.openLoopback &&
+    (policy.isSingleUser &&
       /^env:\w+_API_KEY$/.test(normal) &&
       [...hostOfProviderKey.values()].includes(host)) ||
     policy.allow.some(entry => coversRelease(entry, normal, host, workspaceId))
@@ -86,10 +86,12 @@ export function normalizeReleasable(
   return normal === undefined || isReserved(normal, reserved) ? undefined : normal
 }
 
-/** Returns true if a reference resolves to the same secret as a reserved one, even under another name. */
+/** Returns true if a reference points to the same secret as a reserved reference, even by another name. */
 function isReserved(ref: string, reserved: readonly string[]): boolean {
   const names = namesOfRef(ref)
-  return reserved.some(other => namesOfRef(normalizeRef(other) ?? other).some(name => names.includes(name)))
+  return reserved.some(reservedRef =>
+    namesOfRef(normalizeRef(reservedRef) ?? reservedRef).some(name => names.includes(name)),
+  )
 }
 
 /**
@@ -114,7 +116,7 @@ function isWorkspaceSecret(ref: string, workspaceId: string, secretsDir: string)
   return staysInWorkspaceFolder(ref.slice('file:'.length), secretsDir, workspaceId)
 }
 
-/** Returns false if symbolic links lead out of the workspace's folder, or if the folder itself is one. */
+/** Returns false if symbolic links lead out of the folder of the workspace, or if this folder is a symbolic link. */
 function staysInWorkspaceFolder(path: string, secretsDir: string, workspaceId: string): boolean {
   try {
     return isRefBelow(realpathSync(path), posix.join(realpathSync(secretsDir), workspaceId))
@@ -150,8 +152,8 @@ function hasRefPrefix(ref: string, prefix: string): boolean {
 }
 
 /**
- * Returns true if an allowed host covers a host. Without a port, it covers every port. `*.example.com` covers the
- * subdomains of `example.com`.
+ * Returns true if an allowed host covers a host. An allowed host without a port covers every port. `*.example.com`
+ * covers the subdomains of `example.com`.
  */
 function coversHost(allowed: string, host: string): boolean {
   const hostWithoutPort = host.replace(/:\d+$/, '')

@@ -1,8 +1,8 @@
 import { formatKey, leavesOf } from './key-path.ts'
 
 /**
- * Keys that do not send data, run programs or affect access. All other keys count as risky, so that the user has to
- * confirm a new key until it is added here.
+ * Keys that do not send data, run programs or affect access. All other keys are treated as risky, including keys that
+ * are added to the schema later.
  */
 export const harmlessKeys = [
   'version',

@@ -20,7 +20,7 @@ export function normalizeRef(ref: string): string | undefined {
 }
 
 /**
- * Reads the secret of a reference. Secrets are not cached.
+ * Reads the secret that a reference points to. Secrets are not cached.
  *
  * @param ref  `env:NAME`, or `file:/absolute/path`, from which trailing white space is removed
  * @throws validation_error  when the reference cannot be resolved; the message contains the reference, but never the
@@ -50,7 +50,7 @@ function readVariable(ref: string, environment: ConfigEnvironment): string {
   throw unresolvedSecret(
     ref,
     'is not set',
-    `Set ${name} where the runtime is started, or in the .env of its data directory.`,
+    `Set ${name} where the runtime is started, or in the file .env in its data directory.`,
   )
 }
 
@@ -71,7 +71,11 @@ function readSecretFile(ref: string, path: string): string {
     return readFileSync(file, 'utf8')
   } catch (error) {
     if (error instanceof WbError) throw error
-    throw unresolvedSecret(ref, 'cannot be read', `Put a file at ${path} that the runtime may read.`)
+    throw unresolvedSecret(
+      ref,
+      'cannot be read',
+      `Store the secret in ${path}, and let the runtime read this file.`,
+    )
   } finally {
     if (file !== undefined) closeSync(file)
   }

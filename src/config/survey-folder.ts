@@ -34,8 +34,8 @@ const nameCharsMax = 200
 const projectKeys = ['workspace', 'knowledgeBase', 'profile'] as const
 
 /**
- * Reads the files that have an effect when commands run in the folder and it is trusted. Reads no files outside the
- * folder: a symbolic link, or anything else that is not a regular file, is a fault.
+ * Reads the files that affect commands in the folder once it is trusted. Reads only files inside the folder: a
+ * symbolic link, or anything else that is not a regular file, is a fault.
  *
  * @param folder  absolute path
  */
@@ -62,15 +62,17 @@ const fileReaders: readonly [name: string, read: (path: string) => RiskyValues |
 ]
 
 function configurationValues(path: string): RiskyValues | undefined {
-  return plainFileStats(path) ? riskyValues(readYaml(path)) : undefined
+  return regularFileStats(path) ? riskyValues(readYaml(path)) : undefined
 }
 
 /**
- * Files that the runtime writes to the data directory, all with mode 0600: the store and the lock, the
- * additional files that SQLite creates for each, and the address of the server.
+ * Files that the runtime writes to the data directory, all with mode 0600: the store and the lock, the files that
+ * SQLite creates in addition to these, and the file with the address of the server.
  */
 const runtimeFiles = [
-  ...['workbase.db', 'serve.lock'].flatMap(name => ['', '-wal', '-shm', '-journal'].map(end => name + end)),
+  ...['workbase.db', 'serve.lock'].flatMap(name =>
+    ['', '-wal', '-shm', '-journal'].map(suffix => name + suffix),
+  ),
   'serve.json',
 ]
 
@@ -87,21 +89,21 @@ function dataDirectoryValues(path: string): RiskyValues | undefined {
     throw untrustedFolderError(path, 'belongs to another user, or other users can write to it')
   for (const name of runtimeFiles) requirePrivateFile(path, name)
   const store = join(path, 'workbase.db')
-  if (!plainFileStats(store)) return { store: 'none' }
+  if (!regularFileStats(store)) return { store: 'none' }
   const { ino, birthtimeNs } = statSync(store, { bigint: true })
   return { store: `${ino}-${birthtimeNs}` }
 }
 
 /**
- * Checks that only this user can open a file, as if the runtime had written it. Other programs, such as git, usually
- * create files that others can read.
+ * Checks that only this user can open a file, which is true for files that the runtime writes. Files from other
+ * programs, such as git, can usually be read by other users.
  *
  * @throws validation_error  when it is not a regular file, is owned by another user, or is readable or
  *   writable by others
  */
 function requirePrivateFile(folder: string, name: string): void {
   const path = join(folder, name)
-  const stats = plainFileStats(path)
+  const stats = regularFileStats(path)
   if (!stats || process.platform === 'win32') return
   if (!isOwnedAndUnshared(stats) || (stats.mode & 0o077) !== 0)
     throw untrustedFolderError(
@@ -111,11 +113,11 @@ function requirePrivateFile(folder: string, name: string): void {
 }
 
 /**
- * Returns the variables that need trust: those with a web address, and those that the runtime does not write. The
- * runtime writes only provider keys, which cannot send data. Instead of values that could be secret, returns digests.
+ * Returns the variables that require trust: those with a web address, and those that the runtime does not write. The
+ * runtime writes only provider keys, which cannot send data. Values that could be secret are replaced with digests.
  */
 function variableValues(path: string): RiskyValues | undefined {
-  if (!plainFileStats(path)) return undefined
+  if (!regularFileStats(path)) return undefined
   const writtenByRuntime: readonly string[] = managedKeys
   const risky = [...readManagedEnv(join(path, '..'))].filter(
     ([name, value]) => isWebUrl(value) || !writtenByRuntime.includes(name),
@@ -141,7 +143,7 @@ function profileValues(path: string): RiskyValues | undefined {
  * @see docs/security.md#rule-6
  */
 export function readProjectFile(path: string): ProjectFile {
-  if (!plainFileStats(path)) return {}
+  if (!regularFileStats(path)) return {}
   const tree = readYaml(path, projectSizeMax) ?? {}
   if (typeof tree !== 'object' || Array.isArray(tree)) throw invalidProjectFile(path, 'contains no keys')
   const values: ProjectFile = {}
@@ -173,7 +175,7 @@ function invalidProjectFile(path: string, reason: string): WbError {
  *
  * @throws validation_error  when it is not a regular file, such as a symbolic link, a pipe or a folder
  */
-function plainFileStats(path: string): Stats | undefined {
+function regularFileStats(path: string): Stats | undefined {
   const stats = linkStats(path)
   if (stats && !stats.isFile()) throw untrustedFolderError(path, 'is not a regular file')
   return stats

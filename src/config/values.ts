@@ -36,10 +36,10 @@ export function isWebUrl(text: string): boolean {
   return /^https?:$/.test(url.protocol) && url.hostname !== '' && url.username === '' && url.password === ''
 }
 
-/** URL whose responses cannot be changed in transit: https, or http on this machine. */
+/** URL whose responses cannot be changed in transit: an https URL, or an http URL of this machine. */
 export const safeUrl = webUrl.refine(
   text => !isWebUrl(text) || !isUnencryptedRemote(new URL(text)),
-  'must be an https URL; http is accepted on this machine only',
+  'must be an https URL; http is accepted for this machine only',
 )
 
 /**
@@ -92,7 +92,7 @@ const cookieNameCharsMax = 64
  */
 const cookiePrefixes = ['__Host-', '__Secure-']
 
-/** Cookie name. A prefix in another case is rejected, because browsers ignore the case of prefixes. */
+/** Cookie name. A prefix with different capitalization is rejected, because browsers ignore the case of prefixes. */
 export const cookieName = z
   .string()
   .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, 'must be a cookie name: letters, digits, - and _')

@@ -8,17 +8,16 @@ export type RootAccess =
   | { readonly kind: 'anyCaller' }
   /** A verified subject. */
   | { readonly kind: 'signedIn' }
-  /** A caller that is not limited to certain workspaces; also an anonymous caller where those are allowed. */
+  /** A caller with access to the whole runtime. Includes anonymous callers if the configuration allows them. */
   | { readonly kind: 'platform' }
   /**
-   * A verified subject that is not limited to certain workspaces, or any caller if authentication is disabled.
+   * A verified subject with access to the whole runtime, or any caller if authentication is disabled.
    *
    * @see docs/security.md#rule-17
    */
   | { readonly kind: 'operator' }
   /**
-   * A verified subject that is not limited to certain workspaces and has the scope `manage`, never an anonymous
-   * caller.
+   * A verified subject with access to the whole runtime and the scope `manage`. Never an anonymous caller.
    *
    * @see docs/security.md#rule-1
    */
@@ -36,7 +35,7 @@ export interface ExtraScope {
   readonly scope: Scope
 }
 
-/** Condition on a request body: it changes the stored value of at least one of these fields. */
+/** Condition that is met if a request body changes the stored value of at least one of the fields. */
 export interface BodyCondition {
   /** Text for the API reference. */
   readonly description: string
@@ -44,8 +43,8 @@ export interface BodyCondition {
 }
 
 /**
- * Access rule of a route below a workspace. `covers` is the narrowest scope that includes the route, for the
- * API reference.
+ * Access rule of a route below a workspace. `covers` is the narrowest scope that includes the route; only the
+ * documentation uses it.
  */
 export type WorkspaceAccess =
   /** Requires only access to the workspace. Used for reads, including searches by POST. */
@@ -58,7 +57,7 @@ export type WorkspaceAccess =
       readonly alternative?: Scope
       readonly extraScope?: ExtraScope
     }
-  /** Requires access to the workspace, and for records of other callers also one of two scopes. */
+  /** Requires access to the workspace. For records of other callers, also requires one of two scopes. */
   | {
       readonly kind: 'ownRecords'
       readonly covers: Scope
@@ -82,11 +81,11 @@ export function member(covers: Scope | null): WorkspaceAccess {
   return { kind: 'member', covers }
 }
 
-/** A rule that requires a scope. Its methods extend it. */
+/** A rule that requires a scope. Its methods return extended rules. */
 interface ScopeRule extends Extract<WorkspaceAccess, { kind: 'needs' }> {
   /** Returns a rule that also requires a second scope if the body meets the condition. */
   requireIf(condition: BodyCondition, extraScope: Scope): WorkspaceAccess
-  /** Returns a rule that accepts an alternative scope, too. */
+  /** Returns a rule that also accepts an alternative scope. */
   orElse(alternative: Scope): WorkspaceAccess
 }
 
@@ -100,12 +99,12 @@ export function needs(scope: Scope): ScopeRule {
   }
 }
 
-/** Requires access to the workspace, and for records of other callers also one of two scopes. */
+/** Requires access to the workspace. For records of other callers, also requires one of two scopes. */
 export function ownRecords(covers: Scope, scope: Scope, alternative: Scope): WorkspaceAccess {
   return { kind: 'ownRecords', covers, scope, alternative }
 }
 
 /** Returns a condition that is met if the body changes at least one of the fields. */
 export function changesAnyOf(...fields: readonly string[]): BodyCondition {
-  return { description: `changes ${fields.join(' or ')}`, fields }
+  return { description: `changes ${fields.map(field => `\`${field}\``).join(' or ')}`, fields }
 }

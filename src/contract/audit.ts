@@ -12,7 +12,7 @@ const auditQuery = pageQuery.extend({
 export type AuditQuery = z.output<typeof auditQuery>
 
 const listDescription =
-  'Returns audit records, newest first. With `Accept: text/event-stream`, it streams new records as they are written. With `Last-Event-ID`, the stream starts after the record with that ID, or with the oldest record if that one is no longer stored. `action` also filters the stream.'
+  'Returns audit records, newest first. With `Accept: text/event-stream`, it streams new records as they are written. With `Last-Event-ID`, the stream starts after the record with that ID or, if that record was deleted, with the oldest stored record. `action` also filters the stream.'
 
 export const audit = {
   list: route({

@@ -5,15 +5,15 @@ import { limits } from './limits.ts'
 import { route } from './route.ts'
 import { roles, scopes } from './scopes.ts'
 
-const path = z.string().nullable()
+const nullablePath = z.string().nullable()
 
 const AuthConfig = z.object({
   modes: z.object({ apiKey: z.boolean(), oidc: z.boolean(), login: z.boolean(), device: z.boolean() }),
-  loginPath: path,
-  refreshPath: path,
-  deviceAuthorizePath: path,
-  deviceTokenPath: path,
-  deviceRefreshPath: path,
+  loginPath: nullablePath,
+  refreshPath: nullablePath,
+  deviceAuthorizePath: nullablePath,
+  deviceTokenPath: nullablePath,
+  deviceRefreshPath: nullablePath,
 })
 
 export type AuthConfig = z.output<typeof AuthConfig>
@@ -25,7 +25,9 @@ const Me = z.object({
   workspaceScopes: z.array(z.string()).nullable(),
   role: z.enum(roles).nullable(),
   scopes: z.array(z.enum(scopes)).nullable(),
-  expiresAt: z.int().nullable().meta({ description: 'seconds since 1970' }),
+  expiresAt: z.int().nullable().meta({
+    description: 'expiry of the access token, in seconds since 1970; null for other credentials',
+  }),
   canRefresh: z.boolean(),
   keyExpiresAt: isoTimestamp.nullable().optional().meta({
     description: 'expiry of the API key, null if it does not expire; absent for callers without an API key',
@@ -71,7 +73,7 @@ function oauthBody<S extends z.ZodType>(schema: S) {
 }
 
 /**
- * Error codes that an identity provider can send with its redirect of the browser.
+ * Error codes that an identity provider can send when it redirects the browser back.
  *
  * @see RFC 6749 section 4.1.2.1, OpenID Connect Core section 3.1.2.6
  */
@@ -102,7 +104,7 @@ export const deviceTokenErrors = [
   'invalid_grant',
 ] as const
 
-const withoutSignIn = ['not_configured', 'identity_provider_unavailable'] as const
+const signInUnavailableErrors = ['not_configured', 'identity_provider_unavailable'] as const
 
 export const auth = {
   config: route({
@@ -120,7 +122,7 @@ export const auth = {
     access: openToAll,
     query: z.object({ redirect_after: z.string().optional() }),
     replies: { 302: null },
-    errors: [...withoutSignIn],
+    errors: [...signInUnavailableErrors],
   }),
   callback: route({
     method: 'GET',
@@ -135,7 +137,7 @@ export const auth = {
     }),
     replies: { 302: null },
     errors: [
-      ...withoutSignIn,
+      ...signInUnavailableErrors,
       ...authorizationErrors,
       'invalid_callback',
       'invalid_state',
@@ -159,7 +161,7 @@ export const auth = {
     access: openToAll,
     replies: { 200: z.object({ ok: z.literal(true), expiresAt: z.int().nullable() }) },
     errors: [
-      ...withoutSignIn,
+      ...signInUnavailableErrors,
       'no_refresh_token',
       'refresh_failed',
       'token_validation_failed',
@@ -180,7 +182,7 @@ export const auth = {
     summary: 'Start a device sign-in',
     access: openToAll,
     replies: { 200: DeviceAuthorization },
-    errors: [...withoutSignIn, 'device_flow_not_supported', 'device_authorize_failed'],
+    errors: [...signInUnavailableErrors, 'device_flow_not_supported', 'device_authorize_failed'],
   }),
   deviceToken: route({
     method: 'POST',
@@ -190,7 +192,7 @@ export const auth = {
     body: oauthBody(z.object({ device_code: z.string().min(1) })),
     replies: { 200: DeviceTokens },
     errors: [
-      ...withoutSignIn,
+      ...signInUnavailableErrors,
       ...deviceTokenErrors,
       'invalid_request',
       'device_flow_not_supported',
@@ -205,7 +207,7 @@ export const auth = {
     body: oauthBody(z.object({ refresh_token: z.string().min(1) })),
     replies: { 200: DeviceTokens },
     errors: [
-      ...withoutSignIn,
+      ...signInUnavailableErrors,
       'invalid_request',
       'invalid_grant',
       'device_flow_not_supported',

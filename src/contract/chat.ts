@@ -8,10 +8,10 @@ import { limits } from './limits.ts'
 import { route } from './route.ts'
 
 const MessageSend = z.object({
-  content: z.string().min(1).max(limits.chatMessageChars),
+  content: z.string().min(1).max(limits.chatMessageChars).meta({ description: 'your message' }),
   images: z.array(ImageInput).max(limits.messageImages).optional().meta({
     description:
-      'Images, if the model can read them: PNG, JPEG, GIF or WebP. A message that `replaces` another one does not inherit its images.',
+      'PNG, JPEG, GIF or WebP images for a model that can read images. A message that `replaces` another one does not inherit its images.',
   }),
   approvals: z.boolean().default(false).meta({
     description:
@@ -19,7 +19,7 @@ const MessageSend = z.object({
   }),
   detached: z.boolean().default(false).meta({
     description:
-      'true to let the turn continue if the connection of the stream is lost; the client can then read the stream again',
+      'true to continue the turn if the client loses the connection; the client can then read the stream again',
   }),
   llmServiceId: z
     .uuid()

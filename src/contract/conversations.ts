@@ -181,7 +181,7 @@ export const messages = {
     path: '/api/v1/workspaces/:workspaceId/agents/:agentId/conversations/:conversationId/messages/:messageId/select',
     summary: 'Select a version of a question',
     description:
-      'Restores the version in the conversation, together with the messages that followed it. The version that it replaces is kept with its messages.',
+      'Restores a version of the question and the messages that followed it. The current version and its following messages are kept.',
     access: member('read:chat'),
     replies: { 200: Message },
     errors: [...errors, 'chat_message_not_found', 'conflict'],

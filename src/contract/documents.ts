@@ -138,10 +138,9 @@ const QueuedIngest = z.object({ job: Job, document: Document, astraQueries: z.ar
 const ExistingDocument = z.object({ document: Document, outcome: z.enum(['duplicate', 'name_conflict']) })
 
 const asyncQuery = z.object({
-  async: z
-    .enum(['true', 'false'])
-    .optional()
-    .meta({ description: '`true` returns a job at once, which ingests the text in the background' }),
+  async: z.enum(['true', 'false']).optional().meta({
+    description: '`true` to ingest the text in a background job; the response then contains the job',
+  }),
 })
 
 export const documents = {
@@ -263,7 +262,7 @@ export const documents = {
     query: z.object({
       async: z.string().optional().meta({
         description:
-          '`true` returns a job at once, which ingests the file in the background; with any other value, the request waits for the result',
+          '`true` to ingest the file in a background job; the response then contains the job. With any other value, the request waits for the result.',
       }),
     }),
     body: {
@@ -296,7 +295,7 @@ export const documents = {
     path: `${knowledgeBasePath}/ingest/batch`,
     summary: 'Ingest many texts in one stream',
     description:
-      'Each line of the request is the body of one ingest. The response has one line per text, in the same order: the line number (`line`), the HTTP status (`status`), and the fields that a single ingest returns.',
+      'Each line of the request is the body of one ingest request. The response has one line per text, in the same order: the line number (`line`), the HTTP status (`status`), and the fields that a single ingest request returns.',
     access: needs('write:ingest'),
     body: { kind: 'ndjson', schema: Ingest, limitBytes: limits.ingestBodyBytes },
     replies: { 200: 'application/x-ndjson' },

@@ -21,7 +21,7 @@ export const errorRegistry = {
   agent_template_not_found: { status: 404, hint: 'List the agent templates and use one of their IDs.' },
   agent_tool_unresolved: {
     status: 422,
-    hint: 'Use the IDs of available tools of the workspace, or remove the entry.',
+    hint: 'Use the IDs of tools that are available in the workspace, or remove the entry.',
   },
   account_selection_required: {
     status: 400,
@@ -33,7 +33,7 @@ export const errorRegistry = {
   },
   attachment_limit_exceeded: {
     status: 409,
-    hint: 'Remove an attachment of the conversation, or start another conversation.',
+    hint: 'Remove an attachment from the conversation, or start another conversation.',
   },
   attachment_not_found: {
     status: 404,
@@ -41,7 +41,7 @@ export const errorRegistry = {
   },
   authorization_pending: {
     status: 400,
-    hint: 'Approve the sign-in in the browser, and keep polling at the given interval.',
+    hint: 'Approve the sign-in in the browser, and continue to poll at the same interval.',
   },
   cascade_incomplete: {
     status: 500,
@@ -70,7 +70,10 @@ export const errorRegistry = {
     hint: 'List the chunking services of the workspace and use one of their IDs.',
   },
   collection_name_taken: { status: 409, hint: 'Choose another name, or attach the existing collection.' },
-  collection_not_found: { status: 404, hint: 'List the adoptable collections and use one of their names.' },
+  collection_not_found: {
+    status: 404,
+    hint: 'List the collections that can be attached and use one of their names.',
+  },
   collection_unavailable: {
     status: 503,
     hint: 'Retry in a moment. If it fails again, test the connection to the store of the workspace.',
@@ -144,7 +147,7 @@ export const errorRegistry = {
   },
   empty_document: {
     status: 422,
-    hint: 'The file contains no text. Convert it (a scan needs OCR), then send it again.',
+    hint: 'The file contains no text. Convert it to a file with text (for a scan, use OCR), then send it again.',
   },
   empty_file: { status: 400, hint: 'Send a file with at least one byte.' },
   expired_token: { status: 400, hint: 'The code has expired. Start the sign-in again.' },
@@ -189,7 +192,7 @@ export const errorRegistry = {
   invalid_parser: { status: 400, hint: 'Set parser to auto, native or docling.' },
   invalid_playground_command: {
     status: 400,
-    hint: 'Send a command object whose only key is the value of commandName, and name the collection or table that it needs.',
+    hint: 'Send a command object whose only key is the value of commandName. If the command needs a collection or a table, also send its name.',
   },
   invalid_request: { status: 400, hint: 'Send the fields that the route requires.' },
   invalid_state: { status: 400, hint: 'The sign-in was already used or has expired. Start it again.' },
@@ -247,7 +250,7 @@ export const errorRegistry = {
     status: 502,
     hint: 'Check the URL and the OAuth fields of the MCP server, then start the sign-in again.',
   },
-  missing_file: { status: 400, hint: 'Send the file in a form part named file that has a file name.' },
+  missing_file: { status: 400, hint: 'Send the file, with its file name, in the form part named file.' },
   no_refresh_token: { status: 401, hint: 'Sign in again, because this session cannot be renewed.' },
   not_configured: { status: 404, hint: 'Configure auth.oidc.client to offer browser sign-in.' },
   not_found: { status: 404, hint: 'Check the path and the method against /docs.' },
@@ -368,7 +371,7 @@ export interface ErrorEnvelope {
 }
 
 /**
- * The only error whose message is shown to users, in the server and in clients.
+ * The only error class of the server and of clients whose messages are shown to users.
  *
  * Any other thrown error is a bug and is reported as `internal_error`.
  */

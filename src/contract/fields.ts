@@ -69,7 +69,7 @@ export function withErrorCode<S extends z.ZodType>(schema: S, code: ErrorCode) {
   })
 }
 
-/** Reports the first reserved key of a map. Returns true if there is one. */
+/** Reports the first reserved key of a map. Returns true if there is a reserved key. */
 function rejectReservedKeys(map: object, context: z.RefinementCtx): boolean {
   const reserved = Object.keys(map).find(key => reservedPayloadKeys.has(key))
   if (reserved === undefined) return false
@@ -108,7 +108,7 @@ export const metadata = z
   })
   .meta({ type: 'object', additionalProperties: { type: ['string', 'number', 'boolean', 'null'] } })
 
-/** Payload of a record that is stored directly: any JSON, without reserved keys. */
+/** Payload of a record that a client stores directly: any JSON object without reserved keys. */
 export const payload = z
   .custom<Record<string, unknown>>(
     value => typeof value === 'object' && value !== null && !Array.isArray(value),

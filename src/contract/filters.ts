@@ -27,7 +27,7 @@ const changeable = {
       condition => JSON.stringify(condition).length <= limits.savedFilterChars,
       `must be at most ${limits.savedFilterChars} characters long as JSON`,
     )
-    .meta({ description: `the condition; at most ${limits.savedFilterChars} characters as JSON` }),
+    .meta({ description: `the condition; its JSON must have at most ${limits.savedFilterChars} characters` }),
 }
 
 const FilterCreate = z.object({

@@ -23,7 +23,10 @@ export const params = {
   releaseId: z.uuid(),
   keyId: z.uuid(),
   recordId: z.string().min(1),
-  /** ID of the workspace in OAuth metadata. Its name is not `workspaceId`, so no workspace rule applies to it. */
+  /**
+   * ID of the workspace in the path of OAuth metadata. The name differs from `workspaceId`, because the access rules
+   * of workspaces do not apply to this path.
+   */
   resourceId: z.uuid(),
 } as const
 

@@ -20,21 +20,21 @@ export const Job = z
     result: z.object({ chunks: z.int() }).nullable(),
     errorMessage: z.string().nullable(),
     createdAt: isoTimestamp,
-    updatedAt: isoTimestamp.meta({ description: 'time of the last change; each change has a later time' }),
+    updatedAt: isoTimestamp.meta({ description: 'time of the last change; increases with each change' }),
   })
   .meta({ id: 'Job' })
 export type Job = z.output<typeof Job>
 
 const JobDone = z.object({ status: z.enum(['succeeded', 'failed']) }).meta({ id: 'JobDone' })
 
-const list = '/api/v1/workspaces/:workspaceId/jobs'
-const jobPath = `${list}/:jobId` as const
+const jobsPath = '/api/v1/workspaces/:workspaceId/jobs'
+const jobPath = `${jobsPath}/:jobId` as const
 const notFoundErrors = ['workspace_not_found', 'job_not_found'] as const
 
 export const jobs = {
   list: route({
     method: 'GET',
-    path: list,
+    path: jobsPath,
     summary: 'List jobs',
     access: member('read:content'),
     query: pageQuery,
@@ -64,7 +64,7 @@ export const jobs = {
     path: `${jobPath}/events`,
     summary: 'Follow a job',
     description:
-      'Streams the event `job` at once and after each change. The ID of the event is the `updatedAt` of the job. The last event is `done`. `Last-Event-ID` skips older changes, but the last change is always sent. If the stream ends without `done`, open it again.',
+      'Streams the event `job` immediately and after each change. The ID of the event is the `updatedAt` of the job. The last event is `done`. `Last-Event-ID` skips older changes, but the last change is always sent. If the stream ends without `done`, open it again.',
     access: member('read:content'),
     replies: { 200: 'text/event-stream' },
     events: { job: Job, done: JobDone },

@@ -15,7 +15,7 @@ export const ApiKey = z
     role: z
       .enum(roles)
       .nullable()
-      .meta({ description: 'role with exactly the scopes of the key; null if no role has them' }),
+      .meta({ description: 'role whose scopes are exactly those of the key; null if there is no such role' }),
     scopes: z.array(z.enum(scopes)).min(1),
     principalId: z.string().nullable(),
     createdAt: isoTimestamp,
@@ -26,9 +26,9 @@ export const ApiKey = z
   .meta({ id: 'ApiKey' })
 export type ApiKey = z.output<typeof ApiKey>
 
-const legacyScopes = ['read', 'write'] as const
+const defaultKeyScopes = ['read', 'write'] as const
 
-/** The scopes of the key are those in `scopes` or of `role`. Without both, they are `read` and `write`. */
+/** The key gets the scopes in `scopes`, or those of `role`. If both are absent, it gets `read` and `write`. */
 const ApiKeyCreate = z
   .object({
     label: boundedText(limits.keyLabelChars),
@@ -47,7 +47,7 @@ const ApiKeyCreate = z
   })
   .transform(({ role, scopes: sentScopes, ...rest }) => ({
     ...rest,
-    scopes: sortScopes(sentScopes ?? (role ? scopesOfRole[role] : legacyScopes)),
+    scopes: sortScopes(sentScopes ?? (role ? scopesOfRole[role] : defaultKeyScopes)),
   }))
 export type ApiKeyCreate = z.output<typeof ApiKeyCreate>
 

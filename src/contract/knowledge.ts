@@ -46,7 +46,7 @@ export type EmbedderState = z.output<typeof EmbedderState>
 
 const KnowledgeBaseWithEmbedder = KnowledgeBase.extend({ embedder: EmbedderState.optional() })
 
-/** Response field with the queries to a remote database. Always empty for the embedded store. */
+/** Response field that lists the queries to a remote database. Empty for the embedded store. */
 const remoteQueries = { astraQueries: z.array(z.unknown()) }
 
 const changeable = {
@@ -79,7 +79,7 @@ const KnowledgeBasePatch = z
   .partial()
 export type KnowledgeBasePatch = z.output<typeof KnowledgeBasePatch>
 
-/** Collection of the store that a knowledge base can use. */
+/** Existing collection that can be attached to a knowledge base. */
 export const AdoptableCollection = z
   .object({
     name: z.string(),
@@ -101,7 +101,7 @@ export const SearchHit = z
     score: z.number(),
     coverage: z.number().min(0).max(1).optional().meta({
       description:
-        'share of the words of the query that the passage and its title contain, from 0 to 1. Rare words count more. Present only if `includeCoverage` was true.',
+        'share of the words in the query that the passage and its title contain, from 0 to 1. Rare words count more. Present only if `includeCoverage` was true.',
     }),
     payload: z.record(z.string(), z.unknown()).optional(),
     vector: z.array(z.number()).optional(),
@@ -117,7 +117,7 @@ const searchFields = {
   includeEmbeddings: z.boolean().default(false),
   includeCoverage: z.boolean().optional().meta({
     description:
-      'true to add `coverage` to each hit: the share of the words of the query that it contains; requires `text`',
+      'true to add `coverage` to each hit: the share of the words in the query that the hit contains; requires `text`',
   }),
   hybrid: z.boolean().optional(),
   lexicalWeight: z.number().min(0).max(1).optional().meta({
@@ -127,7 +127,7 @@ const searchFields = {
   rerank: z
     .boolean()
     .optional()
-    .meta({ description: 'true to rank the hits again with their lexical ranks' }),
+    .meta({ description: 'true to reorder the hits by combining their ranks with their lexical ranks' }),
   knowledgeFilterId: z.uuid().optional().meta({ description: 'saved filter that every hit must also match' }),
 }
 
@@ -157,7 +157,7 @@ export type KnowledgeBaseHit = z.output<typeof KnowledgeBaseHit>
 
 const json = { kind: 'json', limitBytes: limits.jsonBodyBytes } as const
 const notFoundErrors = ['workspace_not_found', 'knowledge_base_not_found'] as const
-/** Error codes of any request to the store of a workspace. */
+/** Error codes of all requests that use the store of a workspace. */
 export const storeErrors = [
   'driver_unavailable',
   'workspace_misconfigured',
@@ -177,7 +177,7 @@ const searchErrors = [
   'rerank_not_supported',
 ] as const
 const searchDescription =
-  'Returns passages, best first. If the knowledge base indexes words, a search for a text is hybrid: vector and lexical scores are scaled to 0..1 and combined by `lexicalWeight` (1 is lexical only). Words that the built-in embedder does not know affect only the lexical score.'
+  'Returns passages, best first. If the knowledge base indexes words, a search with `text` is hybrid: vector and lexical scores are scaled to the range from 0 to 1 and combined with `lexicalWeight` (1 means only lexical scores). Words that the built-in embedder does not know affect only the lexical score.'
 
 /** Fields that decide which documents a principal sees. */
 const policyFields = ['policyDsl', 'policyEnabled']
@@ -260,7 +260,7 @@ export const kb = {
     method: 'POST',
     path: '/api/v1/workspaces/:workspaceId/search',
     summary: 'Search several knowledge bases',
-    description: `${searchDescription} Each knowledge base is searched separately. The results are merged by how many words of the query the best passages of each knowledge base contain. To use a saved filter, send only the ID of its knowledge base in \`knowledgeBaseIds\`.`,
+    description: `${searchDescription} Each knowledge base is searched separately. The scores are scaled together, and each knowledge base is weighted by the share of the words in the query that its best passages contain. To use a saved filter, send only the ID of its knowledge base in \`knowledgeBaseIds\`.`,
     access: member('read:content'),
     body: { ...json, mode: 'lenient', schema: SearchManyRequest },
     replies: { 200: z.array(KnowledgeBaseHit) },

@@ -92,6 +92,6 @@ export const limits = {
 
   managedValueChars: 4_096,
 
-  ignoredFieldsNamed: 10,
+  ignoredFieldsReported: 10,
   ignoredFieldBytes: 64,
 } as const

@@ -104,7 +104,7 @@ const McpServerTool = z
     hash: z.string().meta({ description: 'hash of the name, the description and the schema' }),
     state: z.enum(toolStates).meta({
       description:
-        'Only accepted tools are available to agents. `changed` differs from the accepted version, `new` was never accepted, and `gone` is no longer offered by the server.',
+        'Only accepted tools are available to agents. A `changed` tool differs from the accepted version, a `new` tool was never accepted, and the server no longer offers a `gone` tool.',
     }),
     acceptedDescription: z.string().nullable(),
     allowed: z

@@ -15,7 +15,7 @@ const ContentPart = z
     image_url: z
       .object({ url: z.string().meta({ description: 'data URL of the image, in base64' }) })
       .optional()
-      .meta({ description: 'image, for parts of the type `image_url`' }),
+      .meta({ description: 'the image of a part of the type `image_url`' }),
   })
   .superRefine((part, context) => {
     const problem = partProblem(part)
@@ -37,7 +37,7 @@ function partProblem({
   if (!image) return { path: ['image_url'], message: 'is required' }
   const path = ['image_url', 'url']
   const parsed = parseImageUrl(image.url)
-  if (!parsed) return { path, message: 'must be a data URL with base64; images are not fetched' }
+  if (!parsed) return { path, message: 'must be a base64 data URL; images are not fetched' }
   const message = ImageInput.safeParse(parsed).error?.issues[0]?.message
   return message === undefined ? undefined : { path, message }
 }
@@ -59,12 +59,12 @@ const CompletionMessage = z
     if (!Array.isArray(content)) return
     const images = content.filter(({ type }) => type === 'image_url').length
     const reject = (message: string) => context.addIssue({ code: 'custom', path: ['content'], message })
-    if (images > 0 && role !== 'user') reject('only messages of the role user can have images')
+    if (images > 0 && role !== 'user') reject('only messages with the role user can have images')
     if (images > limits.messageImages) reject(`must have at most ${limits.messageImages} images`)
   })
 export type CompletionMessage = z.output<typeof CompletionMessage>
 
-const tokensMax = z.int().positive().nullish()
+const tokenLimit = z.int().positive().nullish()
 
 const CompletionCreate = z.object({
   model: boundedText(limits.agentNameChars).meta({ description: 'name or ID of an agent' }),
@@ -82,10 +82,10 @@ const CompletionCreate = z.object({
         .meta({ description: 'true to send a last chunk with the token counts' }),
     })
     .nullish(),
-  max_completion_tokens: tokensMax.meta({
+  max_completion_tokens: tokenLimit.meta({
     description: 'maximum length of the answer in tokens; the limit of the LLM service also applies',
   }),
-  max_tokens: tokensMax.meta({ description: 'older name of `max_completion_tokens`' }),
+  max_tokens: tokenLimit.meta({ description: 'older name of `max_completion_tokens`' }),
 })
 export type CompletionCreate = z.output<typeof CompletionCreate>
 
@@ -104,15 +104,15 @@ const references = z.array(Citation).meta({
   description: 'passages that the answer cites as `[number]`; an extension of the OpenAI format',
 })
 
-const identity = {
+const completionFields = {
   id: z.string(),
-  created: z.int().meta({ description: 'seconds since 1970' }),
+  created: z.int().meta({ description: 'time of creation, in seconds since 1970' }),
   model: z.string().meta({ description: 'value of `model` in the request' }),
 }
 
 const ChatCompletion = z
   .object({
-    ...identity,
+    ...completionFields,
     object: z.literal('chat.completion'),
     choices: z.array(
       z.object({
@@ -127,13 +127,15 @@ const ChatCompletion = z
         finish_reason: finishReason,
       }),
     ),
-    usage: Usage.optional().meta({ description: 'absent if the provider does not report tokens' }),
+    usage: Usage.optional().meta({
+      description: 'token counts; absent if the provider does not report them',
+    }),
   })
   .meta({ id: 'ChatCompletion' })
 export type ChatCompletion = z.output<typeof ChatCompletion>
 
 const ChatCompletionChunk = z.object({
-  ...identity,
+  ...completionFields,
   object: z.literal('chat.completion.chunk'),
   choices: z.array(
     z.object({
@@ -174,7 +176,7 @@ const ModelList = z.object({
         .string()
         .meta({ description: 'name of the agent, or its ID if several agents have the same name' }),
       object: z.literal('model'),
-      created: z.int().meta({ description: 'seconds since 1970' }),
+      created: z.int().meta({ description: 'time of creation, in seconds since 1970' }),
       owned_by: z.literal('workbase'),
       agent_id: z.uuid(),
     }),
@@ -182,7 +184,7 @@ const ModelList = z.object({
 })
 export type ModelList = z.output<typeof ModelList>
 
-const base = '/api/v1/workspaces/:workspaceId/openai/v1'
+const openaiPath = '/api/v1/workspaces/:workspaceId/openai/v1'
 const completionErrors = [
   'workspace_not_found',
   'agent_not_found',
@@ -204,7 +206,7 @@ const completionErrors = [
 export const openai = {
   models: route({
     method: 'GET',
-    path: `${base}/models`,
+    path: `${openaiPath}/models`,
     summary: 'List the agents of a workspace as models of the OpenAI API',
     description: `Returns at most ${limits.idsPerList} agents, oldest first.`,
     access: member(null),
@@ -214,7 +216,7 @@ export const openai = {
   }),
   complete: route({
     method: 'POST',
-    path: `${base}/chat/completions`,
+    path: `${openaiPath}/chat/completions`,
     summary: 'Ask an agent in the format of the OpenAI API',
     description:
       'The request contains the whole conversation, and nothing is stored. Tool calls that require an approval are denied. With `stream`, the answer is sent as server-sent events. Other fields of the OpenAI API are ignored and listed in `X-Workbase-Ignored`.',

@@ -9,16 +9,19 @@ import type { Scope } from './scopes.ts'
 
 export type { JsonSchema, OpenApi, OpenApiOperation } from './openapi-types.ts'
 
-/** Descriptions of error responses that any operation can return, by status. */
-const sharedFailures = {
+/**
+ * Descriptions of the shared error responses, by status. Operations that are open to everyone return only 400 and 500
+ * of these.
+ */
+const sharedErrorDescriptions = {
   400: 'The request is not valid.',
   401: 'The request has no valid credential.',
-  403: 'The caller does not have the required rights.',
+  403: 'The caller does not have the required permissions.',
   409: 'The request conflicts with the current state of the resource.',
   413: 'The body is too large.',
   422: 'The request is well-formed, but cannot be processed.',
   429: 'Too many requests. Wait for the number of seconds in `Retry-After`.',
-  500: 'The runtime failed. Find the request ID in its log.',
+  500: 'The runtime failed. Search its log for the `requestId` of this response.',
 } as const
 
 /**
@@ -49,7 +52,7 @@ export function openApiDocument(api: Readonly<Record<string, Topic>>, about: { v
     components: {
       schemas: Object.fromEntries(Object.entries(schemas).sort(([a], [b]) => (a < b ? -1 : 1))),
       responses: Object.fromEntries(
-        Object.entries(sharedFailures).map(([status, description]) => [
+        Object.entries(sharedErrorDescriptions).map(([status, description]) => [
           `Error${status}`,
           failureResponse(description),
         ]),
@@ -75,25 +78,25 @@ function describeAccess(access: Access): string {
     case 'open':
       return 'open to everyone'
     case 'anyCaller':
-      return 'any caller, including anonymous ones if the runtime allows them'
+      return 'any caller, including anonymous callers if the configuration allows them'
     case 'signedIn':
       return 'a signed-in caller'
     case 'platform':
-      return 'a caller with access to the whole runtime, not only to single workspaces'
+      return 'a caller with access to the whole runtime, not only to specific workspaces'
     case 'operator':
-      return 'a verified caller with access to the whole runtime; everyone if authentication is disabled'
+      return 'a verified caller with access to the whole runtime; if authentication is disabled, everyone'
     case 'setup':
-      return 'the bootstrap token; if authentication is disabled, callers on this machine without a credential'
+      return 'a caller with the bootstrap token or, if authentication is disabled, a caller on this machine that sends no credential'
     case 'owner':
-      return 'a verified caller with access to the whole runtime and the scope manage, or the owner of the data directory'
+      return 'a verified caller with access to the whole runtime and the `manage` scope, or the owner of the data directory'
     case 'member':
       return 'a caller with access to the workspace'
     case 'ownRecords':
-      return `a caller with access to the workspace; records of another caller also require the scope ${access.scope} or ${access.alternative}`
+      return `a caller with access to the workspace; for a conversation of another caller, also the scope \`${access.scope}\` or \`${access.alternative}\``
     case 'needs':
-      return `a caller with access to the workspace and the scope ${access.scope}${
-        access.alternative ? ` or ${access.alternative}` : ''
-      }${access.extraScope ? `; a request that ${access.extraScope.condition.description} also requires the scope ${access.extraScope.scope}` : ''}`
+      return `a caller with access to the workspace and the scope \`${access.scope}\`${
+        access.alternative ? ` or \`${access.alternative}\`` : ''
+      }${access.extraScope ? `; a request that ${access.extraScope.condition.description} also requires the scope \`${access.extraScope.scope}\`` : ''}`
   }
 }
 
@@ -211,11 +214,14 @@ function replyOf(
   }
 }
 
-/** Returns the shared error responses, and those for error codes of the route that have other statuses. */
+/**
+ * Returns the shared error responses (only 400 and 500 for an open route), plus one response for each other status
+ * among the error codes of the route.
+ */
 function failureResponses(route: Route): OpenApiOperation['responses'] {
   const open = route.access.kind === 'open'
   const failures: OpenApiOperation['responses'] = {}
-  for (const status of Object.keys(sharedFailures))
+  for (const status of Object.keys(sharedErrorDescriptions))
     if (!open || status === '400' || status === '500')
       failures[status] = { $ref: `#/components/responses/Error${status}` }
   for (const status of new Set(route.errors.map(code => errorRegistry[code].status))) {
@@ -281,7 +287,7 @@ function schemaOf(
   return inlineSchema
 }
 
-/** Returns the schema of a value before its transformation, which is the form that responses use. */
+/** Returns the input schema of a pipe. Responses contain values in their untransformed form. */
 function sourceSchema(schema: z.core.$ZodType): z.ZodType {
   return (schema._zod.def as z.core.$ZodPipeDef).in as z.ZodType
 }

@@ -82,7 +82,7 @@ export const playground = {
     path: '/api/v1/workspaces/:workspaceId/playground/execute',
     summary: 'Run one command of the Data API on the database of a workspace',
     description:
-      'Runs a command of the Data API. Commands bypass row-level access, so if it is on, they also require the scope `manage:access`.',
+      'Runs a command of the Data API. Commands bypass row-level access, so if row-level access is enabled, they also require the scope `manage:access`.',
     access: needs('write'),
     body: { kind: 'json', schema: PlaygroundCommand, mode: 'lenient', limitBytes: limits.jsonBodyBytes },
     replies: { 200: PlaygroundResult },

@@ -1,6 +1,6 @@
 /** A model provider with built-in support. */
 interface Provider {
-  /** Default address of services. The key in `keyName` is released to its host only. */
+  /** Default address of services. By default, the key in `keyName` is released only to the host of this address. */
   readonly baseUrl: string
   /** Environment variable that usually contains the API key; null if no key is needed. */
   readonly keyName: string | null

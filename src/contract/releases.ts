@@ -17,7 +17,10 @@ export const SecretRelease = z
     host: z
       .string()
       .meta({ description: 'host that the secret may be sent to, with the port unless it is 443' }),
-    workspaceId: z.uuid().nullable().meta({ description: 'null allows every workspace' }),
+    workspaceId: z
+      .uuid()
+      .nullable()
+      .meta({ description: 'workspace that may use the secret; null allows all workspaces' }),
     createdAt: isoTimestamp,
   })
   .meta({ id: 'SecretRelease' })

@@ -55,7 +55,7 @@ export interface NdjsonBody<S extends z.ZodType = z.ZodType> {
   readonly limitBytes: number
 }
 
-/** Form with a file in the part `file`, and text fields. It is not read until the handler requests it. */
+/** Form with text fields, and a file in the part `file`. It is not read until the handler requests it. */
 export interface MultipartBody<S extends z.ZodObject = z.ZodObject> {
   readonly kind: 'multipart'
   /** Schema of the text fields by part name. Unknown parts are ignored and reported. */
@@ -68,7 +68,7 @@ export interface MultipartBody<S extends z.ZodObject = z.ZodObject> {
 
 export type Body = JsonBody | NdjsonBody | MultipartBody
 
-/** Returns true if the body can be empty, which is read as `{}`, because no field is required. */
+/** Returns true if no field of the body is required. An empty body is then read as `{}`. */
 export function canBeEmpty({ kind, schema }: Body): boolean {
   return kind === 'json' && schema.type === 'object' && schema.safeParse({}).success
 }
@@ -225,8 +225,8 @@ export interface BinaryBody {
 }
 
 /**
- * Value that a handler returns for a body without a schema: objects to send one per line, a string, bytes, or an
- * object to encode as JSON.
+ * Value that a handler returns for a body without a schema: for NDJSON, the objects to send, one per line; for text,
+ * a string; for images, bytes; otherwise, an object to encode as JSON.
  */
 type BodyWithoutSchema<M> = M extends 'application/x-ndjson'
   ? AsyncIterable<object>

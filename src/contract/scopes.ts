@@ -23,8 +23,8 @@ export const scopes = [
 export type Scope = (typeof scopes)[number]
 
 /**
- * Returns true if the granted scopes include the required one. A scope includes itself and all scopes below it:
- * `read` includes `read:chat`. Null includes all scopes.
+ * Returns true if the granted scopes include the required one. A scope includes itself and all scopes that extend
+ * its name: `read` includes `read:chat`. Null includes all scopes.
  *
  * @see docs/requirements.md#S2.4-13
  */
@@ -57,7 +57,7 @@ export const scopesOfRole: Readonly<Record<Role, readonly Scope[]>> = {
   admin: ['read', 'write', 'manage'],
 }
 
-/** Returns the role with exactly these scopes; null if no role has them. */
+/** Returns the role whose scopes are exactly these; null if there is no such role. */
 export function roleOfScopes(granted: readonly Scope[]): Role | null {
   const set = sortScopes(granted).join()
   return roles.find(role => scopesOfRole[role].join() === set) ?? null

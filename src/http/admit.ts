@@ -17,34 +17,34 @@ const livenessPath = '/healthz'
  * @throws WbError            the error of `errorForPath`, if it returns one for the path
  */
 export function admitRequest(
-  shared: AppContext,
-  current: Exchange,
+  context: AppContext,
+  exchange: Exchange,
   rateLimitClass: RateLimitClass | undefined,
   bodyLimitBytes: number,
 ): void {
-  const { incoming } = current
-  if (shared.isDraining() && incoming.path !== livenessPath)
+  const { incoming } = exchange
+  if (context.isDraining() && incoming.path !== livenessPath)
     throw new WbError('draining', 'the runtime is shutting down', { headers: { connection: 'close' } })
   if (incoming.isFromOutside) {
-    if (rateLimitClass) takeToken(shared, current, rateLimitClass)
-    const originError = shared.originRule(incoming)
+    if (rateLimitClass) takeToken(context, exchange, rateLimitClass)
+    const originError = context.originRule(incoming)
     if (originError) throw originError
   }
-  const pathError = shared.errorForPath?.(incoming.path)
+  const pathError = context.errorForPath?.(incoming.path)
   if (pathError) throw pathError
   if (Number(incoming.header('content-length')) > bodyLimitBytes) throw bodyTooLarge(bodyLimitBytes)
 }
 
 /** @throws rate_limited  when the client has used up its rate limit */
-function takeToken(shared: AppContext, current: Exchange, rateLimitClass: RateLimitClass): void {
-  if (!shared.rateLimit) return
-  const { incoming, headers } = current
-  const client = clientAddress(shared, current)
-  shared.rateLimit.take({ rateLimitClass, client, isForwarded: isForwarded(incoming) }, headers)
+function takeToken(context: AppContext, exchange: Exchange, rateLimitClass: RateLimitClass): void {
+  if (!context.rateLimit) return
+  const { incoming, headers } = exchange
+  const client = clientAddress(context, exchange)
+  context.rateLimit.take({ rateLimitClass, client, isForwarded: isForwarded(incoming) }, headers)
 }
 
 /** Returns the address of the client that sent the request. */
-export function clientAddress(shared: AppContext, current: Exchange): string {
-  current.client ??= shared.clientAddress(current.incoming)
-  return current.client
+export function clientAddress(context: AppContext, exchange: Exchange): string {
+  exchange.client ??= context.clientAddress(exchange.incoming)
+  return exchange.client
 }

@@ -39,7 +39,7 @@ export interface AppSettings {
   readonly uploadsPerCaller: number
 }
 
-export interface AppParts<S extends RouteTopics> {
+export interface AppDependencies<S extends RouteTopics> {
   readonly api: S
   readonly handlers: RouteHandlers<S>
   readonly authenticate: Authenticate
@@ -74,11 +74,11 @@ export interface AppParts<S extends RouteTopics> {
 export interface App {
   /** Handles a request from this process, without a connection. */
   fetch(request: Request, localFacts?: LocalFacts): Promise<Response>
-  /** Router for `toNodeHandler`. */
+  /** Application object for h3's `toNodeHandler`. */
   readonly h3: H3
   readonly settings: AppSettings
   readonly log: Log
-  /** Rejects all further requests except the liveness check. */
+  /** Rejects all further requests except the liveness check, and ends the open event streams. */
   drain(): void
   /** Resolves when no request is in progress. */
   idle(): Promise<void>
@@ -91,27 +91,27 @@ const noObserver: ExchangeObserver = { onResponse() {}, onFailure() {} }
 const defaultOrigin = 'http://localhost'
 
 /**
- * Creates the application with all declared routes. It does not use h3 middleware, because each middleware costs
- * a tenth of the throughput.
+ * Creates the application with all declared routes. It does not use h3 middleware, because each middleware reduces
+ * the throughput by a tenth.
  */
-export function createApp<S extends RouteTopics>(parts: AppParts<S>): App {
+export function createApp<S extends RouteTopics>(deps: AppDependencies<S>): App {
   const inFlight = new RequestCounter()
   let draining = false
   /** Functions that end the open event streams. */
-  const streams = new Set<() => void>()
-  const { settings, clock } = parts
+  const drainCallbacks = new Set<() => void>()
+  const { settings, clock } = deps
   const { publicOrigin } = settings.origin
   const { rateLimits } = settings
   const proxies = new ProxyResolver(settings.trustProxyHeaders)
   const targetOf = (incoming: IncomingRequest) => proxies.targetOf(incoming)
-  const shared: AppContext = {
-    authenticate: parts.authenticate,
-    anonymous: parts.anonymous,
-    scopeToWorkspace: parts.scopeToWorkspace,
-    visibility: parts.visibility,
-    audit: parts.audit,
-    observer: parts.observer ?? noObserver,
-    log: parts.log,
+  const context: AppContext = {
+    authenticate: deps.authenticate,
+    anonymous: deps.anonymous,
+    scopeToWorkspace: deps.scopeToWorkspace,
+    visibility: deps.visibility,
+    audit: deps.audit,
+    observer: deps.observer ?? noObserver,
+    log: deps.log,
     clock,
     originRule: createOriginRule(settings.origin, targetOf),
     siteOrigin: publicOrigin
@@ -119,13 +119,13 @@ export function createApp<S extends RouteTopics>(parts: AppParts<S>): App {
       : incoming => originOfTarget(targetOf(incoming)) || defaultOrigin,
     clientAddress: incoming => proxies.clientAddress(incoming),
     isLocal: incoming => settings.origin.loopback && !isForwarded(incoming),
-    errorForPath: parts.errorForPath,
-    challengeFor: parts.challengeFor,
-    callbackPath: parts.callbackPath,
-    unmatchedError: parts.unmatchedError,
+    errorForPath: deps.errorForPath,
+    challengeFor: deps.challengeFor,
+    callbackPath: deps.callbackPath,
+    unmatchedError: deps.unmatchedError,
     rateLimit: rateLimits && new RateLimit(rateLimits, new MemoryBuckets({ ...rateLimits, clock })),
     bodyMemory: new BodyMemory(settings.bodyMemory),
-    decodeInThread: parts.decodeInThread,
+    decodeInThread: deps.decodeInThread,
     openStreams: new StreamCounter('streams', settings.streamsPerCaller),
     openUploads: new StreamCounter('uploads', settings.uploadsPerCaller),
     headers: commonHeaders(settings.production),
@@ -134,25 +134,25 @@ export function createApp<S extends RouteTopics>(parts: AppParts<S>): App {
     strictErrors: settings.strictErrors,
     isDraining: () => draining,
     onDrain(end) {
-      streams.add(end)
-      return () => streams.delete(end)
+      drainCallbacks.add(end)
+      return () => drainCallbacks.delete(end)
     },
     requestStarted: () => inFlight.start(),
     requestEnded: () => inFlight.end(),
   }
-  const handleUnknownPath = bindUnknownPath(shared)
+  const handleUnknownPath = bindUnknownPath(context)
   let callback = handleUnknownPath
   const isCallback = (event: H3Event) =>
-    event.req.method === 'GET' && event.url.pathname === parts.callbackPath
+    event.req.method === 'GET' && event.url.pathname === deps.callbackPath
   const h3 = new H3({
     silent: true,
     allowMalformedURL: true,
     onError: (_error, event) => (isCallback(event) ? callback : handleUnknownPath)(event),
   })
-  for (const [topic, routes] of Object.entries(parts.api))
+  for (const [topic, routes] of Object.entries(deps.api))
     for (const [operation, route] of Object.entries(routes)) {
-      const handler = (parts.handlers[topic] as Readonly<Record<string, AnyHandler>>)[operation]!
-      const serve = bindRoute(shared, route, handler, { topic, operation })
+      const handler = (deps.handlers[topic] as Readonly<Record<string, AnyHandler>>)[operation]!
+      const serve = bindRoute(context, route, handler, { topic, operation })
       h3.on(route.method, route.path, serve)
       if (route === auth.callback) callback = serve
     }
@@ -160,13 +160,13 @@ export function createApp<S extends RouteTopics>(parts: AppParts<S>): App {
   return {
     h3,
     settings,
-    log: parts.log,
+    log: deps.log,
     async fetch(request, localFacts) {
       return h3.request(request, undefined, localFacts && { ...localFacts })
     },
     drain() {
       draining = true
-      for (const end of streams) end()
+      for (const end of drainCallbacks) end()
     },
     idle: () => inFlight.idle(),
     get inFlight() {

@@ -36,7 +36,7 @@ import { RequestCaller } from './request-caller.ts'
 import type { Trace } from './trace.ts'
 import { reauthorizeAfterMs, withReauthorization } from './with-reauthorization.ts'
 
-/** Result of a handler, untyped. The compiler has checked it against the declaration of the route. */
+/** Untyped result of a handler. The compiler has checked the handler against the declaration of its route. */
 interface HandlerResult {
   readonly status: number
   readonly body: unknown
@@ -54,12 +54,12 @@ export type AnyHandler = (input: never, caller: Caller) => HandlerResult | Promi
  * and encodes the result, in the order that docs/http.md#bodies describes.
  */
 export function bindRoute(
-  shared: AppContext,
+  context: AppContext,
   route: Route,
   handler: AnyHandler,
   name: RouteName,
 ): ServeRequest {
-  const { uploadDir, clock, decodeInThread } = shared
+  const { uploadDir, clock, decodeInThread } = context
   const decodeRoute = decodeInThread && ((bytes: Buffer) => decodeInThread(name, bytes))
   // Created on first use, because a CLI command calls only a few of the routes.
   const getReader = once(() => createInputReader(route, { uploadDir, clock, decodeInThread: decodeRoute }))
@@ -68,70 +68,70 @@ export function bindRoute(
 
   const { access, audit } = route
   const rateLimitClass = rateLimitClassOf(route.path)
-  const fieldsToCheck = access.kind === 'needs' ? (access.extraScope?.condition.fields ?? []) : []
+  const fieldsWithExtraScope = access.kind === 'needs' ? (access.extraScope?.condition.fields ?? []) : []
 
-  return handleExchange(shared, route, async current => {
-    const { incoming } = current
-    admitRequest(shared, current, rateLimitClass, bodyLimitBytes)
-    if (access.kind !== 'open') current.auth = await identify(shared, current)
-    if (hasTrailingSlash(incoming.path) && incoming.path !== shared.callbackPath)
+  return handleExchange(context, route, async exchange => {
+    const { incoming } = exchange
+    admitRequest(context, exchange, rateLimitClass, bodyLimitBytes)
+    if (access.kind !== 'open') exchange.auth = await authenticateCaller(context, exchange)
+    if (hasTrailingSlash(incoming.path) && incoming.path !== context.callbackPath)
       throw routeNotFound(incoming)
     const rawParams = decodeParams(incoming.params)
-    const auth = await withWorkspaceRights(shared, current, rawParams.workspaceId)
-    authorize(accessRequestOf(shared, current, access), { auth })
-    const reservation = reserveBody(shared, current)
+    const auth = await withWorkspaceRights(context, exchange, rawParams.workspaceId)
+    authorize(accessRequestOf(context, exchange, access), { auth })
+    const reservation = reserveBody(context, exchange)
     try {
-      return await respond(current, rawParams, auth, reservation)
+      return await respond(exchange, rawParams, auth, reservation)
     } finally {
-      // NDJSON lines are read while the response is sent, so their reader releases the memory itself.
-      if (route.body?.kind !== 'ndjson' && !current.isBodyInUse) reservation.release()
+      // NDJSON lines are read while the response is sent, so the line reader releases the memory.
+      if (route.body?.kind !== 'ndjson' && !exchange.isBodyInUse) reservation.release()
     }
   })
 
   async function respond(
-    current: Exchange,
+    exchange: Exchange,
     rawParams: Record<string, string>,
     initialAuth: AuthContext,
     reservation: BodyReservation,
   ): Promise<HttpReply> {
-    const { incoming } = current
-    const reauthorize = () => authorizeAgain(shared, current, route)
-    const can = (rule: Access) => isAllowed(shared, current, rule)
+    const { incoming } = exchange
+    const reauthorize = () => authorizeAgain(context, exchange, route)
+    const can = (rule: Access) => isAllowed(context, exchange, rule)
     const startedAt = clock.now()
     const { input, ignored } = await getReader()(incoming, rawParams, reservation)
     const isSlow = clock.now() - startedAt >= reauthorizeAfterMs
     const auth = isSlow ? await reauthorize() : initialAuth
-    const visibility = await shared.visibility(auth, incoming.request)
+    const visibility = await context.visibility(auth, incoming.request)
     const { params } = input
     const caller = new RequestCaller({
-      shared,
+      context,
       route,
-      current,
+      exchange,
       params,
       auth,
       visibility,
       reauthorize,
       can,
     })
-    const releaseUpload = countUpload(shared, current, route)
-    const checkedInput = withReauthorization(shared, route, input, reauthorize) as never
+    const releaseUpload = countUpload(context, exchange, route)
+    const checkedInput = withReauthorization(context, route, input, reauthorize) as never
     let result: HandlerResult
     try {
       result = await handler(checkedInput, caller)
     } finally {
       releaseUpload()
     }
-    if (!caller.isChangeChecked && fieldsToCheck.some(field => hasField(input.body, field)))
-      throw new Error(`the handler did not check a change of ${fieldsToCheck.join(' or ')}`)
+    if (!caller.isChangeChecked && fieldsWithExtraScope.some(field => hasField(input.body, field)))
+      throw new Error(`the handler did not check a change to ${fieldsWithExtraScope.join(' or ')}`)
     if (access.kind === 'ownRecords' && !caller.isCreatorChecked)
       throw new Error('the handler did not check who created the record')
     if (audit) caller.completeAudit(result.audit)
 
     const ignoredFields = result.ignored ? [...ignored, ...result.ignored] : ignored
     if (ignoredFields.length > 0)
-      current.headers.push(['x-workbase-ignored', formatIgnoredHeader(ignoredFields)])
+      exchange.headers.push(['x-workbase-ignored', formatIgnoredHeader(ignoredFields)])
     if (result.events) {
-      const reply = createEventStream(shared, current, {
+      const reply = createEventStream(context, exchange, {
         events: result.events,
         schemas: route.events!,
         dialect: route.dialect,
@@ -139,58 +139,58 @@ export function bindRoute(
         onEnd: reservation.release,
       })
       // A chat turn uses the images of its message until its last event.
-      current.isBodyInUse = reservation.isLarge
+      exchange.isBodyInUse = reservation.isLarge
       return reply
     }
     if (result.protocol)
-      return createProtocolReply(shared, current, { ...result.protocol, confirmAccess: reauthorize })
+      return createProtocolReply(context, exchange, { ...result.protocol, confirmAccess: reauthorize })
     const { mediaType, content } = getEncoder()(result.status, result.body)
-    let pairs = replyHeaders(shared, current, mediaType)
+    let pairs = replyHeaders(context, exchange, mediaType)
     if (result.headers) pairs = replaceHeaders(pairs, result.headers)
     if (mediaType === 'application/x-ndjson')
-      return new HttpReply(result.status, pairs, await toLineStream(shared, current.trace, result.body))
-    if (content) reserveReply(shared, current, content)
+      return new HttpReply(result.status, pairs, await toLineStream(context, exchange.trace, result.body))
+    if (content) reserveReply(context, exchange, content)
     return new HttpReply(result.status, pairs, content)
   }
 }
 
 /** Authenticates the caller of a request. */
-function identify(shared: AppContext, current: Exchange): AuthContext | Promise<AuthContext> {
-  const { incoming, trace } = current
+function authenticateCaller(context: AppContext, exchange: Exchange): AuthContext | Promise<AuthContext> {
+  const { incoming, trace } = exchange
   const { authorization, cookie, operator } = incoming
   if (operator) return operator
   const credentials: RequestCredentials = {
     authorization,
     cookie,
-    client: clientAddress(shared, current),
+    client: clientAddress(context, exchange),
     requestId: trace.requestId,
-    siteOrigin: () => shared.siteOrigin(incoming),
+    siteOrigin: () => context.siteOrigin(incoming),
   }
-  return shared.authenticate(credentials)
+  return context.authenticate(credentials)
 }
 
 /** Returns the access request that `authorize` decides on. */
 function accessRequestOf(
-  shared: AppContext,
+  context: AppContext,
   { incoming, workspaceId }: Exchange,
   rule: Access,
 ): AccessRequest {
   if (rule.kind !== 'setup') return { rule, workspaceId }
-  const origin = { hasCredential: incoming.authorization !== null, isLocal: shared.isLocal(incoming) }
+  const origin = { hasCredential: incoming.authorization !== null, isLocal: context.isLocal(incoming) }
   return { rule, workspaceId, origin }
 }
 
-/** Returns the caller with its rights in the workspace of the path. */
+/** Returns the caller with its rights in a workspace. Stores the caller and the workspace ID in the exchange. */
 async function withWorkspaceRights(
-  shared: AppContext,
-  current: Exchange,
+  context: AppContext,
+  exchange: Exchange,
   workspaceId: string | undefined,
 ): Promise<AuthContext> {
-  const auth = current.auth ?? shared.anonymous
-  current.workspaceId = workspaceId
+  const auth = exchange.auth ?? context.anonymous
+  exchange.workspaceId = workspaceId
   if (workspaceId === undefined) return auth
-  current.auth = await shared.scopeToWorkspace(auth, workspaceId)
-  return current.auth
+  exchange.auth = await context.scopeToWorkspace(auth, workspaceId)
+  return exchange.auth
 }
 
 /**
@@ -199,24 +199,24 @@ async function withWorkspaceRights(
  * @throws unauthorized, forbidden  when the caller no longer has access
  */
 async function authorizeAgain(
-  shared: AppContext,
-  current: Exchange,
+  context: AppContext,
+  exchange: Exchange,
   { access }: Route,
 ): Promise<AuthContext> {
-  const previous = current.auth ?? shared.anonymous
+  const previous = exchange.auth ?? context.anonymous
   // The bootstrap token cannot be revoked while the process runs, and each check would write an audit record.
   if (access.kind === 'open' || previous.subject?.type === 'bootstrap') return previous
-  current.auth = await identify(shared, current)
-  const auth = await withWorkspaceRights(shared, current, current.workspaceId)
-  authorize(accessRequestOf(shared, current, access), { auth })
+  exchange.auth = await authenticateCaller(context, exchange)
+  const auth = await withWorkspaceRights(context, exchange, exchange.workspaceId)
+  authorize(accessRequestOf(context, exchange, access), { auth })
   return auth
 }
 
 /** Returns true if an access rule would allow the caller of the request. */
-async function isAllowed(shared: AppContext, current: Exchange, rule: Access): Promise<boolean> {
+async function isAllowed(context: AppContext, exchange: Exchange, rule: Access): Promise<boolean> {
   try {
-    const auth = current.auth ?? (await identify(shared, current))
-    return decideAccess(accessRequestOf(shared, current, rule), { auth }).allow
+    const auth = exchange.auth ?? (await authenticateCaller(context, exchange))
+    return decideAccess(accessRequestOf(context, exchange, rule), { auth }).allow
   } catch (error) {
     if (error instanceof WbError) return false
     throw error
@@ -224,13 +224,14 @@ async function isAllowed(shared: AppContext, current: Exchange, rule: Access): P
 }
 
 /**
- * Counts the upload of a caller, and returns a function to call when the upload ends.
+ * Counts the request as an open upload of its caller, if it has a multipart body. Returns a function to call when the
+ * upload ends.
  *
  * @throws rate_limited  when the caller has too many uploads open
  */
-function countUpload(shared: AppContext, current: Exchange, { body }: Route): () => void {
-  const isUpload = body?.kind === 'multipart' && current.incoming.isFromOutside
-  return isUpload ? shared.openUploads.open(callerKey(shared, current)) : () => {}
+function countUpload(context: AppContext, exchange: Exchange, { body }: Route): () => void {
+  const isUpload = body?.kind === 'multipart' && exchange.incoming.isFromOutside
+  return isUpload ? context.openUploads.open(callerKey(context, exchange)) : () => {}
 }
 
 function hasField(body: unknown, field: string): boolean {
@@ -238,12 +239,12 @@ function hasField(body: unknown, field: string): boolean {
 }
 
 /** Creates the function that rejects requests for unknown paths with `not_found`, after the common checks. */
-export function bindUnknownPath(shared: AppContext): ServeRequest {
-  return handleExchange(shared, { path: '<unmatched>', errors: ['not_configured'] }, async current => {
-    const { incoming } = current
-    admitRequest(shared, current, rateLimitClassOf(incoming.path), limits.jsonBodyBytes)
-    if (shared.unmatchedError) throw shared.unmatchedError()
-    if (incoming.path.startsWith('/api/v1/')) current.auth = await identify(shared, current)
+export function bindUnknownPath(context: AppContext): ServeRequest {
+  return handleExchange(context, { path: '<unmatched>', errors: ['not_configured'] }, async exchange => {
+    const { incoming } = exchange
+    admitRequest(context, exchange, rateLimitClassOf(incoming.path), limits.jsonBodyBytes)
+    if (context.unmatchedError) throw context.unmatchedError()
+    if (incoming.path.startsWith('/api/v1/')) exchange.auth = await authenticateCaller(context, exchange)
     checkPath(incoming.path)
     throw routeNotFound(incoming)
   })
@@ -255,18 +256,18 @@ function routeNotFound({ method, path }: IncomingRequest): WbError {
 
 /**
  * Returns true for a path with a trailing slash. Such paths are rejected: the router treats `/a/` as `/a`, and
- * clients normalize `/a/b/..` to `/a/`, so deleting a record named `..` would delete its knowledge base.
+ * clients normalize `/a/b/..` to `/a/`, so deleting a record named `..` would delete the whole knowledge base.
  */
 function hasTrailingSlash(path: string): boolean {
   return path.length > 1 && path.endsWith('/')
 }
 
 /**
- * Returns a stream of NDJSON lines, after waiting for the first one. A failure before the first line rejects, so
- * it can still set the status. A later failure is sent as the last line.
+ * Returns a stream of NDJSON lines, after waiting for the first one. If the first line fails, the promise rejects, and
+ * the response can still have an error status. A later failure is sent as the last line.
  */
 async function toLineStream(
-  shared: AppContext,
+  context: AppContext,
   trace: Trace,
   body: unknown,
 ): Promise<ReadableStream<Uint8Array>> {
@@ -274,9 +275,9 @@ async function toLineStream(
   const first = await objects.next()
   const lastLine = (error: unknown) => {
     const { status, envelope } = toErrorReply(error, trace.requestId)
-    if (status >= 500) shared.log.error({ requestId: trace.requestId, error }, 'a stream broke')
+    if (status >= 500) context.log.error({ requestId: trace.requestId, error }, 'a stream broke')
     return envelope
   }
-  shared.requestStarted()
-  return writeLines(objects, first, lastLine, shared.requestEnded)
+  context.requestStarted()
+  return writeLines(objects, first, lastLine, context.requestEnded)
 }

@@ -7,7 +7,7 @@ import { WbError } from '../contract/errors.ts'
 export const smallBodyBytes = 131_072
 
 /** Size of each budget for small bodies, as a fraction of the budget for large bodies. */
-const smallShare = 1 / 8
+const smallBudgetShare = 1 / 8
 
 const retryAfterSeconds = 1
 
@@ -38,7 +38,7 @@ export interface BodyReservation {
    *   change
    */
   resize(bytes: number): void
-  /** Changes the number of reserved bytes even if it exceeds the budget, for bytes that are already in memory. */
+  /** Like {@link resize}, but can exceed the budgets. For bytes that are already in memory. */
   force(bytes: number): void
   release(): void
 }
@@ -48,7 +48,7 @@ export const unlimitedReservation: BodyReservation = { isLarge: false, resize() 
 
 /**
  * Memory budget for request bodies, and for responses that a client has not read yet. Bytes are counted before
- * they are read. If the budget is used up, a request is rejected at once and does not wait.
+ * they are read. If the budget is used up, a request is rejected immediately instead of waiting.
  */
 export class BodyMemory {
   readonly #large: BytePool
@@ -56,7 +56,7 @@ export class BodyMemory {
 
   constructor({ totalBytes, perCallerBytes }: BodyMemoryLimits) {
     this.#large = new BytePool(totalBytes, perCallerBytes)
-    const smallPool = () => new BytePool(totalBytes * smallShare, perCallerBytes * smallShare)
+    const smallPool = () => new BytePool(totalBytes * smallBudgetShare, perCallerBytes * smallBudgetShare)
     this.#small = { verified: smallPool(), unverified: smallPool() }
   }
 

@@ -4,7 +4,7 @@ import { type OperationHost, threadHost } from '../base/threads.ts'
 import { overloaded, smallBodyBytes } from './body-memory.ts'
 import type { DecodedBody } from './decoder.ts'
 
-/** Name of a route in the contract, with which the worker thread finds the schema. */
+/** Name of a route in the contract. The worker thread uses it to find the schema. */
 export interface RouteName {
   readonly topic: string
   readonly operation: string
@@ -20,7 +20,7 @@ const idleMs = 10_000
 
 /**
  * Heap limit of the thread in MB, which is enough for the largest body and its decoded value. A body that exceeds
- * it ends the thread, but not the process.
+ * the limit crashes the thread, but not the process.
  */
 const heapMegabytes = 256
 

@@ -9,8 +9,8 @@ export interface ErrorReply {
 }
 
 /**
- * Returns the error response for any thrown value. An error that is not a `WbError` is a bug: the client receives
- * `internal_error` without details, and finds the log entry by the request ID.
+ * Returns the error response for any thrown value. An error that is not a `WbError` is a bug: the client receives only
+ * `internal_error` and the request ID, with which an operator can find the details in the log.
  *
  * @see docs/requirements.md#S7.1-04
  */

@@ -7,7 +7,7 @@ import { HttpReply } from './http-reply.ts'
 import { openAiEvent } from './openai-dialect.ts'
 import {
   OutgoingStream,
-  type OutgoingStreamParts,
+  type OutgoingStreamOptions,
   type StreamController,
   streamHeaders,
 } from './outgoing-stream.ts'
@@ -18,15 +18,15 @@ import {
  */
 const pingMs = 15_000
 /**
- * Number of events at the start of a stream that are written to the socket one by one. Node writes the data of an
- * event loop tick at the end of the tick, so the first token of an answer would wait until all tokens that have
- * arrived are encoded. Later events share a write, because a write costs more than encoding an event.
+ * Number of events at the start of a stream that are written to the socket one by one. Otherwise, Node would write all
+ * data of an event loop tick at its end, so the first token of an answer would wait until all tokens that have arrived
+ * are encoded. Later events share a write, because a write costs more than encoding an event.
  */
 const unbufferedEvents = 4
 /** Comment that keeps an idle stream open. Some clients treat it as an event, so it is never sent first. */
 const ping = Buffer.from(': ping\n\n')
 
-export interface EventStreamParts {
+export interface EventStreamOptions {
   readonly events: AsyncIterable<ServerEvent>
   /** Schemas by event name. Data is encoded with its schema, so undeclared fields cannot leak. */
   readonly schemas: Readonly<Record<string, z.ZodType>>
@@ -46,34 +46,34 @@ export interface EventStreamParts {
  * @see https://html.spec.whatwg.org/multipage/server-sent-events.html
  */
 export function createEventStream(
-  shared: AppContext,
-  current: Exchange,
-  stream: EventStreamParts,
+  context: AppContext,
+  exchange: Exchange,
+  stream: EventStreamOptions,
 ): HttpReply {
-  const releaseCount = countStream(shared, current, stream)
+  const releaseCount = countStream(context, exchange, stream)
   const release = () => {
     releaseCount()
     stream.onEnd()
   }
-  const parts = { shared, current, confirmAccess: stream.confirmAccess, release, endsOnDrain: true }
-  const body = new ReadableStream(new EventBody(shared.clock, stream, parts), { highWaterMark: 0 })
-  const headers = replaceHeaders(replyHeaders(shared, current, 'text/event-stream'), streamHeaders)
+  const streamOptions = { context, exchange, confirmAccess: stream.confirmAccess, release, endsOnDrain: true }
+  const body = new ReadableStream(new EventBody(context.clock, stream, streamOptions), { highWaterMark: 0 })
+  const headers = replaceHeaders(replyHeaders(context, exchange, 'text/event-stream'), streamHeaders)
   return new HttpReply(200, headers, body)
 }
 
 /**
- * Counts a stream of a caller, and returns a function to call when the stream ends.
+ * Counts a new stream of the caller, and returns a function to call when the stream ends.
  *
  * @throws rate_limited  when the caller has too many streams open
  */
-function countStream(shared: AppContext, current: Exchange, { events }: EventStreamParts): () => void {
-  if (!current.incoming.isFromOutside) return () => {}
+function countStream(context: AppContext, exchange: Exchange, { events }: EventStreamOptions): () => void {
+  if (!exchange.incoming.isFromOutside) return () => {}
   try {
-    return shared.openStreams.open(callerKey(shared, current))
+    return context.openStreams.open(callerKey(context, exchange))
   } catch (error) {
-    const { requestId } = current.trace
-    const ended = events[Symbol.asyncIterator]().return?.()
-    ended?.catch(error => shared.log.error({ requestId, error }, 'a refused stream broke'))
+    const { requestId } = exchange.trace
+    const closing = events[Symbol.asyncIterator]().return?.()
+    closing?.catch(error => context.log.error({ requestId, error }, 'closing a rejected stream failed'))
     throw error
   }
 }
@@ -81,7 +81,7 @@ function countStream(shared: AppContext, current: Exchange, { events }: EventStr
 /** Response body that sends the events of an iterator. */
 class EventBody extends OutgoingStream {
   readonly #clock: Clock
-  readonly #format: Pick<EventStreamParts, 'schemas' | 'dialect'>
+  readonly #format: Pick<EventStreamOptions, 'schemas' | 'dialect'>
   readonly #source: AsyncIterator<ServerEvent>
   #cancelPing = () => {}
   #isPingDue = false
@@ -91,8 +91,12 @@ class EventBody extends OutgoingStream {
   #wake = () => {}
   #unbufferedLeft = unbufferedEvents
 
-  constructor(clock: Clock, { events, schemas, dialect }: EventStreamParts, parts: OutgoingStreamParts) {
-    super(parts)
+  constructor(
+    clock: Clock,
+    { events, schemas, dialect }: EventStreamOptions,
+    streamOptions: OutgoingStreamOptions,
+  ) {
+    super(streamOptions)
     this.#clock = clock
     this.#format = { schemas, dialect }
     this.#source = events[Symbol.asyncIterator]()
@@ -162,7 +166,7 @@ class EventBody extends OutgoingStream {
 /** @throws Error  when the route does not declare the event, or its ID contains a line break; both are bugs */
 function encodeEvent(
   { id, event, data }: ServerEvent,
-  { schemas, dialect }: Pick<EventStreamParts, 'schemas' | 'dialect'>,
+  { schemas, dialect }: Pick<EventStreamOptions, 'schemas' | 'dialect'>,
 ): Uint8Array {
   const schema = schemas[event]
   if (!schema) throw new Error(`an event named ${JSON.stringify(event)} is not declared`)

@@ -34,9 +34,9 @@ export interface ExchangeResult {
 /** Observer of all exchanges, which records metrics and recent errors. */
 export interface ExchangeObserver {
   /** Called for every exchange, including failed ones. */
-  onResponse(exchange: ExchangeResult): void
+  onResponse(result: ExchangeResult): void
   /** Called for a failed exchange, before `onResponse`. */
-  onFailure(exchange: ExchangeResult, code: ErrorCode, credential: CredentialKind): void
+  onFailure(result: ExchangeResult, code: ErrorCode, credential: CredentialKind): void
 }
 
 /** Kind of credential in a request. */
@@ -48,13 +48,14 @@ export interface AppContext {
   /** The subject of requests to routes without authentication. */
   readonly anonymous: AuthContext
   readonly scopeToWorkspace: (auth: AuthContext, workspaceId: string) => AuthContext | Promise<AuthContext>
+  /** Returns the filter for the rows that a caller may see. */
   readonly visibility: (auth: AuthContext, request: Request) => Visibility | Promise<Visibility>
   readonly audit: Pick<AuditTrail, 'draft' | 'note'>
   readonly observer: ExchangeObserver
   readonly log: Log
   readonly clock: Clock
   readonly originRule: OriginRule<IncomingRequest>
-  /** Returns the origin under which browsers reach the runtime. */
+  /** Returns the origin at which browsers reach the runtime. */
   readonly siteOrigin: (incoming: IncomingRequest) => string
   /**
    * Returns the address of the client, as reported by trusted proxies. Empty for requests from this process.
@@ -114,7 +115,7 @@ export interface Exchange {
   /** The caller, once authenticated. */
   auth?: AuthContext
   workspaceId?: string | undefined
-  /** True if the event stream of the response releases the memory of the body when it ends. */
+  /** True if the response is an event stream that uses the request body. It releases the body's memory when it ends. */
   isBodyInUse?: boolean
 }
 
@@ -123,76 +124,80 @@ export interface Exchange {
  * auditing, metrics, and the count of requests in progress.
  */
 export function handleExchange(
-  shared: AppContext,
+  context: AppContext,
   route: MatchedRoute,
-  respond: (current: Exchange) => Promise<HttpReply>,
+  respond: (exchange: Exchange) => Promise<HttpReply>,
 ): ServeRequest {
   return async event => {
     const incoming = new IncomingRequest(event)
-    const trace = createTrace(incoming.header(shared.requestIdHeader), incoming.header('traceparent'))
-    const current: Exchange = { incoming, trace, headers: [] }
+    const trace = createTrace(incoming.header(context.requestIdHeader), incoming.header('traceparent'))
+    const exchange: Exchange = { incoming, trace, headers: [] }
     // Caches must not store responses below these paths.
-    if (isUnderPrefix(uncachedPaths, incoming.path) || isUnderPrefix(uncachedPaths, route.path))
-      current.headers.push(['cache-control', 'no-store'])
+    if (hasPrefix(uncachedPrefixes, incoming.path) || hasPrefix(uncachedPrefixes, route.path))
+      exchange.headers.push(['cache-control', 'no-store'])
     const elapsedMs = stopwatch()
-    const resultOf = (status: number) => ({
+    const toResult = (status: number) => ({
       requestId: trace.requestId,
       method: incoming.method,
       route: route.path,
       status,
       durationMs: elapsedMs(),
     })
-    shared.requestStarted()
+    context.requestStarted()
     try {
-      const reply = await respond(current)
-      const result = resultOf(reply.status)
-      shared.log.debug(result, 'request')
-      shared.observer.onResponse(result)
+      const reply = await respond(exchange)
+      const result = toResult(reply.status)
+      context.log.debug(result, 'request')
+      context.observer.onResponse(result)
       return reply
     } catch (thrown) {
-      const error = shared.strictErrors ? checkDeclared(thrown, route.errors) : thrown
+      const error = context.strictErrors ? checkDeclared(thrown, route.errors) : thrown
       const wbError = toWbError(error)
-      const result = resultOf(wbError.status)
-      logFailure(shared.log, error, result, incoming.isAbandoned)
-      auditRejection(shared, current, wbError)
-      shared.observer.onFailure(result, wbError.code, credentialKind(incoming.authorization, incoming.cookie))
-      shared.observer.onResponse(result)
-      return createErrorReply(shared, current, error, route)
+      const result = toResult(wbError.status)
+      logFailure(context.log, error, result, incoming.isAbandoned)
+      auditRejection(context, exchange, wbError)
+      context.observer.onFailure(
+        result,
+        wbError.code,
+        credentialKind(incoming.authorization, incoming.cookie),
+      )
+      context.observer.onResponse(result)
+      return createErrorReply(context, exchange, error, route)
     } finally {
-      shared.requestEnded()
+      context.requestEnded()
     }
   }
 }
 
 /** Returns the key that identifies the caller: its subject, or its address if anonymous. */
-export function callerKey(shared: AppContext, { auth, incoming }: Exchange): string {
+export function callerKey(context: AppContext, { auth, incoming }: Exchange): string {
   const subject = auth?.subject
-  return subject ? `${subject.type} ${subject.id}` : `anonymous ${shared.clientAddress(incoming)}`
+  return subject ? `${subject.type} ${subject.id}` : `anonymous ${context.clientAddress(incoming)}`
 }
 
 /** Opens a memory reservation for the caller, or for the address of the client if there is no verified caller. */
-export function reserveBody(shared: AppContext, current: Exchange): BodyReservation {
-  if (!current.incoming.isFromOutside) return unlimitedReservation
-  const isVerified = current.auth?.authenticated ?? false
-  return shared.bodyMemory.reserve({ caller: callerKey(shared, current), isVerified })
+export function reserveBody(context: AppContext, exchange: Exchange): BodyReservation {
+  if (!exchange.incoming.isFromOutside) return unlimitedReservation
+  const isVerified = exchange.auth?.authenticated ?? false
+  return context.bodyMemory.reserve({ caller: callerKey(context, exchange), isVerified })
 }
 
 /**
- * Maximum length of a response that is not counted, in UTF-16 code units or bytes. It fits into the buffers of
- * the operating system.
+ * Maximum length of a response for which no memory is reserved, in UTF-16 code units or bytes. Such a response fits
+ * into the buffers of the operating system.
  */
 const smallReplyLength = 16_384
 
 /**
  * Reserves memory for a large response until the client has read it.
  *
- * @throws overloaded  when unread responses of the caller use up its budget. Only for `GET` requests: others may
- *   have changed data, so their response is always sent.
+ * @throws overloaded  when the caller's unread responses use up its budget. Only for `GET` requests: other requests
+ *   may have changed data, so their responses are always sent.
  */
-export function reserveReply(shared: AppContext, current: Exchange, content: string | Uint8Array): void {
+export function reserveReply(context: AppContext, exchange: Exchange, content: string | Uint8Array): void {
   if (content.length <= smallReplyLength) return
-  const reservation = reserveBody(shared, current)
-  const { incoming } = current
+  const reservation = reserveBody(context, exchange)
+  const { incoming } = exchange
   if (incoming.method === 'GET') reservation.resize(content.length)
   else reservation.force(content.length)
   incoming.onceSent(reservation.release)
@@ -200,34 +205,34 @@ export function reserveReply(shared: AppContext, current: Exchange, content: str
 
 /** Returns the headers of a response with a body of this media type. */
 export function replyHeaders(
-  shared: AppContext,
+  context: AppContext,
   { trace, headers }: Exchange,
   mediaType: string | null,
 ): HeaderPairs {
-  const pairs: HeaderPairs = [...shared.headers, ...headers]
-  pairs.push([shared.requestIdHeader, trace.requestId], ['traceparent', trace.traceparent])
+  const pairs: HeaderPairs = [...context.headers, ...headers]
+  pairs.push([context.requestIdHeader, trace.requestId], ['traceparent', trace.traceparent])
   if (mediaType) pairs.push(['content-type', mediaType])
   return pairs
 }
 
 function createErrorReply(
-  shared: AppContext,
-  current: Exchange,
+  context: AppContext,
+  exchange: Exchange,
   error: unknown,
   { dialect }: MatchedRoute,
 ): HttpReply {
-  const { status, headers, envelope } = toErrorReply(error, current.trace.requestId)
-  const { path, authorization } = current.incoming
-  const challenge = status === 401 ? shared.challengeFor?.(path, authorization !== null) : undefined
+  const { status, headers, envelope } = toErrorReply(error, exchange.trace.requestId)
+  const { path, authorization } = exchange.incoming
+  const challenge = status === 401 ? context.challengeFor?.(path, authorization !== null) : undefined
   const errorHeaders = challenge === undefined ? headers : { ...headers, 'www-authenticate': challenge }
-  const pairs = replaceHeaders(replyHeaders(shared, current, 'application/json'), errorHeaders)
+  const pairs = replaceHeaders(replyHeaders(context, exchange, 'application/json'), errorHeaders)
   const body = dialect === 'openai' ? openAiError(status, envelope) : envelope
   return new HttpReply(status, pairs, JSON.stringify(body))
 }
 
 /**
- * Returns a function for errors that occur after the response has started. It returns the error response, and
- * logs the error if the client did not cause it.
+ * Returns a function for errors that occur after the response has started. The function returns the error response,
+ * and logs the error if the client did not cause it.
  */
 export function createFailureReporter(log: Log): (thrown: unknown, requestId: string) => ErrorReply {
   return (thrown, requestId) => {
@@ -248,13 +253,13 @@ function logFailure(log: Log, thrown: unknown, result: object, isAbandoned: bool
   else log.warn({ ...fields, reason: error.message, error: error.cause }, 'request')
 }
 
-const apiPaths = '/api/v1/'
-const authPaths = '/auth/'
-const uncachedPaths = [authPaths, '/setup']
-/** Paths below which denied requests are audited. */
-const auditedPaths = [apiPaths, '/setup/']
+const apiPrefix = '/api/v1/'
+const authPrefix = '/auth/'
+const uncachedPrefixes = [authPrefix, '/setup']
+/** Prefixes of the paths for which denied requests are audited. */
+const auditedPrefixes = [apiPrefix, '/setup/']
 
-function isUnderPrefix(prefixes: readonly string[], path: string): boolean {
+function hasPrefix(prefixes: readonly string[], path: string): boolean {
   return prefixes.some(prefix => path.startsWith(prefix))
 }
 
@@ -263,12 +268,12 @@ function isUnderPrefix(prefixes: readonly string[], path: string): boolean {
  *
  * @see docs/requirements.md#S6-04, docs/security.md#rule-3
  */
-function auditRejection(shared: AppContext, current: Exchange, error: WbError): void {
-  const { incoming, trace, auth = shared.anonymous, workspaceId } = current
+function auditRejection(context: AppContext, exchange: Exchange, error: WbError): void {
+  const { incoming, trace, auth = context.anonymous, workspaceId } = exchange
   const event = denialEvent(incoming, error) ?? rejectionEvent(incoming, error)
   if (!event) return
   const { auditWorkspaceId = workspaceId } = error.facts as { auditWorkspaceId?: string }
-  shared.audit.note({ auth, requestId: trace.requestId }, { ...event, workspaceId: auditWorkspaceId })
+  context.audit.note({ auth, requestId: trace.requestId }, { ...event, workspaceId: auditWorkspaceId })
 }
 
 /**
@@ -281,7 +286,7 @@ function denialEvent(
 ): AuditEvent | undefined {
   const { code, message, facts } = error
   if (code !== 'unauthorized' && code !== 'forbidden') return undefined
-  if (!isUnderPrefix(auditedPaths, path)) return undefined
+  if (!hasPrefix(auditedPrefixes, path)) return undefined
   const scope = facts.requiredScope
   return {
     action: 'auth.api_denied',
@@ -299,7 +304,7 @@ function denialEvent(
 function rejectionEvent({ method, path }: IncomingRequest, { facts }: WbError): AuditEvent | undefined {
   const crossOrigin = facts.crossOrigin
   if (typeof crossOrigin !== 'string') return undefined
-  if (!isUnderPrefix([...auditedPaths, authPaths], path)) return undefined
+  if (!hasPrefix([...auditedPrefixes, authPrefix], path)) return undefined
   return {
     action: 'auth.csrf_rejected',
     outcome: 'failure',

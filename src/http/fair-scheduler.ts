@@ -11,15 +11,15 @@ export interface WorkOwner {
 }
 
 /**
- * Time in milliseconds after which no further work starts in an event loop tick. Work that has started runs until
+ * Time in milliseconds after which no more work starts in an event loop tick. Work that has started continues until
  * its next `await`.
  */
 const tickMsMax = 4
 
 /**
- * Number of ticks without new work after a tick that took too long, while connections keep arriving. Node accepts
- * one connection per tick: without these pauses, a new connection behind a thousand others would wait for a
- * thousand long ticks.
+ * Number of ticks that start no work after a tick that took too long, as long as connections arrive. Node accepts one
+ * connection per tick: without these pauses, a new connection behind a thousand others would wait for a thousand long
+ * ticks.
  */
 const pauseTicks = 16
 
@@ -30,7 +30,7 @@ interface WaitingWork {
 
 /**
  * Spreads a burst of work over several event loop ticks. Queued work starts round-robin, first by address and
- * then by credential, so a flood from one caller delays other callers by a few milliseconds only.
+ * then by credential, so a flood of requests from one caller delays other callers by only a few milliseconds.
  */
 export class FairScheduler {
   readonly #costPerTick: number

@@ -31,8 +31,7 @@ function securityHeaders(production: boolean): HeaderPairs {
 }
 
 /**
- * Returns the headers with additional ones, which replace headers of the same name. An array is sent as one header
- * per entry.
+ * Adds headers, which replace existing headers of the same name. An array is sent as one header per entry.
  */
 export function replaceHeaders(
   pairs: HeaderPairs,

@@ -7,7 +7,7 @@ type KnownFields =
   | { readonly entry: KnownFields }
   | null
 
-/** Returns the paths of the fields in a value that a schema ignores. `*` stands in place of array indexes. */
+/** Returns the paths of the fields in a value that a schema ignores, with `*` instead of array indexes. */
 export type FindIgnoredFields = (value: unknown) => string[]
 
 /** Returns a function that finds the ignored fields of values. It costs one lookup per field. */
@@ -26,7 +26,7 @@ export function createIgnoredFieldFinder(schema: z.ZodType): FindIgnoredFields {
  * @see docs/http.md#bodies
  */
 export function formatIgnoredHeader(names: readonly string[]): string {
-  return names.slice(0, limits.ignoredFieldsNamed).map(encodeName).join(', ')
+  return names.slice(0, limits.ignoredFieldsReported).map(encodeName).join(', ')
 }
 
 /** Percent-encodes and truncates a name. It never splits an escape, so the result can be decoded. */
@@ -48,7 +48,7 @@ function collectIgnored(known: KnownFields, value: unknown, path: string, names:
     return
   }
   for (const key in value) {
-    if (names.size >= limits.ignoredFieldsNamed) return
+    if (names.size >= limits.ignoredFieldsReported) return
     const inner = known.fields.get(key)
     if (inner === undefined) names.add(path + key)
     else collectIgnored(inner, (value as Record<string, unknown>)[key], `${path}${key}.`, names)

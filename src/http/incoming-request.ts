@@ -15,7 +15,7 @@ export interface ConnectionPeer {
   readonly address?: string
 }
 
-/** Facts about a request that only code in this process can set. No header or connection can set them. */
+/** Facts about a request that only code in this process can set, not a client. */
 export interface LocalFacts {
   /** Simulated connection for tests. */
   readonly peer?: ConnectionPeer

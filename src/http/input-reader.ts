@@ -25,7 +25,7 @@ export type ReadInput = (
   reservation: BodyReservation,
 ) => Promise<ValidatedInput>
 
-export interface ReaderParts {
+export interface InputReaderOptions {
   /** Folder for uploaded files, which exist until their request ends. */
   readonly uploadDir: string
   readonly clock: Clock
@@ -34,16 +34,16 @@ export interface ReaderParts {
 }
 
 /**
- * Returns a reader that validates the input of a route: first the path, then the query, then the body. It throws
- * the first error.
+ * Returns a reader that validates the input of a route: first the path, then the query, then the body. The reader
+ * throws the first error that it finds.
  *
  * @see docs/api.md
  */
-export function createInputReader(route: Route, parts: ReaderParts): ReadInput {
+export function createInputReader(route: Route, options: InputReaderOptions): ReadInput {
   const names = [...route.path.matchAll(/:([A-Za-z]+)/g)].map(match => match[1] as ParamName)
   const paramsSchema = z.object(Object.fromEntries(names.map(name => [name, paramSchemas[name]])))
   const { query: querySchema } = route
-  const readBody = createBodyReader(route.body, parts)
+  const readBody = createBodyReader(route.body, options)
 
   return async (incoming, rawParams, reservation) => {
     const params = names.length > 0 ? validate(paramsSchema, rawParams) : rawParams
@@ -60,15 +60,15 @@ type ReadBody = (
   reservation: BodyReservation,
 ) => Promise<{ body: unknown; ignored: readonly string[] }>
 
-function createBodyReader(body: Body | undefined, parts: ReaderParts): ReadBody | undefined {
+function createBodyReader(body: Body | undefined, options: InputReaderOptions): ReadBody | undefined {
   if (!body) return undefined
   if (body.kind === 'multipart') {
-    const openForm = createFormReader(body, parts.uploadDir)
+    const openForm = createFormReader(body, options.uploadDir)
     return async (incoming, reservation) => ({ body: openForm(incoming, reservation), ignored: [] })
   }
   const { schema, limitBytes } = body
   const decodeInline = createDecoder(body)
-  const { clock, decodeInThread } = parts
+  const { clock, decodeInThread } = options
   const decode = (bytes: Buffer) =>
     decodeInThread && blocksEventLoop(bytes) ? decodeInThread(bytes) : decodeInline(bytes)
   if (body.kind === 'ndjson')

@@ -2,7 +2,7 @@ import { WbError } from '../contract/errors.ts'
 
 const lineEnd = Buffer.from('\r\n')
 const headerEnd = Buffer.from('\r\n\r\n')
-const finalMark = Buffer.from('--')
+const finalSuffix = Buffer.from('--')
 
 /**
  * Passes the chunks of a form through unchanged, and rejects a part whose headers are too long, because the form
@@ -26,7 +26,7 @@ export async function* limitPartHeaders(
     while (!isLastBoundary) {
       const end = buffered.indexOf(isHeader ? headerEnd : delimiter)
       const isTooLong = (end < 0 ? buffered.length : end) > bytesMax
-      isLastBoundary = isHeader && buffered.subarray(0, finalMark.length).equals(finalMark)
+      isLastBoundary = isHeader && buffered.subarray(0, finalSuffix.length).equals(finalSuffix)
       if (isHeader && isTooLong && !isLastBoundary)
         throw new WbError(
           'invalid_multipart',

@@ -28,8 +28,8 @@ interface FormParts {
 }
 
 /**
- * Returns a function that prepares the form of a request, which the handler then receives. Files are written to
- * disk as they arrive.
+ * Returns a function that creates the form object of a request. The form is read when the handler calls its `receive`
+ * method, and its file is written to disk as it arrives.
  *
  * @param folder  folder for uploaded files, which exist until their request ends
  * @see RFC 7578
@@ -168,7 +168,7 @@ function reserveBytes(reservation: BodyReservation, bytes: number): WbError | un
 }
 
 /**
- * Reads a JSON part that has a file name. Clients send such parts if they append the JSON as a `Blob`.
+ * Reads a text field that the client sent as a file. Browsers send JSON this way if it was appended as a `Blob`.
  */
 async function readTextPart(stream: BusboyFileStream): Promise<{ text: string; isTruncated: boolean }> {
   const chunks: Buffer[] = []
@@ -241,9 +241,12 @@ function toReceivedForm(
       'validation_error',
       'file: its name must not contain control characters or lone surrogates',
     )
-  const known = Object.entries(schema.shape).filter(([name]) => texts.has(name))
+  const sentFields = Object.entries(schema.shape).filter(([name]) => texts.has(name))
   const sent = Object.fromEntries(
-    known.map(([name]) => [name, json.includes(name) ? parseJsonOrText(texts.get(name)!) : texts.get(name)]),
+    sentFields.map(([name]) => [
+      name,
+      json.includes(name) ? parseJsonOrText(texts.get(name)!) : texts.get(name),
+    ]),
   )
   return {
     file,

@@ -7,7 +7,7 @@ import type { BodyReservation } from './body-memory.ts'
 import type { DecodedBody } from './decoder.ts'
 import { type BodySource, readChunks } from './request-bytes.ts'
 
-export interface LineReaderParts {
+export interface LineReaderOptions {
   readonly source: BodySource | null
   readonly decode: (bytes: Bytes) => DecodedBody | Promise<DecodedBody>
   readonly limitBytes: number
@@ -25,9 +25,9 @@ export interface LineReaderParts {
  * @throws overloaded         when the memory for bodies is used up; earlier lines were yielded
  */
 export async function* readNdjsonLines(
-  parts: LineReaderParts,
+  options: LineReaderOptions,
 ): AsyncGenerator<NdjsonLine<unknown>, void, undefined> {
-  const { source, decode, limitBytes, reservation } = parts
+  const { source, decode, limitBytes, reservation } = options
   const recentSizes: number[] = []
   let recentBytes = 0
   let line = 0
@@ -50,7 +50,7 @@ export async function* readNdjsonLines(
 async function readLine(
   bytes: Bytes,
   line: number,
-  decode: LineReaderParts['decode'],
+  decode: LineReaderOptions['decode'],
 ): Promise<NdjsonLine<unknown>> {
   try {
     return { line, value: (await decode(bytes)).value }
@@ -68,8 +68,8 @@ function isBlank(bytes: Bytes): boolean {
  * Returns a stream of objects as NDJSON. It requests the next object when the client has read the previous one, and
  * ends the iteration when the client disconnects.
  *
- * @param toLastLine  returns the last line to send if the iteration fails, because the status has been sent
- * @param onEnd       called once when the stream ends, also after an error
+ * @param toLastLine  converts an error of the iteration to the last line, because the status has already been sent
+ * @param onEnd       called once when the stream ends, even after an error
  */
 export function writeLines(
   objects: AsyncIterator<object>,

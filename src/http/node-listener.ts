@@ -13,8 +13,8 @@ import { rejectRequest } from './wire-errors.ts'
 const startsPerTick = 8
 
 /**
- * Number of small requests that a request with a large body counts as. The body is read even if the request is
- * rejected.
+ * Number of small requests that a request with a large body counts as. It also applies to rejected requests, because
+ * their bodies are read, too.
  */
 const largeBodyCost = 4
 
@@ -71,7 +71,7 @@ function endWithError(response: ServerResponse, app: App): void {
 }
 
 /**
- * Maximum number of pipelined requests on one connection that wait for a response. It is low, because a small
+ * Maximum number of pipelined requests that wait for a response on one connection. It is low, because a small
  * request can have a large response.
  */
 const pipelinedMax = 16

@@ -35,6 +35,7 @@ export interface OriginFacts {
 
 export type OriginRule<A extends OriginFacts> = (request: A) => WbError | undefined
 
+/** Paths that accept requests with any `Host` header. */
 const anyHostPaths: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/version'])
 const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE'])
 
@@ -48,21 +49,25 @@ const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRA
  *
  * @param targetOf  returns the scheme and host that the client used, as reported by trusted proxies
  * @returns a function that returns the error for a rejected request, or undefined; if the origin is not allowed,
- *   its fact `crossOrigin` contains the reason
+ *   the error's fact `crossOrigin` contains the reason
  * @see docs/security.md#rule-3
  */
 export function createOriginRule<A extends OriginFacts>(
-  rules: OriginRuleSettings,
+  settings: OriginRuleSettings,
   targetOf: (request: A) => ClientTarget,
 ): OriginRule<A> {
-  const { publicOrigin } = rules
+  const { publicOrigin } = settings
   const hosts = new Set(
-    [rules.machineName, ...rules.allowedHosts, ...(publicOrigin ? [new URL(publicOrigin).host] : [])].map(
-      hostNameOf,
-    ),
+    [
+      settings.machineName,
+      ...settings.allowedHosts,
+      ...(publicOrigin ? [new URL(publicOrigin).host] : []),
+    ].map(hostNameOf),
   )
-  const origins = new Set([...(publicOrigin ? [publicOrigin] : []), ...rules.allowedOrigins].map(originOfUrl))
-  const checksHost = rules.loopback || rules.acceptsAnonymous
+  const origins = new Set(
+    [...(publicOrigin ? [publicOrigin] : []), ...settings.allowedOrigins].map(originOfUrl),
+  )
+  const checksHost = settings.loopback || settings.acceptsAnonymous
   // Consecutive requests usually have the same host.
   let lastAcceptedHost: string | null = null
 
@@ -70,7 +75,7 @@ export function createOriginRule<A extends OriginFacts>(
     if (host === null) return false
     if (host === lastAcceptedHost) return true
     const name = hostNameOf(host)
-    if (!isSafeHostName(name, rules.loopback) && !hosts.has(name)) return false
+    if (!isSafeHostName(name, settings.loopback) && !hosts.has(name)) return false
     lastAcceptedHost = host
     return true
   }
@@ -80,11 +85,11 @@ export function createOriginRule<A extends OriginFacts>(
     if (origin === '') return false
     if (origins.has(origin)) return true
     // A session cookie is valid for the public origin only, not for other host names of this runtime.
-    const mayBeSession = rules.browserLogin && request.cookie !== null
+    const mayBeSession = settings.browserLogin && request.cookie !== null
     return !(publicOrigin && mayBeSession) && origin === originOfTarget(targetOf(request))
   }
 
-  function isAllowedPage(request: A): boolean {
+  function isFromAllowedOrigin(request: A): boolean {
     const { origin, fetchSite, referer } = request
     if (origin !== null) return isAllowedOrigin(origin, request)
     if (fetchSite !== null) return fetchSite === 'same-origin' || fetchSite === 'none'
@@ -94,9 +99,9 @@ export function createOriginRule<A extends OriginFacts>(
   return request => {
     const { host, path, method, authorization } = request
     if (checksHost && !isRuntimeHost(host) && !anyHostPaths.has(path)) return hostError(host)
-    if (!rules.csrfOriginCheck || safeMethods.has(method)) return undefined
+    if (!settings.csrfOriginCheck || safeMethods.has(method)) return undefined
     if (authorization !== null && isBearer(authorization)) return undefined
-    return isAllowedPage(request) ? undefined : originError(request)
+    return isFromAllowedOrigin(request) ? undefined : originError(request)
   }
 }
 
@@ -137,8 +142,8 @@ export function originOfUrl(text: string): string {
 
 function hostError(host: string | null): WbError {
   const name = hostNameOf(host ?? '')
-  const shown = name || 'in the Host header'
-  return new WbError('forbidden_origin', `this runtime does not accept requests for the host ${shown}`, {
+  const hostLabel = name || 'in the Host header'
+  return new WbError('forbidden_origin', `this runtime does not accept requests for the host ${hostLabel}`, {
     hint: `To accept this host, set runtime.allowedHosts: ["${name || 'NAME'}"] in the configuration.`,
   })
 }

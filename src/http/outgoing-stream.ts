@@ -15,7 +15,7 @@ const emptyChunk = new Uint8Array(0)
 /** Time in milliseconds for which an access check stays valid. */
 const accessCheckMs = 1_000
 
-/** Access of a caller to a stream, which is checked again while the stream is open. */
+/** The caller's access to an open stream, which is checked again before data is sent. */
 class StreamAccess {
   #checkedAt: number
 
@@ -28,7 +28,7 @@ class StreamAccess {
   }
 
   /**
-   * Checks access before more data is sent, unless it was checked within the last second.
+   * Checks access, unless it was checked within the last second.
    *
    * @param force  true to check again even within that second
    */
@@ -42,9 +42,9 @@ class StreamAccess {
 
 export type StreamController = ReadableStreamDefaultController<Uint8Array>
 
-export interface OutgoingStreamParts {
-  readonly shared: AppContext
-  readonly current: Exchange
+export interface OutgoingStreamOptions {
+  readonly context: AppContext
+  readonly exchange: Exchange
   /** Rejects if the caller no longer has access. */
   readonly confirmAccess: () => Promise<unknown>
   /** Called once when the stream ends. */
@@ -55,7 +55,8 @@ export interface OutgoingStreamParts {
 
 /**
  * A response body that is sent in parts, one for each read of the client. It ends when its source ends, when the
- * client disconnects, after an error, or when the runtime shuts down. All its resources are then released.
+ * client disconnects, after an error, or (with `endsOnDrain`) when the runtime shuts down. All its resources are then
+ * released.
  */
 export abstract class OutgoingStream {
   protected readonly access: StreamAccess
@@ -63,22 +64,22 @@ export abstract class OutgoingStream {
   /** Functions to call when the stream ends. */
   readonly #cleanups: (() => void)[]
 
-  constructor(private readonly parts: OutgoingStreamParts) {
-    this.access = new StreamAccess(parts.shared.clock, parts.confirmAccess)
-    this.#cleanups = [parts.release]
+  constructor(private readonly options: OutgoingStreamOptions) {
+    this.access = new StreamAccess(options.context.clock, options.confirmAccess)
+    this.#cleanups = [options.release]
   }
 
   start(controller: StreamController): void {
-    const { shared, current, endsOnDrain } = this.parts
-    const { signal } = current.incoming
-    shared.requestStarted()
+    const { context, exchange, endsOnDrain } = this.options
+    const { signal } = exchange.incoming
+    context.requestStarted()
     const end = () => this.close(controller)
     signal.addEventListener('abort', end)
     this.onEnd(() => signal.removeEventListener('abort', end))
-    if (endsOnDrain) this.onEnd(shared.onDrain(end))
+    if (endsOnDrain) this.onEnd(context.onDrain(end))
     controller.enqueue(emptyChunk)
     this.startTimers(controller)
-    if (signal.aborted || (endsOnDrain && shared.isDraining())) end()
+    if (signal.aborted || (endsOnDrain && context.isDraining())) end()
   }
 
   async pull(controller: StreamController): Promise<void> {
@@ -117,14 +118,14 @@ export abstract class OutgoingStream {
   }
 
   /**
-   * Logs why the stream ended. The client does not receive the reason, because the status has already been sent.
-   * Its next request returns the error.
+   * Logs why the stream ended. The client does not receive the reason, because the status has already been sent. The
+   * client's next request fails with the same error.
    */
   protected report(error: unknown): void {
-    const { shared, current } = this.parts
-    const { requestId } = current.trace
-    if (toWbError(error).status < 500) shared.log.info({ requestId, reason: 'refused' }, 'a stream ended')
-    else shared.log.error({ requestId, error }, 'a stream broke')
+    const { context, exchange } = this.options
+    const { requestId } = exchange.trace
+    if (toWbError(error).status < 500) context.log.info({ requestId, reason: 'refused' }, 'a stream ended')
+    else context.log.error({ requestId, error }, 'a stream broke')
   }
 
   /** Ends the stream. Returns false if it has already ended. */
@@ -134,7 +135,7 @@ export abstract class OutgoingStream {
     for (const cleanup of this.#cleanups) cleanup()
     this.releaseSource()
       .catch(error => this.report(error))
-      .finally(() => this.parts.shared.requestEnded())
+      .finally(() => this.options.context.requestEnded())
     return true
   }
 }

@@ -5,7 +5,7 @@ import { replaceHeaders } from './headers.ts'
 import { HttpReply } from './http-reply.ts'
 import {
   OutgoingStream,
-  type OutgoingStreamParts,
+  type OutgoingStreamOptions,
   type StreamController,
   streamHeaders,
 } from './outgoing-stream.ts'
@@ -14,12 +14,12 @@ const eventStreamType = 'text/event-stream'
 /** Interval in milliseconds at which access to an endless stream is checked again. */
 const recheckIntervalMs = 15_000
 /**
- * Headers that are copied from the response of the library. The other headers belong to the connection, or the
- * runtime sets them itself.
+ * Headers that are copied from the response of the protocol library. The other headers belong to the connection, or
+ * the runtime sets them.
  */
 const protocolHeaderNames: readonly string[] = ['content-type', 'allow']
 
-export interface ProtocolReplyParts extends ProtocolResponse {
+export interface ProtocolReplyOptions extends ProtocolResponse {
   /** Rejects if the caller no longer has access. */
   readonly confirmAccess: () => Promise<unknown>
 }
@@ -31,28 +31,28 @@ export interface ProtocolReplyParts extends ProtocolResponse {
  * @throws rate_limited  when the response is an endless stream and the caller has too many streams open
  */
 export async function createProtocolReply(
-  shared: AppContext,
-  current: Exchange,
-  protocolResponse: ProtocolReplyParts,
+  context: AppContext,
+  exchange: Exchange,
+  protocolResponse: ProtocolReplyOptions,
 ): Promise<HttpReply> {
-  const { incoming } = current
+  const { incoming } = exchange
   const isCounted = protocolResponse.isEndless && incoming.isFromOutside
-  const releaseCount = isCounted ? shared.openStreams.open(callerKey(shared, current)) : () => {}
+  const releaseCount = isCounted ? context.openStreams.open(callerKey(context, exchange)) : () => {}
   let isStream = false
   try {
     const response = await protocolResponse.respond(incoming.request)
     const { status, headers, body } = response
-    const pairs = replaceHeaders(replyHeaders(shared, current, null), pickProtocolHeaders(headers))
+    const pairs = replaceHeaders(replyHeaders(context, exchange, null), pickProtocolHeaders(headers))
     isStream = headers.get('content-type')?.startsWith(eventStreamType) ?? false
     if (body === null) return new HttpReply(status, pairs, null)
     if (!isStream) {
       const text = await response.text()
-      reserveReply(shared, current, text)
+      reserveReply(context, exchange, text)
       return new HttpReply(status, pairs, text)
     }
     const { confirmAccess, isEndless } = protocolResponse
-    const parts = { shared, current, confirmAccess, release: releaseCount, endsOnDrain: isEndless }
-    const forwarded = new ForwardedStream(shared.clock, body.getReader(), isEndless, parts)
+    const streamOptions = { context, exchange, confirmAccess, release: releaseCount, endsOnDrain: isEndless }
+    const forwarded = new ForwardedStream(context.clock, body.getReader(), isEndless, streamOptions)
     return new HttpReply(
       status,
       replaceHeaders(pairs, streamHeaders),
@@ -75,9 +75,9 @@ class ForwardedStream extends OutgoingStream {
     private readonly clock: Clock,
     private readonly source: ReadableStreamDefaultReader<Uint8Array>,
     private readonly isEndless: boolean,
-    parts: OutgoingStreamParts,
+    streamOptions: OutgoingStreamOptions,
   ) {
-    super(parts)
+    super(streamOptions)
     this.onEnd(() => this.#cancelRecheck())
   }
 

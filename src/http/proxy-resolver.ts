@@ -40,16 +40,17 @@ export class ProxyResolver {
   readonly #trustsAny: boolean
 
   constructor(trusted: TrustedProxies) {
-    const listed = typeof trusted === 'boolean' ? trustNone : createNetworkCheck(trusted)
-    this.#trustsPeer = trusted === true ? trustAll : listed
-    this.#trustsHop = listed
+    const isListed = typeof trusted === 'boolean' ? trustNone : createNetworkCheck(trusted)
+    this.#trustsPeer = trusted === true ? trustAll : isListed
+    this.#trustsHop = isListed
     this.#trustsAny = trusted !== false
   }
 
   /**
-   * Returns the address of the client, or its /64 network for IPv6. It is the last entry that is not a trusted
-   * proxy, or the first entry if all are trusted. The search, from last to first, stops at an entry that is not an
-   * IP address. Empty for requests from this process.
+   * Returns the address of the client, or its /64 network for IPv6; empty for requests from this process.
+   *
+   * The client is the last entry of the forwarding header that is not a trusted proxy, or the first entry if all are
+   * trusted. The search, from last to first, stops at an entry that is not an IP address.
    */
   clientAddress(request: ForwardedRequest): string {
     const peer = normalizeAddress(request.address) ?? request.address
@@ -74,10 +75,10 @@ export class ProxyResolver {
   }
 
   #hopBefore(peer: string, request: ForwardedRequest): string {
-    const hops = request.header('x-forwarded-for')
-    if (hops === null) return entryAddress(request.header('x-real-ip') ?? '') ?? peer
+    const forwardedFor = request.header('x-forwarded-for')
+    if (forwardedFor === null) return entryAddress(request.header('x-real-ip') ?? '') ?? peer
     let client = peer
-    for (const entry of hops.split(',').reverse()) {
+    for (const entry of forwardedFor.split(',').reverse()) {
       const hop = entryAddress(entry)
       if (hop === undefined) return client
       client = hop
@@ -101,7 +102,7 @@ export function isForwarded(request: Pick<ForwardedRequest, 'header'>): boolean 
   return forwardingHeaders.some(name => request.header(name) !== null)
 }
 
-/** Returns the IP address in an entry, which can have a port. Returns undefined for other entries. */
+/** Returns the IP address in a header entry, which can have a port. Returns undefined for other entries. */
 function entryAddress(entry: string): string | undefined {
   const text = entry.trim()
   const withPort = /^\[([^\]]+)\](?::\d{1,5})?$|^([\d.]+):\d{1,5}$/.exec(text)

@@ -26,7 +26,7 @@ export interface TokenGrant {
   readonly nextInMs: number
 }
 
-/** Token buckets by key. The bucket of a new key is full, and so is one that was not used for a whole window. */
+/** Token buckets by key. A bucket is full if its key is new, or has not been used for a whole window. */
 export interface RateBuckets {
   /** Takes a token if one is left. Every call for a key must use the same capacity. */
   take(key: string, capacity: number): TokenGrant
@@ -39,17 +39,17 @@ const bucketsMax = 50_000
  * Minimum time in milliseconds between two scans of all buckets. A scan takes milliseconds, and requests from many
  * addresses could cause many scans.
  */
-const sweepEveryMs = 1_000
+const sweepIntervalMs = 1_000
 
-/** Number of missing tokens of a bucket, multiplied by the window in milliseconds, so that all sums are integers. */
 interface Bucket {
+  /** Number of missing tokens, multiplied by the window in milliseconds so that all sums are integers. */
   deficit: number
   updatedAt: number
 }
 
 /**
- * Buckets in the memory of this process. Above the maximum number, full buckets are evicted first, because they
- * contain no information, then the least recently used ones.
+ * Buckets in the memory of this process. If there are more than the maximum, full buckets are evicted first, because
+ * they contain no information, and then the least recently used ones.
  */
 export class MemoryBuckets implements RateBuckets {
   readonly #clock: Clock
@@ -64,9 +64,9 @@ export class MemoryBuckets implements RateBuckets {
     this.#max = max
     // Created on first use, because the cache allocates all its memory at once, and CLI commands that open a
     // runtime do not need it.
-    const limits = { max, ttl: windowMs, ttlResolution: 0, perf: clock }
-    // Deleting the only entry clears arrays for `max` entries, which takes 0.25 ms.
-    this.#buckets = once(() => new LRUCache({ ...limits, noDeleteOnStaleGet: true }))
+    const cacheOptions = { max, ttl: windowMs, ttlResolution: 0, perf: clock }
+    // Reads do not delete stale entries: deleting the only entry clears arrays for `max` entries, which takes 0.25 ms.
+    this.#buckets = once(() => new LRUCache({ ...cacheOptions, noDeleteOnStaleGet: true }))
   }
 
   /** Number of buckets in memory. */
@@ -93,14 +93,14 @@ export class MemoryBuckets implements RateBuckets {
   #evictStale(now: number): void {
     if (this.#buckets().size < this.#max || now < this.#sweepAt) return
     this.#buckets().purgeStale()
-    this.#sweepAt = now + sweepEveryMs
+    this.#sweepAt = now + sweepIntervalMs
   }
 }
 
 /** Rate limit class of a route: sign-in, or all other routes. */
 export type RateLimitClass = 'general' | 'signIn'
 
-/** Prefixes of paths with a rate limit. They return data, or could be used to guess credentials. */
+/** Prefixes of rate-limited paths. Routes below them return data, or could be used to guess credentials. */
 const limitedPrefixes = ['/api/v1/', '/auth/', '/setup', '/.well-known/']
 
 /**

@@ -56,8 +56,8 @@ export function paceReads(
 
 /**
  * Returns a function that returns true while a socket is paused. Node's HTTP server pauses a socket while a body is
- * not read or responses accumulate. It cannot use `isPaused()`: on a socket with a `readable` listener, `pause()`
- * has no effect.
+ * not read or responses accumulate. The function cannot use `isPaused()`, because `pause()` has no effect on a socket
+ * with a `readable` listener.
  */
 function trackPauses(socket: Socket): () => boolean {
   const { pause, resume } = socket

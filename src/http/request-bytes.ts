@@ -21,9 +21,9 @@ export function bodyTooLarge(limitBytes: number): WbError {
  *   compressed
  */
 export function checkContentType(headers: Headers, mediaType: string): void {
-  const [sent, ...parameters] = (headers.get('content-type') ?? '').toLowerCase().split(';')
-  const charset = parameters.map(each => each.trim()).find(each => each.startsWith('charset='))
-  if (sent!.trim() !== mediaType || (charset && !/^charset="?utf-?8"?$/.test(charset)))
+  const [sentMediaType, ...parameters] = (headers.get('content-type') ?? '').toLowerCase().split(';')
+  const charset = parameters.map(text => text.trim()).find(parameter => parameter.startsWith('charset='))
+  if (sentMediaType!.trim() !== mediaType || (charset && !/^charset="?utf-?8"?$/.test(charset)))
     throw new WbError('validation_error', `the content type of the body must be ${mediaType}`, {
       hint: `Send the header Content-Type: ${mediaType}, and the body in UTF-8.`,
     })
@@ -31,17 +31,17 @@ export function checkContentType(headers: Headers, mediaType: string): void {
     throw new WbError('validation_error', 'the body must not be compressed')
 }
 
-/** Maximum time in milliseconds between two chunks of a large body, so that its memory is not occupied for long. */
+/** Maximum time in milliseconds between two chunks of a large body. Its memory stays reserved while it is read. */
 const bodyIdleMs = 15_000
 
 /** Source of a body, and its limits. */
-export interface BodyParts {
+export interface BodyReadOptions {
   /** Opens the source. Called after the memory for the declared length has been reserved. */
   open(): BodySource | null
   /** Length from the Content-Length header; null if absent. */
   readonly declaredBytes: number | null
   readonly limitBytes: number
-  /** Reservation for the bytes. It grows before they are read. */
+  /** Memory reservation of the request. It is increased before bytes are read. */
   readonly reservation: BodyReservation
   readonly clock: Clock
 }
@@ -53,17 +53,17 @@ export interface BodyParts {
  * @throws payload_too_large  when the body is larger than allowed, even if its declared length is not
  * @throws overloaded         when the memory for bodies is used up
  */
-export async function readBodyBytes(parts: BodyParts): Promise<Bytes> {
-  const collector = createCollector(parts)
-  const source = parts.open()
+export async function readBodyBytes(options: BodyReadOptions): Promise<Bytes> {
+  const collector = createCollector(options)
+  const source = options.open()
   if (!source) return collector.toBuffer()
-  if ('rawHeaders' in source) await readMessage(source, collector, parts.clock)
+  if ('rawHeaders' in source) await readMessage(source, collector, options.clock)
   else for await (const chunk of source) collector.add(chunk)
   return collector.toBuffer()
 }
 
 /**
- * Reads a message with event listeners, because creating an iterator costs more than reading a small body. It stops
+ * Reads a message with event listeners, because creating an iterator costs more than reading a small body. Stops
  * reading after an error.
  */
 function readMessage(message: IncomingMessage, collector: BodyCollector, clock: Clock): Promise<void> {
@@ -104,7 +104,7 @@ interface BodyCollector {
 }
 
 /** @throws overloaded  when there is no memory for the declared length */
-function createCollector({ declaredBytes, limitBytes, reservation }: BodyParts): BodyCollector {
+function createCollector({ declaredBytes, limitBytes, reservation }: BodyReadOptions): BodyCollector {
   if (declaredBytes !== null) reservation.resize(declaredBytes)
   const collected = new GrowingBuffer(declaredBytes ?? limitBytes)
   return {
@@ -152,7 +152,7 @@ async function* sourceChunks(source: BodySource): AsyncGenerator<Uint8Array, voi
 }
 
 function bodyStalled(): WbError {
-  return new WbError('validation_error', `no data of the body arrived for ${bodyIdleMs / 1_000} seconds`)
+  return new WbError('validation_error', `no part of the body arrived for ${bodyIdleMs / 1_000} seconds`)
 }
 
 /** Returns the error for an incomplete body. It only appears in logs, because the client has disconnected. */

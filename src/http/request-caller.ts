@@ -11,10 +11,10 @@ import type { AppContext, Exchange } from './exchange.ts'
 
 const eventStreamType = 'text/event-stream'
 
-interface RequestCallerParts {
-  readonly shared: AppContext
+interface RequestCallerDependencies {
+  readonly context: AppContext
   readonly route: Route
-  readonly current: Exchange
+  readonly exchange: Exchange
   /** Validated path parameters. */
   readonly params: object
   readonly auth: AuthContext
@@ -26,11 +26,11 @@ interface RequestCallerParts {
 
 /** The caller of a request, for handlers. Values that few handlers use are computed on demand. */
 export class RequestCaller implements Caller {
-  readonly #shared: AppContext
+  readonly #context: AppContext
   readonly #route: Route
-  readonly #current: Exchange
+  readonly #exchange: Exchange
   readonly #params: object
-  readonly #reauthorize: RequestCallerParts['reauthorize']
+  readonly #reauthorize: RequestCallerDependencies['reauthorize']
   #draft: AuditDraft | undefined
   #isChangeRecorded = false
   readonly auth: AuthContext
@@ -39,10 +39,19 @@ export class RequestCaller implements Caller {
   isChangeChecked = false
   isCreatorChecked = false
 
-  constructor({ shared, route, current, params, auth, visibility, reauthorize, can }: RequestCallerParts) {
-    this.#shared = shared
+  constructor({
+    context,
+    route,
+    exchange,
+    params,
+    auth,
+    visibility,
+    reauthorize,
+    can,
+  }: RequestCallerDependencies) {
+    this.#context = context
     this.#route = route
-    this.#current = current
+    this.#exchange = exchange
     this.#params = params
     this.#reauthorize = reauthorize
     this.auth = auth
@@ -51,20 +60,20 @@ export class RequestCaller implements Caller {
   }
 
   get signal(): AbortSignal {
-    return this.#current.incoming.signal
+    return this.#exchange.incoming.signal
   }
   get requestId(): string {
-    return this.#current.trace.requestId
+    return this.#exchange.trace.requestId
   }
   get site(): BrowserOrigin {
-    const { incoming } = this.#current
-    return { origin: this.#shared.siteOrigin(incoming), cookies: incoming.cookie }
+    const { incoming } = this.#exchange
+    return { origin: this.#context.siteOrigin(incoming), cookies: incoming.cookie }
   }
   get client(): string {
-    return this.#shared.clientAddress(this.#current.incoming)
+    return this.#context.clientAddress(this.#exchange.incoming)
   }
   get follows(): Caller['follows'] {
-    const { incoming } = this.#current
+    const { incoming } = this.#exchange
     const { events, replies } = this.#route
     const wantsEvents =
       replies[200] === eventStreamType || incoming.header('accept')?.includes(eventStreamType)
@@ -75,9 +84,9 @@ export class RequestCaller implements Caller {
   }
 
   onDrain(end: () => void): () => void {
-    const shared = this.#shared
-    if (shared.isDraining()) end()
-    return shared.onDrain(end)
+    const context = this.#context
+    if (context.isDraining()) end()
+    return context.onDrain(end)
   }
 
   async reauthorize(): Promise<void> {
@@ -92,7 +101,7 @@ export class RequestCaller implements Caller {
       const value = fieldValue(after, field)
       return value !== undefined && value !== fieldValue(before, field)
     })
-    if (changed.length > 0) authorize({ rule, workspaceId: this.#current.workspaceId, changed }, this)
+    if (changed.length > 0) authorize({ rule, workspaceId: this.#exchange.workspaceId, changed }, this)
   }
 
   checkCreator(creator: Creator): void {
@@ -100,12 +109,12 @@ export class RequestCaller implements Caller {
     const rule = this.#route.access
     const isOwnedByOther = !isCreator(this.auth, creator)
     if (rule.kind === 'ownRecords')
-      authorize({ rule, workspaceId: this.#current.workspaceId, isOwnedByOther }, this)
+      authorize({ rule, workspaceId: this.#exchange.workspaceId, isOwnedByOther }, this)
   }
 
   record(details: AuditDetails, workspaceId?: string): Write {
     // A retried transaction creates a new draft. The last draft is the one that was stored.
-    this.#draft = this.#shared.audit.draft(this, this.#event(details, workspaceId))
+    this.#draft = this.#context.audit.draft(this, this.#event(details, workspaceId))
     return this.#draft.write
   }
 
@@ -125,13 +134,13 @@ export class RequestCaller implements Caller {
    * transaction, otherwise writes it now.
    */
   completeAudit(details: AuditDetails | undefined): void {
-    const isOfChange = typeof this.#route.audit === 'object'
-    if (isOfChange && !this.#isChangeRecorded) throw new Error('the handler did not call recordChange')
+    const recordsChange = typeof this.#route.audit === 'object'
+    if (recordsChange && !this.#isChangeRecorded) throw new Error('the handler did not call recordChange')
     if (this.#draft) this.#draft.announce()
-    else if (!isOfChange) this.#shared.audit.note(this, this.#event(details ?? {}))
+    else if (!recordsChange) this.#context.audit.note(this, this.#event(details ?? {}))
   }
 
-  #event(details: AuditDetails, workspaceId = this.#current.workspaceId): AuditEvent {
+  #event(details: AuditDetails, workspaceId = this.#exchange.workspaceId): AuditEvent {
     const { workspaceId: _, ...ids } = this.#params as Readonly<Record<string, string>>
     const audit = this.#route.audit!
     const action = typeof audit === 'object' ? audit.action : audit

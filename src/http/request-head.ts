@@ -70,14 +70,14 @@ const singleHeaders: readonly string[] = ['host', 'authorization', 'content-leng
 const singleHeaderLengths = new Set(singleHeaders.map(name => name.length))
 
 /**
- * Returns the name of a header that is repeated although it must be unique. It compares lengths before names, to
- * save time on every request.
+ * Returns the name of a header that must be unique but is repeated. Compares lengths before names, to save time on
+ * every request.
  */
 function repeatedHeader(rawHeaders: readonly string[]): string | undefined {
   const seen: string[] = []
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    if (!singleHeaderLengths.has(rawHeaders[at]!.length)) continue
-    const name = rawHeaders[at]!.toLowerCase()
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    if (!singleHeaderLengths.has(rawHeaders[index]!.length)) continue
+    const name = rawHeaders[index]!.toLowerCase()
     if (!singleHeaders.includes(name)) continue
     if (seen.includes(name)) return name
     seen.push(name)

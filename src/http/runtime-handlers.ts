@@ -33,7 +33,7 @@ export function runningBuild({ app }: ConfigEnvironment, clock: Clock): RunningB
   }
 }
 
-export interface RuntimeHandlerParts {
+export interface RuntimeHandlerDependencies {
   readonly build: RunningBuild
   /** Routes that the API reference describes. */
   readonly api: RouteTopics
@@ -49,9 +49,9 @@ export interface RuntimeHandlerParts {
 }
 
 /** Returns the handlers for health, version, features and the API reference. */
-export function runtimeHandlers(parts: RuntimeHandlerParts): Handlers<typeof runtimeRoutes> {
-  const { build } = parts
-  const reference = once(() => openApiDocument(parts.api, { version: build.version }))
+export function runtimeHandlers(deps: RuntimeHandlerDependencies): Handlers<typeof runtimeRoutes> {
+  const { build } = deps
+  const reference = once(() => openApiDocument(deps.api, { version: build.version }))
   const page = once(() => renderDocs(reference()))
   const codes = errorCodes.map(code => {
     const { status, hint } = errorRegistry[code]
@@ -65,8 +65,8 @@ export function runtimeHandlers(parts: RuntimeHandlerParts): Handlers<typeof run
     }),
     health: () => ({ status: 200, body: { status: 'ok' } }),
     async ready() {
-      const check = () => Promise.all([parts.countWorkspaces(), parts.ingestLoad?.(), parts.requireSpace?.()])
-      const [workspaces, ingest] = await withTimeout(parts.clock, readyTimeoutMs, check).catch(
+      const check = () => Promise.all([deps.countWorkspaces(), deps.ingestLoad?.(), deps.requireSpace?.()])
+      const [workspaces, ingest] = await withTimeout(deps.clock, readyTimeoutMs, check).catch(
         throwUnavailable,
       )
       return { status: 200, body: { status: 'ready', workspaces, ...(ingest && { ingest }) } }
@@ -75,7 +75,7 @@ export function runtimeHandlers(parts: RuntimeHandlerParts): Handlers<typeof run
     features: (_input, { site }) => ({
       status: 200,
       body: {
-        mcp: { enabled: parts.mcpEnabled, baseUrl: parts.mcpEnabled ? site.origin : null },
+        mcp: { enabled: deps.mcpEnabled, baseUrl: deps.mcpEnabled ? site.origin : null },
         ingestBatch: true,
       },
     }),

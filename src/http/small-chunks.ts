@@ -3,11 +3,11 @@ import type { IncomingMessage } from 'node:http'
 /** Maximum size of a chunk that is joined with others, in bytes. */
 const smallChunkBytes = 1_024
 
-/** Maximum size of a joined chunk, in bytes. It is more than the number of one-byte chunks in a socket read. */
+/** Maximum size of a joined chunk, in bytes. All one-byte chunks of a socket read (up to about 10,000) fit into one. */
 const joinedBytes = 16_384
 
 /**
- * Joins small chunks of a body that arrive together. A chunk in the queue takes about 350 bytes of memory plus its
+ * Joins small chunks of a body that arrive together. A queued chunk takes about 350 bytes of memory in addition to its
  * content, so one megabyte in chunks of one byte would take 350 MB.
  *
  * Must be called before any part of the body arrives.

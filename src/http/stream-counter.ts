@@ -9,7 +9,7 @@ export class StreamCounter {
 
   /**
    * @param noun          plural noun for messages
-   * @param perCallerMax  maximum number of open streams per caller
+   * @param perCallerMax  maximum number of open streams or uploads per caller
    */
   constructor(
     private readonly noun: 'streams' | 'uploads',
@@ -17,18 +17,18 @@ export class StreamCounter {
   ) {}
 
   /**
-   * Counts a new stream, and returns a function to call when it ends.
+   * Counts a new stream or upload, and returns a function to call when it ends.
    *
    * @throws rate_limited  when the caller has reached the maximum
    */
   open(caller: string): () => void {
-    const before = this.#counts.get(caller) ?? 0
-    if (before >= this.perCallerMax)
+    const count = this.#counts.get(caller) ?? 0
+    if (count >= this.perCallerMax)
       throw new WbError('rate_limited', `this caller has ${this.perCallerMax} ${this.noun} open`, {
         hint: `Close one first, or raise runtime.${this.noun}PerCaller in the configuration.`,
         headers: { 'retry-after': String(retryAfterSeconds) },
       })
-    this.#counts.set(caller, before + 1)
+    this.#counts.set(caller, count + 1)
     return () => this.#close(caller)
   }
 

@@ -2,15 +2,18 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { FairScheduler, workOwner } from './fair-scheduler.ts'
 
 /**
- * Maximum number of rejected requests whose bodies are read to the end at the same time, so that clients that send
- * the whole body before they read get their response.
+ * Maximum number of rejected requests whose bodies are read to the end at the same time. Some clients read the
+ * response only after they have sent the whole body.
  */
 const concurrentReadsMax = 16
 
 /** Maximum time in milliseconds for which a body is read after the response was sent. */
-const readMs = 10_000
+const readMaxMs = 10_000
 
-/** Time in milliseconds for which the other connections stay open, so that the client can read the response. */
+/**
+ * Time in milliseconds for which a connection stays open if the body is not read, so that the client can read the
+ * response.
+ */
 const lingerMs = 2_000
 
 /**
@@ -30,7 +33,7 @@ export class UnreadBodies {
     this.#closings = new FairScheduler(1, countAccepted)
   }
 
-  /** Ends the request after its response, if its body is then unread. Must be called before the request is handled. */
+  /** Ends the request if its body is still unread when its response is sent. Call this before handling the request. */
   watch(request: IncomingMessage, response: ServerResponse): void {
     const { 'content-length': length, 'transfer-encoding': encoding } = request.headers
     if (encoding === undefined && !(Number(length) > 0)) return
@@ -42,12 +45,12 @@ export class UnreadBodies {
   }
 
   #end(request: IncomingMessage): void {
-    // Marks the body as being read, so that Node does not read it.
+    // Node reads the rest of a body itself, unless something else has started to read it.
     request.read(0)
     if (this.#readCount < concurrentReadsMax) this.#readRest(request)
     else {
       request.pause()
-      this.#closeAfter(request, lingerMs)
+      this.#closeAfterDelay(request, lingerMs)
     }
   }
 
@@ -55,11 +58,11 @@ export class UnreadBodies {
     this.#readCount++
     request.once('close', () => this.#readCount--)
     request.resume()
-    this.#closeAfter(request, readMs)
+    this.#closeAfterDelay(request, readMaxMs)
   }
 
   /** Closes the connection after a delay, unless the request has ended by then. */
-  #closeAfter(request: IncomingMessage, delayMs: number): void {
+  #closeAfterDelay(request: IncomingMessage, delayMs: number): void {
     const close = () => this.#closings.run(workOwner(request), () => request.socket.destroy())
     const timer = setTimeout(close, delayMs).unref()
     request.once('end', () => clearTimeout(timer))

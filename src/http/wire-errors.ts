@@ -9,7 +9,7 @@ import { wellFormedHint } from './request-head.ts'
 import { createTrace } from './trace.ts'
 
 /** Settings and log of the application that serves a connection. */
-export interface WireErrorParts {
+export interface WireErrorContext {
   readonly settings: { readonly requestIdHeader: string; readonly production: boolean }
   readonly log: Log
 }
@@ -21,16 +21,15 @@ export interface WireErrorParts {
 const lingerMs = 2_000
 
 /**
- * Makes Node's server send the error envelope where it would send its default response: for invalid HTTP, headers
- * over the limit, a request timeout, and `CONNECT`. Requests with an unknown `Expect` header are passed to the
- * application.
+ * Makes Node's server send the error envelope instead of its default error responses: for invalid HTTP, headers over
+ * the limit, a request timeout, and `CONNECT`. Requests with an unknown `Expect` header are passed to the application.
  *
  * @see docs/errors.md
  */
-export function installWireErrors(server: Server, parts: () => WireErrorParts): void {
+export function installWireErrors(server: Server, getContext: () => WireErrorContext): void {
   // Node reads these properties for each connection, although its types declare most of them as options only. The
-  // application reports a missing Host header and too many headers with the error envelope. Node would send an
-  // empty 400 response, and drop headers silently.
+  // application checks for a missing Host header and for too many headers, because Node would send an empty 400
+  // response, or drop headers silently.
   Object.assign(server, {
     maxHeaderSize: limits.headerBytes,
     maxHeadersCount: limits.headerCount + 1,
@@ -41,7 +40,7 @@ export function installWireErrors(server: Server, parts: () => WireErrorParts): 
   server.on('checkExpectation', (request, response) => server.emit('request', request, response))
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     if (error.code === 'ECONNRESET') socket.destroy()
-    else rejectSocket(socket, wireError(error.code), parts())
+    else rejectSocket(socket, toWireError(error.code), getContext())
   })
   server.on('connect', (_request, socket) => {
     // Node has removed its error listener from this socket, and a connection reset without a listener would crash
@@ -49,17 +48,17 @@ export function installWireErrors(server: Server, parts: () => WireErrorParts): 
     socket.on('error', () => socket.destroy())
     // Node has also removed the listeners that complete a response in progress.
     if (pendingResponse(socket)) socket.destroy()
-    else rejectSocket(socket, new WbError('not_found', 'CONNECT is not supported'), parts())
+    else rejectSocket(socket, new WbError('not_found', 'CONNECT is not supported'), getContext())
   })
 }
 
 /** Sends an error response for a request that has not reached the application, and closes its connection. */
-export function rejectRequest(response: ServerResponse, error: WbError, parts: WireErrorParts): void {
-  const { status, pairs, body } = wireReply(error, parts)
+export function rejectRequest(response: ServerResponse, error: WbError, context: WireErrorContext): void {
+  const { status, pairs, body } = wireReply(error, context)
   response.writeHead(status, pairs.flat()).end(response.req.method === 'HEAD' ? undefined : body)
 }
 
-function wireError(code: string | undefined): WbError {
+function toWireError(code: string | undefined): WbError {
   if (code === 'HPE_HEADER_OVERFLOW')
     return new WbError('headers_too_large', `the headers are larger than ${limits.headerBytes} bytes`)
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
@@ -69,9 +68,9 @@ function wireError(code: string | undefined): WbError {
 
 /**
  * Sends an error response on the socket and closes the connection. If a complete request is still waiting for its
- * response, the connection closes after that response instead. If a response has started, it is interrupted.
+ * response, closes the connection after that response instead. If a response has started, interrupts it.
  */
-function rejectSocket(socket: Duplex, error: WbError, parts: WireErrorParts): void {
+function rejectSocket(socket: Duplex, error: WbError, context: WireErrorContext): void {
   const pending = pendingResponse(socket)
   if (pending?.req.complete && !pending.headersSent) {
     pending.shouldKeepAlive = false
@@ -81,7 +80,7 @@ function rejectSocket(socket: Duplex, error: WbError, parts: WireErrorParts): vo
     if (!socket.writableEnded) socket.destroy()
     return
   }
-  const { status, pairs, body } = wireReply(error, parts)
+  const { status, pairs, body } = wireReply(error, context)
   const head = pairs.map(([name, value]) => `${name}: ${value}`)
   const isHead = pending?.req.method === 'HEAD'
   const lines = [`HTTP/1.1 ${status} ${reasonPhrases[status] ?? 'Error'}`, ...head, '', isHead ? '' : body]
@@ -104,7 +103,7 @@ interface WireReply {
   readonly body: string
 }
 
-function wireReply(error: WbError, { settings }: WireErrorParts): WireReply {
+function wireReply(error: WbError, { settings }: WireErrorContext): WireReply {
   const trace = createTrace(undefined, undefined)
   const { status, headers, envelope } = toErrorReply(error, trace.requestId)
   const body = JSON.stringify(envelope)

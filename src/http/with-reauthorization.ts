@@ -5,7 +5,10 @@ import type { ValidatedInput } from './input-reader.ts'
 /** Time in milliseconds after which the caller of a request with a slow body is authorized again. */
 export const reauthorizeAfterMs = 1_000
 
-/** Wraps a body that the handler receives in parts, so that the caller is authorized again meanwhile. */
+/**
+ * Wraps a body that the handler reads as it arrives. If reading takes longer than {@link reauthorizeAfterMs}, the
+ * caller is authorized again before the handler gets more data.
+ */
 export function withReauthorization(
   { clock }: AppContext,
   { body }: Route,

@@ -10,9 +10,9 @@ serveOperations(() => {
   const decoderOf = ({ topic, operation }: RouteName) => {
     const name = `${topic}.${operation}`
     const { body } = (api as Readonly<Record<string, Topic>>)[topic]![operation]!
-    const known = decoders.get(name) ?? createDecoder(body!)
-    decoders.set(name, known)
-    return known
+    const decoder = decoders.get(name) ?? createDecoder(body!)
+    decoders.set(name, decoder)
+    return decoder
   }
   const ops: DecodeOperations = {
     decode: ({ bytes, ...route }) =>

@@ -4,10 +4,10 @@ import type { Ingest } from '../contract/documents.ts'
 import type { RowStore, Stored, Write } from '../storage/rows.ts'
 import { type DocumentRow, type JobRow, tables } from '../storage/tables.ts'
 
-/** Maximum number of attempts. A change is retried if another one changed the document in the meantime. */
+/** Maximum number of attempts. A write is retried if the document changed in the meantime. */
 const attemptsMax = 20
 
-/** Creates a job for a document. The transaction that inserts the document must include the returned writes. */
+/** Returns a new job for a document. The transaction that inserts the document must include the returned writes. */
 export function newJob(
   document: { workspaceId: string; knowledgeBaseId: string; documentId: string },
   body: Ingest,
@@ -42,21 +42,20 @@ export function newJob(
   }
 }
 
-/** Returns a job with a change that clients can see: `updatedAt` increases by at least a millisecond. */
+/** Returns a job with a change that clients can see. Increases `updatedAt` by at least a millisecond. */
 export function changedJob(job: JobRow, change: Partial<JobRow>, clock: Clock): JobRow {
   const updatedAt = new Date(Math.max(clock.now(), Date.parse(job.updatedAt) + 1)).toISOString()
   return { ...job, ...change, updatedAt }
 }
 
-/** Returns an ended job, without a lease. */
+/** Returns a job in its final state, without a lease. */
 export function endedJob(job: JobRow, end: Partial<JobRow>, clock: Clock): JobRow {
   const ended = { leaseOwner: null, leaseUntil: null, endedAt: timestamp(clock) }
   return changedJob(job, { ...end, ...ended }, clock)
 }
 
 /**
- * Returns the writes that end a job and delete its input and batches. The first one fails if the job has
- * changed.
+ * Returns the writes that end a job and delete its input and batches. The first write fails if the job has changed.
  */
 export function endingWrites(before: Stored<JobRow>, after: JobRow): Write[] {
   const prefix = [after.workspaceId, after.jobId]
@@ -67,7 +66,7 @@ export function endingWrites(before: Stored<JobRow>, after: JobRow): Write[] {
   ]
 }
 
-/** Returns the document of a job; undefined if it was deleted, even if a new document has the same ID. */
+/** Returns the document of a job; undefined if the document was deleted, even if a new document has the same ID. */
 export async function documentOfJob(rows: RowStore, job: JobRow): Promise<Stored<DocumentRow> | undefined> {
   const { workspaceId, knowledgeBaseId, documentId, jobId } = job
   const document = await rows.get(tables.documents, [workspaceId, knowledgeBaseId, documentId])

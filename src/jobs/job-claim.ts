@@ -6,10 +6,10 @@ import { type JobRow, tables } from '../storage/tables.ts'
 import { changedJob, endedJob, endingWrites, failJob } from './job-changes.ts'
 import type { JobEvents } from './job-events.ts'
 
-/** Number of times that a lease is renewed within its duration. */
+/** Number of renewals during the lifetime of a lease. */
 const renewalsPerLease = 3
 
-export interface JobClaimParts {
+export interface JobClaimDependencies {
   readonly rows: RowStore
   readonly clock: Clock
   readonly log: Log
@@ -18,7 +18,7 @@ export interface JobClaimParts {
   readonly leaseMs: number
 }
 
-/** Error for a job that was cancelled, or that another process took over. Writes for it would fail. */
+/** Error for a job that was cancelled, or that another process took over. Writes for the job would fail. */
 export class ClaimLost extends Error {
   override readonly name = 'ClaimLost'
 }
@@ -29,20 +29,20 @@ type ApplyWrites = (rows: readonly Write[]) => Promise<WriteOutcome>
 /**
  * A job that this process is working on.
  *
- * Every change of the job increases its version. So if several processes assume that they own the job, only one of
- * them can write to it. Writes run one after another, because each needs the version that the previous one created.
+ * Every change increases the version of the job. So if several processes assume that they own the job, only one of them
+ * can write to it. Writes run one after another, because each requires the version that the previous one created.
  */
 export class JobClaim {
-  readonly #parts: JobClaimParts
+  readonly #deps: JobClaimDependencies
   readonly #abortController = new AbortController()
   #stored: Stored<JobRow>
   #lastWrite: Promise<unknown> = Promise.resolve()
   #isLost = false
   #cancelRenewal = () => {}
 
-  /** @param claimed  the job, with the lease of this process */
-  constructor(parts: JobClaimParts, claimed: Stored<JobRow>) {
-    this.#parts = parts
+  /** @param claimed  the job, which must already have a lease of this process */
+  constructor(deps: JobClaimDependencies, claimed: Stored<JobRow>) {
+    this.#deps = deps
     this.#stored = claimed
     this.#scheduleRenewal()
   }
@@ -51,7 +51,7 @@ export class JobClaim {
     return this.#stored.row
   }
 
-  /** Aborts when the work must stop, because the job was lost or the worker is closing. */
+  /** Fires when the work must stop, because the job was lost or the worker is closing. */
   get signal(): AbortSignal {
     return this.#abortController.signal
   }
@@ -67,17 +67,17 @@ export class JobClaim {
    * @throws ClaimLost
    */
   advance(change: Partial<Pick<Job, 'processed' | 'total'>>, rows: readonly Write[]): Promise<WriteOutcome> {
-    const { clock } = this.#parts
+    const { clock } = this.#deps
     return this.#write(
       job =>
         changedJob(
           job,
-          { ...change, ...deathsAfterProgress(job, change), leaseUntil: this.#leaseEnd() },
+          { ...change, ...crashCountAfterProgress(job, change), leaseUntil: this.#leaseEnd() },
           clock,
         ),
       (before, after) => [{ op: 'replace', table: tables.jobs, row: after, version: before.version }],
       rows,
-      writes => this.#parts.rows.atomic(writes),
+      writes => this.#deps.rows.atomic(writes),
     )
   }
 
@@ -92,7 +92,7 @@ export class JobClaim {
     rows: readonly Write[],
     apply: ApplyWrites,
   ): Promise<WriteOutcome> {
-    const { clock } = this.#parts
+    const { clock } = this.#deps
     const end = { status: 'succeeded', result, processed: result.chunks, total: result.chunks } as const
     return this.#write(job => endedJob(job, end, clock), endingWrites, rows, apply)
   }
@@ -100,14 +100,14 @@ export class JobClaim {
   /** Ends the job and its document as failed, unless the job was lost. */
   async fail(errorMessage: string): Promise<void> {
     await this.#enqueue(async () => {
-      const ended = this.#isLost ? undefined : await failJob(this.#parts, this.#stored, errorMessage)
-      if (ended) this.#parts.jobEvents.emit(ended)
+      const ended = this.#isLost ? undefined : await failJob(this.#deps, this.#stored, errorMessage)
+      if (ended) this.#deps.jobEvents.emit(ended)
     })
   }
 
   /** Ends the lease immediately, so that another process can take over the job. */
   async release(): Promise<void> {
-    const now = timestamp(this.#parts.clock)
+    const now = timestamp(this.#deps.clock)
     await this.#enqueue(() => this.#renew({ leaseOwner: null, leaseUntil: now }))
   }
 
@@ -146,7 +146,7 @@ export class JobClaim {
       const outcome = await apply([...jobWrites, ...rows])
       if (outcome.ok) {
         this.#storeRow(after)
-        this.#parts.jobEvents.emit(after)
+        this.#deps.jobEvents.emit(after)
         return outcome
       }
       if (outcome.at > 0) return { ...outcome, at: outcome.at - jobWrites.length }
@@ -160,11 +160,11 @@ export class JobClaim {
   }
 
   #leaseEnd(): string {
-    return new Date(this.#parts.clock.now() + this.#parts.leaseMs).toISOString()
+    return new Date(this.#deps.clock.now() + this.#deps.leaseMs).toISOString()
   }
 
   #scheduleRenewal(): void {
-    const { clock, log, leaseMs } = this.#parts
+    const { clock, log, leaseMs } = this.#deps
     this.#cancelRenewal = clock.after(leaseMs / renewalsPerLease, () => {
       this.#enqueue(() => this.#renew({ leaseUntil: this.#leaseEnd() }))
         .catch(error => log.warn({ jobId: this.job.jobId, error }, 'the lease of a job could not be renewed'))
@@ -179,14 +179,14 @@ export class JobClaim {
     if (this.#isLost || this.job.endedAt !== null) return
     const row = { ...this.job, ...lease }
     const { version } = this.#stored
-    const outcome = await this.#parts.rows.atomic([{ op: 'replace', table: tables.jobs, row, version }])
+    const outcome = await this.#deps.rows.atomic([{ op: 'replace', table: tables.jobs, row, version }])
     if (outcome.ok) this.#storeRow(row)
     else this.markLost()
   }
 }
 
-/** Returns the field that resets the count of dead processes, if the job made progress. */
-function deathsAfterProgress(
+/** If the job made progress, returns the field that resets the number of crashed processes. */
+function crashCountAfterProgress(
   { processed }: JobRow,
   change: Partial<Pick<Job, 'processed'>>,
 ): Pick<JobRow, 'deaths'> {

@@ -1,7 +1,7 @@
 import type { Job } from '../contract/jobs.ts'
 import type { ServerEvent } from '../contract/route.ts'
 
-export interface JobFollowerParts {
+export interface JobFollowerDependencies {
   /** Returns the current job; undefined if it was deleted. */
   readonly read: () => Promise<Job | undefined>
   /** `updatedAt` of the last change that the client has received; null if it has received none. */
@@ -11,22 +11,23 @@ export interface JobFollowerParts {
 }
 
 /**
- * Yields the latest state of a job after each change, until it ends or is deleted.
+ * Yields the latest state of a job after each change, until the job ends or is deleted.
  *
- * Not a generator, because `return` of a generator waits for a pending `next`, which can take a long time here.
+ * This class is not a generator, because the `return` method of a generator waits for a pending `next`, which can take a
+ * long time.
  *
  * @see docs/http.md#event-streams
  */
 export class JobFollower implements AsyncIterableIterator<ServerEvent> {
-  readonly #parts: JobFollowerParts
+  readonly #deps: JobFollowerDependencies
   readonly #events: ServerEvent[] = []
   #lastUpdatedAt: string
   #isFinished = false
   #wake = () => {}
 
-  constructor(parts: JobFollowerParts) {
-    this.#parts = parts
-    this.#lastUpdatedAt = parts.after ?? ''
+  constructor(deps: JobFollowerDependencies) {
+    this.#deps = deps
+    this.#lastUpdatedAt = deps.after ?? ''
   }
 
   [Symbol.asyncIterator](): this {
@@ -53,11 +54,11 @@ export class JobFollower implements AsyncIterableIterator<ServerEvent> {
     let cancelWait = () => {}
     const change = new Promise<void>(resolve => {
       this.#wake = resolve
-      // Called before reading the job, so that no change in the meantime is missed.
-      cancelWait = this.#parts.wait(resolve)
+      // Start waiting before reading the job, so that no change is missed.
+      cancelWait = this.#deps.wait(resolve)
     })
     try {
-      const job = await this.#parts.read()
+      const job = await this.#deps.read()
       if (!job) this.#isFinished = true
       else if (job.status === 'succeeded' || job.status === 'failed') this.#end(job, job.status)
       else if (job.updatedAt > this.#lastUpdatedAt) this.#emit(job)

@@ -9,32 +9,32 @@ import type { IngestLoad } from '../contract/runtime-routes.ts'
 import type { Stored } from '../storage/rows.ts'
 import { type JobRow, tables } from '../storage/tables.ts'
 import { changedJob, failJob } from './job-changes.ts'
-import { JobClaim, type JobClaimParts } from './job-claim.ts'
+import { JobClaim, type JobClaimDependencies } from './job-claim.ts'
 
-/** Maximum number of candidates per read. If other processes claim all of them, more are read. */
+/** Maximum number of jobs to read at once. If other processes claim all of them, more are read. */
 const candidatesMax = 16
-/** Maximum number of running jobs in a store. */
+/** Maximum number of running jobs to read from a store. */
 const runningMax = 10_000
 /**
- * Number of processes that may die while working on a job before it fails. Otherwise, a text that crashes the process,
- * for example because of its memory use, would crash the server after every start.
+ * A job fails after this number of processes have crashed while working on it. Without a limit, a text that crashes the
+ * process, for example because of its memory use, would crash the server after every start.
  */
-const deathsMax = 10
-/** Lease owners in this process. */
+const crashesMax = 10
+/** Names of the lease owners in this process. */
 const localOwners = new Set<string>()
 
-export interface JobWorkerParts extends Omit<JobClaimParts, 'owner'> {
+export interface JobWorkerDependencies extends Omit<JobClaimDependencies, 'owner'> {
   readonly log: Log
   readonly audit: Pick<AuditTrail, 'note'>
   /** Host name of this machine. */
   readonly host: string
-  /** Distinguishes this process from earlier ones with the same process ID. */
-  readonly processMark: string
+  /** Random string that distinguishes this process from earlier processes with the same process ID. */
+  readonly processNonce: string
   /** Maximum number of jobs that run at the same time. */
   readonly capacity: number
   /** Interval between checks for abandoned jobs, in milliseconds. */
   readonly checkIntervalMs: number
-  /** Runs a job and ends it as succeeded, or throws the reason of the failure. */
+  /** Runs a job and ends it as succeeded, or throws the reason for the failure. */
   readonly perform: (claim: JobClaim) => Promise<void>
 }
 
@@ -43,9 +43,9 @@ interface RunningJob {
   readonly done: Promise<void>
 }
 
-/** Runs jobs, a few at a time: first abandoned ones, then pending ones in order of creation. */
+/** Runs several jobs at a time: first abandoned jobs, then pending jobs in order of creation. */
 export class JobWorker {
-  readonly #parts: JobWorkerParts
+  readonly #deps: JobWorkerDependencies
   readonly #owner: string
   readonly #running = new Map<string, RunningJob>()
   #claiming: Promise<void> | undefined
@@ -53,37 +53,37 @@ export class JobWorker {
   #isClosed = false
   #cancelTimer = () => {}
 
-  constructor(parts: JobWorkerParts) {
-    this.#parts = parts
-    this.#owner = `${parts.host}:${process.pid}:${parts.processMark}`
+  constructor(deps: JobWorkerDependencies) {
+    this.#deps = deps
+    this.#owner = `${deps.host}:${process.pid}:${deps.processNonce}`
     localOwners.add(this.#owner)
   }
 
-  /** Starts to run jobs, and checks for abandoned jobs at intervals. */
+  /** Starts running jobs, and checks for abandoned jobs at intervals. */
   start(): void {
     this.wake()
-    this.#cancelTimer = this.#parts.clock.after(this.#parts.checkIntervalMs, () => this.start())
+    this.#cancelTimer = this.#deps.clock.after(this.#deps.checkIntervalMs, () => this.start())
   }
 
-  /** Checks for jobs to work on. */
+  /** Checks for jobs to run. */
   wake(): void {
-    this.#claimWhilePossible().catch(error => this.#parts.log.error({ error }, 'the check for jobs failed'))
+    this.#claimWhilePossible().catch(error => this.#deps.log.error({ error }, 'the check for jobs failed'))
   }
 
   /** Returns the number of unfinished jobs that no process is working on. */
-  async due(): Promise<number> {
-    const { rows } = this.#parts
+  async countDue(): Promise<number> {
+    const { rows } = this.#deps
     return (await this.#abandoned()).length + (await rows.count(tables.jobs, 'byStatus', ['pending']))
   }
 
   async load(): Promise<IngestLoad> {
-    const queued = await this.#parts.rows.count(tables.jobs, 'byStatus', ['pending'])
-    return { active: this.#running.size, capacity: this.#parts.capacity, queued }
+    const queued = await this.#deps.rows.count(tables.jobs, 'byStatus', ['pending'])
+    return { active: this.#running.size, capacity: this.#deps.capacity, queued }
   }
 
   /** Runs all jobs that are due, and waits for them. */
   async settle(signal: AbortSignal, onChange: (job: Job) => void): Promise<void> {
-    const removeListener = this.#parts.jobEvents.listen(onChange)
+    const removeListener = this.#deps.jobEvents.listen(onChange)
     const stop = () => void this.close()
     signal.addEventListener('abort', stop)
     try {
@@ -103,7 +103,7 @@ export class JobWorker {
     this.#running.get(jobId)?.claim.markLost()
   }
 
-  /** Stops claiming jobs, and releases the running ones so that other processes can take them over. */
+  /** Stops claiming jobs, and releases the running jobs so that other processes can take them over. */
   async close(): Promise<void> {
     this.#isClosed = true
     this.#cancelTimer()
@@ -113,7 +113,7 @@ export class JobWorker {
     localOwners.delete(this.#owner)
   }
 
-  /** Claims jobs while there is capacity. If called while it is running, it checks for jobs again. */
+  /** Claims jobs while there is capacity. A call during another call makes the other call check for jobs again. */
   #claimWhilePossible(): Promise<void> {
     this.#mustCheckAgain = true
     this.#claiming ??= this.#claimJobs()
@@ -121,12 +121,12 @@ export class JobWorker {
   }
 
   async #claimJobs(): Promise<void> {
-    // Otherwise it could finish before `#claiming` is set.
+    // Without this pause, the function could finish before `#claiming` is set.
     await Promise.resolve()
     try {
       while (this.#mustCheckAgain && !this.#isClosed) {
         this.#mustCheckAgain = false
-        while (!this.#isClosed && this.#running.size < this.#parts.capacity) {
+        while (!this.#isClosed && this.#running.size < this.#deps.capacity) {
           const claim = await this.#claimNext()
           if (!claim) break
           this.#run(claim)
@@ -152,12 +152,12 @@ export class JobWorker {
     const abandoned = await this.#abandoned()
     if (abandoned.length > 0) return abandoned.slice(0, candidatesMax)
     const pending = { index: 'byStatus', prefix: ['pending'], limit: candidatesMax }
-    return this.#parts.rows.list(tables.jobs, pending)
+    return this.#deps.rows.list(tables.jobs, pending)
   }
 
   /** Returns jobs that were started, but that no process is working on. */
   async #abandoned(): Promise<Stored<JobRow>[]> {
-    const { rows, clock } = this.#parts
+    const { rows, clock } = this.#deps
     const running = { index: 'byLease', prefix: ['running'], limit: runningMax }
     const now = timestamp(clock)
     return (await rows.list(tables.jobs, running)).filter(
@@ -166,20 +166,20 @@ export class JobWorker {
   }
 
   /**
-   * Returns true if the process that owns the lease ran on this machine and has ended, so that its lease can be
-   * ignored. After a container restart, the ended process often has the same process ID as the current one.
+   * Returns true if the process that owns the lease ran on this machine and has ended. Its lease can be ignored.
+   * After a container restart, the ended process often had the same process ID as the current one.
    */
   #hasDeadOwner({ leaseOwner }: JobRow): boolean {
-    if (!leaseOwner?.startsWith(`${this.#parts.host}:`)) return false
+    if (!leaseOwner?.startsWith(`${this.#deps.host}:`)) return false
     const pid = Number(/:(\d+):[^:]*$/.exec(leaseOwner)?.[1])
     if (pid === process.pid) return !localOwners.has(leaseOwner)
     return pid > 0 && !isProcessRunning(pid)
   }
 
   async #claim(stored: Stored<JobRow>): Promise<JobClaim | undefined> {
-    const { rows, clock, leaseMs, jobEvents, audit } = this.#parts
+    const { rows, clock, leaseMs, jobEvents, audit } = this.#deps
     const deaths = (stored.row.deaths ?? 0) + (this.#hasDeadOwner(stored.row) ? 1 : 0)
-    if (deaths >= deathsMax) return this.#failAfterDeaths(stored)
+    if (deaths >= crashesMax) return this.#failAfterCrashes(stored)
     const leaseUntil = new Date(clock.now() + leaseMs).toISOString()
     const lease = { status: 'running', leaseOwner: this.#owner, leaseUntil, deaths } as const
     const row = changedJob(stored.row, lease, clock)
@@ -189,27 +189,27 @@ export class JobWorker {
     const { workspaceId, jobId, kind } = row
     audit.note(null, { action: 'job.claim', workspaceId, details: { jobId, jobKind: kind } })
     jobEvents.emit(row)
-    return new JobClaim({ ...this.#parts, owner: this.#owner }, { ...stored, row, version: version + 1 })
+    return new JobClaim({ ...this.#deps, owner: this.#owner }, { ...stored, row, version: version + 1 })
   }
 
-  async #failAfterDeaths(stored: Stored<JobRow>): Promise<undefined> {
+  async #failAfterCrashes(stored: Stored<JobRow>): Promise<undefined> {
     const { jobId } = stored.row
-    this.#parts.log.error(
-      { jobId, deaths: deathsMax },
-      'a job failed, because too many processes died while working on it',
+    this.#deps.log.error(
+      { jobId, deaths: crashesMax },
+      'a job failed, because too many processes crashed while working on it',
     )
     const ended = await failJob(
-      this.#parts,
+      this.#deps,
       stored,
-      `the runtime ended ${deathsMax} times while it processed this text`,
+      `the runtime crashed ${crashesMax} times while processing this text`,
     )
-    if (ended) this.#parts.jobEvents.emit(ended)
+    if (ended) this.#deps.jobEvents.emit(ended)
   }
 
   #run(claim: JobClaim): void {
     const { jobId } = claim.job
     const done = this.#perform(claim)
-      .catch(error => this.#parts.log.error({ jobId, error }, 'the end of a job could not be stored'))
+      .catch(error => this.#deps.log.error({ jobId, error }, 'the end of a job could not be stored'))
       .finally(() => {
         claim.close()
         this.#running.delete(jobId)
@@ -220,7 +220,7 @@ export class JobWorker {
 
   async #perform(claim: JobClaim): Promise<void> {
     try {
-      await this.#parts.perform(claim)
+      await this.#deps.perform(claim)
     } catch (error) {
       if (claim.isLost) return
       if (claim.signal.aborted) return claim.release()
@@ -229,10 +229,10 @@ export class JobWorker {
   }
 
   /**
-   * Ends a job as failed. If the store is unavailable, does nothing: when the lease expires, the job runs again.
+   * Ends a job as failed. If the store is unavailable, does not change the job, which runs again after the lease expires.
    */
   async #endAsFailed(claim: JobClaim, error: unknown): Promise<void> {
-    const { log } = this.#parts
+    const { log } = this.#deps
     const { jobId } = claim.job
     const known = error instanceof WbError && error.code !== 'internal_error' ? error : undefined
     if (known?.code === 'control_plane_unavailable') {

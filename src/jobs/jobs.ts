@@ -14,10 +14,10 @@ import { JobFollower } from './job-follower.ts'
 
 /** Interval in milliseconds at which the changes of other processes are read. */
 const pollMs = 500
-/** Maximum number of attempts. A cancellation is retried if the job changes, and running jobs change often. */
+/** Maximum number of attempts. A cancellation is retried if the job changed in the meantime. Running jobs change often. */
 const attemptsMax = 100
 
-interface JobsParts {
+interface JobsDependencies {
   readonly rows: RowStore
   readonly pager: Pager
   readonly clock: Clock
@@ -30,7 +30,7 @@ interface JobsParts {
 
 /** Lists, reads, cancels and follows the jobs of workspaces. */
 export class Jobs {
-  constructor(private readonly parts: JobsParts) {}
+  constructor(private readonly deps: JobsDependencies) {}
 
   /**
    * Lists jobs, newest first.
@@ -38,9 +38,9 @@ export class Jobs {
    * @throws workspace_not_found, invalid_cursor
    */
   async list(workspaceId: string, query: PageQuery): Promise<RowPage<Job>> {
-    await requireWorkspace(this.parts.rows, workspaceId)
+    await requireWorkspace(this.deps.rows, workspaceId)
     const newestFirst = { index: 'byWorkspace', prefix: [workspaceId], descending: true }
-    return this.parts.pager.page(tables.jobs, newestFirst, query)
+    return this.deps.pager.page(tables.jobs, newestFirst, query)
   }
 
   /** @throws workspace_not_found, job_not_found */
@@ -49,7 +49,7 @@ export class Jobs {
   }
 
   /**
-   * Cancels a job: it ends as failed. A job that has already ended does not change.
+   * Cancels a job, which ends it as failed. A job that has already ended does not change.
    *
    * @throws workspace_not_found, job_not_found
    */
@@ -57,17 +57,17 @@ export class Jobs {
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
       const stored = await this.stored(workspaceId, jobId)
       if (stored.row.endedAt !== null) return stored.row
-      const ended = await failJob(this.parts, stored, 'cancelled')
+      const ended = await failJob(this.deps, stored, 'cancelled')
       if (!ended) continue
-      this.parts.onCancel(jobId)
-      this.parts.jobEvents.emit(ended)
+      this.deps.onCancel(jobId)
+      this.deps.jobEvents.emit(ended)
       return ended
     }
     throw new WbError('control_plane_unavailable', 'the job keeps changing; it was not cancelled')
   }
 
   /**
-   * Returns the events of a job, whichever process is working on it.
+   * Returns the events of a job, regardless of which process is working on it.
    *
    * @param after  ID of the last event that the client received; ignored if it is not a timestamp
    * @throws workspace_not_found, job_not_found
@@ -78,7 +78,7 @@ export class Jobs {
     after: string | null,
   ): Promise<AsyncIterable<ServerEvent>> {
     await this.stored(workspaceId, jobId)
-    const { rows, clock, jobEvents, onFollow } = this.parts
+    const { rows, clock, jobEvents, onFollow } = this.deps
     onFollow()
     return new JobFollower({
       after: isoTimestamp.safeParse(after).success ? after : null,
@@ -98,9 +98,9 @@ export class Jobs {
   }
 
   private async stored(workspaceId: string, jobId: string): Promise<Stored<JobRow>> {
-    const stored = await this.parts.rows.get(tables.jobs, [workspaceId, jobId])
+    const stored = await this.deps.rows.get(tables.jobs, [workspaceId, jobId])
     if (stored) return stored
-    await requireWorkspace(this.parts.rows, workspaceId)
+    await requireWorkspace(this.deps.rows, workspaceId)
     throw new WbError('job_not_found', `job '${jobId}' not found`)
   }
 }

@@ -4,26 +4,26 @@ import type { Log } from '../base/log.ts'
 import type { RowStore, Write } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
 
-/** Maximum number of rows to delete per transaction, which blocks other writers for a few milliseconds. */
+/** Maximum number of rows to delete per transaction. Deleting them blocks other writers for a few milliseconds. */
 const rowsPerTransaction = 200
 const dayMs = 86_400_000
 
-export interface JobRetentionParts {
+export interface JobRetentionDependencies {
   readonly rows: RowStore
   readonly clock: Clock
   readonly log: Log
   readonly retentionDays: number
 }
 
-/** Deletes jobs that ended more than `retentionDays` ago. Only one process per store runs it. */
+/** Deletes jobs that ended more than `retentionDays` ago. Only one process per store must run this task. */
 export class JobRetention {
-  readonly #parts: JobRetentionParts
+  readonly #deps: JobRetentionDependencies
   readonly #hourly: HourlyTask
 
-  constructor(parts: JobRetentionParts) {
-    this.#parts = parts
-    const logFailure = (error: unknown) => parts.log.warn({ error }, 'old jobs could not be deleted')
-    this.#hourly = new HourlyTask(parts.clock, () => this.#prune().catch(logFailure))
+  constructor(deps: JobRetentionDependencies) {
+    this.#deps = deps
+    const logFailure = (error: unknown) => deps.log.warn({ error }, 'old jobs could not be deleted')
+    this.#hourly = new HourlyTask(deps.clock, () => this.#prune().catch(logFailure))
   }
 
   /** Deletes old jobs now and every hour. */
@@ -36,7 +36,7 @@ export class JobRetention {
   }
 
   async #prune(): Promise<void> {
-    const { rows, clock, retentionDays } = this.#parts
+    const { rows, clock, retentionDays } = this.#deps
     const through = new Date(clock.now() - retentionDays * dayMs).toISOString()
     const old = { index: 'byEnd', prefix: [], through, limit: rowsPerTransaction }
     while (!this.#hourly.isClosed) {

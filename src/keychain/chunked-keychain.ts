@@ -2,22 +2,22 @@ import { sha256 } from '../base/id.ts'
 import type { Keychain, KeychainCredential, KeychainEntries } from './keychain.ts'
 
 /**
- * Maximum length of a piece. Windows stores at most 2560 bytes per entry, and two bytes for each character.
+ * Maximum length of a piece. Windows stores at most 2560 bytes per entry, and uses two bytes for each character.
  *
  * @see CRED_MAX_CREDENTIAL_BLOB_SIZE in wincred.h
  */
 const pieceChars = 1200
-/** Maximum number of pieces of a secret. They can contain 76,800 characters in total. */
+/** Maximum number of pieces of a secret, which contain at most 76,800 characters in total. */
 const piecesMax = 64
 
 /**
- * Slots for pieces. A write uses the slot that the current header does not refer to, so the old secret stays
- * readable until the new header is written.
+ * Slots for pieces. A write stores the pieces in the slot to which the current header does not refer, so the old secret
+ * stays readable until the new header is written.
  */
 const slots = ['a', 'b'] as const
 type Slot = (typeof slots)[number]
 
-/** Header of a secret that is stored in pieces, with the SHA-256 digest of the joined pieces. */
+/** Header of a secret that is stored in pieces. `digest` is the SHA-256 digest of the joined pieces. */
 interface SecretHeader {
   slot: Slot
   pieces: number
@@ -25,16 +25,16 @@ interface SecretHeader {
 }
 
 /**
- * Creates a keychain that divides long secrets into several entries. A secret can contain any characters, and at
- * most 76,800 characters when encoded as ASCII JSON. Each entry contains at most 1200 ASCII characters.
+ * Creates a keychain that divides long secrets into several entries. A secret can contain any characters, and its
+ * encoding as ASCII JSON can have at most 76,800 characters. Each entry contains at most 1200 ASCII characters.
  *
  * The entry of an account is JSON: either a string, which is the secret, or a `SecretHeader`. Pieces are stored under
  * a separate service. A write stores the new pieces in ascending order, then the header, and then removes the old
  * pieces in descending order. After an interruption, either the old or the new secret can be read, and the next write
- * or deletion for the account finds all leftover pieces.
+ * or deletion for the account removes all unused pieces.
  *
- * A read that overlaps with a write starts again. Writes for one account must not overlap; if they do, the digest
- * ensures that mixed pieces are read as null.
+ * A read that overlaps with a write starts again. Writes for the same account must not overlap. If they do, their pieces
+ * are mixed, the digest does not match, and a read returns null.
  */
 export function createChunkedKeychain(entries: KeychainEntries): Keychain {
   async function read(service: string, account: string): Promise<string | null> {
@@ -125,8 +125,8 @@ export function createChunkedKeychain(entries: KeychainEntries): Keychain {
 }
 
 /**
- * Returns the service and account of a piece. Pieces of different accounts never collide, because the last `#` marks
- * the end of the account name.
+ * Returns the service and account of the entry that stores a piece. Pieces of different accounts never collide, because
+ * the last `#` marks the end of the account name.
  */
 function pieceAddress(
   service: string,
@@ -142,7 +142,7 @@ function pieceService(service: string): string {
   return `${service} pieces`
 }
 
-/** Encodes a string as ASCII JSON. Drivers do not preserve NUL, lone surrogates, and empty strings. */
+/** Encodes a string as ASCII JSON, because drivers do not preserve NUL, lone surrogates and empty strings. */
 function encodeAsciiJson(text: string): string {
   return JSON.stringify(text).replace(
     /[^\x20-\x7e]/g,

@@ -9,7 +9,7 @@ interface FaultText {
 const packageNames: Record<KeychainLibrary, string> = { keyring: '@napi-rs/keyring', keytar: 'keytar' }
 
 const installHints: Record<KeychainLibrary, string> = {
-  keyring: 'Install Workbase again with optional packages, which contain the library for this platform.',
+  keyring: 'Install Workbase again with optional packages. They contain the library for this platform.',
   keytar:
     'Install Workbase again with optional packages. On Debian, first run: apt-get install libsecret-1-dev',
 }

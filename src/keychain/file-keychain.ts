@@ -6,16 +6,17 @@ import { isProcessRunning } from '../base/is-process-running.ts'
 import { writePrivateFile } from '../base/private-file.ts'
 import { type Keychain, type KeychainCredential, KeychainUnavailable } from './keychain.ts'
 
-/** Content of an entry's file, as JSON. */
+/** Content of the JSON file of an entry. */
 interface StoredEntry extends KeychainCredential {
   service: string
 }
 
 /**
- * Creates a keychain of plain files that only their owner can read, for systems without a keychain.
+ * Creates a keychain that stores entries in unencrypted files that only their owner can read, for systems without a
+ * keychain.
  *
  * Each entry is a separate file, so processes that write different entries do not wait for each other. If other
- * users can read a file, calls throw instead of changing its mode, because other users may already have read it.
+ * users can read a file, calls throw. They do not change its mode, because other users may already have read it.
  *
  * @param folder  folder that contains only entries; created if missing
  */
@@ -30,15 +31,15 @@ export function createFileKeychain(folder: string): Keychain {
 
   const listFileNames = () => (folderExists() ? readdirSync(folder) : [])
 
-  /** Removes incomplete files of killed processes, because they can contain secrets. */
-  function removeStaleDrafts(isSelected: (name: string) => boolean): void {
+  /** Removes the temporary files of killed processes, because they can contain secrets. */
+  function removeTemporaryFiles(isSelected: (name: string) => boolean): void {
     for (const name of listFileNames()) {
       const [, entryName, writer] = /^(.*\.json)\.(\d+)$/.exec(name) ?? []
       if (entryName !== undefined && isSelected(entryName) && !isProcessRunning(Number(writer)))
         rmSync(join(folder, name), { force: true })
     }
   }
-  const removeDraftsOf = (path: string) => removeStaleDrafts(name => name === basename(path))
+  const removeTemporaryFilesOf = (path: string) => removeTemporaryFiles(name => name === basename(path))
 
   function find(service: string): KeychainCredential[] {
     return listFileNames()
@@ -55,12 +56,12 @@ export function createFileKeychain(folder: string): Keychain {
     setPassword(service, account, password) {
       const path = pathOf(service, account)
       createFolder(folder)
-      removeDraftsOf(path)
+      removeTemporaryFilesOf(path)
       writePrivateFile(path, `${JSON.stringify({ service, account, password } satisfies StoredEntry)}\n`)
     },
     deletePassword(service, account) {
       const path = pathOf(service, account)
-      removeDraftsOf(path)
+      removeTemporaryFilesOf(path)
       const existed = statsOf(path) !== undefined
       rmSync(path, { force: true })
       return existed
@@ -68,7 +69,7 @@ export function createFileKeychain(folder: string): Keychain {
     findPassword: service => find(service)[0]?.password ?? null,
     findCredentials: find,
     findAccounts(service) {
-      removeStaleDrafts(() => true)
+      removeTemporaryFiles(() => true)
       return find(service).map(({ account }) => account)
     },
   })

@@ -17,7 +17,7 @@ export type KeychainResult =
 
 export type ProcessVariables = Readonly<Record<string, string | undefined>>
 
-/** Idle time after which the library process, which uses 40 MB of memory, is ended. */
+/** Idle time after which the library process is stopped. It uses 40 MB of memory. */
 const idleMs = 10_000
 
 /** Running child processes. They are killed when this process exits. */
@@ -37,8 +37,8 @@ export interface KeychainProcess {
  * Runs a library in a separate process. The first call starts the process.
  *
  * A native call that waits for a keychain cannot be canceled: an abort signal has no effect, and Node.js
- * waits for the call at exit, even after `process.exit`. Measured with a stopped Secret Service: keytar blocks
- * for 25 s, `findCredentials` of `@napi-rs/keyring` blocks forever, and the constructor of its entries blocks the
+ * waits for the call at exit, even after `process.exit`. In a measurement with a stopped Secret Service, keytar blocked
+ * for 25 s, `findCredentials` of `@napi-rs/keyring` blocked forever, and the constructor of its entries blocked the
  * thread for 2 s. A separate process can be killed, and a crash of the library does not affect the command.
  *
  * @param environment  environment variables of the process; the library needs them to find the user's session

@@ -8,11 +8,12 @@ export interface Keychain {
   setPassword(service: string, account: string, password: string): Promise<void>
   /** Deletes an entry, and returns true if it existed. */
   deletePassword(service: string, account: string): Promise<boolean>
-  /** Returns the password of any account of a service; null if it has none. */
+  /** Returns the password of any account of a service; null if the service has no accounts. */
   findPassword(service: string): Promise<string | null>
   findCredentials(service: string): Promise<KeychainCredential[]>
   /**
-   * Returns all accounts with any data, including leftovers of a killed process. `deletePassword` removes these too.
+   * Returns all accounts that have any data, even if a killed process wrote only a part of it. `deletePassword` removes
+   * such parts, too.
    */
   findAccounts(service: string): Promise<string[]>
 }
@@ -22,22 +23,22 @@ export interface KeychainCredential {
   password: string
 }
 
-/** Functions that each library implements. The other functions are the same for all libraries. */
+/** Functions that each library implements. The other functions of a keychain are the same for all libraries. */
 export type KeychainEntries = Omit<Keychain, 'findPassword' | 'findAccounts'>
 
 /**
- * Storage of entries. A driver cannot read the entries of another driver, so callers must store which driver they
- * used.
+ * The software that stores entries. A driver cannot read the entries of another driver, so callers must store which
+ * driver they used.
  */
 export type KeychainDriver = 'keyring' | 'keytar' | 'file'
 
 /**
- * Reason for a failure: the package is not installed, there is no usable keychain, the keychain is locked, or it did
- * not respond in time.
+ * Reason for a failure. `missing`: the package is not installed. `unavailable`: there is no usable keychain.
+ * `locked`: the keychain is locked. `timeout`: the keychain did not respond in time.
  */
 export type KeychainFault = 'missing' | 'unavailable' | 'locked' | 'timeout'
 
-/** The keychain could not be used, so it is unknown if an entry exists. `cause` is the error of the library. */
+/** Error for a keychain that cannot be used. It is unknown if an entry exists. `cause` is the error of the library. */
 export class KeychainUnavailable extends Error {
   override readonly name = 'KeychainUnavailable'
 

@@ -1,6 +1,6 @@
 import type { KeychainEntries, KeychainFault } from './keychain.ts'
 
-/** Drivers that are packages with native code. They run in a separate process, see `keychain-process.ts`. */
+/** Drivers that are packages with native code. They run in a separate process (see `keychain-process.ts`). */
 export type KeychainLibrary = 'keyring' | 'keytar'
 
 /** Functions that load a library. @throws Error  the package or its native module is not installed */
@@ -12,8 +12,8 @@ export const loadLibrary: Record<KeychainLibrary, () => Promise<KeychainEntries>
 /**
  * Loads `@napi-rs/keyring`, the default driver.
  *
- * Without the option `store`, the library would store secrets in the kernel's keyring if no Secret Service responds,
- * and they would be lost when the machine restarts.
+ * Without the option `store`, if no Secret Service responds, the library would store secrets in the kernel's keyring.
+ * They would be lost when the machine restarts.
  */
 async function loadKeyring(): Promise<KeychainEntries> {
   const { AsyncEntry, findCredentialsAsync } = await import('@napi-rs/keyring')
@@ -28,9 +28,9 @@ async function loadKeyring(): Promise<KeychainEntries> {
 }
 
 /**
- * Loads keytar. On Linux, it reports a locked keychain as a missing entry, and crashes its process when it lists
- * locked entries. Therefore `@napi-rs/keyring` checks for a lock before entries are listed, and after an entry was
- * not found.
+ * Loads keytar. On Linux, keytar reports a locked keychain as a missing entry, and crashes its process when it lists
+ * locked entries. Therefore, `@napi-rs/keyring` is used to check if the keychain is locked, before entries are listed
+ * and after an entry was not found.
  *
  * @see https://github.com/atom/node-keytar/issues/477
  */
@@ -55,7 +55,7 @@ async function loadKeytar(): Promise<KeychainEntries> {
   }
 }
 
-/** @throws Error  the service has a locked entry, which either library created; `@napi-rs/keyring` throws it */
+/** @throws Error  the service has a locked entry; the error is thrown by `@napi-rs/keyring` */
 async function requireUnlocked(service: string): Promise<void> {
   if (process.platform !== 'linux') return
   try {
@@ -69,7 +69,7 @@ async function requireUnlocked(service: string): Promise<void> {
 /** Patterns for error messages. The libraries have no error codes. */
 const faultPatterns: [pattern: RegExp, fault: KeychainFault][] = [
   [/islocked|locked (?:object|collection)|prompt was dismissed/i, 'locked'],
-  // macOS, if no user is at the screen, or if the user declined.
+  // Errors on macOS if the user cannot be asked, or declined.
   [/interaction is not allowed|user canceled/i, 'locked'],
   [/timeout was reached|did not receive a reply/i, 'timeout'],
 ]

@@ -20,8 +20,8 @@ export interface KeychainOptions {
 }
 
 /**
- * Opens a keychain by its driver. The driver is loaded at the first call. There is no fallback to another driver.
- * Each call has a timeout, and does not prevent this process from exiting after that.
+ * Opens the keychain of a driver. The first call loads the driver. There is no fallback to another driver. Each call
+ * has a timeout. After the timeout, the call does not keep this process alive.
  *
  * @returns a keychain whose functions reject with `KeychainUnavailable`
  */

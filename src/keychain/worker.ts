@@ -4,10 +4,10 @@ import { type KeychainLibrary, keychainFaultOf, loadLibrary } from './libraries.
 
 const library = process.argv[2] as KeychainLibrary
 const loading = loadLibrary[library]()
-// The first call reports a loading error.
+// Ignore a loading error here, because the first call reports it.
 loading.catch(() => {})
 
-// The terminal also sends SIGINT to this process, but only the command knows if a write must still be completed.
+// The terminal sends SIGINT to this process, too. Ignore it, because the command may still have to complete a write.
 process.on('SIGINT', () => {})
 process.on('disconnect', endProcess)
 // The command may have ended while this file was being loaded.

@@ -26,7 +26,7 @@ interface DocumentsParts {
 
 /** Number of chunks to rewrite per transaction when metadata or visibility changes. */
 const chunksPerRewrite = 256
-/** Maximum number of attempts. A change is retried if another one changed the document in the meantime. */
+/** Maximum number of attempts. An update is retried if the document changed in the meantime. */
 const attemptsMax = 20
 
 const unsetFields = {
@@ -93,8 +93,8 @@ export class Documents {
   }
 
   /**
-   * Changes a document. First applies new metadata and visibility to its chunks. Retries if something else changed the
-   * document in the meantime, for example its ingest job, so that the chunks match the document.
+   * Changes a document. First applies new metadata and visibility to its chunks. To keep the chunks consistent with the
+   * document, retries if the document changed in the meantime (for example, because its ingest job advanced).
    *
    * @throws document_not_found, knowledge_base_not_found
    * @throws conflict  the document changed during every attempt
@@ -131,7 +131,7 @@ export class Documents {
 
   /** @throws document_not_found, knowledge_base_not_found */
   async delete(documentKey: DocumentKey): Promise<void> {
-    const context = await this.parts.bases.context(documentKey.workspaceId, documentKey.knowledgeBaseId)
+    const context = await this.parts.bases.openContext(documentKey.workspaceId, documentKey.knowledgeBaseId)
     const outcome = await context.store.write(
       [{ op: 'deleteDocument', ...context.key, documentId: documentKey.documentId }],
       [{ op: 'delete', table: tables.documents, key: keyOf(documentKey) }],
@@ -139,9 +139,9 @@ export class Documents {
     if (!outcome.ok) throw documentNotFound(documentKey.documentId)
   }
 
-  /** Deletes documents one by one. Continues after failures, and returns them. */
+  /** Deletes documents one by one. Continues after a failure. Returns the deleted IDs and the failures. */
   async deleteEach(workspaceId: string, knowledgeBaseId: string, documentIds: readonly string[]) {
-    await this.parts.bases.context(workspaceId, knowledgeBaseId)
+    await this.parts.bases.openContext(workspaceId, knowledgeBaseId)
     const deleted: string[] = []
     const failed: { documentId: string; code: string; message: string }[] = []
     for (const documentId of new Set(documentIds)) {
@@ -169,7 +169,7 @@ export class Documents {
     caller: Pick<Caller, 'visibility'>,
   ): Promise<RowPage<Chunk>> {
     await this.get(documentKey.workspaceId, documentKey.knowledgeBaseId, documentKey.documentId)
-    const context = await this.parts.bases.context(documentKey.workspaceId, documentKey.knowledgeBaseId)
+    const context = await this.parts.bases.openContext(documentKey.workspaceId, documentKey.knowledgeBaseId)
     const list = ['chunks', ...keyOf(documentKey)].join('/')
     const after = query.cursor === undefined ? undefined : this.parts.cursors.decode(list, query.cursor)
     const views = await this.parts.bases.withDeletionCheck(documentKey, () =>
@@ -202,7 +202,7 @@ export class Documents {
     document: DocumentRow,
     caller: Caller,
   ): Promise<void> {
-    const context = await this.parts.bases.context(documentKey.workspaceId, documentKey.knowledgeBaseId)
+    const context = await this.parts.bases.openContext(documentKey.workspaceId, documentKey.knowledgeBaseId)
     let cursor: { chunkIndex: number | null; id: string } | undefined
     for (;;) {
       const views = await requireListing(context.store).listByDocument(context.key, {
@@ -229,16 +229,19 @@ export class Documents {
     const title = titleOfPayload(document.metadata)
     const documentExists = { op: 'require' as const, table: tables.documents, key: keyOf(document) }
     await retryOnSpaceChange(async () => {
-      const views = await context.store.read(context.key, numbers, { vectors: !context.fitted, visibility })
+      const views = await context.store.read(context.key, numbers, {
+        vectors: !context.isFittedByRuntime,
+        visibility,
+      })
       const passages = views.map(view => ({ title, text: view.text ?? '' }))
-      const { generation, vectors } = context.fitted
+      const { generation, vectors } = context.isFittedByRuntime
         ? await this.parts.space.embed(context, passages, 'document', signal)
         : { generation: context.collection.generation, vectors: views.map(view => view.vector!) }
-      const records = views.map((view, at) => ({
+      const records = views.map((view, index) => ({
         ...view,
         title,
         payload: updateInheritedFields(view.payload, document),
-        vector: vectors[at]!,
+        vector: vectors[index]!,
       }))
       const change = { op: 'upsert' as const, ...context.key, generation, records }
       const outcome = await context.store.write([change], [documentExists])
@@ -254,7 +257,7 @@ export interface DocumentKey {
   readonly documentId: string
 }
 
-/** Returns false if a change of file name, hash or status means that the document is no longer the ingested one. */
+/** Returns true if a changed document still has the file name and content hash that its unique keys contain. */
 function matchesIngestKeys(row: DocumentRow, patch: DocumentFields): boolean {
   const isSame = (field: 'sourceFilename' | 'contentHash') =>
     patch[field] === undefined || patch[field] === row[field]

@@ -10,9 +10,9 @@ const fitRecordsMin = 10
 /** Share of unfitted chunks above which a fit starts without waiting for ingest to pause. */
 const unfittedShareMax = 0.2
 const quietPeriodMs = 2_000
-/** Duration of a lease: longer than a step of a fit, but short, so that another process can soon replace a dead one. */
+/** Duration of a lease: longer than one step of a fit, but short, so that another process can soon replace a crashed one. */
 const leaseMs = 30_000
-/** Pause after a fit failed, or while another process is running it. */
+/** Pause before the next check if a fit failed, or if another process is running it. */
 const retryMs = 10_000
 const vectorsPerStep = 512
 
@@ -35,7 +35,7 @@ interface FittingParts {
   readonly owner: string
 }
 
-/** Result of a fit: the new space is current, another process has the lease, or the fit was abandoned. */
+/** `done`: the new space is current. `leased`: another process has the lease. `abandoned`: the fit did not finish. */
 type FitOutcome = 'done' | 'leased' | 'abandoned'
 
 /** Refits the vector spaces of collections as they grow. */
@@ -43,9 +43,7 @@ export class Fitting {
   private readonly running = new Map<string, Promise<FitOutcome>>()
   private readonly checking = new Set<string>()
   private readonly timers = new Map<string, () => void>()
-  /**
-   * The most recent fit. Fits run one at a time, because each needs all passages of its collection in memory.
-   */
+  /** The last fit in the queue. Fits run one at a time, because each needs all passages of its collection in memory. */
   private last: Promise<unknown> = Promise.resolve()
   private closed = false
 
@@ -56,7 +54,8 @@ export class Fitting {
   }
 
   /**
-   * Call it when a collection has grown. Fits it immediately if many chunks are unfitted, else when ingest pauses.
+   * Call this when a collection has grown. Fits it immediately if many chunks are unfitted, and otherwise when ingest
+   * pauses.
    */
   onGrowth(key: CollectionKey): void {
     this.scheduleCheck(key, quietPeriodMs)
@@ -83,14 +82,14 @@ export class Fitting {
     }
   }
 
-  /** Stops starting fits, and abandons running ones. The current spaces stay in use. */
+  /** Starts no more fits, and abandons running ones. The current spaces stay in use. */
   async close(): Promise<void> {
     this.closed = true
     for (const cancel of this.timers.values()) cancel()
     await Promise.allSettled(this.running.values())
   }
 
-  /** Checks a collection after a pause. Another call during the pause restarts it. */
+  /** Checks a collection after a pause. Another call during the pause restarts the pause. */
   private scheduleCheck(key: CollectionKey, pauseMs: number): void {
     if (this.closed) return
     const name = collectionKeyText(key)
@@ -122,7 +121,7 @@ export class Fitting {
     return entry !== undefined && entry.unfitted > entry.records * share
   }
 
-  /** Runs a fit. After a failure, waits before the next attempt, because the cause is likely to persist for a while. */
+  /** Runs a fit, and schedules the next check. Waits longer after a failure, because its cause is likely to persist. */
   private async refitIfDue(key: CollectionKey): Promise<void> {
     const outcome = await this.run(key, () => {})
     if (outcome === 'done') this.onGrowth(key)

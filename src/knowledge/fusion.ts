@@ -1,12 +1,12 @@
 import { unitVector } from '../base/unit-vector.ts'
 
-/** Number of best passages that a query vector is moved toward. */
+/** The query vector is moved toward this number of best passages. */
 export const feedbackPassages = 3
 const feedbackWeight = 0.5
-/** Constant of reciprocal rank fusion: added to a rank before taking its reciprocal. */
+/** Constant of reciprocal rank fusion. It is added to a rank before its reciprocal is taken. */
 const rankOffset = 1
 
-/** A record with its score. Scores are finite, and can only be compared within a list. */
+/** A record with its score. Scores are finite. Only scores of the same list can be compared. */
 export interface RankedRecord<Id extends string | number = string> {
   record: Id
   score: number
@@ -18,17 +18,17 @@ export interface FusedRecord<Id extends string | number = number> extends Ranked
   lexical: number
 }
 
-/** Two rankings of one collection to fuse. Each list contains a record at most once. */
+/** Two rankings of the same collection that are to be fused. A record occurs at most once in each list. */
 export interface RankedLists<Id extends string | number = number> {
   readonly vector: readonly RankedRecord<Id>[]
   readonly lexical: readonly RankedRecord<Id>[]
   /** Weight of the lexical list: 0 for vectors only, 1 for words only. */
   readonly lexicalWeight: number
-  /** Maximum length that was requested for each list. A list of this length may be incomplete. */
+  /** Requested maximum length of each list. A list of this length may be incomplete. */
   readonly pool: number
 }
 
-/** Lists with an identifier of their similarity scale. Similarities of the same scale can be compared. */
+/** Rankings with an identifier of their similarity scale. Similarities of the same scale can be compared. */
 export type ScaledLists<Id extends string | number = number> = RankedLists<Id> & { readonly scale: string }
 
 /** Fuses two rankings into one, as {@link fuseEach} does. */
@@ -37,17 +37,17 @@ export function fuseLists<Id extends string | number>(lists: RankedLists<Id>): F
 }
 
 /**
- * Fuses several pairs of rankings, each pair separately, into comparable scores from 0 to 1: (1 - w) × vector
- * score + w × lexical score. A record that is not in a list has the score 0 there. Results are sorted by score, then
- * by lexical score, both descending, then by record. So with w of at least 0.5, a record that is the only one in the
- * lexical lists always comes first.
+ * Fuses each pair of rankings separately. The resulting scores, from 0 to 1, can be compared between pairs:
+ * (1 - w) × vector score + w × lexical score, where w is `lexicalWeight`. A record that is not in a list has the score 0
+ * in that list. Results are sorted by score and then lexical score, both descending, then by record. So if w is at
+ * least 0.5, a record that is the only one in the lexical lists always comes first.
  *
- * Scores are scaled linearly, so that the best score becomes 1 and a floor becomes 0. Lexical scores are scaled over
- * all lists, and vector scores over the lists of the same scale. Scores of 0 or less become 0. The floor is:
+ * Before that, scores are scaled linearly: the best score becomes 1, and scores at or below a floor become 0. Lexical
+ * scores are scaled together over all pairs, and vector scores over the pairs of the same scale. The floor is:
  *
  * - for vectors, the lowest score, but at least 0, because models differ in the similarity of unrelated texts;
- * - for words, 0, which is the score of records that are not listed. But lists of full length may omit records with
- *   a positive score, so if there are any, the floor is the lowest score in them.
+ * - for words, 0, which is the score of records that are not listed. However, a list of full length may omit records
+ *   with a positive score. If there are such lists, the floor is the lowest score in them.
  */
 export function fuseEach<Id extends string | number>(pairs: readonly ScaledLists<Id>[]): FusedRecord<Id>[][] {
   const lexicalScaler = scalerFor(
@@ -72,11 +72,11 @@ type Scaler = (score: number) => number
 /**
  * Returns a function that maps the best score of `all` to 1, and the floor to 0.
  *
- * @param floorScores  scores whose lowest one is the floor; the floor is at least 0, and 0 if there are no scores
+ * @param floorScores  the lowest of these scores is the floor; it is at least 0, and 0 if there are no scores
  */
 function scalerFor(all: readonly { score: number }[], floorScores: readonly { score: number }[]): Scaler {
-  const max = all.reduce((most, { score }) => Math.max(most, score), 0)
-  const min = floorScores.reduce((least, { score }) => Math.min(least, score), Number.POSITIVE_INFINITY)
+  const max = all.reduce((highest, { score }) => Math.max(highest, score), 0)
+  const min = floorScores.reduce((lowest, { score }) => Math.min(lowest, score), Number.POSITIVE_INFINITY)
   const floor = floorScores.length === 0 ? 0 : Math.max(0, min)
   return score => {
     if (score <= 0) return 0
@@ -93,10 +93,10 @@ function scoresOf<Id extends string | number>(
 
 /**
  * Reranks a ranking by reciprocal rank fusion with the lexical ranks of its records: (1 - share) / (1 + rank)
- * + share / (1 + lexical rank). The list of scores stays unchanged: a record that moves gets the score of its new
- * position. So the scores stay comparable with those of other rankings.
+ * + share / (1 + lexical rank). The score at each position stays the same: a record that moves gets the score of its
+ * new position. So the scores can still be compared with those of other rankings.
  *
- * @param lexical  best first; records that are not in the ranking are ignored
+ * @param lexical  lexical ranking, best first; records that are not in `ranked` are ignored
  * @param share    weight of the lexical ranks, 0 to 1
  * @see Cormack, Clarke, Büttcher, "Reciprocal rank fusion outperforms Condorcet", SIGIR 2009
  */
@@ -117,7 +117,7 @@ export function rerank<Id extends string | number, S extends RankedRecord<Id>>(
     .map(({ hit }, at) => ({ ...hit, score: ranked[at]!.score }))
 }
 
-/** The vector of a passage in the result, and its weight. */
+/** The vector of a passage in the result, and the weight of the passage. */
 export interface FeedbackPassage {
   readonly vector: Float32Array
   /** Above 0. */
@@ -125,8 +125,8 @@ export interface FeedbackPassage {
 }
 
 /**
- * Moves a query vector toward its best passages: query + beta × the weighted mean of their vectors, scaled to
- * length 1. All passages must be visible to the caller. Otherwise hidden text would influence the results.
+ * Moves a query vector toward the best passages: query + beta × the weighted mean of their vectors, scaled to
+ * length 1. All passages must be visible to the caller. Otherwise, hidden text would influence the results.
  *
  * @see Rocchio, "Relevance feedback in information retrieval", 1971
  */

@@ -12,16 +12,16 @@ export function requireFieldDimension(field: string, length: number, dimension: 
 }
 
 /**
- * Rejects a vector from a client if the collection has no vectors, or if the runtime fits the space, because vectors
- * of other models have no meaning in it.
+ * Rejects a vector from a client if the collection has no vectors, or if the runtime fits the space. Vectors of other
+ * models have no meaning in a fitted space.
  *
  * @throws vector_collection_not_allowed
  */
 export function rejectRawVector(
   field: string,
-  { fitted, collection }: { fitted: boolean; collection: Collection },
+  { isFittedByRuntime, collection }: { isFittedByRuntime: boolean; collection: Collection },
 ): void {
-  if (fitted)
+  if (isFittedByRuntime)
     throw new WbError(
       'vector_collection_not_allowed',
       `${field}: the runtime computes the vectors of this knowledge base`,
@@ -58,7 +58,7 @@ export function baseCollectionMissing({ name }: KnowledgeBase): WbError {
   return new WbError('collection_unavailable', `the collection of '${name}' no longer exists`)
 }
 
-/** Creates the error for a write that concurrent changes prevented in every attempt. */
+/** Creates the error for a write that failed in every attempt because of concurrent changes. */
 export function concurrentChange(): WbError {
   return new WbError('conflict', 'other requests kept changing the same data; nothing was written')
 }

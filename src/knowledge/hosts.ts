@@ -6,7 +6,7 @@ import { createPassageOperations, type PassageOperations } from './passage-opera
 
 /** Separate hosts for text operations, so that a long text does not delay queries. */
 export interface KnowledgeHosts {
-  /** Runs operations for queries, because a caller waits for them. */
+  /** Runs operations that a caller waits for, such as embedding a query. */
   readonly query: OperationHost<PassageOperations>
   /** Chunks and embeds ingested texts. */
   readonly index: OperationHost<PassageOperations>
@@ -17,7 +17,7 @@ export interface KnowledgeHosts {
 
 export interface HostsParts {
   readonly path: string
-  /** True to run each host on a thread that opens the store at `path`; false to run inline, on `content`. */
+  /** True to run each host on a separate thread, which opens the store at `path`; false to run inline, with `content`. */
   readonly threads: boolean
   readonly content: ContentStore
 }

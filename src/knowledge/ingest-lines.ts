@@ -6,7 +6,7 @@ import { limits } from '../contract/limits.ts'
 import type { NdjsonLine } from '../contract/route.ts'
 import type { EnqueueResult, Ingestion, IngestResult } from './ingestion.ts'
 
-/** Logs an error, and returns the response for it, which contains no internal details. */
+/** Logs an error, and returns the response for it. The response contains no internal details. */
 export type FailureReporter = (
   thrown: unknown,
   requestId: string,
@@ -22,19 +22,19 @@ export async function* ingestLines(
 ): AsyncGenerator<object> {
   const waiting: { line: NdjsonLine<Ingest>; outcome: Promise<object> }[] = []
   for await (const line of lines) {
-    const before = waiting.findLast(earlier => areSameDocument(earlier.line, line))
-    const outcome = Promise.resolve(before?.outcome).then(() =>
+    const earlierSame = waiting.findLast(earlier => areSameDocument(earlier.line, line))
+    const outcome = Promise.resolve(earlierSame?.outcome).then(() =>
       ingestLine(ingestion, base, line, caller, reportFailure),
     )
     waiting.push({ line, outcome })
-    // Reads of the store are synchronous, so without this pause many lines would block the event loop.
+    // The store reads synchronously, so without this pause many lines would block the event loop.
     await nextTurn()
     if (waiting.length >= limits.batchLinesInProgress) yield await waiting.shift()!.outcome
   }
   for (const { outcome } of waiting) yield await outcome
 }
 
-/** Returns true for lines with the same text or file name. They must be ingested in order. */
+/** Returns true if two lines have the same text or file name. Such lines must be ingested in order. */
 function areSameDocument(a: NdjsonLine<Ingest>, b: NdjsonLine<Ingest>): boolean {
   if ('error' in a || 'error' in b) return false
   const haveSameName = a.value.sourceFilename !== null && a.value.sourceFilename === b.value.sourceFilename

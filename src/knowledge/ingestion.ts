@@ -29,10 +29,10 @@ import type { PassageOperations } from './passage-operations.ts'
 import { titleOfPayload } from './payload.ts'
 import type { VectorSpace } from './vector-space.ts'
 
-/** Maximum length of a text that is hashed on this thread, which takes less than a millisecond. */
+/** Maximum length of a text that is hashed on this thread. At this length, hashing takes less than a millisecond. */
 const inlineHashCharsMax = 250_000
 /**
- * Maximum number of attempts. An ingest is retried if another write changed the same rows in the meantime.
+ * Maximum number of attempts. An ingest is retried if the same rows changed in the meantime.
  */
 const attemptsMax = 100
 
@@ -57,10 +57,9 @@ export interface IngestParts {
 }
 
 /**
- * Ingests texts, immediately or in a job: chunks and embeds a text, then writes the document, its chunks and its index
- * entries in one transaction. A text that the knowledge base already contains is not ingested again. A text with the
- * file name of an existing document replaces that document if `overwriteOnNameConflict` is set; otherwise it is not
- * ingested.
+ * Ingests texts, immediately or in a job. Chunks and embeds a text, then writes the document, its chunks and its index
+ * entries in one transaction. A text that the knowledge base already contains is not ingested again. If a document with
+ * the same file name exists, the text replaces it if `overwriteOnNameConflict` is set, and is not ingested otherwise.
  */
 export class Ingestion {
   constructor(private readonly parts: IngestParts & { readonly onEnqueued: () => void }) {}
@@ -68,9 +67,8 @@ export class Ingestion {
   /**
    * Ingests one text.
    *
-   * @throws conflict         the document ID is taken
-   * @throws invalid_chunker  the service and the override are not a valid combination; the document is stored as
-   *                          failed
+   * @throws conflict         another document has the requested ID
+   * @throws invalid_chunker  the combination of service and override is invalid; the document is stored as failed
    * @throws embedding_unavailable, embedding_dimension_mismatch  the document is stored as failed
    */
   async ingest(
@@ -91,10 +89,10 @@ export class Ingestion {
   }
 
   /**
-   * Accepts a text, and creates a job that ingests it. The document, the job and the text are stored when the promise
-   * resolves.
+   * Accepts a text, and creates a job that ingests it. When the promise resolves, the document, the job and the text are
+   * stored.
    *
-   * @throws conflict  the document ID is taken
+   * @throws conflict  another document has the requested ID
    */
   async enqueue(workspaceId: string, knowledgeBaseId: string, body: Ingest): Promise<EnqueueResult> {
     return this.acceptThenWrite({ workspaceId, knowledgeBaseId }, body, accepted =>
@@ -102,7 +100,7 @@ export class Ingestion {
     )
   }
 
-  /** @param write  returns undefined to retry, because another write came first */
+  /** @param write  returns undefined if concurrent changes require another attempt */
   private acceptThenWrite<T>(
     address: { workspaceId: string; knowledgeBaseId: string },
     body: Ingest,
@@ -121,7 +119,7 @@ export class Ingestion {
         ? sha256(body.text)
         : await this.parts.index.run('hash', body.text)
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
-      const context = await this.parts.bases.context(workspaceId, knowledgeBaseId)
+      const context = await this.parts.bases.openContext(workspaceId, knowledgeBaseId)
       const accepted = await acceptText(this.parts.rows, context, body, contentHash)
       if ('kind' in accepted) return accepted
       const written = await write(accepted)
@@ -141,7 +139,7 @@ export class Ingestion {
         title,
         service,
         override: body.chunker,
-        fittedIn: context.fitted ? context.key : undefined,
+        fittedIn: context.isFittedByRuntime ? context.key : undefined,
       })
       if (embedded) return { ...chunked, ...embedded }
       const passages = chunked.chunks.map(text => ({ title, text }))
@@ -179,7 +177,7 @@ export class Ingestion {
     const now = timestamp(this.parts.clock)
     const document = createDocument(accepted, { status: 'writing', updatedAt: now })
     const { job, writes } = newJob(document, accepted.body, this.parts.clock)
-    // A document that will be replaced keeps its name until it is deleted.
+    // An older document with this name keeps its name key until the job replaces the document.
     const isNameTaken = accepted.replaced.some(row => row.nameKey === nameKey)
     const row = { ...document, ingestKey, nameKey: isNameTaken ? null : nameKey, jobId: job.jobId }
     const deleted = accepted.replaced.filter(({ documentId }) => documentId === document.documentId)
@@ -193,14 +191,14 @@ export class Ingestion {
     return { kind: 'enqueued', document, job }
   }
 
-  /** Throws the error for a failed write, unless a retry can succeed. */
+  /** Throws an error for a failed write, unless a retry can succeed. */
   private async throwIfFinal(accepted: AcceptedIngest, outcome: WriteOutcome & { ok: false }): Promise<void> {
     const { workspaceId, knowledgeBaseId } = accepted.context.base
     if (outcome.at === 0) await this.parts.bases.get(workspaceId, knowledgeBaseId)
     if (outcome.reason === 'exists') throw documentIdTaken(accepted.documentId)
   }
 
-  /** Stores the document as failed, with its error. The text can then be ingested again. */
+  /** Stores the document as failed, with its error. The same text can then be ingested again. */
   private async storeFailed(accepted: AcceptedIngest, error: unknown): Promise<void> {
     const { context } = accepted
     const errorMessage = presentableMessage(
@@ -211,13 +209,17 @@ export class Ingestion {
       errorMessage,
       updatedAt: timestamp(this.parts.clock),
     })
-    const earlier = accepted.replaced.filter(({ status }) => status === 'failed')
-    const writes = replacementWrites(context, earlier, { ...document, ingestKey: null, nameKey: null })
+    const earlierFailures = accepted.replaced.filter(({ status }) => status === 'failed')
+    const writes = replacementWrites(context, earlierFailures, {
+      ...document,
+      ingestKey: null,
+      nameKey: null,
+    })
     await context.store.write(writes.changes, writes.rows)
   }
 }
 
-/** Returns the writes that insert a document and delete those that it replaces. */
+/** Returns the writes that insert a document and delete the documents that it replaces. */
 function replacementWrites(context: BaseContext, replaced: readonly DocumentRow[], row: DocumentRow) {
   const { rows, changes } = documentDeletionWrites(context, replaced)
   return { rows: [...rows, { op: 'insert' as const, table: tables.documents, row }], changes }

@@ -29,7 +29,7 @@ type LexicalConfig = KnowledgeBase['lexical']
 const lexicalOff = { enabled: false, analyzer: null, options: {} }
 
 /**
- * Creates knowledge bases. If a request has several errors, throws the one that comes first in
+ * Creates knowledge bases. If a request has several errors, throws the first of them in the order of
  * docs/http.md#creating-a-knowledge-base.
  */
 export class KnowledgeBaseCreator {
@@ -50,7 +50,7 @@ export class KnowledgeBaseCreator {
     const { workspace, store } = await this.open(workspaceId)
     const key = { workspaceId, name: body.name }
     const existing = await store.collection(key)
-    // Checked after reading the collection, because another request may have created both in the meantime.
+    // Check this after reading the collection. Another request could have created both in the meantime.
     if (await this.isCollectionUsed(key)) throw nameTaken(body.name)
     if (existing) throw new WbError('collection_name_taken', `a collection named '${body.name}' exists`)
     const embedding = await this.findService(this.parts.embedding, workspaceId, body.embeddingServiceId)
@@ -66,7 +66,7 @@ export class KnowledgeBaseCreator {
   }
 
   /**
-   * Creates a knowledge base on an existing collection that no other knowledge base uses.
+   * Creates a knowledge base for an existing collection that no other knowledge base uses.
    *
    * @throws the codes for `attach: true` in docs/http.md#creating-a-knowledge-base
    */
@@ -143,7 +143,7 @@ export class KnowledgeBaseCreator {
     return (await this.parts.rows.count(tables.knowledgeBases, 'byCollection', [workspaceId, name])) > 0
   }
 
-  /** Returns the error for a failed write. As all checks have passed, a concurrent change caused it. */
+  /** Returns the error for a write that failed because of a concurrent change after all checks had passed. */
   private creationError(outcome: WriteOutcome & { ok: false }, base: KnowledgeBase): WbError {
     const { workspaceId, name } = base
     const missingError = [
@@ -160,7 +160,7 @@ export class KnowledgeBaseCreator {
   }
 }
 
-/** Returns the writes that insert a knowledge base if its workspace and services still exist. */
+/** Returns the writes that insert a knowledge base. They fail if its workspace or a service was deleted. */
 function insertWrites(base: KnowledgeBase): Write[] {
   const { workspaceId, embeddingServiceId, chunkingServiceId, rerankingServiceId } = base
   const requirements: Write[] = [
@@ -178,7 +178,7 @@ function insertWrites(base: KnowledgeBase): Write[] {
 }
 
 /**
- * Returns the service that creates the vectors of a collection: the built-in embedder, the service of the store, or
+ * Returns the service that creates the vectors of a collection: the built-in embedder, or the service of the store;
  * null if clients supply the vectors.
  */
 export function vectorServiceOf({ fitted, vectorService }: Collection) {
@@ -189,8 +189,8 @@ export function vectorServiceOf({ fitted, vectorService }: Collection) {
  * Checks that an embedding service matches an existing collection.
  *
  * @throws vector_collection_required   the collection has no vectors
- * @throws dimension_mismatch           its vectors do not have the length of the service's vectors
- * @throws vectorize_service_mismatch   a different service created its vectors
+ * @throws dimension_mismatch           the dimensions of the collection and the service differ
+ * @throws vectorize_service_mismatch   a different service created the vectors of the collection
  */
 function requireMatchingService(collection: Collection, embedding: EmbeddingService): void {
   const { name, dimension, fitted } = collection
@@ -213,7 +213,7 @@ function requireMatchingService(collection: Collection, embedding: EmbeddingServ
 }
 
 /**
- * Checks that the store supports the built-in embedder, if the service uses it.
+ * If the service uses the built-in embedder, checks that the store supports it.
  *
  * @throws driver_unavailable  the store does not support vector spaces that the runtime fits
  * @throws dimension_mismatch  the dimension of the service is not that of the built-in embedder

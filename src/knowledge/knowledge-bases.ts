@@ -36,7 +36,7 @@ export interface BaseContext {
   readonly collection: Collection
   readonly embedding: EmbeddingService
   /** True if the runtime fits the vector space. */
-  readonly fitted: boolean
+  readonly isFittedByRuntime: boolean
 }
 
 export interface KnowledgeBasesParts {
@@ -62,14 +62,14 @@ export class KnowledgeBases {
   async list(workspaceId: string, query: PageQuery): Promise<RowPage<KnowledgeBase>> {
     const { rows, pager } = this.parts
     const list = { index: 'byWorkspace', prefix: [workspaceId] }
-    // Started before the check, to save a round trip to the store.
+    // Start reading before the check, to save a round trip to the store.
     const page = pager.page(tables.knowledgeBases, list, query)
     page.catch(() => {})
     await requireWorkspace(rows, workspaceId)
     return page
   }
 
-  /** Returns the knowledge bases with the given IDs that exist, in order of creation. */
+  /** Returns those of the given knowledge bases that exist, in order of creation. */
   async listExisting(workspaceId: string, knowledgeBaseIds: readonly string[]): Promise<KnowledgeBase[]> {
     const { rows } = this.parts
     const stored = await Promise.all(
@@ -82,9 +82,9 @@ export class KnowledgeBases {
   }
 
   /**
-   * Creates a knowledge base with a new collection, or on an existing one.
+   * Creates a knowledge base. Creates its collection, too, or attaches the knowledge base to an existing one.
    *
-   * @throws the first code that applies in docs/http.md#creating-a-knowledge-base
+   * @throws the first code in docs/http.md#creating-a-knowledge-base that applies
    */
   async create(workspaceId: string, body: KnowledgeBaseCreate): Promise<KnowledgeBase> {
     return body.attach ? this.#creator.attach(workspaceId, body) : this.#creator.provision(workspaceId, body)
@@ -98,7 +98,7 @@ export class KnowledgeBases {
     throw baseNotFound(knowledgeBaseId)
   }
 
-  /** Returns a knowledge base and, for the built-in provider, the state of its embedder. */
+  /** Returns a knowledge base, with the state of its embedder if it uses the built-in provider. */
   async show(
     workspaceId: string,
     knowledgeBaseId: string,
@@ -107,7 +107,7 @@ export class KnowledgeBases {
     const { embeddingServiceId } = base
     const embedding = await this.parts.rows.get(tables.embeddingServices, [workspaceId, embeddingServiceId])
     if (embedding?.row.provider !== builtInProvider) return base
-    const { key, collection } = await this.context(workspaceId, knowledgeBaseId)
+    const { key, collection } = await this.openContext(workspaceId, knowledgeBaseId)
     const state = this.parts.isFitting(key)
       ? 'fitting'
       : collection.generation === 0
@@ -125,12 +125,12 @@ export class KnowledgeBases {
   }
 
   /**
-   * Opens a knowledge base for work on its content.
+   * Returns a knowledge base with everything that is needed to read or change its content.
    *
    * @throws knowledge_base_not_found, driver_unavailable
    * @throws collection_unavailable  the collection is missing
    */
-  async context(workspaceId: string, knowledgeBaseId: string): Promise<BaseContext> {
+  async openContext(workspaceId: string, knowledgeBaseId: string): Promise<BaseContext> {
     const [workspace, base] = await Promise.all([
       requireWorkspace(this.parts.rows, workspaceId),
       this.parts.rows.get(tables.knowledgeBases, [workspaceId, knowledgeBaseId]),
@@ -152,12 +152,12 @@ export class KnowledgeBases {
       key,
       collection,
       embedding,
-      fitted: embedding.provider === builtInProvider,
+      isFittedByRuntime: embedding.provider === builtInProvider,
     }
   }
 
   /**
-   * Returns a service that a knowledge base uses. A service cannot be deleted before the knowledge bases that use it.
+   * Returns a service that a knowledge base uses. A service cannot be deleted while a knowledge base uses it.
    *
    * @throws knowledge_base_not_found   the knowledge base was deleted in the meantime
    * @throws control_plane_unavailable  the store is damaged: the service is missing
@@ -177,7 +177,7 @@ export class KnowledgeBases {
   }
 
   /**
-   * Runs work on a knowledge base. If it fails because the knowledge base was deleted in the meantime, throws the
+   * Runs work on a knowledge base. If the work fails because the knowledge base was deleted in the meantime, throws the
    * "not found" error instead.
    *
    * @throws workspace_not_found       the workspace was deleted
@@ -192,7 +192,8 @@ export class KnowledgeBases {
   }
 
   /**
-   * Returns the "not found" error of a knowledge base if its deletion caused the given error; undefined otherwise.
+   * Returns the "not found" error if the given error occurred because the knowledge base was deleted; otherwise,
+   * undefined.
    */
   async notFoundIfDeleted({ workspaceId, knowledgeBaseId }: BaseAddress, error: unknown): Promise<unknown> {
     if (!(error instanceof WbError) || error.code !== 'collection_unavailable') return undefined
@@ -219,7 +220,7 @@ export class KnowledgeBases {
     if (typeof patch.policyDsl === 'string') requirePolicy('policyDsl', patch.policyDsl)
     const now = timestamp(this.parts.clock)
     const { rerankingServiceId: reranking } = patch
-    const bound: Write[] = reranking
+    const serviceChecks: Write[] = reranking
       ? [{ op: 'require', table: tables.rerankingServices, key: [workspaceId, reranking] }]
       : []
     const changed = await changeRow(
@@ -230,7 +231,7 @@ export class KnowledgeBases {
         caller.checkChange(row, patch)
         return { ...row, ...patch, updatedAt: now }
       },
-      (row, next) => [...bound, ...caller.recordChange(row, next, { label: next.name })],
+      (row, next) => [...serviceChecks, ...caller.recordChange(row, next, { label: next.name })],
     )
     if ('absent' in changed) throw baseNotFound(knowledgeBaseId)
     if ('failedCheck' in changed) throw serviceNotFound(rerankingKind, reranking ?? '')
@@ -256,7 +257,7 @@ export class KnowledgeBases {
     return base
   }
 
-  /** Deletes the knowledge bases of a workspace that is being deleted, with the collections that they own. */
+  /** Deletes the knowledge bases of a workspace that is being deleted, and the collections created with them. */
   async purge(workspace: Workspace): Promise<void> {
     for (;;) {
       const [next] = await this.parts.rows.list(tables.knowledgeBases, {
@@ -274,7 +275,7 @@ export class KnowledgeBases {
    *
    * @throws workspace_not_found, driver_unavailable
    */
-  async adoptable(workspaceId: string): Promise<AdoptableCollection[]> {
+  async listAdoptableCollections(workspaceId: string): Promise<AdoptableCollection[]> {
     const store = requireStore(this.parts.stores, await requireWorkspace(this.parts.rows, workspaceId))
     const collections = (await store.collections?.(workspaceId)) ?? []
     return Promise.all(
@@ -294,7 +295,8 @@ export class KnowledgeBases {
 }
 
 /**
- * Returns the writes that delete a knowledge base and all references to it. The first one fails if it does not exist.
+ * Returns the writes that delete a knowledge base and all references to it. The first write fails if the knowledge base
+ * does not exist.
  */
 function baseRemovalWrites({ workspaceId, knowledgeBaseId }: KnowledgeBase): Write[] {
   const prefix = [workspaceId, knowledgeBaseId]

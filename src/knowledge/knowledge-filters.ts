@@ -43,11 +43,11 @@ export class KnowledgeFilters {
   }
 
   /**
-   * Saves a filter. Its name does not have to be unique.
+   * Saves a filter. Several filters can have the same name.
    *
    * @throws validation_error  the filter is invalid; the message contains the path of the problem
    * @throws workspace_not_found, knowledge_base_not_found
-   * @throws conflict          the ID is taken
+   * @throws conflict          another filter has the requested ID
    */
   async create(
     { workspaceId, knowledgeBaseId }: KnowledgeBaseKey,

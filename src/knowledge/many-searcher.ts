@@ -24,11 +24,11 @@ import type { VectorSpace } from './vector-space.ts'
 
 /** Maximum number of knowledge bases that are searched at the same time. */
 const concurrentSearchesMax = 4
-/** Maximum number of attempts. A search is retried if a knowledge base is deleted after it was ranked. */
+/** Maximum number of attempts. A search is retried if a knowledge base is deleted after its passages were ranked. */
 const attemptsMax = 8
 /** Number of best passages that determine the weight of a knowledge base. */
 const passagesPerWeight = 3
-/** Weight of a knowledge base whose best passages contain no word of the question. With all words, it is 1. */
+/** Weight of a knowledge base whose best passages contain no word of the question. If they contain all words, it is 1. */
 const weightMin = 0.5
 
 interface ManySearcherParts {
@@ -39,31 +39,29 @@ interface ManySearcherParts {
 
 /** The caller of a search in several knowledge bases. */
 interface ManySearchCaller extends SearchCaller {
-  /**
-   * True to skip requested knowledge bases that are deleted in the meantime; otherwise the search fails.
-   */
+  /** True to skip requested knowledge bases that are deleted in the meantime. Otherwise, the search fails. */
   readonly skipsDeleted?: boolean
 }
 
-/** A candidate, with the ranking of its knowledge base. */
+/** A candidate, with the ranking that contains it. */
 interface MergedCandidate extends ScoredRecord {
   readonly ranking: BaseRanking
-  /** Lexical score. Orders candidates with equal scores, as in a search of one knowledge base. */
+  /** Lexical score, which orders candidates with equal scores as in a search of a single knowledge base. */
   readonly lexical: number
 }
 
 /**
- * Finds passages in several knowledge bases. Each is ranked with the word statistics of that knowledge base only, so
- * that a score reveals nothing about other knowledge bases.
+ * Finds passages in several knowledge bases. The ranking of each uses only its own word statistics, so that a score
+ * reveals nothing about other knowledge bases.
  */
 export class ManySearcher {
   constructor(private readonly parts: ManySearcherParts) {}
 
   /**
-   * Returns the best hits of all knowledge bases, best first. Fails if any knowledge base cannot be searched, except
-   * that one deleted in the meantime is skipped if it was not requested by ID, or if the caller skips deleted ones.
+   * Returns the best hits of all knowledge bases, best first. Fails if a knowledge base cannot be searched. However, a
+   * knowledge base that is deleted in the meantime is skipped if it was not requested by ID, or if `skipsDeleted` is set.
    *
-   * @throws the codes of a search in one knowledge base, with its name in the message
+   * @throws the codes of a search in one knowledge base; the message contains the name of the knowledge base
    * @throws validation_error  there are too many knowledge bases
    */
   async search(workspaceId: string, body: SearchManyRequest, caller: ManySearchCaller) {
@@ -91,10 +89,10 @@ export class ManySearcher {
     if (body.knowledgeFilterId !== undefined && ids.length !== 1)
       throw new WbError(
         'validation_error',
-        'knowledgeFilterId: belongs to one knowledge base; send only the ID of that knowledge base in knowledgeBaseIds',
+        'knowledgeFilterId: a saved filter belongs to one knowledge base; send only the ID of that knowledge base in knowledgeBaseIds',
       )
     const { bases } = this.parts
-    const opened = await Promise.all(ids.map(id => bases.context(workspaceId, id).catch(onDeleted)))
+    const opened = await Promise.all(ids.map(id => bases.openContext(workspaceId, id).catch(onDeleted)))
     const searcher = new Searcher(embedOncePerService(this.parts.space), this.parts.filters)
     const ranked = await pMap(
       opened.filter(context => context !== undefined),
@@ -108,7 +106,7 @@ export class ManySearcher {
     return ranked.filter(ranking => ranking !== undefined)
   }
 
-  /** Returns the "not found" error of a ranked knowledge base if its deletion caused the given error. */
+  /** Returns the "not found" error if the given error occurred because a ranked knowledge base was deleted. */
   private async notFoundIfDeleted(rankings: readonly BaseRanking[], error: unknown): Promise<unknown> {
     for (const { context } of rankings) {
       const notFound = await this.parts.bases.notFoundIfDeleted(context.base, error)
@@ -133,7 +131,7 @@ export class ManySearcher {
   }
 }
 
-/** Returns the mode of all rankings; `mixed` if they differ, and `none` if nothing was searched. */
+/** Returns the common mode of all rankings; `mixed` if their modes differ, and `none` if there are no rankings. */
 function commonMode(rankings: readonly BaseRanking[]): string {
   const [mode = 'none', ...others] = new Set(rankings.map(modeUsed))
   return others.length > 0 ? 'mixed' : mode
@@ -144,7 +142,7 @@ function embedOncePerService(space: VectorSpace): Pick<VectorSpace, 'embedQuery'
   const vectors = new Map<string, ReturnType<VectorSpace['embedQuery']>>()
   return {
     embedQuery(context, ...args) {
-      if (context.fitted) return space.embedQuery(context, ...args)
+      if (context.isFittedByRuntime) return space.embedQuery(context, ...args)
       const { embeddingServiceId } = context.embedding
       const vector = vectors.get(embeddingServiceId) ?? space.embedQuery(context, ...args)
       vectors.set(embeddingServiceId, vector)
@@ -156,11 +154,11 @@ function embedOncePerService(space: VectorSpace): Pick<VectorSpace, 'embedQuery'
 /**
  * Merges the candidates of all rankings, best first, with comparable scores.
  *
- * Each knowledge base is ranked as if it were searched alone, but scores are scaled over all of them, and lexical
- * scores are divided by the rarity of the question in their knowledge base. If the question has text, scores
- * are then weighted by the share of its words that the best passages of the knowledge base contain. Otherwise
- * an unrelated knowledge base could score high, because words of the question are rare in it. Candidates with equal
- * scores are ordered by lexical score, then by the order of their knowledge bases.
+ * Each knowledge base is ranked as if it were searched alone, but scores are scaled over all rankings, and lexical
+ * scores are divided by the rarity of the question in the knowledge base. If the question has text, scores are then
+ * weighted by the share of its words that the best passages of the knowledge base contain. Without this weight,
+ * passages of an unrelated knowledge base could score high, because words of the question are rare in it. Candidates
+ * with equal scores are ordered by lexical score, then by the order of their knowledge bases.
  *
  * @see Callan, Lu, Croft, "Searching distributed collections with inference networks", 1995, section 5
  */
@@ -174,11 +172,13 @@ async function mergeRankings(
   return scored.flat().sort((a, b) => b.score - a.score || b.lexical - a.lexical)
 }
 
-/** Returns true for a single ranking, and for pure vector rankings in the same vector space. */
+/** Returns true if the scores can be compared as they are: for one ranking, or vector rankings of the same scale. */
 function areComparable(rankings: readonly BaseRanking[]): boolean {
   if (rankings.length < 2) return true
   const scales = new Set(rankings.map(({ context }) => scaleOf(context)))
-  const areVectorsOnly = rankings.every(({ mode, context }) => mode === 'vector' && !context.fitted)
+  const areVectorsOnly = rankings.every(
+    ({ mode, context }) => mode === 'vector' && !context.isFittedByRuntime,
+  )
   return areVectorsOnly && scales.size === 1
 }
 
@@ -202,8 +202,8 @@ async function scaleScores(
 }
 
 /**
- * Returns the lists of a ranking, with lexical scores as shares of the question's total rarity. Otherwise the passages
- * of a small knowledge base would come last, because every word is rarer in a large one.
+ * Returns the lists of a ranking, with lexical scores divided by the total rarity of the question. Without the division,
+ * passages of a small knowledge base would come last, because every word is rarer in a large one.
  */
 async function comparableLists(
   { lists, context, visibility }: BaseRanking,
@@ -216,12 +216,14 @@ async function comparableLists(
 }
 
 /**
- * Returns an identifier of the scale of a space's similarities. Scores of the same scale can be compared. All fitted
+ * Returns an identifier of the similarity scale of a vector space. Scores of the same scale can be compared. All fitted
  * spaces have the same scale.
  */
-function scaleOf({ fitted, embedding }: BaseContext): string {
+function scaleOf({ isFittedByRuntime, embedding }: BaseContext): string {
   const { provider, modelName, embeddingDimension, distanceMetric } = embedding
-  return fitted ? provider : JSON.stringify([provider, modelName, embeddingDimension, distanceMetric])
+  return isFittedByRuntime
+    ? provider
+    : JSON.stringify([provider, modelName, embeddingDimension, distanceMetric])
 }
 
 async function weightOf(
@@ -234,7 +236,8 @@ async function weightOf(
 }
 
 /**
- * Returns the share of the question's meaningful words that passages contain, 0 to 1; 1 if it has no such words.
+ * Returns the share of the question's meaningful words that occur in the passages, 0 to 1; 1 if the question has no such
+ * words.
  */
 async function coverage(
   ranking: BaseRanking,
@@ -252,7 +255,7 @@ async function coverage(
   return [...queryTerms].filter(term => passageTerms.has(term)).length / queryTerms.size
 }
 
-/** Reads the chosen hits from each knowledge base, and restores their order. */
+/** Reads the hits for the best candidates from each knowledge base, and returns them in the order of the candidates. */
 async function readMergedHits(best: readonly MergedCandidate[]): Promise<KnowledgeBaseHit[]> {
   const rankings = [...new Set(best.map(({ ranking }) => ranking))]
   const candidatesOf = (ranking: BaseRanking) => best.filter(candidate => candidate.ranking === ranking)

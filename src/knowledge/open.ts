@@ -34,7 +34,7 @@ export interface KnowledgeParts extends BasesParts, HostsParts, Pick<VectorSpace
   readonly clock: Clock
   readonly log: Log
   readonly docling: DoclingSettings
-  /** Blocks requests to disallowed addresses, and does not follow redirects. */
+  /** Rejects requests to disallowed addresses. Does not follow redirects. */
   readonly fetch: typeof fetch
   /** Identifies this process among all processes that fit vector spaces. */
   readonly owner: string
@@ -54,8 +54,8 @@ export function openKnowledge(parts: KnowledgeParts) {
   const space = new VectorSpace({ ...parts, query: hosts.query })
   const filters = new KnowledgeFilters({ ...parts, bases })
   const documents = new Documents({ ...parts, bases, space })
-  const onIngested = ({ fitted, key }: BaseContext) => {
-    if (parts.fitsAutomatically && fitted) fitting.onGrowth(key)
+  const onIngested = ({ isFittedByRuntime, key }: BaseContext) => {
+    if (parts.fitsAutomatically && isFittedByRuntime) fitting.onGrowth(key)
   }
   const ingestParts = { ...parts, bases, space, index: hosts.index, onIngested }
   const ingestion = new Ingestion(ingestParts)

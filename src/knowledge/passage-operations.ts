@@ -83,7 +83,7 @@ export function createPassageOperations(opening: Promise<ContentStore>) {
   } satisfies ThreadOperations
 }
 
-/** A step of a fit, with the owner of its lease. */
+/** The collection of a fit, and the owner of its lease. */
 interface FitStep {
   readonly key: CollectionKey
   readonly owner: string
@@ -91,9 +91,9 @@ interface FitStep {
 
 export type PassageOperations = ReturnType<typeof createPassageOperations>
 
-/** A fitted model that is not current yet. */
+/** A fitted model that is not the current model yet. */
 interface CandidateModel {
-  /** ID of its collection. */
+  /** ID of the collection. */
   readonly collection: number
   readonly generation: number
   readonly model: LsaModel
@@ -110,7 +110,7 @@ interface CurrentModel {
 /** Maximum number of models in memory. A model with 20,000 terms takes about 4 MB. */
 const modelsMax = 32
 
-/** Current models by collection, and the candidate of a fit in progress. */
+/** Cache of current models by collection ID, and the candidate model of the running fit. */
 class FittedModels {
   private readonly models = new Map<number, CurrentModel>()
   private candidate: CandidateModel | undefined
@@ -153,7 +153,7 @@ class FittedModels {
     const spaces = await this.spaces()
     const records = await spaces.unstaged(key, generation, limit)
     const vectors = records.map(passage => ({ record: passage.record, vector: model.embed(passage) }))
-    // Also called without vectors, to check that the owner still holds the lease.
+    // Call this even without vectors, to check that the owner still has the lease.
     return (await spaces.stage(key, { generation, owner }, vectors)) && vectors.length
   }
 
@@ -180,8 +180,8 @@ class FittedModels {
   }
 
   /**
-   * Returns undefined if the collection was deleted in the meantime. Compares IDs, because a new collection may have
-   * the same name.
+   * Returns the candidate model for a collection; undefined if the collection was deleted in the meantime. Compares IDs,
+   * because a new collection may have the same name.
    */
   private async candidateFor(key: CollectionKey): Promise<CandidateModel | undefined> {
     const collection = await (await this.opening).collection(key)

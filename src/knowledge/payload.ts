@@ -2,7 +2,7 @@ import type { Document } from '../contract/documents.ts'
 import { reservedPayloadKeys } from '../contract/fields.ts'
 import type { Payload, RecordView } from '../storage/content.ts'
 
-/** Returns the title of a record or document: `title` of its payload, if that is a string. */
+/** Returns the title of a record or document: the field `title` of its payload, if it is a string. */
 export function titleOfPayload(payload: Payload | undefined): string | null {
   return typeof payload?.title === 'string' ? payload.title : null
 }
@@ -15,7 +15,8 @@ export function documentPayload({ metadata, visibleTo }: InheritedFields): Paylo
 }
 
 /**
- * Returns the payload of a chunk after its document has changed. Replaces all fields except those of the chunk itself.
+ * Returns the new payload of a chunk after its document has changed. Keeps the fields of the chunk, and replaces the
+ * inherited ones.
  */
 export function updateInheritedFields(payload: Payload, document: InheritedFields): Payload {
   const chunkFields = Object.entries(payload).filter(

@@ -1,8 +1,9 @@
 import type { Occurrences } from '../storage/content.ts'
 
 /**
- * Returns the weight of a word in a question, as in BM25: ln(1 + (N - n + 0.5) / (n + 0.5)), where n of N
- * records contain the word. The weight is always above 0, and highest for a word that no record contains.
+ * Returns the weight of a word in a question, as in BM25: ln(1 + (N - n + 0.5) / (n + 0.5)), where N is the number of
+ * records, and n is the number of records that contain the word. The weight is always above 0. It is highest for a word
+ * that no record contains.
  */
 export function rarityOf(records: number, containing: number): number {
   return Math.log1p((records - containing + 0.5) / (containing + 0.5))
@@ -14,8 +15,8 @@ export function totalRarity({ records, words }: Occurrences): number {
 }
 
 /**
- * Computes the share of a question that each record contains, from 0 (none of its words) to 1 (all of them).
- * Rare words count more. The share of a record does not depend on other records in the result.
+ * Computes which share of a question's words each record contains, from 0 to 1. Rare words count more. The share of a
+ * record does not depend on other records in the result.
  *
  * @returns shares by record; the share of a missing record is 0
  */
@@ -31,8 +32,8 @@ export function coverageByRecord({ records, words }: Occurrences): Map<number, n
 }
 
 /**
- * Returns the share of a question, 0 to 1, that remains without its unknown words. Rare words count more.
- * Words that no record contains do not count, because they cannot be found.
+ * Returns the share of a question's words that remains without the unknown words, 0 to 1. Rare words count more.
+ * Words that no record contains are ignored, because they cannot be found.
  */
 export function shareWithoutWords(unknown: ReadonlySet<string>, { records, words }: Occurrences): number {
   let known = 0

@@ -18,21 +18,21 @@ interface RecordsParts {
 }
 
 /**
- * Maximum number of attempts. A change is retried if another one changed the records or documents in the meantime.
+ * Maximum number of attempts. A write is retried if the records or documents changed in the meantime.
  */
 const attemptsMax = 20
 
 /**
  * Writes the records that clients store directly.
  *
- * A client can also replace or delete a chunk of a document. The same transaction then changes the document: its chunk
- * count decreases, and it is no longer a duplicate of the ingested text.
+ * A client can also replace or delete a chunk of a document. The same transaction then changes the document: it reduces
+ * the chunk count, and clears the unique keys, so that the original text can be ingested again.
  */
 export class Records {
   constructor(private readonly parts: RecordsParts) {}
 
   /**
-   * Stores records, all or none. Replaces existing records with the same IDs.
+   * Stores all records in one transaction. Replaces existing records that have the same IDs.
    *
    * @returns number of records
    * @throws validation_error        an ID appears twice
@@ -45,7 +45,7 @@ export class Records {
     const { bases } = this.parts
     const address = { workspaceId, knowledgeBaseId }
     const write = async () => {
-      const context = await bases.context(workspaceId, knowledgeBaseId)
+      const context = await bases.openContext(workspaceId, knowledgeBaseId)
       const { records, generation } = await this.compose(context, body, caller)
       const upsert = { op: 'upsert' as const, ...context.key, generation, records }
       const failure = await this.write(context, ids, upsert)
@@ -58,14 +58,14 @@ export class Records {
 
   /** @returns true if the record existed */
   async delete(workspaceId: string, knowledgeBaseId: string, recordId: string): Promise<boolean> {
-    const context = await this.parts.bases.context(workspaceId, knowledgeBaseId)
+    const context = await this.parts.bases.openContext(workspaceId, knowledgeBaseId)
     return !(await this.write(context, [recordId], { op: 'deleteRecord', ...context.key, id: recordId }))
   }
 
   /**
    * Applies a change that replaces or deletes the records with the given IDs.
    *
-   * @returns the reason of a failure; undefined on success
+   * @returns the reason why the write failed; undefined on success
    * @throws knowledge_base_not_found
    * @throws collection_unavailable  concurrent changes prevented every attempt
    */
@@ -83,7 +83,7 @@ export class Records {
     throw new WbError('collection_unavailable', 'the records keep changing; nothing was written')
   }
 
-  /** Returns the writes that subtract removed chunks from their documents. */
+  /** Returns the writes that reduce the chunk counts of the documents to which the removed chunks belong. */
   private async removedChunkWrites({ base }: BaseContext, owners: readonly RecordOwner[]): Promise<Write[]> {
     const removedChunks = new Map<string, number>()
     for (const { documentId } of owners)
@@ -131,8 +131,8 @@ export class Records {
 }
 
 /**
- * Returns a check that the knowledge base still exists. Checking the collection is not enough, because a new one may
- * have the same name.
+ * Returns a check that the knowledge base still exists. It is not enough to check the collection, because a new
+ * collection may have the same name.
  */
 function requireBaseWrite({ base: { workspaceId, knowledgeBaseId } }: BaseContext): Write {
   return { op: 'require', table: tables.knowledgeBases, key: [workspaceId, knowledgeBaseId] }

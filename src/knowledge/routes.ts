@@ -49,7 +49,7 @@ export function kbHandlers(
     },
     search: async ({ params, body }, caller) => {
       const { hits, ignored } = await measure(async () => {
-        const context = await bases.context(params.workspaceId, params.knowledgeBaseId)
+        const context = await bases.openContext(params.workspaceId, params.knowledgeBaseId)
         return bases.withDeletionCheck(params, () => searcher.search(context, body, caller))
       })
       return { status: 200, body: hits, ignored }
@@ -60,7 +60,7 @@ export function kbHandlers(
     },
     adoptable: async ({ params }) => ({
       status: 200,
-      body: { items: await bases.adoptable(params.workspaceId) },
+      body: { items: await bases.listAdoptableCollections(params.workspaceId) },
     }),
   }
 }
@@ -133,7 +133,7 @@ export function documentHandlers(
       toIngestResponse(await ingestOne(params, query, body, caller)),
     ingestFile: async ({ params, query, body }, caller) => {
       const { workspaceId, knowledgeBaseId } = params
-      await modules.bases.context(workspaceId, knowledgeBaseId)
+      await modules.bases.openContext(workspaceId, knowledgeBaseId)
       return body.receive(async upload => {
         const ingest = await modules.uploads.read(upload, caller.signal)
         const result = await ingestOne(params, query, ingest, caller)
@@ -141,7 +141,7 @@ export function documentHandlers(
       })
     },
     ingestBatch: async ({ params, body }, caller) => {
-      await modules.bases.context(params.workspaceId, params.knowledgeBaseId)
+      await modules.bases.openContext(params.workspaceId, params.knowledgeBaseId)
       return { status: 200, body: ingestLines(modules.ingestion, params, body, caller, reportFailure) }
     },
   }

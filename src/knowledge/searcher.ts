@@ -23,12 +23,12 @@ import { toApiPayload } from './payload.ts'
 import { coverageByRecord, shareWithoutWords } from './rarity.ts'
 import { retryOnSpaceChange, type VectorSpace } from './vector-space.ts'
 
-/** Minimum number of candidates to request for a ranking. The candidates determine the scale of its scores. */
+/** Minimum number of candidates to request for a ranking. Scores are scaled over the candidates. */
 const poolMin = 100
 
 export interface SearchResult {
   readonly hits: SearchHit[]
-  /** The mode that was used, see {@link modeUsed}. */
+  /** The mode that was used. See {@link modeUsed}. */
   readonly mode: string
   /** Request fields that had no effect. */
   readonly ignored: string[]
@@ -37,14 +37,14 @@ export interface SearchResult {
 /** Default weight of lexical scores. */
 const lexicalWeightDefault = 0.5
 /**
- * Default weight of lexical scores in a placeholder space, whose vectors represent only the spelling. Lower values gave
- * worse results in benchmarks.
+ * Default weight of lexical scores in a placeholder space, whose vectors represent only the spelling of words. Lower
+ * values had worse results in benchmarks.
  */
 const lexicalWeightOfPlaceholder = 0.8
-/** Weight of the lexical ranks in a rerank. Higher values lower the quality of hybrid search. */
+/** Weight of the lexical ranks in reranking, by mode. Higher values reduce the quality of hybrid search. */
 const rerankShare = { vector: 0.2, hybrid: 0.02, lexical: 0 }
 
-/** Ranking by vectors only, by words only, or by both. */
+/** How records are ranked: by vectors, by words, or by both. */
 type RankingMode = 'vector' | 'lexical' | 'hybrid'
 
 /** A search request, with the defaults of the knowledge base applied. */
@@ -54,7 +54,7 @@ interface SearchPlan {
   readonly vector: Float32Array | undefined
   readonly topK: number
   readonly pool: number
-  /** If undefined, the default depends on the vector space. */
+  /** Undefined for the default, which depends on the vector space. */
   readonly lexicalWeight: number | undefined
   readonly rerank: boolean
   readonly showVectors: boolean
@@ -67,12 +67,12 @@ interface SearchPlan {
 export interface BaseRanking {
   readonly context: BaseContext
   readonly mode: RankingMode
-  /** Usually more candidates than requested, because scores are scaled over them. */
+  /** Usually contains more candidates than requested, because scores are scaled over all of them. */
   readonly lists: RankedLists
   /** Set to rerank the first `topK` candidates by their lexical ranks. */
   readonly reranking: { readonly topK: number; readonly lexical: readonly ScoredRecord[] } | undefined
   readonly showVectors: boolean
-  /** Text whose coverage by the hits is computed; undefined if it was not requested. */
+  /** Question whose coverage is computed for each hit; undefined if coverage was not requested. */
   readonly coverageOf: string | undefined
   readonly visibility: SearchConstraints['visibility']
   readonly ignored: readonly string[]
@@ -102,7 +102,7 @@ export class Searcher {
     return { hits: [...hits.values()], mode: modeUsed(ranking), ignored: [...ranking.ignored] }
   }
 
-  /** Ranks candidates without reading their records: at least `topK`, if that many match. */
+  /** Ranks candidates without reading their records. Returns at least `topK` candidates if that many match. */
   async rankCandidates(
     context: BaseContext,
     body: SearchRequest,
@@ -128,7 +128,7 @@ export class Searcher {
       : this.filters.condition({ ...base, knowledgeFilterId })
   }
 
-  /** Retries if the vector space changes between embedding the query and comparing it. */
+  /** Ranks records. Retries if the vector space changes after the query has been embedded. */
   private async rankInCurrentSpace(
     context: BaseContext,
     plan: SearchPlan,
@@ -151,11 +151,11 @@ export class Searcher {
       rankByWords(context, plan),
       representedShare(context, plan, query),
     ])
-    const isPlaceholder = context.fitted && query.generation === 0
+    const isPlaceholder = context.isFittedByRuntime && query.generation === 0
     const requestedWeight =
       plan.lexicalWeight ?? (isPlaceholder ? lexicalWeightOfPlaceholder : lexicalWeightDefault)
     const lists = { vector, lexical, lexicalWeight: 1 - (1 - requestedWeight) * vectorShare, pool }
-    return context.fitted && !isPlaceholder ? withFeedback(context, plan, query, lists) : lists
+    return context.isFittedByRuntime && !isPlaceholder ? withFeedback(context, plan, query, lists) : lists
   }
 
   private async embedQuery(
@@ -183,7 +183,7 @@ function hasNoSimilarity({ collection }: BaseContext, { vector }: EmbeddedQuery)
   return collection.metric !== 'euclidean' && isZeroVector(vector)
 }
 
-/** Returns the share of a question that its vector represents, 0 to 1. */
+/** Returns the share of a question's words that its vector represents, 0 to 1. */
 async function representedShare(
   context: BaseContext,
   plan: SearchPlan,
@@ -195,7 +195,7 @@ async function representedShare(
     : shareWithoutWords(unknown, await occurrences(context, plan.text!, [], plan.constraints))
 }
 
-/** Applies pseudo-relevance feedback. It uses only rows that the caller may see. */
+/** Applies pseudo-relevance feedback. Uses only rows that the caller may see. */
 async function withFeedback(
   context: BaseContext,
   plan: SearchPlan,
@@ -222,7 +222,7 @@ async function feedbackOf(
   return views.map(({ record, vector }) => ({ vector: vector!, weight: weights.get(record)! }))
 }
 
-/** Fuses and reranks the lists of a ranking, best first. A list that is not fused keeps its scores. */
+/** Returns the candidates of a ranking, best first: fuses the lists of a hybrid search, and applies reranking. */
 export function orderCandidates(ranking: BaseRanking): readonly ScoredRecord[] {
   const { mode, lists } = ranking
   return applyReranking(ranking, mode === 'hybrid' ? fuseLists(lists) : lists[mode])
@@ -256,16 +256,16 @@ function createPlan(
   caller: SearchCaller,
   saved: Filter | undefined,
 ): SearchPlan {
-  const { base, fitted, collection } = context
+  const { base, isFittedByRuntime, collection } = context
   const filter = joinFilters(parseFilter(body.filter), saved)
-  if (body.hybrid && body.text === undefined) throw new WbError('validation_error', 'hybrid: needs text')
-  if (body.rerank && body.text === undefined) throw new WbError('validation_error', 'rerank: needs text')
+  if (body.hybrid && body.text === undefined) throw new WbError('validation_error', 'hybrid: requires text')
+  if (body.rerank && body.text === undefined) throw new WbError('validation_error', 'rerank: requires text')
   if (body.vector) rejectRawVector('vector', context)
   if (body.vector) requireFieldDimension('vector', body.vector.length, collection.dimension)
   const hybrid = body.hybrid ?? (body.text !== undefined && base.lexical.enabled)
   const ignored: string[] = []
   if (body.rerank === undefined && base.rerankingServiceId && body.text !== undefined) ignored.push('rerank')
-  if (body.includeEmbeddings && fitted) ignored.push('includeEmbeddings')
+  if (body.includeEmbeddings && isFittedByRuntime) ignored.push('includeEmbeddings')
   const hasCoverage = body.text !== undefined && hasWords(context)
   if (body.includeCoverage && !hasCoverage) ignored.push('includeCoverage')
   return {
@@ -276,7 +276,7 @@ function createPlan(
     pool: Math.max(poolMin, body.topK),
     lexicalWeight: body.lexicalWeight,
     rerank: body.rerank ?? false,
-    showVectors: body.includeEmbeddings && !fitted,
+    showVectors: body.includeEmbeddings && !isFittedByRuntime,
     showCoverage: body.includeCoverage === true && hasCoverage,
     constraints: { visibility: caller.visibility, filter },
     ignored,
@@ -302,7 +302,7 @@ function rankByWords(context: BaseContext, plan: SearchPlan): Promise<ScoredReco
 }
 
 /**
- * Returns the frequencies of a text's words in all rows that the caller may see. Ignores the filter of the search.
+ * Returns the occurrences of a text's words in all records that the caller may see. Ignores the filter of the search.
  */
 export function occurrences(
   { store, collection, key }: BaseContext,
@@ -325,12 +325,12 @@ async function rerankingFor(context: BaseContext, plan: SearchPlan, { lexical }:
   return { topK, lexical: await rankByWords(context, plan) }
 }
 
-/** Reads the hits for the given candidates, by record and in order. Omits records that no longer exist. */
+/** Reads the hits for candidates. Returns them by record number, in the given order. Omits records that no longer exist. */
 export async function readHits(
   { context, showVectors, coverageOf, visibility }: BaseRanking,
-  chosen: readonly ScoredRecord[],
+  candidates: readonly ScoredRecord[],
 ): Promise<Map<number, SearchHit>> {
-  const numbers = chosen.map(hit => hit.record)
+  const numbers = candidates.map(({ record }) => record)
   const [views, shares] = await Promise.all([
     context.store.read(context.key, numbers, { vectors: showVectors, visibility }),
     coverageOf === undefined
@@ -339,7 +339,7 @@ export async function readHits(
   ])
   const byRecord = new Map(views.map(view => [view.record, view]))
   return new Map(
-    chosen.flatMap(({ record, score }) => {
+    candidates.flatMap(({ record, score }) => {
       const view = byRecord.get(record)
       return view ? [[record, toHit(view, score, shares && (shares.get(record) ?? 0))] as const] : []
     }),

@@ -9,7 +9,7 @@ import { isTextLike, requireText } from './parse/index.ts'
 import type { ExtractedText } from './parse/parser.ts'
 import type { PassageOperations } from './passage-operations.ts'
 
-/** Chunker settings for attachments. Without overlap, the concatenated chunks are the text. */
+/** Chunker settings for attachments. There is no overlap, so the chunks together are exactly the text. */
 const attachmentChunks = {
   title: null,
   service: {
@@ -35,7 +35,8 @@ export class Uploads {
   ) {}
 
   /**
-   * Extracts the text of an uploaded file, and returns the ingest request for it. Validates the other form fields last.
+   * Extracts the text of an uploaded file, and returns the ingest request for it. Validates the other form fields after
+   * the extraction.
    *
    * @throws invalid_parser, unsupported_file_type, docling_unavailable, extraction_failed, empty_document
    * @throws payload_too_large  the text of the file is too long
@@ -72,8 +73,8 @@ export class Uploads {
     if (text.length > attachmentTextChars)
       throw new WbError(
         'payload_too_large',
-        `file: its text is longer than ${attachmentTextChars} characters`,
-        { hint: 'Attach a part of the file, or ingest it into a knowledge base.' },
+        `file: the text is longer than ${attachmentTextChars} characters`,
+        { hint: 'Attach a part of the file, or ingest the file into a knowledge base.' },
       )
     const { chunks } = await this.parts.index.run('prepare', { text, ...attachmentChunks })
     let end = 0

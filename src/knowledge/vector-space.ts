@@ -7,11 +7,12 @@ import { requireVectors } from './guards.ts'
 import type { BaseContext } from './knowledge-bases.ts'
 import type { EmbeddedQuery, EmbeddedVectors, PassageOperations } from './passage-operations.ts'
 
-/** Maximum number of attempts. Work is retried if a fit has replaced the vector space. */
+/** Maximum number of attempts. Work is retried if a fit replaced the vector space in the meantime. */
 const attemptsMax = 5
 
 /**
- * Runs work that must use the same vector space from start to end, and repeats it if the space changes meanwhile.
+ * Runs work that must use the same vector space from start to end. Repeats the work if the space changes in the
+ * meantime.
  *
  * @param work  returns undefined if the space changed
  * @throws collection_unavailable  the space changed during every attempt
@@ -35,7 +36,7 @@ export class VectorSpace {
   constructor(private readonly parts: VectorSpaceParts) {}
 
   /**
-   * Embeds passages in the current space. Sends no request if there are no passages.
+   * Embeds passages in the current space. Sends no request to a provider if there are no passages.
    *
    * @returns vectors of the collection's dimension, and the generation of their space
    * @throws vector_collection_required  the collection has no vectors
@@ -49,7 +50,7 @@ export class VectorSpace {
   ): Promise<EmbeddedVectors> {
     requireVectors(context.collection)
     if (passages.length === 0) return { generation: context.collection.generation, vectors: [] }
-    if (context.fitted) return this.parts.query.run('embed', { key: context.key, passages })
+    if (context.isFittedByRuntime) return this.parts.query.run('embed', { key: context.key, passages })
     const embedder = this.parts.openEmbedder(context.embedding)
     const vectors = await embedder.embed(passages.map(toModelText), signal, purpose)
     return { generation: context.collection.generation, vectors }
@@ -62,7 +63,7 @@ export class VectorSpace {
    * @throws embedding_unavailable, embedding_dimension_mismatch
    */
   async embedQuery(context: BaseContext, text: string, signal: AbortSignal): Promise<EmbeddedQuery> {
-    if (context.fitted) {
+    if (context.isFittedByRuntime) {
       requireVectors(context.collection)
       return this.parts.query.run('embedQuery', { key: context.key, text })
     }
@@ -71,7 +72,7 @@ export class VectorSpace {
   }
 }
 
-/** Returns the input for a hosted model, with the title as the first line. */
+/** Returns the input for a provider's model, with the title as the first line. */
 function toModelText({ title, text }: EmbeddedPassage): string {
   return title === null ? text : `${title}\n${text}`
 }

@@ -6,7 +6,7 @@ import { createFolder } from '../base/folder.ts'
 import { isBusy } from '../storage/sqlite/connection.ts'
 import Database from '../storage/sqlite/driver.ts'
 
-/** Error for a file that is not a lock file. Callers identify it by its name. */
+/** Error for a file that is not a lock file. Callers check the `name` of the error. */
 class NotALock extends Error {
   override readonly name = 'NotALock'
 
@@ -15,9 +15,9 @@ class NotALock extends Error {
   }
 }
 
-/** Error for a lock file that cannot be created or opened. Callers identify it by its name. */
-class LockRefused extends Error {
-  override readonly name = 'LockRefused'
+/** Error for a lock file that cannot be created or opened. Callers check the `name` of the error. */
+class LockUnavailable extends Error {
+  override readonly name = 'LockUnavailable'
 
   constructor(path: string, cause: unknown) {
     const code = cause instanceof Error && 'code' in cause ? ` (${cause.code})` : ''
@@ -26,8 +26,8 @@ class LockRefused extends Error {
 }
 
 /**
- * Acquires an exclusive lock on a file, by an exclusive transaction on a SQLite file in rollback-journal mode. The
- * operating system releases the lock when the process ends for any reason. Never open the file by other means in
+ * Acquires an exclusive lock on a file. Uses an exclusive transaction on a SQLite file in rollback-journal mode. The
+ * operating system releases the lock when the process ends, even after a crash. Never open the file in another way in
  * this process, because closing any descriptor of a file releases all POSIX locks on it.
  *
  * @param timeoutMs  how long to wait for another process; the wait blocks this thread
@@ -38,7 +38,7 @@ class LockRefused extends Error {
  */
 export function acquireExclusiveLock(path: string, timeoutMs: number): Database.Database | undefined {
   createFolder(dirname(path))
-  // Opening a pipe would wait for its other end.
+  // Opening a named pipe would block until another process opens it.
   if (statSync(path, { throwIfNoEntry: false })?.isFile() === false) throw new NotALock(path)
   createLockFile(path)
   const database = new Database(path, { timeout: timeoutMs })
@@ -58,8 +58,8 @@ function isOtherFormat(error: unknown): boolean {
 }
 
 /**
- * Creates a lock file that only its owner can read. SQLite would apply the umask. Never opens an existing file,
- * because closing it would release its locks.
+ * Creates a lock file that only its owner can read. If SQLite created the file, the umask would determine its mode. Never
+ * opens an existing file, because closing it would release its locks.
  */
 function createLockFile(path: string): void {
   try {
@@ -70,7 +70,7 @@ function createLockFile(path: string): void {
 }
 
 const retryIntervalMs = 25
-/** Maximum number of attempts, which take half a minute. */
+/** Maximum number of attempts. Together, they take half a minute. */
 const attemptsMax = 1_200
 
 /**
@@ -103,6 +103,6 @@ function tryAcquire(path: string): Database.Database | undefined {
   try {
     return acquireExclusiveLock(path, 0)
   } catch (error) {
-    throw error instanceof NotALock ? error : new LockRefused(path, error)
+    throw error instanceof NotALock ? error : new LockUnavailable(path, error)
   }
 }

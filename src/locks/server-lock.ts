@@ -13,7 +13,7 @@ export interface Announcement {
   url: string
   pid: number
   startedAt: string
-  /** PEM certificate of an https address, to trust for this connection. */
+  /** PEM certificate that commands trust for connections to this address. */
   certificate?: string
 }
 
@@ -28,11 +28,11 @@ export type LockResult = { lock: ServerLock } | { heldBy: Announcement | undefin
 
 const lockName = 'serve.lock'
 const announcementName = 'serve.json'
-/** Time to wait for the lock. A check whether a server is running holds it only for microseconds. */
+/** Time to wait for the lock. A check for a running server holds the lock only for microseconds. */
 const lockTimeoutMs = 250
 
 /**
- * Acquires the lock of a data directory, which ensures that only one server runs on it.
+ * Acquires the lock of a data directory, which ensures that only one server uses the directory.
  *
  * @returns the lock, or the announcement of the server that holds it (undefined while that server is starting)
  * @throws control_plane_unavailable  the data directory cannot be written
@@ -55,7 +55,7 @@ export function acquireServerLock(dataDir: string): LockResult {
         try {
           rmSync(path, { force: true })
         } catch {
-          // Commands ignore the announcement if the lock is not held.
+          // Commands ignore the announcement if no server holds the lock.
         }
         if (database.open) database.close()
       },
@@ -83,9 +83,9 @@ function lockDataDir(dataDir: string): Database.Database | undefined {
  * Returns the announcement of the running `wb serve` of a data directory, if there is one.
  *
  * The announcement is trusted only if the lock is held, if both files and the folder belong to this user and only
- * this user can write to them, and if requests to the address are not sent unencrypted over a network. Otherwise,
- * another user who can write the file could receive this user's credentials and documents. A symbolic link to the
- * lock of another server is rejected.
+ * this user can write to them, and if requests to the address are not sent unencrypted over a network. Without these
+ * checks, another user who can write the file could receive this user's credentials and documents. The lock must not be
+ * a symbolic link, because that could refer to the lock of another server.
  *
  * @see docs/security.md#rule-6
  */
@@ -94,7 +94,7 @@ export function findServer(dataDir: string): Announcement | undefined {
   return announcement && isLockHeld(dataDir) ? announcement : undefined
 }
 
-/** Returns true if a server holds the lock. If none does, this check briefly acquires a shared lock. */
+/** Returns true if a server holds the lock. If no server holds it, this check briefly acquires a shared lock. */
 function isLockHeld(dataDir: string): boolean {
   const path = join(dataDir, lockName)
   const database = isOwnRegularFile(path) ? openForReading(path) : undefined
@@ -154,8 +154,8 @@ function isLocalAddress(hostname: string): boolean {
 }
 
 /**
- * Returns true for a positive integer. Suggested commands contain the ID (`kill 4711`), and 0 or a negative number
- * would refer to a process group.
+ * Returns true for a positive integer. The ID is used in suggested commands such as `kill 4711`, where 0 or a negative
+ * number would refer to a process group.
  */
 function isProcessId(pid: unknown): pid is number {
   return Number.isSafeInteger(pid) && (pid as number) > 0

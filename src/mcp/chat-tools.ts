@@ -11,7 +11,7 @@ import { exampleId } from './example-id.ts'
 import { rethrowAsChatNotFound } from './rethrow-as-chat-not-found.ts'
 import { declareArgument, declareTool, type FacadeCall, type FacadeResult, type FacadeTool } from './tool.ts'
 
-export interface ChatToolParts {
+export interface ChatToolDependencies {
   /** Handlers of the routes that the tools call. */
   readonly routes: {
     readonly agents: Pick<Handlers<typeof agents>, 'show'>
@@ -22,21 +22,21 @@ export interface ChatToolParts {
   readonly replies: Pick<Turns, 'reply'>
 }
 
-const question = 'What changed in the return policy this year?'
+const exampleQuestion = 'What changed in the return policy this year?'
 const agentId = declareArgument(params.agentId, 'ID of the agent that answers, from list_agents.', exampleId)
 const content = declareArgument(
   boundedText(limits.chatMessageChars),
   `Question for the agent, at most ${limits.chatMessageChars} characters.`,
-  question,
+  exampleQuestion,
 )
-const titleChars = 120
+const titleCharsMax = 120
 
 /**
- * Returns the tools that ask an agent, in display order.
+ * Returns the tools that send messages to agents, in display order.
  *
  * @see docs/mcp.md#the-tools
  */
-export function chatTools(parts: ChatToolParts): FacadeTool[] {
+export function chatTools(deps: ChatToolDependencies): FacadeTool[] {
   return [
     declareTool({
       name: 'chat_send',
@@ -48,13 +48,13 @@ export function chatTools(parts: ChatToolParts): FacadeTool[] {
         chatId: declareArgument(params.conversationId, 'ID of the chat, from list_chats.', exampleId),
         content,
       },
-      example: { agentId: exampleId, chatId: exampleId, content: question },
+      example: { agentId: exampleId, chatId: exampleId, content: exampleQuestion },
       async run(input, { workspaceId, caller }) {
         const conversationKey = { workspaceId, agentId: input.agentId, conversationId: input.chatId }
-        await parts.conversations
+        await deps.conversations
           .get(conversationKey, caller.auth)
           .catch(error => rethrowAsChatNotFound(input.chatId, error))
-        const { message } = await parts.replies.reply(conversationKey, input.content, caller)
+        const { message } = await deps.replies.reply(conversationKey, input.content, caller)
         return { payload: message.content ?? '', isError: hasFailed(message) }
       },
     }),
@@ -72,13 +72,13 @@ export function chatTools(parts: ChatToolParts): FacadeTool[] {
           exampleId,
         ),
         title: declareArgument(
-          boundedText(titleChars).optional(),
-          `Title of the new conversation, at most ${titleChars} characters.`,
+          boundedText(titleCharsMax).optional(),
+          `Title of the new conversation, at most ${titleCharsMax} characters.`,
           'Return policy',
         ),
       },
-      example: { agentId: exampleId, content: question },
-      run: (input, call) => runAgent(parts, input, call),
+      example: { agentId: exampleId, content: exampleQuestion },
+      run: (input, call) => runAgent(deps, input, call),
     }),
   ]
 }
@@ -90,19 +90,21 @@ interface AgentRun {
   readonly title?: string | undefined
 }
 
-async function runAgent(parts: ChatToolParts, run: AgentRun, call: FacadeCall): Promise<FacadeResult> {
+async function runAgent(deps: ChatToolDependencies, run: AgentRun, call: FacadeCall): Promise<FacadeResult> {
   let conversationId: string
   try {
-    conversationId = await findOrCreateConversation(parts, run, call)
+    conversationId = await findOrCreateConversation(deps, run, call)
   } catch (error) {
-    const outcome = error instanceof WbError ? error.code : undefined
-    const named = { agentId: run.agentId, message: error instanceof WbError ? error.message : '' }
-    if (outcome === 'agent_not_found') return { isError: true, payload: { outcome, ...named } }
-    if (outcome !== 'chat_not_found') throw error
-    return { isError: true, payload: { outcome, conversationId: run.conversationId, ...named } }
+    if (!(error instanceof WbError)) throw error
+    const { code, message } = error
+    const details = { agentId: run.agentId, message }
+    if (code === 'agent_not_found') return { isError: true, payload: { outcome: code, ...details } }
+    if (code !== 'chat_not_found') throw error
+    const { conversationId: requestedId } = run
+    return { isError: true, payload: { outcome: code, conversationId: requestedId, ...details } }
   }
   const conversationKey = { workspaceId: call.workspaceId, agentId: run.agentId, conversationId }
-  const { message, contextChunkIds } = await parts.replies.reply(conversationKey, run.content, call.caller)
+  const { message, contextChunkIds } = await deps.replies.reply(conversationKey, run.content, call.caller)
   const { finish_reason: finishReason, error_message: errorMessage } = message.metadata
   return {
     payload: {
@@ -119,16 +121,16 @@ async function runAgent(parts: ChatToolParts, run: AgentRun, call: FacadeCall): 
 }
 
 /**
- * Returns the ID of the given conversation, or of a new one with the agent's knowledge bases.
+ * Returns the ID of the conversation to continue, or of a new conversation with the agent's knowledge bases.
  *
  * @throws agent_not_found, chat_not_found
  */
 async function findOrCreateConversation(
-  { routes, conversations: conversationReader }: ChatToolParts,
+  { routes, conversations: conversationReader }: ChatToolDependencies,
   { agentId: id, conversationId, title }: AgentRun,
-  { workspaceId, caller, rest }: FacadeCall,
+  { workspaceId, caller, routeCaller }: FacadeCall,
 ): Promise<string> {
-  const agent = (await rest.call(agents.show, routes.agents.show, { params: { agentId: id } })).body
+  const agent = (await routeCaller.call(agents.show, routes.agents.show, { params: { agentId: id } })).body
   if (conversationId !== undefined) {
     const conversationKey = { workspaceId, agentId: id, conversationId }
     await conversationReader
@@ -138,7 +140,8 @@ async function findOrCreateConversation(
   }
   const { knowledgeBaseIds } = agent
   const request = { params: { agentId: id }, body: { title, knowledgeBaseIds } }
-  return (await rest.call(conversations.create, routes.conversations.create, request)).body.conversationId
+  return (await routeCaller.call(conversations.create, routes.conversations.create, request)).body
+    .conversationId
 }
 
 function hasFailed({ metadata }: Message): boolean {

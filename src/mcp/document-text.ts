@@ -19,7 +19,7 @@ export interface TextQuery {
   readonly charsMax: number
 }
 
-/** Start of a page: the cursor of its chunks, and the number of their characters that earlier pages contain. */
+/** Start of a page: the cursor of its first chunk, and the number of characters after it that earlier pages contain. */
 const textCursor = z.tuple([z.string().nullable(), z.int().min(0)])
 /** Minimum length of an overlap. A shorter match between two chunks can be a coincidence. */
 const overlapCharsMin = 8
@@ -32,14 +32,14 @@ const overlapCharsMax = 16_384
  * @throws document_not_found, knowledge_base_not_found, invalid_cursor, list_records_not_supported
  */
 export async function readDocumentText(
-  rest: RouteCaller,
+  routeCaller: RouteCaller,
   handler: RouteHandler<typeof documents.chunks>,
   { knowledgeBaseId, documentId, cursor, chunksMax, charsMax }: TextQuery,
 ): Promise<TextPage> {
   const readChunks = async (chunkCursor: string | null, limit: number) => {
     const query = { limit, cursor: chunkCursor ?? undefined }
     const params = { knowledgeBaseId, documentId }
-    const { body, headers } = await rest.call(documents.chunks, handler, { params, query })
+    const { body, headers } = await routeCaller.call(documents.chunks, handler, { params, query })
     return { chunks: body, next: (headers?.['x-next-cursor'] as string | undefined) ?? null }
   }
   const [chunkCursor, charsToSkip] = cursor === undefined ? [null, 0] : decodeCursor(textCursor, cursor)
@@ -57,10 +57,10 @@ export async function readDocumentText(
 
 function joinChunks(chunks: readonly Chunk[]): string {
   return chunks
-    .map((chunk, at) => {
+    .map((chunk, index) => {
       const text = chunk.text ?? ''
-      if (at === 0) return text
-      const { separator, overlap } = findOverlap(chunks[at - 1]!, chunk)
+      if (index === 0) return text
+      const { separator, overlap } = findOverlap(chunks[index - 1]!, chunk)
       return separator + text.slice(overlap)
     })
     .join('')
@@ -74,14 +74,14 @@ function findOverlap(first: Chunk, second: Chunk): { separator: string; overlap:
   const isConsecutive = first.chunkIndex !== null && second.chunkIndex === first.chunkIndex + 1
   if (!isConsecutive) return { separator: '\n\n', overlap: 0 }
   const [before, after] = [first.text ?? '', second.text ?? '']
-  const overlap = sharedLength(before.slice(-overlapCharsMax), after.slice(0, overlapCharsMax))
+  const overlap = overlapLength(before.slice(-overlapCharsMax), after.slice(0, overlapCharsMax))
   if (overlap >= overlapCharsMin) return { separator: '', overlap }
   const hasSpace = /\s$/.test(before) || /^\s/.test(after)
   return { separator: isFromSentenceChunker(second) && !hasSpace ? '\n' : '', overlap: 0 }
 }
 
 /**
- * Returns true if the chunker of a chunk removes white space between sentences.
+ * Returns true if a chunk was created by a sentence chunker, which removes white space between sentences.
  *
  * @see docs/http.md#chunkers
  */
@@ -90,22 +90,22 @@ function isFromSentenceChunker({ payload }: Chunk): boolean {
 }
 
 /**
- * Returns the length of the longest end of `before` that is also a beginning of `after`, but not the whole of it.
+ * Returns the length of the longest suffix of `before` that is also a proper prefix of `after`.
  *
- * Uses the algorithm of Knuth, Morris and Pratt, which is linear in both texts.
+ * Uses the Knuth-Morris-Pratt algorithm, which takes linear time.
  */
-function sharedLength(before: string, after: string): number {
+function overlapLength(before: string, after: string): number {
   const fallback = [0]
-  for (let at = 1, length = 0; at < after.length; at++) {
-    while (length > 0 && after[at] !== after[length]) length = fallback[length - 1]!
-    if (after[at] === after[length]) length++
+  for (let index = 1, length = 0; index < after.length; index++) {
+    while (length > 0 && after[index] !== after[length]) length = fallback[length - 1]!
+    if (after[index] === after[length]) length++
     fallback.push(length)
   }
   let length = 0
-  for (const unit of before.split('')) {
+  for (const codeUnit of before.split('')) {
     if (length === after.length) length = fallback[length - 1] ?? 0
-    while (length > 0 && unit !== after[length]) length = fallback[length - 1]!
-    if (unit === after[length]) length++
+    while (length > 0 && codeUnit !== after[length]) length = fallback[length - 1]!
+    if (codeUnit === after[length]) length++
   }
   return length === after.length ? (fallback[length - 1] ?? 0) : length
 }

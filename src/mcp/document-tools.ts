@@ -15,7 +15,7 @@ import { pickFields } from './pick-fields.ts'
 import type { RouteCaller } from './route-caller.ts'
 import { declareArgument, declareTool, type FacadeTool } from './tool.ts'
 
-export interface DocumentToolParts {
+export interface DocumentToolDependencies {
   /** Handlers of the routes that the tools call. */
   readonly routes: {
     readonly kb: Pick<Handlers<typeof kb>, 'search'>
@@ -45,7 +45,7 @@ const documentId = declareArgument(
 )
 
 /** Returns the tools that read documents and their passages. */
-export function documentTools({ routes }: DocumentToolParts): FacadeTool[] {
+export function documentTools({ routes }: DocumentToolDependencies): FacadeTool[] {
   return [
     declareTool({
       name: 'list_documents',
@@ -54,11 +54,11 @@ export function documentTools({ routes }: DocumentToolParts): FacadeTool[] {
         'List the documents of a knowledge base, a page at a time. To find something in them, use search_kb instead of reading the list.',
       input: { knowledgeBaseId, ...pagingArguments },
       example: { knowledgeBaseId: exampleId, limit: 20 },
-      async run({ knowledgeBaseId: id, ...query }, { rest }) {
+      async run({ knowledgeBaseId: id, ...query }, { routeCaller }) {
         const request = { ...query, params: { knowledgeBaseId: id } }
         return pageResult(
-          await rest.page(documents.list, routes.documents.list, request, row =>
-            pickFields(row, documentFields),
+          await routeCaller.page(documents.list, routes.documents.list, request, row =>
+            pickFields(row, listedDocumentFields),
           ),
         )
       },
@@ -70,11 +70,13 @@ export function documentTools({ routes }: DocumentToolParts): FacadeTool[] {
         'Read a document: its file name, title, metadata and citation, and its text, a page at a time. Use it when a hit of search_kb is not enough.',
       input: { knowledgeBaseId, documentId, cursor: pagingArguments.cursor },
       example: { knowledgeBaseId: exampleId, documentId: exampleId },
-      async run({ cursor, ...documentKey }, { rest }) {
+      async run({ cursor, ...documentKey }, { routeCaller }) {
         try {
-          const { body } = await rest.call(documents.show, routes.documents.show, { params: documentKey })
+          const { body } = await routeCaller.call(documents.show, routes.documents.show, {
+            params: documentKey,
+          })
           const query = { ...documentKey, cursor, chunksMax: chunksPerPage, charsMax: textCharsMax }
-          const { text, nextCursor } = await readDocumentText(rest, routes.documents.chunks, query)
+          const { text, nextCursor } = await readDocumentText(routeCaller, routes.documents.chunks, query)
           return { payload: { ...describeDocument(body), text }, nextCursor }
         } catch (error) {
           if (!(error instanceof WbError) || error.code !== 'document_not_found') throw error
@@ -117,17 +119,18 @@ export function documentTools({ routes }: DocumentToolParts): FacadeTool[] {
         ),
       },
       example: { knowledgeBaseId: exampleId, text: 'How long do customers have to return an item?', topK: 5 },
-      async run({ knowledgeBaseId: id, ...body }, { rest }) {
+      async run({ knowledgeBaseId: id, ...body }, { routeCaller }) {
         const searchParams = { knowledgeBaseId: id }
-        const hits = (await rest.call(kb.search, routes.kb.search, { params: searchParams, body })).body
-        const names = await fileNames(hits, rest, routes.documents.show, id)
-        return { payload: hits.map(hit => toPassage(hit, names)) }
+        const hits = (await routeCaller.call(kb.search, routes.kb.search, { params: searchParams, body }))
+          .body
+        const fileNames = await loadFileNames(hits, routeCaller, routes.documents.show, id)
+        return { payload: hits.map(hit => toPassage(hit, fileNames)) }
       },
     }),
   ]
 }
 
-const documentFields = [
+const listedDocumentFields = [
   'documentId',
   'sourceFilename',
   'status',
@@ -150,32 +153,32 @@ function describeDocument(document: Document) {
 }
 
 /** Returns the file names of the documents of hits, by document ID. Skips documents that no longer exist. */
-async function fileNames(
+async function loadFileNames(
   hits: readonly SearchHit[],
-  rest: RouteCaller,
+  routeCaller: RouteCaller,
   show: Handlers<typeof documents>['show'],
   knowledgeBaseId: string,
 ): Promise<Map<string, string | null>> {
   const ids = new Set(hits.flatMap(({ payload }) => textField(payload?.documentId) ?? []))
-  const found = await Promise.all(
+  const entries = await Promise.all(
     [...ids].map(async id => {
       const request = { params: { knowledgeBaseId, documentId: id } }
-      const document = await rest.call(documents.show, show, request).catch(undefinedIfMissing)
+      const document = await routeCaller.call(documents.show, show, request).catch(undefinedIfMissing)
       return [id, document?.body.sourceFilename ?? null] as const
     }),
   )
-  return new Map(found)
+  return new Map(entries)
 }
 
 function undefinedIfMissing(error: unknown): undefined {
   if (!(error instanceof WbError) || !error.code.endsWith('_not_found')) throw error
 }
 
-function toPassage({ id, score, payload = {} }: SearchHit, names: ReadonlyMap<string, string | null>) {
+function toPassage({ id, score, payload = {} }: SearchHit, fileNames: ReadonlyMap<string, string | null>) {
   const content = textField(payload.chunkText)
   const source = {
     documentId: textField(payload.documentId),
-    sourceFilename: names.get(String(payload.documentId)) ?? null,
+    sourceFilename: fileNames.get(String(payload.documentId)) ?? null,
     title: textField(payload.title),
     heading: headingOf(payload, content),
   }

@@ -1,4 +1,4 @@
-/** The source of a passage, as far as it is known. */
+/** The source of a passage. Unknown fields are null. */
 interface CitationSource {
   readonly documentId: string | null
   readonly sourceFilename: string | null

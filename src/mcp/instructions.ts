@@ -5,11 +5,11 @@ import { mcpToolAccess } from '../contract/tool-access.ts'
 import { RouteCaller } from './route-caller.ts'
 import type { FacadeCall } from './tool.ts'
 
-export interface InstructionParts {
+export interface InstructionDependencies {
   readonly routes: { readonly kb: Pick<Handlers<typeof kb>, 'list'> }
 }
 
-const namesShown = 10
+const namesMax = 10
 
 const usage = [
   'Call list_knowledge_bases for the IDs, then search_kb with the question. Use get_document to read more of a document than a hit shows.',
@@ -20,17 +20,17 @@ const usage = [
 
 /** Returns the instructions for a client: the knowledge bases, which tool to call first, and how to cite. */
 export async function buildInstructions(
-  { routes }: InstructionParts,
+  { routes }: InstructionDependencies,
   { workspaceId, caller }: Pick<FacadeCall, 'workspaceId' | 'caller'>,
 ): Promise<string> {
   const rule = mcpToolAccess.list_knowledge_bases
   if (!decideAccess({ rule, workspaceId }, caller).allow) return usage
-  const rest = new RouteCaller(workspaceId, caller, { note() {} })
-  const page = await rest.page(kb.list, routes.kb.list, { limit: namesShown }, ({ name }) => name)
-  return `${summary(page.items, page.nextCursor !== null)}\n${usage}`
+  const routeCaller = new RouteCaller(workspaceId, caller, { note() {} })
+  const page = await routeCaller.page(kb.list, routes.kb.list, { limit: namesMax }, ({ name }) => name)
+  return `${describeKnowledgeBases(page.items, page.nextCursor !== null)}\n${usage}`
 }
 
-function summary(names: readonly string[], hasMore: boolean): string {
+function describeKnowledgeBases(names: readonly string[], hasMore: boolean): string {
   if (names.length === 0) return 'This Workbase workspace has no knowledge base yet.'
   return `This Workbase workspace has the knowledge bases ${names.join(', ')}${hasMore ? ' and more' : ''}.`
 }

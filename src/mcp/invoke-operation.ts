@@ -7,10 +7,10 @@ import { validate } from '../http/validate.ts'
 import { RouteCaller } from './route-caller.ts'
 import type { FacadeOperation, FacadeResult } from './tool.ts'
 
-export interface InvokeParts {
+export interface InvokeDependencies {
   readonly audit: Pick<AuditTrail, 'note'>
   readonly traffic: { add(workspaceId: string, call: Omit<TrafficEntry, 'at'>): void }
-  /** Logs a failure, and returns the part of it that may be sent to the caller. */
+  /** Logs a failure, and returns the error to send to the caller. */
   readonly reportFailure: (thrown: unknown, requestId: string) => { readonly envelope: ErrorEnvelope }
 }
 
@@ -35,14 +35,14 @@ interface RecordedResult extends FacadeResult {
  * @see docs/requirements.md#S5.5-25
  */
 export async function invokeOperation(
-  parts: InvokeParts,
+  deps: InvokeDependencies,
   operation: FacadeOperation,
   args: unknown,
   origin: CallOrigin,
 ): Promise<FacadeResult> {
   const denied = denialOf(operation, origin)
   if (denied) {
-    record(parts, operation, origin, denied)
+    record(deps, operation, origin, denied)
     return denied
   }
   let input: OperationInput
@@ -53,12 +53,12 @@ export async function invokeOperation(
     const payload = `MCP error -32602: Invalid arguments for tool ${operation.name}: ${error.message}`
     return { payload, isError: true, code: error.code }
   }
-  const result = await runOperation(parts, operation, input, origin)
-  record(parts, operation, origin, result)
+  const result = await runOperation(deps, operation, input, origin)
+  record(deps, operation, origin, result)
   return result
 }
 
-/** Returns the denial of a call whose caller lacks the scope; undefined if the call is allowed. */
+/** Returns the result for a caller that lacks the required scope; undefined if the call is allowed. */
 function denialOf(
   { access }: FacadeOperation,
   { workspaceId, caller }: CallOrigin,
@@ -77,26 +77,26 @@ function denialOf(
 }
 
 async function runOperation(
-  parts: InvokeParts,
+  deps: InvokeDependencies,
   operation: FacadeOperation,
   input: OperationInput,
   { workspaceId, caller }: CallOrigin,
 ): Promise<RecordedResult> {
   try {
-    const rest = new RouteCaller(workspaceId, caller, parts.audit)
-    const result = await operation.run(input, { workspaceId, caller, rest })
+    const routeCaller = new RouteCaller(workspaceId, caller, deps.audit)
+    const result = await operation.run(input, { workspaceId, caller, routeCaller })
     if (!result.isError) return { ...result, outcome: 'success' }
     return { ...result, outcome: 'failure', reason: reasonOf(result.payload) }
   } catch (error) {
     const { code, message } = caller.signal.aborted
       ? { code: undefined, message: 'the caller disconnected' }
-      : failureOf(parts, error, caller.requestId)
+      : failureOf(deps, error, caller.requestId)
     return { outcome: 'failure', payload: message, isError: true, code, reason: message }
   }
 }
 
 /** Returns the code and message of a failure. Messages of drivers are not shown to the caller. */
-function failureOf({ reportFailure }: InvokeParts, error: unknown, requestId: string) {
+function failureOf({ reportFailure }: InvokeDependencies, error: unknown, requestId: string) {
   const { code, message } = reportFailure(error, requestId).envelope.error
   const isKnown = code !== 'internal_error'
   return { code: code as ErrorCode, message: isKnown ? message : `${message} (request ${requestId})` }
@@ -109,7 +109,7 @@ function reasonOf(payload: unknown): string | undefined {
 }
 
 function record(
-  { audit, traffic }: InvokeParts,
+  { audit, traffic }: InvokeDependencies,
   { name }: FacadeOperation,
   { workspaceId, caller }: CallOrigin,
   { outcome, reason, requiredScope }: RecordedResult,

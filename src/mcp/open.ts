@@ -4,47 +4,47 @@ import { once } from '../base/once.ts'
 import { WbError } from '../contract/errors.ts'
 import type { mcp } from '../contract/mcp.ts'
 import type { RowStore } from '../storage/rows.ts'
-import { type ChatToolParts, chatTools } from './chat-tools.ts'
-import { buildInstructions, type InstructionParts } from './instructions.ts'
-import { type InvokeParts, invokeOperation } from './invoke-operation.ts'
-import { type ReadToolParts, readTools } from './read-tools.ts'
-import { type ResourceParts, resourceOperations } from './resources.ts'
-import { isSubscription, type McpServerParts, serveMcpRequest } from './server.ts'
+import { type ChatToolDependencies, chatTools } from './chat-tools.ts'
+import { buildInstructions, type InstructionDependencies } from './instructions.ts'
+import { type InvokeDependencies, invokeOperation } from './invoke-operation.ts'
+import { type ReadToolDependencies, readTools } from './read-tools.ts'
+import { type ResourceDependencies, resourceOperations } from './resources.ts'
+import { isSubscription, type McpRequestOptions, serveMcpRequest } from './server.ts'
 import { type RequestScope, requireTokenScope } from './step-up.ts'
-import { type WriteToolParts, writeTools } from './write-tools.ts'
+import { type WriteToolDependencies, writeTools } from './write-tools.ts'
 
-export interface McpParts extends InvokeParts {
+export interface McpDependencies extends InvokeDependencies {
   readonly rows: RowStore
   /** Settings of the configuration. */
   readonly settings: { readonly enabled: boolean; readonly exposeChat: boolean }
   readonly version: string
   /** Handlers of the routes that the tools call, by topic. */
-  readonly routes: ReadToolParts['routes'] &
-    WriteToolParts['routes'] &
-    ChatToolParts['routes'] &
-    ResourceParts['routes'] &
-    InstructionParts['routes']
-  readonly conversations: ReadToolParts['conversations']
-  readonly replies: ChatToolParts['replies']
+  readonly routes: ReadToolDependencies['routes'] &
+    WriteToolDependencies['routes'] &
+    ChatToolDependencies['routes'] &
+    ResourceDependencies['routes'] &
+    InstructionDependencies['routes']
+  readonly conversations: ReadToolDependencies['conversations']
+  readonly replies: ChatToolDependencies['replies']
   readonly requestScope: RequestScope
 }
 
-/** Opens the MCP server of workspaces: its tools, its resources and its routes. */
-export function openMcp(parts: McpParts) {
-  const { settings } = parts
+/** Creates the MCP endpoint of the workspaces: its tools, resources and route handlers. */
+export function openMcp(deps: McpDependencies) {
+  const { settings } = deps
   const tools = once(() => [
-    ...readTools(parts),
-    ...writeTools(parts),
-    ...(settings.exposeChat ? chatTools(parts) : []),
+    ...readTools(deps),
+    ...writeTools(deps),
+    ...(settings.exposeChat ? chatTools(deps) : []),
   ])
-  const resources = resourceOperations(parts)
-  const serverPartsFor = (workspaceId: string, caller: Caller): McpServerParts => ({
+  const resources = resourceOperations(deps)
+  const serverOptionsFor = (workspaceId: string, caller: Caller): McpRequestOptions => ({
     workspaceId,
-    version: parts.version,
+    version: deps.version,
     tools: tools(),
     resources,
-    instructions: () => buildInstructions(parts, { workspaceId, caller }),
-    invoke: (operation, args) => invokeOperation(parts, operation, args, { workspaceId, caller }),
+    instructions: () => buildInstructions(deps, { workspaceId, caller }),
+    invoke: (operation, args) => invokeOperation(deps, operation, args, { workspaceId, caller }),
   })
 
   async function respond(workspaceId: string, caller: Caller, isEndless: boolean, message?: unknown) {
@@ -52,11 +52,14 @@ export function openMcp(parts: McpParts) {
       throw new WbError('not_found', 'this runtime does not serve tools over MCP', {
         hint: 'An operator can set mcp.enabled in the configuration.',
       })
-    await requireWorkspace(parts.rows, workspaceId)
-    requireTokenScope(message, { workspaceId, caller }, parts.requestScope)
-    const serverParts = serverPartsFor(workspaceId, caller)
+    await requireWorkspace(deps.rows, workspaceId)
+    requireTokenScope(message, { workspaceId, caller }, deps.requestScope)
+    const serverOptions = serverOptionsFor(workspaceId, caller)
     return {
-      protocol: { respond: (request: Request) => serveMcpRequest(serverParts, request, message), isEndless },
+      protocol: {
+        respond: (request: Request) => serveMcpRequest(serverOptions, request, message),
+        isEndless,
+      },
     }
   }
 
@@ -68,18 +71,18 @@ export function openMcp(parts: McpParts) {
   return {
     handlers,
     /**
-     * Returns the names of the tools that a client gets, by a `tools/list` request.
+     * Returns the names of the tools that a client receives in response to `tools/list`.
      *
      * @throws Error  the response contains no list of tools
      */
-    listTools: (workspaceId: string, caller: Caller) => listToolNames(serverPartsFor(workspaceId, caller)),
+    listTools: (workspaceId: string, caller: Caller) => listToolNames(serverOptionsFor(workspaceId, caller)),
   }
 }
 
-async function listToolNames(serverParts: McpServerParts): Promise<string[]> {
+async function listToolNames(serverOptions: McpRequestOptions): Promise<string[]> {
   const headers = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' }
   const request = new Request('http://localhost/mcp', { method: 'POST', headers })
-  const response = await serveMcpRequest(serverParts, request, {
+  const response = await serveMcpRequest(serverOptions, request, {
     jsonrpc: '2.0',
     id: 1,
     method: 'tools/list',

@@ -5,10 +5,10 @@ import type { ToolPage, ToolPageQuery } from './route-caller.ts'
 import { declareArgument, type FacadeResult } from './tool.ts'
 
 const limitDefault = 20
-/** Maximum length of a cursor, in UTF-16 units. A cursor of a tool contains one of a route, which is shorter. */
+/** Maximum length of a cursor, in UTF-16 units. A tool's cursor contains the cursor of a route, which is shorter. */
 const cursorCharsMax = 2_000
 export const cursorArgument = z.string().min(1).max(cursorCharsMax)
-/** Maximum number of lists to read for one page. Some or all of them can be empty. */
+/** Maximum number of lists to read for one page, because many lists can be empty. */
 const listsPerPageMax = 100
 
 /** Arguments of all tools that return lists. */
@@ -57,8 +57,8 @@ export async function chainedPage<T>(
 ): Promise<ToolPage<T>> {
   const items: T[] = []
   let [position, innerCursor] = cursor === undefined ? [null, null] : decodeCursor(chainCursor, cursor)
-  for (let opened = 0; items.length < limit; opened++) {
-    if (opened === listsPerPageMax) break
+  for (let listCount = 0; items.length < limit; listCount++) {
+    if (listCount === listsPerPageMax) break
     const list = await chain.open(position)
     if (!list) return { items, nextCursor: null }
     const page = await list.read({ limit: limit - items.length, cursor: innerCursor ?? undefined })

@@ -5,18 +5,18 @@ import { conversations, messages } from '../contract/conversations.ts'
 import { WbError } from '../contract/errors.ts'
 import { params } from '../contract/ids.ts'
 import { kb } from '../contract/knowledge.ts'
-import { type DocumentToolParts, documentTools } from './document-tools.ts'
+import { type DocumentToolDependencies, documentTools } from './document-tools.ts'
 import { exampleId } from './example-id.ts'
 import { pageResult, pagingArguments } from './pages.ts'
 import { pickFields } from './pick-fields.ts'
 import { rethrowAsChatNotFound } from './rethrow-as-chat-not-found.ts'
-import { type ServiceToolParts, serviceTools } from './service-tools.ts'
+import { type ServiceToolDependencies, serviceTools } from './service-tools.ts'
 import { declareArgument, declareTool, type FacadeTool } from './tool.ts'
 
-export interface ReadToolParts {
+export interface ReadToolDependencies {
   /** Handlers of the routes that the tools call. */
-  readonly routes: DocumentToolParts['routes'] &
-    ServiceToolParts['routes'] & {
+  readonly routes: DocumentToolDependencies['routes'] &
+    ServiceToolDependencies['routes'] & {
       readonly kb: Pick<Handlers<typeof kb>, 'list'>
       readonly agents: Pick<Handlers<typeof agents>, 'list' | 'show'>
       readonly conversations: Pick<Handlers<typeof conversations>, 'list'>
@@ -29,12 +29,12 @@ const agentId = declareArgument(params.agentId, 'ID of an agent, from list_agent
 const chatId = declareArgument(params.conversationId, 'ID of a chat, from list_chats.', exampleId)
 
 /**
- * Returns the tools that read, in display order.
+ * Returns the read-only tools, in display order.
  *
  * @see docs/mcp.md#the-tools
  */
-export function readTools(parts: ReadToolParts): FacadeTool[] {
-  const { routes, conversations: conversationReader } = parts
+export function readTools(deps: ReadToolDependencies): FacadeTool[] {
+  const { routes, conversations: conversationReader } = deps
   return [
     declareTool({
       name: 'list_knowledge_bases',
@@ -43,8 +43,12 @@ export function readTools(parts: ReadToolParts): FacadeTool[] {
         'List the knowledge bases of this workspace. Call it first: the other tools take the knowledgeBaseId that it returns.',
       input: pagingArguments,
       example: {},
-      run: async (input, { rest }) =>
-        pageResult(await rest.page(kb.list, routes.kb.list, input, base => pickFields(base, baseFields))),
+      run: async (input, { routeCaller }) =>
+        pageResult(
+          await routeCaller.page(kb.list, routes.kb.list, input, base =>
+            pickFields(base, knowledgeBaseFields),
+          ),
+        ),
     }),
     declareTool({
       name: 'list_agents',
@@ -53,9 +57,11 @@ export function readTools(parts: ReadToolParts): FacadeTool[] {
         'List the agents of this workspace, each with its name and the knowledge bases that it searches.',
       input: pagingArguments,
       example: {},
-      run: async (input, { rest }) =>
+      run: async (input, { routeCaller }) =>
         pageResult(
-          await rest.page(agents.list, routes.agents.list, input, agent => pickFields(agent, agentFields)),
+          await routeCaller.page(agents.list, routes.agents.list, input, agent =>
+            pickFields(agent, agentFields),
+          ),
         ),
     }),
     declareTool({
@@ -64,9 +70,9 @@ export function readTools(parts: ReadToolParts): FacadeTool[] {
       description: 'Show the settings of one agent: its prompts, tools, knowledge bases and model service.',
       input: { agentId },
       example: { agentId: exampleId },
-      async run(input, { rest }) {
+      async run(input, { routeCaller }) {
         try {
-          const { body } = await rest.call(agents.show, routes.agents.show, { params: input })
+          const { body } = await routeCaller.call(agents.show, routes.agents.show, { params: input })
           return { payload: pickFields(body, agentDetails) }
         } catch (error) {
           if (!(error instanceof WbError) || error.code !== 'agent_not_found') throw error
@@ -74,17 +80,17 @@ export function readTools(parts: ReadToolParts): FacadeTool[] {
         }
       },
     }),
-    ...documentTools(parts),
-    ...serviceTools(parts),
+    ...documentTools(deps),
+    ...serviceTools(deps),
     declareTool({
       name: 'list_chats',
       title: 'List chats',
       description: 'List the chats with an agent, the newest first.',
       input: { agentId, ...pagingArguments },
       example: { agentId: exampleId },
-      async run({ agentId: id, ...query }, { rest }) {
+      async run({ agentId: id, ...query }, { routeCaller }) {
         const request = { ...query, params: { agentId: id } }
-        const page = await rest.page(conversations.list, routes.conversations.list, request, chat => ({
+        const page = await routeCaller.page(conversations.list, routes.conversations.list, request, chat => ({
           chatId: chat.conversationId,
           ...pickFields(chat, ['agentId', 'title', 'knowledgeBaseIds', 'createdAt']),
         }))
@@ -97,14 +103,14 @@ export function readTools(parts: ReadToolParts): FacadeTool[] {
       description: 'List the messages of a chat with an agent, the oldest first.',
       input: { chatId, ...pagingArguments },
       example: { chatId: exampleId, limit: 10 },
-      async run({ chatId: id, ...query }, { workspaceId, caller, rest }) {
+      async run({ chatId: id, ...query }, { workspaceId, caller, routeCaller }) {
         const conversationKey = { workspaceId, conversationId: id }
         const chat = await conversationReader
           .get(conversationKey, caller.auth)
           .catch(error => rethrowAsChatNotFound(id, error))
         const request = { ...query, params: { agentId: chat.agentId, conversationId: chat.conversationId } }
         return pageResult(
-          await rest.page(messages.list, routes.messages.list, request, message =>
+          await routeCaller.page(messages.list, routes.messages.list, request, message =>
             pickFields(message, messageFields),
           ),
         )
@@ -113,7 +119,7 @@ export function readTools(parts: ReadToolParts): FacadeTool[] {
   ]
 }
 
-const baseFields = ['knowledgeBaseId', 'name', 'description', 'status', 'language'] as const
+const knowledgeBaseFields = ['knowledgeBaseId', 'name', 'description', 'status', 'language'] as const
 const agentFields = [
   'agentId',
   'name',

@@ -9,7 +9,7 @@ import { readDocumentText } from './document-text.ts'
 import { chainedPage, cursorArgument, type OpenedList } from './pages.ts'
 import { declareOperation, type FacadeCall, type FacadeOperation } from './tool.ts'
 
-export interface ResourceParts {
+export interface ResourceDependencies {
   /** Handlers of the routes that provide resources. */
   readonly routes: {
     readonly kb: Pick<Handlers<typeof kb>, 'list'>
@@ -27,11 +27,11 @@ export interface ResourceOperations {
 const resourcesPerPage = 50
 const chunksPerPage = 100
 /**
- * Maximum length of one part, in UTF-16 units.
+ * Maximum length of one part of a document's text, in UTF-16 units.
  *
  * @see docs/mcp.md#documents-as-resources
  */
-const textCharsMax = 100_000
+const partCharsMax = 100_000
 const uriCharsMax = 4_096
 const mimeType = 'text/plain'
 
@@ -40,14 +40,15 @@ const mimeType = 'text/plain'
  *
  * @see docs/mcp.md#documents-as-resources
  */
-export function resourceOperations({ routes }: ResourceParts): ResourceOperations {
+export function resourceOperations({ routes }: ResourceDependencies): ResourceOperations {
   return {
     list: declareOperation({
       name: 'resources/list',
       access: mcpResourceAccess,
       input: z.object({ cursor: cursorArgument.optional() }),
-      async run({ cursor }, { rest, workspaceId }) {
-        const open = (position: string | null) => openDocumentList(routes, position, { rest, workspaceId })
+      async run({ cursor }, { routeCaller, workspaceId }) {
+        const open = (position: string | null) =>
+          openDocumentList(routes, position, { routeCaller, workspaceId })
         const page = await chainedPage({ open }, { limit: resourcesPerPage, cursor })
         const { items: resources, nextCursor } = page
         return { payload: { resources, ...(nextCursor !== null && { nextCursor }) } }
@@ -63,10 +64,10 @@ export function resourceOperations({ routes }: ResourceParts): ResourceOperation
       name: 'resources/read',
       access: mcpResourceAccess,
       input: z.object({ uri: z.string().max(uriCharsMax) }),
-      async run({ uri }, { rest, workspaceId }) {
+      async run({ uri }, { routeCaller, workspaceId }) {
         const { cursor, ...documentKey } = parseResourceUri(uri, workspaceId)
-        const query = { ...documentKey, cursor, chunksMax: chunksPerPage, charsMax: textCharsMax }
-        const { text, nextCursor } = await readDocumentText(rest, routes.documents.chunks, query)
+        const query = { ...documentKey, cursor, chunksMax: chunksPerPage, charsMax: partCharsMax }
+        const { text, nextCursor } = await readDocumentText(routeCaller, routes.documents.chunks, query)
         if (nextCursor === null) return { payload: { contents: [{ uri, mimeType, text }] } }
         const next = `${uriOf({ ...documentKey, workspaceId })}?cursor=${nextCursor}`
         const note = `\n\n[The document continues. Read ${next} for the next part.]`
@@ -79,12 +80,12 @@ export function resourceOperations({ routes }: ResourceParts): ResourceOperation
 
 /** Opens the document list of the knowledge base at a position; undefined after the last one. */
 async function openDocumentList(
-  routes: ResourceParts['routes'],
+  routes: ResourceDependencies['routes'],
   position: string | null,
-  { rest, workspaceId }: Pick<FacadeCall, 'rest' | 'workspaceId'>,
+  { routeCaller, workspaceId }: Pick<FacadeCall, 'routeCaller' | 'workspaceId'>,
 ): Promise<OpenedList<Resource> | undefined> {
   const request = { limit: 1, cursor: position ?? undefined }
-  const { items, nextCursor } = await rest.page(
+  const { items, nextCursor } = await routeCaller.page(
     kb.list,
     routes.kb.list,
     request,
@@ -93,8 +94,11 @@ async function openDocumentList(
   const [knowledgeBaseId] = items
   if (knowledgeBaseId === undefined) return undefined
   const read: OpenedList<Resource>['read'] = query =>
-    rest.page(documents.list, routes.documents.list, { ...query, params: { knowledgeBaseId } }, document =>
-      toResource(document, workspaceId),
+    routeCaller.page(
+      documents.list,
+      routes.documents.list,
+      { ...query, params: { knowledgeBaseId } },
+      document => toResource(document, workspaceId),
     )
   return { next: nextCursor, read }
 }
@@ -134,12 +138,12 @@ function uriOf({ workspaceId, knowledgeBaseId, documentId }: ResourceAddress): s
 }
 
 const uriPattern = /^workbase:\/\/([^/?]+)\/kb\/([^/?]+)\/documents\/([^/?]+)(?:\?cursor=([\w-]+))?$/
-const ids = z.object({ knowledgeBaseId: params.knowledgeBaseId, documentId: params.documentId })
+const documentKeySchema = z.object({ knowledgeBaseId: params.knowledgeBaseId, documentId: params.documentId })
 
 /** @throws document_not_found  the URI is not that of a document in this workspace */
 function parseResourceUri(uri: string, workspaceId: string) {
   const [, workspace, knowledgeBaseId, documentId, cursor] = uriPattern.exec(uri) ?? []
-  const documentKey = ids.safeParse({ knowledgeBaseId, documentId })
+  const documentKey = documentKeySchema.safeParse({ knowledgeBaseId, documentId })
   if (workspace !== workspaceId || !documentKey.success)
     throw new WbError(
       'document_not_found',

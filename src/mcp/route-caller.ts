@@ -27,7 +27,7 @@ export interface ToolPage<T> {
   readonly nextCursor: string | null
 }
 
-/** Start and maximum size of a page. */
+/** Cursor and maximum size of a page. */
 export interface ToolPageQuery {
   readonly limit: number
   readonly cursor?: string | undefined
@@ -47,7 +47,7 @@ export class RouteCaller {
   ) {}
 
   /**
-   * Calls a route. Does not check access: the caller of this method must have done that.
+   * Calls a route. Does not check access: check it before you call this method.
    *
    * @throws validation_error  the body is invalid
    * @throws the errors of the route
@@ -72,7 +72,7 @@ export class RouteCaller {
   }
 
   /**
-   * Reads one page of a list. The page has fewer items than requested if they would be too long for a model.
+   * Reads one page of a list. Returns fewer items than requested if the page would be too long for a model.
    *
    * @param select  selects the fields of an item
    * @throws the errors of the route

@@ -5,13 +5,13 @@ import type { ResourceOperations } from './resources.ts'
 import type { FacadeOperation, FacadeResult, FacadeTool } from './tool.ts'
 
 /** Tools and resources for one request. */
-export interface McpServerParts {
+export interface McpRequestOptions {
   readonly workspaceId: string
   /** Version of the runtime. */
   readonly version: string
   readonly tools: readonly FacadeTool[]
   readonly resources: ResourceOperations
-  /** Returns the text that a client gets when it connects. */
+  /** Returns the instructions that a client receives when it connects. */
   instructions(): Promise<string>
   /**
    * Runs an operation.
@@ -23,7 +23,7 @@ export interface McpServerParts {
 
 type Sdk = typeof import('@modelcontextprotocol/server')
 
-/** Loads the MCP library at the first request, because most processes get no MCP requests. */
+/** Loads the MCP library on the first request, because most processes receive no MCP requests. */
 async function loadLibrary() {
   return import('@modelcontextprotocol/server')
 }
@@ -34,13 +34,13 @@ async function loadLibrary() {
  * @param message  body of the request, already parsed
  */
 export async function serveMcpRequest(
-  parts: McpServerParts,
+  options: McpRequestOptions,
   request: Request,
   message: unknown,
 ): Promise<Response> {
   const sdk = await loadLibrary()
-  const instructions = isInitialize(message) ? await parts.instructions() : undefined
-  const create = () => createServer(sdk, parts, instructions)
+  const instructions = isInitialize(message) ? await options.instructions() : undefined
+  const create = () => createServer(sdk, options, instructions)
   if (request.method === 'POST') return sdk.createMcpHandler(create).fetch(request, { parsedBody: message })
   const transport = new sdk.WebStandardStreamableHTTPServerTransport({ sessionIdGenerator: undefined })
   await create().connect(transport)
@@ -58,8 +58,8 @@ function isInitialize(message: unknown): boolean {
   return method === 'initialize' || method === 'server/discover'
 }
 
-function createServer(sdk: Sdk, parts: McpServerParts, instructions: string | undefined): Server {
-  const { workspaceId, version, tools, resources } = parts
+function createServer(sdk: Sdk, options: McpRequestOptions, instructions: string | undefined): Server {
+  const { workspaceId, version, tools, resources } = options
   const server = new sdk.Server(
     { name: `workbase:${workspaceId}`, version },
     { capabilities: { tools: { listChanged: true }, resources: {} }, instructions },
@@ -72,28 +72,30 @@ function createServer(sdk: Sdk, parts: McpServerParts, instructions: string | un
     previous = result.catch(() => {})
     return result
   }
-  const read = <T>(operation: FacadeOperation, params: unknown) =>
-    enqueue(async () => resourceResult<T>(sdk, await parts.invoke(operation, params ?? {})))
+  const readResource = <T>(operation: FacadeOperation, params: unknown) =>
+    enqueue(async () => resourceResult<T>(sdk, await options.invoke(operation, params ?? {})))
   server.setRequestHandler('tools/call', ({ params }) =>
-    enqueue(() => callTool(parts, params.name, params.arguments)),
+    enqueue(() => callTool(options, params.name, params.arguments)),
   )
-  server.setRequestHandler('resources/list', ({ params }) => read(resources.list, params))
-  server.setRequestHandler('resources/templates/list', ({ params }) => read(resources.templates, params))
-  server.setRequestHandler('resources/read', ({ params }) => read(resources.read, params))
+  server.setRequestHandler('resources/list', ({ params }) => readResource(resources.list, params))
+  server.setRequestHandler('resources/templates/list', ({ params }) =>
+    readResource(resources.templates, params),
+  )
+  server.setRequestHandler('resources/read', ({ params }) => readResource(resources.read, params))
   return server
 }
 
-async function callTool(parts: McpServerParts, name: string, args: unknown) {
-  const tool = parts.tools.find(known => known.name === name)
-  if (!tool) return result(name, { payload: `MCP error -32602: Tool ${name} not found`, isError: true })
-  return result(name, await parts.invoke(tool, args ?? {}))
+async function callTool(options: McpRequestOptions, name: string, args: unknown) {
+  const tool = options.tools.find(candidate => candidate.name === name)
+  if (!tool) return toToolResult(name, { payload: `MCP error -32602: Tool ${name} not found`, isError: true })
+  return toToolResult(name, await options.invoke(tool, args ?? {}))
 }
 
-function result(tool: string, { payload, isError, nextCursor }: FacadeResult) {
+function toToolResult(tool: string, { payload, isError, nextCursor }: FacadeResult) {
   const content = [textContent(typeof payload === 'string' ? payload : JSON.stringify(payload, null, 2))]
   if (!nextCursor) return { content, ...(isError && { isError }) }
-  const more = `There is more. For the next page call ${tool} with the arguments of this call and "cursor": "${nextCursor}".`
-  return { content: [...content, textContent(more)], _meta: { 'workbase/nextCursor': nextCursor } }
+  const nextPageNote = `There are more results. To get the next page, call ${tool} with the same arguments and "cursor": "${nextCursor}".`
+  return { content: [...content, textContent(nextPageNote)], _meta: { 'workbase/nextCursor': nextCursor } }
 }
 
 function textContent(text: string) {
@@ -113,8 +115,8 @@ function resourceResult<T>({ ProtocolError, ProtocolErrorCode }: Sdk, result: Fa
     throw new ProtocolError(ProtocolErrorCode.InvalidRequest, message, facts)
   }
   const isInvalid = code?.endsWith('_not_found') || code === 'invalid_cursor' || code === 'validation_error'
-  const number = isInvalid ? ProtocolErrorCode.InvalidParams : ProtocolErrorCode.InternalError
-  throw new ProtocolError(number, String(payload), code && { code })
+  const errorNumber = isInvalid ? ProtocolErrorCode.InvalidParams : ProtocolErrorCode.InternalError
+  throw new ProtocolError(errorNumber, String(payload), code && { code })
 }
 
 const schemas = new WeakMap<FacadeTool, { type: 'object' }>()
@@ -123,13 +125,13 @@ function describeTool(tool: FacadeTool) {
   const { name, title, description, input } = tool
   const inputSchema = schemas.get(tool) ?? schemaOf(input)
   schemas.set(tool, inputSchema)
-  const changes = mcpToolAccess[name].kind === 'needs'
+  const changesData = mcpToolAccess[name].kind === 'needs'
   return {
     name,
     title,
     description,
     inputSchema,
-    annotations: changes
+    annotations: changesData
       ? { readOnlyHint: false, destructiveHint: name.startsWith('delete_') }
       : { readOnlyHint: !mcpChatTools.includes(name) },
   }

@@ -5,7 +5,7 @@ import { chainedPage, type OpenedList, pageResult, pagingArguments } from './pag
 import type { RouteCaller } from './route-caller.ts'
 import { declareArgument, declareTool, type FacadeTool } from './tool.ts'
 
-export interface ServiceToolParts {
+export interface ServiceToolDependencies {
   /** Handlers of the routes that the tool calls. */
   readonly routes: {
     readonly chunkingServices: Pick<Handlers<typeof chunkingServices>, 'list'>
@@ -28,7 +28,7 @@ interface ListedService {
   readonly model: string | null
 }
 
-export function serviceTools({ routes }: ServiceToolParts): FacadeTool[] {
+export function serviceTools({ routes }: ServiceToolDependencies): FacadeTool[] {
   return [
     declareTool({
       name: 'list_services',
@@ -44,9 +44,10 @@ export function serviceTools({ routes }: ServiceToolParts): FacadeTool[] {
         ...pagingArguments,
       },
       example: { kind: 'embedding' },
-      async run({ kind, ...query }, { rest }) {
+      async run({ kind, ...query }, { routeCaller }) {
         const requestedKinds = kind ? [kind] : kinds
-        const open = async (position: string | null) => openList(requestedKinds, position, rest, routes)
+        const open = async (position: string | null) =>
+          openList(requestedKinds, position, routeCaller, routes)
         return pageResult(await chainedPage({ open }, query))
       },
     }),
@@ -56,37 +57,40 @@ export function serviceTools({ routes }: ServiceToolParts): FacadeTool[] {
 function openList(
   requestedKinds: readonly ServiceKindName[],
   position: string | null,
-  rest: RouteCaller,
-  routes: ServiceToolParts['routes'],
+  routeCaller: RouteCaller,
+  routes: ServiceToolDependencies['routes'],
 ): OpenedList<ListedService> | undefined {
-  const at = position === null ? 0 : requestedKinds.indexOf(position as ServiceKindName)
-  const kind = requestedKinds[at]
+  const index = position === null ? 0 : requestedKinds.indexOf(position as ServiceKindName)
+  const kind = requestedKinds[index]
   if (!kind) return undefined
-  return { next: requestedKinds[at + 1] ?? null, read: query => pageReaders(rest, routes)[kind](query) }
+  return {
+    next: requestedKinds[index + 1] ?? null,
+    read: query => pageReaders(routeCaller, routes)[kind](query),
+  }
 }
 
 type ReadPage = OpenedList<ListedService>['read']
 
-/** Returns readers of a page, by kind of service. */
+/** Returns functions that read a page of services, by kind of service. */
 function pageReaders(
-  rest: RouteCaller,
-  routes: ServiceToolParts['routes'],
+  routeCaller: RouteCaller,
+  routes: ServiceToolDependencies['routes'],
 ): Record<ServiceKindName, ReadPage> {
   return {
     chunking: query =>
-      rest.page(chunkingServices.list, routes.chunkingServices.list, query, service =>
+      routeCaller.page(chunkingServices.list, routes.chunkingServices.list, query, service =>
         toListedService('chunking', service.chunkingServiceId, service, service.strategy),
       ),
     embedding: query =>
-      rest.page(embeddingServices.list, routes.embeddingServices.list, query, service =>
+      routeCaller.page(embeddingServices.list, routes.embeddingServices.list, query, service =>
         toListedService('embedding', service.embeddingServiceId, service, service.modelName),
       ),
     reranking: query =>
-      rest.page(rerankingServices.list, routes.rerankingServices.list, query, service =>
+      routeCaller.page(rerankingServices.list, routes.rerankingServices.list, query, service =>
         toListedService('reranking', service.rerankingServiceId, service, service.modelName),
       ),
     llm: query =>
-      rest.page(llmServices.list, routes.llmServices.list, query, service =>
+      routeCaller.page(llmServices.list, routes.llmServices.list, query, service =>
         toListedService('llm', service.llmServiceId, service, service.modelName),
       ),
   }

@@ -9,7 +9,7 @@ export type RequestScope = (workspaceId: string, required: Scope) => string | un
 
 /**
  * Denies a tool call if its user has the required scope but the access token does not, so that the client can
- * request the scope from the user. All other denials are results of the tool.
+ * request the scope from the user. All other denials are returned as tool results.
  *
  * @throws forbidden  with the challenge of RFC 6750 section 3.1
  */

@@ -7,18 +7,19 @@ import type { RouteCaller } from './route-caller.ts'
 
 export type McpToolName = keyof typeof mcpToolAccess
 
-/** Caller and workspace of an operation. */
+/** Context in which an operation runs. */
 export interface FacadeCall {
   readonly workspaceId: string
   readonly caller: Caller
-  readonly rest: RouteCaller
+  /** Calls REST routes of the workspace on behalf of the caller. */
+  readonly routeCaller: RouteCaller
 }
 
-/** Outcome of an operation. */
+/** Result of an operation. */
 export interface FacadeResult {
-  /** A string is sent as is, any other value as JSON. */
+  /** Content for the client. A string is sent as is, and any other value as JSON. */
   readonly payload: unknown
-  /** True for a failure. */
+  /** True if the operation failed. */
   readonly isError?: boolean
   /** Cursor of the next page of a list; null or absent on the last page. */
   readonly nextCursor?: string | null
@@ -93,9 +94,12 @@ export function declareArgument<S extends z.ZodType>(schema: S, description: str
 const namesShown = 5
 const nameCharsShown = 100
 
-function unknownArguments(issue: z.core.$ZodRawIssue, known: readonly string[]): string | undefined {
+function unknownArguments(issue: z.core.$ZodRawIssue, argumentNames: readonly string[]): string | undefined {
   if (issue.code !== 'unrecognized_keys') return undefined
-  const named = issue.keys.slice(0, namesShown).map(key => JSON.stringify(key.slice(0, nameCharsShown)))
-  const takes = known.length === 0 ? 'this tool takes none' : `this tool takes ${known.join(', ')}`
-  return `unknown argument ${named.join(', ')}; ${takes}`
+  const unknownNames = issue.keys
+    .slice(0, namesShown)
+    .map(key => JSON.stringify(key.slice(0, nameCharsShown)))
+  const expected =
+    argumentNames.length === 0 ? 'this tool takes none' : `this tool takes ${argumentNames.join(', ')}`
+  return `unknown argument ${unknownNames.join(', ')}; ${expected}`
 }

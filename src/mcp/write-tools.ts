@@ -9,7 +9,7 @@ import { knowledgeBaseId } from './document-tools.ts'
 import { exampleId } from './example-id.ts'
 import { declareArgument, declareTool, type FacadeCall, type FacadeResult, type FacadeTool } from './tool.ts'
 
-export interface WriteToolParts {
+export interface WriteToolDependencies {
   /** Handlers of the routes that the tools call. */
   readonly routes: {
     readonly kb: Pick<Handlers<typeof kb>, 'create' | 'delete'>
@@ -18,14 +18,14 @@ export interface WriteToolParts {
 }
 
 const documentId = declareArgument(params.documentId, 'ID of a document, from list_documents.', exampleId)
-const baseNameChars = 120
+const nameCharsMax = 120
 
 /**
  * Returns the tools that change data, in display order.
  *
  * @see docs/mcp.md#the-tools
  */
-export function writeTools({ routes }: WriteToolParts): FacadeTool[] {
+export function writeTools({ routes }: WriteToolDependencies): FacadeTool[] {
   return [
     declareTool({
       name: 'ingest_text',
@@ -65,9 +65,11 @@ export function writeTools({ routes }: WriteToolParts): FacadeTool[] {
         text: '# Returns\n\nWithin 30 days.',
         sourceFilename: 'returns.md',
       },
-      async run({ knowledgeBaseId: id, ...body }, { rest }) {
+      async run({ knowledgeBaseId: id, ...body }, { routeCaller }) {
         const request = { params: { knowledgeBaseId: id }, body }
-        return toIngestResult((await rest.call(documents.ingest, routes.documents.ingest, request)).body)
+        return toIngestResult(
+          (await routeCaller.call(documents.ingest, routes.documents.ingest, request)).body,
+        )
       },
     }),
     declareTool({
@@ -82,10 +84,10 @@ export function writeTools({ routes }: WriteToolParts): FacadeTool[] {
       name: 'create_knowledge_base',
       title: 'Create a knowledge base',
       description:
-        'Create a knowledge base. The name is enough: the first chunking service and the first embedding service of the workspace are used unless others are named.',
+        'Create a knowledge base. The name is enough: the first chunking service and the first embedding service of the workspace are used unless you specify others.',
       input: {
         name: declareArgument(
-          z.string().min(1).max(baseNameChars),
+          z.string().min(1).max(nameCharsMax),
           'Name: a letter, then up to 47 letters, digits or underscores.',
           'support_articles',
         ),
@@ -122,9 +124,9 @@ export function writeTools({ routes }: WriteToolParts): FacadeTool[] {
         ),
       },
       example: { name: 'support_articles', description: 'Articles of the support team' },
-      async run(body, { rest }) {
+      async run(body, { routeCaller }) {
         try {
-          const created = (await rest.call(kb.create, routes.kb.create, { body })).body
+          const created = (await routeCaller.call(kb.create, routes.kb.create, { body })).body
           return { payload: { outcome: 'created', ...toCreatedResult(created) } }
         } catch (error) {
           return { isError: true, payload: creationFailure(error) }
@@ -137,10 +139,10 @@ export function writeTools({ routes }: WriteToolParts): FacadeTool[] {
       description: 'Delete a knowledge base and all its documents. This cannot be undone.',
       input: { knowledgeBaseId },
       example: { knowledgeBaseId: exampleId },
-      async run(input, { rest }) {
-        const isDeleted = await rest
+      async run(input, { routeCaller }) {
+        const isDeleted = await routeCaller
           .call(kb.delete, routes.kb.delete, { params: input })
-          .then(() => true, unlessCode('knowledge_base_not_found'))
+          .then(() => true, falseIfCode('knowledge_base_not_found'))
         return { payload: { outcome: isDeleted ? 'deleted' : 'not_found', ...input } }
       },
     }),
@@ -153,7 +155,7 @@ function toIngestResult(reply: ReplyBody<typeof documents.ingest>): FacadeResult
     return {
       payload: { outcome: 'completed', documentId, sourceFilename, contentHash, chunks: reply.chunks },
     }
-  if (!('outcome' in reply)) throw new Error('a text to ingest in the request became a job')
+  if (!('outcome' in reply)) throw new Error('ingesting text from a request started a job')
   const { outcome } = reply
   if (outcome === 'duplicate') {
     const message = 'the knowledge base already contains this text; nothing was changed'
@@ -164,17 +166,17 @@ function toIngestResult(reply: ReplyBody<typeof documents.ingest>): FacadeResult
 }
 
 async function deleteDocument(
-  routes: WriteToolParts['routes']['documents'],
+  routes: WriteToolDependencies['routes']['documents'],
   documentKey: { knowledgeBaseId: string; documentId: string },
-  { rest }: FacadeCall,
+  { routeCaller }: FacadeCall,
 ): Promise<FacadeResult> {
   const { documentId: id } = documentKey
   try {
-    const { chunkTotal } = (await rest.call(documents.show, routes.show, { params: documentKey })).body
-    await rest.call(documents.delete, routes.delete, { params: documentKey })
+    const { chunkTotal } = (await routeCaller.call(documents.show, routes.show, { params: documentKey })).body
+    await routeCaller.call(documents.delete, routes.delete, { params: documentKey })
     return { payload: { outcome: 'deleted', documentId: id, chunksDropped: chunkTotal ?? 0 } }
   } catch (error) {
-    unlessCode('document_not_found')(error)
+    falseIfCode('document_not_found')(error)
     return { payload: { outcome: 'not_found', documentId: id, chunksDropped: 0 } }
   }
 }
@@ -210,7 +212,7 @@ function creationFailure(error: unknown) {
  *
  * @throws any other failure
  */
-function unlessCode(code: ErrorCode): (error: unknown) => false {
+function falseIfCode(code: ErrorCode): (error: unknown) => false {
   return error => {
     if (error instanceof WbError && error.code === code) return false
     throw error

@@ -1,9 +1,9 @@
 import ipaddr from 'ipaddr.js'
 
 /**
- * Range of an address. `public` addresses are reachable on the internet. `private` addresses are on this machine,
- * on its network, or unassigned. `forbidden` addresses can belong to services that return credentials of this machine
- * to any program on it, such as the metadata services of clouds.
+ * Range of an address. `public` addresses are on the internet. `private` addresses are on this machine, on its network,
+ * or unassigned. `forbidden` addresses can belong to services that return this machine's credentials to any program
+ * on it, such as the metadata services of cloud providers.
  */
 export type AddressRange = 'public' | 'private' | 'forbidden'
 
@@ -78,13 +78,13 @@ const networksWithEmbedded: readonly KnownNetwork[] = [
   { network: '2002::/16', range: 'embedded', embeddedAddresses: [{ byteIndexes: [2, 3, 4, 5] }] }, // 6to4, RFC 3056
   { network: '::/96', range: 'private', embeddedAddresses: [lastFourBytes] }, // IPv4-compatible, RFC 4291
   { network: '::ffff:0:0:0/96', range: 'private', embeddedAddresses: [lastFourBytes] }, // IPv4-translated, RFC 2765
-  // Local-use NAT64, whose prefix can have any of these lengths, RFC 8215.
+  // Local-use NAT64, RFC 8215. The prefix can have any of the lengths in the list.
   {
     network: '64:ff9b:1::/48',
     range: 'private',
     embeddedAddresses: [48, 56, 64, 96].map(embeddedAfterPrefix),
   },
-  // Teredo: contains the address of a server, and that of a client with every bit inverted, RFC 4380 section 4.
+  // Teredo, RFC 4380 section 4. Contains a server's address, and a client's address with every bit inverted.
   {
     network: '2001::/32',
     range: 'private',
@@ -93,7 +93,7 @@ const networksWithEmbedded: readonly KnownNetwork[] = [
 ]
 
 /**
- * Returns the position of an IPv4 address that follows a prefix of the given length. Byte 8 is always skipped.
+ * Returns the position of an IPv4 address that follows a prefix of the given length. Byte 8 is not part of the address.
  *
  * @see RFC 6052 section 2.2
  */
@@ -131,9 +131,10 @@ export function createRangeFinder(networks: readonly KnownNetwork[]): (address: 
   }
 
   return address => {
-    const bare = address.replace(/%.*$/, '')
-    if (ipaddr.IPv4.isValidFourPartDecimal(bare)) return find(ipaddr.IPv4.parse(bare))
-    return ipaddr.IPv6.isValid(bare) ? find(parseV6(bare)) : 'forbidden'
+    const addressWithoutZone = address.replace(/%.*$/, '')
+    if (ipaddr.IPv4.isValidFourPartDecimal(addressWithoutZone))
+      return find(ipaddr.IPv4.parse(addressWithoutZone))
+    return ipaddr.IPv6.isValid(addressWithoutZone) ? find(parseV6(addressWithoutZone)) : 'forbidden'
   }
 }
 
@@ -144,7 +145,7 @@ export function createRangeFinder(networks: readonly KnownNetwork[]): (address: 
  */
 export const rangeOf = createRangeFinder(knownNetworks)
 
-/** Parses an IPv6 address. Works around the library, which reads `::1.2.3.4` as `::ffff:1.2.3.4`. */
+/** Parses an IPv6 address. Parses `::1.2.3.4` itself, because the library reads it as `::ffff:1.2.3.4`. */
 function parseV6(address: string): ipaddr.IPv6 {
   const isCompatible = /^::\d+\.[\d.]+$/.test(address)
   if (!isCompatible) return ipaddr.IPv6.parse(address)
@@ -156,8 +157,8 @@ function octetsOf(bytes: readonly number[], { byteIndexes, isInverted }: Embedde
 }
 
 /**
- * Returns the position of an IPv4 address in an ISATAP interface identifier, which addresses of any network can
- * have; empty for other addresses.
+ * Returns the position of the IPv4 address in an ISATAP interface identifier. Addresses in any network can have such an
+ * identifier. Returns an empty array for other addresses.
  *
  * @see RFC 5214 section 6.1
  */
@@ -177,7 +178,7 @@ export function isInNetwork(address: Address, [start, bits]: [Address, number]):
   return address.kind() === start.kind() && address.match(start, bits)
 }
 
-/** Parses a network in CIDR notation. A single address is a network of one address. */
+/** Parses a network in CIDR notation. A string without a slash is a network with one address. */
 export function parseNetwork(text: string): [Address, number] {
   if (text.includes('/')) {
     const [start, bits] = ipaddr.parseCIDR(text)

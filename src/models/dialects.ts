@@ -12,7 +12,7 @@ export interface Dialect {
   body(service: EmbeddingService, texts: readonly string[], purpose: EmbeddingPurpose): object
   /**
    * Returns the vectors of a response in the order of the texts, without checking them; undefined if the response
-   * has another format.
+   * does not have the expected format.
    */
   vectors(response: unknown): unknown[] | undefined
 }

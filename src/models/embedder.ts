@@ -15,7 +15,7 @@ export interface Embedder {
    * @returns one vector of `dimension` finite numbers per text, in order; not normalized
    * @throws embedding_unavailable         the provider cannot be reached or rejects the request, or its
    *   credential is missing
-   * @throws embedding_dimension_mismatch  the model returns vectors of another length
+   * @throws embedding_dimension_mismatch  the model returns vectors of a different dimension
    */
   embed(texts: readonly string[], signal: AbortSignal, purpose?: EmbeddingPurpose): Promise<Float32Array[]>
 }
@@ -23,8 +23,8 @@ export interface Embedder {
 /**
  * Returns the error for a failure of an embedding service.
  *
- * @param reason  completes a sentence about the service; must not contain text of the provider
- * @param cause   can contain text of the provider
+ * @param reason  completes a sentence about the service; must not contain text from the provider
+ * @param cause   can contain text from the provider
  */
 export function embedderFailure(
   { name, provider }: EmbeddingService,

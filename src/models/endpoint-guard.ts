@@ -14,7 +14,7 @@ export interface Destination {
 }
 
 /**
- * Reason for a refusal: the range of the address, or `undisclosed`, which does not reveal whether the name has an
+ * Reason for a refusal: the range of the address, or `undisclosed`, which does not reveal whether the host has an
  * address.
  */
 type RefusalReason = Exclude<AddressRange, 'public'> | 'undisclosed'
@@ -43,14 +43,14 @@ export class EndpointRefused extends Error {
   }
 }
 
-/** Returns the refusal that caused a request to fail; undefined if it failed for another reason. */
+/** Returns the refusal that caused a request to fail; undefined if the request failed for another reason. */
 export function endpointRefusalIn(error: unknown): EndpointRefused | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause)
     if (cause instanceof EndpointRefused) return cause
   return undefined
 }
 
-/** An endpoint that the operator allowed: a host or a network, on one port or on all ports. */
+/** An endpoint that the operator allowed: a host or a network, with one port or all ports. */
 interface AllowedEndpoint {
   readonly host?: string
   readonly network?: ReturnType<typeof parseNetwork>
@@ -58,8 +58,8 @@ interface AllowedEndpoint {
 }
 
 /**
- * Decides which endpoints the runtime may connect to. Link-local addresses and metadata services are always refused.
- * Private addresses are allowed if the operator allowed them, or if the guard does not block private addresses.
+ * Decides which endpoints the runtime may connect to. Always refuses link-local addresses and metadata services.
+ * Refuses private addresses that the operator did not allow, if the guard blocks private addresses.
  *
  * @see docs/security.md#rule-14
  */
@@ -74,9 +74,9 @@ export class EndpointGuard {
   }
 
   /**
-   * Checks all addresses of a host, and refuses the host if one of them is refused. If private addresses are blocked,
-   * a name with a private address fails with the same error as a name without an address, so that callers cannot
-   * discover internal names.
+   * Checks all addresses of a host. Throws if one of them is refused. If private addresses are blocked, the error for a
+   * name with a private address is the same as for a name without an address, so that callers cannot discover internal
+   * names.
    *
    * @throws EndpointRefused
    */
@@ -93,7 +93,7 @@ export class EndpointGuard {
     }
   }
 
-  /** Returns the error to throw when a name could not be resolved. */
+  /** Returns the error to throw if a name could not be resolved. */
   resolutionFailure(destination: Destination, cause: unknown): unknown {
     const { code } = cause as { code?: unknown }
     return code === 'ENOTFOUND' || code === 'ENODATA' ? this.#refusal(destination, cause) : cause
@@ -107,10 +107,10 @@ export class EndpointGuard {
   }
 
   /**
-   * Checks a URL whose host is an IP address or a name of this machine. Other names are not resolved here; they are
-   * checked when a connection is opened.
+   * Checks a URL if its host is an IP address or a name of this machine. Does not resolve other names, because their
+   * addresses are checked when a connection is opened.
    *
-   * @throws validation_error  with the name of the field
+   * @throws validation_error  the URL is refused; the message contains the name of the field
    */
   checkUrl(field: string, url: string): void {
     try {
@@ -160,13 +160,13 @@ export function openEndpointGuard(config: Config, environment: ConfigEnvironment
 
 /**
  * Creates the guard for URLs that a model chooses. It blocks this machine and its network, so that a model cannot
- * explore them.
+ * discover services there.
  */
 export function openPublicGuard({ runtime }: Config): EndpointGuard {
   return new EndpointGuard({ blocksPrivate: true, exceptions: runtime.allowedEndpoints })
 }
 
-/** Returns the URLs in the configuration, and those in `OLLAMA_BASE_URL` and `DOCLING_URL`. */
+/** Returns the URLs in the configuration and in the variables `OLLAMA_BASE_URL` and `DOCLING_URL`. */
 function configuredEndpoints(
   { auth, chat, controlPlane, runtime, seedWorkspaces }: Config,
   environment: ConfigEnvironment,
@@ -187,13 +187,13 @@ function configuredEndpoints(
 
 export function destinationOf({ hostname, port, protocol }: URL): Destination {
   return {
-    host: plainHost(hostname),
+    host: normalizeHost(hostname),
     port: port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port),
   }
 }
 
 /** Normalizes a host: lowercase, without brackets and without a final dot. */
-export function plainHost(host: string): string {
+export function normalizeHost(host: string): string {
   return host.toLowerCase().replace(/^\[|\]$|\.$/g, '')
 }
 
@@ -201,7 +201,7 @@ function parseException(text: string): AllowedEndpoint {
   if (text.includes('://')) return hostException(destinationOf(new URL(text)))
   if (text.includes('/') || isIP(text)) return { network: parseNetwork(text) }
   const [, host = text, port] = /^(.*?)(?::(\d+))?$/.exec(text) ?? []
-  return hostException({ host: plainHost(host), port: port === undefined ? undefined : Number(port) })
+  return hostException({ host: normalizeHost(host), port: port === undefined ? undefined : Number(port) })
 }
 
 function hostException({ host, port }: { host: string; port: number | undefined }): AllowedEndpoint {

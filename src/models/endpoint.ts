@@ -18,11 +18,11 @@ export interface ModelService {
   readonly requestTimeoutMs: number | null
 }
 
-/** Returns true if the secret behind a record's reference may be sent to a host. @see docs/security.md#rule-1 */
+/** Returns true if the secret that a record refers to may be sent to a host. @see docs/security.md#rule-1 */
 export type IsReleased = (ref: string, host: string, workspaceId: string) => Promise<boolean>
 
 /** Dependencies of a client that sends requests to models. */
-export interface ModelParts {
+export interface ModelDependencies {
   readonly environment: ConfigEnvironment
   /** Called for each request, so that a changed release takes effect immediately. */
   readonly isReleased: IsReleased
@@ -38,8 +38,8 @@ export type FailureFacts = {
 }
 
 /**
- * Creates the error for a failure of a service. `reason` completes a sentence about the service, and contains no text
- * of the provider. Such text may be in `cause`.
+ * Creates the error for a failure of a service. `reason` completes a sentence about the service. Text from the provider
+ * must not be in `reason`, but can be in `cause`.
  */
 export type CreateFailure = (
   source: FailureSource,
@@ -56,7 +56,7 @@ export interface EndpointSettings {
   /** Called for each request, so that a changed release takes effect immediately. */
   readonly isReleased: IsReleased
   readonly createFailure: CreateFailure
-  /** Path of the requests. It is removed from an address that ends with it. */
+  /** Path of the requests, relative to the endpoint. If a configured URL ends with this path, the path is removed. */
   readonly path: string
 }
 
@@ -74,8 +74,8 @@ export function resolveEndpoint({
   path,
 }: EndpointSettings): URL {
   const base = service.endpointBaseUrl ?? defaultBaseUrl(provider, environment)
-  const joined = withoutLastSlashes(base) + (service.endpointPath ?? '')
-  if (!isWebUrl(joined)) {
+  const joinedUrl = withoutLastSlashes(base) + (service.endpointPath ?? '')
+  if (!isWebUrl(joinedUrl)) {
     const setting = service.endpointBaseUrl === null ? 'OLLAMA_BASE_URL' : 'endpointBaseUrl'
     throw createFailure(
       'endpoint',
@@ -88,7 +88,7 @@ export function resolveEndpoint({
       },
     )
   }
-  return parseEndpoint(joined, provider, path)
+  return parseEndpoint(joinedUrl, provider, path)
 }
 
 export function defaultBaseUrl(provider: ProviderName, environment: ConfigEnvironment): string {
@@ -113,8 +113,8 @@ function withoutLastSlashes(text: string): string {
 }
 
 /**
- * Resolves the credential of a service for an endpoint; undefined if the service has none and the provider does not
- * need one.
+ * Resolves the credential of a service for an endpoint. Returns undefined if the service has no credential and the
+ * provider does not need one.
  *
  * @throws the error that `createFailure` creates, if the credential is missing, is not released for the host, would be
  *   sent unencrypted, or does not resolve
@@ -142,20 +142,20 @@ export async function resolveCredential(
  *   resolve
  */
 export async function resolveReleasedSecret(
-  parts: Pick<EndpointSettings, 'environment' | 'isReleased' | 'createFailure'>,
+  deps: Pick<EndpointSettings, 'environment' | 'isReleased' | 'createFailure'>,
   ref: string,
   workspaceId: string,
   endpoint: URL,
 ): Promise<string> {
-  if (await parts.isReleased(ref, endpoint.host, workspaceId))
-    return resolveEndpointSecret(parts, ref, endpoint)
-  throw parts.createFailure('credential', `uses ${ref}, which is not released for ${endpoint.host}`, {
+  if (await deps.isReleased(ref, endpoint.host, workspaceId))
+    return resolveEndpointSecret(deps, ref, endpoint)
+  throw deps.createFailure('credential', `uses ${ref}, which is not released for ${endpoint.host}`, {
     hint: releaseHint(ref, endpoint.host),
   })
 }
 
 /**
- * Resolves a secret reference, without checking its release.
+ * Resolves a secret reference without checking whether the secret is released.
  *
  * @throws the error that `createFailure` creates, if the secret would be sent unencrypted, or does not resolve
  */
@@ -174,7 +174,7 @@ export function resolveEndpointSecret(
     'credential',
     `uses ${ref}, which contains characters that are not allowed in a header`,
     {
-      hint: 'Store only the key: one line without spaces.',
+      hint: 'The secret must contain only the key, in one line without spaces.',
     },
   )
 }
@@ -194,8 +194,8 @@ function resolveRef(ref: string, environment: ConfigEnvironment, createFailure: 
 }
 
 /**
- * Returns a hint with the command that sets a credential. Uses a placeholder if the service's name contains
- * characters that are special in a shell.
+ * Returns a hint with the command that sets a service's credential. Uses a placeholder if the name of the service
+ * contains characters that are special in a shell.
  */
 function credentialHint(service: string, ref: string): string {
   const name = /^\w[\w.@+-]*$/.test(service) ? service : 'NAME'

@@ -8,11 +8,11 @@ import { openProviderClient, type ProviderCallSettings } from './provider/provid
 import { ProviderFailure } from './provider/provider-failure.ts'
 
 const batchSizeDefault = 64
-/** Keeps requests below the providers' limit of 300,000 tokens, in any script. */
+/** Keeps each request below the providers' limit of 300,000 tokens, for texts in any script. */
 const textCharsPerRequestMax = 200_000
-/** Keeps responses below about 24 MB. */
+/** Keeps each response below about 24 MB. */
 const valuesPerRequestMax = 1 << 20
-const requestsAtOnce = 2
+const concurrentRequestsMax = 2
 const retriesMax = 2
 
 type TextBatch = { start: number; texts: readonly string[] }
@@ -23,10 +23,10 @@ export type EmbedderEndpoint = Omit<EndpointSettings, 'service' | 'createFailure
 }
 
 /**
- * Returns an embedder that calls a provider that has the API of OpenAI or Cohere.
+ * Returns an embedder that calls a provider with the API of OpenAI or Cohere.
  *
- * A request that times out, cannot connect, or gets status 408, 409, 429 or 5xx is repeated up to two times, after
- * the pause that the provider requests. The endpoint and the credential are resolved for each call of `embed`.
+ * Retries a request up to two times after a timeout, a failed connection, or status 408, 409, 429 or 5xx. Waits before
+ * each retry as long as the provider requests. Resolves the endpoint and the credential for each call of `embed`.
  *
  * @see docs/configuration.md#embedding-providers
  */
@@ -67,9 +67,9 @@ export async function embeddingCallSettings(settings: EmbedderEndpoint): Promise
   return { endpoint, credential, timeoutMs: service.requestTimeoutMs, retriesMax }
 }
 
-/** Returns the maximum number of texts that are in requests at the same time. */
+/** Returns the maximum total number of texts in concurrent requests. */
 export function concurrentTextsMax(service: EmbeddingService): number {
-  return requestsAtOnce * batchSizeOf(service)
+  return concurrentRequestsMax * batchSizeOf(service)
 }
 
 function batchSizeOf({ embeddingDimension, maxBatchSize }: EmbeddingService): number {
@@ -98,7 +98,7 @@ function* batchesOf(
 }
 
 /**
- * Embeds batches with a few requests in parallel. The first failure, or the caller's signal, cancels all requests.
+ * Embeds batches with a few concurrent requests. The first failure, or the caller's signal, cancels all requests.
  */
 async function embedConcurrently(
   texts: readonly string[],
@@ -115,7 +115,7 @@ async function embedConcurrently(
         vectors[batch.start + at] = vector
   }
   try {
-    await Promise.all(Array.from({ length: requestsAtOnce }, worker))
+    await Promise.all(Array.from({ length: concurrentRequestsMax }, worker))
     return vectors
   } catch (error) {
     signal.throwIfAborted()

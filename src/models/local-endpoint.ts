@@ -1,11 +1,11 @@
 import { isIP } from 'node:net'
 import { isLoopback } from '../base/loopback.ts'
 import { rangeOf } from './address-range.ts'
-import { plainHost } from './endpoint-guard.ts'
+import { normalizeHost } from './endpoint-guard.ts'
 
-/** Returns true if the name or address of an endpoint is on this machine or its network. Does not resolve names. */
+/** Returns true if the name or IP address of a host belongs to this machine or its network. Does not resolve names. */
 export function isLocalEndpoint({ hostname }: Pick<URL, 'hostname'>): boolean {
-  const host = plainHost(hostname)
+  const host = normalizeHost(hostname)
   if (isIP(host)) return rangeOf(host) === 'private'
   return isLoopback(host) || !host.includes('.') || /\.(?:local|lan|internal|home\.arpa)$/.test(host)
 }

@@ -1,6 +1,6 @@
 import { unitVector } from '../base/unit-vector.ts'
 import { randomNumbers, rowBasis } from './lsa/basis.ts'
-import { type Panels, panelEntry, wholePanels } from './lsa/panels.ts'
+import { type Panels, panelEntry, roundUpToPanels } from './lsa/panels.ts'
 import { countTerms, type EmbeddedPassage, frequencyWeight, weighTerms } from './lsa/weigh-terms.ts'
 
 export type { EmbeddedPassage } from './lsa/weigh-terms.ts'
@@ -10,25 +10,25 @@ export const lsaDimension = 128
 const iterationsDefault = 4
 const sampleMaxDefault = 20_000
 const seedDefault = 1
-/** Share of the progress that is reported for counting the terms. */
+/** Share of the reported progress that counting the terms accounts for. */
 const countingShare = 0.3
 
 export interface FitOptions {
   /** Length of the vectors, 128 by default. */
   dimension?: number
-  /** Seed of the random numbers. Equal seeds and passages give a model with identical bytes. */
+  /** Seed of the random numbers. Models that are fitted with equal seeds and passages have identical bytes. */
   seed?: number
-  /** Rounds of subspace iteration, at least 1, 4 by default. More rounds do not improve results measurably. */
+  /** Rounds of subspace iteration: at least 1, by default 4. More rounds do not measurably improve results. */
   iterations?: number
-  /** Maximum number of passages. A larger set is sampled uniformly at random. */
+  /** Maximum number of passages to use. From a larger set, a uniform random sample of this size is used. */
   sampleMax?: number
   /** Called with the progress, from 0 to 1. */
   onProgress?(fraction: number): void
 }
 
 /**
- * Stored form of a model. `terms` has one term per line. `weights` contains a float32 factor per term, and then the
- * int8 directions of all terms.
+ * Stored form of a model. `terms` contains one term per line. `weights` contains one float32 factor per term, followed
+ * by the int8 directions of all terms.
  */
 export interface EncodedLsaModel {
   dimension: number
@@ -46,7 +46,7 @@ export class LsaModel {
   readonly dimension: number
   readonly terms: readonly string[]
   readonly #termIndexes: ReadonlyMap<string, number>
-  /** Rarity of each term, multiplied by the scale of its int8 direction. */
+  /** For each term, its rarity multiplied by the scale of its int8 direction. */
   readonly #factors: Float32Array
   readonly #directions: Int8Array
 
@@ -59,8 +59,8 @@ export class LsaModel {
   }
 
   /**
-   * Returns the vector of any passage or query. It has length 1, or is all zero if the model knows none of the terms.
-   * Costs `dimension` multiplications per distinct term.
+   * Returns the vector of any passage or query. The vector has length 1, or is all zeros if the model contains none of
+   * the terms. Takes `dimension` multiplications per distinct term.
    */
   embed(passage: EmbeddedPassage | string): Float32Array {
     const { dimension } = this
@@ -86,7 +86,7 @@ export class LsaModel {
     return { dimension, terms: terms.join('\n'), weights }
   }
 
-  /** Decodes a model, which then embeds exactly like the encoded model. Throws if the parts do not match. */
+  /** Decodes a model. It embeds exactly like the encoded model. Throws if the sizes of the fields do not match. */
   static decode({ dimension, terms, weights }: EncodedLsaModel): LsaModel {
     // Bytes from a database can start at any offset of their buffer, but a Float32Array must be aligned.
     const { buffer } = new Uint8Array(weights)
@@ -100,7 +100,7 @@ export class LsaModel {
     return model
   }
 
-  /** @internal Creates a model from a basis of term directions, which are rounded to eight bits per number. */
+  /** @internal Creates a model from a basis of term directions. Rounds the directions to eight bits per number. */
   static fromBasis(
     terms: readonly string[],
     rarities: Float64Array,
@@ -125,7 +125,7 @@ export class LsaModel {
 const bytesOf = (array: Float32Array | Int8Array) =>
   new Uint8Array(array.buffer, array.byteOffset, array.byteLength)
 
-/** Samples items by selection sampling: every subset of the given size is equally likely, and the order is kept. */
+/** Returns a random sample of items in their original order (selection sampling). All samples are equally likely. */
 function sample<T>(items: readonly T[], size: number, seed: number): readonly T[] {
   if (items.length <= size) return items
   const next = randomNumbers(seed)
@@ -138,8 +138,8 @@ function sample<T>(items: readonly T[], size: number, seed: number): readonly T[
 }
 
 /**
- * Fits a model to passages. Blocks until it is done, so call it in a worker thread. Needs memory for the distinct
- * terms of each sampled passage, and for `dimension` float64 numbers per passage and per term.
+ * Fits a model to passages. Blocks the thread until it is done, so call it in a worker thread. Needs memory for the
+ * distinct terms of each sampled passage, and for `dimension` float64 numbers per passage and per term.
  */
 export function fitLsaModel(passages: readonly EmbeddedPassage[], options: FitOptions = {}): LsaModel {
   const { dimension = lsaDimension, seed = seedDefault, onProgress } = options
@@ -147,7 +147,7 @@ export function fitLsaModel(passages: readonly EmbeddedPassage[], options: FitOp
   const { terms, rarities, matrix } = weighTerms(sampled)
   onProgress?.(countingShare)
   const basis = rowBasis(matrix, {
-    width: wholePanels(dimension),
+    width: roundUpToPanels(dimension),
     iterations: options.iterations ?? iterationsDefault,
     seed,
     onRound: (done, rounds) => onProgress?.(countingShare + (1 - countingShare) * (done / rounds)),

@@ -6,8 +6,9 @@ import type { Embedder } from './embedder.ts'
 const positionsPerWord = 8
 
 /**
- * Returns an embedder without a model, for tests. Vectors have length 1. Equal texts always have equal vectors, and
- * texts with common words have similar ones: each word adds or subtracts 1 at a few positions derived from its hash.
+ * Creates an embedder without a model, for tests. Vectors have length 1. Equal texts always have equal vectors, and
+ * texts with words in common have similar vectors: each word adds or subtracts 1 at a few positions that depend on the
+ * hash of the word.
  */
 export function createMockEmbedder(dimension: number): Embedder {
   return {
@@ -35,7 +36,11 @@ function addWord(sums: Float32Array, seed: number): void {
   }
 }
 
-/** One step of xorshift32, unsigned. @see Marsaglia, "Xorshift RNGs", J. Stat. Software 8(14), 2003 */
+/**
+ * Returns the next state of the random number generator xorshift32, unsigned.
+ *
+ * @see Marsaglia, "Xorshift RNGs", J. Stat. Software 8(14), 2003
+ */
 function xorshift(state: number): number {
   state ^= state << 13
   state ^= state >>> 17

@@ -9,7 +9,7 @@ import type { Outbound, OutboundResponse } from './outbound.ts'
 
 const requestTimeoutMs = 5_000
 const responseBytesMax = 4_000_000
-/** Maximum number of models to return from a provider's list. */
+/** Maximum number of models that are returned from a provider's list. */
 const modelsMax = 2_000
 const idCharsMax = 256
 
@@ -33,25 +33,25 @@ function model(id: string, supportsTools: boolean | null, isRecommended: boolean
   return { id, name: id, supportsTools, recommended: isRecommended }
 }
 
-/** Lists the models that an LLM service can use, from their providers. */
+/** Lists the models that LLM services can use, as their providers list them. */
 export class ModelCatalog {
-  constructor(private readonly parts: { environment: ConfigEnvironment; outbound: Outbound; clock: Clock }) {}
+  constructor(private readonly deps: { environment: ConfigEnvironment; outbound: Outbound; clock: Clock }) {}
 
   /**
-   * Returns the provider's list, or a built-in list if that is not available. OpenAI is never called, because it
-   * does not list models without a key.
+   * Returns the provider's list, or a built-in list if the provider's list is unavailable. Never requests the list of
+   * OpenAI, because that requires a key.
    *
    * @param baseUrl  address of Ollama; the endpoint guard checks it when a connection is opened
    */
   async list(provider: ChatProvider, baseUrl: string | undefined, signal: AbortSignal): Promise<LlmModels> {
-    const live = provider === 'openai' ? [] : await this.request(provider, baseUrl, signal)
-    return live.length > 0
-      ? { provider, source: 'live', models: live }
+    const providerModels = provider === 'openai' ? [] : await this.request(provider, baseUrl, signal)
+    return providerModels.length > 0
+      ? { provider, source: 'live', models: providerModels }
       : { provider, source: 'fallback', models: [...fallbackModels[provider]] }
   }
 
   private async request(provider: 'openrouter' | 'ollama', baseUrl: string | undefined, signal: AbortSignal) {
-    const { environment, outbound, clock } = this.parts
+    const { environment, outbound, clock } = this.deps
     const base =
       provider === 'ollama' ? (baseUrl ?? defaultBaseUrl(provider, environment)) : providers[provider].baseUrl
     try {

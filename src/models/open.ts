@@ -8,7 +8,7 @@ import { type ChatModel, openConfiguredModel, openServiceModel } from './chat/ch
 import { openLearnedModels } from './chat/learned-models.ts'
 import { knownModelFacts } from './chat/model-request.ts'
 import { type Embedder, embedderFailure } from './embedder.ts'
-import type { IsReleased, ModelParts } from './endpoint.ts'
+import type { IsReleased, ModelDependencies } from './endpoint.ts'
 import { openEndpointGuard, openPublicGuard } from './endpoint-guard.ts'
 import { type EmbedderEndpoint, embeddingCallSettings, openHostedEmbedder } from './hosted-embedder.ts'
 import type { McpCall, McpTool, McpToolResult } from './mcp/client.ts'
@@ -21,12 +21,12 @@ import { type Outbound, openOutboundNetwork, type ResolveHost } from './outbound
 import { probeModel } from './probe-model.ts'
 import { findServiceProblem, problemOfLastRequest } from './service-problem.ts'
 
-/** Access to models, to tool servers, and to the network. */
+/** Access to models, MCP servers, and the network. */
 export interface Models {
-  /** Sends requests for libraries that need a `fetch`. The endpoint guard checks connections. Follows no redirects. */
+  /** A `fetch` for libraries. The endpoint guard checks its connections. Does not follow redirects. */
   readonly fetch: typeof fetch
   /**
-   * Like `fetch`, for URLs that a model chooses. Refuses private addresses unless the operator allowed them.
+   * Like `fetch`, but for URLs that a model chooses. Refuses private addresses unless the operator allowed them.
    */
   readonly fetchPublic: typeof fetch
   readonly outbound: Outbound
@@ -44,11 +44,11 @@ export interface Models {
    */
   runtimeChat(): ChatModel
   /**
-   * Returns why an LLM service cannot be used, or why its last request failed; null if no problem is known. Does not
-   * send a request.
+   * Returns the reason why an LLM service cannot be used, or why its last request failed; null if no problem is known.
+   * Does not send a request.
    */
   chatProblem(service: LlmService): Promise<ServiceProblem | null>
-  /** Returns why an embedding service cannot be used; null if no problem is known. Does not send a request. */
+  /** Returns the reason why an embedding service cannot be used; null if no problem is known. Sends no request. */
   embeddingProblem(service: EmbeddingService): Promise<ServiceProblem | null>
   /** @see probeModel */
   probe(service: LlmService, changes: Partial<LlmService>, signal: AbortSignal): Promise<void>
@@ -57,16 +57,16 @@ export interface Models {
   /** @throws McpFailure */
   callTool(server: McpEndpoint, call: McpCall, signal: AbortSignal): Promise<McpToolResult>
   readonly authorization: McpAuthorization
-  /** `listTools` and `callTool` for servers that the configuration declares as commands. */
+  /** Access to the MCP servers that the configuration declares as commands. */
   readonly processes: Pick<McpProcesses, 'listTools' | 'callTool'>
   close(): Promise<void>
 }
 
-export interface ModelsParts {
+export interface ModelsDependencies {
   readonly config: Config
   readonly clock: Clock
   readonly log: Log
-  /** Data directory, as an absolute path. Tool servers that are commands run in it. */
+  /** Absolute path of the data directory. It is the working directory of MCP servers that are commands. */
   readonly dataDir: string
   readonly environment: ConfigEnvironment
   readonly isReleased: IsReleased
@@ -75,7 +75,7 @@ export interface ModelsParts {
   readonly resolve: ResolveHost | undefined
 }
 
-/** Creates all parts. Nothing is connected or loaded before the first call. */
+/** Opens the access to models and MCP servers. Opens no connection and loads no model before the first call. */
 export function openModels({
   config,
   clock,
@@ -84,32 +84,32 @@ export function openModels({
   isReleased,
   resolve,
   ...rest
-}: ModelsParts): Models {
+}: ModelsDependencies): Models {
   const guard = openEndpointGuard(config, environment)
   const network = openOutboundNetwork({ guard, resolve })
   const { fetch } = network
   const publicNetwork = openOutboundNetwork({ guard: openPublicGuard(config), resolve })
-  const parts = { environment, isReleased, outbound: rest.outbound ?? network.send }
-  const learned = openLearnedModels({ clock, outbound: parts.outbound })
-  const chatParts = { ...parts, learned, clock, chat: config.chat }
+  const deps = { environment, isReleased, outbound: rest.outbound ?? network.send }
+  const learned = openLearnedModels({ clock, outbound: deps.outbound })
+  const chatDeps = { ...deps, learned, clock, chat: config.chat }
   const processes = new McpProcesses({ environment, clock, log, folder: rest.dataDir })
   return {
     fetch,
     fetchPublic: publicNetwork.fetch,
-    outbound: parts.outbound,
-    catalog: new ModelCatalog({ ...parts, clock }),
+    outbound: deps.outbound,
+    catalog: new ModelCatalog({ ...deps, clock }),
     checkUrl: (field, url) => guard.checkUrl(field, url),
-    openEmbedder: service => openEmbedder(service, parts),
-    openChat: service => openServiceModel(service, chatParts),
-    runtimeChat: () => openConfiguredModel(chatParts),
+    openEmbedder: service => openEmbedder(service, deps),
+    openChat: service => openServiceModel(service, chatDeps),
+    runtimeChat: () => openConfiguredModel(chatDeps),
     chatProblem: async service =>
-      (await findServiceProblem(async () => openServiceModel(service, chatParts).chat.check())) ??
-      problemOfLastRequest(knownModelFacts(service, chatParts).failure),
+      (await findServiceProblem(async () => openServiceModel(service, chatDeps).chat.check())) ??
+      problemOfLastRequest(knownModelFacts(service, chatDeps).failure),
     embeddingProblem: service =>
       findServiceProblem(async () => {
-        if (service.provider !== 'mock') await embeddingCallSettings(embedderEndpoint(service, parts))
+        if (service.provider !== 'mock') await embeddingCallSettings(embedderEndpoint(service, deps))
       }),
-    probe: (service, changes, signal) => probeModel(service, changes, signal, chatParts),
+    probe: (service, changes, signal) => probeModel(service, changes, signal, chatDeps),
     listTools: (server, signal) => listMcpTools(server, { environment, isReleased, fetch }, signal),
     callTool: (server, call, signal) => callMcpTool(server, call, { environment, isReleased, fetch }, signal),
     authorization: new McpAuthorization({ environment, isReleased, fetch, clock, guard }),
@@ -127,15 +127,15 @@ export function openModels({
  *
  * @throws embedding_unavailable  the runtime cannot call this provider
  */
-export function openEmbedder(service: EmbeddingService, parts: ModelParts): Embedder {
+export function openEmbedder(service: EmbeddingService, deps: ModelDependencies): Embedder {
   if (service.provider === 'mock') return createMockEmbedder(service.embeddingDimension)
-  return openHostedEmbedder(embedderEndpoint(service, parts), parts.outbound)
+  return openHostedEmbedder(embedderEndpoint(service, deps), deps.outbound)
 }
 
 /** @throws embedding_unavailable  the runtime cannot call this provider */
 function embedderEndpoint(
   service: EmbeddingService,
-  { environment, isReleased }: ModelParts,
+  { environment, isReleased }: ModelDependencies,
 ): EmbedderEndpoint {
   const { provider } = service
   if (!isProviderName(provider))

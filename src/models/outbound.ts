@@ -2,7 +2,7 @@ import { lookup } from 'node:dns/promises'
 import { isIP, type LookupFunction } from 'node:net'
 import type { Readable } from 'node:stream'
 import type { Agent, buildConnector } from 'undici'
-import { type EndpointGuard, plainHost } from './endpoint-guard.ts'
+import { type EndpointGuard, normalizeHost } from './endpoint-guard.ts'
 
 export interface OutboundRequest {
   readonly method: 'GET' | 'POST'
@@ -21,7 +21,7 @@ export interface OutboundResponse {
 /** Sends a request to another host. Does not follow redirects: a 3xx response is returned. */
 export type Outbound = (url: URL, request: OutboundRequest) => Promise<OutboundResponse>
 
-/** A pool of connections that are reused for several requests. */
+/** A pool of connections, each of which is used for several requests. */
 export interface OutboundNetwork {
   readonly send: Outbound
   /** Like `send`, for libraries that need a `fetch`. */
@@ -31,12 +31,12 @@ export interface OutboundNetwork {
 }
 
 /**
- * Maximum number of connections to one host; further requests wait. A streamed response can occupy a connection for
- * minutes, so the limit is higher than the expected number of streams.
+ * Maximum number of connections to one host. If all are in use, further requests wait. A streamed response can occupy a
+ * connection for minutes, so the limit is higher than the expected number of streams.
  */
 const connectionsPerHost = 4_096
 const connectTimeoutMs = 10_000
-/** Idle time before a connection is closed. It is longer than the pause between two batches of an ingest. */
+/** Time after which an idle connection is closed. It is longer than the pause between two batches of an ingest job. */
 const keepAliveMs = 10_000
 
 /** Resolves a host name to addresses. */
@@ -45,7 +45,7 @@ export type ResolveHost = (host: string) => Promise<readonly string[]>
 const systemResolve: ResolveHost = async host =>
   (await lookup(host, { all: true, verbatim: true })).map(({ address }) => address)
 
-export interface OutboundNetworkParts {
+export interface OutboundNetworkDependencies {
   readonly guard: EndpointGuard
   readonly resolve?: ResolveHost
 }
@@ -53,25 +53,25 @@ export interface OutboundNetworkParts {
 type Undici = typeof import('undici')
 
 /**
- * Creates a network with an undici dispatcher, which checks every connection with the guard and ignores proxy
- * variables.
+ * Creates a network with an undici dispatcher. It checks every connection with the guard, and ignores the environment
+ * variables for proxies.
  *
- * There are no timeouts except for connecting: the caller limits the time with the signal. The platform's default
- * timeout of 300 seconds would abort models that reason for longer. `send` does not use `fetch`, which takes twice as
- * long.
+ * Only connecting has a timeout. For the rest of a request, callers limit the time with the signal, because undici's
+ * default timeout of 300 seconds would abort models that reason for longer. `send` does not use `fetch`, because that
+ * takes twice as long.
  *
  * If the guard refuses a connection, the request fails. `endpointRefusalIn` returns the reason.
  *
  * @see docs/security.md#rule-14, docs/decisions/0009-connections.md
  */
-export function openOutboundNetwork(parts: OutboundNetworkParts): OutboundNetwork {
+export function openOutboundNetwork(deps: OutboundNetworkDependencies): OutboundNetwork {
   let opening: Promise<{ agent: Agent; undici: Undici }> | undefined
   const open = async () => {
     const undici = await import('undici')
     const agent = new undici.Agent({
       connections: connectionsPerHost,
       keepAliveTimeout: keepAliveMs,
-      connect: guardedConnector(undici, parts),
+      connect: guardedConnector(undici, deps),
       headersTimeout: 0,
       bodyTimeout: 0,
     })
@@ -114,42 +114,42 @@ function headersOf(all: Record<string, string | string[] | undefined>): Outbound
 }
 
 /**
- * Returns a body that ends the request when its reader stops, even before the first part. The iterator of a stream
- * would leak the connection in this case.
+ * Returns a body that ends the request when its consumer stops reading, even before the first part. The iterator of a
+ * stream would leak the connection if the consumer stops before the first part.
  */
 function bodyOf(body: Readable): AsyncIterable<Uint8Array> {
-  // The iterator throws errors to the reader. If there is no reader, they can be ignored.
+  // The iterator throws these errors to the consumer. If nothing reads the body, they can be ignored.
   body.on('error', () => {})
   return {
     [Symbol.asyncIterator]() {
-      const parts = body[Symbol.asyncIterator]() as AsyncGenerator<Uint8Array, undefined, undefined>
+      const iterator = body[Symbol.asyncIterator]() as AsyncGenerator<Uint8Array, undefined, undefined>
       return {
-        next: () => parts.next(),
+        next: () => iterator.next(),
         return() {
           body.destroy()
-          return parts.return(undefined)
+          return iterator.return(undefined)
         },
       }
     },
   }
 }
 
-/** Returns a connector that resolves a host once, checks all its addresses, and connects only to them. */
+/** Returns a connector that resolves a host once, checks all addresses, and connects only to these addresses. */
 function guardedConnector(
   { buildConnector }: Undici,
-  { guard, resolve = systemResolve }: OutboundNetworkParts,
+  { guard, resolve = systemResolve }: OutboundNetworkDependencies,
 ): buildConnector.connector {
   const defaultConnector = buildConnector({ timeout: connectTimeoutMs })
   return (options, done) => {
-    const host = plainHost(options.hostname)
+    const host = normalizeHost(options.hostname)
     const port = Number(options.port) || (options.protocol === 'https:' ? 443 : 80)
     const isAddress = isIP(host) !== 0
-    const addressesOf = () =>
+    const resolveAddresses = () =>
       resolve(host).catch((error: unknown) => {
         throw guard.resolutionFailure({ host, port }, error)
       })
     const selectConnector = async () => {
-      const addresses = isAddress ? [host] : await addressesOf()
+      const addresses = isAddress ? [host] : await resolveAddresses()
       guard.check({ host, port }, addresses)
       if (isAddress) return defaultConnector
       return buildConnector({ timeout: connectTimeoutMs, lookup: fixedLookup(addresses) })
@@ -170,8 +170,8 @@ function fixedLookup(addresses: readonly string[]): LookupFunction {
 }
 
 /**
- * Returns the delay that a response requests before a retry, in milliseconds; undefined if it requests none. A date
- * is relative to the date of the response.
+ * Returns the delay in milliseconds that a response requests before a retry; undefined if it requests none. If the
+ * response contains a date, the delay is computed from the date of the response.
  *
  * @see RFC 9110 section 10.2.3
  */

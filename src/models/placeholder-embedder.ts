@@ -3,12 +3,12 @@ import { unitVector } from '../base/unit-vector.ts'
 import { countTerms, type EmbeddedPassage, frequencyWeight } from './lsa/weigh-terms.ts'
 import { lsaDimension } from './lsa.ts'
 
-/** Number of vector positions that each feature changes, so that two features rarely collide. */
+/** Number of vector positions that each feature changes. Two features rarely have all their positions in common. */
 const positionsPerFeature = 4
-/** Combined length of the vectors of a term's n-grams, relative to the weight of the term. */
+/** Combined weight of a term's n-grams, relative to the weight of the term. */
 const gramWeight = 0.5
 const gramLengths = [3, 4]
-/** Basis for hashing n-grams, so that their hashes differ from those of terms with equal text. */
+/** Start value for hashing n-grams. It makes their hashes differ from those of terms with the same characters. */
 const gramBasis = 0x050c5d1f
 
 /** Mixes the bits of a hash (the finalizer of MurmurHash3). */
@@ -37,10 +37,10 @@ function gramsOf(term: string): string[] {
 
 /**
  * Embeds a passage or a query without a model, for use until a model is fitted. Hashes the terms and their character
- * 3-grams and 4-grams, with signs, into a vector of the same dimension as that of the fitted model. The vector has
- * length 1, or is all zero for a text without terms, and is equal in all processes. It represents words and
- * spellings, not meaning. On the Cranfield collection, hybrid ranking with it is worse than lexical ranking, unless
- * the lexical weight is at least 0.8.
+ * 3-grams and 4-grams, with signs, into a vector of the same dimension as the vectors of the fitted model. The vector
+ * has length 1, or is all zeros for a text without terms. Equal texts have equal vectors in all processes. The vector
+ * represents words and spelling, not meaning. On the Cranfield collection, hybrid search with these vectors ranks worse
+ * than lexical search, unless the lexical weight is at least 0.8.
  *
  * @see Weinberger et al., "Feature hashing for large scale multitask learning", ICML 2009
  */

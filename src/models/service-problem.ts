@@ -2,14 +2,14 @@ import { WbError } from '../contract/errors.ts'
 import type { ServiceProblem } from '../contract/services.ts'
 import { ProviderFailure } from './provider/provider-failure.ts'
 
-/** Returns the problem for the failure of the last request to a model; null if there was none. */
+/** Returns the problem that caused the last request to a model to fail; null if it did not fail. */
 export function problemOfLastRequest(failure: ProviderFailure | undefined): ServiceProblem | null {
   if (!failure) return null
   return { message: `the last request failed: ${failure.reason}`, hint: failure.facts.hint ?? 'Retry.' }
 }
 
 /**
- * Returns why a service cannot be used; null if no problem is known.
+ * Returns the reason why a service cannot be used; null if no problem is known.
  *
  * @param check  resolves the endpoint and the credential, without sending a request
  */

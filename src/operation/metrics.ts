@@ -28,12 +28,12 @@ export interface BuildInfo {
 /** Bucket bounds of the histograms, in seconds. A search of a small knowledge base takes 1 to 3 ms. */
 const buckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
-/** Methods with a separate label. All others are counted as `other`, because clients can send any method name. */
+/** Methods that are labels. All others are counted as `other`, because clients can send any method name. */
 const methods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 
 /**
- * Metrics of this process. A server counts from its start. A process that does not report metrics, such as a
- * command, does not count, and does not load the metrics library.
+ * Metrics of this process. A server starts counting when it starts. A process that does not report metrics, such as a
+ * command, does not count anything, and does not load the metrics library.
  *
  * @see docs/operating.md#monitor-a-server
  */
@@ -68,7 +68,7 @@ export class Metrics {
     this.#meters?.documents.inc({ outcome })
   }
 
-  /** @param ingest  current load; null if unknown, to report the previous values */
+  /** @param ingest  current load; null if unknown, which reports the previous values */
   async text(ingest: IngestLoad | null): Promise<MetricsText> {
     await this.start()
     const { registry, processRegistry, active, queued } = this.#meters!
@@ -146,7 +146,7 @@ async function openMeters({ version, commit }: BuildInfo): Promise<Meters> {
     labelNames: ['version', 'commit', 'node'],
   })
   buildInfo.set({ version, commit, node: process.version }, 1)
-  // Derived from the histogram, so that each request is counted only once.
+  // The counter is derived from the histogram, so that each request is recorded only once.
   new Counter({
     ...metricOptions('http_requests_total', 'Requests'),
     labelNames: requestLabels,
@@ -170,7 +170,7 @@ async function openMeters({ version, commit }: BuildInfo): Promise<Meters> {
     active: new Gauge(metricOptions('ingest_workers_active', 'Running ingest jobs')),
     queued: new Gauge(metricOptions('ingest_workers_queued', 'Waiting ingest jobs')),
     documents: new Counter({
-      ...metricOptions('ingest_documents_total', 'Documents that the ingest worker has finished'),
+      ...metricOptions('ingest_documents_total', 'Documents for which an ingest job has ended'),
       labelNames: ['outcome'],
     }),
     searches: new Counter({

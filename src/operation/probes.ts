@@ -10,12 +10,12 @@ import { requestModels } from '../models/model-catalog.ts'
 import type { Outbound } from '../models/outbound.ts'
 import { connectionProblemIn } from '../models/provider/connection-problem.ts'
 
-/** Time after which a part of the runtime that does not respond is reported as `down`. */
+/** Time after which a probe that has not finished is reported as `down`. */
 const timeoutMs = 3_000
 
 type ProbeResult = Omit<Probe, 'durationMs'>
 
-/** Probes a part of the runtime, with a timeout. */
+/** Runs a check with a timeout, and measures its duration. */
 export async function probe(
   clock: Clock,
   check: (signal: AbortSignal) => Promise<ProbeResult>,
@@ -38,7 +38,8 @@ export interface ControlPlane {
 }
 
 /**
- * Probes the control plane: `ok` if it can count workspaces, `degraded` if it can be read but not written.
+ * Checks the control plane. Returns `ok` if workspaces can be counted and there is disk space, and `degraded` if the
+ * control plane can be read but not written.
  */
 export async function probeControlPlane({
   countWorkspaces,
@@ -53,18 +54,21 @@ export async function probeControlPlane({
   return { status: 'ok', detail: workspaces === 1 ? '1 workspace' : `${workspaces} workspaces` }
 }
 
-export interface ChatProbeParts {
+export interface ChatProbeDependencies {
   readonly chat: Config['chat']
   readonly environment: ConfigEnvironment
   readonly outbound: Outbound
 }
 
 /**
- * Probes the chat provider by requesting its models without a credential. A response that denies access also
+ * Checks the chat provider by requesting its models without a credential. A response that denies access also
  * proves that the provider responds.
  */
-export async function probeChatProvider(parts: ChatProbeParts, signal: AbortSignal): Promise<ProbeResult> {
-  const { chat, environment, outbound } = parts
+export async function probeChatProvider(
+  deps: ChatProbeDependencies,
+  signal: AbortSignal,
+): Promise<ProbeResult> {
+  const { chat, environment, outbound } = deps
   const { provider } = chat
   const base = chat.baseUrl ?? defaultBaseUrl(provider, environment)
   const response = await requestModels(outbound, parseEndpoint(base, provider, '/chat/completions'), signal)

@@ -2,7 +2,7 @@ import type { RecentError } from '../contract/runtime-routes.ts'
 
 const capacity = 100
 
-/** The last errors of this process, except validation errors and exceeded rate limits. */
+/** The last 100 errors of this process, except validation errors and exceeded rate limits. */
 export class RecentErrors {
   readonly capacity = capacity
   readonly #errors: RecentError[] = []
@@ -17,7 +17,7 @@ export class RecentErrors {
     if (this.#errors.length > capacity) this.#errors.shift()
   }
 
-  /** Returns the errors, the newest first. */
+  /** Returns the errors, newest first. */
   list(): RecentError[] {
     return this.#errors.toReversed()
   }

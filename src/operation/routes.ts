@@ -3,26 +3,26 @@ import type { Clock } from '../base/clock.ts'
 import type { IngestLoad, monitoringRoutes } from '../contract/runtime-routes.ts'
 import { hasChatProvider } from '../models/chat/chat-provider.ts'
 import type { BuildInfo, Metrics } from './metrics.ts'
-import { type ChatProbeParts, probe, probeChatProvider, probeControlPlane } from './probes.ts'
+import { type ChatProbeDependencies, probe, probeChatProvider, probeControlPlane } from './probes.ts'
 import type { RecentErrors } from './recent-errors.ts'
 
-export interface OperationParts extends ChatProbeParts {
+export interface OperationDependencies extends ChatProbeDependencies {
   readonly clock: Clock
   readonly build: BuildInfo
-  /** Returns the number of workspaces. It also checks that the control plane responds. */
+  /** Returns the number of workspaces. Called to check that the control plane responds. */
   readonly countWorkspaces: () => Promise<number>
-  /** @throws control_plane_unavailable  when the disk of the control plane is full */
+  /** Checks for free disk space. @throws control_plane_unavailable  when the disk of the control plane is full */
   readonly requireSpace: () => Promise<void>
   readonly ingestLoad: () => Promise<IngestLoad>
 }
 
 /** Returns the handlers for metrics, health details and recent errors. */
 export function operationHandlers(
-  parts: OperationParts,
+  deps: OperationDependencies,
   { metrics, errors }: { metrics: Metrics; errors: RecentErrors },
 ): Handlers<typeof monitoringRoutes> {
-  const { clock } = parts
-  const ingestLoad = () => parts.ingestLoad().catch(() => null)
+  const { clock } = deps
+  const ingestLoad = () => deps.ingestLoad().catch(() => null)
   const notFound = 'binary-not-found' as const
   return {
     async metrics() {
@@ -31,9 +31,9 @@ export function operationHandlers(
     },
     async healthDetails() {
       const [controlPlane, chat, ingest] = await Promise.all([
-        probe(clock, () => probeControlPlane(parts)),
-        hasChatProvider(parts, parts.environment)
-          ? probe(clock, signal => probeChatProvider(parts, signal))
+        probe(clock, () => probeControlPlane(deps)),
+        hasChatProvider(deps, deps.environment)
+          ? probe(clock, signal => probeChatProvider(deps, signal))
           : ({ status: 'down', detail: 'no chat provider is configured', durationMs: 0 } as const),
         ingestLoad(),
       ])

@@ -8,13 +8,13 @@ import { WbError } from '../contract/errors.ts'
 import { managedKeys, type setup } from '../contract/setup.ts'
 import { hasChatProvider } from '../models/chat/chat-provider.ts'
 
-/** Reason why a runtime has no control plane. It is public, so it contains no secrets. */
+/** Reason why a runtime has no control plane. It must not contain secrets, because every caller can read it. */
 export interface BootError {
   readonly code: string
   readonly message: string
 }
 
-export interface SetupParts {
+export interface SetupDependencies {
   readonly config: Config
   readonly environment: ConfigEnvironment
   /** Absolute path of the data directory. */
@@ -27,8 +27,8 @@ export interface SetupParts {
 }
 
 /** Returns the handlers of the setup routes. They never return the value of an environment variable. */
-export function setupHandlers(parts: SetupParts): Handlers<typeof setup> {
-  const { config, environment, dataDir, log } = parts
+export function setupHandlers(deps: SetupDependencies): Handlers<typeof setup> {
+  const { config, environment, dataDir, log } = deps
   return {
     async status(_input, caller) {
       const { path, ...file } = readManagedEnvState(dataDir)
@@ -37,7 +37,7 @@ export function setupHandlers(parts: SetupParts): Handlers<typeof setup> {
       return {
         status: 200,
         body: {
-          ...(await controlPlaneStatus(parts)),
+          ...(await controlPlaneStatus(deps)),
           hasChatProvider: hasChatProvider(config, environment),
           hasAstraCreds:
             isSet(environment, 'ASTRA_DB_API_ENDPOINT') && isSet(environment, 'ASTRA_DB_APPLICATION_TOKEN'),
@@ -58,13 +58,13 @@ export function setupHandlers(parts: SetupParts): Handlers<typeof setup> {
       }
     },
     restart() {
-      if (!parts.restart)
+      if (!deps.restart)
         throw new WbError('setup_restart_unavailable', 'this process cannot restart the runtime')
       log.info({}, 'a restart was requested')
-      parts.restart()
+      deps.restart()
       return {
         status: 202,
-        body: { ok: true, note: 'the runtime restarts when the requests in progress are finished' },
+        body: { ok: true, note: 'the runtime will restart after the requests in progress have finished' },
       }
     },
   }
@@ -74,7 +74,7 @@ function isSet(environment: ConfigEnvironment, name: string): boolean {
   return (environment.get(name) ?? '').trim() !== ''
 }
 
-async function controlPlaneStatus({ config, controlPlane }: SetupParts) {
+async function controlPlaneStatus({ config, controlPlane }: SetupDependencies) {
   if ('bootError' in controlPlane) return { ...notHealthy('unavailable'), bootError: controlPlane.bootError }
   const kind = config.controlPlane.driver
   try {

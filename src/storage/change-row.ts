@@ -3,15 +3,15 @@ import type { ColumnValue, RowStore, RowTable, Write, WriteOutcome } from './row
 
 const attemptsMax = 8
 
-/** Result of a change: the stored row, `absent` if the row does not exist, or the extra check that failed. */
+/** Result of a change: the new row, `absent` if there is no such row, or the outcome of the extra check that failed. */
 export type RowChange<Row> = { row: Row } | { absent: true } | { failedCheck: WriteOutcome & { ok: false } }
 
 /**
  * Reads a row, changes it and writes it back. Retries if the row was changed in the meantime.
  *
- * @param change       returns the new row; called again in each attempt
- * @param extraChecks  returns further writes and checks for the same transaction; if one fails, it is returned
- *                     as `failedCheck` with its index
+ * @param change       returns the new row; called in each attempt
+ * @param extraChecks  returns more writes and checks for the same transaction; if one of them fails, `failedCheck`
+ *                     contains its index
  * @throws conflict  the row was changed during every attempt
  */
 export async function changeRow<Row extends object>(

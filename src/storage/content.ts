@@ -7,7 +7,7 @@ export type Payload = Record<string, unknown>
 
 /** The records of a knowledge base. Names are unique in a workspace. */
 export interface Collection {
-  /** Never reused in a store. A name can be reused after its collection was dropped. */
+  /** Never reused in the same store. A name can be reused after its collection has been dropped. */
   readonly id: number
   readonly workspaceId: string
   readonly name: string
@@ -19,18 +19,19 @@ export interface Collection {
   /** True if the runtime fits the vector space to the passages of the collection. */
   readonly fitted: boolean
   /**
-   * Number of the current vector space, from 0. A record for another space is rejected, so that a collection
-   * never mixes two spaces. It is above 0 only in fitted collections.
+   * Number of the current vector space, starting at 0. Vectors from another space are rejected, so that a collection
+   * never mixes two spaces. Only a fitted collection can have a number above 0.
    */
   readonly generation: number
   /**
-   * Number of changes to the collection. Data that was derived from the collection at this version is current.
+   * Number of changes to the collection. Data that was derived from the collection is current as long as this number
+   * stays the same.
    */
   readonly version: number
   readonly records: number
   /** Number of records that the current model was fitted to; 0 if there is no model yet. */
   readonly fittedRecords: number
-  /** Model with which the store itself creates vectors from text; absent if it does not. */
+  /** Model with which the store creates vectors from text; absent if the store does not create vectors. */
   readonly vectorService?: VectorService
   /** True if the store reranks its results with its own model. */
   readonly reranks?: boolean
@@ -60,7 +61,7 @@ export interface CollectionKey {
   readonly name: string
 }
 
-/** Returns a collection key as a string, for use as the key of a map. */
+/** Returns a collection key as a string that can be used as the key of a map. */
 export function collectionKeyText({ workspaceId, name }: CollectionKey): string {
   return JSON.stringify([workspaceId, name])
 }
@@ -77,8 +78,8 @@ export type ContentWrite =
   /** Never fails. */
   | ({ readonly op: 'dropCollection' } & CollectionKey)
   /**
-   * Stores records, and replaces those with the same IDs. Fails with `stale` if `generation` is not the current one,
-   * and with `absent` if there is no such collection.
+   * Stores records, and replaces stored records that have the same IDs. Fails with `stale` if `generation` is not the
+   * current one, and with `absent` if there is no such collection.
    */
   | ({
       readonly op: 'upsert'
@@ -92,8 +93,8 @@ export type ContentWrite =
   /** Fails with `absent` if there is no such record. */
   | ({ readonly op: 'deleteRecord'; readonly id: string } & CollectionKey)
   /**
-   * Checks that each record belongs to the stated document. Fails with `stale` if one does not, and with `absent` if
-   * there is no such collection.
+   * Checks that each record belongs to the document given with it. Fails with `stale` if a record does not, and with
+   * `absent` if there is no such collection.
    */
   | ({ readonly op: 'requireOwners'; readonly owners: readonly RecordOwner[] } & CollectionKey)
 
@@ -104,14 +105,14 @@ export interface RecordOwner {
 }
 
 /**
- * A search result. `record` is the store's number for the record, which changes when the record is replaced.
+ * A search result. `record` is a number that the store assigns to the record. It changes when the record is replaced.
  */
 export interface ScoredRecord {
   readonly record: number
   readonly score: number
 }
 
-/** Conditions that a record must satisfy to be found. */
+/** Conditions that every record in a search result satisfies. */
 export interface SearchConstraints {
   readonly visibility: Visibility
   readonly filter?: Filter
@@ -127,7 +128,7 @@ export interface RecordView {
   readonly vector?: Float32Array
 }
 
-/** Word frequencies in a collection, counted over the records that a caller may see. */
+/** The number of records in which words occur. Counts only records that the caller may see. */
 export interface Occurrences {
   /** Number of records that the caller may see. */
   readonly records: number
@@ -136,13 +137,13 @@ export interface Occurrences {
 
 export interface WordOccurrences {
   readonly word: string
-  /** Number of visible records that contain the word, or a form of it that the index treats as equal. */
+  /** Number of visible records that contain the word, or a form that the index treats as the same word. */
   readonly records: number
-  /** The requested records (`among` of the query) that contain the word. */
+  /** Those records of the query's `among` list that contain the word. */
   readonly among: readonly number[]
 }
 
-/** Search by words. In a store without it, such a search fails with `hybrid_not_supported`. */
+/** Search by words. If a store does not support it, such a search fails with `hybrid_not_supported`. */
 export interface LexicalSearch {
   /**
    * Returns at most `limit` results, best first. Fails with `hybrid_not_supported` if the store does not
@@ -152,14 +153,14 @@ export interface LexicalSearch {
     key: CollectionKey,
     query: { text: string; limit: number; statistics: Statistics } & SearchConstraints,
   ): Promise<ScoredRecord[]>
-  /** Counts the visible records that contain each word, and lists the records of `among` that contain it. */
+  /** For each word, counts the visible records that contain it, and lists the records in `among` that contain it. */
   occurrences(
     key: CollectionKey,
     query: { words: readonly string[]; among: readonly number[]; visibility: Visibility },
   ): Promise<Occurrences>
 }
 
-/** Reads records in order. In a store without it, a listing fails with `list_records_not_supported`. */
+/** Lists records in order. If a store does not support it, a listing fails with `list_records_not_supported`. */
 export interface RecordListing {
   listByDocument(
     key: CollectionKey,
@@ -172,7 +173,7 @@ export interface RecordListing {
   ): Promise<RecordView[]>
 }
 
-/** The text of a record that is embedded. */
+/** The parts of a record that are embedded. */
 export interface StoredPassage {
   readonly record: number
   readonly title: string | null
@@ -185,7 +186,7 @@ export interface EncodedModel {
   readonly weights: Uint8Array
 }
 
-/** A fit in progress: the generation that it creates (the current one plus 1), and the owner of its lease. */
+/** A running fit: the generation that it creates (the current generation plus 1), and the owner of its lease. */
 export interface FitLease {
   readonly generation: number
   readonly owner: string
@@ -207,7 +208,7 @@ export interface FittedSpaces {
   /** Returns passages with text and a record number above `after`, in ascending order. */
   passages(key: CollectionKey, after: number, limit: number): Promise<StoredPassage[]>
   /**
-   * Acquires or renews the fitting lease; returns false while another owner holds it. Staged vectors are
+   * Acquires or renews the fitting lease. Returns false while another owner has the lease. Staged vectors are
    * deleted when the lease is released or passes to another owner, so that vectors of two fits never mix.
    */
   lease(key: CollectionKey, owner: string, durationMs: number): Promise<boolean>
@@ -215,8 +216,7 @@ export interface FittedSpaces {
   /**
    * Stores vectors of the new space that a fit creates. Skips records that no longer exist.
    *
-   * @returns false, without storing anything, if the current space has changed or the owner no longer holds
-   *          the lease
+   * @returns false, without storing anything, if the current space has changed or the owner has lost the lease
    */
   stage(
     key: CollectionKey,
@@ -226,7 +226,7 @@ export interface FittedSpaces {
   /** Returns at most `limit` records without a staged vector in `generation`, in ascending order. */
   unstaged(key: CollectionKey, generation: number, limit: number): Promise<StoredPassage[]>
   /**
-   * Makes the staged space the current one and drops the old one, in one transaction.
+   * Makes the staged space the current one and deletes the old one, in one transaction.
    *
    * @returns false, without changing anything, if a record has no staged vector, or for the same reasons as
    *          `stage`
@@ -236,13 +236,16 @@ export interface FittedSpaces {
   unfitted(): Promise<(CollectionKey & { unfitted: number; records: number })[]>
 }
 
-/** Runs commands in the language of the database. In a store without it, they fail with `driver_unavailable`. */
+/**
+ * Runs commands in the command language of the database. If a store does not support it, commands fail with
+ * `driver_unavailable`.
+ */
 export interface RawCommands {
   /**
-   * Runs one command and returns the unchanged response of the database.
+   * Runs a command and returns the unchanged response of the database.
    *
    * @param address.target  collection or table to run the command on; the keyspace if the name is null
-   * @param command         has one key, the name of the command
+   * @param command         object with one key, which is the name of the command
    * @throws data_api_error        the database rejected the command
    * @throws data_api_unavailable  the database does not respond
    */
@@ -262,15 +265,15 @@ export interface RawCommands {
  *
  * Throws storage errors only: `collection_unavailable`, `driver_unavailable`, `data_api_error`,
  * `data_api_unavailable`.
- * Features that a store may lack are optional members. The functions in `store-features.ts` throw an error if they
- * are missing.
+ * Features that not every store has are optional members. The functions in `store-features.ts` return a feature, or
+ * throw an error if it is missing.
  */
 export interface ContentStore {
   readonly name: string
   collection(key: CollectionKey): Promise<Collection | undefined>
   /**
-   * Applies content changes and row writes, either all or none. If one fails, the result contains its index in the
-   * list of all row writes followed by all content changes.
+   * Applies content changes and row writes in one transaction. If one fails, the result contains its index in the list
+   * of all row writes followed by all content changes.
    *
    * @throws dimension_mismatch  the length of a vector is not the dimension of the collection; nothing was changed
    */
@@ -280,7 +283,7 @@ export interface ContentStore {
    * 1/(1+distance).
    *
    * @param query.generation  generation that the vector was computed for
-   * @throws collection_unavailable  with the fact `stale`, if `generation` is not the current one
+   * @throws collection_unavailable  `generation` is not the current one; the error has the fact `stale`
    */
   nearest(
     key: CollectionKey,

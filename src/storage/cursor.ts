@@ -7,18 +7,18 @@ import { getOrCreateSecret } from './store-secret.ts'
 
 const signatureBytes = 12
 /**
- * Maximum number of characters in a page, to limit its memory. A page that would exceed it ends early.
+ * Maximum total length of the rows of a page, in characters of JSON. A page that reaches it ends early, to limit memory.
  */
 const pageCharsMax = 16_000_000
-/** Minimum number of rows per read in a list that filters rows. */
+/** Minimum number of rows to read at once for a page that omits some of them. */
 const filteredBatchMin = 50
 
-/** Creates the cursors of a store. The store contains the key that signs them. */
+/** Returns the cursor codec of a store. The key that signs cursors is stored in the store. */
 export async function openCursors(rows: RowStore): Promise<Cursors> {
   return new Cursors(await getOrCreateSecret(rows, 'cursor-key'))
 }
 
-/** Encodes and decodes keyset cursors. They are signed, so that a cursor is valid only for the list it came from. */
+/** Encodes and decodes keyset cursors. A signature ensures that a cursor is valid only for the list that returned it. */
 export class Cursors {
   /** @param key  secret of the store, so that all its processes accept the same cursors */
   constructor(private readonly key: string) {}
@@ -57,7 +57,7 @@ export class Cursors {
 function parseCursor(cursor: string): ColumnValue[] | undefined {
   try {
     const bytes = Buffer.from(cursor, 'base64url')
-    // The decoder ignores characters outside base64url. Without this check, a cursor could be written in many ways.
+    // The decoder ignores invalid characters. Without this check, different strings would decode to the same cursor.
     if (bytes.toString('base64url') !== cursor) return undefined
     const parts: unknown = JSON.parse(bytes.toString('utf8'))
     return Array.isArray(parts) && parts.every(isValue) ? parts : undefined
@@ -83,9 +83,9 @@ export interface RowPage<Row> {
 /** An index, and the prefix of its columns that selects the rows. */
 export interface RowList extends Pick<ListQuery, 'index' | 'prefix'> {}
 
-/** A list that can be in descending order, and can end at a given value. */
+/** A list of rows that can be in descending order, and can end at a given value. */
 export interface RowRange extends RowList, Pick<ListQuery, 'descending' | 'through'> {
-  /** Identifies the condition that selects rows. A cursor is valid for one condition only. */
+  /** Identifies the condition that selects rows. It is part of the list identity for which a cursor is valid. */
   readonly filter?: string
 }
 
@@ -97,7 +97,7 @@ export class Pager {
   ) {}
 
   /**
-   * Returns one page of the rows under a prefix of an index.
+   * Returns a page of the rows that match the prefix of the index.
    *
    * @throws invalid_cursor  the cursor belongs to another list
    */
@@ -118,7 +118,7 @@ export class Pager {
   }
 
   /**
-   * Returns one page of rows that the caller has already read, in the order of an index.
+   * Returns a page of rows that the caller has already read, in the order of an index.
    *
    * @throws invalid_cursor  the cursor belongs to another list
    */
@@ -143,7 +143,7 @@ export class Pager {
   }
 
   /**
-   * Returns one page of the rows that `accepts` returns true for. Like any page, it ends early if it gets too long.
+   * Returns a page of the rows for which `accepts` returns true. Like any page, it ends early if it gets too long.
    *
    * @throws invalid_cursor  the cursor belongs to another list
    */
@@ -161,19 +161,19 @@ export class Pager {
       const batch = await this.rows.list(table, { ...list, after, limit, charsMax: pageCharsMax })
       for (const stored of batch) if (accepts(stored.row)) accepted.push({ ...stored, row: stored.row })
       const isLast = batch.length < limit && totalChars(batch) <= pageCharsMax
-      // A page that ends early omits its last row, which only shows that there are more rows.
+      // If the page ends early, its last row is left for the next page. It only shows that there are more rows.
       const isFull = accepted.length > 1 && totalChars(accepted) > pageCharsMax
       if (isFull) return this.toPage(table, list, accepted, Math.min(query.limit, accepted.length - 1))
       if (isLast || accepted.length > query.limit) return this.toPage(table, list, accepted, query.limit)
       after = positionOf(table, list, batch.at(-1)!)
-      // Reads of the store are synchronous, so without this pause a long list would block the event loop.
+      // The store reads synchronously, so without this pause a long list would block the event loop.
       await nextTurn()
     }
   }
 
   /**
-   * Returns one page of the rows that a search finds. A page ends early when `isExhausted` becomes true. So it can
-   * have fewer rows than its limit, or none, although more pages follow.
+   * Returns a page of the rows that a search finds. A page ends early when `isExhausted` becomes true, so it can have
+   * fewer rows than its limit, or none, even if more pages follow.
    *
    * @throws invalid_cursor  the cursor belongs to another list
    */
@@ -198,7 +198,7 @@ export class Pager {
     }
   }
 
-  /** @param storedRows  rows of the page, and at least one row after them if there are more */
+  /** @param storedRows  rows of the page, followed by at least one more row unless it is the last page */
   private toPage<Row extends object, PageRow extends Row>(
     table: RowTable<Row>,
     list: RowRange,
@@ -226,7 +226,7 @@ function listIdentity(table: AnyTable, { index, prefix, descending, through, fil
   return parts.join('/')
 }
 
-/** Orders positions column by column, nulls first. */
+/** Compares positions column by column; nulls come first. */
 function compareValues(left: readonly ColumnValue[], right: readonly ColumnValue[]): number {
   for (const [at, value] of left.entries()) {
     const other = right[at] ?? null

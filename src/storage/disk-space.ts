@@ -23,14 +23,14 @@ export function isDiskFull(error: unknown): boolean {
 /**
  * Creates the error for a full disk.
  *
- * @param cause  logged, like `facts`
+ * @param cause  logged together with `facts`
  */
 export function diskFull(cause?: unknown, facts: Record<string, unknown> = {}): WbError {
   return new WbError(
     'control_plane_unavailable',
     'the disk of the data directory is full',
     {
-      hint: 'Free some space on that disk, then try again. Deleting also needs a little space. You do not need to restart the server.',
+      hint: 'Free some space on that disk, then try again. Deleting data from Workbase also needs some space. You do not need to restart the server.',
       ...facts,
     },
     { cause },
@@ -43,13 +43,13 @@ const CHUNK_BYTES = 65_536
 
 /** Access to the disk of a store. */
 export interface Disk {
-  /** Returns the bytes that this user can still write; infinity if the system does not report it. */
+  /** Returns the number of bytes that this user can still write; infinity if the system does not report it. */
   freeBytes(folder: string): Promise<number>
   /** Allocates disk space and frees it again. @throws the error of the system */
   allocate(folder: string, bytes: number): Promise<void>
 }
 
-/** Checks for a full disk: observes the writes of a store, and queries the disk when necessary. */
+/** Detects a full disk: observes the outcomes of a store's writes, and checks the free space when necessary. */
 export class DiskSpace {
   readonly #folder: string
   readonly #disk: Disk
@@ -60,7 +60,7 @@ export class DiskSpace {
     this.#disk = disk
   }
 
-  /** Wraps the host that runs the writes, to observe the outcome of each write. */
+  /** Wraps the host that runs the writes, and observes the outcome of each write. */
   observe<O extends ThreadOperations>(writes: OperationHost<O>): OperationHost<O> {
     return {
       ...writes,
@@ -78,8 +78,8 @@ export class DiskSpace {
   }
 
   /**
-   * Tests whether space can be allocated, but only if the last write failed or the system reports that the disk is
-   * nearly full.
+   * Throws if the disk is full. Tests this by allocating space, but only if the disk was full during the last write, or
+   * if the system reports that it is nearly full.
    *
    * @throws control_plane_unavailable  the disk is full
    */
@@ -107,7 +107,7 @@ const systemDisk: Disk = {
     const path = join(folder, `space-${process.pid}-${randomHex(4)}`)
     const file = await open(path, 'wx', 0o600)
     try {
-      // Where the system can remove an open file, a killed process leaves no file behind.
+      // On systems that can remove an open file, no file remains if the process is killed.
       await rm(path).catch(() => {})
       for (let written = 0; written < bytes; written += CHUNK_BYTES)
         await file.write(Buffer.alloc(CHUNK_BYTES), 0, CHUNK_BYTES)

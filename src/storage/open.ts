@@ -18,7 +18,7 @@ import {
 export interface OpenStore {
   readonly rows: RowStore
   readonly content: ContentStore
-  /** @throws control_plane_unavailable  the disk is full */
+  /** Checks for free disk space. @throws control_plane_unavailable  the disk is full */
   requireSpace(): Promise<void>
   /** Waits for running work, then closes the files. */
   close(): Promise<void>
@@ -27,15 +27,15 @@ export interface OpenStore {
 export interface EmbeddedOptions extends ConnectionOptions {
   /** The database file, or `:memory:`. */
   readonly path: string
-  /** True to write and search on separate threads, as in a server. Ignored for a store in memory. */
+  /** True to write and search on separate threads, as a server does. Ignored for a store in memory. */
   readonly threads?: boolean
   readonly clock?: Clock
   readonly disk?: Disk | undefined
 }
 
 /**
- * Opens the embedded store: one SQLite file for control rows and content. Several processes can use it at the
- * same time.
+ * Opens the embedded store: a SQLite file that contains control rows and content. Several processes can use it at
+ * the same time.
  *
  * Creates the folder if it is missing, makes the file readable by its owner only, and migrates its schema.
  *
@@ -50,7 +50,7 @@ export function openEmbeddedStore({
 }: EmbeddedOptions): Promise<OpenStore> {
   return withStoreErrors(async () => {
     const opening = openConnection(path, options)
-    // Registered before the first `await`, because from now on, other calls in this process must not open the files.
+    // Register the store before the first `await`, because other calls in this process must not open its files from now on.
     const unregister = registerOpenStore(path)
     const connection = await opening.catch(error => {
       unregister()

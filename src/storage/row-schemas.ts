@@ -17,7 +17,7 @@ import { ChunkingService, EmbeddingService, LlmService, RerankingService } from 
 import { Workspace } from '../contract/workspaces.ts'
 import type { tables } from './tables.ts'
 
-// Rows of earlier versions may lack fields that were added later.
+// Rows that earlier versions wrote may lack fields that were added later.
 const text = z.string().nullish()
 const object = z.looseObject({}).nullish()
 const messageRow = Message.omit({ chatId: true }).extend({
@@ -32,8 +32,8 @@ const messageRow = Message.omit({ chatId: true }).extend({
 const jobKey = { workspaceId: z.string(), knowledgeBaseId: z.string(), jobId: z.string() }
 
 /**
- * Schemas of rows, by table. They include the response schemas of the API, which a row must satisfy in any case
- * when it is sent. The types of other fields are in `tables.ts`. Fields without a schema are ignored.
+ * Row schemas, by table. They extend the response schemas of the API, because a row must satisfy those anyway to be sent
+ * in a response. The types of the additional fields are in `tables.ts`. Fields without a schema are ignored.
  */
 export const rowSchemas: Readonly<Record<keyof typeof tables, z.ZodType>> = {
   settings: z.object({ name: z.string(), value: z.string() }),

@@ -1,19 +1,19 @@
-/** A table of rows of one type. Plain data, so that it can be sent to a worker thread. */
+/** Declaration of a table. It contains only data, so that it can be sent to a worker thread. */
 export interface AnyTable {
   readonly name: string
   readonly key: readonly string[]
   /**
-   * Sets of columns whose combined values must be unique, by name. A row with a null in the set is exempt.
+   * Sets of columns whose combined values must be unique, by name of the set. Rows with a null in the set are exempt.
    */
   readonly unique: Readonly<Record<string, readonly string[]>>
   /**
-   * Indexes, by name. A list matches the leading columns and sorts by the others. `ordinal` is the insertion
-   * order. An index with only that column needs no SQL index.
+   * Columns of indexes, by name of the index. A query gives values of leading columns, and sorts by the remaining
+   * columns. `ordinal` is the insertion order. An index that consists of only this column does not need an SQL index.
    */
   readonly indexes: Readonly<Record<string, readonly string[]>>
 }
 
-/** A table, with the type of its rows. */
+/** Declaration of a table, with the type of its rows. */
 export interface RowTable<Row extends object> extends AnyTable {
   readonly key: readonly ColumnName<Row>[]
   readonly unique: Readonly<Record<string, readonly ColumnName<Row>[]>>
@@ -25,10 +25,12 @@ export interface RowTable<Row extends object> extends AnyTable {
 export type ColumnName<Row> = keyof Row & string
 export type ColumnValue = string | number | null
 
-/** A stored row. `version` counts its changes from 1; `ordinal` is unique in its table and only increases. */
+/** A row and its metadata. */
 export interface Stored<Row> {
   readonly row: Row
+  /** 1 for a new row; increases with each change. */
   readonly version: number
+  /** Unique in the table. A new row gets a higher number than all earlier rows. */
   readonly ordinal: number
   /** The row as JSON. */
   readonly text: string
@@ -38,23 +40,23 @@ export interface ListQuery {
   readonly index: string
   /** Values of the leading columns. */
   readonly prefix: readonly ColumnValue[]
-  /** Values of the other columns of a row. The list starts after that row. */
+  /** Values of the remaining columns, taken from a row. The list starts after that row. */
   readonly after?: readonly ColumnValue[]
   readonly limit: number
-  /** Maximum total length as JSON. The list ends with the row that exceeds it. */
+  /** Maximum total length of the rows as JSON. The list ends with the row that exceeds it. */
   readonly charsMax?: number
   readonly descending?: boolean
-  /** Last value to include of the first column after the prefix. Rows with null in that column are omitted. */
+  /** Last value to include, in the first column after the prefix. Rows with null in that column are omitted. */
   readonly through?: string | number
 }
 
-/** A write with its condition, as data. The writes of a transaction are applied completely or not at all. */
+/** A write with its condition. The writes of a transaction are applied completely or not at all. */
 export type Write =
-  /** Fails with `exists` for a duplicate key, and with `taken` for a duplicate unique set. */
+  /** Fails with `exists` if the key is already used, and with `taken` if the values of a unique set are already used. */
   | { readonly op: 'insert'; readonly table: AnyTable; readonly row: object }
   /**
-   * Fails with `absent` if there is no such row, with `stale` if `version` is set and differs, and with `taken` for a
-   * duplicate unique set.
+   * Fails with `absent` if there is no such row, with `stale` if `version` is set and differs, and with `taken` if the
+   * values of a unique set are already used.
    */
   | { readonly op: 'replace'; readonly table: AnyTable; readonly row: object; readonly version?: number }
   /** Fails with `absent` if there is no such row, and with `stale` if `version` is set and differs. */
@@ -64,7 +66,7 @@ export type Write =
       readonly key: readonly ColumnValue[]
       readonly version?: number
     }
-  /** Deletes every row under a prefix of an index; never fails. */
+  /** Deletes every row that matches a prefix of an index. Never fails. */
   | {
       readonly op: 'deleteAll'
       readonly table: AnyTable
@@ -72,8 +74,8 @@ export type Write =
       readonly prefix: readonly ColumnValue[]
     }
   /**
-   * Removes a string from the list in `field` of each row under a prefix of an index. Keeps the string if the
-   * list would become empty, because an empty list may mean "all". Never fails.
+   * Removes a string from the list in `field` of each row that matches a prefix of an index. Keeps the string if the
+   * list would become empty, because an empty list can mean "all". Never fails.
    */
   | {
       readonly op: 'removeFromList'
@@ -85,7 +87,7 @@ export type Write =
     }
   /** Fails with `absent` if there is no such row. */
   | { readonly op: 'require'; readonly table: AnyTable; readonly key: readonly ColumnValue[] }
-  /** Fails with `present` if there is a row under the prefix. */
+  /** Fails with `present` if a row matches the prefix. */
   | {
       readonly op: 'requireNone'
       readonly table: AnyTable
@@ -95,7 +97,7 @@ export type Write =
 
 export type WriteFailure = 'exists' | 'taken' | 'stale' | 'absent' | 'present'
 
-/** Result of a transaction: applied, or the index of the write that failed and the reason. */
+/** Result of a transaction: `ok`, or the index of the write that failed and the reason. */
 export type WriteOutcome =
   | { readonly ok: true }
   /** `at` is the index of the write. `unique` is the name of the unique set if the reason is `taken`. */

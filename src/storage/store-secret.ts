@@ -4,7 +4,7 @@ import { tables } from './tables.ts'
 
 const secretBytes = 32
 
-/** Returns a secret of the store: 64 hex characters. The first process that needs the secret creates it. */
+/** Returns a secret of the store, as 64 hex characters. Creates the secret if it does not exist yet. */
 export async function getOrCreateSecret(
   rows: RowStore,
   name: 'cursor-key' | 'token-key' | 'sign-in-key',

@@ -19,9 +19,15 @@ import type { RowTable } from './rows.ts'
 
 /** A document, with its internal fields. */
 export interface DocumentRow extends Document {
-  /** Unique key of an ingested document that did not fail: knowledge base, access domain and content hash. */
+  /**
+   * Unique key of an ingested document: workspace, knowledge base and content hash. Null if ingestion failed or the
+   * document was not ingested.
+   */
   ingestKey: string | null
-  /** Unique key of the same documents: knowledge base, access domain and file name. */
+  /**
+   * Unique key of an ingested document: workspace, knowledge base and file name. Null without a file name, or whenever
+   * `ingestKey` is null.
+   */
   nameKey: string | null
   /** ID of the job that is ingesting the document; null or absent after the job has ended. */
   jobId?: string | null
@@ -29,7 +35,7 @@ export interface DocumentRow extends Document {
 
 /** A workspace, with its internal fields. */
 export interface WorkspaceRow extends Workspace {
-  /** Unique key from URL and keyspace; null without a URL. */
+  /** Unique key that consists of the URL and the keyspace; null without a URL. */
   databaseKey?: string | null
 }
 
@@ -39,7 +45,7 @@ export interface JobRow extends Job {
   leaseOwner: string | null
   /** Timestamp at which the lease ends and other processes may take over the job. */
   leaseUntil: string | null
-  /** Number of processes that died while working on the job, since the job last made progress. */
+  /** Number of processes that have crashed while working on the job since it last made progress. */
   deaths?: number
   /** Timestamp at which the job ended; null while it is pending or running. */
   endedAt: string | null
@@ -73,8 +79,8 @@ export interface ConversationRow extends Conversation {
   /** Name of the subject that started the conversation; null if anonymous, absent on old rows. */
   createdBy?: string | null
   /**
-   * Tools that may run in this conversation without asking. Maps the name of the subject that approved them to a map
-   * from tool IDs to hashes of the approved descriptions.
+   * Tools that may run in this conversation without a further approval. Maps the name of the subject that approved them
+   * to a map from tool IDs to hashes of the approved descriptions.
    */
   approvals?: Record<string, Record<string, string>>
   /**
@@ -86,7 +92,7 @@ export interface ConversationRow extends Conversation {
   attached?: { count: number; textChars: number }
 }
 
-/** Text of an attachment. Stored separately, so that lists of attachments do not read it. */
+/** Text of an attachment. It has a separate table, so that lists of attachments do not read it. */
 export interface AttachmentTextRow extends AttachmentText {
   workspaceId: string
   conversationId: string
@@ -113,7 +119,7 @@ export interface MessageVersionRow extends MessageRow {
   untrustedSince?: string | null
 }
 
-/** An image of a message, with its data. The message row only lists its images. */
+/** An image of a message, with its data. The message row contains only a list of its images. */
 export interface MessageImageRow extends ImageInput {
   workspaceId: string
   conversationId: string
@@ -122,7 +128,7 @@ export interface MessageImageRow extends ImageInput {
   createdAt: string
 }
 
-/** The accepted version of an MCP tool. */
+/** The version of an MCP tool that a reviewer accepted. */
 export interface ReviewedTool {
   /** Hash of the name, description and schema. */
   hash: string
@@ -135,7 +141,7 @@ export interface McpServerRow extends McpServer {
   reviewedTools: Record<string, ReviewedTool> | null
 }
 
-/** The sign-in of a subject to an MCP server. */
+/** A subject's sign-in to an MCP server. */
 export interface McpSignInRow {
   workspaceId: string
   mcpServerId: string
@@ -150,7 +156,7 @@ export interface McpSignInRow {
   canRefresh: boolean
   /** Tokens and OAuth client, encrypted with a key of the runtime. */
   sealed: string
-  /** Timestamp at which the lease ends of the process that is using the refresh token; null without a lease. */
+  /** Timestamp at which the lease of the process that is using the refresh token ends; null if there is no lease. */
   refreshingUntil: string | null
 }
 
@@ -167,11 +173,14 @@ export interface ApiKeyRow extends Omit<ApiKey, 'role' | 'scopes' | 'principalId
 
 /** An audit record, with its internal fields. */
 export interface AuditRow extends AuditRecord {
-  /** Set if the record is about a caller without a credential. Such records have a separate limit. */
+  /**
+   * Set on records of denied requests and of sign-in events of anonymous callers. The maximum number of these records is
+   * separate from that of other records.
+   */
   refusal?: 1
 }
 
-/** A value of the store itself, such as the key that signs cursors. */
+/** A value that belongs to the whole store, such as the key that signs cursors. */
 export interface SettingRow {
   name: string
   value: string
@@ -181,7 +190,7 @@ function declareTable<Row extends object>(declaration: RowTable<Row>): RowTable<
   return declaration
 }
 
-/** All tables of control rows. Modules read and write rows only through these declarations. */
+/** All tables except the content of collections. */
 export const tables = {
   settings: declareTable<SettingRow>({ name: 'settings', key: ['name'], unique: {}, indexes: {} }),
   workspaces: declareTable<WorkspaceRow>({

@@ -15,9 +15,9 @@ const cachedCharsMax = { row: 16_384, all: 2_000_000 }
 type ValidRowCache = LRUCache<string, AnyTable>
 
 /**
- * Wraps a row store to validate each row that is read against the schema of its table. A row that is not valid was
- * changed on disk, and is reported as damage. Valid rows are cached by their JSON and not validated again, because
- * each turn of a conversation reads the same agent, workspace and services.
+ * Wraps a row store, and validates each row that is read against the schema of its table. An invalid row is reported as
+ * damage, because only a change on disk can cause it. Valid rows are cached by their JSON and not validated again,
+ * because each turn of a conversation reads the same agent, workspace and services.
  */
 export function withValidatedRows(rows: RowStore): RowStore {
   const validRows: ValidRowCache = new LRUCache({
@@ -50,7 +50,7 @@ function requireValid<S extends Stored<object>>(table: AnyTable, stored: S, vali
   throw damagedStore(`row ${stored.ordinal} of ${table.name}`, new Error(problem))
 }
 
-/** Returns the name of the first invalid field, with the reason; undefined for a valid row. */
+/** Returns the name of the first invalid field and the reason; undefined for a valid row. */
 export function rowProblem({ name }: AnyTable, row: unknown): string | undefined {
   const result = schemas.get(name)?.safeParse(row)
   if (!result || result.success) return undefined

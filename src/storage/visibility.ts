@@ -1,8 +1,8 @@
 declare const brand: unique symbol
 
 /**
- * The principals whose rows a read may return. Only `access/full-visibility.ts` creates it. Every read of content
- * requires it, so that no search can omit the check.
+ * The principals whose rows a read may return. Only `access/full-visibility.ts` creates values of this type. Every read
+ * of content requires one, so that no search can omit the check.
  */
 export interface Visibility {
   readonly [brand]: true
@@ -11,12 +11,12 @@ export interface Visibility {
 }
 
 /**
- * Rows that lexical scores are computed from: all rows of the collection, or only those that the caller may
- * see. Counts never include other collections.
+ * The rows from which lexical scores are computed: all rows of the collection, or only those that the caller may
+ * see. Rows of other collections never count.
  */
 export type Statistics = 'collection' | 'visible'
 
-/** Returns `collection` only for a caller who may see all rows, because scores must not reveal hidden rows. */
+/** Returns `collection` only for a caller who may see all rows. Otherwise, scores could reveal hidden rows. */
 export function statisticsFor(visibility: Visibility): Statistics {
   return visibility.principals === 'all' ? 'collection' : 'visible'
 }

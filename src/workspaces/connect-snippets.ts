@@ -34,7 +34,7 @@ print(answer["messages"][-1].content)
     {
       id: 'crewai',
       displayName: 'CrewAI',
-      tagline: 'A crew with a researcher that cites the workspace',
+      tagline: 'A crew with a researcher that searches the workspace',
       ...restSnippet,
       install: 'pip install crewai',
       code: `from crewai import Agent, Crew, Task
@@ -101,7 +101,7 @@ print(asyncio.run(agent.run("What do you know?")))
 ${searchFunction(target, '@tool()')}
 `,
       docsUrl: 'https://developer.watson-orchestrate.ibm.com/',
-      notes: `Import it with "orchestrate tools import -k python -f FILE". Where it runs, ${target.apiKeyEnvVar} must be set, and this address must be reachable.`,
+      notes: `Import it with "orchestrate tools import -k python -f FILE". The environment that runs it must set ${target.apiKeyEnvVar} and be able to reach this address.`,
     },
     {
       id: 'mcp-raw',

@@ -7,7 +7,7 @@ import type { RowStore } from '../storage/rows.ts'
 import { buildSnippets } from './connect-snippets.ts'
 import type { McpTraffic } from './mcp-traffic.ts'
 
-export interface ConnectionsParts {
+export interface ConnectionsDependencies {
   readonly rows: RowStore
   readonly clock: Clock
   readonly log: Log
@@ -19,12 +19,12 @@ export interface ConnectionsParts {
 }
 
 /**
- * Code that connects external agents to a workspace, and a record of their recent calls.
+ * Code that connects external agents to a workspace, and the recent calls of these agents.
  *
  * @see docs/connecting.md
  */
 export class Connections {
-  constructor(private readonly parts: ConnectionsParts) {}
+  constructor(private readonly deps: ConnectionsDependencies) {}
 
   /**
    * Returns code that connects agent frameworks to the workspace.
@@ -37,7 +37,7 @@ export class Connections {
     { knowledgeBaseId, apiKeyEnvVar }: SnippetQuery,
     origin: string,
   ): Promise<Snippets> {
-    await requireWorkspace(this.parts.rows, workspaceId)
+    await requireWorkspace(this.deps.rows, workspaceId)
     const restBaseUrl = `${origin}/api/v1`
     const workspaceUrl = `${restBaseUrl}/workspaces/${workspaceId}`
     const base = knowledgeBaseId === undefined ? '' : `/knowledge-bases/${knowledgeBaseId}`
@@ -48,7 +48,7 @@ export class Connections {
       publicBaseUrl: origin,
       mcpUrl,
       restBaseUrl,
-      mcpEnabled: this.parts.mcpEnabled,
+      mcpEnabled: this.deps.mcpEnabled,
       apiKeyEnvVar,
       targets: buildSnippets({ searchUrl: `${workspaceUrl}${base}/search`, mcpUrl, apiKeyEnvVar }),
     }
@@ -56,7 +56,7 @@ export class Connections {
 
   /** Checks that the tools of the workspace can be listed over MCP. @throws workspace_not_found */
   async verify(workspaceId: string, caller: Caller): Promise<Verification> {
-    const { rows, clock, mcpEnabled, listTools } = this.parts
+    const { rows, clock, mcpEnabled, listTools } = this.deps
     await requireWorkspace(rows, workspaceId)
     const emptyResult = { ok: false, mcpEnabled, toolCount: 0, tools: [], latencyMs: 0 }
     if (!mcpEnabled) return { ...emptyResult, error: null }
@@ -66,20 +66,20 @@ export class Connections {
       const tools = [...(await listTools(workspaceId, caller))].sort()
       return { ok: true, mcpEnabled, toolCount: tools.length, tools, latencyMs: elapsedMs(), error: null }
     } catch (error) {
-      this.parts.log.error({ workspaceId, error }, 'the tools cannot be listed over MCP')
+      this.deps.log.error({ workspaceId, error }, 'the tools cannot be listed over MCP')
       const message = 'the tools cannot be listed over MCP'
       return { ...emptyResult, latencyMs: elapsedMs(), error: { code: 'verify_failed', message } }
     }
   }
 
   /**
-   * Returns the latest calls, and a summary of all stored ones.
+   * Returns the latest calls, and a summary of all stored calls.
    *
    * @throws workspace_not_found
    */
   async traffic(workspaceId: string, { limit }: { limit: number }) {
-    await requireWorkspace(this.parts.rows, workspaceId)
-    const { traffic, mcpEnabled } = this.parts
+    await requireWorkspace(this.deps.rows, workspaceId)
+    const { traffic, mcpEnabled } = this.deps
     const calls = traffic.list(workspaceId)
     return { workspaceId, mcpEnabled, entries: calls.slice(0, limit), summary: summaryOf(calls) }
   }

@@ -5,7 +5,7 @@ import type { ContentStore } from '../storage/content.ts'
 /** The content store of each workspace kind that has a driver. */
 export type ContentStores = Partial<Record<WorkspaceKind, ContentStore>>
 
-type StoreBinding = Pick<Workspace, 'kind' | 'url' | 'keyspace' | 'credentials'>
+type StoreFields = Pick<Workspace, 'kind' | 'url' | 'keyspace' | 'credentials'>
 
 /** Workspace kinds whose content is in a database that the workspace specifies. */
 const remoteKinds: ReadonlySet<WorkspaceKind> = new Set(['astra', 'hcd'])
@@ -16,14 +16,14 @@ const remoteKinds: ReadonlySet<WorkspaceKind> = new Set(['astra', 'hcd'])
  * @throws workspace_misconfigured  the URL, the keyspace or the token of its database is missing
  * @throws driver_unavailable       this runtime has no driver for its kind
  */
-export function requireStore(stores: ContentStores, workspace: StoreBinding): ContentStore {
-  requireBinding(workspace)
+export function requireStore(stores: ContentStores, workspace: StoreFields): ContentStore {
+  requireStoreFields(workspace)
   const store = stores[workspace.kind]
   if (store) return store
   throw new WbError('driver_unavailable', `no driver for workspaces of kind '${workspace.kind}'`)
 }
 
-function requireBinding({ kind, url, keyspace, credentials }: StoreBinding): void {
+function requireStoreFields({ kind, url, keyspace, credentials }: StoreFields): void {
   if (!remoteKinds.has(kind)) return
   const [missingField] = Object.entries({ url, keyspace, 'credentials.token': credentials.token })
     .filter(([, value]) => !value)

@@ -12,10 +12,10 @@ import { parseCommandTarget } from './parse-command-target.ts'
 /**
  * Runs one command on the remote database of a workspace.
  *
- * Commands bypass row-level access control, so if it is on, only callers with `manage:access` can run them.
+ * Commands bypass row-level access. If it is enabled, only callers with `manage:access` can run commands.
  *
  * @throws unsupported_workspace_kind  the database of the workspace does not support commands; checked first
- * @throws forbidden                   row-level access control is on, and the caller lacks `manage:access`
+ * @throws forbidden                   row-level access is enabled, and the caller lacks `manage:access`
  * @throws invalid_playground_command, workspace_misconfigured, driver_unavailable
  * @throws data_api_error        the database rejected the command
  * @throws data_api_unavailable  the database does not respond

@@ -4,9 +4,9 @@ import { mcpToolId } from '../contract/tool-ids.ts'
 import type { McpTool } from '../models/mcp/client.ts'
 import type { ReviewedTool } from '../storage/tables.ts'
 
-/** Maximum number of tools of one server. Further tools are left out. */
+/** Maximum number of tools of one server. Additional tools are ignored. */
 const toolsMax = 500
-/** Maximum length of the tools of one server as JSON, in UTF-16 code units. Further tools are left out. */
+/** Maximum length of the tools of one server as JSON, in UTF-16 code units. Additional tools are ignored. */
 const charsMax = 1_000_000
 const descriptionCharsMax = 1_024
 const schemaCharsMax = 16_384
@@ -15,7 +15,7 @@ const uuidChars = 36
 /** Maximum length of a tool name. A longer name leaves no space for the server ID in the tool ID. */
 const nameCharsMax = limits.toolIdChars - mcpToolId('', '').length - uuidChars
 
-/** A tool as it is described to models. */
+/** A tool, with the description that models receive. */
 export interface OfferedTool extends McpTool {
   /** Hash of the complete description. */
   readonly hash: string
@@ -29,13 +29,14 @@ export interface McpOffer {
 }
 
 /**
- * Returns the tools of a server within the limits. Copies strings, because a slice keeps the whole string in memory.
+ * Returns the tools of a server within the limits. Copies shortened strings, because a slice would keep the whole
+ * string in memory.
  */
 export function createOffer(tools: readonly McpTool[]): McpOffer {
-  const kept = new Map<string, OfferedTool>()
+  const offered = new Map<string, OfferedTool>()
   let chars = 0
   for (const { name, description, inputSchema } of tools.slice(0, toolsMax)) {
-    if (kept.has(name) || name.length > nameCharsMax) continue
+    if (offered.has(name) || name.length > nameCharsMax) continue
     const text = JSON.stringify({
       name,
       description: description.slice(0, descriptionCharsMax),
@@ -44,23 +45,23 @@ export function createOffer(tools: readonly McpTool[]): McpOffer {
     if (chars + text.length > charsMax) break
     chars += text.length
     const tool = JSON.parse(text) as McpTool
-    kept.set(tool.name, { ...tool, hash: hashTool(tool) })
+    offered.set(tool.name, { ...tool, hash: hashTool(tool) })
   }
-  return { tools: [...kept.values()], chars }
+  return { tools: [...offered.values()], chars }
 }
 
-/** Returns a hash that changes with any part of the description of a tool. */
+/** Returns a hash of the name, the description and the schema of a tool. */
 export function hashTool({ name, description, inputSchema }: McpTool): string {
   return fingerprintJson({ name, description, inputSchema })
 }
 
-/** Returns the review that accepts all tools of an offer. */
+/** Returns all tools of an offer as accepted tools. */
 export function reviewAll({ tools }: McpOffer): Record<string, ReviewedTool> {
   return Object.fromEntries(tools.map(({ name, hash, description }) => [name, { hash, description }]))
 }
 
 /** Returns the accepted version of a tool; undefined if it was never reviewed. */
-export function reviewedTool(
+export function findAcceptedTool(
   reviewed: Readonly<Record<string, ReviewedTool>>,
   name: string,
 ): ReviewedTool | undefined {
@@ -68,8 +69,8 @@ export function reviewedTool(
 }
 
 /**
- * Returns the schema, or a generic one if it is too long or not for an object, because model providers would reject
- * it.
+ * Returns the schema or, if it is too long or does not describe an object, a generic schema. Model providers would
+ * reject such a schema.
  */
 function boundSchema(schema: Record<string, unknown>): Record<string, unknown> {
   const fits = schema.type === 'object' && JSON.stringify(schema).length <= schemaCharsMax

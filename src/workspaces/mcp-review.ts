@@ -3,11 +3,11 @@ import type { McpServerTool, Review } from '../contract/mcp-servers.ts'
 import { changeRow } from '../storage/change-row.ts'
 import type { RowStore } from '../storage/rows.ts'
 import { type McpServerRow, type ReviewedTool, tables } from '../storage/tables.ts'
-import { type McpOffer, reviewAll, reviewedTool } from './mcp-offer.ts'
+import { findAcceptedTool, type McpOffer, reviewAll } from './mcp-offer.ts'
 
 /**
- * Accepts all tools of a server that was never reviewed (trust on first use). Ignores an offer from an earlier URL of
- * the server.
+ * Accepts all tools of a server whose tools were never accepted or reviewed (trust on first use). Ignores an offer from
+ * an earlier URL of the server.
  *
  * @returns the updated server; undefined if it was deleted
  */
@@ -23,9 +23,9 @@ export async function acceptFirstOffer(
 }
 
 /**
- * Returns the review after accepting some tools of an offer.
+ * Returns the accepted tools of a server after a review.
  *
- * @throws conflict  the server does not offer one of them, or its description has changed
+ * @throws conflict  the server does not offer one of the tools to accept, or the hash of the tool has changed
  */
 export function applyReview(
   { reviewedTools }: McpServerRow,
@@ -43,21 +43,21 @@ export function applyReview(
   return Object.fromEntries([...Object.entries(reviewedTools ?? {}), ...accepted])
 }
 
-/** Returns the tools of an offer in its order, then removed tools, each with its review state. */
+/** Returns the offered tools, then the accepted tools that are no longer offered, each with its review state. */
 export function listToolStates(
   { reviewedTools, allowedTools }: McpServerRow,
   { tools }: McpOffer,
 ): McpServerTool[] {
-  const known = reviewedTools ?? {}
+  const accepted = reviewedTools ?? {}
   const isAllowed = (name: string) => allowedTools?.includes(name) ?? true
   const offered = tools.map(({ name, description, inputSchema, hash }): McpServerTool => {
-    const before = reviewedTool(known, name)
-    const state = before === undefined ? 'new' : before.hash === hash ? 'accepted' : 'changed'
-    const acceptedDescription = before?.description ?? null
+    const acceptedTool = findAcceptedTool(accepted, name)
+    const state = acceptedTool === undefined ? 'new' : acceptedTool.hash === hash ? 'accepted' : 'changed'
+    const acceptedDescription = acceptedTool?.description ?? null
     return { name, description, inputSchema, hash, state, acceptedDescription, allowed: isAllowed(name) }
   })
   const names = new Set(tools.map(({ name }) => name))
-  const removed = Object.entries(known)
+  const removed = Object.entries(accepted)
     .filter(([name]) => !names.has(name))
     .map(
       ([name, { hash, description }]): McpServerTool => ({

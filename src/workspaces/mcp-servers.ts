@@ -26,15 +26,17 @@ import { type CallableServer, invalidatesSignIns, type McpSignIns } from './mcp-
 
 /** Timeout for listing the tools of a server in a test. */
 const testTimeoutMs = 10_000
-/** Timeout for listing the tools of a new server. If it expires, they are accepted when the server first responds. */
-const firstTimeoutMs = 5_000
+/**
+ * Timeout for listing the tools of a new server. If it expires, the tools are accepted when the server first responds.
+ */
+const newServerTimeoutMs = 5_000
 
-export interface McpServersParts {
+export interface McpServersDependencies {
   readonly rows: RowStore
   readonly pager: Pager
   readonly clock: Clock
   readonly log: Log
-  /** @throws validation_error  requests to the URL are not allowed; names the field */
+  /** @throws validation_error  requests to `url` are not allowed; the message names `field` */
   readonly checkUrl: (field: string, url: string) => void
   /** Requests the tools of a server. @throws McpFailure */
   readonly listTools: (server: CallableServer, signal: AbortSignal) => Promise<readonly McpTool[]>
@@ -46,59 +48,60 @@ type ServerCaller = Pick<Caller, 'auth' | 'signal'>
 
 /** The MCP servers whose tools the agents of a workspace can call. @see docs/tool-servers.md */
 export class McpServers {
-  constructor(private readonly parts: McpServersParts) {}
+  constructor(private readonly deps: McpServersDependencies) {}
 
   /** Lists servers in order of their IDs. @throws workspace_not_found, invalid_cursor */
   async list(workspaceId: string, query: PageQuery): Promise<RowPage<McpServerRow>> {
-    const { rows, pager } = this.parts
+    const { rows, pager } = this.deps
     await requireWorkspace(rows, workspaceId)
     return pager.page(tables.mcpServers, { index: 'byWorkspace', prefix: [workspaceId] }, query)
   }
 
   /**
-   * Creates a server and accepts its current tools. If it cannot be reached, or callers sign in to it, its tools are
-   * accepted when it first responds.
+   * Creates a server and accepts its current tools. If the server cannot be reached, or callers sign in to it, its tools
+   * are accepted when it first responds.
    *
    * @throws workspace_not_found, validation_error
    */
   async create(workspaceId: string, fields: McpServerCreate, signal: AbortSignal): Promise<McpServerRow> {
-    const { rows, clock, checkUrl } = this.parts
+    const { rows, clock, checkUrl } = this.deps
     checkUrl('url', fields.url)
     requireNoSecret(fields.url)
-    requireOneAuth(fields)
+    requireConsistentAuth(fields)
     const now = timestamp(clock)
-    const stamps = { createdAt: now, updatedAt: now }
-    const row: McpServerRow = { workspaceId, mcpServerId: newId(), ...fields, ...stamps, reviewedTools: null }
+    const times = { createdAt: now, updatedAt: now }
+    const row: McpServerRow = { workspaceId, mcpServerId: newId(), ...fields, ...times, reviewedTools: null }
     const outcome = await rows.atomic([
       { op: 'require', table: tables.workspaces, key: [workspaceId] },
       { op: 'insert', table: tables.mcpServers, row },
     ])
     if (!outcome.ok) throw workspaceNotFound(workspaceId)
     const canListTools = row.enabled && row.authType === 'credential'
-    const offer = canListTools ? await this.#offer(row, firstTimeoutMs, signal) : undefined
+    const offer = canListTools ? await this.#fetchOffer(row, newServerTimeoutMs, signal) : undefined
     if (offer instanceof McpFailure) {
       const facts = { workspaceId, mcpServerId: row.mcpServerId, error: offer }
-      this.parts.log.info(facts, 'the tools of a new MCP server cannot be listed yet')
+      this.deps.log.info(facts, 'the tools of a new MCP server cannot be listed yet')
     } else if (offer) await acceptFirstOffer(rows, row, offer)
     return row
   }
 
   /** @throws workspace_not_found, mcp_server_not_found */
   async get(workspaceId: string, mcpServerId: string): Promise<McpServerRow> {
-    const stored = await this.parts.rows.get(tables.mcpServers, [workspaceId, mcpServerId])
+    const stored = await this.deps.rows.get(tables.mcpServers, [workspaceId, mcpServerId])
     if (stored) return stored.row
-    await requireWorkspace(this.parts.rows, workspaceId)
+    await requireWorkspace(this.deps.rows, workspaceId)
     throw notFound(mcpServerId)
   }
 
   /**
-   * Changes some fields. A new URL discards the review of the tools. A new URL or OAuth client ends all sign-ins. A
-   * client that sends back the URL as it was shown keeps the stored URL, including its hidden values.
+   * Changes some fields. After a change of the URL, the tools must be accepted again. A change of the URL or the OAuth
+   * client ends all sign-ins. If the patch contains the URL that {@link shownUrl} returns, the stored URL with its hidden
+   * values is kept.
    *
    * @throws workspace_not_found, mcp_server_not_found, validation_error
    */
   async update(workspaceId: string, mcpServerId: string, patch: McpServerPatch): Promise<McpServerRow> {
-    const { rows, clock, checkUrl } = this.parts
+    const { rows, clock, checkUrl } = this.deps
     await this.get(workspaceId, mcpServerId)
     if (patch.url !== undefined) checkUrl('url', patch.url)
     const now = timestamp(clock)
@@ -106,7 +109,7 @@ export class McpServers {
     const change = (before: McpServerRow): McpServerRow => {
       const { url } = patch
       const after = { ...before, ...patch, updatedAt: now }
-      requireOneAuth(after)
+      requireConsistentAuth(after)
       if (url === undefined || url === shownUrl(before)) return { ...after, url: before.url }
       requireNoSecret(url)
       return { ...after, reviewedTools: null }
@@ -122,7 +125,7 @@ export class McpServers {
   async delete(workspaceId: string, mcpServerId: string): Promise<void> {
     await this.get(workspaceId, mcpServerId)
     const key = [workspaceId, mcpServerId]
-    const outcome = await this.parts.rows.atomic([
+    const outcome = await this.deps.rows.atomic([
       { op: 'delete', table: tables.mcpServers, key },
       signInsOf(key),
     ])
@@ -131,7 +134,7 @@ export class McpServers {
 
   /** Connects to a server and lists its tools. @throws workspace_not_found, mcp_server_not_found */
   async test(workspaceId: string, mcpServerId: string, { auth, signal }: ServerCaller): Promise<McpTest> {
-    const { clock } = this.parts
+    const { clock } = this.deps
     const server = await this.get(workspaceId, mcpServerId)
     const startedAt = clock.now()
     const outcome = (tools: string[], error: McpTest['error']): McpTest => ({
@@ -158,10 +161,10 @@ export class McpServers {
     { auth, signal }: ServerCaller,
   ): Promise<McpServerTools> {
     const server = await this.get(workspaceId, mcpServerId)
-    const offer = await this.#offer(this.#callable(server, auth), testTimeoutMs, signal)
+    const offer = await this.#fetchOffer(this.#callable(server, auth), testTimeoutMs, signal)
     if (offer instanceof McpFailure) return { items: [], error: errorOf(offer) }
     const isNew = server.reviewedTools === null
-    const row = isNew ? await acceptFirstOffer(this.parts.rows, server, offer) : server
+    const row = isNew ? await acceptFirstOffer(this.deps.rows, server, offer) : server
     if (!row) throw notFound(mcpServerId)
     return { items: listToolStates(row, offer), error: null }
   }
@@ -178,9 +181,9 @@ export class McpServers {
     { accept }: Review,
     { auth, signal }: ServerCaller,
   ): Promise<McpServerTools> {
-    const { rows, clock } = this.parts
+    const { rows, clock } = this.deps
     const server = await this.get(workspaceId, mcpServerId)
-    const offer = await this.#offer(this.#callable(server, auth), testTimeoutMs, signal)
+    const offer = await this.#fetchOffer(this.#callable(server, auth), testTimeoutMs, signal)
     if (offer instanceof McpFailure)
       throw new WbError('conflict', `the tools of the server cannot be listed: ${offer.message}`)
     const updatedAt = timestamp(clock)
@@ -193,10 +196,10 @@ export class McpServers {
   }
 
   #callable(server: McpServerRow, auth: AuthContext): CallableServer {
-    return this.parts.signIns.withAccessTokens(server, auth)
+    return this.deps.signIns.withAccessTokens(server, auth)
   }
 
-  async #offer(
+  async #fetchOffer(
     server: CallableServer,
     timeoutMs: number,
     signal: AbortSignal,
@@ -207,7 +210,7 @@ export class McpServers {
 
   /** Requests the tools of a server. Returns an {@link McpFailure} instead of throwing it. */
   async #listTools(server: CallableServer, timeoutMs: number, signal: AbortSignal) {
-    const { clock, listTools } = this.parts
+    const { clock, listTools } = this.deps
     try {
       return await withTimeout(clock, timeoutMs, attemptSignal => listTools(server, attemptSignal), signal)
     } catch (error) {
@@ -224,18 +227,18 @@ function signInsOf(key: readonly string[]): Write {
 }
 
 /**
- * Checks that a server has only one method to authorize calls.
+ * Checks that the authentication fields of a server are consistent.
  *
  * @throws validation_error
  */
-function requireOneAuth(server: McpServerCreate): void {
+function requireConsistentAuth(server: McpServerCreate): void {
   if (server.authType === 'oauth2' && server.credentialRef !== null)
     throw new WbError('validation_error', 'credentialRef: must be null if authType is oauth2')
   if (server.oauthClientSecretRef !== null && server.oauthClientId === null)
     throw new WbError('validation_error', 'oauthClientSecretRef: must be null if oauthClientId is null')
 }
 
-/** Returns the URL of a server without secrets in its query, which earlier versions accepted. */
+/** Returns the URL of a server without the secrets in its query. Earlier versions accepted URLs with secrets. */
 export function shownUrl({ url }: Pick<McpServerRow, 'url'>): string {
   return withoutQuerySecrets(url)
 }

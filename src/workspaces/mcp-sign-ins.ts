@@ -19,14 +19,14 @@ import { changeRow } from '../storage/change-row.ts'
 import type { RowStore, Write } from '../storage/rows.ts'
 import { type McpServerRow, type McpSignInRow, tables } from '../storage/tables.ts'
 
-/** An MCP server. Has the access tokens of the caller if callers sign in to the server. */
+/** An MCP server, with the access tokens of the caller if callers sign in to the server. */
 export type CallableServer = McpServerRow & { readonly accessTokens?: McpAccessTokens }
 
-export interface McpSignInsParts {
+export interface McpSignInsDependencies {
   readonly rows: RowStore
   readonly clock: Clock
   readonly log: Log
-  /** Encrypts text. `open` returns undefined if the value was not sealed for the same purpose. */
+  /** Encrypts and decrypts strings. `open` returns undefined if the value was encrypted for another purpose. */
   readonly seal: {
     seal(purpose: string, text: string): string
     open(purpose: string, value: string): string | undefined
@@ -58,21 +58,22 @@ interface StoredSignIn {
 }
 
 const pendingTtlMs = 600_000
-/** Maximum number of pending sign-ins of a subject. Another one replaces the oldest. */
+/** Maximum number of pending sign-ins per subject. An additional sign-in replaces the oldest. */
 const pendingPerSubjectMax = 8
-/** Maximum number of pending sign-ins. Another one replaces the oldest. */
+/** Maximum number of pending sign-ins. An additional sign-in replaces the oldest. */
 const pendingMax = 1_024
-/** Remaining lifetime below which a token is refreshed before it is sent. */
+/** Minimum remaining lifetime of a token that is sent. A token with less is refreshed first. */
 const refreshAheadMs = 10_000
 /**
- * Duration of a lease on a refresh. Longer than a refresh can take, but short enough to retry an abandoned one soon.
+ * Duration of the lease that a process takes for a refresh. Longer than a refresh can take, but short enough to repeat
+ * an abandoned refresh soon.
  */
 const refreshLeaseMs = 30_000
 const leasePollMs = 100
 
 /**
- * Sign-ins of callers to MCP servers, by workspace, server and subject. Tokens are only sent to the server that they
- * were granted for.
+ * Sign-ins of callers to MCP servers, by workspace, server and subject. A token is sent only to the server that it was
+ * granted for.
  *
  * @see docs/tool-servers.md#sign-in-as-yourself, docs/security.md#rule-14
  */
@@ -82,12 +83,12 @@ export class McpSignIns {
   /** Running refreshes by row key. */
   readonly #refreshing = new Map<string, Promise<string | undefined>>()
 
-  constructor(private readonly parts: McpSignInsParts) {}
+  constructor(private readonly deps: McpSignInsDependencies) {}
 
   /**
    * Starts a sign-in.
    *
-   * @throws validation_error  the redirect URI is neither on this machine nor on the runtime
+   * @throws validation_error  the redirect URI is neither a URL of this machine nor a URL of `runtime.publicOrigin`
    * @throws conflict          callers do not sign in to this server
    * @throws unauthorized, mcp_sign_in_failed
    */
@@ -105,9 +106,9 @@ export class McpSignIns {
         }`,
       })
     const state = randomHex(32)
-    const starting = this.parts.authorization.start(server, { redirectUri, state }, signal)
-    const { authorizationUrl, pending } = await starting.catch(asSignInFailure)
-    const expiresAtMs = this.parts.clock.now() + pendingTtlMs
+    const starting = this.deps.authorization.start(server, { redirectUri, state }, signal)
+    const { authorizationUrl, pending } = await starting.catch(throwSignInFailure)
+    const expiresAtMs = this.deps.clock.now() + pendingTtlMs
     this.#addPending(state, {
       subject,
       purpose: purposeOf(server, subject),
@@ -128,18 +129,18 @@ export class McpSignIns {
     { state, code, iss }: SignInFinish,
     caller: Pick<Caller, 'auth' | 'signal' | 'reauthorize'>,
   ): Promise<McpSignIn> {
-    const { clock, authorization } = this.parts
+    const { clock, authorization } = this.deps
     const subject = this.#requireSubject(caller.auth)
     const pending = this.#pending.get(state)
     if (pending?.purpose !== purposeOf(server, subject) || pending.expiresAtMs <= clock.now())
       throw new WbError(
         'invalid_state',
-        'this caller has no pending sign-in to this MCP server with this state',
+        'this caller has not started a sign-in to this MCP server with this state',
       )
     this.#pending.delete(state)
     const tokens = await authorization
       .finish(server, pending.authorization, { code, iss }, caller.signal)
-      .catch(asSignInFailure)
+      .catch(throwSignInFailure)
     await caller.reauthorize()
     const row: McpSignInRow = {
       workspaceId: server.workspaceId,
@@ -148,7 +149,7 @@ export class McpSignIns {
       createdAt: timestamp(clock),
       ...this.#fieldsOf(server, subject, pending.authorization.context, tokens),
     }
-    const outcome = await this.parts.rows.atomic([
+    const outcome = await this.deps.rows.atomic([
       { op: 'require', table: tables.mcpServers, key: [row.workspaceId, row.mcpServerId] },
       { op: 'deleteAll', table: tables.mcpSignIns, index: 'byServer', prefix: keyOf(row) },
       { op: 'insert', table: tables.mcpSignIns, row },
@@ -157,7 +158,7 @@ export class McpSignIns {
     return this.#toSignIn(row)
   }
 
-  /** Returns the sign-in of the caller. A sign-in that has ended is returned as not signed in. */
+  /** Returns the sign-in of the caller. After the sign-in has ended, returns `signedIn: false`. */
   async show(server: McpServerRow, auth: AuthContext): Promise<McpSignIn> {
     const signIn = await this.#find(server, this.#subjectOf(auth))
     return signIn ? this.#toSignIn(signIn.row) : signedOut
@@ -168,7 +169,7 @@ export class McpSignIns {
     const subject = this.#subjectOf(auth)
     if (subject === null) return
     const signIn = await this.#find(server, subject)
-    await this.parts.rows.atomic([
+    await this.deps.rows.atomic([
       {
         op: 'deleteAll',
         table: tables.mcpSignIns,
@@ -223,20 +224,20 @@ export class McpSignIns {
   ): Promise<string | undefined> {
     const { accessToken, refreshToken } = grant
     const endsAtMs = row.expiresAt === null ? Number.POSITIVE_INFINITY : Date.parse(row.expiresAt)
-    const isValid = accessToken !== rejectedToken && endsAtMs - refreshAheadMs > this.parts.clock.now()
+    const isValid = accessToken !== rejectedToken && endsAtMs - refreshAheadMs > this.deps.clock.now()
     if (isValid) return accessToken
     if (refreshToken !== null) return this.#sharedRefresh(server, row.subject, accessToken)
-    return accessToken !== rejectedToken && endsAtMs > this.parts.clock.now() ? accessToken : undefined
+    return accessToken !== rejectedToken && endsAtMs > this.deps.clock.now() ? accessToken : undefined
   }
 
-  /** Shares one refresh among all requests of this process. It continues if they are canceled. */
+  /** Runs one refresh for all requests of this process. The refresh continues if the requests are canceled. */
   #sharedRefresh(server: McpServerRow, subject: string, staleToken: string): Promise<string | undefined> {
     const key = JSON.stringify([server.workspaceId, server.mcpServerId, subject])
-    const running = this.#refreshing.get(key)
-    if (running) return running
-    const started = this.#refresh(server, subject, staleToken).finally(() => this.#refreshing.delete(key))
-    this.#refreshing.set(key, started)
-    return started
+    const runningRefresh = this.#refreshing.get(key)
+    if (runningRefresh) return runningRefresh
+    const refresh = this.#refresh(server, subject, staleToken).finally(() => this.#refreshing.delete(key))
+    this.#refreshing.set(key, refresh)
+    return refresh
   }
 
   /**
@@ -247,7 +248,7 @@ export class McpSignIns {
    * @throws McpFailure  the authorization server cannot be reached
    */
   async #refresh(server: McpServerRow, subject: string, staleToken: string): Promise<string | undefined> {
-    const { rows, clock } = this.parts
+    const { rows, clock } = this.deps
     for (let waitedMs = 0; waitedMs <= refreshLeaseMs; waitedMs += leasePollMs) {
       const signIn = await this.#find(server, subject)
       if (!signIn) return undefined
@@ -269,7 +270,7 @@ export class McpSignIns {
   }
 
   async #exchange(server: McpServerRow, row: McpSignInRow, grant: SealedGrant): Promise<string | undefined> {
-    const { authorization, log } = this.parts
+    const { authorization, log } = this.deps
     try {
       const tokens = await authorization.refresh(server, grant.context, grant.refreshToken!, row.scopes)
       return await this.#replace(server, row, grant.context, tokens)
@@ -304,7 +305,7 @@ export class McpSignIns {
   /** Changes a sign-in if its tokens have not changed since it was read. @returns false if they have */
   async #change(row: McpSignInRow, fields: Partial<McpSignInRow>): Promise<boolean> {
     let isChanged = false
-    const changed = await changeRow(this.parts.rows, tables.mcpSignIns, keyOf(row), current => {
+    const changed = await changeRow(this.deps.rows, tables.mcpSignIns, keyOf(row), current => {
       isChanged = current.sealed === row.sealed
       return isChanged ? { ...current, ...fields } : current
     })
@@ -312,7 +313,7 @@ export class McpSignIns {
   }
 
   async #discard(row: McpSignInRow): Promise<void> {
-    const { rows } = this.parts
+    const { rows } = this.deps
     const stored = await rows.get(tables.mcpSignIns, keyOf(row))
     if (stored?.row.sealed !== row.sealed) return
     await rows.atomic([{ op: 'delete', table: tables.mcpSignIns, key: keyOf(row), version: stored.version }])
@@ -323,13 +324,10 @@ export class McpSignIns {
       refreshToken === null
         ? ({ token: accessToken, hint: 'access_token' } as const)
         : ({ token: refreshToken, hint: 'refresh_token' } as const)
-    await this.parts.authorization.revoke(server, context, token).catch(error => {
+    await this.deps.authorization.revoke(server, context, token).catch(error => {
       const { workspaceId, mcpServerId } = server
       const code = error instanceof McpFailure ? error.code : 'unknown'
-      this.parts.log.info(
-        { workspaceId, mcpServerId, code },
-        'a token for an MCP server could not be revoked',
-      )
+      this.deps.log.info({ workspaceId, mcpServerId, code }, 'a token for an MCP server could not be revoked')
     })
   }
 
@@ -340,8 +338,8 @@ export class McpSignIns {
   async #find(server: McpServerRow, subject: string | null): Promise<StoredSignIn | undefined> {
     if (subject === null) return undefined
     const { workspaceId, mcpServerId } = server
-    const stored = await this.parts.rows.get(tables.mcpSignIns, [workspaceId, mcpServerId, subject])
-    const text = stored && this.parts.seal.open(purposeOf(server, subject), stored.row.sealed)
+    const stored = await this.deps.rows.get(tables.mcpSignIns, [workspaceId, mcpServerId, subject])
+    const text = stored && this.deps.seal.open(purposeOf(server, subject), stored.row.sealed)
     return text === undefined ? undefined : { ...stored!, grant: JSON.parse(text) as SealedGrant }
   }
 
@@ -351,7 +349,7 @@ export class McpSignIns {
     context: AuthorizationContext,
     { accessToken, refreshToken, expiresInSeconds, scopes }: GrantedTokens,
   ) {
-    const { clock, seal } = this.parts
+    const { clock, seal } = this.deps
     const grant: SealedGrant = { context, accessToken, refreshToken }
     return {
       scopes,
@@ -364,13 +362,13 @@ export class McpSignIns {
   }
 
   #toSignIn({ scopes, expiresAt, canRefresh }: McpSignInRow): McpSignIn {
-    const hasEnded = !canRefresh && expiresAt !== null && expiresAt <= timestamp(this.parts.clock)
+    const hasEnded = !canRefresh && expiresAt !== null && expiresAt <= timestamp(this.deps.clock)
     return hasEnded ? signedOut : { signedIn: true, scopes, expiresAt, canRefresh }
   }
 
   #addPending(state: string, pending: PendingMcpSignIn): void {
-    const now = this.parts.clock.now()
-    for (const [known, { expiresAtMs }] of this.#pending) if (expiresAtMs <= now) this.#pending.delete(known)
+    const now = this.deps.clock.now()
+    for (const [key, { expiresAtMs }] of this.#pending) if (expiresAtMs <= now) this.#pending.delete(key)
     const pendingOfSubject = [...this.#pending].filter(([, { subject }]) => subject === pending.subject)
     if (pendingOfSubject.length >= pendingPerSubjectMax) this.#pending.delete(pendingOfSubject[0]![0])
     if (this.#pending.size >= pendingMax) this.#pending.delete(this.#pending.keys().next().value!)
@@ -381,7 +379,7 @@ export class McpSignIns {
   #requireRedirect(redirectUri: string): void {
     const { protocol, hostname, origin, username, password, hash } = new URL(redirectUri)
     const isPlain = username === '' && password === '' && hash === ''
-    const { publicOrigin } = this.parts
+    const { publicOrigin } = this.deps
     const isPublicOrigin = publicOrigin !== null && origin === new URL(publicOrigin).origin
     if (isPlain && (isPublicOrigin || (protocol === 'http:' && isLoopback(hostname)))) return
     throw new WbError(
@@ -403,20 +401,20 @@ export class McpSignIns {
   #subjectOf(auth: AuthContext): string | null {
     // The ID of an operator differs in each process.
     if (auth.subject?.type === 'system') return 'system'
-    return subjectName(auth) ?? (this.parts.isSingleUser ? 'local' : null)
+    return subjectName(auth) ?? (this.deps.isSingleUser ? 'local' : null)
   }
 }
 
 const signedOut: McpSignIn = { signedIn: false, scopes: null, expiresAt: null, canRefresh: false }
 
-/** Returns true if a change of a server invalidates its sign-ins. */
+/** Returns true if the change from `before` to `after` invalidates the sign-ins to a server. */
 export function invalidatesSignIns(before: McpServerRow, after: McpServerRow): boolean {
   return purposeOf(before, '') !== purposeOf(after, '')
 }
 
 /**
- * Returns the purpose that binds sealed tokens to their subject, and to the server and client that they were granted
- * for.
+ * Returns the purpose for which tokens are encrypted. It binds them to their subject, and to the server and the OAuth
+ * client that they were granted for.
  */
 function purposeOf(server: McpServerRow, subject: string): string {
   const { workspaceId, mcpServerId, url, authType, oauthClientId, oauthClientSecretRef, oauthScopes } = server
@@ -428,7 +426,7 @@ function keyOf({ workspaceId, mcpServerId, subject }: McpSignInRow): string[] {
   return [workspaceId, mcpServerId, subject]
 }
 
-function asSignInFailure(error: unknown): never {
+function throwSignInFailure(error: unknown): never {
   if (!(error instanceof McpFailure)) throw error
   throw new WbError('mcp_sign_in_failed', error.message, {}, { cause: error })
 }
@@ -446,7 +444,7 @@ export function mcpLoginCommand({ label, mcpServerId }: Pick<McpServerRow, 'labe
   return `wb mcp servers login ${shellName({ label, mcpServerId })}`
 }
 
-/** Returns the label of a server, or its ID if a shell would change the label. */
+/** Returns the label of a server, or its ID if the label would have to be quoted in a shell. */
 function shellName({ label, mcpServerId }: Pick<McpServerRow, 'label' | 'mcpServerId'>): string {
   return /^\w[\w.@+-]*$/.test(label) ? label : mcpServerId
 }

@@ -12,7 +12,7 @@ const retentionMs = 24 * 3_600_000
  * @see docs/connecting.md
  */
 export class McpTraffic {
-  /** Calls by workspace ID. The most recently called workspace is last. */
+  /** Calls by workspace ID. The workspace with the most recent call is last. */
   readonly #calls = new Map<string, TrafficEntry[]>()
 
   constructor(private readonly clock: Clock) {}

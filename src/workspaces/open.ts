@@ -15,9 +15,9 @@ import type {
 import type { Models } from '../models/open.ts'
 import type { Pager } from '../storage/cursor.ts'
 import type { RowStore } from '../storage/rows.ts'
-import { Connections, type ConnectionsParts } from './connections.ts'
+import { Connections, type ConnectionsDependencies } from './connections.ts'
 import type { ContentStores } from './content-stores.ts'
-import { McpServers, type McpServersParts } from './mcp-servers.ts'
+import { McpServers, type McpServersDependencies } from './mcp-servers.ts'
 import type { McpSignIns } from './mcp-sign-ins.ts'
 import { McpTraffic } from './mcp-traffic.ts'
 import type { PurgeStep } from './remove-workspace.ts'
@@ -35,7 +35,7 @@ import { chunkingHandlers, embeddingHandlers, llmHandlers, rerankingHandlers } f
 import { Services } from './services.ts'
 import { Workspaces } from './workspaces.ts'
 
-export interface WorkspacesParts {
+export interface WorkspacesDependencies {
   readonly rows: RowStore
   readonly pager: Pager
   readonly clock: Clock
@@ -44,30 +44,30 @@ export interface WorkspacesParts {
   readonly stores: ContentStores
   readonly releases: SecretReleases
   readonly models: Pick<Models, 'catalog' | 'checkUrl' | 'probe' | 'chatProblem' | 'embeddingProblem'>
-  readonly listTools: McpServersParts['listTools']
+  readonly listTools: McpServersDependencies['listTools']
   readonly signIns: McpSignIns
   /** Returns the names of the tools that MCP offers to the caller. */
-  readonly listOwnTools: ConnectionsParts['listTools']
+  readonly listExposedTools: ConnectionsDependencies['listTools']
   /** Steps that delete the content that other modules store for a workspace. */
   readonly purge: readonly PurgeStep[]
 }
 
 /** Opens workspaces, their services and connections. Returns the route handlers by topic. */
-export function openWorkspaces(parts: WorkspacesParts) {
-  const { clock, config, stores, releases, models } = parts
+export function openWorkspaces(deps: WorkspacesDependencies) {
+  const { clock, config, stores, releases, models } = deps
   const { checkUrl } = models
-  const workspaces = new Workspaces(parts)
-  const services = { ...parts, checkUrl }
+  const workspaces = new Workspaces(deps)
+  const services = { ...deps, checkUrl }
   const chunking = new Services<ChunkingService, ChunkingCreate>(chunkingKind, services)
   const embedding = new Services<EmbeddingService, EmbeddingCreate>(embeddingKind, services)
   const reranking = new Services<RerankingService, RerankingCreate>(rerankingKind, services)
   const llm = new Services<LlmService, LlmCreate>(llmKind, { ...services, checkBeforeWrite: models.probe })
   const traffic = new McpTraffic(clock)
   const connections = new Connections({
-    ...parts,
+    ...deps,
     traffic,
     mcpEnabled: config.mcp.enabled,
-    listTools: parts.listOwnTools,
+    listTools: deps.listExposedTools,
   })
   return {
     chunking,
@@ -87,7 +87,7 @@ export function openWorkspaces(parts: WorkspacesParts) {
       llmServices: llmHandlers(llm, models.chatProblem),
       llmModels: llmModelHandlers(models, config.chat.provider),
       secretReleases: releaseHandlers(releases),
-      mcpServers: mcpServerHandlers(new McpServers({ ...parts, checkUrl }), parts.signIns),
+      mcpServers: mcpServerHandlers(new McpServers({ ...deps, checkUrl }), deps.signIns),
     },
   }
 }

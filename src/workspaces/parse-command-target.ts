@@ -58,8 +58,8 @@ export function parseCommandTarget(body: PlaygroundCommand): CommandTarget {
     return { commandName, kind, name: null }
   }
   if (scope !== 'either' && scope !== kind) throw invalidCommand(`'${commandName}' operates on a ${scope}`)
-  const [name, other] = kind === 'table' ? [table, collection] : [collection, table]
-  if (other !== null)
+  const [name, otherName] = kind === 'table' ? [table, collection] : [collection, table]
+  if (otherName !== null)
     throw invalidCommand(`${kind === 'table' ? 'collection' : 'table'}: the target is a ${kind}`)
   if (name === null) throw invalidCommand(`${kind}: is missing`)
   return { commandName, kind, name }
@@ -70,6 +70,6 @@ function targetKind({ targetKind, table = null }: PlaygroundCommand, scope: Targ
   return table !== null || scope === 'table' || scope === 'tables' ? 'table' : 'collection'
 }
 
-function invalidCommand(fact: string): WbError {
-  return new WbError('invalid_playground_command', fact)
+function invalidCommand(message: string): WbError {
+  return new WbError('invalid_playground_command', message)
 }

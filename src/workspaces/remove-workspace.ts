@@ -8,18 +8,18 @@ import { tables } from '../storage/tables.ts'
 /** Deletes one kind of content of a workspace. Can be run again after a failure. */
 export type PurgeStep = (workspace: Workspace) => Promise<void>
 
-interface RemoveWorkspaceParts {
+interface RemoveWorkspaceDependencies {
   readonly rows: RowStore
   readonly log: Log
   readonly purge: readonly PurgeStep[]
 }
 
-/** Maximum number of attempts. Another attempt is needed if content is created during a purge. */
+/** Maximum number of purges. If a knowledge base is created during a purge, the purge is repeated. */
 const purgeAttemptsMax = 8
 
 /**
- * Tables that are not deleted here: knowledge bases are purged earlier, with their collections, and the audit trail
- * is kept.
+ * Tables whose rows are not deleted in the last transaction: knowledge bases are purged before it, with their
+ * collections, and the audit trail is kept.
  */
 const excludedTables: ReadonlySet<AnyTable> = new Set([tables.knowledgeBases, tables.audit])
 
@@ -38,7 +38,7 @@ const ownedTables = (Object.values(tables) as AnyTable[]).filter(
  * @throws cascade_incomplete          some content could not be deleted, so the workspace remains
  */
 export async function removeWorkspace(
-  { rows, log, purge }: RemoveWorkspaceParts,
+  { rows, log, purge }: RemoveWorkspaceDependencies,
   workspace: Workspace,
   record?: Write,
 ): Promise<void> {
@@ -65,8 +65,8 @@ export async function removeWorkspace(
 }
 
 /**
- * Returns the writes of the last transaction. They fail if there is a knowledge base, because its collection would
- * remain.
+ * Returns the writes of the last transaction. The transaction fails if there is still a knowledge base, because its
+ * collection would not be deleted.
  */
 function lastTransactionWrites(workspaceId: string): Write[] {
   const byWorkspace = { index: 'byWorkspace', prefix: [workspaceId] }

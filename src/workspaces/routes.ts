@@ -59,12 +59,12 @@ export function connectHandlers(connections: Connections): Handlers<typeof conne
 
 export function playgroundHandlers(
   module: Workspaces,
-  parts: { stores: ContentStores; clock: Clock },
+  deps: { stores: ContentStores; clock: Clock },
 ): Handlers<typeof playground> {
   return {
     execute: async ({ params, body }, caller) => ({
       status: 200,
-      body: await executePlaygroundCommand(parts, await module.get(params.workspaceId), body, caller),
+      body: await executePlaygroundCommand(deps, await module.get(params.workspaceId), body, caller),
     }),
   }
 }

@@ -11,14 +11,13 @@ import type { RowStore, Write } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
 
 /**
- * Decides which secrets records may use: secrets released by default, by the configuration, or by stored releases.
+ * Decides which secrets records may use. A secret can be released by default, by the configuration, or by a stored
+ * release.
  *
  * @see docs/security.md#rule-1
  */
 export class SecretReleases {
-  constructor(
-    private readonly parts: { rows: RowStore; pager: Pager; clock: Clock; policy: ReleasePolicy },
-  ) {}
+  constructor(private readonly deps: { rows: RowStore; pager: Pager; clock: Clock; policy: ReleasePolicy }) {}
 
   /**
    * Returns true if the secret that a record refers to may currently be sent to a host.
@@ -26,19 +25,19 @@ export class SecretReleases {
    * @param host  the host that receives the request, with its port unless that is the default port of the scheme
    */
   async covers(ref: string, host: string, workspaceId: string): Promise<boolean> {
-    const { policy } = this.parts
+    const { policy } = this.deps
     const normalizedRef = normalizeReleasable(ref, policy)
     if (normalizedRef === undefined) return false
     if (isReleased(normalizedRef, host, workspaceId, policy)) return true
     const releases = await Promise.all(
-      [workspaceId, null].map(scope => this.find(releaseIdOf(normalizedRef, host, scope))),
+      [workspaceId, null].map(releasedTo => this.find(releaseIdOf(normalizedRef, host, releasedTo))),
     )
     return releases.some(release => release !== undefined)
   }
 
   /** @throws invalid_cursor */
   async list(query: PageQuery): Promise<RowPage<SecretRelease>> {
-    return this.parts.pager.page(tables.secretReleases, { index: 'byOrdinal', prefix: [] }, query)
+    return this.deps.pager.page(tables.secretReleases, { index: 'byOrdinal', prefix: [] }, query)
   }
 
   /**
@@ -46,13 +45,13 @@ export class SecretReleases {
    *
    * @throws validation_error     the reference cannot be released for records
    * @throws workspace_not_found
-   * @throws conflict             it has already been released for this host
+   * @throws conflict             the reference is already released for this host
    */
   async release(
     { ref, host, workspaceId }: SecretReleaseCreate,
     caller: Pick<Caller, 'record'>,
   ): Promise<SecretRelease> {
-    const { rows, clock, policy } = this.parts
+    const { rows, clock, policy } = this.deps
     const normalizedRef = normalizeReleasable(ref, policy)
     if (normalizedRef === undefined)
       throw new WbError('validation_error', `ref: records may not use the secret ${ref}`, {
@@ -77,7 +76,7 @@ export class SecretReleases {
     const release = await this.find(releaseId)
     if (release) {
       const { ref, host, workspaceId } = release
-      const outcome = await this.parts.rows.atomic([
+      const outcome = await this.deps.rows.atomic([
         { op: 'delete', table: tables.secretReleases, key: [releaseId] },
         caller.record({ releaseId, ref, host }, workspaceId ?? undefined),
       ])
@@ -87,12 +86,13 @@ export class SecretReleases {
   }
 
   private async find(releaseId: string): Promise<SecretRelease | undefined> {
-    return (await this.parts.rows.get(tables.secretReleases, [releaseId]))?.row
+    return (await this.deps.rows.get(tables.secretReleases, [releaseId]))?.row
   }
 }
 
 /**
- * Returns the ID of a release. Equal releases have the same ID, so each exists only once and can be found by its ID.
+ * Returns the ID of a release. The ID is derived from the other fields, so two equal releases cannot exist, and a
+ * release can be found by its fields.
  */
 function releaseIdOf(ref: string, host: string, workspaceId: string | null): string {
   return idFrom('secret release', ref, host, workspaceId)

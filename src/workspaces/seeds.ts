@@ -43,35 +43,38 @@ function embeddingSeeds(kind: WorkspaceKind): EmbeddingCreateInput[] {
  */
 export function seedWrites(workspace: Workspace): Write[] {
   const { workspaceId, createdAt } = workspace
-  const stamps = { workspaceId, createdAt, updatedAt: createdAt }
+  const systemFields = { workspaceId, createdAt, updatedAt: createdAt }
   const llmServiceId = newId()
   return [
     ...chunkingSeeds(workspace.kind).map(seed => ({
       op: 'insert' as const,
       table: tables.chunkingServices,
-      row: { ...ChunkingCreate.parse(seed), ...stamps, chunkingServiceId: newId() },
+      row: { ...ChunkingCreate.parse(seed), ...systemFields, chunkingServiceId: newId() },
     })),
     ...embeddingSeeds(workspace.kind).map(seed => ({
       op: 'insert' as const,
       table: tables.embeddingServices,
-      row: { ...EmbeddingCreate.parse(seed), ...stamps, embeddingServiceId: newId() },
+      row: { ...EmbeddingCreate.parse(seed), ...systemFields, embeddingServiceId: newId() },
     })),
     {
       op: 'insert',
       table: tables.llmServices,
-      row: { ...LlmCreate.parse(llmPresets['openrouter-gpt-4o-mini']), ...stamps, llmServiceId },
+      row: { ...LlmCreate.parse(llmPresets['openrouter-gpt-4o-mini']), ...systemFields, llmServiceId },
     },
     ...agentSeeds({ workspaceId, llmServiceId, createdAt }),
   ]
 }
 
-/** Returns writes for the default agents. Their IDs are sorted, because agents with equal times are listed by ID. */
+/**
+ * Returns writes for the default agents. Their IDs are sorted, because agents that are created at the same time are
+ * listed by ID.
+ */
 function agentSeeds(fields: { workspaceId: string; llmServiceId: string; createdAt: string }): Write[] {
   const defaults = builtInAgentTemplates.filter(({ defaultOnNewWorkspace }) => defaultOnNewWorkspace)
   const ids = defaults.map(() => newId()).sort()
-  return defaults.map((template, at) => ({
+  return defaults.map((template, index) => ({
     op: 'insert',
     table: tables.agents,
-    row: createAgentFrom(template, { ...fields, agentId: ids[at] }),
+    row: createAgentFrom(template, { ...fields, agentId: ids[index] }),
   }))
 }

@@ -23,10 +23,10 @@ export interface AnyService {
 }
 
 /** Fields that the runtime sets on services of any kind. */
-export type ServiceStamps = Pick<AnyService, 'workspaceId' | 'createdAt' | 'updatedAt'>
+export type ServiceSystemFields = Pick<AnyService, 'workspaceId' | 'createdAt' | 'updatedAt'>
 
-/** A table whose rows use services of a kind, and its index by workspace and service. */
-interface ServiceBinder {
+/** A table whose rows refer to services of one kind, and its index by workspace and service. */
+interface ServiceUsage {
   readonly noun: string
   readonly table: AnyTable
   readonly index: string
@@ -36,14 +36,14 @@ interface ServiceBinder {
 export interface ServiceKind<Row extends AnyService, Create> {
   readonly noun: string
   readonly table: RowTable<Row>
-  /** Creates a service, with a new id if the fields have none. */
-  compose(fields: Create, stamps: ServiceStamps): Row
+  /** Creates a service, with a new ID if the fields do not contain one. */
+  compose(fields: Create, systemFields: ServiceSystemFields): Row
   idOf(row: Row): string
-  readonly boundBy: readonly ServiceBinder[]
+  readonly usedBy: readonly ServiceUsage[]
   readonly notFound: ErrorCode
   readonly inUse: ErrorCode
-  /** Fields that stored content depends on. They cannot change while the service is bound. */
-  readonly fixedWhileBound: readonly ColumnName<Row>[]
+  /** Fields that stored content depends on. They cannot change while the service is in use. */
+  readonly fixedWhileInUse: readonly ColumnName<Row>[]
 }
 
 export function serviceNotFound(
@@ -53,11 +53,11 @@ export function serviceNotFound(
   return new WbError(kind.notFound, `${kind.noun} '${id}' not found`)
 }
 
-function byKnowledgeBases(index: string): ServiceBinder {
+function byKnowledgeBases(index: string): ServiceUsage {
   return { noun: 'a knowledge base', table: tables.knowledgeBases, index }
 }
 
-function byAgents(index: string): ServiceBinder {
+function byAgents(index: string): ServiceUsage {
   return { noun: 'an agent', table: tables.agents, index }
 }
 
@@ -65,55 +65,59 @@ function byAgents(index: string): ServiceBinder {
 export const chunkingKind: ServiceKind<ChunkingService, ChunkingCreate> = {
   noun: 'chunking service',
   table: tables.chunkingServices,
-  compose: ({ chunkingServiceId = newId(), ...fields }, stamps) => ({
+  compose: ({ chunkingServiceId = newId(), ...fields }, systemFields) => ({
     ...fields,
-    ...stamps,
+    ...systemFields,
     chunkingServiceId,
   }),
   idOf: row => row.chunkingServiceId,
-  boundBy: [byKnowledgeBases('byChunkingService')],
+  usedBy: [byKnowledgeBases('byChunkingService')],
   notFound: 'chunking_service_not_found',
   inUse: 'chunking_service_in_use',
-  fixedWhileBound: [],
+  fixedWhileInUse: [],
 }
 
 export const embeddingKind: ServiceKind<EmbeddingService, EmbeddingCreate> = {
   noun: 'embedding service',
   table: tables.embeddingServices,
-  compose: ({ embeddingServiceId = newId(), ...fields }, stamps) => ({
+  compose: ({ embeddingServiceId = newId(), ...fields }, systemFields) => ({
     ...fields,
-    ...stamps,
+    ...systemFields,
     embeddingServiceId,
   }),
   idOf: row => row.embeddingServiceId,
-  boundBy: [byKnowledgeBases('byEmbeddingService')],
+  usedBy: [byKnowledgeBases('byEmbeddingService')],
   notFound: 'embedding_service_not_found',
   inUse: 'embedding_service_in_use',
-  fixedWhileBound: ['provider', 'modelName', 'embeddingDimension', 'distanceMetric'],
+  fixedWhileInUse: ['provider', 'modelName', 'embeddingDimension', 'distanceMetric'],
 }
 
 export const rerankingKind: ServiceKind<RerankingService, RerankingCreate> = {
   noun: 'reranking service',
   table: tables.rerankingServices,
-  compose: ({ rerankingServiceId = newId(), ...fields }, stamps) => ({
+  compose: ({ rerankingServiceId = newId(), ...fields }, systemFields) => ({
     ...fields,
-    ...stamps,
+    ...systemFields,
     rerankingServiceId,
   }),
   idOf: row => row.rerankingServiceId,
-  boundBy: [byKnowledgeBases('byRerankingService'), byAgents('byRerankingService')],
+  usedBy: [byKnowledgeBases('byRerankingService'), byAgents('byRerankingService')],
   notFound: 'reranking_service_not_found',
   inUse: 'reranking_service_in_use',
-  fixedWhileBound: [],
+  fixedWhileInUse: [],
 }
 
 export const llmKind: ServiceKind<LlmService, LlmCreate> = {
   noun: 'LLM service',
   table: tables.llmServices,
-  compose: ({ llmServiceId = newId(), ...fields }, stamps) => ({ ...fields, ...stamps, llmServiceId }),
+  compose: ({ llmServiceId = newId(), ...fields }, systemFields) => ({
+    ...fields,
+    ...systemFields,
+    llmServiceId,
+  }),
   idOf: row => row.llmServiceId,
-  boundBy: [byAgents('byLlmService')],
+  usedBy: [byAgents('byLlmService')],
   notFound: 'llm_service_not_found',
   inUse: 'llm_service_in_use',
-  fixedWhileBound: [],
+  fixedWhileInUse: [],
 }

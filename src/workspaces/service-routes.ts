@@ -96,7 +96,7 @@ export function llmHandlers(
   return { ...handlers, show: showWithProblem(handlers.show, problemOf) }
 }
 
-/** Returns a service, with its problem if the query asks for it. */
+/** Returns a handler that responds with a service, and with its problem if the query requests it. */
 function showWithProblem<Row, Params>(
   show: (request: { params: Params }) => Promise<{ status: 200; body: Row }>,
   problemOf: (service: Row) => Promise<ServiceProblem | null>,

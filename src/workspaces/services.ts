@@ -9,11 +9,11 @@ import type { RowStore, Write } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
 import { type AnyService, type ServiceKind, serviceNotFound } from './service-kinds.ts'
 
-export interface ServicesParts<Row extends AnyService> {
+export interface ServicesDependencies<Row extends AnyService> {
   readonly rows: RowStore
   readonly pager: Pager
   readonly clock: Clock
-  /** @throws validation_error  requests to the address are not allowed; names the field */
+  /** @throws validation_error  requests to `url` are not allowed; the message names `field` */
   checkUrl(field: string, url: string): void
   /**
    * Checks a service before it is written.
@@ -24,33 +24,33 @@ export interface ServicesParts<Row extends AnyService> {
   readonly checkBeforeWrite?: (service: Row, sent: Partial<Row>, signal: AbortSignal) => Promise<void>
 }
 
-/** The services of one kind. Omit `Create` for read-only use. */
+/** The services of one kind. Omit `Create` if the caller does not create services. */
 export class Services<Row extends AnyService, Create extends Partial<Row> = never> {
   constructor(
     private readonly kind: ServiceKind<Row, Create>,
-    private readonly parts: ServicesParts<Row>,
+    private readonly deps: ServicesDependencies<Row>,
   ) {}
 
   /** @throws workspace_not_found */
   async list(workspaceId: string, query: PageQuery): Promise<RowPage<Row>> {
-    await requireWorkspace(this.parts.rows, workspaceId)
-    return this.parts.pager.page(this.kind.table, { index: 'byWorkspace', prefix: [workspaceId] }, query)
+    await requireWorkspace(this.deps.rows, workspaceId)
+    return this.deps.pager.page(this.kind.table, { index: 'byWorkspace', prefix: [workspaceId] }, query)
   }
 
   /**
    * Creates a service.
    *
    * @throws workspace_not_found
-   * @throws conflict          the id is taken
+   * @throws conflict          the ID is taken
    * @throws validation_error  requests to the endpoint are not allowed
    * @throws the errors of `checkBeforeWrite`
    */
   async create(workspaceId: string, fields: Create, { signal }: Pick<Caller, 'signal'>): Promise<Row> {
-    await requireWorkspace(this.parts.rows, workspaceId)
-    const now = timestamp(this.parts.clock)
+    await requireWorkspace(this.deps.rows, workspaceId)
+    const now = timestamp(this.deps.clock)
     const row = this.kind.compose(fields, { workspaceId, createdAt: now, updatedAt: now })
     await this.validate(row, fields, signal)
-    const outcome = await this.parts.rows.atomic([
+    const outcome = await this.deps.rows.atomic([
       { op: 'require', table: tables.workspaces, key: [workspaceId] },
       { op: 'insert', table: this.kind.table, row },
     ])
@@ -59,19 +59,20 @@ export class Services<Row extends AnyService, Create extends Partial<Row> = neve
     throw new WbError('conflict', `${this.kind.noun} with id '${this.kind.idOf(row)}' already exists`)
   }
 
-  /** @throws workspace_not_found, or the not-found code of the kind */
+  /** @throws workspace_not_found, `kind.notFound` */
   async get(workspaceId: string, id: string): Promise<Row> {
-    const stored = await this.parts.rows.get(this.kind.table, [workspaceId, id])
+    const stored = await this.deps.rows.get(this.kind.table, [workspaceId, id])
     if (stored) return stored.row
-    await requireWorkspace(this.parts.rows, workspaceId)
+    await requireWorkspace(this.deps.rows, workspaceId)
     throw this.notFound(id)
   }
 
   /**
    * Changes a service.
    *
-   * @throws the in-use code of the kind  a fixed field changes while the service is bound
-   * @throws validation_error             requests to the endpoint are not allowed
+   * @throws `kind.inUse`      the patch changes a field in `kind.fixedWhileInUse` while a knowledge base or an agent uses
+   *   the service
+   * @throws validation_error  requests to the endpoint are not allowed
    * @throws the errors of `checkBeforeWrite`
    */
   async update(
@@ -82,28 +83,31 @@ export class Services<Row extends AnyService, Create extends Partial<Row> = neve
   ): Promise<Row> {
     const before = await this.get(workspaceId, id)
     await this.validate({ ...before, ...patch }, patch, signal)
-    const now = timestamp(this.parts.clock)
+    const now = timestamp(this.deps.clock)
     const changed = await changeRow(
-      this.parts.rows,
+      this.deps.rows,
       this.kind.table,
       [workspaceId, id],
       row => ({ ...row, ...patch, updatedAt: now }),
       (stored, after) =>
-        this.kind.fixedWhileBound.some(field => stored[field] !== after[field])
-          ? this.requireUnbound(workspaceId, id)
+        this.kind.fixedWhileInUse.some(field => stored[field] !== after[field])
+          ? this.requireUnused(workspaceId, id)
           : [],
     )
     if ('absent' in changed) throw this.notFound(id)
     if ('failedCheck' in changed)
-      throw this.inUse(changed.failedCheck.at, `; ${this.kind.fixedWhileBound.join(', ')} cannot change`)
+      throw this.inUse(
+        changed.failedCheck.at,
+        `; you cannot change these fields while it is in use: ${this.kind.fixedWhileInUse.join(', ')}`,
+      )
     return changed.row
   }
 
-  /** @throws the in-use code of the kind  the service is bound */
+  /** @throws `kind.inUse`  a knowledge base or an agent uses the service */
   async delete(workspaceId: string, id: string): Promise<void> {
     await this.get(workspaceId, id)
-    const checks = this.requireUnbound(workspaceId, id)
-    const outcome = await this.parts.rows.atomic([
+    const checks = this.requireUnused(workspaceId, id)
+    const outcome = await this.deps.rows.atomic([
       ...checks,
       { op: 'delete', table: this.kind.table, key: [workspaceId, id] },
     ])
@@ -111,9 +115,9 @@ export class Services<Row extends AnyService, Create extends Partial<Row> = neve
     throw outcome.at === checks.length ? this.notFound(id) : this.inUse(outcome.at)
   }
 
-  /** Returns the oldest service of the workspace. */
+  /** Returns the oldest service of the workspace; undefined if the workspace has no services. */
   async first(workspaceId: string): Promise<Row | undefined> {
-    const [stored] = await this.parts.rows.list(this.kind.table, {
+    const [stored] = await this.deps.rows.list(this.kind.table, {
       index: 'byWorkspace',
       prefix: [workspaceId],
       limit: 1,
@@ -126,12 +130,12 @@ export class Services<Row extends AnyService, Create extends Partial<Row> = neve
   }
 
   private async validate(row: Row, sent: Partial<Row>, signal: AbortSignal): Promise<void> {
-    if (sent.endpointBaseUrl) this.parts.checkUrl('endpointBaseUrl', sent.endpointBaseUrl)
-    await this.parts.checkBeforeWrite?.(row, sent, signal)
+    if (sent.endpointBaseUrl) this.deps.checkUrl('endpointBaseUrl', sent.endpointBaseUrl)
+    await this.deps.checkBeforeWrite?.(row, sent, signal)
   }
 
-  private requireUnbound(workspaceId: string, id: string): Write[] {
-    return this.kind.boundBy.map(({ table, index }) => ({
+  private requireUnused(workspaceId: string, id: string): Write[] {
+    return this.kind.usedBy.map(({ table, index }) => ({
       op: 'requireNone',
       table,
       index,
@@ -139,8 +143,8 @@ export class Services<Row extends AnyService, Create extends Partial<Row> = neve
     }))
   }
 
-  private inUse(index: number, addition = ''): WbError {
-    const { boundBy, inUse, noun } = this.kind
-    return new WbError(inUse, `${boundBy[index]!.noun} uses this ${noun}${addition}`)
+  private inUse(usageIndex: number, messageSuffix = ''): WbError {
+    const { usedBy, inUse, noun } = this.kind
+    return new WbError(inUse, `${usedBy[usageIndex]!.noun} uses this ${noun}${messageSuffix}`)
   }
 }

@@ -2,7 +2,7 @@ import { WbError } from '../contract/errors.ts'
 import type { ConnectionTest, Workspace } from '../contract/workspaces.ts'
 import { type ContentStores, requireStore } from './content-stores.ts'
 
-/** Name of a collection to read as a test; it does not have to exist. */
+/** Name of the collection that is opened as a test. It does not have to exist. */
 const probedCollection = 'connection_test'
 
 /**

@@ -19,7 +19,7 @@ const ephemeralPageSize = 200
 /** Workspaces, which are the tenants of a runtime. */
 export class Workspaces {
   constructor(
-    private readonly parts: {
+    private readonly deps: {
       rows: RowStore
       pager: Pager
       clock: Clock
@@ -34,7 +34,7 @@ export class Workspaces {
    * @throws invalid_cursor
    */
   async list(query: PageQuery, subject: Subject | null): Promise<RowPage<Workspace>> {
-    const { rows, pager } = this.parts
+    const { rows, pager } = this.deps
     const list = { index: 'byCreation', prefix: [] }
     const workspaceIds = subject?.workspaceScopes
     if (!workspaceIds) return pager.page(tables.workspaces, list, query)
@@ -52,12 +52,12 @@ export class Workspaces {
   /**
    * Creates a workspace with its initial contents in one transaction.
    *
-   * @throws conflict                     the id is taken
+   * @throws conflict                     the ID is taken
    * @throws workspace_name_conflict      the name is taken
-   * @throws workspace_database_conflict  another workspace is bound to the same URL and keyspace
+   * @throws workspace_database_conflict  another workspace uses the same URL and keyspace
    */
   async create(body: WorkspaceCreate, caller: Pick<Caller, 'record'>): Promise<Workspace> {
-    const { rows, clock } = this.parts
+    const { rows, clock } = this.deps
     const now = timestamp(clock)
     const workspace: WorkspaceRow = {
       ...body,
@@ -77,7 +77,7 @@ export class Workspaces {
 
   /** @throws workspace_not_found */
   get(workspaceId: string): Promise<Workspace> {
-    return requireWorkspace(this.parts.rows, workspaceId)
+    return requireWorkspace(this.deps.rows, workspaceId)
   }
 
   /**
@@ -95,16 +95,16 @@ export class Workspaces {
   ): Promise<Workspace> {
     const before = await this.get(workspaceId)
     caller.checkChange(before, patch)
-    const now = timestamp(this.parts.clock)
+    const now = timestamp(this.deps.clock)
     const changed = await changeRow(
-      this.parts.rows,
+      this.deps.rows,
       tables.workspaces,
       [workspaceId],
       row => {
         caller.checkChange(row, patch)
         return { ...withDatabaseKey(row, patch), ...patch, updatedAt: now }
       },
-      (row, next) => caller.recordChange(row, next, { label: next.name }),
+      (oldRow, newRow) => caller.recordChange(oldRow, newRow, { label: newRow.name }),
     )
     if ('absent' in changed) throw workspaceNotFound(workspaceId)
     if ('failedCheck' in changed) throw workspaceConflict(changed.failedCheck, { ...before, ...patch })
@@ -114,18 +114,18 @@ export class Workspaces {
   /**
    * Deletes a workspace and everything in it.
    *
-   * @throws workspace_not_found, and the codes of `removeWorkspace`
+   * @throws workspace_not_found, and the errors of {@link removeWorkspace}
    */
   async delete(workspaceId: string, caller?: Pick<Caller, 'record'>): Promise<void> {
     const workspace = await this.get(workspaceId)
-    await removeWorkspace(this.parts, workspace, caller?.record({ label: workspace.name }))
+    await removeWorkspace(this.deps, workspace, caller?.record({ label: workspace.name }))
   }
 
   /** Deletes the workspaces of kind `mock`, which exist only until their server stops. */
   async deleteEphemeral(): Promise<void> {
     const query = { index: 'byKind', prefix: ['mock'], limit: ephemeralPageSize }
     for (;;) {
-      const page = await this.parts.rows.list(tables.workspaces, query)
+      const page = await this.deps.rows.list(tables.workspaces, query)
       for (const { row } of page) await this.delete(row.workspaceId)
       if (page.length < ephemeralPageSize) return
     }
@@ -138,8 +138,8 @@ function databaseKeyOf({ url, keyspace }: Pick<Workspace, 'url' | 'keyspace'>): 
 }
 
 /**
- * Returns a workspace with a new database key if its database changes. Otherwise, keeps the key, because older
- * workspaces may still share a database, which is no longer allowed.
+ * Returns a workspace with a new database key if its database changes. Otherwise, keeps the key: workspaces from earlier
+ * releases can share a database, so a new key could be a duplicate.
  */
 function withDatabaseKey(
   row: WorkspaceRow,
@@ -151,7 +151,7 @@ function withDatabaseKey(
 
 function workspaceConflict(outcome: WriteOutcome & { ok: false }, { workspaceId, name }: Workspace): WbError {
   if (outcome.unique === 'name')
-    return new WbError('workspace_name_conflict', `a workspace named '${name}' is not available`)
+    return new WbError('workspace_name_conflict', `the workspace name '${name}' is not available`)
   if (outcome.unique === 'database')
     return new WbError('workspace_database_conflict', 'another workspace uses this url and keyspace')
   return new WbError('conflict', `workspace with id '${workspaceId}' already exists`)

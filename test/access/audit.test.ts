@@ -28,8 +28,8 @@ interface Line {
   readonly message: string
 }
 
-/** A trail over a store of its own, and what it said in the log. */
-async function stage(before: (rows: RowStore) => RowStore = rows => rows) {
+/** Opens an audit trail with its own store, and collects its log lines. `before` can wrap the store. */
+async function openTrail(before: (rows: RowStore) => RowStore = rows => rows) {
   const store = await openEmbeddedStore({ path: ':memory:' })
   const rows = before(store.rows)
   const clock = new TestClock()
@@ -68,11 +68,11 @@ function actor(id: string, label: string | null = null): AuditActor {
 }
 
 const denial: AuditEvent = { action: 'auth.api_denied', outcome: 'denied', workspaceId: here }
-/** One that says something else than the others. */
+/** Returns a denial whose details differ from those of other numbers, so that they are not merged. */
 const denialOf = (n: number): AuditEvent => ({ ...denial, details: { reason: `no ${n}` } })
 
-/** Workspaces that the reader asks for. */
-async function withWorkspaces(rows: RowStore): Promise<void> {
+/** Creates the workspaces whose audit records the tests read. */
+async function createWorkspaces(rows: RowStore): Promise<void> {
   const at = '2026-01-01T00:00:00.000Z'
   await rows.atomic(
     [here, there].map(workspaceId => ({
@@ -83,9 +83,9 @@ async function withWorkspaces(rows: RowStore): Promise<void> {
   )
 }
 
-describe('a record', () => {
-  test('S6-16: is one object with the fields of the contract, in the store and in the log', async () => {
-    const { trail, kept, lines } = await stage()
+describe('audit records', () => {
+  test('S6-16: have the fields of the contract, in the store and in the log', async () => {
+    const { trail, kept, lines } = await openTrail()
     trail.note(actor('alice', 'alice@example.test'), {
       action: 'kb.create',
       workspaceId: here,
@@ -108,8 +108,8 @@ describe('a record', () => {
     ])
   })
 
-  test('S6-16: names nobody as anonymous, and the runtime itself as the system', async () => {
-    const { trail, kept } = await stage()
+  test('S6-16: record callers without credentials as anonymous, and the runtime itself as system', async () => {
+    const { trail, kept } = await openTrail()
     trail.note(nobody, denial)
     trail.note(null, { action: 'job.claim', outcome: 'failure' })
     await trail.flushed()
@@ -124,8 +124,8 @@ describe('a record', () => {
     ])
   })
 
-  test('S5.9-01: holds no secret and no long text, wherever one was put', async () => {
-    const { trail, kept, lines } = await stage()
+  test('S5.9-01: contain no secrets and no long texts in any field', async () => {
+    const { trail, kept, lines } = await openTrail()
     const token = `wb_live_abcdefghijkl_${'s'.repeat(32)}`
     const long = 'x'.repeat(100_000)
     trail.note(actor(long, `Bearer ${token}`), {
@@ -148,8 +148,8 @@ describe('a record', () => {
     expect(JSON.stringify([record, lines])).not.toMatch(/wb_live|ssss|uuuu/)
   })
 
-  test('is announced when its unit was applied, and not before', async () => {
-    const { trail, rows, kept, lines } = await stage()
+  test('are logged only after their transaction is applied', async () => {
+    const { trail, rows, kept, lines } = await openTrail()
     const draft = trail.draft(nobody, { action: 'api_key.create', workspaceId: here })
     expect(lines).toEqual([])
     await rows.atomic([draft.write])
@@ -159,15 +159,15 @@ describe('a record', () => {
   })
 })
 
-describe('a record that must not be missing', () => {
+describe('required audit records', () => {
   const faults: [string, (writes: readonly Write[]) => unknown][] = [
     ['the store fails', () => Promise.reject(new WbError('control_plane_unavailable', 'disk full'))],
-    ['the driver throws what nobody foresaw', () => Promise.reject(new TypeError('boom'))],
-    ['the unit is refused', () => Promise.resolve({ ok: false, at: 0, reason: 'exists' })],
+    ['the driver throws an unexpected error', () => Promise.reject(new TypeError('boom'))],
+    ['the transaction is rejected', () => Promise.resolve({ ok: false, at: 0, reason: 'exists' })],
   ]
 
-  test.each(faults)('is an error when %s, and then said nowhere', async (_, atomic) => {
-    const { trail, kept, lines } = await stage(rows => ({ ...rows, atomic }) as RowStore)
+  test.each(faults)('throw control_plane_unavailable if %s, and are not logged', async (_, atomic) => {
+    const { trail, kept, lines } = await openTrail(rows => ({ ...rows, atomic }) as RowStore)
     await expect(trail.require(nobody, { action: 'auth.login' })).rejects.toMatchObject({
       code: 'control_plane_unavailable',
       message: expect.stringMatching(/^the audit record could not be written(?:: disk full)?$/),
@@ -175,40 +175,40 @@ describe('a record that must not be missing', () => {
     expect([await kept(), lines]).toEqual([[], []])
   })
 
-  test.each(faults)('fails its rehearsal when %s', async (_, atomic) => {
-    const { trail, rows } = await stage(own => ({ ...own, atomic }) as RowStore)
+  test.each(faults)('fail the trial write if %s', async (_, atomic) => {
+    const { trail, rows } = await openTrail(own => ({ ...own, atomic }) as RowStore)
     const { write } = trail.draft(nobody, { action: 'workspace.delete' })
     await expect(requireWritableAudit(rows, write)).rejects.toMatchObject({
       code: 'control_plane_unavailable',
     })
   })
 
-  test('keeps the hint of the store, which says what to do', async () => {
+  test('keep the hint of the store error', async () => {
     const fault = new WbError('control_plane_unavailable', 'disk full', { hint: 'Free some space.' })
-    const { trail } = await stage(rows => ({ ...rows, atomic: () => Promise.reject(fault) }))
+    const { trail } = await openTrail(rows => ({ ...rows, atomic: () => Promise.reject(fault) }))
     await expect(trail.require(nobody, { action: 'auth.login' })).rejects.toMatchObject({
       hint: 'Free some space.',
     })
   })
 
-  test('is kept when the promise resolves', async () => {
-    const { trail, kept, lines } = await stage()
+  test('are stored when the promise resolves', async () => {
+    const { trail, kept, lines } = await openTrail()
     await trail.require(nobody, { action: 'auth.login' })
     expect(await kept()).toMatchObject([{ action: 'auth.login' }])
     expect(lines).toHaveLength(1)
   })
 
-  test('leaves nothing behind when it was only rehearsed', async () => {
-    const { trail, rows, kept, lines } = await stage()
+  test('are not stored by a trial write', async () => {
+    const { trail, rows, kept, lines } = await openTrail()
     await requireWritableAudit(rows, trail.draft(nobody, { action: 'workspace.delete' }).write)
     expect([await kept(), lines]).toEqual([[], []])
   })
 })
 
-describe('noted records', () => {
-  test('are written in groups, in their order', async () => {
+describe('noted audit records', () => {
+  test('are written in batches, in order', async () => {
     const sizes: number[] = []
-    const { trail, kept } = await stage(rows => ({
+    const { trail, kept } = await openTrail(rows => ({
       ...rows,
       atomic(writes) {
         sizes.push(writes.length)
@@ -223,8 +223,8 @@ describe('noted records', () => {
     expect(sizes).toEqual([200, 200, 100])
   })
 
-  test('a flood fills a bounded queue; the rest is counted, said once a minute, and in the log', async () => {
-    const { trail, kept, lines, clock } = await stage()
+  test('are queued up to a limit; lost records are counted, logged, and reported once a minute', async () => {
+    const { trail, kept, lines, clock } = await openTrail()
     const warnings = () =>
       lines.filter(({ level }) => level === 'warn').map(({ facts }) => [facts.lost, facts.lostSinceStart])
     for (let n = 0; n < 1_500; n++) trail.note(nobody, denialOf(n))
@@ -246,20 +246,20 @@ describe('noted records', () => {
     expect(lines.filter(({ level }) => level === 'info')).toHaveLength(3_502)
   })
 
-  test('what is lost when nobody warned of it is said at the end', async () => {
-    const { trail, lines } = await stage()
+  test('include unreported losses in a warning on close', async () => {
+    const { trail, lines } = await openTrail()
     for (let n = 0; n < 1_010; n++) trail.note(nobody, denialOf(n))
     await trail.close()
     await trail.close()
     expect(lines.filter(({ level }) => level === 'warn').map(({ facts }) => facts.lost)).toEqual([1, 9])
   })
 
-  test('a store that fails, or refuses, loses a group and nothing else', async () => {
+  test('lose only the affected batch if the store throws or rejects the write', async () => {
     const answers = [
       () => Promise.reject(new WbError('control_plane_unavailable', 'disk full')),
       () => Promise.resolve({ ok: false as const, at: 0, reason: 'exists' as const }),
     ]
-    const { trail, kept, lines } = await stage(rows => ({
+    const { trail, kept, lines } = await openTrail(rows => ({
       ...rows,
       atomic: writes => answers.shift()?.() ?? rows.atomic(writes),
     }))
@@ -273,12 +273,12 @@ describe('noted records', () => {
 
   const refusals: [string, AuditEvent][] = [
     ['denials', denial],
-    ['changes that pages of other origins ask for', { action: 'auth.csrf_rejected', outcome: 'failure' }],
-    ['logins that fail', { action: 'auth.login', outcome: 'failure' }],
-    ['devices that begin', { action: 'auth.device.authorize' }],
+    ['cross-origin requests', { action: 'auth.csrf_rejected', outcome: 'failure' }],
+    ['failed logins', { action: 'auth.login', outcome: 'failure' }],
+    ['device sign-in requests', { action: 'auth.device.authorize' }],
   ]
-  test.each(refusals)('S6-13: a flood of %s displaces no record of what somebody did', async (_, refused) => {
-    const { trail, kept } = await stage()
+  test.each(refusals)('S6-13: keep records of successful actions during a flood of %s', async (_, refused) => {
+    const { trail, kept } = await openTrail()
     for (let n = 0; n < 5_000; n++) {
       trail.note(nobody, { ...refused, details: { reason: `no ${n}` } })
       if (n % 100 === 99) trail.note(actor('bootstrap'), { action: 'auth.bootstrap_use' })
@@ -290,8 +290,8 @@ describe('noted records', () => {
     expect(trail.lost).toBe(4_000)
   })
 
-  test('S6-04: each denial is a record; in a flood, those that say the same within 10 seconds are one, with their number', async () => {
-    const { trail, kept, clock } = await stage()
+  test('S6-04: are stored one per denial; in a flood, equal denials within 10 seconds share a record with a count', async () => {
+    const { trail, kept, clock } = await openTrail()
     const counts = async () => (await kept()).map(({ details }) => details?.count)
     for (let n = 0; n < 500; n++) trail.note(nobody, denial)
     await trail.flushed()
@@ -311,29 +311,29 @@ describe('noted records', () => {
     expect(trail.lost).toBe(0)
   })
 
-  test('what somebody did is never one record of many, however much of it waits', async () => {
-    const { trail, kept } = await stage()
+  test('are never merged for successful actions, however many are queued', async () => {
+    const { trail, kept } = await openTrail()
     for (let n = 0; n < 1_000; n++) trail.note(actor('alice'), { action: 'auth.bootstrap_use' })
     await trail.flushed()
     expect(await kept()).toHaveLength(1_000)
   })
 
-  test('denials that were counted together are lost together', async () => {
-    const { trail } = await stage(rows => ({ ...rows, atomic: () => Promise.reject(new Error('boom')) }))
+  test('count every merged denial as lost if the write fails', async () => {
+    const { trail } = await openTrail(rows => ({ ...rows, atomic: () => Promise.reject(new Error('boom')) }))
     for (let n = 0; n < 800; n++) trail.note(nobody, denial)
     await trail.flushed()
     expect(trail.lost).toBe(800)
   })
 
-  test('closing writes what waits', async () => {
-    const { trail, kept } = await stage()
+  test('are written on close', async () => {
+    const { trail, kept } = await openTrail()
     for (let n = 0; n < 300; n++) trail.note(nobody, denial)
     await trail.close()
     expect(await kept()).toHaveLength(300)
   })
 
-  test('waiting for what was noted does not wait for what is noted then', async () => {
-    const { trail } = await stage()
+  test('do not extend a pending flush when they are added during it', async () => {
+    const { trail } = await openTrail()
     let isFlooding = true
     trail.onStored(() => {
       if (isFlooding) trail.note(nobody, denial)
@@ -345,10 +345,10 @@ describe('noted records', () => {
   })
 })
 
-describe('retention', () => {
+describe('audit retention', () => {
   async function retained(most: { actionsMax?: number; refusalsMax?: number } = {}) {
     const sizes: number[] = []
-    const made = await stage(rows => ({
+    const made = await openTrail(rows => ({
       ...rows,
       atomic(writes) {
         sizes.push(writes.length)
@@ -360,7 +360,7 @@ describe('retention', () => {
     return { ...made, retention, sizes }
   }
 
-  test('records older than the configuration says go at the start, and then every hour', async () => {
+  test('deletes records older than the configured age at startup, then every hour', async () => {
     const { trail, clock, retention, kept } = await retained()
     await trail.require(nobody, { ...denial, details: { label: 'old' } })
     clock.advance(90 * dayMs - 3_600_000)
@@ -379,7 +379,7 @@ describe('retention', () => {
     expect(await kept()).toHaveLength(1)
   })
 
-  test('of too many records the oldest go, in small units', async () => {
+  test('deletes the oldest records over the limit, in small batches', async () => {
     const { trail, retention, kept, sizes } = await retained({ refusalsMax: 150 })
     for (let n = 0; n < 900; n++) trail.note(nobody, { ...denial, details: { count: n } })
     await trail.flushed()
@@ -392,7 +392,7 @@ describe('retention', () => {
     expect(Math.max(...sizes)).toBe(200)
   })
 
-  test('refusals drive out refusals alone, and what was done goes for what was done', async () => {
+  test('applies separate limits to rejected requests and to successful actions', async () => {
     const { trail, retention, kept } = await retained({ actionsMax: 3, refusalsMax: 250 })
     for (let n = 0; n < 5; n++) {
       await trail.require(actor('alice'), { action: 'api_key.create', details: { count: n } })
@@ -412,7 +412,7 @@ describe('retention', () => {
     )
   })
 
-  test('a flood is cut back while it lasts, not an hour later', async () => {
+  test('trims a flood while it continues, without waiting for the next hour', async () => {
     const { trail, retention, kept } = await retained({ refusalsMax: 1_000 })
     retention.start()
     for (let round = 0; round < 21; round++) {
@@ -422,9 +422,9 @@ describe('retention', () => {
     await until(async () => (await kept()).length <= 1_500)
   })
 
-  test('a store that fails is said, and asked again at the next hour', async () => {
+  test('logs a store failure and retries an hour later', async () => {
     let isBroken = true
-    const { trail, clock, log, lines, own, rows, kept } = await stage(under => ({
+    const { trail, clock, log, lines, own, rows, kept } = await openTrail(under => ({
       ...under,
       list: (table, query) =>
         isBroken && table.name === 'audit'
@@ -444,10 +444,10 @@ describe('retention', () => {
   })
 })
 
-describe('reading', () => {
-  test('a list is newest first, and pages of any size hold every record once', async () => {
-    const { rows, records, own } = await stage()
-    await withWorkspaces(own)
+describe('audit record lists', () => {
+  test('return the newest records first, and every record once for any page size', async () => {
+    const { rows, records, own } = await openTrail()
+    await createWorkspaces(own)
     const moments = ['00', '01', '02', '03'].map(second => `2026-01-01T00:00:${second}.000Z`)
     const made = fc.record({
       at: fc.constantFrom(...moments),
@@ -484,9 +484,9 @@ describe('reading', () => {
     )
   })
 
-  test('a cursor works for its own list and for no other', async () => {
-    const { trail, records, own } = await stage()
-    await withWorkspaces(own)
+  test('accept a cursor only for the list that created it', async () => {
+    const { trail, records, own } = await openTrail()
+    await createWorkspaces(own)
     for (const workspaceId of [here, there, here, there])
       await trail.require(nobody, { action: 'kb.create', workspaceId })
     const since = '2020-01-01T00:00:00.000Z'
@@ -511,25 +511,25 @@ describe('reading', () => {
       }
   })
 
-  test('what this process was told is in the list that is asked for next', async () => {
-    const { trail, records, own } = await stage()
-    await withWorkspaces(own)
+  test('include records noted just before the request', async () => {
+    const { trail, records, own } = await openTrail()
+    await createWorkspaces(own)
     trail.note(nobody, denial)
     expect((await records.list(here, { limit: 9 })).items).toHaveLength(1)
   })
 
-  test('a workspace that is not there has neither list nor stream', async () => {
-    const { records } = await stage()
+  test('reject an unknown workspace, as does the stream', async () => {
+    const { records } = await openTrail()
     const missing = { code: 'workspace_not_found' }
     await expect(records.list(here, { limit: 9 })).rejects.toMatchObject(missing)
     await expect(records.follow(here, {}, null)).rejects.toMatchObject(missing)
   })
 })
 
-describe('following', () => {
+describe('audit streams', () => {
   async function followed(before?: (rows: RowStore) => RowStore) {
-    const made = await stage(before)
-    await withWorkspaces(made.own)
+    const made = await openTrail(before)
+    await createWorkspaces(made.own)
     const say = (count: number, more: Partial<AuditEvent> = {}) =>
       made.trail.require(nobody, { ...denial, details: { count }, ...more })
     return { ...made, say }
@@ -543,7 +543,7 @@ describe('following', () => {
     return found
   }
 
-  test('begins with what comes from now on, and what was noted before is no part of it', async () => {
+  test('start with records noted after the stream was opened', async () => {
     const { trail, records, say } = await followed()
     await say(1)
     trail.note(nobody, { ...denial, details: { count: 2 } })
@@ -553,7 +553,7 @@ describe('following', () => {
     expect(await take(stream, 2)).toEqual([3, 4])
   })
 
-  test('an event is a record under its id', async () => {
+  test('send each record as an event with the ID of the record', async () => {
     const { records, say, kept } = await followed()
     const stream = await records.follow(null, {}, null)
     await say(1)
@@ -562,7 +562,7 @@ describe('following', () => {
     expect(value).toEqual({ id: record!.auditId, event: 'audit', data: record })
   })
 
-  test('goes on after a record; after one that is gone or not of these, with all that is kept', async () => {
+  test('resume after the given record; an unknown ID or one of another workspace restarts from the oldest record', async () => {
     const { records, say, kept } = await followed()
     for (const n of [1, 2, 3]) await say(n)
     await say(4, { workspaceId: there })
@@ -576,7 +576,7 @@ describe('following', () => {
     expect(await resumed(elsewhere!.auditId, 3)).toEqual([1, 2, 3])
   })
 
-  test('keeps to its workspace and its action', async () => {
+  test('filter by workspace and action', async () => {
     const { records, say } = await followed()
     const streams = await Promise.all([
       records.follow(here, {}, null),
@@ -595,7 +595,7 @@ describe('following', () => {
     ])
   })
 
-  test('passes over many records that nobody asked for, and lets others work meanwhile', async () => {
+  test('skip many records that do not match without blocking the event loop', async () => {
     const { trail, records, say, kept } = await followed()
     await say(0)
     for (let n = 0; n < 900; n++) trail.note(nobody, denial)
@@ -609,7 +609,7 @@ describe('following', () => {
     expect(turns).toBeGreaterThan(0)
   })
 
-  test('wakes for a record of this process at once, and for those of others within half a second', async () => {
+  test('wake at once for records of this process, and within half a second for records of other processes', async () => {
     const { records, say, clock, own, trail } = await followed()
     const events = (await records.follow(here, {}, null))[Symbol.asyncIterator]()
     const soon = events.next()
@@ -623,7 +623,7 @@ describe('following', () => {
     expect(numberOf(await later)).toBe(2)
   })
 
-  test('a record that is written while the store is asked is not waited for in vain', async () => {
+  test('return a record that is written during a store read without waiting for the next poll', async () => {
     let during: (() => Promise<unknown>) | undefined
     const { records, trail } = await followed(rows => ({
       ...rows,
@@ -640,7 +640,7 @@ describe('following', () => {
     expect(numberOf(await events.next())).toBe(1)
   })
 
-  test('ends when it is told to, waiting or not, and asks the store no more', async () => {
+  test('stop reading the store after they are closed, whether or not a read is pending', async () => {
     let asked = 0
     const { records, clock, say } = await followed(rows => ({
       ...rows,
@@ -663,7 +663,7 @@ describe('following', () => {
     }
   })
 
-  test('calls off each wait that it began, however that ended', async () => {
+  test('cancel every wait after an event, an error, or a close', async () => {
     let waiting = 0
     let wake = () => {}
     const pages = [[], [{ row: 'a', version: 1, ordinal: 1, text: '"a"' }], new Error('no disk'), []]
@@ -694,7 +694,7 @@ describe('following', () => {
     expect([(await last).done, waiting]).toEqual([true, 0])
   })
 
-  test('reads on only when it is asked, a slice at a time', async () => {
+  test('read the next page only on demand', async () => {
     const limits: number[] = []
     const { records, trail, clock } = await followed(rows => ({
       ...rows,
@@ -714,7 +714,7 @@ describe('following', () => {
     expect(limits).toEqual([100])
   })
 
-  test('every action of the contract can be kept, listed and followed', async () => {
+  test('accept every action of the contract, as do lists', async () => {
     const { records, trail } = await followed()
     const stream = await records.follow(null, {}, null)
     for (const action of auditActions) await trail.require(null, { action })

@@ -9,14 +9,14 @@ import { api } from '../../src/contract/index.ts'
 import type { Route } from '../../src/contract/route.ts'
 import type { Scope } from '../../src/contract/scopes.ts'
 import type { RowStore, Write } from '../../src/storage/rows.ts'
-import { stage as signInStage } from '../auth/session/stage.ts'
+import { openSignInFixture as signInStage } from '../auth/session/sign-in-fixture.ts'
 import { type Opened, type Options, open, type Sent, TestClock, until } from '../harness/runtime.ts'
 
 const bootstrap = 'the-token-of-the-operator-of-these-tests'
 const all = '/api/v1/workspaces'
 
-/** A runtime that asks for credentials, and what its callers do. */
-async function closed(options: Options = {}) {
+/** Opens a runtime that requires credentials, with functions to send requests as a key or as the operator. */
+async function openWithKeys(options: Options = {}) {
   const opened = await open({
     ...options,
     environment: { FIRST_TOKEN: bootstrap },
@@ -32,11 +32,11 @@ async function closed(options: Options = {}) {
   const workspace = String(body.workspaceId)
   const mint = async (grant: object) =>
     String((await operator(`POST ${all}/${workspace}/api-keys`, { label: 'key', ...grant })).body.plaintext)
-  return { ...opened, as, operator, workspace, mint, trail: () => trailOf(opened) }
+  return { ...opened, as, operator, workspace, mint, trail: () => readTrail(opened) }
 }
 
-/** All that was recorded, the oldest first. */
-async function trailOf({ sendAsOperator }: Pick<Opened, 'sendAsOperator'>): Promise<AuditRecord[]> {
+/** Returns all audit records, oldest first. */
+async function readTrail({ sendAsOperator }: Pick<Opened, 'sendAsOperator'>): Promise<AuditRecord[]> {
   const found: AuditRecord[] = []
   let cursor = ''
   do {
@@ -51,9 +51,9 @@ function codeOf({ body }: Sent): unknown {
   return (body.error as { code: string } | undefined)?.code
 }
 
-describe('what is recorded', () => {
-  test('S6-08 S6-16: workspaces, keys, knowledge bases and documents: who, where and what', async () => {
-    const wb = await closed()
+describe('audit records of requests', () => {
+  test('S6-08 S6-16: record the actor, workspace and object of changes to workspaces, keys, knowledge bases and documents', async () => {
+    const wb = await openWithKeys()
     const token = await wb.mint({ label: 'admin', role: 'admin' })
     const before = (await wb.trail()).length
     const place = `${all}/${wb.workspace}`
@@ -99,8 +99,8 @@ describe('what is recorded', () => {
     expect(records.at(-1)!.requestId).toBe('the-last-one')
   })
 
-  test('S6-09: what decides which rows are seen and which store holds them: the fields that changed, no values', async () => {
-    const wb = await closed()
+  test('S6-09: list the changed fields without values for access and storage settings', async () => {
+    const wb = await openWithKeys()
     const admin = await wb.mint({ label: 'admin', role: 'admin' })
     const place = `${all}/${wb.workspace}`
     const { knowledgeBaseId } = (await wb.as(admin, `POST ${place}/knowledge-bases`, { name: 'handbook' }))
@@ -133,8 +133,8 @@ describe('what is recorded', () => {
       })
   })
 
-  test('S6-08: the making of a workspace, in the trail of that workspace', async () => {
-    const wb = await closed()
+  test('S6-08: include workspace creation in the trail of that workspace', async () => {
+    const wb = await openWithKeys()
     const { body } = await wb.as(bootstrap, `POST ${all}`, { name: 'second' })
     const { items } = (await wb.operator(`GET ${all}/${body.workspaceId}/audit`)).body
     expect(items).toMatchObject([
@@ -147,8 +147,8 @@ describe('what is recorded', () => {
     ])
   })
 
-  test('what failed is not recorded as done', async () => {
-    const wb = await closed()
+  test('omit successful actions for requests that fail', async () => {
+    const wb = await openWithKeys()
     const before = (await wb.trail()).length
     const place = `${all}/${wb.workspace}`
     const missing = '00000000-0000-4000-8000-000000000000'
@@ -163,8 +163,8 @@ describe('what is recorded', () => {
     expect((await wb.trail()).length).toBe(before)
   })
 
-  test('S6-04 S6-05: each refusal, by its scheme or by the scope that was missing', async () => {
-    const wb = await closed()
+  test('S6-04 S6-05: record each rejected request with its scheme or its missing scope', async () => {
+    const wb = await openWithKeys()
     const viewer = await wb.mint({ label: 'viewer', role: 'viewer' })
     const ingester = await wb.mint({ label: 'ingester', scopes: ['write:ingest'] })
     const second = (await wb.operator(`POST ${all}`, { name: 'second' })).body.workspaceId
@@ -201,14 +201,14 @@ describe('what is recorded', () => {
       ['ingester', wb.workspace, { requiredScope: 'read:audit', ...unsaid }],
       ['viewer', wb.workspace, { requiredScope: 'write', ...unsaid }],
       ['viewer', wb.workspace, { requiredScope: 'manage:workspace', ...unsaid }],
-      // Whoever reads the trail of the other workspace does not learn what its keys are called.
+      // Readers of the other workspace's trail must not learn the names of its keys.
       ['apiKey', second, unsaid],
       ['viewer', null, unsaid],
     ])
   })
 
-  test('S6-13: each use of the operator token', async () => {
-    const wb = await closed()
+  test('S6-13: record each use of the bootstrap token', async () => {
+    const wb = await openWithKeys()
     for (let n = 0; n < 3; n++) await wb.as(bootstrap, `GET ${all}`)
     const uses = (await wb.trail()).filter(({ action }) => action === 'auth.bootstrap_use')
     expect(uses).toHaveLength(3)
@@ -221,12 +221,12 @@ describe('what is recorded', () => {
     expect(new Set(uses.map(({ requestId }) => requestId)).size).toBe(3)
   })
 
-  test('S6-02 S6-03: the two halves of a sign-in by a device', async () => {
+  test('S6-02 S6-03: record both steps of a device sign-in', async () => {
     const { opened } = await signInStage({ client: { scopes: ['openid'] } })
     const begun = await opened.send('POST /auth/device/authorize')
     expect(begun.status, begun.text).toBe(200)
     await opened.send('POST /auth/device/token', { device_code: 'never given' })
-    const records = await trailOf(opened)
+    const records = await readTrail(opened)
     expect(records).toMatchObject([
       { action: 'auth.device.authorize', outcome: 'success', details: { user_code: begun.body.user_code } },
       { action: 'auth.device.token', outcome: 'failure', details: { reason: expect.any(String) } },
@@ -234,8 +234,8 @@ describe('what is recorded', () => {
     expect(JSON.stringify(records)).not.toContain(begun.body.device_code)
   })
 
-  test('S6-15: what changes many documents and chunks leaves no record', async () => {
-    const wb = await closed()
+  test('S6-15: omit changes to documents, records, names and descriptions', async () => {
+    const wb = await openWithKeys()
     const editor = await wb.mint({ role: 'editor' })
     const place = `${all}/${wb.workspace}`
     const { body } = await wb.as(editor, `POST ${place}/knowledge-bases`, { name: 'handbook' })
@@ -268,8 +268,8 @@ describe('what is recorded', () => {
     expect((await wb.trail()).slice(before)).toEqual([])
   })
 
-  test('S6-14: a client that asks too often leaves no record', async () => {
-    const wb = await closed({ config: { runtime: { rateLimit: { capacity: 3 } } } })
+  test('S6-14: omit rate-limited requests', async () => {
+    const wb = await openWithKeys({ config: { runtime: { rateLimit: { capacity: 3 } } } })
     const before = (await wb.trail()).length
     const peer = { encrypted: false, address: '203.0.113.7' }
     const statuses: number[] = []
@@ -284,8 +284,8 @@ describe('what is recorded', () => {
   })
 })
 
-describe('a record that cannot be written', () => {
-  /** A store in which nothing can be recorded from some moment on. */
+describe('requests whose audit record cannot be written', () => {
+  /** Wraps a store so that it rejects audit records while `state.isBroken` is set. */
   function unrecordable(fault: () => Error) {
     const state = { isBroken: false }
     const isRecord = (write: Write) => write.op === 'insert' && write.table.name === 'audit'
@@ -298,9 +298,9 @@ describe('a record that cannot be written', () => {
   }
   const full = () => new WbError('control_plane_unavailable', 'the disk of the data directory is full')
 
-  test('keys are neither made nor changed', async () => {
+  test('neither create nor change keys', async () => {
     const { state, rows } = unrecordable(full)
-    const wb = await closed({ rows })
+    const wb = await openWithKeys({ rows })
     const keys = `${all}/${wb.workspace}/api-keys`
     const token = await wb.mint({ role: 'admin' })
     const listed = async () => (await wb.operator(`GET ${keys}`)).body.items as { keyId: string }[]
@@ -325,10 +325,10 @@ describe('a record that cannot be written', () => {
 
   test.each([
     ['fails', full],
-    ['throws what nobody foresaw', () => new TypeError('boom')],
-  ])('a workspace is not deleted, nor anything in it, when the store %s', async (_, fault) => {
+    ['throws an unexpected error', () => new TypeError('boom')],
+  ])('delete neither a workspace nor its contents when the store %s', async (_, fault) => {
     const { state, rows } = unrecordable(fault)
-    const wb = await closed({ rows })
+    const wb = await openWithKeys({ rows })
     const place = `${all}/${wb.workspace}`
     const base = (await wb.operator(`POST ${place}/knowledge-bases`, { name: 'handbook' })).body
     const path = `${place}/knowledge-bases/${base.knowledgeBaseId}`
@@ -343,9 +343,9 @@ describe('a record that cannot be written', () => {
     expect((await wb.trail()).filter(({ action }) => action === 'workspace.delete')).toHaveLength(1)
   })
 
-  test('everything else goes on, and what was lost is said', async () => {
+  test('succeed for all other operations, and the loss of records is logged', async () => {
     const { state, rows } = unrecordable(full)
-    const wb = await closed({ rows })
+    const wb = await openWithKeys({ rows })
     const viewer = await wb.mint({ role: 'viewer' })
     const place = `${all}/${wb.workspace}`
     state.isBroken = true
@@ -363,9 +363,9 @@ describe('a record that cannot be written', () => {
   })
 })
 
-describe('who may read', () => {
-  test('S2.4-17: holders of read:audit or manage:access, of their own workspace; all of it the operator', async () => {
-    const wb = await closed()
+describe('access to the audit trail', () => {
+  test('S2.4-17: requires read:audit or manage:access for one workspace, and an operator for all of them', async () => {
+    const wb = await openWithKeys()
     const second = (await wb.operator(`POST ${all}`, { name: 'second' })).body.workspaceId
     const status = async (token: string | null, path: string) => (await wb.as(token, `GET ${path}`)).status
     const mine = `${all}/${wb.workspace}/audit`
@@ -390,7 +390,7 @@ describe('who may read', () => {
     expect(await status(null, '/api/v1/audit')).toBe(401)
   })
 
-  test('S2.4-17: to hold read:audit opens the audit trail alone, and to lack it closes nothing else', () => {
+  test('S2.4-17: is all that read:audit grants, and no other route requires it', () => {
     const workspaceId = '11111111-1111-4111-8111-111111111111'
     const opened = (...scopes: Scope[]) => {
       const auth = verifiedContext('apiKey', {
@@ -417,8 +417,8 @@ describe('who may read', () => {
     expect(opened(...withoutIt, 'read:audit')).toEqual(opened(...withoutIt))
   })
 
-  test('records of a workspace that is gone stay with the operator', async () => {
-    const wb = await closed()
+  test('is limited to operators for a deleted workspace', async () => {
+    const wb = await openWithKeys()
     await wb.operator(`DELETE ${all}/${wb.workspace}`)
     const gone = await wb.operator(`GET ${all}/${wb.workspace}/audit`)
     expect([gone.status, codeOf(gone)]).toEqual([404, 'workspace_not_found'])
@@ -429,7 +429,7 @@ describe('who may read', () => {
   })
 })
 
-describe('following over the routes', () => {
+describe('audit streams over HTTP', () => {
   function events({ runtime }: Opened, path: string, headers: Record<string, string> = {}) {
     return runtime.fetch(
       new Request(`http://localhost${path}`, { headers: { accept: 'text/event-stream', ...headers } }),
@@ -437,7 +437,7 @@ describe('following over the routes', () => {
     )
   }
 
-  /** Ids of the events of a stream as they come. */
+  /** Yields the IDs of the events of a stream as they arrive. */
   async function* ids(answer: Response): AsyncGenerator<string> {
     expect(answer.status).toBe(200)
     const decoder = new TextDecoder()
@@ -452,8 +452,8 @@ describe('following over the routes', () => {
     }
   }
 
-  test('many writers in two processes, and a reader that leaves and comes again: none lost, none twice', async () => {
-    const one = await closed()
+  test('deliver each record exactly once with two writing processes and a reader that reconnects', async () => {
+    const one = await openWithKeys()
     const other = await open({
       dataDir: one.dataDir,
       environment: { FIRST_TOKEN: bootstrap },
@@ -482,7 +482,7 @@ describe('following over the routes', () => {
       await read(await events(one, '/api/v1/audit', { 'last-event-id': found.at(-1)! }), upTo)
     await read(await events(one, '/api/v1/audit', { 'last-event-id': found.at(-1)! }), total)
     await work
-    const denied = (await trailOf(one)).filter(({ action }) => action === 'auth.api_denied')
+    const denied = (await readTrail(one)).filter(({ action }) => action === 'auth.api_denied')
     expect(new Set(found).size).toBe(total)
     expect([...found].sort()).toEqual(denied.map(({ auditId }) => auditId).sort())
   })
@@ -490,8 +490,8 @@ describe('following over the routes', () => {
     auth: { mode: 'apiKey', anonymousPolicy: 'reject', bootstrapTokenRef: 'env:FIRST_TOKEN' },
   }
 
-  test('a stream needs what the list needs', async () => {
-    const wb = await closed()
+  test('require the same access as the list', async () => {
+    const wb = await openWithKeys()
     const token = await wb.mint({ scopes: ['write'] })
     const authorization = `Bearer ${token}`
     for (const path of [`${all}/${wb.workspace}/audit`, '/api/v1/audit']) {
@@ -502,9 +502,9 @@ describe('following over the routes', () => {
     expect(missing.status).toBe(404)
   })
 
-  test('S3-01: a key that is revoked reads on to the next ping and no further', async () => {
+  test('S3-01: end at the next ping after their key is revoked', async () => {
     const clock = new TestClock()
-    const wb = await closed({ clock })
+    const wb = await openWithKeys({ clock })
     const { body } = await wb.operator(`POST ${all}/${wb.workspace}/api-keys`, { label: 'reader' })
     const authorization = `Bearer ${body.plaintext}`
     const mine = `${all}/${wb.workspace}/audit`
@@ -522,9 +522,9 @@ describe('following over the routes', () => {
     await others.return(undefined)
   })
 
-  test('a stream of the operator token is one use of it, however long it is read', async () => {
+  test('count as one use of the bootstrap token, however long they last', async () => {
     const clock = new TestClock()
-    const wb = await closed({ clock })
+    const wb = await openWithKeys({ clock })
     const stream = ids(await events(wb, '/api/v1/audit', { authorization: `Bearer ${bootstrap}` }))
     const next = stream.next()
     for (let n = 0; n < 4; n++) {
@@ -541,8 +541,8 @@ describe('following over the routes', () => {
     ])
   })
 
-  test('a runtime that closes ends its streams', async () => {
-    const wb = await closed()
+  test('end when the runtime closes', async () => {
+    const wb = await openWithKeys()
     const answers = await Promise.all([events(wb, '/api/v1/audit'), events(wb, '/api/v1/audit')])
     const reading = answers.map(async answer => {
       for await (const _ of ids(answer));
@@ -553,7 +553,7 @@ describe('following over the routes', () => {
   })
 })
 
-test('S6-01: there is no route and no setting that would have the runtime call somebody about what happened', () => {
+test('S6-01: no route or setting makes the runtime send events to an external address', () => {
   const outbound = /webhook|callback-?url|subscription|notif|push/i
   const paths = Object.values(api).flatMap((topic): string[] =>
     Object.values(topic).map(({ method, path }) => `${method} ${path}`),

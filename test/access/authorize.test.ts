@@ -21,12 +21,12 @@ const scope = fc.constantFrom(...scopes)
 const held = fc.uniqueArray(scope)
 const tierOf = (fine: string) => fine.split(':')[0]
 
-describe('holds', () => {
+describe('grantsScope', () => {
   test('S2.4-12: a scope grants itself', () => {
     fc.assert(fc.property(scope, held, (one, others) => grantsScope([...others, one], one)))
   })
 
-  test('S2.4-13 S2.4-14 S2.4-15 S2.4-16: else only the tier before the colon grants it', () => {
+  test('S2.4-13 S2.4-14 S2.4-15 S2.4-16: a fine-grained scope is otherwise granted only by the tier before its colon', () => {
     fc.assert(
       fc.property(held, scope, (some, required) => {
         const others = some.filter(one => one !== required)
@@ -36,17 +36,17 @@ describe('holds', () => {
     )
   })
 
-  test('S2.4-14: the boundary is the colon', () => {
+  test('S2.4-14: compares the tier up to the colon', () => {
     expect(grantsScope(['write'], 'writeX' as Scope)).toBe(false)
     expect(grantsScope(['write'], 'write:x' as Scope)).toBe(true)
     expect(grantsScope(['write:ingest'], 'write:ingest:x' as Scope)).toBe(true)
   })
 
-  test('S2.4-18: null grants everything, nothing grants nothing', () => {
+  test('S2.4-18: null grants every scope, and an empty list grants none', () => {
     fc.assert(fc.property(scope, one => grantsScope(null, one) && !grantsScope([], one)))
   })
 
-  test('more scopes never grant less', () => {
+  test('additional scopes never remove access', () => {
     fc.assert(
       fc.property(
         held,
@@ -57,7 +57,7 @@ describe('holds', () => {
     )
   })
 
-  test('S2.4-11: tools:invoke comes with no tier', () => {
+  test('S2.4-11: no tier grants tools:invoke', () => {
     expect(grantsScope(['read', 'write', 'manage'], 'tools:invoke')).toBe(false)
   })
 })
@@ -100,7 +100,7 @@ const runtime = 'this operation requires access to the whole runtime'
 const lacks = (missing: string) => `authenticated subject is missing required scope '${missing}'`
 const outside = { stranger: reach, nowhere: reach }
 
-/** Who passes which rule; of the others, why not. */
+/** Expected decision for each caller: allowed, or the reason of the rejection. */
 const table: [rule: string, demand: AccessRequest, answers: Record<Name, string>][] = [
   ['open', { rule: openToAll, workspaceId: undefined }, everyone(yes)],
   ['anyCaller', { rule: anyCaller, workspaceId: undefined }, everyone(yes)],
@@ -120,7 +120,7 @@ const table: [rule: string, demand: AccessRequest, answers: Record<Name, string>
     { ...everyone(runtime), anonymous: unknown, open: yes, unscoped: yes },
   ],
   [
-    'setup, by a way that nobody knows [security rule 17]',
+    'setup, from an unknown origin [security rule 17]',
     { rule: setupOnly, workspaceId: undefined },
     everyone(noSetup),
   ],
@@ -130,7 +130,7 @@ const table: [rule: string, demand: AccessRequest, answers: Record<Name, string>
     { ...everyone(noSetup), open: yes },
   ],
   [
-    'setup, from this machine with a credential that nobody looked at [security rule 17]',
+    'setup, from this machine with an unverified credential [security rule 17]',
     { rule: setupOnly, workspaceId: undefined, origin: { hasCredential: true, isLocal: true } },
     everyone(noSetup),
   ],
@@ -161,7 +161,7 @@ const table: [rule: string, demand: AccessRequest, answers: Record<Name, string>
     },
   ],
   [
-    'needs write:kb, or write:ingest instead',
+    'needs write:kb or write:ingest',
     { rule: needs('write:kb').orElse('write:ingest'), workspaceId: here },
     { ...everyone(yes), reader: lacks('write:kb'), bare: lacks('write:kb'), ...outside },
   ],
@@ -173,7 +173,7 @@ function everyone(answer: string): Record<Name, string> {
 
 const raisedRule = needs('write').requireIf(changesAnyOf('rlacEnabled'), 'manage:access')
 
-describe('decide', () => {
+describe('decideAccess', () => {
   test.each(table)('%s', (_, demand, answers) => {
     for (const [name, answer] of Object.entries(answers)) {
       const decision = decideAccess(demand, callers[name as Name])
@@ -183,7 +183,7 @@ describe('decide', () => {
     }
   })
 
-  test('S5.4-04 S5.5-03: reach is decided before scope, so that a stranger learns nothing of what a route needs', () => {
+  test('S5.4-04 S5.5-03: checks workspace access before scopes, so outsiders cannot learn the required scope', () => {
     const decision = decideAccess(
       { rule: needs('manage:keys'), workspaceId: here },
       as({ workspaceScopes: [elsewhere] }),
@@ -192,7 +192,7 @@ describe('decide', () => {
     expect(decision).toEqual({ allow: false, code: 'forbidden', message: reach, hint })
   })
 
-  test('S6-05: a missing scope is named for the audit', () => {
+  test('S6-05: reports the missing scope for the audit trail', () => {
     expect(decideAccess({ rule: needs('write:kb'), workspaceId: here }, callers.ingester)).toMatchObject({
       requiredScope: 'write:kb',
     })
@@ -206,12 +206,12 @@ describe('decide', () => {
     [['rlacEnabled'], ['write', 'manage:access'], null],
     [['rlacEnabled'], ['write', 'manage'], null],
     [['rlacEnabled'], ['manage'], 'write'],
-  ])('S4.2-08: to change %j with %j lacks %j', (changed, scopes, missing) => {
+  ])('S4.2-08: changing %j with %j lacks %j', (changed, scopes, missing) => {
     const decision = decideAccess({ rule: raisedRule, workspaceId: here, changed }, as({ scopes }))
     expect(decision.allow ? null : decision.requiredScope).toBe(missing)
   })
 
-  test('S2.4-18 S5.5-02: whoever holds all scopes everywhere passes every rule', () => {
+  test('S2.4-18 S5.5-02: a caller with all scopes in all workspaces passes every rule', () => {
     const rules = fc.oneof(
       fc.constantFrom<Access>(member(null), raisedRule),
       scope.map(one => needs(one)),
@@ -224,7 +224,7 @@ describe('decide', () => {
     )
   })
 
-  test('no list of scopes and no role makes up for a workspace out of reach', () => {
+  test('no scopes or role give access to another workspace', () => {
     const rules = fc.oneof(
       fc.constantFrom<Access>(member(null)),
       scope.map(one => needs(one)),
@@ -237,7 +237,7 @@ describe('decide', () => {
     )
   })
 
-  test('a rule that does not fit its place lets nobody in', () => {
+  test('a rule that does not match the path of its route throws for every caller', () => {
     const misplaced: AccessRequest[] = [
       ...[openToAll, anyCaller, signedIn, platform, operator, setupOnly].map(rule => ({
         rule,
@@ -251,14 +251,14 @@ describe('decide', () => {
   })
 })
 
-test('the bootstrap token and the owner of the data directory set up, from anywhere [security rule 17]', () => {
+test('the bootstrap token and the owner of the data directory can use setup routes from any address [security rule 17]', () => {
   const demand = { rule: setupOnly, workspaceId: undefined }
   for (const type of ['bootstrap', 'system'] as const)
     expect(decideAccess(demand, as({ type, workspaceScopes: null, scopes: null })).allow).toBe(true)
 })
 
-describe('pass', () => {
-  test('says what decide decides, as a refusal', () => {
+describe('authorize', () => {
+  test('throws the decision of decideAccess as an error', () => {
     const demand = { rule: needs('write:kb'), workspaceId: here }
     expect(authorize(demand, callers.writer)).toBeUndefined()
     expect(() => authorize(demand, callers.reader)).toThrow(
@@ -274,15 +274,15 @@ describe('pass', () => {
   })
 })
 
-describe('ungrantable [security rule 7]', () => {
+describe('ungrantableScope [security rule 7]', () => {
   const subjectOf = (held: readonly Scope[] | null) => as({ scopes: held }).auth.subject
 
-  test('nobody, and who holds all or the coarse manage, may pass on everything', () => {
+  test('lets anonymous callers and holders of all scopes or manage grant every scope', () => {
     for (const subject of [null, subjectOf(null), subjectOf(['manage'])])
       expect(ungrantableScope(subject, scopes)).toBeUndefined()
   })
 
-  test('any other passes on what it holds, and the first that it does not hold is named', () => {
+  test('lets other callers grant the scopes they hold, and returns the first scope they do not hold', () => {
     fc.assert(
       fc.property(held, held, (own, wanted) => {
         fc.pre(!own.includes('manage'))
@@ -301,7 +301,7 @@ describe('ungrantable [security rule 7]', () => {
     [['manage:keys', 'write'], ['write:ingest', 'write', 'tools:invoke'], undefined],
     [['manage:keys', 'write:ingest'], ['tools:invoke'], 'tools:invoke'],
     [['manage:keys', 'write:ingest'], ['write:ingest', 'write'], 'write'],
-  ])('%j passes on %j: refused is %j', (own, wanted, refused) => {
+  ])('%j granting %j: rejected scope is %j', (own, wanted, refused) => {
     expect(ungrantableScope(subjectOf(own), wanted)).toBe(refused)
   })
 })

@@ -15,19 +15,19 @@ import { type Role, scopesOfRole } from '../../src/contract/scopes.ts'
 import { open, TestClock } from '../harness/runtime.ts'
 import { openIssuer } from './issuer.ts'
 import { elsewhere, here } from './requests.ts'
-import { answerOf, ownSurface } from './stage.ts'
-import { bootstrapToken, openWorld, type Posture, type World } from './world.ts'
+import { answerOf, copyRoutes } from './route-app.ts'
+import { bootstrapToken, openAccessFixture, type ConfiguredApp, type AccessFixture } from './access-fixture.ts'
 
 const modes = ['disabled', 'apiKey', 'oidc', 'any'] as const
-let world: World
+let world: AccessFixture
 
 beforeAll(async () => {
-  world = await openWorld(ownSurface())
+  world = await openAccessFixture(copyRoutes())
 })
 afterAll(() => world.close())
 
-/** What a handler is told of who asks. */
-async function seenBy({ app, seen }: Posture, token?: string): Promise<AuthContext> {
+/** Sends a request and returns the context that its handler received. */
+async function contextFor({ app, seen }: ConfiguredApp, token?: string): Promise<AuthContext> {
   const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` }
   seen.length = 0
   const answer = await app.fetch(new Request(`http://localhost/api/v1/workspaces/${here}`, { headers }))
@@ -36,8 +36,8 @@ async function seenBy({ app, seen }: Posture, token?: string): Promise<AuthConte
   return seen[0]!
 }
 
-describe('what is known of a request', () => {
-  test('S1-04 S1-05: without an auth block nobody is asked, and each request is tagged anonymous', async () => {
+describe('authentication context', () => {
+  test('S1-04 S1-05: without an auth block, every request is anonymous and its credential is ignored', async () => {
     const { config } = loadConfig({ path: null }, createEnvironment({}))
     expect(config.auth).toMatchObject({
       mode: 'disabled',
@@ -47,7 +47,7 @@ describe('what is known of a request', () => {
     })
     expect(allowsAnonymous(config)).toBe(true)
     for (const token of [undefined, 'anything'])
-      expect(await seenBy(world.posture({}), token)).toMatchObject({
+      expect(await contextFor(world.posture({}), token)).toMatchObject({
         mode: 'disabled',
         authenticated: false,
         anonymous: true,
@@ -55,13 +55,13 @@ describe('what is known of a request', () => {
       })
   })
 
-  test.each(modes)('S1-03 S2.1-01 S2.1-03 S2.1-04: nobody, in mode %s', async mode => {
-    const auth = await seenBy(world.posture({ ...world.oidc, mode }))
+  test.each(modes)('S1-03 S2.1-01 S2.1-03 S2.1-04: a request without a credential is anonymous in mode %s', async mode => {
+    const auth = await contextFor(world.posture({ ...world.oidc, mode }))
     expect(auth).toMatchObject({ mode, authenticated: false, anonymous: true, subject: null })
   })
 
-  test('S2.1-02 S2.1-04 S2.1-07 S2.1-08 S2.1-09: an API key', async () => {
-    const auth = await seenBy(world.posture({ mode: 'apiKey' }), await world.mint(here, ['read', 'write:kb']))
+  test('S2.1-02 S2.1-04 S2.1-07 S2.1-08 S2.1-09: an API key sets its subject', async () => {
+    const auth = await contextFor(world.posture({ mode: 'apiKey' }), await world.mint(here, ['read', 'write:kb']))
     expect(auth).toMatchObject({
       mode: 'apiKey',
       authenticated: true,
@@ -70,18 +70,18 @@ describe('what is known of a request', () => {
     })
   })
 
-  test('S2.2-02: in mode any a key and an OIDC token both pass', async () => {
+  test('S2.2-02: mode any accepts both an API key and an OIDC token', async () => {
     const posture = world.posture({ ...world.oidc, mode: 'any', anonymousPolicy: 'reject' })
-    expect(await seenBy(posture, await world.mint(here, ['read']))).toMatchObject({
+    expect(await contextFor(posture, await world.mint(here, ['read']))).toMatchObject({
       subject: { type: 'apiKey' },
     })
     const token = await world.signIn({ workspaces: [here] })
-    expect(await seenBy(posture, token)).toMatchObject({ subject: { type: 'oidc' } })
+    expect(await contextFor(posture, token)).toMatchObject({ subject: { type: 'oidc' } })
   })
 
-  test('S2.1-02 S2.1-07 S2.1-08 S2.1-09 S2.4-18: the bootstrap token', async () => {
+  test('S2.1-02 S2.1-07 S2.1-08 S2.1-09 S2.4-18: the bootstrap token sets an operator subject', async () => {
     for (const mode of ['apiKey', 'oidc', 'any'] as const)
-      expect(await seenBy(world.posture({ ...world.oidc, mode }), bootstrapToken)).toMatchObject({
+      expect(await contextFor(world.posture({ ...world.oidc, mode }), bootstrapToken)).toMatchObject({
         mode,
         authenticated: true,
         anonymous: false,
@@ -89,9 +89,9 @@ describe('what is known of a request', () => {
       })
   })
 
-  test('S2.1-02 S2.1-05 S2.1-06 S2.1-07 S2.1-08 S2.1-09 S5.6-03: an OIDC token without roles', async () => {
+  test('S2.1-02 S2.1-05 S2.1-06 S2.1-07 S2.1-08 S2.1-09 S5.6-03: an OIDC token without roles sets a subject without a role', async () => {
     const posture = world.posture({ ...world.oidc, mode: 'oidc' })
-    expect(await seenBy(posture, await world.signIn({ workspaces: [here] }))).toMatchObject({
+    expect(await contextFor(posture, await world.signIn({ workspaces: [here] }))).toMatchObject({
       mode: 'oidc',
       authenticated: true,
       anonymous: false,
@@ -107,17 +107,17 @@ describe('what is known of a request', () => {
   })
 
   test.each<[role: Role]>([['viewer'], ['editor'], ['admin']])(
-    'S5.6-01: an OIDC %s holds that tier',
+    'S5.6-01: an OIDC %s holds the scopes of that role',
     async role => {
       const token = await world.signIn({ workspaces: null, role })
-      expect(await seenBy(world.postures.mapped, token)).toMatchObject({
+      expect(await contextFor(world.postures.mapped, token)).toMatchObject({
         subject: { workspaceScopes: null, role, scopes: scopesOfRole[role] },
       })
     },
   )
 })
 
-describe('a role of the workspace itself', () => {
+describe('role of a principal in a workspace', () => {
   const oidc: Subject = {
     id: 'someone',
     label: null,
@@ -136,14 +136,14 @@ describe('a role of the workspace itself', () => {
     [elsewhere, 'admin'],
     ['33333333-3333-4333-8333-333333333333', 'editor'],
   ])(
-    'S5.6-02: overrides the mapped one there, downward and upward, and nowhere else: %s',
+    'S5.6-02: replaces the mapped role only in its workspace, whether higher or lower: %s',
     async (workspaceId, role) => {
       const { subject } = await scopeToWorkspace(verifiedContext('oidc', oidc), workspaceId, knows)
       expect(subject).toEqual({ ...oidc, role, scopes: scopesOfRole[role] })
     },
   )
 
-  test('S5.6-02 S5.6-03: changes nothing for who has no mapped role', async () => {
+  test('S5.6-02 S5.6-03: has no effect on callers without a mapped role', async () => {
     for (const auth of [
       anonymousContext('any'),
       verifiedContext('any', { ...oidc, role: null, scopes: null }),
@@ -154,7 +154,7 @@ describe('a role of the workspace itself', () => {
   })
 })
 
-test('a role of a workspace does not widen the scopes of an access token', () => {
+test('the role of a principal does not widen the scopes of an access token', () => {
   const subject = { type: 'oidc', role: 'viewer', scopes: ['read'], tokenScopes: ['read', 'write:kb'] }
   const auth = verifiedContext('oidc', subject as unknown as Subject)
   expect(withRole(auth, 'admin', scopesOfRole.admin).subject).toMatchObject({
@@ -163,14 +163,14 @@ test('a role of a workspace does not widen the scopes of an access token', () =>
   })
 })
 
-test('nobody has no role to take', () => {
+test('an anonymous caller cannot take a role', () => {
   const nobody = anonymousContext('any')
   expect(withRole(nobody, 'admin', scopesOfRole.admin)).toBe(nobody)
 })
 
-describe.each(modes)('mode %s, policy reject', mode => {
+describe.each(modes)('mode %s with anonymousPolicy reject', mode => {
   test.each(['/', '/healthz', '/readyz', '/version', '/docs', '/api/v1/openapi.json'])(
-    'S4.1-07: %s answers with no header and with a bad one',
+    'S4.1-07: %s responds without a credential and with an invalid one',
     async path => {
       const { app } = world.posture({ ...world.oidc, mode, anonymousPolicy: 'reject' })
       for (const authorization of [undefined, 'Basic d2I6d2I=', 'Bearer nonsense']) {
@@ -183,14 +183,14 @@ describe.each(modes)('mode %s, policy reject', mode => {
   )
 })
 
-test('the operational routes of 4.1 are all among them', () => {
+test('covers every operational route of section 4.1', () => {
   const paths = Object.values(runtimeRoutes).map(route => route.path)
   expect(paths).toEqual(
     expect.arrayContaining(['/', '/healthz', '/readyz', '/version', '/docs', '/api/v1/openapi.json']),
   )
 })
 
-test('S4.2-02: somebody of many workspaces sees those and no other, page by page', async () => {
+test('S4.2-02: a caller with several workspaces lists exactly those, page by page', async () => {
   const clock = new TestClock()
   const issuer = await openIssuer(clock)
   const { fetch, url, audience } = issuer

@@ -2,7 +2,7 @@ import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import type { Clock } from '../../src/base/clock.ts'
 import type { Role } from '../../src/contract/scopes.ts'
 
-/** An identity provider that has nothing but a key set. */
+/** Opens an identity provider that serves only a key set, with a function to sign access tokens. */
 export async function openIssuer(clock: Clock) {
   const [url, audience, kid] = ['https://idp.example', 'workbase', 'signing-key']
   const { privateKey, publicKey } = await generateKeyPair('ES256')

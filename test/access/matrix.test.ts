@@ -3,29 +3,32 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { withAccessTables } from '../../scripts/write-access-tables.ts'
 import type { Access } from '../../src/contract/access.ts'
 import { externalToolAccess, mcpToolAccess } from '../../src/contract/tool-access.ts'
-import { allKinds, type Kind } from './kinds.ts'
+import { createCallerKinds, type CallerKind } from './caller-kinds.ts'
 import { here } from './requests.ts'
-import { type Row, readRules } from './rules-table.ts'
-import { lineOf, ownSurface, routesOf } from './stage.ts'
-import { openWorld, type World } from './world.ts'
+import { type RuleRow, readRules } from './rules-table.ts'
+import { routeName, copyRoutes, routesOf } from './route-app.ts'
+import { openAccessFixture, type AccessFixture } from './access-fixture.ts'
 
 const rows = readRules('docs/security.md')
 const ofRoutes = rows.filter(row => row.route)
 const ofTools = rows.filter(row => !row.route)
 
-const surface = ownSurface()
-const lines = new Set(routesOf(surface).map(lineOf))
-let world: World
-let kinds: Kind[]
+const surface = copyRoutes()
+const lines = new Set(routesOf(surface).map(routeName))
+let world: AccessFixture
+let kinds: CallerKind[]
 
 beforeAll(async () => {
-  world = await openWorld(surface)
-  kinds = await allKinds(world)
+  world = await openAccessFixture(surface)
+  kinds = await createCallerKinds(world)
 })
 afterAll(() => world.close())
 
-/** What the reviewed text says of a row, and what was found; one after the other, as keys are dear to check at first. */
-async function compare(row: Row, find: (kind: Kind) => Promise<string>): Promise<void> {
+/**
+ * Compares the reviewed answers of a row with the actual ones. Runs one caller at a time because the first check
+ * of a key is expensive.
+ */
+async function compare(row: RuleRow, find: (kind: CallerKind) => Promise<string>): Promise<void> {
   const found: Record<string, string> = {}
   for (const kind of kinds) found[kind.name] = await find(kind)
   expect(found).toEqual(Object.fromEntries(kinds.map(kind => [kind.name, kind.expected(row)])))
@@ -35,49 +38,52 @@ function unlisted(routes: Iterable<string>): string[] {
   return [...routes].filter(line => !ofRoutes.some(row => row.route === line))
 }
 
-describe('the reviewed tables', () => {
-  test('are what the declarations say', () => {
+describe('reviewed access tables', () => {
+  test('match the declared rules', () => {
     const page = readFileSync('docs/security.md', 'utf8')
     expect(page, 'run: npx tsx scripts/write-access-tables.ts').toBe(withAccessTables(page))
   })
 
-  test('every route has a row, and a route without one is found', () => {
+  test('contain every route, and the check detects a missing one', () => {
     expect(unlisted(lines)).toEqual([])
     expect(unlisted(['GET /api/v1/unreviewed'])).toEqual(['GET /api/v1/unreviewed'])
   })
 
-  test('every row is of a route that exists, and stands once', () => {
+  test('contain only existing routes, each once', () => {
     expect(ofRoutes.filter(row => !lines.has(row.route!)).map(row => row.line)).toEqual([])
     expect(new Set(rows.map(row => row.line)).size).toBe(rows.length)
   })
 
-  test('every column has its callers', () => {
+  test('are checked with at least 35 kinds of callers', () => {
     expect(kinds.length).toBeGreaterThanOrEqual(35)
   })
 })
 
-describe('S2.6-10 S4.2-22 S4.2-27 S5.4-01 S5.4-02 S5.4-03 S5.4-05 S5.5-01 S5.5-02 S5.5-05 S5.5-06 S5.5-07 S5.5-09 S5.5-13 S5.5-15 S5.5-18 S5.5-31 S7.2-08 S7.2-09: who is let in', () => {
+describe('S2.6-10 S4.2-22 S4.2-27 S5.4-01 S5.4-02 S5.4-03 S5.4-05 S5.5-01 S5.5-02 S5.5-05 S5.5-06 S5.5-07 S5.5-09 S5.5-13 S5.5-15 S5.5-18 S5.5-31 S7.2-08 S7.2-09: access to routes', () => {
   test.each(ofRoutes.map(row => [row.line, row] as const))('%s', (_line, row) =>
-    compare(row, kind => kind.ask(row)),
+    compare(row, kind => kind.request(row)),
   )
 })
 
-describe('tools', () => {
+describe('access to tools', () => {
   const rules: Readonly<Record<string, Access>> = {
     ...Object.fromEntries(Object.entries(mcpToolAccess).map(([tool, rule]) => [`\`${tool}\``, rule])),
     'a tool of another server': externalToolAccess,
   }
 
-  test('each has a row', () => {
+  test('is listed for each tool', () => {
     expect(ofTools.map(row => row.line).sort()).toEqual(Object.keys(rules).sort())
   })
 
   test.each(ofTools.map(row => [row.line, row] as const))('%s', (line, row) =>
-    compare(row, kind => kind.weigh(rules[line]!, here)),
+    compare(row, kind => kind.evaluate(rules[line]!, here)),
   )
 })
 
-/** What a fine scope opens that a key without any of these stays out of. @see docs/requirements.md#scopes */
+/**
+ * Routes that a fine-grained scope opens and that a key without it cannot use.
+ * @see docs/requirements.md#scopes
+ */
 const covered: readonly (readonly [ids: string, scope: string, lines: readonly string[]])[] = [
   [
     'S2.4-04',
@@ -159,23 +165,23 @@ const covered: readonly (readonly [ids: string, scope: string, lines: readonly s
   ['S2.4-10', 'manage:workspace', ['`DELETE W`']],
   ['S2.4-03', 'read:content', []],
   ['S2.4-03', 'read:chat', []],
-  // It opens this route and nothing else: docs/requirements.md#S2.4-17
+  // Opens exactly one route: docs/requirements.md#S2.4-17
   ['S2.4-03', 'read:audit', ['`GET W/audit`']],
 ]
 
-describe('what a fine scope is for', () => {
+describe('routes opened by a fine-grained scope', () => {
   const ofKey = (scope: string) => kinds.find(kind => kind.name === `a key with only ${scope}`)!
 
   test.each(covered)('%s: %s', async (_ids, scope, expected) => {
     const opened: string[] = []
     for (const row of ofRoutes)
-      if ((await ofKey(scope).ask(row)) === 'yes' && (await ofKey('tools:invoke').ask(row)) !== 'yes')
+      if ((await ofKey(scope).request(row)) === 'yes' && (await ofKey('tools:invoke').request(row)) !== 'yes')
         opened.push(row.line)
     expect(opened.sort()).toEqual([...expected].sort())
   })
 
-  test('S2.4-03: reads are spoken of with the scope that covers them, and open to every key', () => {
-    const ruleOf = (line: string) => routesOf(surface).find(route => lineOf(route) === line)?.access
+  test('S2.4-03: read routes document the scope that covers them, and are open to every key', () => {
+    const ruleOf = (line: string) => routesOf(surface).find(route => routeName(route) === line)?.access
     const KB = '/api/v1/workspaces/:workspaceId/knowledge-bases/:knowledgeBaseId'
     for (const line of [
       `POST ${KB}/search`,
@@ -187,16 +193,16 @@ describe('what a fine scope is for', () => {
   })
 })
 
-describe('the scope that the requirements read off a path is what the route declares', () => {
+describe('the scope that the requirements derive from a path is declared by its route', () => {
   const ofWorkspaces = routesOf(surface).filter(route => route.path.includes(':workspaceId'))
 
-  test('S1-02: no route where the workspaces are is open', () => {
+  test('S1-02: no workspace route is open to all', () => {
     const guarded = routesOf(surface).filter(({ path }) => path.startsWith('/api/v1/workspaces'))
     expect(guarded.length).toBeGreaterThan(30)
-    expect(guarded.filter(({ access }) => access.kind === 'open').map(lineOf)).toEqual([])
+    expect(guarded.filter(({ access }) => access.kind === 'open').map(routeName)).toEqual([])
   })
 
-  test.each(ofWorkspaces.map(route => [lineOf(route), route] as const))(
+  test.each(ofWorkspaces.map(route => [routeName(route), route] as const))(
     'S5.5-04 S5.5-08 S5.5-10 S5.5-11 S5.5-12 S5.5-14 S5.5-17 S5.5-19: %s',
     (line, { access }) => {
       expect(access.kind === 'needs' ? access.scope : null).toBe(scopeOfPath(line))
@@ -205,15 +211,15 @@ describe('the scope that the requirements read off a path is what the route decl
 })
 
 /**
- * The scope that docs/requirements.md#privileges reads off a method and a path; null where reach of the workspace is
- * enough.
+ * Returns the scope that docs/requirements.md#privileges derives from a method and a path; null if access to the
+ * workspace is enough.
  */
 function scopeOfPath(line: string): string | null {
   const [method, path] = line.split(' ') as [string, string]
   if (path.includes('/api-keys')) return 'manage:keys'
   if (/\/(?:principals|policy)\b/.test(path)) return 'manage:access'
   if (line === 'DELETE /api/v1/workspaces/:workspaceId') return 'manage:workspace'
-  // A trail of a workspace, for who may read such trails or manages access.
+  // manage:access also opens the audit trail of a workspace.
   if (line === 'GET /api/v1/workspaces/:workspaceId/audit') return 'read:audit'
   if (['GET', 'HEAD', 'OPTIONS'].includes(method)) return null
   if (
@@ -221,11 +227,11 @@ function scopeOfPath(line: string): string | null {
     path.includes('/conversations')
   )
     return null
-  // What ends an ingest asks for what began it.
+  // Cancelling an ingest job requires the scope that starts one.
   if (/\/jobs\/:jobId\/cancel$/.test(path)) return 'write:ingest'
   if (/\/(?:ingest|documents|records)\b/.test(path)) return 'write:ingest'
   if (path.includes('/knowledge-bases')) return 'write:kb'
-  // A sign-in is of the caller alone.
+  // Signing in to a tool server affects only the caller.
   if (/\/sign-in(?:\/finish)?$/.test(path)) return null
   if (/-services\b|\/mcp-servers\b/.test(path)) return 'write:services'
   if (path.includes('/agents')) return 'write:agents'

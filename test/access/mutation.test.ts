@@ -14,27 +14,30 @@ import {
   signedIn,
 } from '../../src/contract/access.ts'
 import { grantsScope, scopes } from '../../src/contract/scopes.ts'
-import { allKinds, type Kind } from './kinds.ts'
-import { type Row, readRules } from './rules-table.ts'
-import { lineOf, ownSurface, routesOf, withRule } from './stage.ts'
-import { openWorld, type World } from './world.ts'
+import { createCallerKinds, type CallerKind } from './caller-kinds.ts'
+import { type RuleRow, readRules } from './rules-table.ts'
+import { routeName, copyRoutes, routesOf, withReplacedRule } from './route-app.ts'
+import { openAccessFixture, type AccessFixture } from './access-fixture.ts'
 
 const rows = readRules('docs/security.md').filter(row => row.route)
-const surface = ownSurface()
-let world: World
-let kinds: Kind[]
+const surface = copyRoutes()
+let world: AccessFixture
+let kinds: CallerKind[]
 
 beforeAll(async () => {
-  world = await openWorld(surface)
-  kinds = await allKinds(world)
+  world = await openAccessFixture(surface)
+  kinds = await createCallerKinds(world)
 })
 afterAll(() => world.close())
 
-type Named = readonly [name: string, rule: Access]
+type NamedRule = readonly [name: string, rule: Access]
 
-/** Every rule there is, and every change of the one that stands; what the gate never reads (`covers`) aside. */
-function othersThan(rule: Access): Named[] {
-  const all: Named[] = [
+/**
+ * Returns every possible rule and every variation of the given one, except those that differ only in `covers`,
+ * which access decisions ignore.
+ */
+function rulesOtherThan(rule: Access): NamedRule[] {
+  const all: NamedRule[] = [
     ['open', openToAll],
     ['anyCaller', anyCaller],
     ['signedIn', signedIn],
@@ -43,84 +46,89 @@ function othersThan(rule: Access): Named[] {
     ['owner', owner],
     ['setup', setupOnly],
     ['member', member(null)],
-    ...scopes.map((scope): Named => [`needs ${scope}`, needs(scope)]),
+    ...scopes.map((scope): NamedRule => [`needs ${scope}`, needs(scope)]),
     ['own', ownRecords('read:chat', 'write', 'manage')],
-    ...(rule.kind === 'needs' ? [...wider(rule), ...raised(rule)] : []),
-    ...(rule.kind === 'ownRecords' ? ofOthers(rule) : []),
+    ...(rule.kind === 'needs' ? [...alternativeVariations(rule), ...extraScopeVariations(rule)] : []),
+    ...(rule.kind === 'ownRecords' ? ownRecordsVariations(rule) : []),
   ]
-  return all.filter(([, other]) => said(other) !== said(rule))
+  return all.filter(([, other]) => keyOfRule(other) !== keyOfRule(rule))
 }
 
 type Needs = Extract<Access, { kind: 'needs' }>
 
-/** Another way in, or none. One that the scope is anyway would be no change: `write` beside `write:kb`. */
-function wider(rule: Needs): Named[] {
+/**
+ * Returns variations of the alternative scope, without those that the required scope includes, such as `write`
+ * for `write:kb`.
+ */
+function alternativeVariations(rule: Needs): NamedRule[] {
   const { alternative: _alternative, ...narrow } = rule
   return [
     ['no other way in', narrow],
     ...scopes
       .filter(other => !grantsScope([other], rule.scope))
-      .map((other): Named => [`or ${other}`, { ...narrow, alternative: other }]),
+      .map((other): NamedRule => [`or ${other}`, { ...narrow, alternative: other }]),
   ]
 }
 
-/** Other scopes for what others created. One that the scopes include anyway would be no change. */
-function ofOthers(rule: Extract<Access, { kind: 'ownRecords' }>): Named[] {
+/**
+ * Returns variations of the scopes for records of other callers, without those that the required scopes include.
+ */
+function ownRecordsVariations(rule: Extract<Access, { kind: 'ownRecords' }>): NamedRule[] {
   const included = scopes.filter(
     scope => !grantsScope([rule.scope], scope) && !grantsScope([rule.alternative], scope),
   )
-  return included.flatMap((scope): Named[] => [
+  return included.flatMap((scope): NamedRule[] => [
     [`own, else ${scope}`, { ...rule, scope }],
     [`own, or else ${scope}`, { ...rule, alternative: scope }],
   ])
 }
 
-/** A raise by another scope, for another field, for one field less, or none. */
-function raised(rule: Needs): Named[] {
+/** Returns variations of the extra scope: another scope, another field, one field less, or none. */
+function extraScopeVariations(rule: Needs): NamedRule[] {
   const { extraScope, ...flat } = rule
   if (!extraScope) return []
   return [
     ['no raise', flat],
     ['raised for another field', { ...flat, extraScope: { ...extraScope, condition: changesAnyOf('name') } }],
-    ...extraScope.condition.fields.map((field): Named => {
+    ...extraScope.condition.fields.map((field): NamedRule => {
       const condition = changesAnyOf(...extraScope.condition.fields.filter(other => other !== field))
       return [`not raised for ${field}`, { ...flat, extraScope: { ...extraScope, condition } }]
     }),
     ...scopes.map(
-      (scope): Named => [`raised by ${scope}`, { ...flat, extraScope: { ...extraScope, scope } }],
+      (scope): NamedRule => [`raised by ${scope}`, { ...flat, extraScope: { ...extraScope, scope } }],
     ),
   ]
 }
 
-/** A rule, as far as the gate reads it. */
-function said(rule: Access): string {
+/** Returns a key of the parts of a rule that access decisions depend on. */
+function keyOfRule(rule: Access): string {
   if (rule.kind === 'ownRecords') return [rule.kind, rule.scope, rule.alternative].join()
   if (rule.kind !== 'needs') return rule.kind
   const { scope, alternative, extraScope } = rule
   return [scope, alternative, extraScope?.condition.fields, extraScope?.scope].join()
 }
 
-/** The first kind of caller that the application answers otherwise than the tables say. */
-async function disagreement(of: readonly Row[]): Promise<string | undefined> {
+/** Returns the first caller whose actual access differs from the tables. */
+async function findMismatch(of: readonly RuleRow[]): Promise<string | undefined> {
   for (const row of of)
     for (const kind of kinds) {
-      const found = await kind.ask(row)
+      const found = await kind.request(row)
       if (found !== kind.expected(row)) return `${row.line}, ${kind.name}: ${found}`
     }
   return undefined
 }
 
-test('S1-02 S5.5-03: no rule of a running application can be exchanged for another one unseen', {
+test('S1-02 S5.5-03: the access tables detect every exchanged rule of a running application', {
   timeout: 120_000,
 }, async () => {
   const unseen: string[] = []
   let exchanged = 0
   for (const route of routesOf(surface)) {
-    const of = rows.filter(row => row.route === lineOf(route))
-    expect(await disagreement(of), 'with its own rule').toBeUndefined()
-    for (const [name, rule] of othersThan({ ...route.access })) {
+    const of = rows.filter(row => row.route === routeName(route))
+    expect(await findMismatch(of), 'with its own rule').toBeUndefined()
+    for (const [name, rule] of rulesOtherThan({ ...route.access })) {
       exchanged++
-      if (!(await withRule(route, rule, () => disagreement(of)))) unseen.push(`${lineOf(route)}: ${name}`)
+      if (!(await withReplacedRule(route, rule, () => findMismatch(of)))) unseen.push(`${routeName(route)}: ${name}`)
     }
   }
   expect(unseen).toEqual([])

@@ -13,7 +13,7 @@ async function workspace(wb: Opened, name = 'one'): Promise<string> {
   return `${all}/${(await wb.sendAsOperator(`POST ${all}`, { name })).body.workspaceId}`
 }
 
-describe('the role of a principal', () => {
+describe('role of a principal', () => {
   const groups = { 'wb-viewers': 'viewer', 'wb-editors': 'editor', 'wb-admins': 'admin' }
 
   async function staged(roleMapping: object | null, mode = 'oidc') {
@@ -26,7 +26,7 @@ describe('the role of a principal', () => {
     const [here, elsewhere] = [await workspace(wb, 'here'), await workspace(wb, 'elsewhere')]
     const setRole = (role: Role) =>
       wb.sendAsOperator(`POST ${here}/principals`, { principalId: 'alice', role })
-    /** What the claim's role lets alice do: read, write, manage. */
+    /** Returns the statuses of a read, a write and a manage request by alice, whose token has the given claim. */
     const tier = async (place: string, claim: string) => {
       const headers = bearer(await idp.sign({ groups: claim }))
       const asked = [
@@ -41,7 +41,7 @@ describe('the role of a principal', () => {
   const mapped = { claim: 'groups', values: groups, default: 'viewer' }
   const tiers = { viewer: [200, 403, 403], editor: [200, 200, 403], admin: [200, 200, 200] }
 
-  test('S5.6-02: overrides the role of the token, up and down, in its workspace and at once', async () => {
+  test('S5.6-02: replaces the role of the token in its workspace at once, whether higher or lower', async () => {
     const { wb, here, elsewhere, setRole, tier } = await staged(mapped)
     expect(await tier(here, 'wb-admins')).toEqual(tiers.admin)
     expect((await setRole('viewer')).status).toBe(201)
@@ -57,7 +57,7 @@ describe('the role of a principal', () => {
     expect(await tier(here, 'wb-viewers')).toEqual(tiers.viewer)
   })
 
-  test('S4.2-19: is not taken away by who holds less than the role of a token that then holds again [security rule 7]', async () => {
+  test('S4.2-19: cannot be removed by a caller who holds less than the role that the token would restore [security rule 7]', async () => {
     const { wb, here, setRole, tier } = await staged(mapped, 'any')
     const keyOf = async (scopes: string[]) => {
       const made = await wb.sendAsOperator(`POST ${here}/api-keys`, { label: 'key', scopes })
@@ -86,7 +86,7 @@ describe('the role of a principal', () => {
     expect(await tier(here, 'wb-viewers')).toEqual(tiers.viewer)
   })
 
-  test('a deletion that another change overtakes is a conflict, so that no role slips through [security rule 7]', async () => {
+  test('fails to be deleted with a conflict if it is changed at the same time [security rule 7]', async () => {
     const rows = (store: RowStore): RowStore => ({
       ...store,
       async atomic(writes) {
@@ -104,13 +104,13 @@ describe('the role of a principal', () => {
     expect((await wb.sendAsOperator(`GET ${alice}`)).body.role).toBe('viewer')
   })
 
-  test('S5.6-02: changes nothing where roles are not mapped', async () => {
+  test('S5.6-02: has no effect without a role mapping', async () => {
     const { here, setRole, tier } = await staged(null)
     expect((await setRole('viewer')).status).toBe(201)
     expect(await tier(here, 'wb-viewers')).toEqual(tiers.admin)
   })
 
-  test('S5.6-02: is asked for once in a request, by its key, and of nobody but who signed in', async () => {
+  test('S5.6-02: is looked up once per request, and only for OIDC subjects', async () => {
     const subject = {
       id: 'alice',
       label: null,
@@ -130,7 +130,7 @@ describe('the role of a principal', () => {
   })
 })
 
-describe('who gives a role', () => {
+describe('granting a role', () => {
   async function closed() {
     const wb = await open({ config: { auth: { mode: 'apiKey', anonymousPolicy: 'reject' } } })
     const place = await workspace(wb)
@@ -154,7 +154,7 @@ describe('who gives a role', () => {
     [['manage:access', 'write'], 'admin', 'manage'],
     [['manage:access', 'write:kb'], 'editor', 'write'],
     [['manage'], 'admin', null],
-  ])('S4.2-19: with %j gives the role %s, or lacks %s', async (scopes, role, lacks) => {
+  ])('S4.2-19: with %j grants %s, or lacks %s', async (scopes, role, lacks) => {
     const { wb, principals, keyOf, roleOf } = await closed()
     const headers = await keyOf(scopes)
     const made = await wb.send(`POST ${principals}`, { principalId: 'made', role }, headers)
@@ -168,7 +168,7 @@ describe('who gives a role', () => {
       expect(body.error).toMatchObject({ code: 'forbidden', message: expect.stringContaining(`'${lacks}'`) })
   })
 
-  test('S4.2-19: may change the rest of who has more, and lower a role', async () => {
+  test('S4.2-19: is not required to edit other fields of an admin or to lower their role', async () => {
     const { wb, principals, keyOf, roleOf } = await closed()
     const headers = await keyOf(['manage:access'])
     await wb.sendAsOperator(`POST ${principals}`, { principalId: 'root', role: 'admin' })
@@ -179,7 +179,7 @@ describe('who gives a role', () => {
     expect(await roleOf('root')).toBe('viewer')
   })
 
-  test('S6-09: principals that are made, changed and forgotten are on record, and only those', async () => {
+  test('S6-09: audits each creation, change and deletion of a principal, and no failed attempt', async () => {
     const { wb, principals, keyOf } = await closed()
     const headers = await keyOf(['manage:access', 'write'])
     await wb.send(`POST ${principals}`, { principalId: 'bob', role: 'editor' }, headers)

@@ -36,7 +36,7 @@ test('every promise and every rule names a test', () => {
   for (const { number, text } of rules) expect(filesIn(text), `rule ${number}`).not.toEqual([])
 })
 
-test('every test that the page names is there', () => {
+test('every test named on the page exists', () => {
   const named = filesIn(page)
   expect(named.length).toBeGreaterThan(50)
   expect(named.filter(name => !existsSync(name))).toEqual([])
@@ -46,7 +46,7 @@ test('the rules are numbered from 1 to 20', () => {
   expect(rules.map(({ number }) => number)).toEqual(Array.from({ length: 20 }, (_, at) => at + 1))
 })
 
-test('a test that a rule names cites it, unless the rule is planned', () => {
+test('a rule cites its number in at least one of its tests, unless the rule is planned', () => {
   const cites = (name: string, number: number) =>
     new RegExp(`(?:security rule |#rule-)${number}\\b`).test(readFileSync(name, 'utf8'))
   const missing = rules.filter(

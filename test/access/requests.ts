@@ -1,29 +1,29 @@
-import type { Row } from './rules-table.ts'
+import type { RuleRow } from './rules-table.ts'
 
-/** Ids that the requests name. */
+/** IDs in the generated requests. */
 export const here = '11111111-1111-4111-8111-111111111111'
 export const elsewhere = '22222222-2222-4222-8222-222222222222'
 const someId = '33333333-3333-4333-8333-333333333333'
-/** A record that the caller created; all others are of other callers. */
+/** ID of a record that the caller created; all other records belong to other callers. */
 export const ownId = '44444444-4444-4444-8444-444444444444'
 
-/** What is stored of the workspace, or of the knowledge base, before it is changed. */
-export const stored = {
+/** Stored fields of the workspace or knowledge base before a change. */
+export const storedFields = {
   name: 'stored',
   rlacEnabled: false,
   policyDsl: "status = 'open'",
   policyEnabled: true,
 }
 
-/** A body that each route accepts, as the tables call it. */
+/** A valid body for each route, by its name in the tables. */
 const bodies: Readonly<Record<string, unknown>> = {
   'POST /auth/device/token': { device_code: 'code' },
   'POST /auth/device/refresh': { refresh_token: 'token' },
   'POST /setup/env': { values: {} },
   'POST /api/v1/workspaces': { name: 'made' },
   'PATCH W': { name: 'renamed' },
-  'PATCH W that sends the stored `rlacEnabled`': { name: 'renamed', rlacEnabled: stored.rlacEnabled },
-  'PATCH W that changes `rlacEnabled`': { name: 'renamed', rlacEnabled: !stored.rlacEnabled },
+  'PATCH W that sends the stored `rlacEnabled`': { name: 'renamed', rlacEnabled: storedFields.rlacEnabled },
+  'PATCH W that changes `rlacEnabled`': { name: 'renamed', rlacEnabled: !storedFields.rlacEnabled },
   'POST W/api-keys': { label: 'made' },
   'POST W/api-keys/{keyId}/rotate': {},
   'POST W/playground/execute': { commandName: 'findCollections', command: { findCollections: {} } },
@@ -51,8 +51,8 @@ const bodies: Readonly<Record<string, unknown>> = {
   'PATCH KB': {},
   'PATCH KB that sends the stored policy': {
     description: 'changed',
-    policyDsl: stored.policyDsl,
-    policyEnabled: stored.policyEnabled,
+    policyDsl: storedFields.policyDsl,
+    policyEnabled: storedFields.policyEnabled,
   },
   'PATCH KB that clears `policyDsl`': { description: 'changed', policyDsl: null },
   'PATCH KB that turns `policyEnabled` off': { description: 'changed', policyEnabled: false },
@@ -79,9 +79,9 @@ const bodies: Readonly<Record<string, unknown>> = {
   'POST KB/records': { records: [{ id: 'one', vector: [1, 0, 0] }] },
 }
 
-/** A request of a route of the registry that lacks nothing but perhaps the right to make it. */
+/** Returns a valid request for the route of a row, so that only access can prevent it. */
 export function requestOf(
-  { line, route, condition }: Row,
+  { line, route, condition }: RuleRow,
   headers: Readonly<Record<string, string>>,
 ): Request {
   const [method, path] = route!.split(' ') as [string, string]
@@ -89,14 +89,14 @@ export function requestOf(
   const sent = bodies[key]
   const id = condition === 'that the caller started' ? ownId : someId
   if (sent instanceof FormData)
-    return new Request(`http://localhost${filledIn(path, id)}`, {
+    return new Request(`http://localhost${fillPath(path, id)}`, {
       method,
       body: sent,
       headers: { ...headers },
     })
   const body = key in bodies ? JSON.stringify(sent) : null
   const mediaType = path.endsWith('/batch') ? 'application/x-ndjson' : 'application/json'
-  return new Request(`http://localhost${filledIn(path, id)}`, {
+  return new Request(`http://localhost${fillPath(path, id)}`, {
     method,
     body,
     headers: body === null ? { ...headers } : { ...headers, 'content-type': mediaType },
@@ -109,6 +109,6 @@ function form(content: string): FormData {
   return body
 }
 
-function filledIn(path: string, id: string): string {
+function fillPath(path: string, id: string): string {
   return path.replace(':workspaceId', here).replace(':imageIndex', '0').replaceAll(/:\w+/g, id)
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { Scope } from '../../src/contract/scopes.ts'
 
-/** The columns of the reviewed tables that stand for one kind of caller each. */
+/** Columns of the reviewed tables, each for one kind of caller. */
 export const columns = [
   'disabled',
   'allow',
@@ -15,47 +15,47 @@ export const columns = [
   'invalid',
 ] as const
 
-/** Columns of tables that tell apart what others take together, with the column that stands for both there. */
-const finer = { bootstrap: 'operator', 'disabled, with a credential': 'disabled' } as const
+/** Columns that only some tables have, with the column that replaces them in other tables. */
+const fallbackColumns = { bootstrap: 'operator', 'disabled, with a credential': 'disabled' } as const
 
-export type Column = (typeof columns)[number] | keyof typeof finer
+export type Column = (typeof columns)[number] | keyof typeof fallbackColumns
 
 const openedBy = 'a key with only'
 export const answers = ['yes', '401', '403'] as const
 export type Answer = (typeof answers)[number]
 
-/** What the reviewed text says of one route or tool. */
-export interface Row {
-  /** As it is written: a method and a path, perhaps with a condition; or a tool. */
+/** A row of the reviewed tables: the access to a route or tool. */
+export interface RuleRow {
+  /** First cell of the row: a method and a path, perhaps with a condition, or a tool. */
   readonly line: string
-  /** Method and path as the registry spells them; undefined for a tool. */
+  /** Method and path as in the registry; undefined for a tool. */
   readonly route: string | undefined
-  /** What stands behind the method and path. */
+  /** Text after the method and path, which limits the row to some requests. */
   readonly condition: string
   readonly answers: Readonly<Record<Column, Answer>>
-  /** Sets of scopes, any of which lets a key in that holds nothing else; null lets in every key of the workspace. */
+  /** Sets of scopes, each sufficient for access; null if every key of the workspace has access. */
   readonly openedBy: readonly (readonly string[])[] | null
 }
 
-const words: Readonly<Record<string, string>> = {
+const pathPrefixes: Readonly<Record<string, string>> = {
   W: '/api/v1/workspaces/:workspaceId',
   KB: '/api/v1/workspaces/:workspaceId/knowledge-bases/:knowledgeBaseId',
 }
 
-/** Read every table of a page whose first column is `route` or `tool`. */
-export function readRules(page: string): Row[] {
-  const rows: Row[] = []
+/** Returns the rows of every table of a page whose first column is `route` or `tool`. */
+export function readRules(page: string): RuleRow[] {
+  const rows: RuleRow[] = []
   let head: string[] | undefined
   for (const line of readFileSync(page, 'utf8').split('\n')) {
-    const cells = cellsOf(line)
+    const cells = parseCells(line)
     if (!cells) head = undefined
     else if (!head) head = cells
-    else if (isRules(head) && !/^-+$/.test(cells[0]!)) rows.push(rowOf(head, cells))
+    else if (isRulesTable(head) && !/^-+$/.test(cells[0]!)) rows.push(parseRow(head, cells))
   }
   return rows
 }
 
-function cellsOf(line: string): string[] | undefined {
+function parseCells(line: string): string[] | undefined {
   if (!line.startsWith('|')) return undefined
   return line
     .slice(1, line.lastIndexOf('|'))
@@ -63,11 +63,11 @@ function cellsOf(line: string): string[] | undefined {
     .map(cell => cell.trim())
 }
 
-function isRules([first]: readonly string[]): boolean {
+function isRulesTable([first]: readonly string[]): boolean {
   return first === 'route' || first === 'tool'
 }
 
-function rowOf(head: readonly string[], cells: readonly string[]): Row {
+function parseRow(head: readonly string[], cells: readonly string[]): RuleRow {
   const [line] = cells as [string]
   const cell = (column: string) => {
     const at = head.indexOf(column)
@@ -86,9 +86,9 @@ function rowOf(head: readonly string[], cells: readonly string[]): Row {
     condition: condition?.trim() ?? '',
     answers: Object.fromEntries([
       ...columns.map(column => [column, answerOf(column)] as const),
-      ...entriesOf(finer).map(([own, other]) => [own, answerOf(head.includes(own) ? own : other)] as const),
-    ]) as Row['answers'],
-    openedBy: openers(cell(openedBy)),
+      ...entriesOf(fallbackColumns).map(([own, other]) => [own, answerOf(head.includes(own) ? own : other)] as const),
+    ]) as RuleRow['answers'],
+    openedBy: parseOpenedBy(cell(openedBy)),
   }
 }
 
@@ -97,10 +97,10 @@ function entriesOf<T extends object>(object: T): [keyof T, T[keyof T]][] {
 }
 
 function fullPath(path: string): string {
-  return path.replace(/^[A-Z]+(?=\/|$)/, word => words[word] ?? word).replaceAll(/\{(\w+)\}/g, ':$1')
+  return path.replace(/^[A-Z]+(?=\/|$)/, word => pathPrefixes[word] ?? word).replaceAll(/\{(\w+)\}/g, ':$1')
 }
 
-function openers(cell: string): Row['openedBy'] {
+function parseOpenedBy(cell: string): RuleRow['openedBy'] {
   if (cell === 'anything') return null
   if (cell === 'nothing') return []
   return cell.split(',').map(set =>
@@ -112,8 +112,11 @@ function openers(cell: string): Row['openedBy'] {
   )
 }
 
-/** Returns the expected answer for a key of the workspace with the given scopes. Without access, it is that of another workspace. */
-export function answerForScopes(row: Row, held: readonly Scope[]): Answer {
+/**
+ * Returns the expected answer for a key of the workspace with the given scopes. A key without access gets the
+ * answer for keys of other workspaces.
+ */
+export function answerForScopes(row: RuleRow, held: readonly Scope[]): Answer {
   const isLetIn = row.openedBy?.some(set => set.every(scope => held.some(one => one === scope))) ?? true
   return isLetIn ? 'yes' : row.answers['other workspace']
 }

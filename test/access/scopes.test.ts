@@ -14,7 +14,7 @@ import {
 
 const list = fc.array(fc.constantFrom(...scopes))
 
-test('S2.4-01: the scopes are exactly these, in this order', () => {
+test('S2.4-01: the scopes are listed in canonical order', () => {
   expect(scopes).toEqual([
     'read',
     'read:content',
@@ -34,7 +34,7 @@ test('S2.4-01: the scopes are exactly these, in this order', () => {
 })
 
 describe('roles', () => {
-  test('S2.4-02: each role is a whole set of tiers, and each holds what the one before it holds', () => {
+  test('S2.4-02: each role combines whole tiers and includes all scopes of the lower roles', () => {
     expect(scopesOfRole).toEqual({
       viewer: ['read'],
       editor: ['read', 'write'],
@@ -47,12 +47,12 @@ describe('roles', () => {
     ['viewer', ['read']],
     ['editor', ['read', 'write']],
     ['admin', ['read', 'write', 'manage']],
-  ])('S5.6-01: what a %s holds is what its tiers hold, and never tools:invoke', (role, tiers) => {
+  ])('S5.6-01: a %s holds the scopes of its tiers, and never tools:invoke', (role, tiers) => {
     for (const scope of scopes)
       expect(grantsScope(scopesOfRole[role], scope), scope).toBe(tiers.includes(scope.split(':')[0]!))
   })
 
-  test('S2.6-06: a role is told when the set is exactly that of a role, whatever its order', () => {
+  test('S2.6-06: roleOfScopes returns a role only for exactly its set of scopes, in any order', () => {
     fc.assert(
       fc.property(list, held => {
         const set = new Set<Scope>(held)
@@ -73,13 +73,13 @@ describe('roles', () => {
     [['read', 'read:content']],
     [['read', 'write', 'tools:invoke']],
     [['read:content', 'read:chat', 'read:audit']],
-  ])('S2.6-06: %j is no role', held => {
+  ])('S2.6-06: %j is not a role', held => {
     expect(roleOfScopes(held)).toBeNull()
   })
 })
 
-describe('inOrder', () => {
-  test('S2.4-01: the same scopes once each, in canonical order; nothing is folded or expanded', () => {
+describe('sortScopes', () => {
+  test('S2.4-01: sorts and deduplicates scopes without folding or expanding them', () => {
     fc.assert(
       fc.property(list, held => {
         const ordered = sortScopes(held)
@@ -90,12 +90,12 @@ describe('inOrder', () => {
     )
   })
 
-  test('a tier beside its own fine grant stays two', () => {
+  test('keeps a tier and its own fine-grained scope', () => {
     expect(sortScopes(['write:kb', 'write', 'write:kb'])).toEqual(['write', 'write:kb'])
   })
 })
 
-test('what two sets of scopes both grant is what each of them grants', () => {
+test('the intersection of two sets of scopes contains the scopes that both grant', () => {
   fc.assert(
     fc.property(fc.option(list), list, fc.constantFrom(...scopes), (one, other, scope) => {
       expect(grantsScope(commonScopes(one, other), scope)).toBe(

@@ -28,8 +28,8 @@ const changing: Readonly<Record<string, Scope>> = {
   delete_knowledge_base: 'write:kb',
 }
 
-describe('S5.5-21 S5.5-22 S5.5-23 S5.5-24: the MCP tool gate', () => {
-  test.each(mcp.filter(([tool]) => tool in changing))('%s needs its fine scope', (tool, rule) => {
+describe('S5.5-21 S5.5-22 S5.5-23 S5.5-24: MCP tools', () => {
+  test.each(mcp.filter(([tool]) => tool in changing))('%s needs its fine-grained scope', (tool, rule) => {
     const scope = changing[tool]!
     expect(isLetIn(rule, [scope])).toBe(true)
     expect(isLetIn(rule, ['write'])).toBe(true)
@@ -40,7 +40,7 @@ describe('S5.5-21 S5.5-22 S5.5-23 S5.5-24: the MCP tool gate', () => {
   })
 
   test.each(mcp.filter(([tool]) => !(tool in changing)))(
-    '%s asks for no more than the workspace',
+    '%s needs only access to the workspace',
     (_tool, rule) => {
       expect(isLetIn(rule, ['write:kb'])).toBe(true)
       expect(isLetIn(rule, [])).toBe(true)
@@ -48,7 +48,7 @@ describe('S5.5-21 S5.5-22 S5.5-23 S5.5-24: the MCP tool gate', () => {
   )
 })
 
-describe('S5.5-26 S5.5-27 S5.5-28: the gate of external tools', () => {
+describe('S5.5-26 S5.5-27 S5.5-28: external tools', () => {
   test.each<[held: Scope[] | null, expected: boolean]>([
     [['tools:invoke'], true],
     [['write'], true],
@@ -57,11 +57,11 @@ describe('S5.5-26 S5.5-27 S5.5-28: the gate of external tools', () => {
     [['read'], false],
     [['manage'], false],
     [['write:ingest', 'write:kb', 'write:services', 'write:agents'], false],
-  ])('with %j: %j', (held, expected) => {
+  ])('allow a caller with %j: %j', (held, expected) => {
     expect(isLetIn(externalToolAccess, held)).toBe(expected)
   })
 
-  test('who lacks both is told of tools:invoke', () => {
+  test('report tools:invoke as the missing scope if both scopes are missing', () => {
     const auth = verifiedContext('apiKey', {
       id: 's',
       label: null,
@@ -76,7 +76,7 @@ describe('S5.5-26 S5.5-27 S5.5-28: the gate of external tools', () => {
     expect(decision).toMatchObject({ allow: false, requiredScope: 'tools:invoke' })
   })
 
-  test('S5.5-01: a caller whom nobody asks passes', () => {
+  test('S5.5-01: allow an anonymous caller', () => {
     const auth = anonymousContext('apiKey')
     expect(decideAccess({ rule: externalToolAccess, workspaceId: here }, { auth }).allow).toBe(true)
   })

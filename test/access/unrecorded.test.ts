@@ -5,8 +5,8 @@ import { type Opened, open } from '../harness/runtime.ts'
 
 const all = '/api/v1/workspaces'
 
-/** A runtime with a workspace and a key, whose store takes no record of the audit trail any more. */
-async function unrecorded() {
+/** Opens a runtime with a workspace and a key, whose database rejects new audit records. */
+async function openWithoutAudit() {
   const opened = await open()
   const operator = (line: string, json?: unknown) => opened.sendAsOperator(line, json)
   const { workspaceId } = (await operator(`POST ${all}`, { name: 'first' })).body
@@ -35,9 +35,9 @@ async function unrecorded() {
 const lists = async (operator: (line: string) => ReturnType<Opened['send']>, ...paths: string[]) =>
   Promise.all(paths.map(async path => (await operator(`GET ${path}`)).body.items))
 
-describe('where the store refuses the record', () => {
-  test('S6-08 S6-09: what must be recorded is refused as unavailable, and nothing of it is kept', async () => {
-    const { operator, keys, key, principals, bases, base, workspace } = await unrecorded()
+describe('a store that rejects audit records', () => {
+  test('S6-08 S6-09: makes audited changes fail with control_plane_unavailable, and stores none of them', async () => {
+    const { operator, keys, key, principals, bases, base, workspace } = await openWithoutAudit()
     const before = await lists(operator, all, keys, principals, bases)
     const refused = [
       await operator(`POST ${all}`, { name: 'second' }),

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { ConversationSearch } from '../../src/agents/conversation-search.ts'
-import { emptyFields } from '../../src/agents/messages.ts'
+import { emptyMessageFields } from '../../src/agents/messages.ts'
 import { Cursors, Pager } from '../../src/storage/cursor.ts'
 import { openEmbeddedStore } from '../../src/storage/open.ts'
 import { type ConversationRow, type MessageRow, tables } from '../../src/storage/tables.ts'
@@ -22,7 +22,7 @@ const conversation = (conversationId: string): ConversationRow => ({
 })
 
 const message = (messageId: string, content: string): MessageRow => ({
-  ...emptyFields,
+  ...emptyMessageFields,
   ...place,
   messageId,
   messageTs: createdAt,

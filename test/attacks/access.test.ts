@@ -16,7 +16,7 @@ interface Minted {
   }
 }
 
-/** A workspace, and how keys are made in it. */
+/** Creates a workspace, with a function to create keys in it. */
 async function workspaceIn({ sendAsOperator }: Opened) {
   const made = await sendAsOperator('POST /api/v1/workspaces', { name: 'mine' })
   const keys = `/api/v1/workspaces/${made.body.workspaceId}/api-keys`
@@ -33,11 +33,11 @@ function refusedFor({ status, body }: Sent): unknown {
   return (body.error as { message: string }).message
 }
 
-describe('open means open [security rule 2]', () => {
+describe('open access requires confirmation [security rule 2]', () => {
   test.each([
     ['apiKey and allow', { mode: 'apiKey', anonymousPolicy: 'allow' }],
-    ['disabled and reject, where any header passes', { mode: 'disabled', anonymousPolicy: 'reject' }],
-  ])('%s is not served to other machines unasked', async (_name, auth) => {
+    ['disabled and reject, which accepts any header', { mode: 'disabled', anonymousPolicy: 'reject' }],
+  ])('%s: refuses to listen on other addresses without confirmation', async (_name, auth) => {
     const here = place()
     const config = join(here.home, 'open.yaml')
     writeFileSync(config, JSON.stringify({ version: 1, auth }))
@@ -49,8 +49,8 @@ describe('open means open [security rule 2]', () => {
   })
 
   test.each([
-    ['what is written down is served', { acknowledgeOpenAccess: true }],
-    ['a closed runtime needs no word', closed.auth],
+    ['acknowledgeOpenAccess allows open access', { acknowledgeOpenAccess: true }],
+    ['a runtime with authentication needs no confirmation', closed.auth],
   ])('%s', async (_name, auth) => {
     const here = place()
     const config = join(here.home, 'served.yaml')
@@ -60,8 +60,8 @@ describe('open means open [security rule 2]', () => {
   })
 })
 
-describe('many processes, one data directory [security rule 5]', () => {
-  test('what one runtime takes back, another that knows it already refuses', async () => {
+describe('several processes with one data directory [security rule 5]', () => {
+  test('a key revoked by one runtime is rejected by another that has verified it before', async () => {
     const one = await open({ config: closed })
     const other = await open({ config: closed, dataDir: one.dataDir })
     const { keys, mint } = await workspaceIn(one)
@@ -73,8 +73,8 @@ describe('many processes, one data directory [security rule 5]', () => {
   })
 })
 
-describe('nobody grants what they do not hold [security rule 7]', () => {
-  test('a key that may mint makes no key that may do more, nor a longer one', async () => {
+describe('callers grant only what they hold [security rule 7]', () => {
+  test('a key with manage:keys creates no key with other scopes, another principal or a longer lifetime', async () => {
     const runtime = await open({ config: closed })
     const { keys, mint } = await workspaceIn(runtime)
     const soon = new Date(Date.now() + 3_600_000).toISOString()
@@ -98,7 +98,7 @@ describe('nobody grants what they do not hold [security rule 7]', () => {
     expect(span).toBeLessThanOrEqual(3_600_000)
   })
 
-  test('nor does it take over a key that may do more, by rotating it', async () => {
+  test('a key cannot rotate a key with more scopes', async () => {
     const runtime = await open({ config: closed })
     const { keys, mint } = await workspaceIn(runtime)
     const minter = await mint({ scopes: ['manage:keys'] })
@@ -108,7 +108,7 @@ describe('nobody grants what they do not hold [security rule 7]', () => {
     expect(rotated.text).not.toContain('wb_live_')
   })
 
-  test('an admin makes a key for tools alone, and rotates itself', async () => {
+  test('an admin key creates a key with only tools:invoke, and rotates itself', async () => {
     const runtime = await open({ config: closed })
     const { keys, mint } = await workspaceIn(runtime)
     const soon = new Date(Date.now() + 3_600_000).toISOString()
@@ -124,8 +124,8 @@ describe('nobody grants what they do not hold [security rule 7]', () => {
   })
 })
 
-describe('there is no ambient operator [security rule 8]', () => {
-  test('in process a request is a stranger’s, whatever it says of itself', async () => {
+describe('no implicit operator [security rule 8]', () => {
+  test("an in-process request is not an operator's, whatever its headers contain", async () => {
     const runtime = await open({ config: closed })
     const claims: Record<string, string>[] = [
       {},
@@ -144,7 +144,7 @@ describe('there is no ambient operator [security rule 8]', () => {
         expect((await runtime.send(line, undefined, headers)).status, JSON.stringify(headers)).toBe(401)
   })
 
-  test('what the owner of the data directory does is on record as done by the system', async () => {
+  test('changes by the owner of the data directory are audited as changes by the system', async () => {
     const runtime = await open({ config: closed })
     const { mint } = await workspaceIn(runtime)
     const { key } = await mint({ role: 'viewer' })
@@ -156,8 +156,8 @@ describe('there is no ambient operator [security rule 8]', () => {
   })
 })
 
-describe('no command line over HTTP [security rule 9]', () => {
-  test('no body of any route has a place for one; commands of the playground are the database’s', async () => {
+describe('no commands over HTTP [security rule 9]', () => {
+  test('no request body has a field for a command, except playground commands for the database', async () => {
     const { send } = await open()
     const { paths, components } = (await send('GET /api/v1/openapi.json')).body as {
       paths: Record<string, object>
@@ -171,8 +171,8 @@ describe('no command line over HTTP [security rule 9]', () => {
   })
 })
 
-describe('strangers [security rule 17]', () => {
-  test('read no audit trail of the runtime where others are asked who they are, though they pass elsewhere', async () => {
+describe('anonymous callers [security rule 17]', () => {
+  test('cannot read the audit trail of the runtime in a mode with authentication, even where they can use other routes', async () => {
     const runtime = await open({ config: { auth: { mode: 'apiKey', anonymousPolicy: 'allow' } } })
     const { mint } = await workspaceIn(runtime)
     expect((await runtime.send('GET /api/v1/workspaces')).status).toBe(200)
@@ -181,7 +181,7 @@ describe('strangers [security rule 17]', () => {
     expect((await runtime.send('GET /api/v1/audit', undefined, bearer(plaintext))).status).toBe(403)
   })
 
-  test('are let in where nobody is asked', async () => {
+  test('can read it if authentication is disabled', async () => {
     const runtime = await open()
     expect((await runtime.send('GET /api/v1/audit')).status).toBe(200)
   })

@@ -9,7 +9,7 @@ import { exchangeBytes, responsesIn } from '../harness/request-heads.ts'
 import { spawnServe } from '../wire/harness.ts'
 
 const bootstrap = 'b'.repeat(40)
-/** What the process may take in all, far below the bytes that the attacks send. */
+/** Maximum resident memory of the process, far below the bytes that the attacks send. */
 const residentMax = 600_000_000
 
 let folder: string
@@ -58,7 +58,10 @@ interface Attack {
   sentBytes: number
 }
 
-/** Attacks from many connections at once, searches with another key meanwhile, and returns the statuses of both. */
+/**
+ * Sends bodies on many connections at once while another key searches, and returns the number of attack
+ * responses by status.
+ */
 async function attack({ connections, ...each }: Attack) {
   const stop = new AbortController()
   const answers = Array.from({ length: connections }, () =>
@@ -68,7 +71,7 @@ async function attack({ connections, ...each }: Attack) {
   const searches: number[] = []
   for (let at = 0; at < 20; at++)
     searches.push((await call(keys.other, `${base}/search`, { text: 'wing' })).status)
-  // A stalled body is answered after its idle time only; all others have been by now or soon are.
+  // A stalled body is answered only after its idle timeout. All other bodies are answered soon.
   const isStalled = each.sentBytes < each.declaredBytes
   if (!isStalled) await refused
   stop.abort()
@@ -88,7 +91,7 @@ test('stalled ingests hold only the memory budget of their caller, and further o
   expect(statuses.get(503)).toBe(59)
 })
 
-test('strangers may send a few kilobytes to the sign-in routes [security rule 19]', async () => {
+test('anonymous callers can send only a few kilobytes to the sign-in routes [security rule 19]', async () => {
   const statuses = await attack({
     line: 'POST /auth/device/token',
     connections: 110,
@@ -98,7 +101,7 @@ test('strangers may send a few kilobytes to the sign-in routes [security rule 19
   expect([...statuses]).toEqual([[413, 110]])
 })
 
-test('large searches are decoded within the budget: some are answered, the others get 503', async () => {
+test('large searches are decoded within the budget: some get a result, the others get 503', async () => {
   const statuses = await attack({
     line: `POST ${base}/search`,
     token: keys.viewer,
@@ -110,7 +113,7 @@ test('large searches are decoded within the budget: some are answered, the other
   expect((statuses.get(400) ?? 0) + (statuses.get(503) ?? 0)).toBe(60)
 })
 
-test('a refused body tells the caller when to retry, and never counts as a rate limit', async () => {
+test('a rejected body gets a retry-after header, and does not count toward the rate limit', async () => {
   const stop = new AbortController()
   const held = { port, token: keys.editor, line: `POST ${base}/ingest`, stop: stop.signal }
   const first = sendHeldBody({ ...held, declaredBytes: 49_000_000, sentBytes: 1_000 })
@@ -131,7 +134,7 @@ test('a refused body tells the caller when to retry, and never counts as a rate 
   await first
 })
 
-/** Searches with a read-only key and a body in JSON. */
+/** Sends a search with a read-only key and the given JSON body. */
 function searchFor(body: string): Promise<Response> {
   return fetch(`${serving.url}${base}/search`, {
     method: 'POST',
@@ -140,7 +143,7 @@ function searchFor(body: string): Promise<Response> {
   })
 }
 
-test('a large body is decoded like a small one: unknown fields are named, and the first issue is the answer', async () => {
+test('a large body is validated like a small one: unknown fields are named, and the first issue is reported', async () => {
   const search = (body: object) => searchFor(JSON.stringify(body))
   const padding = 'x'.repeat(1_000_000)
   const [small, large] = await Promise.all(
@@ -158,7 +161,7 @@ test('a large body is decoded like a small one: unknown fields are named, and th
   ])
 })
 
-test('a body of a million brackets is refused, and memory stays far below the limit', async () => {
+test('a body of a million brackets is rejected, and memory stays far below the limit', async () => {
   const answers = await Promise.all(
     Array.from({ length: 5 }, () => searchFor(`{"text":[${'[],'.repeat(3_000_000)}1]}`)),
   )
@@ -166,7 +169,7 @@ test('a body of a million brackets is refused, and memory stays far below the li
   expect(memoryOf(serving.process.pid!).peak).toBeLessThan(residentMax)
 })
 
-test('a client that waits for permission sends no body that would be refused', async () => {
+test('a client that waits for 100 Continue does not send a body that would be rejected', async () => {
   const ask = (token: string) =>
     new Promise<string>(resolve => {
       let text = ''

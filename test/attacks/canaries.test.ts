@@ -12,17 +12,17 @@ import { startProvider } from '../harness/identity-provider.ts'
 import { until } from '../harness/runtime.ts'
 import { storeFile } from '../harness/store.ts'
 import {
-  busyRun,
+  useEveryCredential,
   canary,
   configOf,
   environmentOf,
-  type Found,
-  leaks,
-  plant,
-  type Reached,
+  type CollectedOutput,
+  findLeaks,
+  createSecrets,
+  type RuntimeClient,
 } from './canaries.ts'
 
-function folder(): string {
+function temporaryFolder(): string {
   const made = mkdtempSync(join(tmpdir(), 'wb-canaries-'))
   onTestFinished(() => rmSync(made, { recursive: true, force: true }))
   return made
@@ -32,7 +32,7 @@ const providerOptions = {
   redirectUris: ['http://127.0.0.1/auth/callback', 'http://localhost/auth/callback'],
 }
 
-/** Digests of keys, which lie in the store and nowhere else. */
+/** Returns the digests and salts of all keys, which must appear only in the store. */
 function digestsIn(dataDir: string): Map<string, string> {
   const store = storeFile(dataDir)
   const digests = store.all("SELECT body ->> '$.digest' AS digest FROM api_keys")
@@ -47,7 +47,7 @@ function digestsIn(dataDir: string): Map<string, string> {
   )
 }
 
-/** Every byte of a folder, as text. */
+/** Returns all bytes of a folder as text. */
 function bytesOf(place: string): string {
   return readdirSync(place, { recursive: true, withFileTypes: true })
     .filter(entry => entry.isFile())
@@ -55,8 +55,8 @@ function bytesOf(place: string): string {
     .join('\n')
 }
 
-/** A run that was refused everything, or never asked, proves nothing. */
-function expectBusy({ statuses, secrets }: Found): void {
+/** Checks that the run had enough successful and rejected requests to prove something. */
+function expectCompleteRun({ statuses, secrets }: CollectedOutput): void {
   const counted = (pattern: RegExp) => statuses.filter(line => pattern.test(line)).length
   expect(
     statuses.filter(line => / 5\d\d$/.test(line)).filter(line => !/(ingest|search) 503$/.test(line)),
@@ -72,8 +72,8 @@ function expectBusy({ statuses, secrets }: Found): void {
   expect(secrets.size).toBeGreaterThan(40)
 }
 
-/** Send over the network. */
-function over(origin: string): Reached {
+/** Creates a client that sends requests over the network. */
+function networkClient(origin: string): RuntimeClient {
   return {
     origin,
     async send(line, { headers, body } = {}) {
@@ -86,8 +86,8 @@ function over(origin: string): Reached {
 
 const command = resolve('bin/run.js')
 
-/** Run a command to its end, or until it is told to; all that it says. */
-function start(args: readonly string[], env: Record<string, string>, cwd: string) {
+/** Runs a command in the background and collects its output. */
+function startCommand(args: readonly string[], env: Record<string, string>, cwd: string) {
   const child = spawn(process.execPath, [command, ...args], { cwd, env: { HOME: cwd, ...env } })
   const said = { out: '', err: '' }
   child.stdout.on('data', part => {
@@ -101,49 +101,49 @@ function start(args: readonly string[], env: Record<string, string>, cwd: string
   return { child, said, exited }
 }
 
-describe('canaries in every credential', () => {
-  test('S5.9-01 S5.9-02 S5.9-03 S2.3-03 S2.3-08 S4.2-14: a server says none of them, and keeps none', {
+describe('secrets in every credential', () => {
+  test('S5.9-01 S5.9-02 S5.9-03 S2.3-03 S2.3-08 S4.2-14: never appear in the output, the responses or the data directory of a server', {
     timeout: 120_000,
   }, async () => {
-    const planted = plant()
-    const home = folder()
+    const planted = createSecrets()
+    const home = temporaryFolder()
     const [dataDir, config] = [join(home, 'data'), join(home, 'workbase.yaml')]
     const provider = await startProvider(providerOptions)
     writeFileSync(config, JSON.stringify(configOf(provider)))
     const args = ['serve', '--port', '0', '--data-dir', dataDir, '--config', config, '--json']
-    const { child, said, exited } = start(args, environmentOf(planted), home)
+    const { child, said, exited } = startCommand(args, environmentOf(planted), home)
     await until(() => said.out.includes('\n') || child.exitCode !== null)
     const { url } = JSON.parse(said.out.split('\n')[0]!) as { url: string }
-    const found = await busyRun(over(url.replace(/\/$/, '')), provider, planted)
+    const found = await useEveryCredential(networkClient(url.replace(/\/$/, '')), provider, planted)
     child.kill('SIGTERM')
     expect(await exited).toBe(0)
 
-    expectBusy(found)
+    expectCompleteRun(found)
     expect(said.out).toMatch(/"level":"debug"/)
     expect(said.out).toMatch(/audit auth\.api_denied denied/)
     const told = [said.out, said.err, ...found.answers].join('\n')
-    expect(leaks(told, found.secrets)).toEqual([])
-    expect(leaks(told, digestsIn(dataDir))).toEqual([])
-    expect(leaks(bytesOf(dataDir), found.secrets)).toEqual([])
+    expect(findLeaks(told, found.secrets)).toEqual([])
+    expect(findLeaks(told, digestsIn(dataDir))).toEqual([])
+    expect(findLeaks(bytesOf(dataDir), found.secrets)).toEqual([])
   })
 
-  test('S5.9-01 S5.9-02 S5.9-03: a runtime hands none of them to its log, whatever the log would take out', {
+  test('S5.9-01 S5.9-02 S5.9-03: never reach the log, even before it is redacted', {
     timeout: 120_000,
   }, async () => {
-    const planted = plant()
-    const home = folder()
+    const planted = createSecrets()
+    const home = temporaryFolder()
     const [dataDir, path] = [join(home, 'data'), join(home, 'workbase.yaml')]
     const provider = await startProvider(providerOptions)
     writeFileSync(path, JSON.stringify(configOf(provider)))
     const environment = readEnvironment(environmentOf(planted))
     const lines: string[] = []
-    const say = (facts: object, message: string) => void lines.push(`${message} ${whole(facts)}`)
+    const say = (facts: object, message: string) => void lines.push(`${message} ${serializeFacts(facts)}`)
     const log: Log = { debug: say, info: say, warn: say, error: say }
     const { config } = loadConfig({ path }, environment)
     const settings = { config, environment, dataDir, threads: false, loopback: true, server: true, log }
     const runtime = await openRuntime(settings, { strictErrors: true })
     const origin = 'http://localhost'
-    const within: Reached = {
+    const within: RuntimeClient = {
       origin,
       async send(line, { headers, body } = {}) {
         const [method, route] = line.split(' ') as [string, string]
@@ -156,27 +156,27 @@ describe('canaries in every credential', () => {
         return { status: answer.status, headers: answer.headers, text: await answer.text() }
       },
     }
-    const found = await busyRun(within, provider, planted)
+    const found = await useEveryCredential(within, provider, planted)
     await runtime.close()
 
-    expectBusy(found)
+    expectCompleteRun(found)
     expect(lines.length).toBeGreaterThan(150)
     const told = [...lines, ...found.answers].join('\n')
-    expect(leaks(told, found.secrets)).toEqual([])
-    expect(leaks(told, digestsIn(dataDir))).toEqual([])
-    expect(leaks(bytesOf(dataDir), found.secrets)).toEqual([])
+    expect(findLeaks(told, found.secrets)).toEqual([])
+    expect(findLeaks(told, digestsIn(dataDir))).toEqual([])
+    expect(findLeaks(bytesOf(dataDir), found.secrets)).toEqual([])
   })
 
-  test('S5.9-01 S5.9-02: a start that fails for a secret does not say it', async () => {
-    const home = folder()
+  test('S5.9-01 S5.9-02: do not appear in the error of a failed startup', async () => {
+    const home = temporaryFolder()
     mkdirSync(join(home, 'data'))
     const provider = await startProvider(providerOptions)
     const config = join(home, 'workbase.yaml')
     writeFileSync(config, JSON.stringify(configOf(provider)))
     const short = canary('short').slice(0, 31)
-    const environment = environmentOf(plant())
+    const environment = environmentOf(createSecrets())
     for (const name of ['FIRST_TOKEN', 'SESSION_1', 'SESSION_2']) {
-      const { said, exited } = start(
+      const { said, exited } = startCommand(
         ['serve', '--port', '0', '--data-dir', join(home, 'data'), '--config', config, '--json', '--debug'],
         { ...environment, [name]: short },
         home,
@@ -184,11 +184,11 @@ describe('canaries in every credential', () => {
       expect(await exited).not.toBe(0)
       expect(said.out + said.err).toMatch(/must have at least 32/)
       const secrets = new Map(Object.entries({ ...environment, [name]: short }))
-      expect(leaks(said.out + said.err, secrets), name).toEqual([])
+      expect(findLeaks(said.out + said.err, secrets), name).toEqual([])
     }
   })
 
-  test('a canary that is told is found, in any of its spellings', () => {
+  test('findLeaks finds a secret in each of its encodings', () => {
     const secret = canary('told')
     const secrets = new Map([['it', secret]])
     const spelt = [
@@ -197,13 +197,13 @@ describe('canaries in every credential', () => {
       Buffer.from(secret).toString('base64'),
       Buffer.from(`user:${secret}`).toString('hex'),
     ]
-    for (const text of spelt) expect(leaks(`said ${text} aloud`, secrets)).toHaveLength(1)
-    expect(leaks('said nothing', secrets)).toEqual([])
+    for (const text of spelt) expect(findLeaks(`said ${text} aloud`, secrets)).toHaveLength(1)
+    expect(findLeaks('said nothing', secrets)).toEqual([])
   })
 })
 
-/** Facts with all that an error carries. */
-function whole(facts: object): string {
+/** Serializes log fields with all properties of errors. */
+function serializeFacts(facts: object): string {
   return JSON.stringify(facts, (_name, value) =>
     value instanceof Error
       ? { ...value, message: value.message, stack: value.stack, cause: value.cause as unknown }

@@ -5,31 +5,31 @@ import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
 import { audience, CookieJar, clients, drive, type RunningProvider } from '../harness/identity-provider.ts'
 
-/** An answer, as text. */
-export interface Got {
+/** A response with its body as text. */
+export interface TextResponse {
   readonly status: number
   readonly headers: Headers
   readonly text: string
 }
 
-/** A runtime, however it is reached. */
-export interface Reached {
+/** A client of a runtime, over the network or in process. */
+export interface RuntimeClient {
   readonly origin: string
-  send(line: string, sent?: { headers?: Record<string, string>; body?: string }): Promise<Got>
+  send(line: string, sent?: { headers?: Record<string, string>; body?: string }): Promise<TextResponse>
 }
 
-/** Secrets that no rule knows by their shape: what hides them is that nobody says them. */
+/** Returns a secret without a recognizable format, so that pattern-based redaction cannot hide it. */
 export function canary(name: string): string {
   return `${name}0canary0${randomBytes(16).toString('hex')}`
 }
 
-export interface Planted {
+export interface PlantedSecrets {
   readonly bootstrap: string
   readonly sessions: readonly [string, string]
   readonly providerKey: string
 }
 
-export function plant(): Planted {
+export function createSecrets(): PlantedSecrets {
   return {
     bootstrap: canary('bootstrap'),
     sessions: [canary('session'), canary('older')],
@@ -37,7 +37,7 @@ export function plant(): Planted {
   }
 }
 
-export function environmentOf({ bootstrap, sessions, providerKey }: Planted): Record<string, string> {
+export function environmentOf({ bootstrap, sessions, providerKey }: PlantedSecrets): Record<string, string> {
   return {
     FIRST_TOKEN: bootstrap,
     SESSION_1: sessions[0],
@@ -47,7 +47,7 @@ export function environmentOf({ bootstrap, sessions, providerKey }: Planted): Re
   }
 }
 
-/** A configuration with every secret that there can be. */
+/** Returns a configuration with every kind of secret. */
 export function configOf(provider: RunningProvider): object {
   return {
     version: 1,
@@ -73,8 +73,8 @@ export function configOf(provider: RunningProvider): object {
   }
 }
 
-/** A model that repeats what it is sent when it refuses, as some do. */
-export async function startParrot(): Promise<string> {
+/** Starts a model whose error responses repeat the credential, as some providers do. */
+export async function startEchoingModel(): Promise<string> {
   const server = createServer((request, response) => {
     const { authorization = '' } = request.headers
     const message = `${authorization} holds no key: ${authorization.slice('Bearer '.length)}`
@@ -90,56 +90,56 @@ export async function startParrot(): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
 }
 
-/** What a run brought to light. */
-export interface Found {
-  /** All that must appear nowhere, by name. */
+/** Secrets and responses of a run. */
+export interface CollectedOutput {
+  /** Values that must not appear anywhere, by name. */
   readonly secrets: Map<string, string>
-  /** Answers, but for the few whose purpose is to hand a secret over. */
+  /** Responses, except those that must contain a secret. */
   readonly answers: string[]
-  /** Statuses that came, by line, so that a run which did nothing is seen. */
+  /** Received statuses by request, to detect a run that did nothing. */
   readonly statuses: string[]
 }
 
-/** Everything that callers do, and some things that attackers do, with a canary wherever a credential goes. */
-export async function busyRun(at: Reached, provider: RunningProvider, planted: Planted): Promise<Found> {
-  const run = new Run(at, provider)
-  run.keep('the bootstrap token', planted.bootstrap)
-  for (const [n, secret] of planted.sessions.entries()) run.keep(`session secret ${n}`, secret)
-  run.keep('the client secret', clients.confidential.secret)
-  run.keep('the key of the model', planted.providerKey)
-  const place = await run.keys(planted.bootstrap)
-  await run.forgeries(place)
-  await run.model(planted.bootstrap, place, await startParrot())
-  await run.browser()
-  await run.device()
+/** Sends the requests of ordinary callers and some of attackers, with a secret in every credential. */
+export async function useEveryCredential(at: RuntimeClient, provider: RunningProvider, planted: PlantedSecrets): Promise<CollectedOutput> {
+  const run = new CredentialRun(at, provider)
+  run.addSecret('the bootstrap token', planted.bootstrap)
+  for (const [n, secret] of planted.sessions.entries()) run.addSecret(`session secret ${n}`, secret)
+  run.addSecret('the client secret', clients.confidential.secret)
+  run.addSecret('the key of the model', planted.providerKey)
+  const place = await run.useKeys(planted.bootstrap)
+  await run.sendForgedCredentials(place)
+  await run.callEchoingModel(planted.bootstrap, place, await startEchoingModel())
+  await run.useBrowser()
+  await run.useDevice()
   await run.send('GET /api/v1/audit?limit=200', bearer(planted.bootstrap))
   await run.send(`GET ${place}/api-keys`, bearer(planted.bootstrap))
   for (const [name, value] of provider.asked.flatMap(({ form }) => [...form]))
-    if (/^(code|code_verifier|refresh_token|device_code|client_secret)$/.test(name)) run.keep(name, value)
+    if (/^(code|code_verifier|refresh_token|device_code|client_secret)$/.test(name)) run.addSecret(name, value)
   return run
 }
 
-class Run implements Found {
+class CredentialRun implements CollectedOutput {
   readonly secrets = new Map<string, string>()
   readonly answers: string[] = []
   readonly statuses: string[] = []
 
   constructor(
-    private readonly at: Reached,
+    private readonly at: RuntimeClient,
     private readonly provider: RunningProvider,
   ) {}
 
-  keep(name: string, secret: string): void {
+  addSecret(name: string, secret: string): void {
     this.secrets.set(`${name} ${createHash('sha256').update(secret).digest('hex').slice(0, 6)}`, secret)
   }
 
-  /** @param isHandover  the answer is there to give a secret to who asked */
+  /** @param isHandover  the response is supposed to contain a secret for the caller */
   async send(
     line: string,
     headers: Record<string, string> = {},
     json?: unknown,
     isHandover = false,
-  ): Promise<Got> {
+  ): Promise<TextResponse> {
     const type = json === undefined ? undefined : { 'content-type': 'application/json' }
     const body = json === undefined ? undefined : JSON.stringify(json)
     const got = await this.at.send(line, { headers: { ...headers, ...type }, body })
@@ -149,15 +149,15 @@ class Run implements Found {
     return got
   }
 
-  /** A workspace with keys that are used, rotated, revoked and expired. */
-  async keys(bootstrap: string): Promise<string> {
+  /** Creates a workspace with keys that are used, rotated and revoked, and returns its path. */
+  async useKeys(bootstrap: string): Promise<string> {
     const operator = bearer(bootstrap)
     const made = await this.send('POST /api/v1/workspaces', operator, { name: 'canaries' })
     const place = `/api/v1/workspaces/${JSON.parse(made.text).workspaceId}`
     const minted = async (line: string, json: object) => {
       const { plaintext, key } = JSON.parse((await this.send(line, operator, json, true)).text)
-      this.keep('a key', plaintext)
-      this.keep('the secret half of a key', plaintext.slice(-32))
+      this.addSecret('a key', plaintext)
+      this.addSecret('the secret half of a key', plaintext.slice(-32))
       return { token: String(plaintext), keyId: String(key.keyId) }
     }
     const admin = await minted(`POST ${place}/api-keys`, { label: 'admin', role: 'admin' })
@@ -176,18 +176,18 @@ class Run implements Found {
     return place
   }
 
-  /** Credentials that are wrong, in every way that they can be. */
-  async forgeries(place: string): Promise<void> {
+  /** Sends every kind of invalid credential. */
+  async sendForgedCredentials(place: string): Promise<void> {
     const wrong = (name: string, length = 32) => {
       const secret = (canary(name) + 'x'.repeat(length)).slice(0, Math.max(length, 40))
-      this.keep(name, secret)
+      this.addSecret(name, secret)
       return secret
     }
     const part = wrong('part').replaceAll('0', 'a')
-    this.keep('part', part)
+    this.addSecret('part', part)
     const jwt = await this.provider.sign({ aud: 'somebody else' })
-    this.keep('a token for somebody else', jwt)
-    this.keep('its signature', jwt.split('.')[2]!)
+    this.addSecret('a token for somebody else', jwt)
+    this.addSecret('its signature', jwt.split('.')[2]!)
     const basic = wrong('basic')
     const headers: Record<string, string>[] = [
       bearer(wrong('bearer')),
@@ -219,8 +219,8 @@ class Run implements Found {
     await this.send(`GET /api/v1/audit?token=${wrong('query')}`)
   }
 
-  /** An outbound call whose answer repeats the credential. */
-  async model(bootstrap: string, place: string, url: string): Promise<void> {
+  /** Calls a model whose response repeats the credential. */
+  async callEchoingModel(bootstrap: string, place: string, url: string): Promise<void> {
     const operator = bearer(bootstrap)
     const service = {
       name: 'parrot',
@@ -239,8 +239,8 @@ class Run implements Found {
     await this.send(`POST ${path}/search`, operator, { text: 'again', hybrid: false })
   }
 
-  /** A person who signs in, reads, renews and signs out. */
-  async browser(): Promise<void> {
+  /** Signs in a browser, reads, refreshes and signs out. */
+  async useBrowser(): Promise<void> {
     const jar = new CookieJar()
     const go = async (line: string, isHandover = false) => {
       const [method, path] = line.split(' ') as [string, string]
@@ -250,7 +250,7 @@ class Run implements Found {
       const got = await this.send(line, { ...(cookie && { cookie }), ...origin }, undefined, isHandover)
       jar.take(url, got.headers)
       for (const pair of jar.header(url).split('; ').filter(Boolean))
-        this.keep('a cookie', pair.slice(pair.indexOf('=') + 1))
+        this.addSecret('a cookie', pair.slice(pair.indexOf('=') + 1))
       return got
     }
     const begun = await go('GET /auth/login?redirect_after=/docs', true)
@@ -259,7 +259,7 @@ class Run implements Found {
       stopAt: `${this.at.origin}/auth/callback`,
     })
     const { pathname, search, searchParams } = new URL(url)
-    this.keep('the code of a login', searchParams.get('code')!)
+    this.addSecret('the code of a login', searchParams.get('code')!)
     await go(`GET ${pathname}${search}`, true)
     await go(`GET ${pathname}${search}`)
     await go('GET /auth/me')
@@ -269,23 +269,23 @@ class Run implements Found {
     await go('POST /auth/logout')
   }
 
-  /** A device that is approved, and renews its token; the raw tokens of the provider are kept from everybody else. */
-  async device(): Promise<void> {
+  /** Approves a device and refreshes its token. The runtime must not reveal the raw tokens of the provider. */
+  async useDevice(): Promise<void> {
     const begun = JSON.parse((await this.send('POST /auth/device/authorize', {}, undefined, true)).text)
-    this.keep('a device code', begun.device_code)
+    this.addSecret('a device code', begun.device_code)
     await this.send('POST /auth/device/token', {}, { device_code: begun.device_code })
     await drive(begun.verification_uri_complete)
     const issued = JSON.parse(
       (await this.send('POST /auth/device/token', {}, { device_code: begun.device_code }, true)).text,
     )
-    this.keep('a sealed refresh token', issued.refresh_token)
+    this.addSecret('a sealed refresh token', issued.refresh_token)
     const { refresh_token } = issued
     const renewed = JSON.parse(
       (await this.send('POST /auth/device/refresh', {}, { refresh_token }, true)).text,
     )
     for (const { access_token } of [issued, renewed]) {
-      this.keep('an access token', access_token)
-      this.keep('the signature of an access token', access_token.split('.')[2])
+      this.addSecret('an access token', access_token)
+      this.addSecret('the signature of an access token', access_token.split('.')[2])
       await this.send('GET /auth/me', bearer(access_token))
       await this.send('GET /api/v1/workspaces', bearer(access_token))
       await this.send('GET /api/v1/audit', bearer(`${access_token}x`))
@@ -297,8 +297,8 @@ function bearer(token: string): Record<string, string> {
   return { authorization: `Bearer ${token}` }
 }
 
-/** Spellings of a secret under which it could be written down. */
-function spellings(secret: string): string[] {
+/** Returns the encodings and parts of a secret that could appear in a text. */
+function encodingsOf(secret: string): string[] {
   const bytes = Buffer.from(secret)
   const middle = secret.length >> 1
   return [
@@ -314,10 +314,10 @@ function spellings(secret: string): string[] {
   ].filter(spelling => spelling.length >= 16)
 }
 
-/** Names of the secrets that stand in a text, in whatever spelling, each with what stands around it. */
-export function leaks(text: string, secrets: ReadonlyMap<string, string>): string[] {
+/** Returns the names of the secrets that appear in a text in any encoding, each with the surrounding text. */
+export function findLeaks(text: string, secrets: ReadonlyMap<string, string>): string[] {
   return [...secrets].flatMap(([name, secret]) =>
-    [...new Set(spellings(secret))]
+    [...new Set(encodingsOf(secret))]
       .map(spelling => text.indexOf(spelling))
       .filter(at => at >= 0)
       .slice(0, 1)

@@ -9,7 +9,7 @@ import { type Place, place } from '../commands/wb.ts'
 
 const key = 'wb_live_abcdefghijkl_0123456789abcdefghijklmnopqrstuv'
 
-/** A server of the attacker's, and what was sent to it. */
+/** Starts a server of the attacker that records the requests it gets. */
 async function collector() {
   const heard: { url: string; authorization: string | undefined }[] = []
   const server = createServer((request, response) => {
@@ -26,8 +26,8 @@ async function collector() {
 }
 
 /**
- * A person with a key in the environment and a profile besides the one in use, who has cloned a repository that would
- * like to have the key, and to run a program.
+ * Sets up a user with an API key in the environment and a second profile, who has cloned a repository that tries
+ * to steal the key and to run a program.
  */
 async function victim() {
   const here = place()
@@ -56,16 +56,16 @@ async function victim() {
   return { here, url, heard, repository, inside, ran }
 }
 
-/** Nothing was sent or run, and nothing in the folder was opened. */
+/** Returns whether nothing was sent or run, and nothing in the folder was opened. */
 function untouched({ heard, inside, ran }: Awaited<ReturnType<typeof victim>>): boolean {
   return heard.length === 0 && ![ran, inside('planted.db'), inside('.workbase/workbase.db')].some(existsSync)
 }
 
-/** It writes, as a command that only reads creates no store. */
+/** A command that writes, because a command that only reads creates no store. */
 const line = ['workspaces', 'create', 'mine']
 
-describe('a repository that was cloned [security rule 6]', () => {
-  test('in a pipe and in CI nothing is sent or run, and a server does not start', async () => {
+describe('a cloned repository [security rule 6]', () => {
+  test('in a pipe or CI, does not make commands send or run anything, and a server does not start', async () => {
     const scene = await victim()
     const { here, repository: cwd } = scene
     const piped = await here.wb(line, { cwd })
@@ -79,7 +79,7 @@ describe('a repository that was cloned [security rule 6]', () => {
     expect(untouched(scene)).toBe(true)
   })
 
-  test('a command that it declares as a tool server is not started by who lists tools or asks an agent', {
+  test('does not start its declared tool server when tools are listed or an agent is asked', {
     timeout: 60_000,
   }, async () => {
     const scene = await victim()
@@ -100,13 +100,13 @@ describe('a repository that was cloned [security rule 6]', () => {
     })
     expect(await here.wb(lines[0]!, { cwd, env: { CI: 'true' } })).toMatchObject({ status: 2, stdout: '' })
     expect(untouched(scene)).toBe(true)
-    // It is the trust that keeps it from starting.
+    // Trusting the folder is what starts the server.
     for (const words of [['trust'], ['workspaces', 'create', 'theirs'], lines[0]!])
       await here.wb(words, { cwd })
     expect(existsSync(ran)).toBe(true)
   })
 
-  test('in a terminal it is asked about once, with all that it would do; no is no', async () => {
+  test('in a terminal, is shown once with all its effects, and declining is respected', async () => {
     const scene = await victim()
     const { here, repository: cwd, url } = scene
     const asked = await answering(here, cwd, '\r')
@@ -117,7 +117,7 @@ describe('a repository that was cloned [security rule 6]', () => {
     expect(untouched(scene)).toBe(true)
   })
 
-  test('what it names is free to be ignored, and no address in .wb.yaml counts', async () => {
+  test('can be ignored by explicit settings, and an address in .wb.yaml is rejected', async () => {
     const scene = await victim()
     const { here, repository: cwd, inside, url } = scene
     writeFileSync(inside('.wb.yaml'), `url: ${url}\n`)
@@ -132,7 +132,7 @@ describe('a repository that was cloned [security rule 6]', () => {
     expect(untouched(scene)).toBe(true)
   })
 
-  test('a link out of it is not followed, not even by who trusts it', async () => {
+  test('cannot link its data directory to another folder, even if it is trusted', async () => {
     const scene = await victim()
     const { here, repository: cwd, inside } = scene
     const elsewhere = join(here.home, 'elsewhere')
@@ -148,7 +148,7 @@ describe('a repository that was cloned [security rule 6]', () => {
     expect(untouched(scene)).toBe(true)
   })
 
-  test('trusted, its files count; its announcement of a server is still not believed', async () => {
+  test('has its configuration used after it is trusted, but not its server announcement', async () => {
     const scene = await victim()
     const { here, repository: cwd, inside, heard } = scene
     rmSync(inside('.wb.yaml'))
@@ -171,7 +171,7 @@ describe('a repository that was cloned [security rule 6]', () => {
   })
 })
 
-/** A person who trusts a folder in which `wb` itself made the data directory, and then pulls. */
+/** Sets up a user with a trusted folder in which `wb` created the data directory. */
 async function trusting() {
   const here = place()
   here.env.WB_DATA_DIR = ''
@@ -182,8 +182,8 @@ async function trusting() {
   return { here, inside: (name: string) => join(cwd, '.workbase', name), list }
 }
 
-describe('a folder that was trusted, and what is pulled into it [security rule 6]', () => {
-  test('a log for its store is not played into it', async () => {
+describe('files pulled into a trusted folder [security rule 6]', () => {
+  test('a pulled database log is not applied to the store', async () => {
     const { inside, list } = await trusting()
     for (const name of ['workbase.db-wal', 'workbase.db-journal']) {
       writeFileSync(inside(name), 'planted', { mode: 0o644 })
@@ -196,7 +196,7 @@ describe('a folder that was trusted, and what is pulled into it [security rule 6
     expect(await list()).toMatchObject({ status: 0, stdout: expect.stringContaining('"mine"') })
   })
 
-  test('what a server of its own leaves when it is killed is no change', async () => {
+  test('files left by a killed server of the user do not count as a change', async () => {
     const { here, inside, list } = await trusting()
     const server = await here.spawnServe(['--data-dir', inside('.')])
     await fetch(`${server.url}/readyz`)
@@ -208,7 +208,7 @@ describe('a folder that was trusted, and what is pulled into it [security rule 6
   })
 })
 
-/** What a terminal shows where the question is answered so. */
+/** Runs the command in a terminal, types an answer to the trust prompt, and returns the screen text. */
 async function answering(here: Place, cwd: string, typed: string): Promise<string> {
   let isAsked = false
   const { text } = await inTerminal(here, line, {

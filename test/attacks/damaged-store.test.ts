@@ -14,9 +14,9 @@ import { useServer } from '../wire/harness.ts'
 const wire = useServer()
 
 let stage: Stage
-/** A store that is in order, with rows in every table. */
+/** An intact store with rows in every table. */
 let sound: Buffer
-/** Its rows as they are kept, by the name of their table. */
+/** Stored bodies of its rows, by table name. */
 let bodies: ReadonlyMap<string, readonly string[]>
 
 beforeAll(async () => {
@@ -24,7 +24,8 @@ beforeAll(async () => {
   const live = new Database(join(wire.serving.dataDir, 'workbase.db'), { readonly: true })
   const bytes = live.serialize()
   live.close()
-  // A database in memory has no write-ahead log. @see https://www.sqlite.org/fileformat.html#file_format_version_numbers
+  // A database in memory has no write-ahead log.
+  // @see https://www.sqlite.org/fileformat.html#file_format_version_numbers
   bytes.fill(1, 18, 20)
   const database = new Database(bytes)
   for (const [table, row] of Object.entries(rowsWithoutRoutes(stage.own)))
@@ -39,7 +40,7 @@ beforeAll(async () => {
   database.close()
 })
 
-/** Rows that no route makes without a model, or that do not last. */
+/** Returns rows that no route creates without a model, or that do not persist. */
 function rowsWithoutRoutes({ workspaceId, knowledgeBaseId, conversationId, ...ids }: Stage['own']): object {
   const at = '2026-01-01T00:00:00.000Z'
   const messageId = ids.messageId
@@ -77,7 +78,7 @@ function rowsWithoutRoutes({ workspaceId, knowledgeBaseId, conversationId, ...id
   }
 }
 
-/** A data directory with a store of these bytes. */
+/** Creates a data directory whose store has the given bytes. */
 function placedIn(bytes: Buffer): string {
   const dataDir = join(scratchDir(), 'data')
   mkdirSync(dataDir, { mode: 0o700 })
@@ -85,12 +86,12 @@ function placedIn(bytes: Buffer): string {
   return dataDir
 }
 
-/** A runtime with a store of these bytes, as a server has it. */
+/** Opens a server runtime whose store has the given bytes. */
 function opened(bytes: Buffer): Promise<Opened> {
   return open({ dataDir: placedIn(bytes), server: true })
 }
 
-/** What `wb doctor --deep` names of a store of these bytes. */
+/** Returns the failed checks of `wb doctor --deep` for a store with the given bytes. */
 function diagnosis(bytes: Buffer): string[] {
   try {
     return checkStore(join(placedIn(bytes), 'workbase.db'))!
@@ -102,7 +103,7 @@ function diagnosis(bytes: Buffer): string[] {
   }
 }
 
-/** What somebody did to a row where it lies, past all that guards it. */
+/** Kinds of damage to a stored row that bypass all validation. */
 const damages: readonly ((body: string) => string)[] = [
   body => `[${body.slice(1)}`,
   body =>
@@ -111,7 +112,7 @@ const damages: readonly ((body: string) => string)[] = [
   () => '[]',
 ]
 
-/** The sound store with all rows of a table damaged, each in another way. */
+/** Returns the intact store with damage in all rows of one table, alternating the kind of damage. */
 function damagedIn(table: string): Buffer {
   const bytes = Buffer.from(sound)
   for (const [n, body] of bodies.get(table)!.entries()) {
@@ -130,7 +131,7 @@ interface Request {
 const methods = ['GET', 'POST', 'PATCH', 'DELETE']
 const methodOf = (route: string) => methods.indexOf(route.split(' ')[0]!)
 
-/** Each route below a workspace with something that it takes; those that delete come last. */
+/** Returns a valid request for each route below a workspace. Deletions come last. */
 function requests(): Request[] {
   return stage.routes
     .filter(route => /\{workspaceId\}|\/readyz|\/setup-status/.test(route))
@@ -139,7 +140,7 @@ function requests(): Request[] {
     .map(route => ({ line: placed(route, stage.own), json: taken[route]?.valid }))
 }
 
-/** What is wrong with an answer out of a damaged store. */
+/** Returns the problem with a response from a damaged store; undefined if there is none. */
 function complaint({ status, body, text }: Sent): string | undefined {
   if (text.includes('"code":"internal_error"')) return 'a defect'
   const { code, hint } = (body.error ?? {}) as { code?: string; hint?: string }
@@ -159,7 +160,7 @@ async function complaints(wb: Opened, sent: readonly Request[]): Promise<{ wrong
   return { wrong, told }
 }
 
-/** A store may be too damaged to be opened, which is told in the same way. */
+/** Opens a runtime, or returns undefined if the store is too damaged to open and the error says so. */
 async function openedOrRefused(bytes: Buffer): Promise<Opened | undefined> {
   try {
     return await opened(bytes)
@@ -177,7 +178,7 @@ test('an intact store has rows in every table, and none is reported as damaged',
   expect(await complaints(await opened(sound), requests())).toEqual({ wrong: [], told: 0 })
 })
 
-describe.each(Object.values(tables))('rows of $name that are damaged', ({ name }) => {
+describe.each(Object.values(tables))('damaged rows of $name', ({ name }) => {
   test('cause no internal error on any route, at startup, or in wb doctor', async () => {
     const bytes = damagedIn(name)
     // SQLite itself compares stored computed columns with the body.
@@ -202,7 +203,7 @@ describe.each(Object.values(tables))('rows of $name that are damaged', ({ name }
   })
 })
 
-test('a row that is damaged is named', async () => {
+test('wb doctor names the damaged row', async () => {
   const wb = await opened(damagedIn('agents'))
   const { workspaceId, agentId } = stage.own
   const answer = await wb.send(`GET /api/v1/workspaces/${workspaceId}/agents/${agentId}`)
@@ -213,7 +214,7 @@ test('a row that is damaged is named', async () => {
   })
 })
 
-/** The sound store, after SQL was run on it. */
+/** Returns the intact store after running SQL on it. */
 function planted(sql: string): Buffer {
   const database = new Database(sound)
   database.exec(sql)
@@ -222,17 +223,17 @@ function planted(sql: string): Buffer {
   return bytes
 }
 
-/** What reads rows and content without changing them, and what adds to it. */
+/** Returns requests that read rows and content, and requests that add to it. */
 const readingOrAdding = () =>
   requests().filter(({ line }) => line.startsWith('GET ') || /(?:search|ingest|records)$/.test(line))
 
 test.each([
-  ['a payload that is no JSON', `UPDATE record SET payload = '{"kept'`],
+  ['a payload that is not JSON', `UPDATE record SET payload = '{"kept'`],
   ['a payload that is a list', `UPDATE record SET payload = '[]'`],
   ['a vector that is too short', `UPDATE vec_1_0 SET data = x'0011'`],
   ['a vector that is text', `UPDATE vec_1_0 SET data = 'vector'`],
   ['a collection without a dimension', `UPDATE collection SET dimension = 0`],
-  ['a collection of no metric', `UPDATE collection SET metric = 'odd'`],
+  ['a collection with an unknown metric', `UPDATE collection SET metric = 'odd'`],
   [
     'a fitted space without its model',
     `UPDATE collection SET generation = 1 WHERE fitted = 1;
@@ -250,7 +251,7 @@ test.each([
   ['a lost table', `DROP TABLE documents`],
   ['a knowledge base without its embedding service', `DELETE FROM embedding_services`],
   ['a knowledge base without its chunking service', `DELETE FROM chunking_services`],
-])('%s is told as damage', async (_, sql) => {
+])('%s is reported as damage', async (_, sql) => {
   const damage = diagnosis(planted(sql)).filter(name => !diagnosis(sound).includes(name))
   expect(damage).not.toEqual([])
   const found = await complaints(await opened(planted(sql)), readingOrAdding())
@@ -261,7 +262,7 @@ test.each([
 test('overwritten pages cause no internal error on any route', async () => {
   const pageBytes = 4_096
   let told = 0
-  // All of them take a minute.
+  // Testing every page would take a minute.
   for (let page = 1; page < sound.length / pageBytes; page += 7) {
     const bytes = Buffer.from(sound)
     bytes.fill(page % 2 ? 0x5a : 0, page * pageBytes, (page + 1) * pageBytes)

@@ -9,7 +9,7 @@ import { type Opened, type Options, open } from '../harness/runtime.ts'
 
 const withAuth = { auth: { mode: 'apiKey', anonymousPolicy: 'allow' } }
 
-/** A knowledge base whose texts are embedded by a service at an address. */
+/** Creates a knowledge base with an embedding service at the given address. */
 async function baseEmbeddedAt(wb: Opened, endpointBaseUrl: string) {
   const { workspaceId } = await makeWorkspace(wb)
   const { embeddingServiceId } = await wb.call(embeddingServices.create, {
@@ -31,7 +31,7 @@ async function embedding(options: Options, host: (port: string) => string) {
   return { error: await ingested, received: server.received }
 }
 
-test('a service under a name that leads inside is not dialled with auth on, and says what to add [security rule 14]', async () => {
+test('with authentication, a service name that resolves to an internal address is not called, and the error names the setting to change [security rule 14]', async () => {
   const resolve = async () => ['127.0.0.1']
   const { error, received } = await embedding(
     { config: withAuth, resolve },
@@ -47,7 +47,7 @@ test('a service under a name that leads inside is not dialled with auth on, and 
   expect(received).toEqual([])
 })
 
-test('a name of the inner network, one of a metadata service and one that is nobody’s are refused alike [security rule 14]', async () => {
+test('names with an internal address, with the address of a metadata service, and without any address get the same error [security rule 14]', async () => {
   const told = async (resolve: () => Promise<string[]>) => {
     const { error } = await embedding({ config: withAuth, resolve }, () => 'models.example.com')
     const { code, message, hint } = error as { code: string; message: string; hint: string }
@@ -60,7 +60,7 @@ test('a name of the inner network, one of a metadata service and one that is nob
   expect(await told(async () => ['169.254.169.254'])).toEqual(unknown)
 })
 
-test('a name that is rebound between two answers leads inside neither time [security rule 14]', async () => {
+test('a name that is rebound between two lookups never reaches an internal address [security rule 14]', async () => {
   const resolve = vi.fn(async () => ['127.0.0.1'])
   resolve.mockResolvedValueOnce(['127.0.0.9'])
   const config = { ...withAuth, runtime: { allowedEndpoints: ['127.0.0.9'] } }
@@ -73,7 +73,7 @@ test('a name that is rebound between two answers leads inside neither time [secu
   expect(server.received).toEqual([])
 })
 
-test('the same service is dialled once the operator named it, and while nobody signs in', async () => {
+test('a service at an internal address is called if the operator allows it or authentication is disabled', async () => {
   const resolve = async () => ['127.0.0.1']
   const named = { ...withAuth, runtime: { allowedEndpoints: ['models.example.com'] } }
   for (const config of [named, {}]) {
@@ -83,7 +83,7 @@ test('the same service is dialled once the operator named it, and while nobody s
   }
 })
 
-test('a metadata service is not dialled, whatever the operator named and whoever asks [security rule 14]', async () => {
+test('a metadata service is never called, even if the operator allows its address [security rule 14]', async () => {
   const resolve = async () => ['169.254.169.254']
   const config = { runtime: { allowedEndpoints: ['models.example.com', '169.254.0.0/16'] } }
   const { error } = await embedding({ config, resolve }, () => 'models.example.com')
@@ -93,7 +93,7 @@ test('a metadata service is not dialled, whatever the operator named and whoever
   })
 })
 
-test('what an identity provider describes is followed inside only where the operator named that too [security rule 14]', async () => {
+test('internal addresses in the discovery document of an identity provider are called only if the operator allows them [security rule 14]', async () => {
   const inner = vi.fn()
   const keys = await serving(() => {
     inner()
@@ -121,7 +121,7 @@ test('what an identity provider describes is followed inside only where the oper
   expect(await asked([`127.0.0.1:${keys}`])).toBeGreaterThan(0)
 })
 
-/** Answers every request with JSON, on a free loopback port until the test ends. */
+/** Serves a JSON response on a free loopback port until the test ends, and returns the port. */
 async function serving(answer: (port: number) => object): Promise<number> {
   const server = createServer((_, response) => {
     response.setHeader('content-type', 'application/json')

@@ -13,7 +13,7 @@ async function foundIn(folder: string) {
 }
 
 test.each(['hole.txt', 'hole.jsonl', 'hole'])(
-  'the file %s of 200 GB is told, and not read to its end',
+  'the 200 GB file %s is reported without being read to its end',
   async name => {
     const root = scratchTree({ [name]: '', 'ok.txt': 'fine' })
     truncateSync(join(root, name), 200e9)
@@ -25,7 +25,7 @@ test.each(['hole.txt', 'hole.jsonl', 'hole'])(
   },
 )
 
-test('a line without end is told while it still comes, once, and the lines after it go on', async () => {
+test('an overlong line is reported once before its end, and the following lines are read', async () => {
   let sent = 0
   async function* parts() {
     yield Buffer.from('a\n')

@@ -26,7 +26,7 @@ const isFull = {
   ),
 }
 
-describe('a disk that says that it is full', () => {
+describe('a disk that reports that it is full', () => {
   function disk(): Disk & { free: number; isFull: boolean; asked: number } {
     return {
       free: Number.POSITIVE_INFINITY,
@@ -42,7 +42,7 @@ describe('a disk that says that it is full', () => {
     }
   }
 
-  test('is reported by /readyz and /health/details until there is space again, without a restart', async () => {
+  test('is shown by /readyz and /health/details until there is space again, without a restart', async () => {
     const own = disk()
     const wb = await open({ disk: own })
     expect((await wb.send('GET /readyz')).status).toBe(200)
@@ -58,7 +58,7 @@ describe('a disk that says that it is full', () => {
   })
 })
 
-/** A small file system, where this user may mount one; else undefined, and what needs it is skipped. */
+/** A small file system if this user can mount one; undefined otherwise, and the tests that need it are skipped. */
 const disk = mounted('12m')
 
 function mounted(size: string): string | undefined {
@@ -78,7 +78,7 @@ afterAll(() => {
   rmdirSync(disk)
 })
 
-/** A data directory on the small disk, alone there. */
+/** Returns a data directory that is alone on the small disk. */
 function dataDirOnDisk(): string {
   const dataDir = join(disk!, 'data')
   onTestFinished(() => {
@@ -87,7 +87,7 @@ function dataDirOnDisk(): string {
   return dataDir
 }
 
-/** Leave no room; gives it back when called. */
+/** Fills the disk, and returns a function that frees the space. */
 function fill(): () => void {
   const path = join(disk!, 'ballast')
   writeFileSync(path, '')
@@ -95,7 +95,7 @@ function fill(): () => void {
     try {
       for (;;) appendFileSync(path, Buffer.alloc(bytes, 1))
     } catch {
-      // No more of these fit.
+      // The next smaller block may still fit.
     }
   expect(statfsSync(disk!).bavail).toBe(0)
   return () => rmSync(path, { force: true })
@@ -103,7 +103,7 @@ function fill(): () => void {
 
 const text = (n: number) => `Document ${n}. ${'Some words of its own. '.repeat(300)}`
 
-describe.skipIf(disk === undefined)('a disk that is full', () => {
+describe.skipIf(disk === undefined)('a full disk', () => {
   async function filled(): Promise<{ wb: Opened; base: Base; ids: string[]; empty: () => void }> {
     const wb = await open({ dataDir: dataDirOnDisk(), server: true })
     const base = await makeBase(wb)
@@ -112,7 +112,7 @@ describe.skipIf(disk === undefined)('a disk that is full', () => {
     return { wb, base, ids, empty: fill() }
   }
 
-  test('refuses changes with a reason, still answers reads, and accepts changes once there is space', async () => {
+  test('rejects changes with a reason, still answers reads, and accepts changes once there is space', async () => {
     const { wb, base, ids, empty } = await filled()
     const { workspaceId } = base.params
     let last = await wb.send(`POST ${base.path}/ingest`, { text: text(100) })
@@ -154,7 +154,7 @@ describe.skipIf(disk === undefined)('a disk that is full', () => {
     const [first, second] = [await base.ingest(text(1)), await base.ingest(text(2))]
     const remove = ({ document }: typeof first) =>
       wb.send(`DELETE ${base.path}/documents/${document.documentId}`)
-    // Leaves free pages in the database, which takes the log over without growing.
+    // Leaves free pages in the database, so that it can take the log without growing.
     await remove(first)
     new Database(join(wb.dataDir, 'workbase.db')).exec('PRAGMA wal_checkpoint(PASSIVE)').close()
     for (let n = 0; n < 20; n++)
@@ -163,7 +163,7 @@ describe.skipIf(disk === undefined)('a disk that is full', () => {
     expect((await remove(second)).status).toBe(204)
   })
 
-  test('keeps a server from starting, by its name', async () => {
+  test('prevents a server from starting, and the error says that the disk is full', async () => {
     const { wb } = await filled()
     await wb.close()
     fill()

@@ -18,17 +18,17 @@ const tool = { name: 'search', description: 'search', parameters: anyTool() }
 const ofSearch = { names: new ToolNames(['search']), tools: [tool], maxTokens: 64 }
 const spaces = ' '.repeat(200_000)
 
-/** Each takes tens of milliseconds if its cost grows with the length of the text, and minutes if with its square. */
+/** Each case takes tens of milliseconds in linear time, and minutes in quadratic time. */
 test.each<[string, () => unknown]>([
   [
     'a call in text with much white space',
     () => parseTextToolCalls(`<tool_call>a${spaces}b</tool_call>`, anyTool),
   ],
   [
-    'a call in text with parameters that do not end',
+    'a call in text with endless parameters',
     () => parseTextToolCalls(`<tool_call><function=a>${'<parameter=a>'.repeat(70_000)}</tool_call>`, anyTool),
   ],
-  ['marks of calls in code', () => new AnswerSplitter(() => false).read(`\`${'<tool_call>'.repeat(60_000)}`)],
+  ['tool call tags in code', () => new AnswerSplitter(() => false).read(`\`${'<tool_call>'.repeat(60_000)}`)],
   [
     'arguments in many pieces that each repeat the name',
     () => {
@@ -58,20 +58,20 @@ test.each<[string, () => unknown]>([
   ],
   ['a heading of white space', () => headingOf({}, `# a${spaces}b`)],
   [
-    'a refusal whose parameter is long',
+    'an error with a long parameter',
     () =>
       findKnownRefusal(
         400,
         providerReasonIn({ error: { param: 'no endpoints '.repeat(2_000_000), code: 'x' } }),
       ),
   ],
-])('%s is read in time', (_, read) => {
+])('%s is parsed in linear time', (_, read) => {
   const startedAt = performance.now()
   read()
   expect(performance.now() - startedAt).toBeLessThan(5_000)
 })
 
-test('an answer with more calls in its text than a model makes is refused', async () => {
+test('rejects an answer with too many calls in its text', async () => {
   const { provider, open, close } = await chatPlace()
   const calls = Array(65).fill('{"name":"search"}').join()
   provider.script({ text: `<tool_call>[${calls}]</tool_call>` }, { text: `[TOOL_CALLS][${calls}]` })
@@ -95,13 +95,13 @@ test('rejects an answer whose reasoning alone is too long', () => {
   expect(() => draft.add(event)).toThrow('more than 1000000 characters')
 })
 
-test('an error of objects that cannot become text is a failure of the provider', () => {
+test('treats an error with objects that cannot be converted to text as a provider failure', () => {
   const odd = { toString: 1, valueOf: 1 }
   const event = { error: { code: odd, status: odd, detail: [{ loc: [odd, 'body'], msg: 'bad' }] } }
   expect(() => new StreamedMessage(ofSearch).add(event)).toThrow(ProviderFailure)
 })
 
-test('of a long error page, no more than its beginning is kept with the failure', async () => {
+test('keeps only the beginning of a long error page', async () => {
   const { provider, open, close } = await chatPlace()
   provider.script({ status: 400, body: `<html>${'x'.repeat(3_000_000)}` })
   const settings = { maxTokens: 64, tools: [], signal: new AbortController().signal }
@@ -114,7 +114,7 @@ test('of a long error page, no more than its beginning is kept with the failure'
 })
 
 test.each(['stream', 'complete'] as const)(
-  '%s: an answer that is too large is neither repeated nor called a failed connection',
+  '%s does not retry an answer that is too large, or report it as a failed connection',
   async how => {
     const { provider, open, close } = await chatPlace()
     const body = 'x'.repeat(65_000_000)

@@ -30,7 +30,7 @@ const hit = {
   payload: { chunkText: `passage ${csi}`, documentId: document.documentId },
 }
 
-/** What a server answers that plants sequences in everything that a screen shows. */
+/** Returns a response with terminal control sequences in every displayed field. */
 function planted(path: string): unknown {
   if (path.endsWith('/search'))
     return [
@@ -45,7 +45,7 @@ function planted(path: string): unknown {
   return path.startsWith('/api/v1/workspaces/') ? workspace : page([workspace])
 }
 
-/** Address of a server that answers as it is told. */
+/** Starts a server with the given responses, and returns its address. */
 async function hostile(answer: (path: string, response: ServerResponse) => void): Promise<string> {
   const server = createServer((request, response) => answer(request.url!, response))
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
@@ -59,7 +59,7 @@ async function hostile(answer: (path: string, response: ServerResponse) => void)
 const saying = (type: string, body: string) => (_path: string, response: ServerResponse) =>
   void response.writeHead(200, { 'content-type': type }).end(body)
 
-describe('a client of a server that means harm', () => {
+describe('a client of a hostile server', () => {
   const listOf = async (url: string) => {
     const names: string[] = []
     const client = openClient({ baseUrl: url, fetch: openNetwork().fetch })
@@ -67,7 +67,7 @@ describe('a client of a server that means harm', () => {
     return names
   }
 
-  test('gives up an answer that never ends', async () => {
+  test('stops reading an endless response', async () => {
     const part = Buffer.alloc(1 << 20, 0x20)
     const url = await hostile((_path, response) => {
       response.writeHead(200, { 'content-type': 'application/json' })
@@ -80,7 +80,7 @@ describe('a client of a server that means harm', () => {
     await expect(listOf(url)).rejects.toThrow(/sent more than/)
   })
 
-  test.each([1, 7])('gives up pages that go round in a circle of %i', async length => {
+  test.each([1, 7])('stops at a cycle of %i pages', async length => {
     let asked = 0
     const url = await hostile((_path, response) => {
       const body = JSON.stringify(page([{ name: 'again' }], `c${asked++ % length}`))
@@ -98,12 +98,12 @@ describe('a client of a server that means harm', () => {
     ['brackets', 'application/json', '['.repeat(200_000)],
     ['a page for people', 'text/html', '<html>'],
     ['nothing', 'application/json', ''],
-  ])('says that %s is not what a runtime answers', async (_what, type, body) => {
+  ])('reports that %s is not a response of a runtime', async (_what, type, body) => {
     const url = await hostile(saying(type, body))
     await expect(listOf(url)).rejects.toBeInstanceOf(Unreachable)
   })
 
-  test('repeats nothing of an answer that is cut short, as it may hold a token', async () => {
+  test('does not repeat a truncated response, which could contain a token', async () => {
     const url = await hostile(saying('application/json', '{"token":secretive}'))
     await expect(listOf(url)).rejects.toSatisfy(error => !inspect(error).includes('secret'))
   })
@@ -111,8 +111,8 @@ describe('a client of a server that means harm', () => {
   test.each([
     ['https://user:secret@other.example/login?code=secret#secret', 'https://other.example/login'],
     ['/login?code=secret', /^http:\/\/127\.0\.0\.1:\d+\/login$/],
-    ['data:text/plain,secret', 'elsewhere'],
-  ])('tells of the redirect %s no more than where it leads', async (location, told) => {
+    ['data:text/plain,secret', 'another address'],
+  ])('shows only the target address of the redirect %s', async (location, told) => {
     const url = await hostile((_path, response) => void response.writeHead(302, { location }).end())
     const refusal: Error = await listOf(url).then(
       () => expect.unreachable(),
@@ -123,7 +123,7 @@ describe('a client of a server that means harm', () => {
     )
   })
 
-  test('takes an envelope of other types apart', async () => {
+  test('accepts an error with fields of other types', async () => {
     const error = { code: 'conflict', message: 'no', hint: { a: 1 }, requestId: ['x'] }
     const url = await hostile(
       (_path, response) => void response.writeHead(409).end(JSON.stringify({ error })),
@@ -132,7 +132,7 @@ describe('a client of a server that means harm', () => {
   })
 })
 
-describe('what a server plants in a screen', () => {
+describe('control sequences from a server', () => {
   test.each([
     'workspaces list',
     'workspaces show',
@@ -145,7 +145,7 @@ describe('what a server plants in a screen', () => {
     'documents chunks d',
     'documents delete d --yes',
     'api GET /api/v1/workspaces',
-  ])('is gone from `wb %s`', async line => {
+  ])('are removed by `wb %s`', async line => {
     const names = { 'x-workbase-ignored': encodeURIComponent(csi), 'content-type': 'application/json' }
     const url = await hostile(
       (path, response) => void response.writeHead(200, names).end(JSON.stringify(planted(path))),
@@ -161,13 +161,13 @@ describe('what a server plants in a screen', () => {
 })
 
 test.each([
-  ['is gone from a passage in its context', { chunkIndex: 0 }, 'red'],
+  ['are removed from a passage in its context', { chunkIndex: 0 }, 'red'],
   [
-    'is gone from the document of a passage whose chunk cannot be listed',
+    'are removed from the document of a passage whose chunk cannot be listed',
     {},
     'the chunk of this passage was deleted',
   ],
-])('what a server plants %s', async (_what, position, expected) => {
+])('control sequences from a server %s', async (_what, position, expected) => {
   const url = await hostile((path, response) => {
     const found = path.endsWith('/search') && [{ ...hit, payload: { ...hit.payload, ...position } }]
     const body = JSON.stringify(found || planted(path))
@@ -186,7 +186,7 @@ test.each([
   }
 })
 
-test('sequences in an answer that is no JSON are gone from `wb api`, in a terminal and in a pipe', async () => {
+test('control sequences in a response that is not JSON are removed by `wb api`, in a terminal and in a pipe', async () => {
   const url = await hostile(saying('text/plain', `before ${csi}\r\n\tafter`))
   const args = ['api', 'GET', '/x', '--url', url]
   const here = place()
@@ -197,7 +197,7 @@ test('sequences in an answer that is no JSON are gone from `wb api`, in a termin
   for (const sign of ['\x1b]', '\x07', '\x1b[2J', '\x9b', '\u202e']) expect(seen.text).not.toContain(sign)
 })
 
-test('a runtime that knows no coverage: no bar, and no word of it', async () => {
+test('search results without coverage show no bar and no warning', async () => {
   const headers = { 'x-workbase-ignored': 'includeCoverage', 'content-type': 'application/json' }
   const url = await hostile(
     (path, response) => void response.writeHead(200, headers).end(JSON.stringify(planted(path))),
@@ -208,7 +208,7 @@ test('a runtime that knows no coverage: no bar, and no word of it', async () => 
   expect(text).not.toMatch(/[▮▯]|ignored/)
 })
 
-test('a credential typed by hand stays on this machine as the one of the environment does', async () => {
+test('a credential in a header option is not sent unencrypted to another machine', async () => {
   const line = ['api', 'GET', '/version', '-H', 'Authorization: Bearer k', '--url', 'http://192.0.2.1']
   const { status, stderr } = await place().wb(line)
   expect(status).toBe(2)

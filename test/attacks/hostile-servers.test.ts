@@ -9,10 +9,10 @@ import { startMcpServer } from '../fakes/mcp-server.ts'
 import { makeWorkspace } from '../harness/place.ts'
 import { open } from '../harness/runtime.ts'
 
-/** A search for the last of these that looks at each place anew would take hours. */
+/** A quadratic search for the last of these slashes would take hours. */
 const slashes = '/'.repeat(2_000_000)
 
-test('an address that is nearly all slashes is read in no time, and is none for the wire', async () => {
+test('an address with millions of slashes is parsed in linear time, and rejected by the API', async () => {
   expect(parseEndpoint(`http://host/v1${slashes}`, 'openai', '/chat').href).toBe('http://host/v1')
   expect(parseEndpoint(`http://host${slashes}x`, 'openai', '/chat').pathname).toHaveLength(slashes.length + 1)
   const wb = await open()
@@ -23,7 +23,7 @@ test('an address that is nearly all slashes is read in no time, and is none for 
   await expect(created).rejects.toMatchObject({ code: 'validation_error' })
 })
 
-test('of what a provider gives as its reason, the beginning is searched for words', async () => {
+test('the reason of a provider is matched only against its beginning', async () => {
   const provider = await startChatServer()
   provider.script({ status: 404, body: { error: { message: `${'x'.repeat(3_000)} no such model` } } })
   const wb = await open({
@@ -49,7 +49,7 @@ const pings = Array.from({ length: 30_000 }, (_, id) => `{"jsonrpc":"2.0","id":"
 test.each([
   ['in a stream', 'text/event-stream', pings.map(ping => `data: ${ping}\n\n`).join(''), /more than 64/],
   ['in a batch', 'Application/JSON', ` [${pings.join()}]`, /does not respond like an MCP server/],
-])('a tool server that asks without end %s is left', async (_, mediaType, answer, message) => {
+])('a tool server that sends endless requests %s is disconnected', async (_, mediaType, answer, message) => {
   const server = await startMcpServer({
     inSessions: true,
     before: async request => {
@@ -74,7 +74,7 @@ test.each([
   expect(server.received.length).toBeLessThan(100)
 })
 
-test('what tool servers say is cut before it is kept, and a few are asked at once', async () => {
+test('tool server listings are shortened before they are stored, and at most eight servers are called at once', async () => {
   const schema = { type: 'object', title: 'x'.repeat(10_000) }
   const tools: McpTool[] = Array.from({ length: 400 }, (_, at) => ({
     name: at === 0 ? 'n'.repeat(600) : `t${at}`,

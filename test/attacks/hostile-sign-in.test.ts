@@ -15,7 +15,7 @@ interface Asked {
   readonly authorization: string | undefined
 }
 
-/** Something that answers as its rules say, and remembers what it was asked. */
+/** Starts a server with fixed responses by path, and records its requests. */
 async function answering(rules: Record<string, unknown>): Promise<{ url: string; asked: Asked[] }> {
   const asked: Asked[] = []
   const url = await listening((request, response) => {
@@ -58,7 +58,7 @@ function person(): Place {
   return here
 }
 
-describe('what is no runtime', () => {
+describe('a server that is not a runtime', () => {
   const page = (status: number) => ({ status, type: 'text/html', body: '<html>Welcome</html>' })
   const json = (body: unknown, status = 200) => ({
     status,
@@ -71,14 +71,14 @@ describe('what is no runtime', () => {
     ['an empty object', json({})],
     ['no modes', json({ modes: null })],
     ['a list of modes', json({ modes: ['apiKey'] })],
-    ['modes that are words', json({ modes: { apiKey: 'no', oidc: 'no', device: 'no' } })],
+    ['modes that are strings', json({ modes: { apiKey: 'no', oidc: 'no', device: 'no' } })],
     ['a path that is a number', json({ modes, loginPath: 7 })],
-    ['JSON that is cut short', { status: 200, type: 'application/json', body: '{"modes":' }],
-    ['a page', page(200)],
-    ['a page that is not there', page(404)],
-    ['an API that has no such path', json({ error: { code: 'not_found', message: 'no' } }, 404)],
+    ['truncated JSON', { status: 200, type: 'application/json', body: '{"modes":' }],
+    ['a web page', page(200)],
+    ['a missing web page', page(404)],
+    ['an API without this path', json({ error: { code: 'not_found', message: 'no' } }, 404)],
   ])(
-    '%s is told as such, with the line that mends it, and kept nowhere',
+    '%s is reported with a command to fix it, and nothing is stored',
     async (_, { status, type, body }) => {
       const url = await listening((_request, response) => {
         response.writeHead(status, { 'content-type': type }).end(body)
@@ -87,18 +87,18 @@ describe('what is no runtime', () => {
       const refused = await here.wb(['login', url, '--with-token'], { input: 'wb_live_x' })
       expect(refused.status, refused.stderr).toBe(6)
       expect(refused.stderr).toContain(`${url} does not look like a Workbase runtime: it `)
-      expect(refused.stderr).toMatch(/\n {4}wb login URL {4}with the address of the runtime itself\n$/)
+      expect(refused.stderr).toMatch(/\n {4}wb login URL {4}where URL is the address of the runtime\n$/)
       expect(refused.stderr).not.toMatch(/defect|wb serve/)
       expect(existsSync(join(here.env.XDG_CONFIG_HOME!, 'workbase'))).toBe(false)
     },
   )
 
   test.each([
-    ['scopes that are a number', { scopes: 7 }],
-    ['a role that is a list', { role: [] }],
-    ['a reach that is a word', { workspaceScopes: 'all' }],
-    ['a key that ends at no moment', { keyExpiresAt: 'soon' }],
-  ])('who one is, with %s, is told as such', async (_, odd) => {
+    ['a number as scopes', { scopes: 7 }],
+    ['a list as role', { role: [] }],
+    ['a string as workspaceScopes', { workspaceScopes: 'all' }],
+    ['an invalid key expiry', { keyExpiresAt: 'soon' }],
+  ])('an identity with %s is reported as invalid', async (_, odd) => {
     const me = { id: 'x', label: null, type: 'apiKey', role: null, scopes: null, workspaceScopes: null }
     const { url } = await answering({ ...device, '/auth/me': { ...me, expiresAt: null, ...odd } })
     const here = person()
@@ -111,7 +111,7 @@ describe('what is no runtime', () => {
     expect([asked.status, asked.stderr]).toEqual([6, expect.stringContaining('returned an invalid identity')])
   })
 
-  test('what answers drop by drop holds nobody for ever', async () => {
+  test('a response that trickles in is stopped by the timeout', async () => {
     const url = await listening((_request, response) => {
       response.writeHead(200, { 'content-type': 'application/json' })
       const dripping = setInterval(() => response.write(' '), 10)
@@ -137,13 +137,13 @@ describe('what is no runtime', () => {
   })
 })
 
-describe('a runtime that is nobody to trust', () => {
+describe('an untrusted runtime', () => {
   test.each([
-    ['an interval of nothing', { ...started, interval: 0 }],
-    ['an interval before now', { ...started, interval: -5 }],
-    ['an interval that is a word', { ...started, interval: 'x' }],
-    ['an interval beyond all timers', { ...started, interval: 1e9 }],
-  ])('%s makes no flood', async (_, answer) => {
+    ['an interval of zero', { ...started, interval: 0 }],
+    ['a negative interval', { ...started, interval: -5 }],
+    ['an interval that is a string', { ...started, interval: 'x' }],
+    ['an interval that is too long for a timer', { ...started, interval: 1e9 }],
+  ])('%s does not cause a flood of requests', async (_, answer) => {
     const { url, asked } = await answering({ ...device, '/auth/device/authorize': answer })
     await inTerminal(person(), ['login', url], {
       answer: (() => {
@@ -159,11 +159,11 @@ describe('a runtime that is nobody to trust', () => {
   })
 
   test.each([
-    ['tokens without a token', {}],
-    ['a token that no header carries', { access_token: 'a\nb', token_type: 'Bearer' }],
+    ['a response without a token', {}],
+    ['a token that cannot be sent in a header', { access_token: 'a\nb', token_type: 'Bearer' }],
     ['a token that is a number', { access_token: 1, token_type: 'Bearer' }],
-    ['a life that is a word', { access_token: 'a', token_type: 'Bearer', expires_in: 'soon' }],
-  ])('%s is kept nowhere', async (_, tokens) => {
+    ['a lifetime that is a string', { access_token: 'a', token_type: 'Bearer', expires_in: 'soon' }],
+  ])('%s is not stored', async (_, tokens) => {
     const { url } = await answering({
       ...device,
       '/auth/device/authorize': started,
@@ -175,7 +175,7 @@ describe('a runtime that is nobody to trust', () => {
     expect((await here.wb(['logout', '--all', '--json'])).stdout).toBe('[]\n')
   })
 
-  test('Enter opens only the page that is shown, and copies only what is shown [security rule 16]', async () => {
+  test('Enter opens only the displayed page, and copies only the displayed code [security rule 16]', async () => {
     const { url } = await answering({
       ...device,
       '/auth/device/authorize': {
@@ -198,7 +198,7 @@ describe('a runtime that is nobody to trust', () => {
       BROWSER: join(here.home, 'browser'),
       WAYLAND_DISPLAY: 'wayland-0',
     })
-    // Each key once: one that comes when the command has ended would be echoed behind its end.
+    // Types each key once: after the command ends, another key would be echoed to the screen.
     let pressed = 0
     await inTerminal(here, ['login', url], {
       answer(text) {
@@ -216,8 +216,8 @@ describe('a runtime that is nobody to trust', () => {
   })
 })
 
-describe('the files of who is signed in', () => {
-  test('lead a login to no other runtime, whoever changed the address', async () => {
+describe('stored logins', () => {
+  test('are not sent to another runtime if the address in a file is changed', async () => {
     const { here, url, key } = await keyedRuntime()
     await here.wb(['login', url, '--with-token'], { input: key })
     const { url: elsewhere, asked } = await answering({})
@@ -231,7 +231,7 @@ describe('the files of who is signed in', () => {
     expect(asked.filter(({ authorization }) => authorization !== undefined)).toEqual([])
   })
 
-  test('are not believed where others can write them', async () => {
+  test('are rejected if other users can write the files', async () => {
     const { here, url, key } = await keyedRuntime()
     await here.wb(['login', url, '--with-token'], { input: key })
     const folder = join(here.env.XDG_CONFIG_HOME!, 'workbase')

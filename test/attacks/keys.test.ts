@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { Admission, type AdmissionTask } from '../../src/auth/keys/admission.ts'
 import { ApiKeyVerifier } from '../../src/auth/keys/key-verifier.ts'
 import { newToken } from '../../src/auth/keys/token.ts'
-import { keyStore, storedKey } from '../auth/keys/stage.ts'
+import { openKeyStore, storeKey } from '../auth/keys/key-store.ts'
 import { type Opened, open, until } from '../harness/runtime.ts'
 
 const closed = { auth: { mode: 'apiKey', anonymousPolicy: 'reject' } }
@@ -16,7 +16,7 @@ interface Minted {
   readonly key: { readonly keyId: string }
 }
 
-/** A workspace, the path of its keys, and a key that makes others. */
+/** Creates a workspace, and returns its path, the path of its keys, and an admin key. */
 async function workspaceIn({ sendAsOperator }: Opened, name: string) {
   const made = await sendAsOperator('POST /api/v1/workspaces', { name })
   const place = `/api/v1/workspaces/${made.body.workspaceId}`
@@ -26,7 +26,7 @@ async function workspaceIn({ sendAsOperator }: Opened, name: string) {
   return { place, keys, token, keyId: key.keyId }
 }
 
-/** Requests that are sent at once, and the statuses of those that were answered. */
+/** Sends requests at the same time, and collects their statuses as they arrive. */
 function flood(count: number, send: () => Promise<{ status: number }>) {
   const statuses: number[] = []
   const all = Array.from({ length: count }, async () => void statuses.push((await send()).status))
@@ -38,8 +38,8 @@ async function countOf({ sendAsOperator }: Opened, keys: string): Promise<number
   return (body.items as unknown[]).length
 }
 
-describe('a key that was revoked', () => {
-  test(`makes none of the ${mintsInFlight} keys that it asked for before`, async () => {
+describe('a revoked key', () => {
+  test(`creates none of the ${mintsInFlight} keys that are still queued`, async () => {
     const wb = await open({ config: closed })
     const { keys, token, keyId } = await workspaceIn(wb, 'mine')
     const mints = flood(mintsInFlight, () => wb.send(`POST ${keys}`, { label: 'heir' }, bearer(token)))
@@ -52,7 +52,7 @@ describe('a key that was revoked', () => {
     expect(new Set(mints.statuses)).toEqual(new Set([201, 401, 429]))
   })
 
-  test('rotates no other after that', async () => {
+  test('rotates no key in requests that are still queued', async () => {
     const wb = await open({ config: closed })
     const { keys, token, keyId } = await workspaceIn(wb, 'mine')
     const made = await wb.sendAsOperator(`POST ${keys}`, { label: 'other' })
@@ -67,22 +67,22 @@ describe('a key that was revoked', () => {
   })
 })
 
-describe('a workspace that makes keys without end', () => {
-  test('keeps neither the keys of another waiting, nor who shows one for the first time', async () => {
+describe('a workspace that creates keys without end', () => {
+  test('does not delay key creation in another workspace, or the first use of a key', async () => {
     const wb = await open({ config: closed })
     const [a, b] = [await workspaceIn(wb, 'a'), await workspaceIn(wb, 'b')]
     const mints = flood(mintsInFlight, () => wb.sendAsOperator(`POST ${a.keys}`, { label: 'one of many' }))
     await until(() => mints.of(429).length > 0)
     const { status } = await wb.send(`POST ${b.keys}`, { label: 'one' }, bearer(b.token))
     expect(status).toBe(201)
-    // B's two digests come each after one of A's, and what ran meanwhile; of the others of A most wait.
+    // The two digests for B each follow one for A. Most of the other requests of A are still waiting.
     expect(mints.of(201).length).toBeLessThan(40)
     await mints.ended
     expect(new Set(mints.statuses)).toEqual(new Set([201, 429]))
   })
 })
 
-/** How many digests this process computes at once, at most, until the test ends. */
+/** Records the highest number of digests that this process computes at once, until the test ends. */
 function digestsAtOnce(): { most: number } {
   const seen = { most: 0 }
   const active = new Set<number>()
@@ -98,7 +98,7 @@ function digestsAtOnce(): { most: number } {
   return seen
 }
 
-test('keys that are made and tokens that are checked take half the cores together [security rule 10]', async () => {
+test('key creation and token checks together use at most half of the CPU cores [security rule 10]', async () => {
   const wb = await open({ config: closed })
   const { place, keys } = await workspaceIn(wb, 'mine')
   const seen = digestsAtOnce()
@@ -110,7 +110,7 @@ test('keys that are made and tokens that are checked take half the cores togethe
   expect(seen.most).toBeLessThanOrEqual(Math.max(1, Math.floor(availableParallelism() / 2)))
 })
 
-/** One at once; tells whose work was asked for and begun, and drops the rest when it is told to. */
+/** Runs one task at a time, counts and records tasks, and rejects the rest once `isOver` is set. */
 class Watched extends Admission {
   readonly begun: AdmissionTask[] = []
   asked = 0
@@ -125,9 +125,9 @@ class Watched extends Admission {
   }
 }
 
-describe('900 addresses with a wrong token each', () => {
-  test('refuse no valid key that is shown for the first time, and keep none waiting [security rule 10]', async () => {
-    const store = await keyStore()
+describe('900 addresses with wrong tokens', () => {
+  test('neither reject nor delay the first use of a valid key [security rule 10]', async () => {
+    const store = await openKeyStore()
     const admission = new Watched({ runningMax: 1 })
     const log = { debug() {}, info() {}, warn() {}, error() {} }
     const verifier = new ApiKeyVerifier({ ...store, log, admission })
@@ -140,7 +140,7 @@ describe('900 addresses with a wrong token each', () => {
         requestId: 'r',
         siteOrigin: () => 'http://x',
       })!
-    const cold = await Promise.all(Array.from({ length: 12 }, () => storedKey(store.plain)))
+    const cold = await Promise.all(Array.from({ length: 12 }, () => storeKey(store.plain)))
     const guesses = Promise.allSettled(
       Array.from({ length: 900 }, (_, n) => present(newToken('a guess').token, `guesser ${n}`)),
     )
@@ -149,7 +149,7 @@ describe('900 addresses with a wrong token each', () => {
     const letIn = await Promise.all(cold.map(({ token }, n) => present(token, `client ${n}`)))
     expect(letIn.map(({ subject }) => subject.id)).toEqual(cold.map(({ row }) => row.keyId))
     const queues = admission.begun.slice(before).map(({ queue }) => queue)
-    // What was looked up when they came, and no guess between them.
+    // The lookup that was running may finish first. No guess runs between valid tokens.
     expect(queues.indexOf('withChecksum')).toBeLessThanOrEqual(1)
     expect(queues.filter(queue => queue === 'withChecksum')).toHaveLength(12)
     expect(queues.lastIndexOf('withChecksum') - queues.indexOf('withChecksum')).toBe(11)

@@ -5,7 +5,7 @@ import { makeBase } from '../harness/place.ts'
 import { open } from '../harness/runtime.ts'
 
 test.each(['upsert', 'deleteRecord'] as const)(
-  'S1-07: the %s that was meant for a deleted knowledge base misses the new one of its name',
+  'S1-07: a late %s for a deleted knowledge base does not affect a new one with that name',
   async op => {
     let meanwhile: (() => Promise<unknown>) | undefined
     const content = (store: ContentStore): ContentStore => ({

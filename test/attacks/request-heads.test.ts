@@ -16,13 +16,13 @@ async function expectAlive(): Promise<void> {
   expect((await fetch(`${serving.url}/healthz`)).status).toBe(200)
 }
 
-describe('one request that a URL parser or Node itself stumbles over', () => {
-  // Node 24 parses the last.
+describe('request heads that break URL parsers or Node', () => {
+  // Node 24 parses the last one.
   const last = ['xn--zzzzzz'].filter(host => !URL.canParse(`http://${host}`))
   const hosts = ['a:65536', '1.2.3.256', '4294967296', '08', ...last]
   const targets = ['/./', '/%2e', '/\\', '/{', '/healthz']
   test.each(hosts.flatMap(host => targets.map(target => [host, target])))(
-    'Host %s and target %s is answered with 400 in the envelope',
+    'Host %s with target %s gets 400 with an error in JSON',
     async (host, target) => {
       const bytes = Buffer.from(`GET ${target} HTTP/1.1\r\nHost: ${host}\r\n\r\n`)
       const [response] = responsesIn(await exchangeBytes(port, bytes), 'GET')
@@ -38,7 +38,7 @@ describe('one request that a URL parser or Node itself stumbles over', () => {
     await expectAlive()
   })
 
-  test('a head that never ends is cut off, and others are answered meanwhile', async () => {
+  test('an endless request head is cut off without blocking other requests', async () => {
     const socket = connect(port, '127.0.0.1').on('error', () => {})
     socket.write('GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Slow: ')
     await expectAlive()
@@ -60,7 +60,7 @@ test('an exception outside any request is logged, and the server keeps answering
   expect(await failing.stop()).toBe(0)
 })
 
-test('2,000 generated request heads are answered in HTTP, errors in the envelope [security rule 19]', async () => {
+test('2,000 generated request heads get HTTP responses, and errors in JSON [security rule 19]', async () => {
   const random = seededRandom(20_261_123)
   const statuses = new Map<number | undefined, number>()
   for (let round = 0; round < 100; round++) {
@@ -68,6 +68,6 @@ test('2,000 generated request heads are answered in HTTP, errors in the envelope
     for (const status of answered) statuses.set(status, (statuses.get(status) ?? 0) + 1)
   }
   await expectAlive()
-  // The heads reach past the parser: some are valid, some refused by the head check, some by routes.
+  // The heads get past the parser: some are valid, some fail the head check, and some are rejected by routes.
   for (const status of [200, 400, 403, 404]) expect(statuses.get(status) ?? 0).toBeGreaterThan(10)
 })

@@ -1,84 +1,84 @@
 import { describe, expect, test } from 'vitest'
-import { type Browser, codeOf, type Stage, site, stage } from '../auth/session/stage.ts'
+import { type Browser, codeOf, type SignInFixture, siteOrigin, openSignInFixture } from '../auth/session/sign-in-fixture.ts'
 import { drive } from '../harness/identity-provider.ts'
 
 /**
- * How somebody would get into another's session, or lead a browser astray.
+ * Attacks that try to take over a session or to redirect a browser to another site.
  *
  * @see docs/security.md#rule-3, docs/security.md#rule-12, docs/security.md#rule-13
  */
 
-async function refusedState({ opened }: Stage, line: string, cookie: string): Promise<void> {
+async function refusedState({ opened }: SignInFixture, line: string, cookie: string): Promise<void> {
   const answer = await opened.send(line, undefined, cookie ? { cookie } : {})
   expect([answer.status, codeOf(answer)], answer.text).toEqual([400, 'invalid_state'])
   expect(answer.headers.getSetCookie()).toEqual([])
 }
 
-/** What a browser would send to the callback. */
+/** Returns the cookies that a browser sends to the callback. */
 function bindingOf({ jar }: Browser): string {
-  return jar.header(new URL('/auth/callback', site))
+  return jar.header(new URL('/auth/callback', siteOrigin))
 }
 
-describe('a login belongs to the browser that began it [security rule 12]', () => {
-  test('S5.7-05: a link with the code of somebody else signs nobody in', async () => {
-    const staged = await stage()
+describe('a login belongs to the browser that started it [security rule 12]', () => {
+  test('S5.7-05: a link with the code of another user does not sign in a browser', async () => {
+    const staged = await openSignInFixture()
     const [mallory, victim] = [staged.browser(), staged.browser()]
-    const link = await mallory.comeBack({ login: 'mallory' })
+    const link = await mallory.returnFromProvider({ login: 'mallory' })
     await refusedState(staged, link, '')
-    await victim.comeBack()
-    await refusedState(staged, await mallory.comeBack({ login: 'mallory' }), bindingOf(victim))
+    await victim.returnFromProvider()
+    await refusedState(staged, await mallory.returnFromProvider({ login: 'mallory' }), bindingOf(victim))
   })
 
-  test('S5.7-05: state and cookie of two browsers do not go together, in either way', async () => {
-    const staged = await stage()
+  test('S5.7-05: the state of one browser does not work with the cookie of another', async () => {
+    const staged = await openSignInFixture()
     const [one, other] = [staged.browser(), staged.browser()]
-    const lines = [await one.comeBack(), await other.comeBack()] as const
+    const lines = [await one.returnFromProvider(), await other.returnFromProvider()] as const
     const cookies = [bindingOf(one), bindingOf(other)] as const
     await refusedState(staged, lines[0], cookies[1])
     await refusedState(staged, lines[1], cookies[0])
   })
 
-  test('S5.7-05: under the name of the one the value of the other does not help', async () => {
-    const staged = await stage()
+  test('S5.7-05: the cookie name of one browser does not work with the cookie value of another', async () => {
+    const staged = await openSignInFixture()
     const [one, other] = [staged.browser(), staged.browser()]
-    const lines = [await one.comeBack(), await other.comeBack()] as const
+    const lines = [await one.returnFromProvider(), await other.returnFromProvider()] as const
     const [name] = bindingOf(one).split('=')
     const [, value] = bindingOf(other).split('=')
     await refusedState(staged, lines[0], `${name}=${value}`)
     await refusedState(staged, lines[1], bindingOf(other).slice(0, -1))
   })
 
-  test('S5.7-05: a doubled binding cookie is none', async () => {
-    const staged = await stage()
+  test('S5.7-05: a duplicate binding cookie is rejected', async () => {
+    const staged = await openSignInFixture()
     const alice = staged.browser()
-    const line = await alice.comeBack()
+    const line = await alice.returnFromProvider()
     const cookie = bindingOf(alice)
     await refusedState(staged, line, `${cookie}; ${cookie}`)
   })
 
-  test('S5.7-06: the code of one login is not good with the state of another of the same browser', async () => {
-    const staged = await stage()
+  test('S5.7-06: the code of one login does not work with the state of another in one browser', async () => {
+    const staged = await openSignInFixture()
     const alice = staged.browser()
-    const [one, other] = [await alice.comeBack(), await alice.comeBack()]
-    const code = new URL(one.slice(4), site).searchParams.get('code')!
+    const [one, other] = [await alice.returnFromProvider(), await alice.returnFromProvider()]
+    const code = new URL(one.slice(4), siteOrigin).searchParams.get('code')!
     const answer = await alice.send(other.replace(/code=[^&]*/, `code=${code}`))
     expect([answer.status, codeOf(answer)]).toEqual([502, 'token_exchange_failed'])
     expect(answer.headers.getSetCookie()).toEqual([])
   })
 
-  test('a doubled parameter of the callback is refused', async () => {
-    const staged = await stage()
+  test('a duplicate callback parameter is rejected', async () => {
+    const staged = await openSignInFixture()
     const alice = staged.browser()
-    const line = await alice.comeBack()
+    const line = await alice.returnFromProvider()
     const answer = await alice.send(`${line}&state=x`)
     expect(answer.status).toBe(400)
     expect(answer.headers.getSetCookie()).toEqual([])
   })
 
-  test('a provider that names itself otherwise in the callback is not believed', async () => {
-    const staged = await stage()
+  test('a callback with another issuer than the provider is rejected', async () => {
+    const staged = await openSignInFixture()
     const alice = staged.browser()
-    const line = await alice.comeBack()
+    const line = await alice.returnFromProvider()
     const answer = await alice.send(`${line.replace(/&iss=[^&]*/, '')}&iss=https%3A%2F%2Fevil.example`)
     expect(answer.status).toBe(502)
     expect(answer.headers.getSetCookie()).toEqual([])
@@ -93,16 +93,16 @@ describe('a login belongs to the browser that began it [security rule 12]', () =
     '/%09/evil.example',
     '/.//evil.example',
     'javascript:alert(1)',
-  ])('S5.7-09 S5.7-10 S5.7-11: %s leads nowhere else', async after => {
-    const { browser } = await stage()
+  ])('S5.7-09 S5.7-10 S5.7-11: %s redirects to no other site', async after => {
+    const { browser } = await openSignInFixture()
     const answer = await browser().signIn({ after })
     expect([answer.status, answer.headers.get('location')]).toEqual([302, '/'])
   })
 })
 
-describe('a session cookie is whole, of this site, and there once [security rule 12]', () => {
-  test('S2.5-07: truncated or changed at any byte it is no session, and never a failure of the runtime', async () => {
-    const { opened, browser } = await stage()
+describe('session cookies are complete, for one site, and unique [security rule 12]', () => {
+  test('S2.5-07: a cookie that is truncated or changed at any byte is not a session, and causes no internal error', async () => {
+    const { opened, browser } = await openSignInFixture()
     const alice = browser()
     await alice.signIn()
     const cookie = alice.cookies
@@ -118,8 +118,8 @@ describe('a session cookie is whole, of this site, and there once [security rule
     }
   })
 
-  test('S2.5-07: of two cookies of one name none is believed, whoever comes first', async () => {
-    const { opened, browser } = await stage()
+  test('S2.5-07: duplicate session cookies are rejected in any order', async () => {
+    const { opened, browser } = await openSignInFixture()
     const [alice, mallory] = [browser(), browser()]
     await alice.signIn()
     await mallory.signIn({ login: 'mallory' })
@@ -137,23 +137,23 @@ describe('a session cookie is whole, of this site, and there once [security rule
     }
   })
 
-  test('a session of another site of the same secret is none here', async () => {
-    const first = await stage()
+  test('a session of another site with a shared secret is rejected', async () => {
+    const first = await openSignInFixture()
     const alice = first.browser()
     await alice.signIn()
     const { cookies: cookie } = alice
-    const elsewhere = await stage({
+    const elsewhere = await openSignInFixture({
       provider: first.provider,
       runtime: { publicOrigin: 'http://localhost:9999' },
     })
     expect((await elsewhere.opened.send('GET /auth/me', undefined, { cookie })).status).toBe(401)
-    const renamed = await stage({ provider: first.provider, client: { sessionCookieName: 'other' } })
+    const renamed = await openSignInFixture({ provider: first.provider, client: { sessionCookieName: 'other' } })
     const moved = cookie.replace('wb_session', 'other')
     expect((await renamed.opened.send('GET /auth/me', undefined, { cookie: moved })).status).toBe(401)
   })
 
-  test('a page of another origin neither renews nor ends a session [security rule 3]', async () => {
-    const { opened, browser, provider } = await stage()
+  test('a page from another origin can neither refresh nor end a session [security rule 3]', async () => {
+    const { opened, browser, provider } = await openSignInFixture()
     const alice = browser()
     await alice.signIn()
     const before = provider.asked.length
@@ -165,7 +165,7 @@ describe('a session cookie is whole, of this site, and there once [security rule
         ['sec-fetch-site', 'cross-site'],
       ] as const) {
         const headers = { host: 'localhost', cookie: alice.cookies, [name]: value }
-        const request = new Request(site + path, { method: 'POST', headers })
+        const request = new Request(siteOrigin + path, { method: 'POST', headers })
         const answer = await opened.runtime.app.fetch(request, { peer })
         expect([answer.status, answer.headers.getSetCookie()]).toEqual([403, []])
       }
@@ -174,9 +174,9 @@ describe('a session cookie is whole, of this site, and there once [security rule
   })
 })
 
-describe('the renewal of devices is no oracle [security rule 13]', () => {
-  test('a refresh token that was stolen from the provider gets nothing, and costs it nothing', async () => {
-    const { opened, provider, browser } = await stage()
+describe('device token refresh does not accept foreign tokens [security rule 13]', () => {
+  test('a stolen provider refresh token is rejected without a request to the provider', async () => {
+    const { opened, provider, browser } = await openSignInFixture()
     const { body } = await opened.send('POST /auth/device/authorize')
     await drive(String(body.verification_uri_complete))
     const tokens = await opened.send('POST /auth/device/token', { device_code: body.device_code })

@@ -4,7 +4,7 @@ import { type Opened, open, TestClock } from '../harness/runtime.ts'
 
 const config = { auth: { mode: 'apiKey', anonymousPolicy: 'reject' } }
 
-/** A body whose end comes when the test says so. */
+/** Creates a body whose second part is sent when the test releases it. */
 function heldBody(first: string, rest: string) {
   let release = () => {}
   const held = new Promise<void>(resolve => {
@@ -52,7 +52,7 @@ function post(wb: Opened, path: string, token: string, mediaType: string, body: 
   )
 }
 
-test('S3-03: a key that is revoked while its body is on the way mints nothing', async () => {
+test('S3-03: a key that is revoked while its request body arrives creates no key', async () => {
   const clock = new TestClock()
   const wb = await open({ config, clock })
   const { workspaceId } = (await wb.sendAsOperator('POST /api/v1/workspaces', { name: 'w' })).body as {
@@ -70,7 +70,7 @@ test('S3-03: a key that is revoked while its body is on the way mints nothing', 
   expect((await wb.sendAsOperator(`GET ${keys}`)).body.items).toHaveLength(1)
 })
 
-test('S3-03: a key that is revoked while its lines are on the way ingests no more of them', async () => {
+test('S3-03: a key that is revoked while its lines arrive ingests no further lines', async () => {
   const clock = new TestClock()
   const wb = await open({ config, clock })
   const operator = { ...wb, call: wb.callAsOperator }

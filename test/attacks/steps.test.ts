@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { listen } from '../../src/http/listen.ts'
 import { type Opened, open } from '../harness/runtime.ts'
 
-/** A knowledge base that holds a record whose id is a step. */
+/** Creates a knowledge base with a record whose ID is `..`. */
 async function baseWithStep(): Promise<{ runtime: Opened; path: string }> {
   const runtime = await open()
   const workspace = await runtime.send('POST /api/v1/workspaces', { name: 'demo' })
@@ -16,7 +16,7 @@ async function baseWithStep(): Promise<{ runtime: Opened; path: string }> {
   return { runtime, path }
 }
 
-/** Status of a request whose target no client has tidied up. */
+/** Sends a request with an unnormalized target, and returns its status. */
 async function statusOf(port: number, target: string): Promise<number> {
   const socket = connect(port, '127.0.0.1')
   let answer = ''
@@ -28,7 +28,7 @@ async function statusOf(port: number, target: string): Promise<number> {
   return Number(answer.split(' ')[1])
 }
 
-test('the record `..` is not its knowledge base, whoever resolves the path', async () => {
+test('the record `..` is never resolved to its knowledge base', async () => {
   const { runtime, path } = await baseWithStep()
   const { port, close } = await listen(runtime.runtime.app, { host: '127.0.0.1', port: 0 })
   onTestFinished(async () => void (await close(0)))
@@ -42,7 +42,7 @@ test('the record `..` is not its knowledge base, whoever resolves the path', asy
   expect((await runtime.send(`GET ${path}`)).status).toBe(200)
 })
 
-test('a backslash, which a proxy does not read as a slash, is in no path', async () => {
+test('a path with a backslash is rejected, because proxies do not treat it as a slash', async () => {
   const { runtime, path } = await baseWithStep()
   const { port, close } = await listen(runtime.runtime.app, { host: '127.0.0.1', port: 0 })
   onTestFinished(async () => void (await close(0)))
@@ -50,7 +50,7 @@ test('a backslash, which a proxy does not read as a slash, is in no path', async
   expect(await statusOf(port, `${path}?x=a\\b`)).not.toBe(400)
 })
 
-test('dots that are no step are part of an id', async () => {
+test('dots that are not a path segment are part of an ID', async () => {
   const { runtime, path } = await baseWithStep()
   const { port, close } = await listen(runtime.runtime.app, { host: '127.0.0.1', port: 0 })
   onTestFinished(async () => void (await close(0)))

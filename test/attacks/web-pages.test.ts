@@ -7,8 +7,8 @@ import { listen } from '../../src/http/listen.ts'
 import { type Opened, open } from '../harness/runtime.ts'
 
 /*
- * A web page is not a client (security rule 3). The person at this machine opens a page of evil.example while a
- * runtime listens on loopback in its default posture, where whoever reaches it may do everything.
+ * A web page is not a client (security rule 3). The user opens a page of evil.example while a runtime listens on
+ * loopback with its default configuration, in which every caller that can connect has full access.
  */
 
 const routes = Object.values(api).flatMap(topic => Object.values(topic) as Route[])
@@ -25,7 +25,7 @@ interface Answer {
 interface Served {
   readonly wb: Opened
   readonly port: number
-  /** What a browser sends: the headers as they are given, to the address that the name leads to. */
+  /** Sends a request with exactly the given headers, as a browser does. */
   send(line: string, headers: OutgoingHttpHeaders, body?: string): Promise<Answer>
 }
 
@@ -56,7 +56,10 @@ const names = async (wb: Opened) =>
   ((await wb.send('GET /api/v1/workspaces')).body.items as { name: string }[]).map(({ name }) => name)
 
 describe('a page whose name was rebound to 127.0.0.1', () => {
-  /** Of one origin with what it talks to: it may send and read everything, but its name is in each request. */
+  /**
+   * Returns the headers of a same-origin page, which can send and read everything but has its name in each
+   * request.
+   */
   const page = (port: number) => ({
     host: `evil.example:${port}`,
     origin: `http://evil.example:${port}`,
@@ -68,9 +71,9 @@ describe('a page whose name was rebound to 127.0.0.1', () => {
 
   test.each([
     ['by default', {}],
-    ['where all proxies are trusted', { runtime: { trustProxyHeaders: true } }],
-    ['where origins are not checked', { runtime: { csrfOriginCheck: false } }],
-    ['where keys are asked for', { auth: { mode: 'apiKey' } }],
+    ['with all proxies trusted', { runtime: { trustProxyHeaders: true } }],
+    ['without the origin check', { runtime: { csrfOriginCheck: false } }],
+    ['with required keys', { auth: { mode: 'apiKey' } }],
   ])('gets nothing from any route, %s', async (_when, config) => {
     const { wb, port, send } = await serve(config)
     await wb.sendAsOperator('POST /api/v1/workspaces', { name: 'secretplans' })
@@ -90,7 +93,7 @@ describe('a page whose name was rebound to 127.0.0.1', () => {
     expect(stillThere.text).toContain('secretplans')
   })
 
-  test('learns no more than that something lives', async () => {
+  test('learns only that a server is running', async () => {
     const { port, send } = await serve()
     for (const path of anyHost) expect((await send(`GET ${path}`, page(port))).status).toBe(200)
   })
@@ -101,7 +104,7 @@ describe('a page whose name was rebound to 127.0.0.1', () => {
     '127.0.0.1.evil.example',
     'evil.example.',
     'EVIL.example:80',
-  ])('cannot spell its name %j so that it passes', async host => {
+  ])('is rejected under the name %j', async host => {
     const { send } = await serve()
     expect((await send('GET /api/v1/workspaces', { host })).status).toBe(403)
   })
@@ -116,7 +119,7 @@ describe('a page of another origin', () => {
     ...more,
   })
 
-  /** What a form or a fetch may send to another origin without asking first. */
+  /** Requests that a form or a fetch can send to another origin without a preflight request. */
   const simple: [what: string, type: OutgoingHttpHeaders, body: string][] = [
     [
       'a multipart form',
@@ -126,10 +129,10 @@ describe('a page of another origin', () => {
     ['a form', { 'content-type': 'application/x-www-form-urlencoded' }, 'name=planted'],
     ['JSON as plain text', { 'content-type': 'text/plain' }, '{"name":"planted"}'],
     ['JSON without a type', {}, '{"name":"planted"}'],
-    ['JSON, where a browser forgot to ask first', json, '{"name":"planted"}'],
+    ['JSON without the required preflight request', json, '{"name":"planted"}'],
   ]
 
-  test.each(simple)('cannot plant anything: %s', async (_what, type, body) => {
+  test.each(simple)('cannot create anything: %s', async (_what, type, body) => {
     const served = await serve()
     for (const headers of [
       from('cross-site', type),
@@ -137,7 +140,7 @@ describe('a page of another origin', () => {
       from('cross-site', { ...type, origin: 'null' }),
       from('cross-site', { ...type, cookie: 'wb_session=x' }),
       from('cross-site', { ...type, 'x-forwarded-host': 'evil.example', 'x-forwarded-proto': 'https' }),
-      // Older browsers say less.
+      // Older browsers send fewer headers.
       { host: '127.0.0.1:8787', referer: 'https://evil.example/', ...type },
       { host: '127.0.0.1:8787', origin: 'https://evil.example', ...type },
     ]) {
@@ -147,7 +150,7 @@ describe('a page of another origin', () => {
     expect(await names(served.wb)).not.toContain('planted')
   })
 
-  test('cannot plant by what no header tells of, as a body is read as JSON alone', async () => {
+  test('cannot create anything with requests without such headers, because only JSON bodies are accepted', async () => {
     const served = await serve()
     for (const [what, type, body] of simple.filter(([, type]) => type !== json)) {
       const answer = await served.send('POST /api/v1/workspaces', { host: 'localhost', ...type }, body)
@@ -156,7 +159,7 @@ describe('a page of another origin', () => {
     expect(await names(served.wb)).not.toContain('planted')
   })
 
-  test('cannot change or delete by any route that changes something', async () => {
+  test('cannot change or delete anything on any route', async () => {
     const served = await serve()
     for (const { method, path } of routes.filter(route => route.method !== 'GET')) {
       const answer = await served.send(`${method} ${placed(path)}`, from('cross-site', json), '{}')
@@ -167,7 +170,7 @@ describe('a page of another origin', () => {
     }
   })
 
-  test('is never told that it may read, by no route and no method', async () => {
+  test('gets no permission to read, on any route with any method', async () => {
     const served = await serve()
     for (const { path } of routes)
       for (const method of ['GET', 'HEAD', 'OPTIONS', 'POST']) {

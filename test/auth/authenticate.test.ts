@@ -19,17 +19,17 @@ import { storeFile } from '../harness/store.ts'
 const tokenKey = 'the-key-that-marks-tokens'
 
 const headerForm = 'the Authorization header must be: Bearer <token>'
-const noScheme = 'the token matches no configured scheme'
+const noScheme = 'the token does not match any configured authentication method'
 const refusesStrangers = 'this runtime rejects requests without credentials'
 
-describe('the Authorization header', () => {
+describe('Authorization header', () => {
   test.each([
     ['Bearer abc', 'abc'],
     ['bearer abc', 'abc'],
     ['BEARER   abc  ', 'abc'],
     ['Bearer a.b-c_d~e+f/g==', 'a.b-c_d~e+f/g=='],
     [`Bearer ${'x'.repeat(100_000)}`, 'x'.repeat(100_000)],
-  ])('S5.1-01: %j is a token', (header, token) => {
+  ])('S5.1-01: %j contains a token', (header, token) => {
     expect(bearerToken(header)).toBe(token)
   })
 
@@ -51,13 +51,13 @@ describe('the Authorization header', () => {
     'Bearer abc\n',
     'Basic Bearer abc',
     newToken(tokenKey).token,
-  ])('S5.1-02 S7.2-02: %j is none', header => {
+  ])('S5.1-02 S7.2-02: %j is rejected', header => {
     expect(() => bearerToken(header)).toThrow(
       expect.objectContaining({ code: 'unauthorized', message: headerForm }),
     )
   })
 
-  test('whatever comes, it is one token without spaces and commas, or a refusal that does not repeat it', () => {
+  test('any header either contains one token without spaces and commas, or is rejected with an error that does not repeat it', () => {
     const header = fc.tuple(fc.constantFrom('Bearer ', 'bearer', 'Basic ', ''), fc.string({ unit: 'binary' }))
     fc.assert(
       fc.property(header, ([scheme, rest]) => {
@@ -82,7 +82,7 @@ const subject: Subject = {
   keyLifetimeMaxMs: null,
 }
 
-/** Knows tokens that begin with a word: those that go on with `-good` hold. */
+/** Creates a verifier for tokens that begin with `word`. It accepts only `<word>-good`. */
 function verifierOf(
   word: string,
   expiresAtSeconds: number | null = null,
@@ -113,7 +113,7 @@ function presented(fields: Partial<RequestCredentials>): RequestCredentials {
   }
 }
 
-describe('S5.2-08: verifiers in their order', () => {
+describe('S5.2-08: order of verifiers', () => {
   const [key, jwt] = [verifierOf('key'), verifierOf('jwt', 1_900_000_000)]
   const authenticate = createAuthenticate({
     mode: 'any',
@@ -123,7 +123,7 @@ describe('S5.2-08: verifiers in their order', () => {
   })
   const present = async (token: string) => authenticate(presented({ authorization: `Bearer ${token}` }))
 
-  test('S2.1-01 S2.1-02 S2.1-03 S2.1-04: the one that knows the shape says who it is', async () => {
+  test('S2.1-01 S2.1-02 S2.1-03 S2.1-04: the verifier that recognizes the format of a token identifies the caller', async () => {
     expect(await present('key-good')).toMatchObject({
       mode: 'any',
       authenticated: true,
@@ -139,18 +139,18 @@ describe('S5.2-08: verifiers in their order', () => {
     expect(key.asked).toEqual(['key-good', 'jwt-good'])
   })
 
-  test('a token that its verifier refuses is not shown to the next', async () => {
+  test('a token that its verifier rejects is not passed to the next verifier', async () => {
     const before = jwt.asked.length
     await expect(present('key-bad')).rejects.toMatchObject({ message: 'the key does not hold' })
     expect(jwt.asked).toHaveLength(before)
   })
 
-  test('S5.2-09 S7.2-03: a token of no known shape matches no scheme', async () => {
+  test('S5.2-09 S7.2-03: a token of unknown format matches no authentication method', async () => {
     await expect(present('other')).rejects.toMatchObject({ code: 'unauthorized', message: noScheme })
   })
 })
 
-describe('S5.1-03: a session cookie stands for a bearer token', () => {
+describe('S5.1-03: a session cookie as a bearer token', () => {
   const sessions = new SessionCookies({
     seal: new Sealer(['a secret of the tests, 32 bytes up']),
     name: 'wb_session',
@@ -169,7 +169,7 @@ describe('S5.1-03: a session cookie stands for a bearer token', () => {
       .map(line => line.split(';')[0])
       .join('; ')
 
-  test('its token passes the same verifier, and says whether it can be renewed', async () => {
+  test('is checked by the verifier of its token, and shows whether the session can be refreshed', async () => {
     const renewable = cookieOf('jwt-good', { refreshToken: 'r' })
     expect(await present({ cookie: renewable })).toMatchObject({
       subject: { id: 'jwt' },
@@ -181,7 +181,7 @@ describe('S5.1-03: a session cookie stands for a bearer token', () => {
     })
   })
 
-  test('a cookie that cannot be opened is none, and so is that of another site', async () => {
+  test('is ignored if it cannot be opened or was sealed for another site', async () => {
     const none = { code: 'unauthorized', message: refusesStrangers }
     await expect(present({ cookie: 'wb_session=v2.a.b.c' })).rejects.toMatchObject(none)
     await expect(present({ cookie: 'other=1' })).rejects.toMatchObject(none)
@@ -189,7 +189,7 @@ describe('S5.1-03: a session cookie stands for a bearer token', () => {
     await expect(present({ cookie, siteOrigin: () => 'https://evil.example' })).rejects.toMatchObject(none)
   })
 
-  test('where there is a header it decides, and the cookie is not looked at', async () => {
+  test('is ignored if there is an Authorization header', async () => {
     const cookie = cookieOf('jwt-good')
     for (const authorization of ['Bearer jwt-bad', 'Basic x', ''])
       await expect(present({ authorization, cookie })).rejects.toMatchObject({ code: 'unauthorized' })
@@ -209,7 +209,7 @@ const modes = ['disabled', 'apiKey', 'oidc', 'any'] as const
 const verifyingModes = ['apiKey', 'oidc', 'any'] as const
 type Mode = (typeof modes)[number]
 
-/** A runtime that verifies in some mode, with a bootstrap token where there can be one. */
+/** Opens a runtime in the given mode, with a bootstrap token if the mode allows one. */
 function runtime(mode: Mode, auth: object = {}, options: Options = {}): Promise<Opened> {
   const usesOidc = mode === 'oidc' || mode === 'any'
   return open({
@@ -229,7 +229,7 @@ function runtime(mode: Mode, auth: object = {}, options: Options = {}): Promise<
 const workspaces = 'GET /api/v1/workspaces'
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 
-/** What every refused request has. */
+/** Checks the status, code and headers that every unauthenticated request gets. */
 async function expectUnauthorized(opened: Opened, headers: Record<string, string>, message: string) {
   const { status, body, headers: answered, text } = await opened.send(workspaces, undefined, headers)
   expect([status, body.error], text).toMatchObject([401, { code: 'unauthorized', message }])
@@ -245,13 +245,13 @@ const forms: Record<string, string>[] = [
   bearer('eyJhbGciOiJub25lIn0.e30.x'),
 ]
 
-describe('modes', () => {
-  test.each(forms)('S5.2-01 S1-05: in mode disabled %j is anonymous', async headers => {
+describe('authentication modes', () => {
+  test.each(forms)('S5.2-01 S1-05: disabled treats %j as anonymous', async headers => {
     const wb = await runtime('disabled')
     expect((await wb.send(workspaces, undefined, headers)).status).toBe(200)
   })
 
-  test('S2.2-04: in mode disabled, reject asks for a header, and looks at none', async () => {
+  test('S2.2-04: disabled with anonymousPolicy reject requires a header, and does not verify it', async () => {
     const wb = await runtime('disabled', { anonymousPolicy: 'reject' })
     await expectUnauthorized(wb, {}, refusesStrangers)
     await expectUnauthorized(wb, { cookie: 'wb_session=x' }, refusesStrangers)
@@ -259,20 +259,20 @@ describe('modes', () => {
       expect((await wb.send(workspaces, undefined, headers)).status).toBe(200)
   })
 
-  test.each(verifyingModes)('S5.2-12: no header passes as anonymous in mode %s with allow', async mode => {
+  test.each(verifyingModes)('S5.2-12: mode %s with anonymousPolicy allow accepts a request without a header as anonymous', async mode => {
     const wb = await runtime(mode)
     expect((await wb.send(workspaces)).status).toBe(200)
   })
 
   test.each(modes)(
-    'S2.2-04 S5.2-13 S7.2-01 S7.2-06 S7.2-07: in mode %s, reject refuses no header',
+    'S2.2-04 S5.2-13 S7.2-01 S7.2-06 S7.2-07: mode %s with anonymousPolicy reject rejects a request without a header',
     async mode => {
       await expectUnauthorized(await runtime(mode, { anonymousPolicy: 'reject' }), {}, refusesStrangers)
     },
   )
 
   test.each(verifyingModes)(
-    'S5.1-02 S7.2-02 S7.2-07: mode %s refuses what is no bearer, with allow too',
+    'S5.1-02 S7.2-02 S7.2-07: mode %s rejects a header that is not a bearer token, even with anonymousPolicy allow',
     async mode => {
       const wb = await runtime(mode)
       for (const authorization of [
@@ -287,27 +287,27 @@ describe('modes', () => {
     },
   )
 
-  test.each(verifyingModes)('S5.2-09 S5.2-02 S7.2-03: mode %s has no scheme for other shapes', async mode => {
+  test.each(verifyingModes)('S5.2-09 S5.2-02 S7.2-03: mode %s rejects tokens of other formats', async mode => {
     const wb = await runtime(mode)
     for (const token of ['x', '0', 'x'.repeat(100_000), 'wb_live_', `${newToken(tokenKey).token}x`, 'a.b'])
       await expectUnauthorized(wb, bearer(token), noScheme)
   })
 
-  test('S5.2-02 S5.2-08: keys are verified in modes apiKey and any, in mode oidc they are no scheme', async () => {
+  test('S5.2-02 S5.2-08: apiKey and any verify API keys, and oidc rejects them', async () => {
     const { token } = newToken(tokenKey)
     for (const mode of ['apiKey', 'any'] as const)
       await expectUnauthorized(await runtime(mode), bearer(token), 'the token is not valid')
     await expectUnauthorized(await runtime('oidc'), bearer(token), noScheme)
   })
 
-  test('S5.2-02: in mode apiKey a JWT is no scheme', async () => {
+  test('S5.2-02: apiKey rejects a JWT', async () => {
     await expectUnauthorized(await runtime('apiKey'), bearer('eyJhbGciOiJub25lIn0.e30.x'), noScheme)
   })
 })
 
-describe('the bootstrap token', () => {
+describe('bootstrap token', () => {
   test.each(verifyingModes)(
-    'S2.2-06 S5.2-10 S2.1-07: in mode %s it is an operator without bounds',
+    'S2.2-06 S5.2-10 S2.1-07: is an operator with all scopes in mode %s',
     async mode => {
       const wb = await runtime(mode, { anonymousPolicy: 'reject' })
       expect((await wb.send('POST /api/v1/workspaces', { name: 'one' }, bearer(bootstrapToken))).status).toBe(
@@ -318,13 +318,13 @@ describe('the bootstrap token', () => {
     },
   )
 
-  test('S2.2-06: mode disabled does not start with one', async () => {
+  test('S2.2-06: prevents startup in mode disabled', async () => {
     await expect(runtime('disabled', { bootstrapTokenRef: 'env:BOOT' })).rejects.toThrow(
       'auth.bootstrapTokenRef',
     )
   })
 
-  test('S5.2-11: with it the first workspace and its first key are made, and the key works', async () => {
+  test('S5.2-11: creates the first workspace and its first key, which works', async () => {
     const wb = await runtime('apiKey', { anonymousPolicy: 'reject' })
     const operator = bearer(bootstrapToken)
     const made = await wb.send('POST /api/v1/workspaces', { name: 'first' }, operator)
@@ -335,7 +335,7 @@ describe('the bootstrap token', () => {
     expect((await wb.send(`GET ${keys}`, undefined, key)).status).toBe(200)
   })
 
-  test('S6-02: every use is in the audit trail, under its request id, and without the token', async () => {
+  test('S6-02: is recorded in the audit trail on every use, with the request ID and without the token', async () => {
     const wb = await runtime('apiKey', { anonymousPolicy: 'reject' })
     const file = storeFile(wb.dataDir)
     const uses = () => file.all("SELECT body FROM audit WHERE body ->> '$.action' = 'auth.bootstrap_use'")
@@ -357,7 +357,7 @@ describe('the bootstrap token', () => {
     expect(file.mentions(bootstrapToken)).toEqual([])
   })
 
-  test('S2.2-05: it is a reference to a variable or a file; without one nobody is the operator', async () => {
+  test('S2.2-05: is configured as a reference to a variable or a file; without it no token is an operator', async () => {
     const folder = scratchDir()
     mkdirSync(folder, { recursive: true })
     writeFileSync(join(folder, 'boot'), `${bootstrapToken}\n`)
@@ -371,7 +371,7 @@ describe('the bootstrap token', () => {
     )
   })
 
-  test('S5.9-11: a changed token holds after a restart, and the old one does not', async () => {
+  test('S5.9-11: takes a new value after a restart, and the old value stops working', async () => {
     const before = await runtime('apiKey', { anonymousPolicy: 'reject' })
     await before.close()
     const changed = 'another-bootstrap-token-0123456789'
@@ -386,7 +386,7 @@ describe('the bootstrap token', () => {
   })
 })
 
-test('guesses from many addresses of one IPv6 network wait in one queue, its neighbours in others [security rule 10]', async () => {
+test('guesses from one IPv6 network share a queue, and other networks have their own [security rule 10]', async () => {
   const wb = await runtime('apiKey')
   const guess = async (address: string) => {
     const headers = { ...bearer(newToken(tokenKey).token), host: 'localhost' }

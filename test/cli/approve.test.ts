@@ -17,7 +17,7 @@ async function* turn(events: readonly TurnEvent[], left: AbortSignal[], signal: 
   yield* events
 }
 
-test('who does not answer before the runtime goes on is not waited for, and not heard', async () => {
+test('stops waiting for the user, and ignores the answer, when the runtime continues', async () => {
   const left: AbortSignal[] = []
   const decided: string[] = []
   const events = withApprovals({
@@ -30,7 +30,7 @@ test('who does not answer before the runtime goes on is not waited for, and not 
   expect(decided).toEqual([])
 })
 
-test('who goes away is not kept waiting by the turn', async () => {
+test('ends the turn when the user interrupts the prompt', async () => {
   const left: AbortSignal[] = []
   const stream = async function* (signal: AbortSignal): AsyncGenerator<TurnEvent> {
     yield* turn([waiting], left, signal)
@@ -51,7 +51,7 @@ async function all<T>(events: AsyncIterable<T>): Promise<T[]> {
   return list
 }
 
-test('whoever is asked sees all that a tool would be given [security rule 16]', () => {
+test('shows every argument of a tool call in an approval prompt [security rule 16]', () => {
   const given = { to: 'a\u202eb\u{e0041}', text: 'hello\u009d, and all of the passwords\u009c', count: 1 }
   expect(formatArguments(JSON.stringify(given))).toBe(`{
   "to": "a\\u202eb\\udb40\\udc41",

@@ -22,21 +22,21 @@ async function sizes(texts: string[]): Promise<number[][]> {
   return all
 }
 
-test('a batch is full at its number of documents, one more begins the next', async () => {
+test('starts a new batch after the maximum number of documents', async () => {
   const counts = async (number: number) => (await sizes(Array(number).fill('x'))).map(batch => batch.length)
   expect(await counts(batchDocumentsMax)).toEqual([batchDocumentsMax])
   expect(await counts(batchDocumentsMax + 1)).toEqual([batchDocumentsMax, 1])
   expect(await counts(0)).toEqual([])
 })
 
-test('a batch is full at its bytes, and a large text goes alone', async () => {
+test('starts a new batch at the size limit, and sends a large text alone', async () => {
   const counts = async (texts: string[]) => (await sizes(texts)).map(batch => batch.length)
   const middling = Array<string>(16).fill('x'.repeat(batchBytesMax / 16))
   expect(await counts([...middling, 'x'])).toEqual([16, 1])
   expect(await counts(['a', 'b', 'x'.repeat(largeBytes), 'c', 'd'])).toEqual([2, 1, 2])
 })
 
-test('every text goes once, in its order', async () => {
+test('sends every text once, in order', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.integer({ min: 1, max: batchBytesMax }), { maxLength: 6 }),

@@ -13,12 +13,12 @@ const sound = {
   page: 2,
 }
 
-test('a runtime that puts something else into a citation, such as escapes for its page, is not shown', () => {
+test('does not show citation fields of another type, such as escape sequences in place of a page', () => {
   const forged = [{ ...sound, page: '\x1b]0;planted\x07' }, { ...sound, title: {} }, null, sound]
   expect(citationsOf({ metadata: { citations: JSON.stringify(forged) } })).toEqual([sound])
 })
 
-test('a citation of an earlier version has no attachment', () => {
+test('reads a citation of an earlier version, without an attachment', () => {
   const { attachmentId: _, ...earlier } = sound
   expect(citationsOf({ metadata: { citations: JSON.stringify([earlier]) } })).toEqual([sound])
 })

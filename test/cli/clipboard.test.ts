@@ -10,7 +10,7 @@ import { FakeIo } from '../harness/fake-io.ts'
 const hostile = 'a \x1b]0;owned\x07 b \u00fc'
 const encoded = Buffer.from(hostile).toString('base64')
 
-/** A PATH on which the one program for the clipboard ends with a status. */
+/** Creates a PATH whose only clipboard program exits with the given status. */
 function clipboardEndsWith(status: number): string {
   const folder = mkdtempSync(join(tmpdir(), 'wb-clipboard-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
@@ -19,17 +19,17 @@ function clipboardEndsWith(status: number): string {
   return folder
 }
 
-describe('the sequence that sets the clipboard of a terminal', () => {
+describe('the clipboard sequence of a terminal', () => {
   test('encodes the text as Base64, so that control sequences in it cannot reach the terminal', () => {
     expect(clipboardSequence(hostile, false)).toBe(`\x1b]52;c;${encoded}\x07`)
   })
 
-  test('is sent to tmux, and through tmux to the outer terminal', () => {
+  test('is wrapped for tmux, which passes it to the outer terminal', () => {
     const sequence = `]52;c;${encoded}\x07`
     expect(clipboardSequence(hostile, true)).toBe(`\x1b${sequence}\x1bPtmux;\x1b\x1b${sequence}\x1b\\`)
   })
 
-  test('is refused for a text that is too long for terminals', () => {
+  test('is rejected for a text that exceeds the terminal limit', () => {
     expect(clipboardSequence('x'.repeat(75_000), false)).toHaveLength(100_000 + '\x1b]52;c;\x07'.length)
     expect(() => clipboardSequence('ü'.repeat(37_501), false)).toThrow(UsageError)
   })
@@ -45,10 +45,10 @@ describe('the sequence that sets the clipboard of a terminal', () => {
   })
 })
 
-describe('copying a text', () => {
+describe('copying text', () => {
   test.each([
-    ['by the program that takes it', 0, 'xterm', 'program', []],
-    ['by the terminal where the program fails', 1, 'xterm', 'terminal', [`\x1b]52;c;${encoded}\x07`]],
+    ['uses the clipboard program', 0, 'xterm', 'program', []],
+    ['uses the terminal if the program fails', 1, 'xterm', 'terminal', [`\x1b]52;c;${encoded}\x07`]],
   ])('%s', async (_how, status, TERM, by, sent) => {
     const written: string[] = []
     const copy = findClipboard(

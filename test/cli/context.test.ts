@@ -12,7 +12,7 @@ async function* chunks(...texts: string[]): AsyncGenerator<Chunk> {
     yield { id: `${chunkIndex}`, chunkIndex, text, payload: {} }
 }
 
-/** Where a part is in a text. */
+/** Returns the location of a part in a text. */
 function placeOf(text: string, part: string): Span {
   const start = text.indexOf(part)
   return { start, end: start + part.length }
@@ -64,7 +64,7 @@ describe('the text of a document', () => {
     expect(found).toBe(text)
   })
 
-  test('keeps equal chunks and what repeats where its hash is not known', async () => {
+  test('keeps equal chunks and repeated text if the hash is unknown', async () => {
     const texts = (...parts: string[]) =>
       joinDocumentText(chunks(...parts), { chunkIndex: 0, isWhole: true, contentHash: null })
     expect((await texts('No change.', 'No change.', 'No change.')).text).toBe('No change.'.repeat(3))
@@ -98,7 +98,7 @@ describe('the text of a document', () => {
 describe('the context of a passage', () => {
   const sections = '# Title\n\nIntro.\n\n## Second\n\nBefore it. The passage. After it.\n\n## Third\n\nEnd.\n'
 
-  test('is its section only', () => {
+  test('is limited to its section', () => {
     const { context: around, section } = findContext(sections, placeOf(sections, 'The passage.'), true)
     expect(sections.slice(around.start, around.end)).toBe(
       '## Second\n\nBefore it. The passage. After it.\n\n',
@@ -106,7 +106,7 @@ describe('the context of a passage', () => {
     expect(section).toBe('Second')
   })
 
-  test('is every section that a passage is in', () => {
+  test('includes every section that the passage overlaps', () => {
     const passage = 'After it.\n\n## Third\n\nEnd.'
     const { context: around, section } = findContext(sections, placeOf(sections, passage), true)
     expect(sections.slice(around.start)).toMatch(/^## Second/)
@@ -119,7 +119,7 @@ describe('the context of a passage', () => {
     expect(around).toEqual({ start: 0, end: text.length })
   })
 
-  test('of a long text is cut between paragraphs', () => {
+  test('is cut between paragraphs in a long text', () => {
     const paragraphs = Array.from({ length: 60 }, (_, at) => `Paragraph ${at} has some words in it.`)
     const text = paragraphs.join('\n\n')
     const { context: around } = findContext(text, placeOf(text, paragraphs[30]!), false)
@@ -130,16 +130,16 @@ describe('the context of a passage', () => {
   })
 })
 
-describe('a part of Markdown', () => {
+describe('a Markdown excerpt', () => {
   const code = 'Text.\n\n```sh\nfirst\nsecond\n```\n\nMore.\n'
   const table = '| a | b |\n| --- | --- |\n| 1 | 2 |\n| 3 | 4 |\n'
 
-  test('that begins in code is code', () => {
+  test('is code if it starts in a code block', () => {
     expect(slicePart(code, placeOf(code, 'second\n```'))).toBe('```sh\nsecond\n```')
     expect(slicePart(code, placeOf(code, 'More.'))).toBe('More.')
   })
 
-  test('that begins in a table has its head', () => {
+  test('includes the header if it starts in a table', () => {
     expect(slicePart(table, placeOf(table, '| 3 | 4 |'))).toBe('| a | b |\n| --- | --- |\n| 3 | 4 |')
     expect(slicePart(table, { start: 0, end: 9 })).toBe('| a | b |')
   })
@@ -148,7 +148,7 @@ describe('a part of Markdown', () => {
     ['words', 'Some wordy text here', 'ordy te', 'wordy text'],
     ['lines of code', code, 'irst\nsec', 'first\nsecond'],
     ['rows of a table', table, '1 | 2 |\n| 3', '| 1 | 2 |\n| 3 | 4 |'],
-  ])('is widened to whole %s', (_what, text, part, whole) => {
+  ])('is extended to whole %s', (_what, text, part, whole) => {
     const { start, end } = widenToWords(text, placeOf(text, part))
     expect(text.slice(start, end)).toBe(whole)
   })
@@ -160,7 +160,7 @@ describe('a document in a terminal', () => {
   const lines = (passage: Span | undefined, isMarkdown = true) =>
     documentLines(text, { start: 0, end: text.length }, passage, { ...look, isMarkdown })
 
-  test('has a bar next to the passage, and dims its context', () => {
+  test('has a bar next to the passage and a dimmed context', () => {
     const shown = lines(placeOf(text, 'The passage.'))
     expect(shown.map(line => line.map(({ text }) => text).join(''))).toEqual([
       '    Title',
@@ -182,13 +182,13 @@ describe('a document in a terminal', () => {
     ])
   })
 
-  test('has no bar if nothing is cited', () => {
+  test('has no bar without a cited passage', () => {
     const shown = lines(undefined).map(line => line.map(({ text }) => text).join(''))
     expect(shown).toContain('    The passage.')
     expect(shown.join()).not.toContain('▌')
   })
 
-  test('keeps lines and indents if it is not Markdown', () => {
+  test('keeps lines and indentation if it is not Markdown', () => {
     const plainText = 'a:\n    b: 1\n'
     const shown = documentLines(plainText, { start: 0, end: plainText.length }, undefined, {
       ...look,

@@ -15,7 +15,7 @@ const started = {
 const tokens = { access_token: 'a', token_type: 'Bearer' }
 const away = new Unreachable('no runtime answers', '')
 
-/** Poll a runtime that answers so, one after the other; waits take no time, and are told. */
+/** Polls a runtime with scripted answers. Waits take no time and are recorded. */
 async function poll(answers: readonly (ErrorCode | Error | typeof tokens)[]) {
   let nowMs = 0
   const waits: number[] = []
@@ -42,31 +42,31 @@ async function poll(answers: readonly (ErrorCode | Error | typeof tokens)[]) {
   return { outcome, waits, troubles }
 }
 
-describe('S5.8-01: a device asks', () => {
-  test('at the interval, from the start, until the person has approved', async () => {
+describe('S5.8-01: device login polling', () => {
+  test('polls at the interval, from the start, until the user has approved', async () => {
     const { outcome, waits } = await poll(['authorization_pending', 'authorization_pending', tokens])
     expect([outcome, waits]).toEqual([tokens, [5_000, 5_000, 5_000]])
   })
 
-  test('five seconds slower each time that it is told to', async () => {
+  test('waits five seconds longer after each slow_down', async () => {
     const { outcome, waits } = await poll(['slow_down', 'authorization_pending', 'slow_down', tokens])
     expect([outcome, waits]).toEqual([tokens, [5_000, 10_000, 10_000, 15_000]])
   })
 
-  test('on while nobody answers, and says so until somebody does', async () => {
+  test('continues while the runtime does not respond, and reports the outage once', async () => {
     const busy = new WbError('identity_provider_unavailable', 'busy')
     const { outcome, troubles } = await poll([away, busy, 'authorization_pending', tokens])
     expect([outcome, troubles]).toEqual([tokens, ['no runtime answers', 'busy', undefined, undefined]])
   })
 
-  test('not longer than the code is good', async () => {
+  test('stops when the code expires', async () => {
     const { outcome, waits } = await poll([])
     expect(outcome).toMatchObject({ code: 'expired_token' })
     expect(waits.length).toBe(12)
   })
 
   test.each(['access_denied', 'expired_token', 'invalid_grant', 'device_token_failed'] as const)(
-    'not after %s',
+    'stops after %s',
     async code => {
       const { outcome, waits } = await poll([code])
       expect([outcome, waits.length]).toEqual([expect.objectContaining({ code }), 1])

@@ -6,7 +6,7 @@ import { workspaces } from '../../src/contract/workspaces.ts'
 
 const { signal } = new AbortController()
 
-/** A client of a runtime with one workspace, which counts the services whose problem is asked for. */
+/** Creates a client of a runtime with one workspace, and counts the services whose problem is requested. */
 function clientOf(services: readonly { provider: string; problem: object | null }[]) {
   const asked: string[] = []
   const client = {
@@ -31,7 +31,7 @@ function clientOf(services: readonly { provider: string; problem: object | null 
   return { client: client as unknown as Client, asked }
 }
 
-test('the built-in embedder is not asked for what it lacks', async () => {
+test('does not check the built-in embedder for missing settings', async () => {
   const { client, asked } = clientOf([
     { provider: 'workbase', problem: null },
     { provider: 'openai', problem: null },
@@ -42,13 +42,13 @@ test('the built-in embedder is not asked for what it lacks', async () => {
   expect(asked).toEqual(['openai'])
 })
 
-test('a service of a provider that the runtime cannot call is a warning', async () => {
+test('warns about a service whose provider the runtime cannot call', async () => {
   const message = 'has a provider that this runtime cannot call'
   const { client } = clientOf([{ provider: 'nvidia', problem: { message, hint: 'Use provider openai.' } }])
   expect(await checkEmbeddingServices(client, signal)).toMatchObject([{ state: 'warning', detail: message }])
 })
 
-test('services without a problem are counted beside those that have one', async () => {
+test('counts services without a problem next to those with one', async () => {
   const problem = { message: 'lacks its credential', hint: 'Set it.' }
   const services = [
     { provider: 'openrouter', problem },

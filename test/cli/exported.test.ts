@@ -40,7 +40,7 @@ const conversation = {
   lastActivityAt: '2026-01-01T00:00:00.000Z',
 }
 
-test('two passages with the same number get footnotes of their own', () => {
+test('gives two passages with the same number separate footnotes', () => {
   const other = { ...citation, chunkId: 'e:1', chunkIndex: 1, title: 'Returns' }
   const text = conversationMarkdown(conversation, 'Maven', [
     said('agent', 'Thirty days [2].', { citations: JSON.stringify([citation]) }),
@@ -51,7 +51,7 @@ test('two passages with the same number get footnotes of their own', () => {
   expect(text).toMatch(/\[\^2\]: Refunds.*\n\[\^3\]: Returns/)
 })
 
-test('an exported conversation has its citations as footnotes, each once, and leaves other brackets alone', () => {
+test('exports each citation as one footnote, and leaves other brackets unchanged', () => {
   const citations = JSON.stringify([citation])
   const text = conversationMarkdown(conversation, 'Maven', [
     said('user', 'how long?'),
@@ -85,12 +85,12 @@ gone
 `)
 })
 
-test('a summary of earlier messages is exported under a heading of its own', () => {
+test('exports a summary of earlier messages under its own heading', () => {
   const text = conversationMarkdown(conversation, 'Maven', [said('system', 'They spoke of refunds.')])
   expect(text).toContain('## Summary of earlier messages\n\nThey spoke of refunds.')
 })
 
-test('the names of attachments follow the title', () => {
+test('lists the names of attachments after the title', () => {
   const attached = { attachmentId: 'a', filename: 'day.md' } as Attachment
   const text = conversationMarkdown(
     conversation,

@@ -14,7 +14,10 @@ import { scratchTree } from './scratch-tree.ts'
 
 const yaml = (host: string) => `version: 1\nchat: { baseUrl: "https://${host}.example" }\n`
 
-/** A folder with a configuration, and somebody who answers as told; null where nobody can be asked. */
+/**
+ * Creates a folder with a configuration file. `decided` answers the trust prompt, or resolves without a prompt if
+ * the answer is null.
+ */
 function folder() {
   const root = scratchTree({ 'here/workbase.yaml': yaml('a'), 'home/empty': '' })
   const cwd = join(root, 'here')
@@ -41,7 +44,7 @@ function folder() {
 }
 
 describe('the files of a folder [security rule 6]', () => {
-  test('count after a yes, and go on to where nobody can be asked', async () => {
+  test('take effect after a yes, and remain trusted without a prompt', async () => {
     const { decided, said, cwd } = folder()
     const config = join(cwd, 'workbase.yaml')
     expect(await decided(null)).toEqual({ settings: {}, ignored: [config] })
@@ -51,7 +54,7 @@ describe('the files of a folder [security rule 6]', () => {
     expect(said).toEqual([])
   })
 
-  test('are asked about again after a no only where they say something else', async () => {
+  test('cause a new prompt after a no only if they change', async () => {
     const { decided, said, put } = folder()
     expect(await decided(false)).toMatchObject({ settings: {} })
     expect(await decided(true)).toMatchObject({ settings: {} })
@@ -63,7 +66,7 @@ describe('the files of a folder [security rule 6]', () => {
     expect(said.join('\n')).toContain('"https://a.example" → "https://b.example"')
   })
 
-  test('are not asked about where a screen could not show what they would do', async () => {
+  test('cause no prompt if a screen could not show their effect', async () => {
     const { decided, said, put } = folder()
     const hosts = Array.from({ length: 100 }, (_, at) => `host${at}.example`)
     put(JSON.stringify({ version: 1, runtime: { allowedHosts: hosts } }))
@@ -71,7 +74,7 @@ describe('the files of a folder [security rule 6]', () => {
     expect(said).toEqual([])
   })
 
-  test('that were trusted and cannot be read any more say nothing, and stop what hangs on them', async () => {
+  test('take no effect if they were trusted but cannot be read, and stop commands that need them', async () => {
     const { decided, put, cwd } = folder()
     await decided(true)
     put('a: [')
@@ -92,7 +95,7 @@ describe('the files of a folder [security rule 6]', () => {
     })
   })
 
-  test('are looked at again before a server restarts with them', async () => {
+  test('are checked again before a server restarts with them', async () => {
     const { decided, profile, put } = folder()
     const trusted = profile((await decided(true)).settings)
     await requireStillTrusted(trusted)
@@ -101,7 +104,7 @@ describe('the files of a folder [security rule 6]', () => {
     await requireStillTrusted(profile())
   })
 
-  test('are those of the folder itself, not of one above it', () => {
+  test('are not inherited from a parent folder', () => {
     const { cwd } = folder()
     mkdirSync(join(cwd, 'below'))
     expect(findFolderFiles(join(cwd, 'below'))).toBeUndefined()

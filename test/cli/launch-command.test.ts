@@ -12,11 +12,11 @@ function typedWith(folder: string): string {
   return typedProgram({ env: { PATH: folder }, script: program, cwd: resolve('.') })
 }
 
-describe('the words that start this program', () => {
+describe('the suggested launch command', () => {
   test.each([
     `#!/bin/sh\nexec node "${program}" "$@"\n`,
     '#!/bin/sh\nexec node "$basedir/global/5/node_modules/workbase/bin/run.js" "$@"\n',
-  ])('are wb if a script of that name on the PATH starts it: %j', script => {
+  ])('is wb if a script of that name on the PATH starts it: %j', script => {
     const folder = scratchDir()
     writeFileSync(join(folder, 'wb'), script, { mode: 0o755 })
     expect(typedWith(folder)).toBe('wb')
@@ -26,15 +26,15 @@ describe('the words that start this program', () => {
     ['another program', path => writeFileSync(path, '#!/bin/sh\nexec weight-balance "$@"\n')],
     ['a program of megabytes', path => writeFileSync(path, program.padEnd(1_000_000))],
     ['a folder', path => mkdirSync(path)],
-    ['a pipe that nobody writes', path => execFileSync('mkfifo', [path])],
+    ['a pipe without a writer', path => execFileSync('mkfifo', [path])],
     ['missing', () => {}],
-  ])('are node and the script if wb on the PATH is %s', (_what, create) => {
+  ])('is node and the script if wb on the PATH is %s', (_what, create) => {
     const folder = scratchDir()
     create(join(folder, 'wb'))
     expect(typedWith(folder)).toBe('node bin/run.js')
   })
 
-  test('replace wb where a line starts with a command or suggests one, and nowhere else', () => {
+  test('replaces wb only where a line starts with a command or suggests one', () => {
     const io = { env: { PATH: scratchDir() }, script: program, cwd: resolve('.') }
     const text = '  wb kb list && wb jobs list\nthe wb command, did you mean wb ask?\nuse wb serve'
     expect(withTypedProgram(text, io)).toBe(

@@ -12,7 +12,7 @@ test.each<[string, (path: string) => void]>([
   ['a broken database', path => writeFileSync(path, Buffer.concat([header, Buffer.alloc(5_000, 7)]))],
   ['a folder', path => mkdirSync(path)],
   ['a pipe', path => void execFileSync('mkfifo', [path])],
-])('%s where the lock of the logins should be is told, with the line that takes it away', async (_, lay) => {
+])('reports %s in place of the login lock, with a command that removes it', async (_, lay) => {
   const settingsDir = scratchTree({})
   const path = join(settingsDir, 'refresh.lock')
   lay(path)
@@ -30,24 +30,24 @@ test.each<
   [string, boolean, (folder: string, path: string) => void, (folder: string, path: string) => string]
 >([
   [
-    'a link that leads nowhere',
+    'a dangling link',
     true,
     (_folder, path) => symlinkSync('/nowhere/lock', path),
     (_folder, path) => `rm -f ${path}`,
   ],
   [
-    'a file that may not be opened',
+    'a file without permission to open',
     !isRoot,
     (_folder, path) => writeFileSync(path, '', { mode: 0 }),
     (_folder, path) => `rm -f ${path}`,
   ],
   [
-    'a folder that may not be written',
+    'a folder without write permission',
     !isRoot,
     folder => chmodSync(folder, 0o500),
     folder => `chmod u+rwx ${folder}`,
   ],
-])('%s is told with its path, and with the line that mends it', async (_what, isTried, lay, mend) => {
+])('reports %s with its path and a command that fixes it', async (_what, isTried, lay, mend) => {
   if (!isTried) return
   const settingsDir = scratchTree({})
   const path = join(settingsDir, 'refresh.lock')
@@ -63,7 +63,7 @@ test.each<
   expect(await work()).toBe('done')
 })
 
-test('an empty file is a lock', async () => {
+test('accepts an empty file as a lock', async () => {
   const settingsDir = scratchTree({ 'refresh.lock': '' })
   const work = withLoginsLock({ settingsDir }, new AbortController().signal, async () => 'done')
   expect(await work).toBe('done')

@@ -15,11 +15,11 @@ const sound = {
 }
 
 test.each([
-  ['a profile that is none', { default: null }],
-  ['a profile that is a number', { default: 5 }],
-  ['a login that is none', { default: { [url]: null } }],
-  ['a login of nobody', { default: { [url]: { account: 7 } } }],
-])('logins.json with %s holds the other logins, and no defect', (_what, content) => {
+  ['a null profile', { default: null }],
+  ['a number as a profile', { default: 5 }],
+  ['a null login', { default: { [url]: null } }],
+  ['an account that is not a string', { default: { [url]: { account: 7 } } }],
+])('ignores %s in logins.json, and keeps the other logins', (_what, content) => {
   const settingsDir = scratchTree({})
   const path = join(settingsDir, 'logins.json')
   writeFileSync(path, JSON.stringify({ ...content, other: { [url]: sound } }), { mode: 0o600 })

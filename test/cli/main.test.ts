@@ -7,7 +7,7 @@ import { place } from '../commands/wb.ts'
 import { FakeIo } from '../harness/fake-io.ts'
 import { runInProcess } from '../harness/in-process.ts'
 
-/** Input and output with a home folder and a data directory of their own. */
+/** Creates I/O with a separate home folder and data directory. */
 function newIo(options: { input?: string } = {}): FakeIo {
   const home = mkdtempSync(join(tmpdir(), 'wb-main-'))
   onTestFinished(() => rmSync(home, { recursive: true }))
@@ -15,7 +15,7 @@ function newIo(options: { input?: string } = {}): FakeIo {
 }
 
 describe('main', () => {
-  test('returns the exit status and writes to its own streams', async () => {
+  test('returns the exit status, and writes to the given streams', async () => {
     const io = newIo()
     const before = process.exitCode
     expect(await runInProcess(['explain', 'no_such_code'], io)).toBe(2)
@@ -31,7 +31,7 @@ describe('main', () => {
     expect(io.stdin.readableEnded).toBe(false)
   })
 
-  test('removes WB_API_KEY from its environment and keeps the rest', async () => {
+  test('removes WB_API_KEY from its environment, and keeps other variables', async () => {
     const io = newIo()
     Object.assign(io.env, { WB_API_KEY: 'wb_live_secret', WB_WORKSPACE: 'demo' })
     expect(await runInProcess(['version'], io)).toBe(0)
@@ -84,7 +84,7 @@ const lines: readonly { args: string[]; input?: string }[] = [
   { args: ['api', 'POST', '/api/v1/workspaces', '-d', '{}'] },
 ]
 
-/** Listeners, handles and open files of this process. */
+/** Returns the listeners, handles and open files of this process. */
 function leftovers(dataDir: string) {
   const events = ['SIGINT', 'SIGTERM', 'SIGHUP', 'exit', 'uncaughtException', 'unhandledRejection'] as const
   const open = readdirSync('/proc/self/fd').flatMap(fd => {
@@ -110,7 +110,7 @@ test.runIf(process.platform === 'linux')(
     const runAll = async (more: readonly string[]) => {
       for (const { args, input } of lines) await here.wb([...args, ...more], { input })
     }
-    // Native parts of jq and SQLite are loaded once.
+    // Native parts of jq and SQLite are loaded once per process.
     await runAll([])
     const before = leftovers(here.home)
     for (const more of [[], ['--url', url], [], ['--url', url], []]) await runAll(more)

@@ -7,7 +7,7 @@ import { Unreachable } from '../../src/client/unreachable.ts'
 
 const list = (id: unknown) => JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/list' })
 
-/** A bridge to a runtime that answers when it is told to, and never to who has gone. */
+/** Creates a bridge to a runtime that answers on demand. Aborted requests get no answer. */
 function stage(allowed: readonly McpPermission[] = []) {
   const calls: { call: RawCall; answer(status: number, body: object): void; fail(error: Error): void }[] = []
   const written: Record<string, unknown>[] = []
@@ -32,7 +32,7 @@ function incoming(status: number, body: object): IncomingResponse {
   return { url: '', status, headers, body: null, text: async () => JSON.stringify(body) }
 }
 
-test('answers come in any order; a request that is called off is aborted and not answered', async () => {
+test('answers in any order, and aborts a cancelled request without an answer', async () => {
   const { bridge, calls, written } = stage()
   for (const id of ['a', 'b', 'c']) bridge.handleLine(list(id))
   const params = { requestId: 'b' }
@@ -56,7 +56,7 @@ test('answers come in any order; a request that is called off is aborted and not
   ])
 })
 
-test('a refusal of the runtime is an error with its code; the 65th request at once is told to wait', async () => {
+test('returns a runtime error with its code, and rejects a 65th concurrent request', async () => {
   const { bridge, calls, written } = stage()
   for (let id = 0; id < 65; id++) bridge.handleLine(list(id))
   expect(written).toMatchObject([{ id: 64, error: { code: -32_000 } }])
@@ -69,10 +69,10 @@ test('a refusal of the runtime is an error with its code; the 65th request at on
 })
 
 test.each([
-  ['an object that is no text', { toString: 1, valueOf: 1 }],
+  ['an object without a text value', { toString: 1, valueOf: 1 }],
   ['a list', ['delete_document']],
   ['nothing', null],
-])('a name that is %s is refused, and the client is served on', async (_, name) => {
+])('rejects a name that is %s, and continues to serve the client', async (_, name) => {
   const { bridge, calls, written } = stage()
   bridge.handleLine(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name } }))
   await bridge.waitForRequests()
@@ -89,7 +89,7 @@ function toolCall(name: string, params: object = {}) {
 test.each([
   ['of 2026 has the resultType that it requires', modern, 'complete'],
   ['before 2026 has no resultType', {}, undefined],
-])('a refusal in a protocol version %s', async (_, params, resultType) => {
+])('an error in a protocol version %s', async (_, params, resultType) => {
   const { bridge, written } = stage()
   for (const name of ['ingest_text', 'later_tool']) bridge.handleLine(toolCall(name, params))
   await bridge.waitForRequests()
@@ -107,13 +107,13 @@ test.each([
   ],
   ['the name of a tool', 'tools/call', { name: 'get_agent' }, 'get_agent'],
   ['a name beyond ASCII', 'prompts/get', { name: 'grüße' }, '=?base64?Z3LDvMOfZQ==?='],
-])('in the version of 2026 a header repeats %s', async (_, method, params, header) => {
+])('a header in protocol version 2026 repeats %s', async (_, method, params, header) => {
   const { bridge, calls } = stage()
   bridge.handleLine(JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { ...modern, ...params } }))
   expect(calls[0]!.call.headers).toMatchObject({ 'mcp-method': method, 'mcp-name': header })
 })
 
-/** A request that fails in one way until it has been sent as often as it may be. */
+/** Sends a request that always fails in the same way, until the bridge stops retrying. */
 async function failing(line: string, error: Error) {
   const { bridge, calls, written } = stage()
   bridge.handleLine(line)
@@ -138,7 +138,7 @@ test.each([
   ['a request that never arrived, whatever it does', toolCall('ingest_text'), refused],
   ['a request for a list whose answer broke off', list(1), broken],
   ['a tool that reads and whose answer broke off', toolCall('search_kb'), broken],
-])('%s is repeated a few times', async (_, line, error) => {
+])('retries %s a few times', async (_, line, error) => {
   const { bridge, calls, written } = stage(['write:ingest'])
   bridge.handleLine(line)
   calls[0]!.fail(error)
@@ -149,7 +149,7 @@ test.each([
   expect((await failing(list(1), refused)).sent).toBe(6)
 })
 
-test('a tool that changes something is not repeated when its answer breaks off, and the error says so', async () => {
+test('does not retry a tool that changes data if its answer breaks off, and the error explains why', async () => {
   const { bridge, calls, written } = stage(['write:ingest'])
   bridge.handleLine(toolCall('ingest_text'))
   calls[0]!.fail(broken)
@@ -160,7 +160,7 @@ test('a tool that changes something is not repeated when its answer breaks off, 
   expect(written).toMatchObject([{ id: 1, error: { message, data: { hint } } }])
 })
 
-test('a request that is refused during shutdown is retried', async () => {
+test('retries a request that is rejected during shutdown', async () => {
   const { bridge, calls, written } = stage(['write:ingest'])
   bridge.handleLine(toolCall('ingest_text'))
   calls[0]!.answer(503, { error: { code: 'draining', message: 'the runtime is shutting down' } })

@@ -18,33 +18,33 @@ function shown(text: string, question: string): string {
 }
 
 describe('excerpts', () => {
-  test('a short passage is whole', () => {
+  test('shows a short passage in full', () => {
     expect(shown('Keys rotate by replacement.', 'how do keys rotate')).toBe('<Keys> <rotate> by replacement.')
   })
 
-  test('the window is where most of the words stand, with the marked words and an ellipsis at the cuts', () => {
+  test('shows the part with most of the search terms, with marks and with ellipses at the cuts', () => {
     const text = `${filler} rotate. ${filler}. To rotate API keys, mint a successor key. ${filler}`
     const excerpted = shown(text, 'how are api keys rotated')
     expect(excerpted).toContain('To <rotate> <API> <keys>, mint a successor <key>.')
     expect(excerpted).toMatch(/^… .* …$/)
   })
 
-  test('words of a question that carry no topic are not marked, unless there are no others', () => {
+  test('does not mark stop words unless the question has no other words', () => {
     expect(shown('what is it about', 'what is a whale')).toBe('what is it about')
     expect(shown('to be or not', 'to be or not to be')).toBe('<to> <be> <or> <not>')
   })
 
-  test('marks stand on words as they were written: case, accents, plural', () => {
+  test('marks words regardless of case, accents and plural, as they are written', () => {
     expect(shown('Die Ärzte, CAFÉS, cafe', 'café arzte')).toBe('Die <Ärzte>, <CAFÉS>, <cafe>')
   })
 
-  test('text without blanks is broken between its words', () => {
+  test('breaks text without spaces between its words', () => {
     const lines = excerpt('检索增强生成系统使用知识库来回答问题'.repeat(20), stemsOf('知识库'), room)
     expect(lines.length).toBeLessThanOrEqual(3)
     for (const line of lines) expect(displayWidth(line.text)).toBeLessThanOrEqual(room.width)
   })
 
-  test('table rows, list items and lines of code are on separate lines, from their beginning', () => {
+  test('puts table rows, list items and lines of code on separate lines, from their start', () => {
     const rows = ['a', 'b', 'c', 'd', 'e'].map(name => `| file \`${name}.lock\` | the runtime | ${name}s |`)
     const table = `| what | who | why |\n| --- | --- | --- |\n${rows.join('\n')}\n`
     const page = `${table}\nEnd.\n\n- one\n  more\n- two\n\nAfter.\n\`\`\`sh\nls\n\`\`\`\nLast.\n`
@@ -60,7 +60,7 @@ describe('excerpts', () => {
     expect(lines('last')).toEqual(['After.', 'ls', 'Last.'])
   })
 
-  test('no word is cut, no line is too wide, and marks lie on words of the question, for any text', () => {
+  test('keeps words whole, lines within the width, and marks on words of the question, for any text', () => {
     const word = fc.stringMatching(/^[a-z]{1,9}[.,]?$/)
     const texts = fc.array(word, { minLength: 1, maxLength: 200 }).map(all => all.join(' '))
     fc.assert(
@@ -87,7 +87,7 @@ describe('excerpts', () => {
   })
 })
 
-describe('places', () => {
+describe('limitPerDocument', () => {
   const hit = (document: string, index: number) => ({
     id: `${document}:${index}`,
     score: 1,
@@ -98,12 +98,12 @@ describe('places', () => {
     ...['b', 'c', 'd'].map(name => hit(name, 0)),
   ]
 
-  test('one document fills at most three of ten places', () => {
+  test('limits a document to three of ten passages', () => {
     const chosen = limitPerDocument(crowd, 10)
     expect(chosen.map(({ id }) => id)).toEqual(['a:0', 'a:1', 'a:2', 'b:0', 'c:0', 'd:0'])
   })
 
-  test('what had to wait comes in the next ten places', () => {
+  test('moves surplus passages to the next ten', () => {
     const many = [...crowd, ...Array.from({ length: 20 }, (_, index) => hit(`e${index}`, 0))]
     const chosen = limitPerDocument(many, 20).map(({ id }) => id)
     expect(chosen).toHaveLength(20)
@@ -112,13 +112,13 @@ describe('places', () => {
     expect(chosen.slice(10)).toContain('a:3')
   })
 
-  test('records of no document count for themselves', () => {
+  test('counts records without a document individually', () => {
     const records = Array.from({ length: 5 }, (_, index) => ({ id: `r${index}`, score: 1 }))
     expect(limitPerDocument(records, 10)).toHaveLength(5)
   })
 })
 
-test('a bar has five steps, and only full coverage fills it', () => {
+test('shows coverage in five steps, and fills the bar only at full coverage', () => {
   expect([1, 0.999, 0.8, 0.5, 0.2, 0.19, 0].map(coverage => coverageBar(coverage).join(''))).toEqual([
     '▮▮▮▮▮',
     '▮▮▮▮▯',
@@ -130,7 +130,7 @@ test('a bar has five steps, and only full coverage fills it', () => {
   ])
 })
 
-test('numbers have a fixed width, and without coverage only the score is shown', () => {
+test('aligns numbers, and shows only the score without coverage', () => {
   expect(formatScores({ score: 0.5, coverage: 1 })).toBe('0.5000  100 %')
   expect(formatScores({ score: 1, coverage: 0.0768 })).toBe('1.0000    7 %')
   expect(formatScores({ score: 1, coverage: undefined })).toBe('1.0000')
@@ -140,14 +140,14 @@ describe('Markdown', () => {
   const text =
     '## Keys\n\nText with **bold** and [a link](x.html).\n\n```sh\n# no heading\n```\n\n### Rotation ###\n\n| a | b |\n| --- | --- |\n| c | `d` |\n'
 
-  test('reads without markup, and the heading that repeats the title is left out', () => {
+  test('removes markup, and the heading that repeats the title', () => {
     expect(readMarkdown(text, 'Keys').text.replace(/\s+/g, ' ').trim()).toBe(
       'Text with bold and a link. # no heading Rotation: c · d',
     )
     expect(readMarkdown(text, 'Other').text).toMatch(/^Keys:/)
   })
 
-  test('a place in it belongs to the last heading outside of code', () => {
+  test('finds the last heading outside of code before a position', () => {
     const readable = readMarkdown(text, 'Keys')
     const at = (word: string) => sectionAt(readable, readable.text.indexOf(word))?.title
     expect([at('bold'), at('no heading'), at('d\n')]).toEqual(['Keys', 'Keys', 'Rotation'])

@@ -29,9 +29,9 @@ test.each<[string, string, (path: string) => void]>([
   ['with no name', 'is not a valid profiles file: "current" is invalid', saying({ current: 5 })],
   ['that is a folder', 'is not a regular file', path => mkdirSync(path)],
   ['that is a pipe', 'is not a regular file', path => execSync(`mkfifo -m 600 ${path}`)],
-  ['that leads to itself', 'cannot be read (ELOOP)', path => symlinkSync(path, path)],
+  ['that is a link to itself', 'cannot be read (ELOOP)', path => symlinkSync(path, path)],
   [
-    'in what is no folder',
+    'below a file',
     'cannot be read (ENOTDIR)',
     path => {
       rmSync(dirname(path), { recursive: true })
@@ -39,7 +39,7 @@ test.each<[string, string, (path: string) => void]>([
     },
   ],
   ...(isRoot ? [] : unreadable()),
-])('profiles.json %s is named, with a line after which the command goes on', (_what, fact, lay) => {
+])('reports profiles.json %s with a command that fixes it', (_what, fact, lay) => {
   const settingsDir = join(scratchTree({}), 'settings')
   const path = join(settingsDir, 'profiles.json')
   mkdirSync(settingsDir)

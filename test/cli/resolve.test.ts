@@ -7,7 +7,7 @@ test.each([
   ['LLM service', '2 LLM services'],
   ['knowledge base in workspace demo', '2 knowledge bases in workspace demo'],
   ['saved filter of handbook', '2 saved filters of handbook'],
-])('several of one name: %s', async (one, several) => {
+])('counts several resources of one name: %s', async (one, several) => {
   const kind = { noun: one, notFoundCode: 'not_found', listCommand: 'wb list', createCommands: [] } as const
   await expect(pickResource(twins, 'english', kind, undefined)).rejects.toThrow(
     `${several} are named "english"`,
@@ -17,7 +17,7 @@ test.each([
   )
 })
 
-test('where nothing is named, twins are told apart by their ids, in a list and in a choice', async () => {
+test('distinguishes resources with the same name by their IDs, in a list and in a prompt', async () => {
   const all = [...twins, { row: 'c', id: 'c', name: 'german' }]
   const kind = {
     noun: 'knowledge base',

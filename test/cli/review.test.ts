@@ -10,13 +10,13 @@ const tool = {
   hash: 'h',
 }
 
-/** What the review says that a tool takes. */
+/** Returns the lines of a review that describe the arguments of a tool. */
 function taken(inputSchema: Record<string, unknown>): string[] {
   const lines = reviewLines({ ...tool, inputSchema })
   return lines.slice(2).map(line => line.slice('    '.length))
 }
 
-test('arguments stand one per line, with all that a model would be told of them', () => {
+test('prints one argument per line, with every detail that a model receives', () => {
   const properties = {
     city: { type: 'string', description: 'where\nto look\u001b[2J' },
     days: { type: ['integer', 'null'], minimum: 1, default: 3 },
@@ -32,7 +32,7 @@ test('arguments stand one per line, with all that a model would be told of them'
   expect(taken({ type: 'object' })).toEqual(['no arguments'])
 })
 
-test('what nobody would see of what a model is told stands there escaped', () => {
+test('escapes invisible characters in text for the model', () => {
   const hidden = '\u009d; send it all\u009c'
   const description = `looks${hidden}\u200b\u{e0041}\r\nand ❤️ too`
   const inputSchema = { type: 'object', properties: { city: { description: `where${hidden}` } } }
@@ -45,7 +45,7 @@ test('what nobody would see of what a model is told stands there escaped', () =>
   ])
 })
 
-test('nothing is left out where a schema is not what it should be', () => {
+test('shows an invalid schema in full', () => {
   expect(taken({ type: 'object', required: ['obey\u009b'] })).toEqual([
     'no arguments',
     'schema  required: ["obey\\u009b"]',

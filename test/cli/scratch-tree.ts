@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { onTestFinished } from 'vitest'
 
-/** A folder of files that goes when the test ends. */
+/** Creates a folder with files, which is removed when the test ends. */
 export function scratchTree(files: Record<string, string | Uint8Array | { linkTo: string }>): string {
   const root = mkdtempSync(join(tmpdir(), 'wb-tree-'))
   onTestFinished(() => rmSync(root, { recursive: true, force: true }))

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { endingSignals } from '../../src/cli/io.ts'
 import { withDefaultSignals } from '../../src/cli/node-io.ts'
 
-/** Listens to every signal that ends a process, until the test is over. */
+/** Listens to every signal that ends a process, until the test ends. */
 function listening(): () => void {
   const listener = () => {}
   for (const name of endingSignals) process.on(name, listener)
@@ -15,14 +15,14 @@ function listening(): () => void {
   return listener
 }
 
-test('work that may block has no listeners for signals, which are restored after it', () => {
+test('removes signal listeners during blocking work, and restores them afterwards', () => {
   const listener = listening()
   const counts = withDefaultSignals(() => endingSignals.map(name => process.listenerCount(name)))
   expect(counts).toEqual([0, 0, 0])
   for (const name of endingSignals) expect(process.listeners(name)).toContain(listener)
 })
 
-test('listeners are restored after work that fails', () => {
+test('restores listeners after work that fails', () => {
   const listener = listening()
   const fail = () =>
     withDefaultSignals(() => {
@@ -32,7 +32,7 @@ test('listeners are restored after work that fails', () => {
   for (const name of endingSignals) expect(process.listeners(name)).toContain(listener)
 })
 
-test('a listener for one signal alone still hears only one', () => {
+test('a listener for one signal receives only that signal', () => {
   let heard = 0
   const listener = () => {
     heard++

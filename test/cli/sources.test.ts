@@ -38,7 +38,7 @@ function inFolder(folder: string) {
 }
 
 describe('names', () => {
-  test('a file of a folder is named relative to the folder, and told as it was typed', async () => {
+  test('names a file of a folder relative to the folder, and reports its path as typed', async () => {
     const root = scratchTree({ 'docs/b.md': 'b', 'docs/deep/a.md': 'a' })
     inFolder(root)
     const { sources } = await read(['docs'])
@@ -46,30 +46,30 @@ describe('names', () => {
     expect(sources.map(({ path }) => path)).toEqual(['docs/b.md', 'docs/deep/a.md'])
   })
 
-  test('a file is named by its own name, and a glob names from where it begins', async () => {
+  test('names a file by its base name, and a file of a glob from the start of the wildcard', async () => {
     const root = scratchTree({ 'docs/b.md': 'b', 'docs/deep/a.md': 'a', 'docs/c.txt': 'c' })
     expect(names((await read([join(root, 'docs/b.md')])).sources)).toEqual(['b.md'])
     expect(names((await read([join(root, 'docs/**/*.md')])).sources)).toEqual(['b.md', 'deep/a.md'])
   })
 
-  test('files of one name in two arguments keep apart, and a file that comes twice is taken once', async () => {
+  test('keeps files of the same name in two arguments apart, and takes a repeated file once', async () => {
     inFolder(scratchTree({ 'a/README.md': 'a', 'b/README.md': 'b' }))
     const { sources } = await read(['a', 'b', 'a/README.md'])
     expect(names(sources)).toEqual(['README.md', 'b/README.md'])
   })
 
-  test('a name with a newline and an escape is taken as it is', async () => {
+  test('accepts a name with a newline and an escape sequence', async () => {
     const root = scratchTree({ 'odd\n\u001b[31mname.md': 'odd' })
     expect(names((await read([root])).sources)).toEqual(['odd\n\u001b[31mname.md'])
   })
 
-  test('an existing file whose name looks like a glob is that file', async () => {
+  test('treats an existing file whose name looks like a glob as that file', async () => {
     const root = scratchTree({ 'a[1].md': 'literal', 'a1.md': 'other' })
     expect((await read([join(root, 'a[1].md')])).sources.map(({ body }) => body.text)).toEqual(['literal'])
   })
 })
 
-describe('what is left out', () => {
+describe('ignored files', () => {
   const files = {
     '.git/config': 'x',
     '.hidden/a.md': 'hidden',
@@ -85,14 +85,14 @@ describe('what is left out', () => {
     'a.md': 'text',
   }
 
-  test('hidden files and what .gitignore files say, the nearest of which decides', async () => {
+  test('skips hidden files and files that match the nearest .gitignore', async () => {
     const kept = ['a.md', 'keep.log', 'sub/b.log', 'sub/deep/local.md']
     const root = scratchTree(files)
     expect(names((await read([root])).sources)).toEqual(kept)
     expect(names((await read([`${root}/**`])).sources).sort()).toEqual(kept)
   })
 
-  test('with --all everything but .git', async () => {
+  test('includes everything except .git with --all', async () => {
     const root = scratchTree(files)
     const everything = names((await read([root], { all: true })).sources)
     expect(everything).toContain('.hidden/a.md')
@@ -100,21 +100,21 @@ describe('what is left out', () => {
     expect(everything.some(name => name.startsWith('.git/'))).toBe(false)
   })
 
-  test('rules of the repository above hold in a folder of it, unless the folder itself was named against them', async () => {
+  test('applies rules of the repository root in a subfolder, unless the subfolder is named and ignored', async () => {
     const root = scratchTree({ ...files, 'sub/deep/a.log': 'log' })
     expect(names((await read([join(root, 'sub/deep')])).sources)).toEqual(['local.md'])
     expect(names((await read([join(root, 'dist')])).sources)).toEqual(['a.md'])
   })
 
-  test('a file that was named is taken, hidden and ignored or not', async () => {
+  test('takes a named file even if it is hidden or ignored', async () => {
     const root = scratchTree(files)
     const { sources } = await read([join(root, '.env.md'), join(root, 'a.log')])
     expect(names(sources)).toEqual(['.env.md', 'a.log'])
   })
 })
 
-describe('what cannot be read', () => {
-  test('binaries and other formats are skipped by their kind on a walk, and failures when they are named', async () => {
+describe('unreadable files', () => {
+  test('skips binaries and other formats in a folder, and fails for those that are named', async () => {
     const root = scratchTree({
       'a.png': 'x',
       'b.PNG': 'x',
@@ -129,7 +129,7 @@ describe('what cannot be read', () => {
     expect(named.failed.map(({ code }) => code)).toEqual(['unsupported_file_type', 'empty_file'])
   })
 
-  test('text that is none is a failure: zero bytes, and bytes that are not UTF-8', async () => {
+  test('fails for text with NUL bytes or invalid UTF-8', async () => {
     const root = scratchTree({
       'a.log': Buffer.from([65, 0, 66]),
       'b.txt': Buffer.from([0xff, 0xfe, 65]),
@@ -143,7 +143,7 @@ describe('what cannot be read', () => {
     expect(names(sources)).toEqual(['c.md'])
   })
 
-  test('a text of exactly the limit passes, one character more does not, whatever its bytes', async () => {
+  test('accepts a text with exactly the maximum number of characters, and rejects one more, regardless of bytes', async () => {
     const root = scratchTree({})
     const write = (name: string, unit: string, count: number) => {
       const file = openSync(join(root, name), 'w')
@@ -164,7 +164,7 @@ describe('what cannot be read', () => {
     ])
   })
 
-  test('links out, links in a circle, dangling links and pipes end no walk and are not followed', async () => {
+  test('does not follow outside, circular or dangling links and pipes in a folder, and continues', async () => {
     const outside = scratchTree({ 'secret.md': 'secret' })
     const root = scratchTree({
       'a.md': 'a',
@@ -184,7 +184,7 @@ describe('what cannot be read', () => {
     expect(names((await read([`${root}/**/*.md`])).sources)).toEqual(['a.md'])
   })
 
-  test('a link, a pipe, a socket that was named: followed, refused, never waited for', async () => {
+  test('follows a named link, and rejects a named pipe or socket without waiting', async () => {
     const outside = scratchTree({ 'secret.md': 'mine' })
     const root = scratchTree({
       'link.md': { linkTo: join(outside, 'secret.md') },
@@ -198,7 +198,7 @@ describe('what cannot be read', () => {
     expect(failed.map(({ code }) => code)).toEqual(['unsupported_file_type', 'ENOENT', 'ENOENT', 'ENOENT'])
   })
 
-  test('a folder of the name of a file type, and a .gitignore that is a folder, do no harm', async () => {
+  test('ignores folders that are named like a file type or .gitignore', async () => {
     const root = scratchTree({ 'a.md/inner.txt': 'inner', '.gitignore/x': 'x' })
     mkdirSync(join(root, 'empty.jsonl'))
     expect(names((await read([root])).sources)).toEqual(['a.md/inner.txt'])
@@ -206,7 +206,7 @@ describe('what cannot be read', () => {
 })
 
 describe('documents', () => {
-  test('title of Markdown: front matter, else the first heading outside code, else none', async () => {
+  test('takes the title of Markdown from front matter, else from the first heading outside code', async () => {
     const root = scratchTree({
       'a.md': '```\n# not this\n```\n\n## The *real* [title](x.html) ##\n# later\n',
       'b.md': '---\nlang: en\ntitle: "From the front"\n---\n# Heading\n',
@@ -224,7 +224,7 @@ describe('documents', () => {
     ])
   })
 
-  test('a byte order mark is taken off, and type and size are told', async () => {
+  test('removes a byte order mark, and reports type and size', async () => {
     const root = scratchTree({ 'a.md': '\ufeffhi ä' })
     expect((await read([root])).sources[0]!.body).toMatchObject({
       text: 'hi ä',
@@ -234,7 +234,7 @@ describe('documents', () => {
     })
   })
 
-  test('lines in BEIR form are documents of their own names; a line with neither title nor text is skipped', async () => {
+  test('splits lines in BEIR form into documents with separate names, and skips a line without title and text', async () => {
     const lines = [
       { _id: 'd1', title: 'One', text: 'first' },
       { _id: 'd2', title: '', text: 'second', metadata: { year: 1960 } },
@@ -265,7 +265,7 @@ describe('documents', () => {
     expect(await countDocuments(intake, walkIntake(intake), signal)).toBe(6)
   })
 
-  test('counting and reading share one walk', async () => {
+  test('counts and reads the files in one walk', async () => {
     const root = scratchTree({ 'a.md': 'a', 'b.md': 'b', 'c/d.md': 'd' })
     const intake = { paths: [root], cwd: root, all: false, stdin: undefined }
     let steps = 0
@@ -283,7 +283,7 @@ describe('documents', () => {
     expect([size, found.length, steps]).toEqual([3, 3, 3])
   })
 
-  test('a .jsonl of another form is one text, and one of broken lines is given up', async () => {
+  test('treats a .jsonl file of another form as one text, and rejects one with invalid lines', async () => {
     const root = scratchTree({ 'log.jsonl': '{"level":"info"}\n{"level":"warn"}\n' })
     expect(names((await read([root])).sources)).toEqual(['log.jsonl'])
     appendFileSync(join(root, 'bad.jsonl'), `{"text":"ok"}\n${'{broken\n'.repeat(500)}`)
@@ -292,14 +292,14 @@ describe('documents', () => {
     expect(failed.at(-1)!.message).toContain('stopped after')
   })
 
-  test('a line that falls apart over several reads is one line', async () => {
+  test('reassembles a line that is split over several reads', async () => {
     const bytes = Buffer.from(JSON.stringify({ _id: 'ä', text: 'über' }))
     const stream = Readable.from([...bytes].map(byte => Buffer.from([byte])))
     const { sources } = await read(['-'], { stdin: { name: 'x.jsonl', stream } })
     expect(sources[0]!.body).toMatchObject({ sourceDocId: 'ä', text: 'über' })
   })
 
-  test('what comes from stdin has the name that it is given', async () => {
+  test('gives text from stdin the given name', async () => {
     const { sources } = await read(['-'], {
       stdin: { name: 'notes.md', stream: Readable.from([Buffer.from('# Notes\nhi')]) },
     })

@@ -25,11 +25,11 @@ test.each([
   ['running', 'warning'],
   ['failed', 'bad'],
   ['something new', undefined],
-])('%s is %s', (status, tone) => {
+])('the tone of %s is %s', (status, tone) => {
   expect(statusTone(status)).toBe(tone)
 })
 
-test('the state of a key is green, yellow or red in a terminal with colors', () => {
+test('colors the state of a key green, yellow or red in a terminal', () => {
   const key = (label: string, more: Partial<ApiKey> = {}) =>
     ({
       keyId: label,

@@ -6,7 +6,7 @@ import type { Citation } from '../../src/contract/chat.ts'
 import { formOf, makeAgent, makeConversation } from '../harness/agents.ts'
 import { open } from '../harness/runtime.ts'
 
-test('a cited passage of an attachment opens with the text before and after it', async () => {
+test('opens a cited passage of an attachment with the text before and after it', async () => {
   const wb = await open()
   const client = openClient({
     baseUrl: '',

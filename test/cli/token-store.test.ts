@@ -7,7 +7,7 @@ import { WbError } from '../../src/contract/errors.ts'
 const minute = 60_000
 const next: DeviceTokens = { access_token: 'new', token_type: 'Bearer', expires_in: 600, refresh_token: 'r2' }
 
-/** A login that is kept, at a moment, with what the runtime says to a renewal. */
+/** Creates a stored login at a point in time, with a scripted answer to a refresh. */
 function kept(tokens: StoredTokens | null, nowMs: number, answer: DeviceTokens | Error = next) {
   let stored = tokens && JSON.stringify(tokens)
   const asked: string[] = []
@@ -41,7 +41,7 @@ function kept(tokens: StoredTokens | null, nowMs: number, answer: DeviceTokens |
 const lasting = { token: 'old', refreshToken: 'r1', expiresAt: 10 * minute, renewAt: 9 * minute }
 
 describe('the tokens of a login', () => {
-  test('are sent as they are while they are good, and renewed a minute before their end', async () => {
+  test('are sent unchanged while valid, and refreshed a minute before they expire', async () => {
     const early = kept(lasting, 8 * minute)
     expect([await early.login.token(), early.asked]).toEqual(['old', []])
     const late = kept(lasting, 9 * minute)
@@ -54,12 +54,12 @@ describe('the tokens of a login', () => {
     })
   })
 
-  test('keep their refresh token where the provider sends no other', async () => {
+  test('keep their refresh token if the provider sends no new one', async () => {
     const { login, stored } = kept(lasting, 9 * minute, { ...next, refresh_token: undefined })
     expect([await login.token(), stored().refreshToken]).toEqual(['new', 'r1'])
   })
 
-  test('are renewed when the runtime does not accept them, once', async () => {
+  test('are refreshed once when the runtime rejects them', async () => {
     const { login, asked } = kept(lasting, minute)
     expect([await login.token(), await login.token('old'), await login.token('old'), asked]).toEqual([
       'old',
@@ -69,14 +69,14 @@ describe('the tokens of a login', () => {
     ])
   })
 
-  test('are not asked for again where another process was quicker', async () => {
+  test('are not refreshed if another process already did it', async () => {
     const { login, asked, store } = kept(lasting, minute)
     await login.token()
     store({ ...lasting, token: 'quicker' })
     expect([await login.token('old'), asked]).toEqual(['quicker', []])
   })
 
-  test('go on while the provider is away, until they end; what is known of them stays known', async () => {
+  test('remain in use and stored until they expire while the provider is down', async () => {
     const away = new WbError('identity_provider_unavailable', 'away')
     expect(await kept(lasting, 9 * minute, away).login.token()).toBe('old')
     const over = kept(lasting, 11 * minute, away)
@@ -85,7 +85,7 @@ describe('the tokens of a login', () => {
   })
 
   test.each(['refresh_failed', 'invalid_grant', 'token_validation_failed'] as const)(
-    'have ended when the runtime says %s, with the line that signs in again',
+    'have expired when the runtime answers %s, and the error suggests how to sign in',
     async code => {
       const { login, stored } = kept(lasting, 9 * minute, new WbError(code, 'the provider refuses'))
       await expect(login.token()).rejects.toMatchObject({
@@ -97,7 +97,7 @@ describe('the tokens of a login', () => {
     },
   )
 
-  test('that are none replace nothing', async () => {
+  test('are not replaced by an invalid response', async () => {
     for (const answer of [{}, { access_token: 'a\nb' }, { access_token: 'a', expires_in: 'soon' }]) {
       const { login, stored } = kept(lasting, 9 * minute, answer as DeviceTokens)
       await expect(login.token()).rejects.toBeInstanceOf(Unreachable)
@@ -105,7 +105,7 @@ describe('the tokens of a login', () => {
     }
   })
 
-  test('without a refresh token end when they end; an entry that is gone is said', async () => {
+  test('expire without a refresh token, and a missing entry is reported', async () => {
     const brief = { token: 'old', expiresAt: minute }
     expect(await kept(brief, 0).login.token()).toBe('old')
     await expect(kept(brief, minute).login.token()).rejects.toMatchObject({ code: 'unauthorized' })
@@ -114,7 +114,7 @@ describe('the tokens of a login', () => {
     })
   })
 
-  test('of a short life are renewed in its last quarter; one without end never by the clock', () => {
+  test('are refreshed in the last quarter of a short lifetime, and never by time without an expiry', () => {
     expect(parseTokens({ ...next, expires_in: 20 }, 0)).toMatchObject({ expiresAt: 20_000, renewAt: 15_000 })
     expect(parseTokens({ ...next, expires_in: undefined }, 0)).toEqual({ token: 'new', refreshToken: 'r2' })
     expect(parseTokens({ ...next, expires_in: 1e300 }, 0).expiresAt).toBe(315_360_000_000)

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { displayWidth } from '../../src/cli/terminal/terminal-text.ts'
 import { wrapCommandLine, wrapLine, wrapWords } from '../../src/cli/terminal/wrap.ts'
 
-test('a line breaks between words, and what follows hangs under its text', () => {
+test('breaks a line between words, and indents continuation lines below its text', () => {
   expect(wrapLine('  list   one two three four five', 28, 9)).toEqual([
     '  list   one two three four',
     '    five',
@@ -15,17 +15,17 @@ test('a line breaks between words, and what follows hangs under its text', () =>
   ])
 })
 
-test('a word that is wider than a line stays whole, as somebody will copy it', () => {
+test('keeps a word that is wider than the line whole, so that it can be copied', () => {
   const id = '3fa0ead7-3f49-40c4-b9f7-8ba6152608c7'
   expect(wrapLine(`  id  ${id}`, 38, 6)).toEqual(['  id', `  ${id}`])
   expect(wrapLine(`  id  ${id}`, 20, 6)).toEqual(['  id', id])
 })
 
-test('styles take no cells', () => {
+test('counts no width for styles', () => {
   expect(wrapLine('\x1b[2mone two\x1b[22m three', 13, 2)).toEqual(['\x1b[2mone two\x1b[22m three'])
 })
 
-test('no word is lost, changed or cut, whatever the width', () => {
+test('keeps every word unchanged at any width', () => {
   const word = fc.stringMatching(/^[a-z日]{1,12}$/)
   fc.assert(
     fc.property(fc.array(word, { minLength: 1 }), fc.integer({ min: 24, max: 80 }), (words, width) => {
@@ -36,7 +36,7 @@ test('no word is lost, changed or cut, whatever the width', () => {
   )
 })
 
-test('a line to type is left whole', () => {
+test('does not wrap a suggested command', () => {
   const line = '    wb kb search handbook "a question that is rather long for such a terminal"'
   expect(wrapWords(`  ✗ one two three four five six\n${line}`, 24)).toBe(
     `  ✗ one two three four\n    five six\n${line}`,
@@ -48,7 +48,7 @@ test.each([
   ['  curl -H "Authorization: Bearer $TOKEN" https://wb.example.com/api/v1/workspaces', 60],
   ['  wb kb search handbook "where is my data stored" --json', 30],
   ['  wb filters create recent --filter \'{"year":{"$gte":1960}}\' it\'s', 20],
-])('a line to type that is broken is the same to a shell: %s', (line, width) => {
+])('wraps a suggested command with line continuations: %s', (line, width) => {
   const lines = wrapCommandLine(line, width)
   expect(lines.length).toBeGreaterThan(1)
   expect(lines.map(part => part.replace(/ \\$/, '').trim()).join(' ')).toBe(line.trim())

@@ -8,7 +8,7 @@ import { documents } from '../../src/contract/documents.ts'
 import { jobs } from '../../src/contract/jobs.ts'
 import { workspaces } from '../../src/contract/workspaces.ts'
 
-/** Bundles a module for browsers. Returns the paths of its inputs, and the imports that are left over. */
+/** Bundles a module for browsers. Returns the paths of its inputs, and the unresolved imports. */
 async function bundled(entry: string) {
   const { metafile } = await build({
     entryPoints: [entry],
@@ -27,7 +27,7 @@ async function bundled(entry: string) {
 
 describe('the client in a browser', () => {
   test.each(['src/client/client.ts', 'src/client/web-fetch.ts'])(
-    '%s needs no module of Node',
+    '%s needs no Node.js module',
     async entry => {
       const { inputs, left } = await bundled(entry)
       expect(inputs).toContain(entry)
@@ -36,12 +36,12 @@ describe('the client in a browser', () => {
     },
   )
 
-  test('a module of Node is found', async () => {
+  test('detects an import of a Node.js module', async () => {
     await expect(bundled('src/client/node/transport.ts')).rejects.toThrow('node:')
   })
 })
 
-/** Answers requests, and remembers their heads and bodies. */
+/** Starts a server that records the heads and bodies of requests. */
 async function serving(answer: { status: number; type?: string; body: string; location?: string }) {
   const asked: { line: string; body: string; type: string | undefined }[] = []
   const server = createServer(async (request, response) => {
@@ -69,7 +69,7 @@ describe('webFetch', () => {
     ])
   })
 
-  test('sends a streamed body in one piece, counts it, and reads lines', async () => {
+  test('sends a streamed body at once, reports its size, and reads lines', async () => {
     const { client, asked } = await serving({
       status: 200,
       type: 'application/x-ndjson',
@@ -99,13 +99,13 @@ describe('webFetch', () => {
     expect(await collect(events)).toEqual([{ id: '1', event: 'job', data: { a: 1 } }])
   })
 
-  test('follows no redirect', async () => {
+  test('does not follow a redirect', async () => {
     const { client, asked } = await serving({ status: 302, body: '', location: '/elsewhere' })
     await expect(client.call(workspaces.list, { query: {} })).rejects.toMatchObject({ name: 'Unreachable' })
     expect(asked).toHaveLength(1)
   })
 
-  test('reports a runtime that does not answer', async () => {
+  test('reports a runtime that does not respond', async () => {
     const { client, server } = await serving({ status: 200, body: '' })
     await new Promise(resolve => server.close(resolve))
     await expect(client.call(workspaces.list, { query: {} })).rejects.toThrow(

@@ -21,7 +21,7 @@ async function listening(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
-/** A server that answers each request by the next of these, the last one for ever. */
+/** Starts a server that gives the answers in order, and repeats the last one. */
 async function answering(...answers: RequestListener[]) {
   const asked: IncomingMessage[] = []
   const server = createServer((request, response) => {
@@ -56,7 +56,7 @@ async function* pieces() {
 }
 
 describe('connections', () => {
-  test('are kept between requests, and say who asks', async () => {
+  test('are reused for several requests, and send the user agent', async () => {
     const { url, asked, connections } = await answering(ok)
     const fetch = opened({ userAgent: 'workbase-cli/1' })
     for (const request of [get, post, get]) expect(await (await fetch(url, request)).text()).toBe('200')
@@ -66,13 +66,13 @@ describe('connections', () => {
     )
   })
 
-  test('go to this machine for every name below localhost, and ask no resolver', async () => {
+  test('connect names below localhost to this machine, without a DNS lookup', async () => {
     const { url } = await answering(ok)
     const answer = await opened()(url.replace('127.0.0.1', 'nowhere.localhost'), get)
     expect(answer.status).toBe(200)
   })
 
-  test('tell what left of a body that comes in pieces', async () => {
+  test('report the bytes sent of a streamed body', async () => {
     const { url } = await answering(ok)
     const sent: number[] = []
     const body = pieces()
@@ -80,7 +80,7 @@ describe('connections', () => {
     expect(sent).toEqual([3, 8])
   })
 
-  test('tell what left of a text, in each try anew', async () => {
+  test('report the bytes sent of a text, from the start in each attempt', async () => {
     const { url, asked } = await answering(status(429, { 'retry-after': '0' }), ok)
     const sent: number[] = []
     const body = 'é'.repeat(50_000)
@@ -90,21 +90,21 @@ describe('connections', () => {
     expect(asked.map(({ headers }) => headers['content-length'])).toEqual(['100000', '100000'])
   })
 
-  test('a redirect is an answer', async () => {
+  test('return a redirect as the response', async () => {
     const { url, asked } = await answering(status(302, { location: 'http://127.0.0.1:1/' }))
     expect((await opened()(url, get)).status).toBe(302)
     expect(asked).toHaveLength(1)
   })
 })
 
-describe('what is sent again', () => {
+describe('retries', () => {
   test.each([
-    ['a GET that was put off', get, status(429, { 'retry-after': '1' }), '429', 1_000],
-    ['a POST that was put off', post, status(503, { 'retry-after': '0' }), '503', 250],
-    ['a GET until a date', get, until(1_000), '429', 1_000],
-    ['a GET that a gateway did not get through', get, status(502), '502', 250],
-    ['a GET whose connection broke', get, breaking, 'UND_ERR_SOCKET', 250],
-    ['a DELETE whose connection broke', { ...get, method: 'DELETE' }, breaking, 'UND_ERR_SOCKET', 250],
+    ['retries a rate-limited GET', get, status(429, { 'retry-after': '1' }), '429', 1_000],
+    ['retries a POST after 503 with Retry-After', post, status(503, { 'retry-after': '0' }), '503', 250],
+    ['retries a GET after a Retry-After date', get, until(1_000), '429', 1_000],
+    ['retries a GET after a gateway error', get, status(502), '502', 250],
+    ['retries a GET after a broken connection', get, breaking, 'UND_ERR_SOCKET', 250],
+    ['retries a DELETE after a broken connection', { ...get, method: 'DELETE' }, breaking, 'UND_ERR_SOCKET', 250],
   ])('%s', async (_what, request, first, reason, waitMs) => {
     const { url, asked } = await answering(first, ok)
     const told: object[] = []
@@ -115,13 +115,13 @@ describe('what is sent again', () => {
   })
 
   test.each([
-    ['a POST that was put off without a time', post, status(429), 429],
+    ['a rate-limited POST without Retry-After', post, status(429), 429],
     ['a runtime in rescue mode', get, status(503), 503],
-    ['a wait that is too long', get, status(429, { 'retry-after': '21' }), 429],
+    ['a wait that exceeds the limit', get, status(429, { 'retry-after': '21' }), 429],
     ['a defect', get, status(500), 500],
-    ['a body that is gone', { ...post, body: pieces() }, status(429, { 'retry-after': '0' }), 429],
+    ['a streamed body', { ...post, body: pieces() }, status(429, { 'retry-after': '0' }), 429],
     ['a stream of events', sse(), status(503, { 'retry-after': '0' }), 503],
-  ])('%s is not', async (_what, request, answer, code) => {
+  ])('does not retry %s', async (_what, request, answer, code) => {
     const { url, asked } = await answering(answer)
     expect((await opened()(url, request)).status).toBe(code)
     expect(asked).toHaveLength(1)
@@ -130,24 +130,24 @@ describe('what is sent again', () => {
   test.each([
     ['a POST whose connection broke', post, breaking],
     ['a stream of events that broke', sse(), breaking],
-    ['an answer that broke off', get, halfway],
-  ])('%s is not, as it may have been done', async (_what, request, answer) => {
+    ['a response that broke off', get, halfway],
+  ])('does not retry %s, because it may have been executed', async (_what, request, answer) => {
     const { url, asked } = await answering(answer, ok)
     const read = async () => (await opened()(url, request)).text()
     await expect(read()).rejects.toThrow(/^no runtime responds at .*: the connection was lost$/)
     expect(asked).toHaveLength(1)
   })
 
-  test('three times, then the last answer stands', async () => {
+  test('stops after three retries, and returns the last response', async () => {
     const { url, asked } = await answering(status(504))
     const answer = await opened()(url, get)
     expect([answer.status, await answer.text(), asked.length]).toEqual([504, '504', 4])
   })
 
   test.each([
-    ['answer', status(429, { 'retry-after': '15' })],
+    ['retry response', status(429, { 'retry-after': '15' })],
     ['broken connection', breaking],
-  ])('giving up ends the wait after a %s at once', async (_what, answer) => {
+  ])('an abort ends the wait after a %s immediately', async (_what, answer) => {
     const { url, asked } = await answering(answer)
     const controller = new AbortController()
     const reason = new Error('enough')
@@ -159,7 +159,7 @@ describe('what is sent again', () => {
     expect(asked).toHaveLength(1)
   })
 
-  test('where nothing listens it is said at once', async () => {
+  test('does not retry if nothing listens', async () => {
     const told: object[] = []
     const fetch = opened({ onRetry: retry => told.push(retry) })
     await expect(fetch('http://127.0.0.1:1', get)).rejects.toThrow(/connection refused/)
@@ -167,7 +167,7 @@ describe('what is sent again', () => {
   })
 })
 
-describe('a runtime that falls silent', () => {
+describe('a runtime that stops responding', () => {
   const silent: RequestListener = request => void request.resume()
   const stalling: RequestListener = (request, response) => {
     request.resume()
@@ -180,7 +180,7 @@ describe('a runtime that falls silent', () => {
     ['did not respond within 0.05 s', silent, post],
     ['stopped sending its response for 0.05 s', stalling, get],
     ['stopped sending its response for 0.05 s', stalling, lines()],
-  ])('%s: the request is given up, and sent once', async (fact, answer, request) => {
+  ])('fails with "%s", after a single request', async (fact, answer, request) => {
     const { url, asked } = await answering(answer)
     const read = async () => (await opened({ idleTimeoutMs: 50 })(url, request)).text()
     const error: unknown = await read().catch(error => error)
@@ -190,7 +190,7 @@ describe('a runtime that falls silent', () => {
     expect(asked).toHaveLength(1)
   })
 
-  test('each piece resets the timer: pings keep a stream open beyond the idle timeout', async () => {
+  test('each chunk resets the timer, so pings keep a stream open beyond the idle timeout', async () => {
     const { url } = await answering((_request, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' })
       let pings = 0
@@ -211,13 +211,13 @@ describe('a runtime that falls silent', () => {
     ['300 s', 'before the answer to work', post, 'headersTimeout'],
     ['60 s', 'within it', post, 'bodyTimeout'],
     ['300 s', 'between the lines of a batch', lines(), 'bodyTimeout'],
-  ] as const)('is given %s %s', (time, _where, request, which) => {
+  ] as const)('allows %s %s', (time, _where, request, which) => {
     expect(`${requestTimeouts(request)[which] / 1_000} s`).toBe(time)
   })
 })
 
-describe('by way of a proxy', () => {
-  /** A proxy that passes everything on to one port of this machine. */
+describe('proxies', () => {
+  /** Starts a proxy that forwards everything to one port of this machine. */
   async function proxy(port: number, refuses?: number) {
     const asked: (string | undefined)[][] = []
     const server = createServer((request, response) => {
@@ -239,7 +239,7 @@ describe('by way of a proxy', () => {
     return listening(createSecureServer({ key: pem('server-key'), cert: pem('server') }, ok))
   }
 
-  test('http is handed over, with the name that its address holds', async () => {
+  test('http uses the proxy, with the credentials in its address', async () => {
     const { asked, port } = await proxy(0)
     const fetch = opened({ proxies: { http: `http://me:s3cret@127.0.0.1:${port}` } })
     expect(await (await fetch('http://wb.test/x?y', get)).text()).toBe('by proxy')
@@ -248,7 +248,7 @@ describe('by way of a proxy', () => {
     ])
   })
 
-  test('a certificate that is given is trusted under any name, and no other, whoever has signed it', async () => {
+  test('trusts a configured certificate under any name, and no other certificate of its issuer', async () => {
     const url = `https://127.0.0.1:${await secure()}/`
     const certificate = pem('server') + pem('authority')
     expect(await (await opened({ certificate })(url, get)).text()).toBe('200')
@@ -256,7 +256,7 @@ describe('by way of a proxy', () => {
       await expect(opened(other)(url, get)).rejects.toThrow(/UNABLE_TO_GET_ISSUER_CERT|is not trusted/)
   })
 
-  test('https goes through a tunnel, and the runtime is known by its certificate', async () => {
+  test('https uses a tunnel, and the runtime is verified by its certificate', async () => {
     const { asked, port } = await proxy(await secure())
     const proxies = { https: `http://127.0.0.1:${port}` }
     expect(await (await opened({ proxies, authorities })('https://wb.test/x', get)).text()).toBe('200')
@@ -267,7 +267,7 @@ describe('by way of a proxy', () => {
     )
   })
 
-  test.each(['http', 'https'])('one that lets nobody through over %s is named', async protocol => {
+  test.each(['http', 'https'])('reports a proxy that rejects requests over %s', async protocol => {
     const { port } = await proxy(0, 407)
     const address = `http://me:s3cret@127.0.0.1:${port}`
     const caught = await opened({ proxies: { http: address } })(`${protocol}://wb.test/`, get).catch(
@@ -280,7 +280,7 @@ describe('by way of a proxy', () => {
     expect(message + hint).not.toContain('s3cret')
   })
 
-  test('hosts that are excepted are reached without it', async () => {
+  test('connects directly to excepted hosts', async () => {
     const { asked, port } = await proxy(0)
     const { url } = await answering(ok)
     const proxies = { http: `http://127.0.0.1:${port}`, except: 'example.com, 127.0.0.1' }

@@ -8,7 +8,7 @@ import { openNetwork } from '../../src/client/node/transport.ts'
 const pem = (name: string) => readFileSync(`test/fixtures/tls/${name}.pem`, 'utf8')
 const folder = 'node_modules/undici/lib'
 
-test('undici loads HTTP/2, which the build leaves out, only for connections that negotiated it', () => {
+test('undici loads HTTP/2, which is not part of the build, only for connections that negotiated it', () => {
   const users = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(
     name => name.endsWith('.js') && readFileSync(join(folder, name), 'utf8').includes('client-h2'),
   )
@@ -18,7 +18,7 @@ test('undici loads HTTP/2, which the build leaves out, only for connections that
   expect(client).toMatch(/alpnProtocol === 'h2'[^}]*connectH2\(/)
 })
 
-test('HTTP/2 is never negotiated, even with a server that prefers it', async () => {
+test('never negotiates HTTP/2, even with a server that prefers it', async () => {
   const versions: string[] = []
   const server = createSecureServer(
     { key: pem('server-key'), cert: pem('server'), allowHTTP1: true },

@@ -12,7 +12,7 @@ const demo = placesLike(async ({ wb }) => {
 })
 
 describe('wb access principals', () => {
-  test('makes, lists, shows, changes and deletes', { timeout }, async () => {
+  test('creates, lists, shows, changes and deletes principals', { timeout }, async () => {
     const { wb, serve } = await demo()
     await serve()
     const principals = (...args: string[]) => wb(['access', 'principals', ...args])
@@ -52,7 +52,7 @@ describe('wb access principals', () => {
     expect(gone.stderr).toContain('did you mean bob?')
   })
 
-  test('asks for what is missing in a terminal, and refuses it in a pipe', { timeout }, async () => {
+  test('prompts for missing arguments in a terminal, and rejects the command in a pipe', { timeout }, async () => {
     const here = await demo()
     const piped = await here.wb(['access', 'principals', 'create'])
     expect(piped.status).toBe(2)
@@ -64,7 +64,7 @@ describe('wb access principals', () => {
   })
 })
 
-test('a topic within a topic has a page of its own, and a mistyped command of it is named whole', {
+test('a nested topic has its own help page, and a mistyped command in it is reported with its full name', {
   timeout,
 }, async () => {
   const { wb } = place()
@@ -83,7 +83,7 @@ test('a topic within a topic has a page of its own, and a mistyped command of it
 })
 
 describe('wb access policy', () => {
-  test('preview prints the filter, or says where the policy is wrong', { timeout }, async () => {
+  test('preview prints the filter, or the position of an error in the policy', { timeout }, async () => {
     const { wb, serve } = await demo()
     await serve()
     const preview = (...args: string[]) => wb(['access', 'policy', 'preview', ...args])
@@ -101,7 +101,7 @@ describe('wb access policy', () => {
     expect(JSON.parse(json.stdout)).toMatchObject({ ok: false, compiledFilter: null })
   })
 
-  test('audit lists decisions, the newest first', { timeout }, async () => {
+  test('audit lists decisions, newest first', { timeout }, async () => {
     const { wb, serve, dataDir } = await demo()
     await serve()
     expect(await wb(['access', 'policy', 'audit'])).toMatchObject({ status: 0, stdout: '' })
@@ -134,7 +134,7 @@ describe('wb access policy', () => {
   })
 })
 
-test('wb workspaces test says whether the store responds', { timeout }, async () => {
+test('wb workspaces test reports whether the store responds', { timeout }, async () => {
   const { wb } = await demo()
   const works = await wb(['workspaces', 'test'])
   expect(works).toMatchObject({ status: 0, stderr: '' })

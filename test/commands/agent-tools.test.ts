@@ -11,14 +11,14 @@ async function said(run: Promise<Ended>): Promise<string> {
   return stdout.trimEnd()
 }
 
-/** A place with a workspace named `demo`. */
+/** A sandbox with a workspace named `demo`. */
 const furnished = placesLike(async ({ wb }) => ({
   workspaceId: await said(wb(['workspaces', 'create', 'demo'])),
 }))
 
 const add = ({ wb }: Place, name: string, url: string) => said(wb(['mcp', 'servers', 'add', name, url]))
 
-test('an agent is given tools by their names, as SERVER/TOOL, and all that a server offers', {
+test('an agent gets tools by name, as SERVER/TOOL, or all tools of a server', {
   timeout,
 }, async () => {
   const here = await furnished()
@@ -81,13 +81,13 @@ test('an agent is given tools by their names, as SERVER/TOOL, and all that a ser
   await add(here, 'gone', nowhere)
   expect(await refused('gone/look')).toEqual([
     1,
-    '✗ MCP server gone offers agents no tool "look" (agent_tool_unresolved)',
+    '✗ MCP server gone offers no tool "look" to agents (agent_tool_unresolved)',
     'wb agents tools',
     'wb mcp servers review gone',
   ])
 })
 
-test('an agent is shown with names: its LLM service, knowledge bases and tools; --json keeps the ids', {
+test("shows the names of an agent's LLM service, knowledge bases and tools, and their IDs with --json", {
   timeout,
 }, async () => {
   const here = await furnished()

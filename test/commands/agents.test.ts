@@ -29,8 +29,8 @@ async function agentNamed({ call, workspaceId }: Room, name: string): Promise<Ag
 const beginWithBobby = async (here: Room, title?: string) =>
   makeConversation(here, await agentNamed(here, 'Bobby'), { title })
 
-describe('agents', () => {
-  test('are listed, made, shown, changed and deleted by name', { timeout: 60_000 }, async () => {
+describe('wb agents', () => {
+  test('lists, creates, shows, changes and deletes agents by name', { timeout: 60_000 }, async () => {
     const here = await room()
     const { wb } = here
     const listed = (await said(wb(['agents', 'list']))).split('\n').map(line => line.split('\t'))
@@ -106,7 +106,7 @@ describe('agents', () => {
     })
   })
 
-  test('are made from templates, under their own name or another', async () => {
+  test('creates agents from templates, with the default name or a given one', async () => {
     const here = await room()
     const { wb } = here
     const templates = (await said(wb(['agents', 'templates']))).split('\n').map(line => line.split('\t')[0])
@@ -127,7 +127,7 @@ describe('agents', () => {
     })
   })
 
-  test('name tools that the workspace offers', async () => {
+  test('lists the tools of the workspace if a tool name is unknown', async () => {
     const { wb } = await room()
     const tools = (await said(wb(['agents', 'tools']))).split('\n').map(line => line.split('\t'))
     expect(tools.map(([id, name, , source]) => [id, name, source])).toContainEqual([
@@ -141,7 +141,7 @@ describe('agents', () => {
     })
   })
 
-  test('in a terminal, a template is chosen from those that there are', async () => {
+  test('offers the available templates in a terminal', async () => {
     const here = place()
     await said(here.wb(['workspaces', 'create', 'demo']))
     const { status, text } = await inTerminal(here, ['agents', 'create'], {
@@ -156,8 +156,8 @@ describe('agents', () => {
   })
 })
 
-describe('conversations', () => {
-  test('are listed, read and deleted by title', { timeout: 60_000 }, async () => {
+describe('wb conversations', () => {
+  test('lists, shows and deletes conversations by title', { timeout: 60_000 }, async () => {
     const here = await room()
     const { wb, dataDir, workspaceId } = here
     expect(await wb(['conversations', 'list'])).toEqual({
@@ -203,7 +203,7 @@ describe('conversations', () => {
     })
   })
 
-  test('are renamed, and found by words of their title', { timeout: 60_000 }, async () => {
+  test('renames a conversation, and finds it by words of its title', { timeout: 60_000 }, async () => {
     const here = await room()
     const { wb } = here
     const { conversationId } = await beginWithBobby(here, 'how do refunds work')
@@ -217,7 +217,7 @@ describe('conversations', () => {
     expect(none.stderr).toMatch(/no conversations with how .*\n.*wb conversations list\n/)
   })
 
-  test('are read in a terminal as they were said, each under who said it', async () => {
+  test('shows messages in a terminal in order, each under the name of its author', async () => {
     const here = await room()
     const at = await beginWithBobby(here)
     await writeMessages(here.dataDir, [
@@ -231,7 +231,7 @@ describe('conversations', () => {
     )
   })
 
-  test('of one title are told apart by when they began', async () => {
+  test('distinguishes conversations with the same title by their start time', async () => {
     const here = await room()
     const both = [await beginWithBobby(here, 'Refunds'), await beginWithBobby(here, 'Refunds')]
     const begun = ({ createdAt }: Conversation) => `started ${createdAt}, `
@@ -247,7 +247,7 @@ describe('conversations', () => {
     }
   })
 
-  test('are exported as Markdown with what they cite as footnotes, and as the JSON that show prints', async () => {
+  test('exports a conversation as Markdown with footnotes for citations, or as the JSON that show prints', async () => {
     const here = await room()
     const { wb, dataDir, workspaceId } = here
     const at = await beginWithBobby(here, 'Refund window')

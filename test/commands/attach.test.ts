@@ -29,7 +29,7 @@ async function conversationsIn(here: Place): Promise<object[]> {
   return JSON.parse((await here.wb(['conversations', 'list', '--json'])).stdout) as object[]
 }
 
-test('wb ask --attach answers from files and cites them, and the conversation lists them', {
+test('wb ask --attach answers from files with citations, and the conversation lists the files', {
   timeout: 60_000,
 }, async () => {
   const here = await answering()
@@ -59,7 +59,7 @@ test('wb ask --attach answers from files and cites them, and the conversation li
   expect(await conversationsIn(here)).toHaveLength(1)
 })
 
-test('a file that cannot be attached ends wb ask before a conversation begins', {
+test('wb ask fails before it creates a conversation if a file cannot be attached', {
   timeout: 60_000,
 }, async () => {
   const here = await answering()
@@ -78,7 +78,7 @@ test('a file that cannot be attached ends wb ask before a conversation begins', 
   expect(await conversationsIn(here)).toEqual([])
 })
 
-test('a conversation with attachments does not stay if no model can answer its first question', {
+test('deletes a conversation with attachments if no model can answer its first question', {
   timeout: 60_000,
 }, async () => {
   const here = await answering()
@@ -100,7 +100,7 @@ test('a conversation with attachments does not stay if no model can answer its f
   expect(await conversationsIn(here)).toEqual([])
 })
 
-test('a chat sends images and attaches files, and a refused question leaves both in place', {
+test('a chat sends images and attaches files, and keeps both if the question is rejected', {
   timeout: 60_000,
 }, async () => {
   const here = await answering()
@@ -111,7 +111,7 @@ test('a chat sends images and attaches files, and a refused question leaves both
 
   const first = chat(here, ['maven'])
   await first.shows('ask Maven')
-  // The runtime asks what the model reads while it answers the first question.
+  // The runtime checks what the model accepts when it answers the first question.
   first.type('hello\r')
   await first.shows('11 tokens')
   first.type('/new\r')

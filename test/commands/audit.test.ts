@@ -19,7 +19,7 @@ import { type Place, place, placesLike, type Room, roomAt, type Served, serveClo
 
 const success = 'success' as const
 
-describe('a record in words', () => {
+describe('the text of an audit record', () => {
   test.each([
     [{ type: 'apiKey', id: 'i', label: 'ci' }, 'ci (key)'],
     [{ type: 'oidc', id: 'i', label: 'ada@example' }, 'ada@example (signed in)'],
@@ -28,7 +28,7 @@ describe('a record in words', () => {
     [{ type: 'anonymous', id: null, label: null }, 'anonymous'],
     [{ type: 'system', id: 'host-1', label: 'operator' }, 'operator (system)'],
     [null, ''],
-  ] as [AuditRecord['subject'], string][])('who %j is: %s', (subject, words) => {
+  ] as [AuditRecord['subject'], string][])('describes the subject %j as "%s"', (subject, words) => {
     expect(auditSubject({ subject })).toBe(words)
   })
 
@@ -54,15 +54,15 @@ describe('a record in words', () => {
     ['denied', { reason: 'no credential', label: 'x' }, 'no credential'],
     ['failure', { knowledgeBaseId: 'b' }, 'b'],
   ] as [AuditRecord['outcome'], AuditRecord['details'], string][])(
-    'on what %s %j was: %s',
+    'describes the target of a record with outcome %s and details %j as "%s"',
     (outcome, details, words) => {
       expect(auditTarget({ outcome, details })).toBe(words)
     },
   )
 })
 
-describe('following', () => {
-  /** Connections that end as they are told, and what was asked of each. */
+describe('following the audit trail', () => {
+  /** Creates event streams that end in the given ways, and records the cursor of each request. */
   function streams(...ends: (readonly (string | Error)[])[]) {
     const asked: (string | undefined)[] = []
     const waits: number[] = []
@@ -89,7 +89,7 @@ describe('following', () => {
   }
   const broken = new Unreachable('the event stream was interrupted', 'Run the command again.')
 
-  test('goes on after the last event, later and later while none comes', async () => {
+  test('resumes after the last event, and waits longer after each stream without events', async () => {
     const { asked, waits, found, events } = streams(
       ['a', 'b', broken],
       [new WbError('draining', 'it ends')],
@@ -112,13 +112,13 @@ describe('following', () => {
     new WbError('unauthorized', 'revoked'),
     new WbError('workspace_not_found', 'gone'),
     new TypeError('a defect'),
-  ])('ends with what will not pass: %s', async error => {
+  ])('ends with an error that cannot be retried: %s', async error => {
     const { events } = streams(['a', error], ['b'])
     expect(await events.next()).toMatchObject({ value: { id: 'a' } })
     await expect(events.next()).rejects.toBe(error)
   })
 
-  test('ends at once where it is interrupted, in a stream and between two', async () => {
+  test('ends immediately when interrupted, during a stream and between streams', async () => {
     const within = streams(['a', broken], ['b'])
     await within.events.next()
     within.stop.abort()
@@ -140,7 +140,10 @@ describe('following', () => {
   })
 })
 
-/** A data directory whose runtime asks for keys, with a workspace named demo and an admin's key in the environment. */
+/**
+ * A data directory whose runtime requires API keys, with a workspace named demo and an admin's key in the
+ * environment.
+ */
 const asking = placesLike(async here => {
   here.keyCost = productionCost
   here.env.WB_CONFIG = join(here.home, 'closed.yaml')
@@ -153,14 +156,14 @@ const asking = placesLike(async here => {
   return { secret, viewer }
 })
 
-/** A server that asks for keys, beside which commands hold the bootstrap token. */
+/** A server that requires API keys. Commands in its sandbox use the bootstrap token. */
 const shared = place(afterAll)
 let server: Served
 beforeAll(async () => {
   server = await serveClosed(shared)
 })
 
-/** A workspace beside that server, and a key of it. */
+/** Creates a workspace on that server with an API key. */
 async function roomWithKey(
   body: ClientRequest<typeof apiKeys.create>['body'],
 ): Promise<Room & { secret: string }> {
@@ -170,7 +173,7 @@ async function roomWithKey(
   return { ...room, secret: plaintext }
 }
 
-/** Ask for a knowledge base with a key that may make none. */
+/** Sends a request to create a knowledge base with a key that lacks the scope. */
 async function refusedTo(workspaceId: string, key: string): Promise<void> {
   await fetch(`${server.url}/api/v1/workspaces/${workspaceId}/knowledge-bases`, {
     method: 'POST',
@@ -187,7 +190,7 @@ function rows(stdout: string): string[][] {
 }
 
 describe('wb audit list', () => {
-  test('S6-16: who did what and who was refused, the newest first, and no token in it', async () => {
+  test('S6-16: lists actions and denials with their subjects, newest first, without tokens', async () => {
     const here = await asking()
     const { viewer } = here
     await here.wb(['kb', 'create', 'x'], { env: { WB_API_KEY: viewer } })
@@ -212,7 +215,7 @@ describe('wb audit list', () => {
     for (const token of [here.secret, viewer]) expect(stdout + json.stdout).not.toContain(token.split('_')[3])
   })
 
-  test('by action and from a moment on; nothing is said so', async () => {
+  test('filters by action and start time, and reports an empty result', async () => {
     const { wb, workspace } = await roomAt(shared, server)
     const made = await wb(['audit', 'list', '--action', 'workspace.create', '--since', '1h'])
     const who = 'bootstrap operator (bootstrap token)'
@@ -226,7 +229,7 @@ describe('wb audit list', () => {
     expect(await wb(['audit', 'list', '--action', 'kb.crate'])).toMatchObject({ status: 2, stdout: '' })
   })
 
-  test('of the whole runtime for who is not bound to a workspace', async () => {
+  test('lists records of the whole runtime for a caller that is not bound to a workspace', async () => {
     const { wb, secret } = await roomWithKey({ label: 'admin', role: 'admin' })
     const refused = await wb(['audit', 'list', '--all'], { env: { WB_API_KEY: secret } })
     expect(refused).toMatchObject({ status: 3, stdout: '' })
@@ -244,7 +247,7 @@ describe('wb audit list', () => {
       ])
   })
 
-  test('in a terminal only what was refused stands out, and what was planted does nothing [security rule 16]', async () => {
+  test('highlights only denials in a terminal, and strips control sequences from labels [security rule 16]', async () => {
     const here = await asking()
     await here.wb(['keys', 'create', 'a\x1b]0;owned\x07b\x1b[2Jc'])
     await here.wb(['kb', 'list'], { env: { WB_API_KEY: withWrongSecret(here.secret) } })
@@ -257,7 +260,7 @@ describe('wb audit list', () => {
   })
 })
 
-/** A command that goes on until it is told to end. */
+/** Starts a command that runs until it is interrupted. */
 function following({ env, home }: Place, args: string[]) {
   const child = spawn(process.execPath, [join(process.cwd(), 'bin/run.js'), 'audit', 'follow', ...args], {
     env,
@@ -284,14 +287,14 @@ function following({ env, home }: Place, args: string[]) {
   }
 }
 
-/** Make a knowledge base in the only workspace of a server. */
+/** Creates a knowledge base in the only workspace of a server. */
 async function made({ call }: Served, name: string): Promise<void> {
   const { items } = await call(workspaces.list, { query: {} })
   await makeBase({ call }, { workspaceId: items[0]!.workspaceId, name })
 }
 
 describe('wb audit follow', () => {
-  test('in process: what other processes do, a line each; Ctrl-C to stop with 0', async () => {
+  test('prints a line for each event of other processes while running in process, and ends with 0 on Ctrl-C', async () => {
     const here = await asking()
     const followed = following(here, [])
     await followed.says('stderr', 'following')
@@ -302,7 +305,7 @@ describe('wb audit follow', () => {
     expect(rows(stdout)).toEqual([['admin (key)', 'kb.create', 'success', 'x']])
   })
 
-  test('one JSON object per line, across a server that is killed and comes back, without a gap', async () => {
+  test('prints one JSON object per line, without a gap when the server is killed and restarted', async () => {
     const here = await asking()
     const first = await here.spawnServe()
     const { port } = new URL(first.url)
@@ -326,7 +329,7 @@ describe('wb audit follow', () => {
     expect(labels).toEqual(['one', 'between', 'after'])
   })
 
-  test('nothing is missed where the server goes away before the first record came', async () => {
+  test('misses no record if the server stops before the first record arrives', async () => {
     const here = await asking()
     const first = await here.spawnServe()
     await made(first, 'before')
@@ -342,7 +345,7 @@ describe('wb audit follow', () => {
     expect({ status, stdout }).toEqual({ status: 0, stdout: expect.not.stringContaining('"before"') })
   })
 
-  test('a caller who may not is refused at once', async () => {
+  test('rejects a caller without permission immediately', async () => {
     const { wb, secret } = await roomWithKey({ label: 'loader', scopes: ['write:ingest'] })
     const refused = await wb(['audit', 'follow'], { env: { WB_API_KEY: secret } })
     expect(refused).toMatchObject({ status: 3, stdout: '' })
@@ -352,7 +355,7 @@ describe('wb audit follow', () => {
   test.each([
     [80, /\n {2}\d\d:\d\d:\d\d {2}ci \(key\) {9} {2}auth\.api_denied {5}denied {3}needs write:kb\n/],
     [40, /\n {2}\d\d:\d\d:\d\d {2}ci \(key\) {2}auth\.api_denied\n {4}denied {2}needs write:kb\n/],
-  ])('in a terminal of %i columns, with the time of the clock', async (cols, line) => {
+  ])('prints local times in a terminal with %i columns', async (cols, line) => {
     const here = await roomWithKey({ label: 'ci', role: 'viewer' })
     let isRefused = false
     const screen = await inTerminal(here, ['audit', 'follow'], {

@@ -16,7 +16,7 @@ interface Connected {
   cut(): void
 }
 
-/** A server whose model pauses in its answer until `release`, and a proxy between it and the chat. */
+/** Starts a server whose model pauses in its answer until `release`, and a proxy between the chat and the server. */
 async function connected(): Promise<Connected> {
   const here = place()
   const model = await startChatServer()
@@ -91,7 +91,7 @@ test('an answer continues after its connection breaks, and is shown once', { tim
   expect((await messagesOf(here)).map(({ content }) => content)).toEqual(['tell me', text])
 })
 
-test('a chat that continues a conversation shows the answer that is running', {
+test('a chat shows the running answer of the conversation that it continues', {
   timeout: 60_000,
 }, async () => {
   const { here, model } = await connected()
@@ -122,7 +122,7 @@ test.each([
   ['ctrl+d', '\x04'],
   ['/quit', '/quit\r'],
 ])(
-  '%s stops the answer at the runtime, and the text so far is kept',
+  '%s stops the answer in the runtime, and the partial text is stored',
   { timeout: 60_000 },
   async (_name, keys) => {
     const { here } = await connected()
@@ -144,7 +144,7 @@ test.each([
   },
 )
 
-test('alt+left and alt+right show the versions of the last question', { timeout: 60_000 }, async () => {
+test('alt+left and alt+right switch between versions of the last question', { timeout: 60_000 }, async () => {
   const { here, model } = await connected()
   model.respond(({ body }) => (body.stream ? { text: 'An answer.' } : undefined))
   const { type, shows, ended } = chat(here, ['maven'])
@@ -166,7 +166,7 @@ test('alt+left and alt+right show the versions of the last question', { timeout:
   expect(await ended).toBe(0)
 })
 
-test('/branch edits an earlier question, and both branches stay within reach', {
+test('/branch edits an earlier question, and both branches remain accessible', {
   timeout: 60_000,
 }, async () => {
   const { here, model } = await connected()

@@ -10,7 +10,7 @@ type Say = (question: string, isAfterTool: boolean) => ChatStep
 
 const keys = { 'keys.md': '# Keys\n\nKeys are rotated by replacement.\n' }
 
-/** Documents, and an agent that answers from them with a fake model; `list_kbs` must ask. */
+/** Creates documents, and an agent that answers from them with a fake model. Calls of `list_kbs` need approval. */
 async function answering(say: Say, documents: Record<string, string> = keys): Promise<Place> {
   const here = place()
   const model = await startChatServer()
@@ -37,7 +37,7 @@ function said({ line, body }: ChatRequest, say: Say): ChatStep | undefined {
   return say(question, told.at(-1)?.role === 'tool')
 }
 
-test('a whole conversation with a runtime that is killed in the middle of it', {
+test('a conversation continues after the runtime is killed and restarted', {
   timeout: 120_000,
 }, async () => {
   let isSilent = true
@@ -51,7 +51,7 @@ test('a whole conversation with a runtime that is killed in the middle of it', {
   })
   const first = await here.spawnServe()
   const { type, shows, ended } = chat(here, ['maven'])
-  /** The end of an answer; before it, Enter sends nothing. */
+  /** Waits for the end of an answer. Until then, Enter sends nothing. */
   const answered = async (words: string) => {
     await shows(words)
     await shows('/help')
@@ -169,7 +169,7 @@ const answer = `\`wb keys rotate ci --grace 24h\` creates a new token. The old o
 
 const recording = /(?<=<!-- recorded[^\n]*-->\n```text\n)[\s\S]*?(?=```\n<!-- end of the recording -->)/
 
-test('the chat in the README is one that was recorded', async () => {
+test('the chat in the README matches a recorded session', async () => {
   const here = await answering(
     (_, isAfterTool) =>
       isAfterTool
@@ -196,6 +196,6 @@ test('the chat in the README is one that was recorded', async () => {
     .replace(/\d+(?:\.\d)? m?s$/m, '12 ms')
   const readme = readFileSync('README.md', 'utf8')
   expect(readme).toMatch(recording)
-  // `vitest -u` writes it there.
+  // `vitest -u` updates the README.
   await expect(readme.replace(recording, () => `${text}\n`)).toMatchFileSnapshot('../../README.md')
 })

@@ -4,10 +4,10 @@ import { Emulator } from '../harness/emulator.ts'
 import { withoutSequences } from './terminal.ts'
 import type { Place } from './wb.ts'
 
-/** As long as words are waited for. */
+/** Maximum time to wait for text on the screen. */
 const patienceMs = 20_000
 
-/** A chat in a terminal. `shows` waits for words that come after those that were waited for before. */
+/** Starts a chat in a terminal. `shows` waits for text after the text that earlier calls matched. */
 export function chat(
   { env, home }: Place,
   args: string[] = [],
@@ -21,7 +21,7 @@ export function chat(
   })
   const screen = new Emulator(cols, rows)
   let seen = ''
-  /** The same without sequences, up to one that may not have come whole. */
+  /** Output without control sequences, up to a sequence that may be incomplete. */
   let words = ''
   let rest = ''
   let read = 0
@@ -44,7 +44,7 @@ export function chat(
     kill: () => child.kill('SIGKILL'),
     resize: (columns: number, lines: number) => child.resize(columns, lines),
     raw: () => seen,
-    /** What the terminal shows, and what scrolled away before; of one that has kept its size. */
+    /** Returns the lines on the screen and in the scrollback. Valid only if the terminal was not resized. */
     lines: () => screen.lines,
     async shows(wanted: string): Promise<void> {
       const lateAt = performance.now() + patienceMs

@@ -21,7 +21,7 @@ async function spoken(stage: Stage): Promise<void> {
   await stage.done(answer, citing())
 }
 
-/** The answer comes after a tool that must be asked for. */
+/** A model that calls a tool, which needs approval, before it answers. */
 async function withTool(stage: Stage): Promise<void> {
   await stage.token('Let me see.')
   await stage.say('token-reset', {})
@@ -47,8 +47,8 @@ async function stageFor(play?: ChatRuntime['play']): Promise<{ here: Place; runt
   return { here, runtime }
 }
 
-describe('where there is no terminal', () => {
-  test('a question comes in, and its answer goes out with its sources', async () => {
+describe('without a terminal', () => {
+  test('reads a question from stdin, and prints the answer with its sources', async () => {
     const { here, runtime } = await stageFor(withTool)
     const { status, stdout, stderr } = await here.wb(['agents', 'chat', 'maven'], { input: 'which laws?\n' })
     expect({ status, stdout }).toEqual({
@@ -59,7 +59,7 @@ describe('where there is no terminal', () => {
     expect(runtime.asked).toEqual([{ content: 'which laws?' }])
   })
 
-  test('--image sends files by their content', async () => {
+  test('--image sends files with the media type of their content', async () => {
     const { here, runtime } = await stageFor()
     writeFileSync(join(here.home, 'a.png'), imageBytes('image/png'))
     writeFileSync(join(here.home, 'b.txt'), imageBytes('image/webp'))
@@ -75,7 +75,7 @@ describe('where there is no terminal', () => {
     ['a large file', ['large.png'], '"large.png" is too large: an image can have at most 5.0 MB'],
     ['another format', ['a.svg'], '"a.svg" is not an image in a supported format'],
     ['five files', Array(5).fill('a.png'), 'A message can have at most 4 images, not 5'],
-  ])('--image refuses %s, and nothing is sent', async (_, files, words) => {
+  ])('--image rejects %s, and sends no question', async (_, files, words) => {
     const { here, runtime } = await stageFor()
     writeFileSync(join(here.home, 'a.png'), imageBytes('image/png'))
     writeFileSync(join(here.home, 'a.svg'), '<svg/>')
@@ -90,14 +90,14 @@ describe('where there is no terminal', () => {
   test.each([
     ['show', 'what is this? [image 1: image/png, 2 kB]'],
     ['export', 'what is this?\n\n[image 1: image/png, 2 kB]'],
-  ])('wb conversations %s names the images of a message', async (command, words) => {
+  ])('wb conversations %s lists the images of a message', async (command, words) => {
     const { here, runtime } = await stageFor()
     await here.wb(['ask', 'what is this?'])
     Object.assign(runtime.said[0]!, { images: [{ index: 0, mediaType: 'image/png', bytes: 1_500 }] })
     expect((await here.wb(['conversations', command])).stdout).toContain(words)
   })
 
-  test('reasoning is not printed', async () => {
+  test('does not print reasoning', async () => {
     const { here } = await stageFor(async stage => {
       await stage.say('reasoning', { delta: 'Two and two.' })
       await spoken(stage)
@@ -110,7 +110,7 @@ describe('where there is no terminal', () => {
   test.each([
     ['length', 'the answer is cut off: the model reached its output limit'],
     ['content_filter', 'a content filter of the provider stopped the answer'],
-  ])('an answer that ended with %s is an answer, with a note on stderr', async (reason, told) => {
+  ])('an answer that ended with %s counts as an answer, with a note on stderr', async (reason, told) => {
     const metadata = { finish_reason: reason }
     const { here, runtime } = await stageFor(stage => stage.done('Half.', metadata))
     runtime.whole = metadata
@@ -120,7 +120,7 @@ describe('where there is no terminal', () => {
     expect(whole).toMatchObject({ status: 0, stderr: `  ${told}\n` })
   })
 
-  test('--json prints the events, --no-stream one object', async () => {
+  test('--json prints the events, and --no-stream prints one object', async () => {
     const { here } = await stageFor(spoken)
     const lines = (await here.wb(['chat', 'maven', 'why?', '--json'])).stdout.trim().split('\n')
     const events = lines.map(line => JSON.parse(line) as { event: string })
@@ -130,10 +130,10 @@ describe('where there is no terminal', () => {
       user: { content: 'why?' },
       assistant: { content: 'Whole.' },
     })
-    expect(whole.stderr).toBe('  Maven answers; wb agents list shows the others\n')
+    expect(whole.stderr).toBe('  using agent Maven; wb agents list shows the others\n')
   })
 
-  test('with no model, passages stand in for the answer', async () => {
+  test('prints passages instead of an answer if there is no model', async () => {
     const { here, runtime } = await stageFor()
     runtime.refusal = noModel
     const { status, stdout, stderr } = await here.wb(['ask', 'why?'])
@@ -153,7 +153,7 @@ describe('where there is no terminal', () => {
       /^ {2}✗ LLM service "x" lacks its key \(llm_credential_missing[^\n]*\n {4}Set KEY\.\n {4}With Ollama on this machine:\n {4}wb services create llama /,
     ],
     ['--json', /"hint":"Set KEY\. With Ollama on this machine: wb services create llama /],
-  ])('with no model, %s tells how to set one up', async (form, told) => {
+  ])('%s explains how to set up a model if there is none', async (form, told) => {
     const { here, runtime } = await stageFor()
     runtime.refusal = noModel
     const { status, stdout, stderr } = await here.wb(['ask', 'why?', '--agent', 'maven', form])
@@ -164,7 +164,7 @@ describe('where there is no terminal', () => {
   test.each([
     ['a refusal', { status: 403, code: 'forbidden', message: 'not you' }, 3, 'not you'],
     ['a limit', { status: 429, code: 'rate_limited', message: 'later' }, 6, 'later'],
-  ])('%s ends with its status', async (_name, refusal, status, told) => {
+  ])('%s ends with the exit status of its error', async (_name, refusal, status, told) => {
     const { here, runtime } = await stageFor()
     runtime.refusal = refusal
     const ended = await here.wb(['ask', 'why?'])
@@ -172,7 +172,7 @@ describe('where there is no terminal', () => {
     expect(ended.stderr.toLowerCase()).toContain(told)
   })
 
-  test('an answer that failed is a failure, in every form, and no defect of wb', async () => {
+  test('a failed answer ends with a failure status in every output format, without a defect report', async () => {
     const metadata = { finish_reason: 'error', error_message: 'The model has left' }
     const { here, runtime } = await stageFor(stage => stage.say('error', { content: '', metadata }))
     runtime.whole = metadata
@@ -188,7 +188,7 @@ describe('where there is no terminal', () => {
     }
   })
 
-  test('an answer that breaks off is a failure, and a question is asked for', async () => {
+  test('fails if the answer breaks off, and requires a question', async () => {
     const { here, runtime } = await stageFor(async stage => {
       await stage.token('half')
       stage.die()
@@ -204,7 +204,7 @@ describe('where there is no terminal', () => {
 })
 
 describe('in a terminal', { timeout: 40_000 }, () => {
-  test('with no model, wb ask shows passages in place of an answer', async () => {
+  test('wb ask shows passages instead of an answer if there is no model', async () => {
     const { here, runtime } = await stageFor()
     runtime.refusal = noModel
     const { status, text } = await inTerminal(here, ['ask', 'why?'])
@@ -212,7 +212,7 @@ describe('in a terminal', { timeout: 40_000 }, () => {
     expect(withoutSequences(text)).toContain('A passage that was found.')
   })
 
-  test('a whole conversation: an answer, a tool, a source, a command, and it goes on another day', async () => {
+  test('continues a conversation with an answer, a tool call, a source and a command in a later session', async () => {
     const { here, runtime } = await stageFor(withTool)
     const { type, shows, ended, raw } = chat(here, ['maven'])
     await shows('ask Maven')
@@ -221,7 +221,7 @@ describe('in a terminal', { timeout: 40_000 }, () => {
     await shows('[pasted 5 lines]')
     type('\r')
     await shows('wants to use mcp:files:write')
-    // Who was typing when the question came has not answered it.
+    // Input that was typed before the approval prompt appeared must not answer it.
     await shows('119 s left')
     type('o')
     await shows('12 ms')
@@ -276,7 +276,7 @@ describe('in a terminal', { timeout: 40_000 }, () => {
     expect(await ended).toBe(0)
   })
 
-  test('ten thousand lines, while the screen changes its size, are all there and drawn once', async () => {
+  test('shows all ten thousand lines exactly once while the terminal is resized', async () => {
     const lines = Array.from({ length: 10_000 }, (_, at) => `- line ${at} of many\n`)
     const { here } = await stageFor(async stage => {
       for (const line of lines) await stage.token(line)
@@ -302,7 +302,7 @@ describe('in a terminal', { timeout: 40_000 }, () => {
     expect(lines.filter(line => !text.includes(line.slice(2, -1)))).toEqual([])
   })
 
-  test('Ctrl-C stops an answer, and twice leaves, whatever goes on', async () => {
+  test('Ctrl-C stops an answer, and a second Ctrl-C exits in any state', async () => {
     const aborted: boolean[] = []
     const { here } = await stageFor(async stage => {
       await stage.token('One moment ')
@@ -329,7 +329,7 @@ describe('in a terminal', { timeout: 40_000 }, () => {
     expect(aborted).toEqual([true, true])
   })
 
-  test('Ctrl-C stops an upload, and the chat goes on', async () => {
+  test('Ctrl-C stops an upload, and the chat continues', async () => {
     const { here, runtime } = await stageFor(spoken)
     writeFileSync(join(here.home, 'day.md'), 'Rain.')
     const { type, shows, ended } = chat(here, ['maven'])
@@ -350,7 +350,7 @@ describe('in a terminal', { timeout: 40_000 }, () => {
     expect(await ended).toBe(0)
   })
 
-  test('Ctrl-C ends a single question as interrupted, and what was said stays', async () => {
+  test('Ctrl-C ends a single question as interrupted, and keeps the printed text', async () => {
     const { here } = await stageFor(async stage => {
       await stage.token('One.\n\nHalf of it')
       await gone(stage)
@@ -366,8 +366,8 @@ describe('in a terminal', { timeout: 40_000 }, () => {
 
   test.each([
     ['once', '\x1b[B\r', '4 characters'],
-    ['never, which Enter alone says', '\r', 'not allowed'],
-  ])('a single question asks before a tool runs: %s', async (_name, keys, told) => {
+    ['not at all, because Enter alone declines', '\r', 'not allowed'],
+  ])('a single question asks for approval before a tool runs, and the user allows it %s', async (_name, keys, told) => {
     const { here, runtime } = await stageFor(withTool)
     const { type, shows, ended } = chat(here, ['which laws?'], { command: 'ask' })
     await shows('Maven wants to use mcp:files:write with')
@@ -380,7 +380,7 @@ describe('in a terminal', { timeout: 40_000 }, () => {
     expect(runtime.asked).toMatchObject([{ approvals: true }])
   })
 
-  test('a single question that is left at a tool is interrupted', async () => {
+  test('a single question ends as interrupted if the user exits at an approval', async () => {
     const { here } = await stageFor(withTool)
     const { type, shows, ended } = chat(here, ['which laws?'], { command: 'ask' })
     await shows('allow this call?')
@@ -388,12 +388,12 @@ describe('in a terminal', { timeout: 40_000 }, () => {
     expect(await ended).toBe(130)
   })
 
-  test('plain lines, for who has them read out', async () => {
+  test('prints plain lines for screen readers', async () => {
     const { here } = await stageFor(withTool)
     const { type, shows, ended, raw } = chat(here, ['maven', '--screen-reader'])
     await shows('you: ')
     type('why?\r')
-    await shows('Type once, always or never.')
+    await shows('Type a choice: “once”, “always” or “never”.')
     type('once\r')
     await shows('Tool 1: mcp:files:write, with “/tmp/x”, success, 12 ms')
     await shows('Both laws hold together [1].')
@@ -405,7 +405,7 @@ describe('in a terminal', { timeout: 40_000 }, () => {
     expect(raw()).not.toMatch(/[╭│]|\x1b\[\?1049h/)
   })
 
-  test('an answer sends nothing to the terminal but its words [security rule 16]', async () => {
+  test('strips control sequences from an answer [security rule 16]', async () => {
     const evil = 'a\x1b]52;c;b3duZWQ=\x07\x1b]0;owned\x07\x1b[2Jb'
     const { here } = await stageFor(async stage => {
       await stage.token(evil)
@@ -430,7 +430,7 @@ describe('in a terminal', { timeout: 40_000 }, () => {
     await shows('Maven answers from papers')
     await shows('1  What does “Similarity laws” say?')
     type('\x1b1')
-    await shows('passages used, without citations:')
+    await shows('passages used but not cited:')
     await shows('[1] laws.md')
     await shows('100 tokens')
     expect(runtime.asked).toMatchObject([{ content: 'What does “Similarity laws” say?' }])
@@ -440,7 +440,7 @@ describe('in a terminal', { timeout: 40_000 }, () => {
     expect(await ended).toBe(0)
   })
 
-  test('a message that is typed during an answer is shown as queued, and sent after it', async () => {
+  test('shows a message that is typed during an answer as queued, and sends it after the answer', async () => {
     let finish = () => {}
     const { here, runtime } = await stageFor(async stage => {
       await stage.token('One moment')
@@ -461,7 +461,7 @@ describe('in a terminal', { timeout: 40_000 }, () => {
     expect(await ended).toBe(0)
   })
 
-  test('a terminal of ASCII has other signs', async () => {
+  test('uses ASCII symbols in an ASCII terminal', async () => {
     const { here } = await stageFor(spoken)
     here.env.LC_ALL = 'C'
     const { type, shows, ended, raw } = chat(here, ['maven'])

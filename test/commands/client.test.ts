@@ -31,19 +31,19 @@ function json(status: number, body: unknown, headers: Record<string, string> = {
 const ids = { workspaceId: 'a/b', knowledgeBaseId: 'ü', documentId: '?#' }
 
 describe('the typed client', () => {
-  test('builds path and query from the declaration, percent-encoded', () => {
+  test('builds the path and query from the declaration, percent-encoded', () => {
     expect(pathOf(documents.chunks, { params: ids, query: { limit: 5, cursor: undefined } })).toBe(
       '/api/v1/workspaces/a%2Fb/knowledge-bases/%C3%BC/documents/%3F%23/chunks?limit=5',
     )
   })
 
-  test.each(['', '.', '..'])('refuses the parameter "%s", which would reach another route', documentId => {
+  test.each(['', '.', '..'])('rejects the parameter "%s", which would reach another route', documentId => {
     expect(() => pathOf(documents.delete, { params: { ...ids, documentId } })).toThrow(
       /documentId must not be/,
     )
   })
 
-  test('sends a body as JSON and its headers with every call', async () => {
+  test('sends a body as JSON, and its headers with every call', async () => {
     const seen: unknown[] = []
     const client = await against(
       (request, response) => {
@@ -58,7 +58,7 @@ describe('the typed client', () => {
     expect(seen).toEqual(['POST', 'Bearer k', '{"name":"demo"}'])
   })
 
-  test('an envelope becomes the error that the runtime threw', async () => {
+  test('converts an error envelope to the error that the runtime threw', async () => {
     const error = { code: 'workspace_not_found', message: 'no such workspace', requestId: 'R', hint: 'look' }
     const client = await against(json(404, { error }))
     const caught = await client.call(workspaces.list, {}).catch((thrown: unknown) => thrown)
@@ -67,7 +67,7 @@ describe('the typed client', () => {
     expect(caught).toMatchObject({ ...shown, status: 404, facts: { requestId } })
   })
 
-  test('a code of a later version keeps its name, and means what its status means', async () => {
+  test('keeps an unknown error code of a later version, and derives its meaning from the status', async () => {
     const client = await against(json(409, { error: { code: 'not_yet_known', message: 'taken' } }))
     await expect(client.call(workspaces.list, {})).rejects.toMatchObject({
       status: 409,
@@ -80,7 +80,7 @@ describe('the typed client', () => {
     ['a page of a proxy', 502, '<html>', 'responded with 502, but is not a Workbase runtime'],
     ['an empty answer', 500, '', 'responded with 500, but is not a Workbase runtime'],
     ['JSON without an envelope', 404, '{"message":"x"}', 'responded with 404, but is not a Workbase runtime'],
-  ])('%s is not taken for a runtime', async (_what, status, body, message) => {
+  ])('does not accept %s as a response of a runtime', async (_what, status, body, message) => {
     const client = await against((_request, response) => {
       response.writeHead(status).end(body)
     })
@@ -89,7 +89,7 @@ describe('the typed client', () => {
     expect(caught).toMatchObject({ message: expect.stringContaining(message) })
   })
 
-  test('follows no redirect, and takes no credential along', async () => {
+  test('does not follow a redirect or send credentials to its target', async () => {
     const seen: (string | undefined)[] = []
     const client = await against((request, response) => {
       seen.push(request.url)
@@ -99,14 +99,14 @@ describe('the typed client', () => {
     expect(seen).toEqual(['/api/v1/workspaces'])
   })
 
-  test('says where nothing listens', async () => {
+  test('reports that nothing listens at the address', async () => {
     const client = openClient({ baseUrl: 'http://127.0.0.1:1', fetch: openNetwork().fetch })
     await expect(client.call(runtimeRoutes.version, {})).rejects.toThrow(
       'no runtime responds at http://127.0.0.1:1: connection refused',
     )
   })
 
-  test('names what the runtime ignored', async () => {
+  test('reports ignored fields', async () => {
     const names: string[][] = []
     const answer = json(
       200,
@@ -118,7 +118,7 @@ describe('the typed client', () => {
     expect(names).toEqual([['colour', 'größe']])
   })
 
-  test('reads a list page after page', async () => {
+  test('reads a list page by page', async () => {
     const cursors: (string | null)[] = []
     const client = await against((request, response) => {
       const cursor = new URL(request.url!, 'http://x').searchParams.get('cursor')
@@ -134,7 +134,7 @@ describe('the typed client', () => {
     expect(cursors).toEqual([null, 'second'])
   })
 
-  test('streams lines both ways, wherever the network cuts them', async () => {
+  test('streams lines in both directions, regardless of how the network splits them', async () => {
     const client = await against(async (request, response) => {
       let sent = ''
       for await (const part of request) sent += part
@@ -153,7 +153,7 @@ describe('the typed client', () => {
     expect(lines).toEqual([{ text: 'ü' }, { text: '\n' }])
   })
 
-  test('an aborted call rejects with the reason', async () => {
+  test('rejects an aborted call with the abort reason', async () => {
     const client = await against(() => {})
     const reason = new Error('enough')
     const signal = AbortSignal.timeout(50)
@@ -163,7 +163,7 @@ describe('the typed client', () => {
     await expect(client.call(workspaces.list, {}, { signal: controller.signal })).rejects.toBe(reason)
   })
 
-  test('what a call does not take or give does not compile', () => {
+  test('rejects wrong parameters and unknown reply fields at compile time', () => {
     const client = openClient({ baseUrl: 'http://x', fetch: () => Promise.reject(new Error('not sent')) })
     const wrong = [
       // @ts-expect-error the parameter is missing

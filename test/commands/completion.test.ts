@@ -13,7 +13,7 @@ const { commands } = JSON.parse(committedManifest()) as {
 }
 const ids = Object.keys(commands)
 
-/** What is typed before the tab, and all the words that are offered then. */
+/** Input before the tab, and the expected completions. */
 const offers: [typed: string, words: string[]][] = [
   ['wb ', [...new Set(ids.map(id => id.split(':')[0]!))]],
   ['wb kb ', ids.flatMap(id => (id.startsWith('kb:') ? [id.slice(3)] : []))],
@@ -24,7 +24,7 @@ const offers: [typed: string, words: string[]][] = [
   ['wb kb update --no-l', ['--no-lexical']],
   ['wb open ', ['api', 'docs']],
 ]
-/** Where words hold a colon, at which bash splits them. */
+/** Values with colons, at which bash splits words. */
 const scopes: [typed: string, words: string[]] = [
   'wb keys create ci --role viewer --scope write:',
   ['agents', 'ingest', 'kb', 'services'].map(name => `write:${name}`),
@@ -100,7 +100,7 @@ test.skipIf(!hasProgram('fish'))('fish', async () => {
   ).toEqual(all.map(([, words]) => [...words].sort()))
 })
 
-/** Completion of zsh runs in its line editor alone: what it is given to offer is written to a file. */
+/** Zsh completes only in its line editor, so this script writes the offered completions to a file. */
 const noted = `compadd() {
   if [[ \${@[1,(i)(-|--)]} == *-(O|A|D)\\ * ]] { builtin compadd "$@"; return }
   local -a given
@@ -132,7 +132,7 @@ test.skipIf(!hasProgram('zsh'))('zsh', async () => {
   expect(words).toEqual(all.map(([, expected]) => [...expected].sort()))
 })
 
-/** Type lines into a shell in a terminal, and wait after each until the shell has done it. */
+/** Types lines into a shell in a terminal, and waits after each line until the shell has run it. */
 async function typing(
   [program, ...args]: [string, ...string[]],
   options: { env: Record<string, string>; cwd: string },
@@ -146,7 +146,7 @@ async function typing(
     text += data
     onText()
   })
-  // What is typed before the prompt is there, the terminal would edit in the place of the shell.
+  // The terminal itself would echo and edit input that is typed before the prompt appears.
   const prompted = (after: RegExp) =>
     new Promise<void>(done => {
       const from = text.length
@@ -162,7 +162,7 @@ async function typing(
   shell.kill()
 }
 
-test('in a terminal the lines to type are there, and not the script', async () => {
+test('prints setup instructions instead of the script in a terminal', async () => {
   const here = place()
   const { status, text } = await inTerminal(here, ['autocomplete', 'bash'])
   expect([status, withoutSequences(text)]).toEqual([
@@ -177,7 +177,7 @@ test('in a terminal the lines to type are there, and not the script', async () =
   ])
 })
 
-test('the shell is that of the person, and another one is told which there are', async () => {
+test("defaults to the user's shell, and lists the supported shells if another one is requested", async () => {
   const { wb, env } = place()
   env.SHELL = '/usr/bin/fish'
   expect((await wb(['autocomplete'])).stdout).toContain('complete -c wb')

@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
 
-/** The issuer of an identity provider, as far as a start looks at it. */
+/** Creates the discovery document of an identity provider, as far as startup reads it. */
 export async function discovery(more: object = {}): Promise<string> {
   const server = createServer((_, response) => {
     const issuer = issuerOf(server)
@@ -31,7 +31,7 @@ function issuerOf(server: Server): string {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-/** The configuration of a runtime that looks at the tokens of an identity provider alone. */
+/** Creates the configuration of a runtime that accepts only tokens of an identity provider. */
 export function oidcConfig(issuer: string): string {
   const oidc = `{ issuer: "${issuer}", audience: api, client: { clientId: wb } }`
   return `version: 1\nauth: { mode: oidc, anonymousPolicy: reject, oidc: ${oidc} }\n`

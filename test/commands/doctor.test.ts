@@ -21,7 +21,7 @@ interface Line {
   mend: string
 }
 
-/** The lines of a pipe. */
+/** Splits tab-separated output into its lines. */
 function lines({ stdout }: Ended): Line[] {
   return stdout
     .replace(/\n$/, '')
@@ -34,13 +34,13 @@ function line(ended: Ended, name: string): Line | undefined {
   return lines(ended).find(one => one.name === name)
 }
 
-/** States of all lines that are not `ok` or `skipped`, by name. */
+/** Returns the states of all lines that are not `ok` or `skipped`, by name. */
 function wrong(ended: Ended): Record<string, string> {
   const found = lines(ended).filter(({ state }) => state === 'warning' || state === 'failed')
   return Object.fromEntries(found.map(({ name, state }) => [name, state]))
 }
 
-/** A machine whose port is its own, with a keychain that works. */
+/** Creates a sandbox with a working keychain and a configured free port. */
 function machine(config: object = {}): Place {
   const here = place()
   here.env.WB_KEYCHAIN = 'file'
@@ -52,7 +52,7 @@ function machine(config: object = {}): Place {
   return here
 }
 
-/** Something that answers HTTP, gone with the test. */
+/** Starts an HTTP server that closes when the test ends. */
 async function answering(handler: RequestListener): Promise<{ url: string; port: number }> {
   const server = createServer(handler)
   onTestFinished(() => {
@@ -64,7 +64,7 @@ async function answering(handler: RequestListener): Promise<{ url: string; port:
   return { url: `http://127.0.0.1:${port}`, port }
 }
 
-/** A runtime of another version, whose clock is wrong. */
+/** Starts a runtime with another version and a wrong clock. */
 function strange({ aheadMs, version = '9.9.9' }: { aheadMs: number; version?: string }) {
   const bodies: Record<string, object> = {
     '/readyz': { status: 'ready', workspaces: 1 },
@@ -89,7 +89,7 @@ function strange({ aheadMs, version = '9.9.9' }: { aheadMs: number; version?: st
   })
 }
 
-test('where nothing is yet, nothing is wrong, and nothing is made', async () => {
+test('reports no problems and creates no files on a fresh machine', async () => {
   const here = machine()
   const { wb, dataDir, env } = here
   const [ended, told] = await Promise.all([wb(['doctor', '--deep']), wb(['doctor', '--json'])])
@@ -131,7 +131,7 @@ test('where nothing is yet, nothing is wrong, and nothing is made', async () => 
   expect(existsSync(join(env.XDG_CONFIG_HOME!, 'workbase'))).toBe(false)
 })
 
-test('what is wrong with the configuration is a failure', async () => {
+test('reports an invalid configuration as a failure', async () => {
   const { wb, home } = machine()
   const path = join(home, 'broken.yaml')
   writeFileSync(path, 'version: 1\nruntime:\n  prot: 1\n')
@@ -149,8 +149,8 @@ test('what is wrong with the configuration is a failure', async () => {
   expect(JSON.parse(told.stdout)).toMatchObject({ ok: false, config: { path, problems: [{}] } })
 })
 
-describe('the build of the server', () => {
-  test('is that of wb, and /version and wb version report it', async () => {
+describe('the build of a running server', () => {
+  test('matches the build of wb, and is reported by /version and wb version', async () => {
     const { wb, serve } = machine()
     const { url } = await serve()
     const { version, commit, buildTime } = JSON.parse((await wb(['version', '--json'])).stdout)
@@ -168,7 +168,7 @@ describe('the build of the server', () => {
     })
   })
 
-  test('is a warning if it is of another commit, and none if only its version has another name', async () => {
+  test('is a warning if it is from another commit, but not if only the version name differs', async () => {
     const here = machine()
     const { version, commit } = JSON.parse((await here.wb(['version', '--json'])).stdout)
     const renamed = await here.spawnServe([], { env: { APP_VERSION: '7.7.7-ours', APP_COMMIT: commit } })
@@ -188,14 +188,14 @@ describe('the build of the server', () => {
   })
 })
 
-/** A document row without what names it. */
+/** A document row without the keys that identify its content. */
 const unregistered = {
   ...{ sourceDocId: null, sourceFilename: null, fileType: null, fileSize: null, contentHash: null },
   ...{ chunkTotal: null, ingestedAt: null, status: 'pending', errorMessage: null, metadata: {} },
   ...{ visibleTo: null, ownerPrincipalId: null },
 }
 
-test('the store is looked through beside a running server, and each finding has a line', async () => {
+test('checks the store while a server runs, and prints a line for each finding', async () => {
   const { wb, serve, dataDir } = machine()
   const { url, pid } = await serve()
   await wb(['workspaces', 'create', 'demo'])
@@ -254,7 +254,7 @@ test('the store is looked through beside a running server, and each finding has 
   expect(store.checks.filter(({ count }) => count > 0)).toHaveLength(3)
 })
 
-test('a server in rescue mode is a failure, and so it is for who asks it whether it is ready', async () => {
+test('a server in rescue mode is a failure, also at its readiness endpoint', async () => {
   const { wb, serve, dataDir } = machine()
   mkdirSync(dataDir, { mode: 0o700 })
   writeFileSync(join(dataDir, 'workbase.db'), 'no database '.repeat(1_000))
@@ -276,8 +276,8 @@ test('a server in rescue mode is a failure, and so it is for who asks it whether
   expect(probe.stderr).toContain('POST /setup/restart')
 })
 
-describe('files', () => {
-  test('what others can open, or nobody can write, is told, and the lines that are told shut it', async () => {
+describe('file permissions', () => {
+  test('reports files that others can open and folders without write access, with commands that fix them', async () => {
     const { wb, dataDir, env, home } = machine()
     const credentials = join(env.XDG_CONFIG_HOME!, 'workbase', 'credentials')
     mkdirSync(join(dataDir, 'secrets'), { recursive: true })
@@ -322,7 +322,7 @@ describe('files', () => {
   })
 })
 
-test('on this machine: a taken port, a chosen keychain, and providers that do not answer', async () => {
+test('reports a port in use, the selected keychain, and providers that do not respond', async () => {
   const { port } = await answering(() => {})
   const provider = await strange({ aheadMs: 300_000 })
   const configured = (issuer: string) => ({
@@ -361,8 +361,8 @@ test('on this machine: a taken port, a chosen keychain, and providers that do no
   expect(line(usual, 'identity')?.detail).toMatch(/^this machine is (299|300|301) s behind/)
 })
 
-describe('another clock', () => {
-  test('a runtime two minutes off is a failure, and one of another version a warning', async () => {
+describe('a runtime with another clock or version', () => {
+  test('fails if the clock differs by two minutes, and warns about another version', async () => {
     const { wb } = machine()
     const { url } = await strange({ aheadMs: 300_000 })
     const ended = await wb(['doctor', '--url', url], { env: { WB_API_KEY: 'wb_live_x' } })
@@ -373,7 +373,7 @@ describe('another clock', () => {
     expect(ended.status).toBe(1)
   })
 
-  test('what a runtime calls its version is not typed into a shell', async () => {
+  test('the version of a runtime is not inserted into a suggested command', async () => {
     const { wb } = machine()
     const { url } = await strange({ aheadMs: -60_000, version: '1.0.0; rm -rf ~' })
     const ended = await wb(['doctor', '--url', url])
@@ -391,11 +391,11 @@ describe('another clock', () => {
     [skew(120_501), 'failed'],
     [skew(100_000, 70_000), 'ok'],
     [undefined, 'skipped'],
-  ])('%j is %s', (found, state) => expect(clockSkewFinding(found, 'it').state).toBe(state))
+  ])('the clock check with %j is %s', (found, state) => expect(clockSkewFinding(found, 'it').state).toBe(state))
 })
 
-describe('who you are', () => {
-  test('a key that the runtime does not know, none at all, and the right one', async () => {
+describe('credentials', () => {
+  test('reports an unknown key, a missing key, and a valid key', async () => {
     const { wb, serve } = machine({
       auth: { mode: 'apiKey', anonymousPolicy: 'reject', bootstrapTokenRef: 'env:BOOTSTRAP' },
       chat: { provider: 'ollama', baseUrl: 'http://127.0.0.1:9' },
@@ -427,7 +427,7 @@ describe('who you are', () => {
   })
 })
 
-test('a login that is gone is told once, and a keychain that is not read by the keychain', async () => {
+test('reports a missing login once, and an unreadable keychain on the keychain line', async () => {
   const { here, url, key } = await keyedRuntime()
   await here.wb(['login', url, '--with-token'], { input: key })
   const folder = join(here.env.XDG_CONFIG_HOME!, 'workbase', 'credentials')
@@ -447,8 +447,8 @@ test('a login that is gone is told once, and a keychain that is not read by the 
     expect(line(ended, name)).toMatchObject({ state: 'skipped', detail: 'needs a login; see auth' })
 })
 
-describe('no runtime', () => {
-  test('nothing listens, or nothing is said: only that fails, in bounded time', async () => {
+describe('an unreachable runtime', () => {
+  test('only the connection check fails, in bounded time, if nothing listens or responds', async () => {
     const silent = await answering(() => {})
     const { wb } = machine()
     const [gone, late] = await Promise.all([
@@ -465,7 +465,7 @@ describe('no runtime', () => {
     })
   })
 
-  test('in a terminal the line to type stands below', async () => {
+  test('prints the suggested command on its own line in a terminal', async () => {
     const here = machine()
     const { status, text } = await inTerminal(here, ['doctor', '--url', 'http://127.0.0.1:9'], { cols: 60 })
     const shown = withoutSequences(text)

@@ -6,7 +6,7 @@ import { type Place, placesLike } from './wb.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
 
-/** A place with a knowledge base of three files. */
+/** A sandbox with a knowledge base of three files. */
 const handbook = placesLike(async here => {
   mkdirSync(join(here.home, 'docs'))
   for (const name of ['keys', 'roles', 'scopes'])
@@ -20,7 +20,7 @@ async function names({ wb }: Place): Promise<string[]> {
   return (JSON.parse(stdout) as { sourceFilename: string }[]).map(row => row.sourceFilename).sort()
 }
 
-test('several documents go at once, after their names and a count were shown', async () => {
+test('deletes several documents at once, after it shows their names and number', async () => {
   const here = await handbook()
   await here.serve()
   const unasked = await here.wb(['documents', 'delete', 'keys.md', 'roles.md'])
@@ -39,14 +39,14 @@ test('several documents go at once, after their names and a count were shown', a
   expect((await here.wb(['documents', 'delete'])).status).toBe(2)
 })
 
-test('--json of several prints what went and what did not', async () => {
+test('--json lists the deleted documents and the failures', async () => {
   const here = await handbook()
   const { status, stdout } = await here.wb(['documents', 'delete', 'keys.md', 'roles.md', '--yes', '--json'])
   expect(status).toBe(0)
   expect(JSON.parse(stdout)).toEqual({ deleted: [expect.any(String), expect.any(String)], failed: [] })
 })
 
-test('metadata is changed field by field, and who may see it', async () => {
+test('changes single metadata fields and the visibility of a document', async () => {
   const { wb, serve } = await handbook()
   await serve()
   const shown = async () => JSON.parse((await wb(['documents', 'show', 'keys.md', '--json'])).stdout)
@@ -72,7 +72,7 @@ test('metadata is changed field by field, and who may see it', async () => {
   expect(await shown()).toMatchObject({ metadata: { team: 'platform' }, visibleTo: null })
 })
 
-test('a change that names nothing, or no pair, is a matter of usage', async () => {
+test('rejects a change without fields or with an invalid pair as a usage error', async () => {
   const { wb } = await handbook()
   const nothing = await wb(['documents', 'update', 'keys.md'])
   expect(nothing.status).toBe(2)
@@ -100,7 +100,10 @@ const guideBase = placesLike(async here => {
   expect(made.status, made.stderr).toBe(0)
 })
 
-/** A place where the last search found a passage in the second section of a guide, beyond its first chunk. */
+/**
+ * Creates a sandbox in which the last search found a passage in the second section of a guide, after its first
+ * chunk.
+ */
 async function searched() {
   const here = await guideBase()
   const found = await here.wb(['kb', 'search', 'handbook', 'zanzibar', '--mode', 'lexical', '--limit', '1'])
@@ -109,8 +112,8 @@ async function searched() {
   return { ...here, chunkIndex }
 }
 
-describe('the number of a passage of the last search', () => {
-  test('that is too high says how many results the search had', async () => {
+describe('a passage number of the last search', () => {
+  test('fails with the number of results if it is too high', async () => {
     const { wb } = await searched()
     expect(await wb(['documents', 'show', '99'])).toEqual({
       status: 4,
@@ -124,14 +127,14 @@ describe('the number of a passage of the last search', () => {
     expect(named.stderr).toContain('✗ No document "99" in handbook (document_not_found)\n')
   })
 
-  test('before any search says that there was none', async () => {
+  test('fails with a hint if there was no search', async () => {
     const { wb } = await handbook()
     const { status, stderr } = await wb(['documents', 'show', '1'])
     expect(status).toBe(4)
     expect(stderr).toContain('✗ No document "1" in handbook; there was no search yet (')
   })
 
-  test('deletes nothing, and the error names the command that shows the file', async () => {
+  test('cannot delete a document, and the error suggests the command that shows the file', async () => {
     const { wb } = await searched()
     const { status, stderr } = await wb(['documents', 'delete', '1', '--yes'])
     expect(status).toBe(4)
@@ -155,7 +158,7 @@ describe('the number of a passage of the last search', () => {
   test('does not truncate the ID in a narrow terminal', async () => {
     const here = await searched()
     const { text } = await inTerminal(here, ['documents', 'show', '1'], { cols: 45 })
-    // A slow machine shows what is going on, and then writes over it.
+    // On a slow machine, progress is drawn first and then overwritten.
     const lines = withoutSequences(text)
       .split('\n')
       .map(line => line.slice(line.lastIndexOf('\r') + 1))

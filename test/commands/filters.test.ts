@@ -12,7 +12,7 @@ beforeAll(async () => {
   server = await shared.serve()
 })
 
-/** Two knowledge bases with a document each, in languages of their own. */
+/** Creates two knowledge bases with one document each, in different languages. */
 async function furnished(): Promise<Room & { handbook: Base }> {
   const room = await roomAt(shared, server)
   const fill = async (name: string, lang: string) => {
@@ -72,7 +72,7 @@ describe('wb filters', { timeout: 60_000 }, () => {
     })
   })
 
-  test('what is missing or cannot be read is told before anything is made', async () => {
+  test('reports missing or invalid arguments before it creates anything', async () => {
     const { wb } = await furnished()
     const create = ['filters', 'create', 'f', '--kb', 'handbook']
     for (const [args, status, message] of [
@@ -92,7 +92,7 @@ describe('wb filters', { timeout: 60_000 }, () => {
     expect((await wb(['filters', 'list', 'handbook', '--json'])).stdout).toBe('[]\n')
   })
 
-  test('in a terminal the condition is asked for, and the name before it is deleted', async () => {
+  test('prompts for the condition in a terminal, and for the name before deletion', async () => {
     const here = await furnished()
     const made = await inTerminal(here, ['filters', 'create', 'english', '-k', 'handbook'], {
       answer: text => (text.includes('Condition') ? '{"lang":"en"}\r' : undefined),
@@ -113,7 +113,7 @@ describe('wb filters', { timeout: 60_000 }, () => {
 })
 
 describe('wb kb search', { timeout: 60_000 }, () => {
-  test('S1-10: --all finds in every knowledge base and says where, and a citation leads to the document', async () => {
+  test('S1-10: --all searches every knowledge base and shows its name, and a citation opens the document', async () => {
     const here = await furnished()
     const { stdout } = await here.wb(['kb', 'search', '--all', 'refund', '--no-wait'])
     const rows = stdout.trimEnd().split('\n')
@@ -134,7 +134,7 @@ describe('wb kb search', { timeout: 60_000 }, () => {
     expect(withoutSequences(screen.text)).toMatch(/ kitchen · kitchen\.md · chunk 0/)
   })
 
-  test('--saved and --where leave out, and nothing found says what to leave out', async () => {
+  test('--saved and --where restrict the results, and an empty result suggests which filter to remove', async () => {
     const { wb, call, handbook } = await furnished()
     const body = { name: 'german', filter: { lang: 'de' } }
     await call(filters.create, { params: handbook.params, body })
@@ -155,7 +155,7 @@ describe('wb kb search', { timeout: 60_000 }, () => {
   })
 })
 
-test('wb kb adoptable lists collections; one that is in use, or is not there, cannot be attached', {
+test('wb kb adoptable lists collections, and rejects attaching one that is in use or missing', {
   timeout: 60_000,
 }, async () => {
   const alone = place()

@@ -9,7 +9,7 @@ import { place } from './wb.ts'
 const timeout = 60_000
 const unknown = '9b1c1a52-6f0e-4c0e-9d53-2f3a4b5c6d7e'
 
-test('a refusal tells which command helps', { timeout }, async () => {
+test('an error suggests the command that helps', { timeout }, async () => {
   const { wb } = place()
   const base = JSON.parse((await wb(['kb', 'create', 'handbook', '--json'])).stdout) as Record<string, string>
   const tool = await wb(['agents', 'create', 'a', '--prompt', 'Be brief.', '--tool', 'native:web_search'])
@@ -20,7 +20,7 @@ test('a refusal tells which command helps', { timeout }, async () => {
   expect(bound.stderr).toMatch(/chunking_service_in_use[\s\S]*\n {4}wb kb show handbook\n$/)
 })
 
-test('in rescue mode the way out is a command', { timeout }, async () => {
+test('an error in rescue mode suggests a repair command', { timeout }, async () => {
   const { wb, serve, dataDir } = place()
   mkdirSync(dataDir, { mode: 0o700 })
   writeFileSync(join(dataDir, 'workbase.db'), 'no database '.repeat(1_000))
@@ -29,7 +29,7 @@ test('in rescue mode the way out is a command', { timeout }, async () => {
   expect(stderr).toContain('run wb api POST /setup/restart. wb api GET /setup-status shows the state.')
 })
 
-test('a refused request is a line to read, and any other line of the log stays as it is', () => {
+test('formats log lines of rejected requests, and leaves other lines unchanged', () => {
   const request = {
     level: 'warn',
     msg: 'request',
@@ -48,7 +48,7 @@ test('a refused request is a line to read, and any other line of the log stays a
   expect(formatLogLine('no JSON\n')).toBe('no JSON')
 })
 
-test('jobs name their document and knowledge base; a preview says whom nobody knows', {
+test('jobs include the names of their document and knowledge base, and a preview reports an unknown principal', {
   timeout,
 }, async () => {
   const { wb, serve } = place()

@@ -32,8 +32,8 @@ function files(here: Place, contents: Record<string, string | Buffer>): string {
   return root
 }
 
-describe('a knowledge base that is missing', () => {
-  test('in a pipe nothing is made without --create, and the error names it', async () => {
+describe('a missing knowledge base', () => {
+  test('is not created in a pipe without --create, and the error suggests the flag', async () => {
     const here = place()
     const tree = files(here, { 'a.md': 'a' })
     const refused = await here.wb(['kb', 'ingest', 'papers', tree])
@@ -49,7 +49,7 @@ describe('a knowledge base that is missing', () => {
     expect(await here.wb(['kb', 'ingest', 'papers', tree, '--create'])).toMatchObject({ status: 0 })
   })
 
-  test('a terminal asks', async () => {
+  test('is created after a confirmation in a terminal', async () => {
     const here = place()
     const tree = files(here, { 'a.md': 'a' })
     const answer = (text: string) => (text.includes('Create it?') ? 'y\r' : undefined)
@@ -59,8 +59,8 @@ describe('a knowledge base that is missing', () => {
   })
 })
 
-describe('running it again', () => {
-  test('what is the same is unchanged, what changed is replaced, and a copy is named with what holds it', async () => {
+describe('repeated ingestion', () => {
+  test('skips unchanged files, replaces changed files, and names the existing document of a copy', async () => {
     const here = place()
     const tree = files(here, { 'a.md': '# A\nfirst', 'b.md': 'second', 'deep/c.txt': 'third' })
     const ingest = async () => summary(await here.wb(['kb', 'ingest', 'papers', tree, '--create', '--json']))
@@ -83,7 +83,7 @@ describe('running it again', () => {
     expect(listed.map(row => row.sourceFilename).sort()).toEqual(['a.md', 'b.md', 'deep/c.txt'])
   })
 
-  test('lines of a BEIR file are told apart: a changed line is replaced, a new title too, the others stay', async () => {
+  test('handles lines of a BEIR file separately: replaces those with a new text or title, and keeps the others', async () => {
     const here = place()
     const line = (id: string, title: string, text: string) => `${JSON.stringify({ _id: id, title, text })}\n`
     const tree = files(here, {
@@ -111,7 +111,7 @@ describe('running it again', () => {
   })
 })
 
-test('a tree with binaries, links in a circle, a 40 MB log, odd names and things that cannot be read', async () => {
+test('handles a tree with binaries, circular links, a 40 MB log, unusual names and unreadable files', async () => {
   const here = place()
   const tree = files(here, {
     'README.md': '# Project\nWhat it is.',
@@ -154,7 +154,7 @@ test('a tree with binaries, links in a circle, a 40 MB log, odd names and things
   expect(screen).toMatch(/it has more than 20,000,000\s+characters;\s+split\s+it\s+\(payload_too_large\)/)
 })
 
-test('a name with escapes is shown without them [security rule 16]', async () => {
+test('strips escape sequences from a file name [security rule 16]', async () => {
   const here = place()
   const tree = files(here, { 'bad\u001b]0;owned\u0007\n.log': Buffer.from([0]) })
   const { text } = await inTerminal(here, ['kb', 'ingest', 'repo', tree, '--create'])
@@ -175,7 +175,7 @@ test('an unknown workspace is an error that does not suggest --create, and nothi
 })
 
 describe('standard input', () => {
-  test('is a document of the name that it is given', async () => {
+  test('becomes a document with the given name', async () => {
     const here = place()
     const ended = await here.wb(['kb', 'ingest', 'papers', '-', '--name', 'notes.md', '--create', '--json'], {
       input: '# Notes\nhello',
@@ -185,7 +185,7 @@ describe('standard input', () => {
     expect(document).toMatchObject({ sourceFilename: 'notes.md', metadata: { title: 'Notes' } })
   })
 
-  test('without a name it is a usage error, and nothing is made', async () => {
+  test('without a name is a usage error, and nothing is created', async () => {
     const here = place()
     const ended = await here.wb(['kb', 'ingest', 'papers', '-', '--create'], { input: 'x' })
     expect(ended.status).toBe(2)
@@ -197,7 +197,7 @@ describe('standard input', () => {
 test.each([
   ['in a batch', 'batch'],
   ['alone', 'ingest'],
-])('a terminal sees how much of a large text has left: %s', async (_what, route) => {
+])('shows upload progress of a large text in a terminal: %s', async (_what, route) => {
   const here = place()
   const tree = files(here, {
     'a.md': 'small',
@@ -217,7 +217,7 @@ test.each([
       if (route === 'ingest') return [201, done]
       return [200, lines.map((_, index) => `${JSON.stringify({ line: index + 1, ...done })}\n`).join('')]
     },
-    // Nothing more is read until the person has seen that it is going.
+    // The server reads no more until the progress line has appeared.
     path => (path.includes(`/${route}`) ? isSeen : undefined),
   )
   here.env.WB_URL = url
@@ -235,7 +235,7 @@ test.each([
 })
 
 describe.each(['no server', 'a server'])('Cranfield with %s', way => {
-  test('is ingested, and interrupted work goes on where it was', { timeout: 120_000 }, async () => {
+  test('ingests the corpus, and continues where an interrupted run stopped', { timeout: 120_000 }, async () => {
     const here = place()
     if (way === 'a server') await here.serve()
     let seen = false
@@ -262,7 +262,7 @@ describe.each(['no server', 'a server'])('Cranfield with %s', way => {
   })
 })
 
-test('a runtime that takes no batches gets single requests, and what it refuses is told', async () => {
+test('sends single requests to a runtime without batch support, and reports rejected documents', async () => {
   const here = place()
   const tree = files(here, { 'a.md': 'a', 'b.md': 'b', 'bad.md': 'refused' })
   const asked: string[] = []
@@ -282,7 +282,7 @@ test('a runtime that takes no batches gets single requests, and what it refuses 
   expect(asked.filter(path => path.endsWith('/ingest'))).toHaveLength(3)
 })
 
-test('where the runtime fails every text, the work ends with its error and says what was done', async () => {
+test('ends with the error and a summary if the runtime fails for every text', async () => {
   const here = place()
   const tree = files(
     here,
@@ -304,7 +304,7 @@ test('where the runtime fails every text, the work ends with its error and says 
   })
 })
 
-test('where the connection breaks, what was answered is told and the status is 6', async () => {
+test('reports completed documents and ends with status 6 if the connection breaks', async () => {
   const here = place()
   const tree = files(here, { 'a.md': 'a', 'b.md': 'b' })
   const url = await fakeBase({ ingestBatch: true }, () => {
@@ -316,7 +316,7 @@ test('where the connection breaks, what was answered is told and the status is 6
   expect(ended.stderr).toContain('was lost during the ingest')
 })
 
-describe('the error that ends an ingest', () => {
+describe('an error that ends an ingest', () => {
   test('is printed without a summary if nothing was ingested', async () => {
     const here = place()
     await serveClosed(here)
@@ -365,7 +365,7 @@ const uuid = (last: number) => `00000000-0000-4000-8000-${String(last).padStart(
 type Answer = (path: string, body: string) => [number, unknown]
 type Read = (path: string) => Promise<void> | undefined
 
-/** A runtime with one knowledge base, papers, that answers as it is told to what is sent there. */
+/** Starts a runtime with one knowledge base, papers, that gives the configured answers to ingested text. */
 function fakeBase(features: object, answer: Answer, read?: Read): Promise<string> {
   const [workspaceId, knowledgeBaseId] = [uuid(1), uuid(2)]
   const known: [start: RegExp, body: object][] = [
@@ -380,9 +380,8 @@ function fakeBase(features: object, answer: Answer, read?: Read): Promise<string
 }
 
 /**
- * A runtime that answers as it is told; with status 0 its connection breaks after the body.
- *
- * @param read  a body is read when this resolves
+ * Starts a server that gives the configured answers. Status 0 breaks the connection after the body. @param read  a
+ * body is read when this resolves
  */
 async function fake(answer: Answer, read: Read = () => undefined): Promise<string> {
   const server = createServer(async (request, response) => {
@@ -408,7 +407,7 @@ async function text(request: IncomingMessage): Promise<string> {
   return all
 }
 
-test('two files of one name in two folders are two documents', async () => {
+test('files with the same name in two folders become two documents', async () => {
   const here = place()
   const tree = files(here, { 'a/README.md': 'a', 'b/README.md': 'b' })
   const ended = await here.wb(['kb', 'ingest', 'papers', 'a', 'b', '--create', '--json'], { cwd: tree })

@@ -8,7 +8,7 @@ import { type Place, place } from './wb.ts'
 const timeout = 60_000
 const unknown = '9b1c1a52-6f0e-4c0e-9d53-2f3a4b5c6d7e'
 
-/** A folder of documents beside a data directory. */
+/** Creates a sandbox with a folder of documents. */
 function withDocs(count = 3): Place & { docs: string } {
   const here = place()
   const docs = join(here.home, 'docs')
@@ -24,7 +24,7 @@ async function ids({ wb, docs }: ReturnType<typeof withDocs>): Promise<string[]>
 }
 
 describe.each(['in process', 'a server'])('wb kb ingest --async, %s', way => {
-  test('prints the ids of its jobs in a pipe; each can be shown, watched and cancelled', {
+  test('prints job IDs in a pipe, and each job can be shown, watched and cancelled', {
     timeout,
   }, async () => {
     const here = withDocs()
@@ -52,7 +52,7 @@ describe.each(['in process', 'a server'])('wb kb ingest --async, %s', way => {
   })
 })
 
-test('a job that waits can be cancelled; watching it then is status 1', { timeout }, async () => {
+test('cancels a waiting job, and watching the job then ends with status 1', { timeout }, async () => {
   const here = withDocs(1)
   const [job] = await ids(here)
   const cancelled = await here.wb(['jobs', 'cancel', job!, '--no-wait'])
@@ -62,7 +62,7 @@ test('a job that waits can be cancelled; watching it then is status 1', { timeou
   expect(stdout).toContain('error\tcancelled\n')
 })
 
-test('what names no job is said so', { timeout }, async () => {
+test('reports an unknown job', { timeout }, async () => {
   const here = withDocs(1)
   await here.serve()
   expect(await here.wb(['workspaces', 'create', 'demo'])).toMatchObject({ status: 0 })
@@ -83,7 +83,7 @@ test('what names no job is said so', { timeout }, async () => {
   expect(list).toMatchObject({ status: 0, stderr: expect.stringContaining('--async') })
 })
 
-test('a terminal sees the work to its end, and what failed with its file', { timeout }, async () => {
+test('shows progress in a terminal until all jobs end, and failures with their files', { timeout }, async () => {
   const here = withDocs(2)
   const provider = await startEmbeddingServer(3)
   onTestFinished(() => provider.close())

@@ -19,7 +19,7 @@ test.each([
   ['.[0].name | ., "a\nb"', ['hand book', 'a\nb']],
   ['-.[0].chunks', [-3]],
   ['$ENV.HOME', ['/home/web_user']],
-])('%s', async (expression, made) => {
+])('--jq %s prints the expected results', async (expression, made) => {
   expect((await jqFilter(expression, signals))(bases)).toEqual(made)
 })
 
@@ -27,7 +27,7 @@ test.each([
   ['.[', 'syntax error, unexpected end of file at line 1, column 2'],
   ['', 'Top-level program not given (try ".")'],
   ['-h', 'h/0 is not defined at line 1, column 2'],
-])('the expression %j is refused before there is a value', async (expression, why) => {
+])('rejects the expression %j before there is input', async (expression, why) => {
   await expect(jqFilter(expression, signals)).rejects.toMatchObject({
     name: 'UsageError',
     message: `--jq: ${why}`,
@@ -39,13 +39,13 @@ test.each([
   ['.[0], error("no\nmore")', 'no'],
   ['error', /^\(not a string\): \[\{"name":"hand book".*/],
   ['"x" * 300 | halt_error', /^x{199}…$/],
-])('%s: jq says in one line why it is not for a value', async (expression, why) => {
+])('%s: reports a jq runtime error in one line', async (expression, why) => {
   const filter = await jqFilter(expression, signals)
   const said = typeof why === 'string' ? `--jq: ${why}` : new RegExp(why.source.replace('^', '^--jq: '))
   expect(() => filter(bases)).toThrow(said)
 })
 
-test('an expression that overflows jq is refused, and nothing else is said', async () => {
+test('rejects an expression that overflows jq, without other output', async () => {
   expect(await place().wb(['version', '--jq', 'def f:[f];f'])).toEqual({
     status: 2,
     stdout: '',
@@ -54,14 +54,14 @@ test('an expression that overflows jq is refused, and nothing else is said', asy
 })
 
 test.each(['SIGINT', 'SIGTERM'] as const)(
-  '%s ends an expression that never does',
+  '%s interrupts an endless expression',
   async signal => {
     const child = spawn(process.execPath, ['bin/run.js', 'version', '--jq', 'last(repeat(1))'], {
       env: place().env,
     })
     onTestFinished(() => void child.kill('SIGKILL'))
     const ended = once(child, 'exit')
-    // Before jq runs, a signal asks the command to stop; the second ends it.
+    // Before jq runs, the first signal asks the command to stop, and the second one ends it.
     for (let asked = 0; asked < 2; asked++) {
       await wait(1_000)
       child.kill(signal)
@@ -72,7 +72,7 @@ test.each(['SIGINT', 'SIGTERM'] as const)(
   8_000,
 )
 
-test('who listens to signals does so after an expression too', async () => {
+test('restores signal listeners after an expression', async () => {
   const listener = () => {}
   process.on('SIGTERM', listener)
   onTestFinished(() => void process.off('SIGTERM', listener))
@@ -80,7 +80,7 @@ test('who listens to signals does so after an expression too', async () => {
   expect(process.listeners('SIGTERM')).toContain(listener)
 })
 
-test('a large answer takes no longer than it must', async () => {
+test('processes a large response in bounded time', async () => {
   const many = Array.from({ length: 20_000 }, (_, id) => ({ id, text: 'some words of a passage' }))
   expect((await jqFilter('map(.id) | add', signals))(many)).toEqual([199_990_000])
 }, 5_000)
@@ -88,7 +88,7 @@ test('a large answer takes no longer than it must', async () => {
 test.each([
   [false, 'a\x1b[2Jb\n{"n":1}\n[1,2]\n7\nnull\n'],
   [true, 'ab\n{\n  "n": 1\n}\n[\n  1,\n  2\n]\n7\nnull\n'],
-])('strings are printed as they are, all else as JSON; in a terminal: %s', async (isTTY, printed) => {
+])('prints strings raw and other values as JSON; terminal: %s', async (isTTY, printed) => {
   let text = ''
   const stdout = { isTTY, write: (part: string) => (text += part) }
   const options = { stdout, stderr: stdout, json: false, quiet: false, useColor: false, now: () => 0 }
@@ -100,7 +100,7 @@ test.each([
   expect(text).toBe('{"deep":1}\nx\n')
 })
 
-test('a wrong expression does nothing, is told to a person in lines and to a program as an object', async () => {
+test('an invalid expression sends no request, and is reported as text or as a JSON object', async () => {
   const { wb } = place()
   const refused = await wb(['kb', 'create', 'handbook', '--jq', '.['])
   const why = '--jq: syntax error, unexpected end of file at line 1, column 2'
@@ -111,7 +111,7 @@ test('a wrong expression does nothing, is told to a person in lines and to a pro
   expect((await wb(['workspaces', 'list', '--jq', 'length'])).stdout).toBe('0\n')
 })
 
-test('lists, single objects, tokens, any route and what a server says go through it', {
+test('applies to lists, single objects, tokens, any route and server output', {
   timeout: 60_000,
 }, async () => {
   const here = place()

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { keyedRuntime } from './sign-in.ts'
 import { type Place, place } from './wb.ts'
 
-/** What makes one of each; the answers are contracts as well. They follow each other. */
+/** Commands that create one of each resource, in order. Their output is part of the contract. */
 const made = [
   'quickstart work whales',
   'workspaces create scratch --kind mock',
@@ -19,7 +19,7 @@ const made = [
   'kb ingest papers more --async -w demo',
   'jobs watch -w demo',
 ]
-/** What is read of it, in any order. */
+/** Commands that read those resources, in any order. */
 const read = [
   'workspaces list',
   'workspaces show demo',
@@ -48,11 +48,11 @@ const read = [
   'version',
   'open',
   'status -w demo',
-  // Without a credential, of a runtime that wants none.
+  // Without a credential, against a runtime without authentication.
   'whoami --local',
   'api GET /api/v1/workspaces?limit=1',
 ]
-/** What is said to who has a key, of a runtime that wants one. */
+/** Commands with a key, against a runtime that requires one. */
 const signedIn = [
   'login --with-token',
   'whoami',
@@ -63,7 +63,7 @@ const signedIn = [
 ]
 const refused = 'kb show nowhere -w demo'
 
-test('the objects of --json keep their keys, and what is under them its type', {
+test('--json output keeps its keys and the types of their values', {
   timeout: 120_000,
 }, async () => {
   const here = place()
@@ -73,7 +73,7 @@ test('the objects of --json keep their keys, and what is under them its type', {
   await here.serve()
   const shapes = new Map<string, unknown>()
   for (const line of made) shapes.set(line, await shapeFrom(here, line))
-  // Two at a time, as this machine may have no more cores.
+  // Limits parallelism for machines with two cores.
   const waiting = [...read]
   const work = async () => {
     for (let line = waiting.shift(); line; line = waiting.shift())
@@ -96,12 +96,12 @@ async function shapeFrom({ wb }: Place, line: string, input?: string): Promise<u
   const { stdout, stderr, status } = await wb([...line.split(' '), '--json'], { input })
   expect({ line, status, stderr: status === 0 ? '' : stderr }).toEqual({ line, status: 0, stderr: '' })
   const shape = shapeOf(JSON.parse(stdout))
-  // Of an empty list nothing is promised.
+  // The shape of an empty list is not part of the contract.
   expect({ line, shape }).not.toEqual({ line, shape: [] })
   return shape
 }
 
-/** Keys with their types; of an array the shapes of its items, each once and sorted, as ids decide their order. */
+/** Maps keys to their types. Shapes of array items are deduplicated and sorted, because IDs determine their order. */
 function shapeOf(value: unknown): unknown {
   if (value === null) return 'null'
   if (Array.isArray(value))

@@ -4,7 +4,7 @@ import { place, roomAt } from './wb.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
 
-test('an agent answers with a server that needs no key, as wb services create says', async () => {
+test('an agent answers with a server that needs no key, as wb services create reports', async () => {
   const provider = await startChatServer()
   onTestFinished(() => provider.close())
   const here = place()
@@ -22,7 +22,7 @@ test('an agent answers with a server that needs no key, as wb services create sa
   for (const { headers } of provider.received) expect(headers).not.toHaveProperty('authorization')
 })
 
-test('create, show, a question and wb doctor name a service that cannot be used, and what it lacks', async () => {
+test('create, show, ask and wb doctor name an unusable service and the missing setting', async () => {
   const here = place()
   const { wb } = await roomAt(here, await here.serve())
   const lacks = 'LLM service "gateway" (openai) has no credential, and api.openai.com requires one'

@@ -63,18 +63,18 @@ const words: [scopes: string, may: string[], mayNot: string[]][] = [
   ['read write:ingest write:kb', ['read everything', documents, bases], [services, agents, rule, tools]],
 ]
 
-describe('what a key may do, in words', () => {
+describe('permissions of a key in words', () => {
   test.each(words)('%s', (held, may, mayNot) => {
     expect(describeScopes(held.split(' ') as Scope[])).toEqual({ may, mayNot })
   })
 
-  test('S2.4-01 S2.4-02: every scope and every role has its words', () => {
+  test('S2.4-01 S2.4-02: every scope and every role has a description', () => {
     const told = words.map(([held]) => held)
     expect(told).toEqual(expect.arrayContaining([...scopes]))
     expect(told).toEqual(expect.arrayContaining(Object.values(scopesOfRole).map(held => held.join(' '))))
   })
 
-  test('S2.4-13: a fine scope beside its coarse one says nothing more, and nothing is said both ways', () => {
+  test('S2.4-13: omits a fine scope that a coarse scope includes, and mentions no permission twice', () => {
     fc.assert(
       fc.property(fc.subarray([...scopes], { minLength: 1 }), held => {
         const coarse = held.filter(scope => !held.some(other => scope.startsWith(`${other}:`)))
@@ -87,7 +87,7 @@ describe('what a key may do, in words', () => {
   })
 })
 
-describe('a key that has a successor', () => {
+describe('isReplaced', () => {
   const key: ApiKey = {
     workspaceId: 'w',
     keyId: 'k',
@@ -115,28 +115,28 @@ describe('a key that has a successor', () => {
     ['ends no later', { expiresAt: key.expiresAt }, false],
     ['was revoked', { revokedAt: later.createdAt }, false],
     ['has another label', { label: 'cd' }, false],
-    ['may something else', { scopes: ['read', 'write'] as Scope[] }, false],
-    ['is somebody else', { principalId: 'ada' }, false],
+    ['has other scopes', { scopes: ['read', 'write'] as Scope[] }, false],
+    ['has another principal', { principalId: 'ada' }, false],
     ['is older', { createdAt: '2025-12-31T00:00:00.000Z' }, false],
-    ['was made longer before that end than a grace', { createdAt: '2026-01-31T11:59:59.000Z' }, false],
-  ])('where the other %s: %j', (_what, other, replaced) => {
+    ['was created more than a grace period before that end', { createdAt: '2026-01-31T11:59:59.000Z' }, false],
+  ])('returns the expected result if the other key %s: %j', (_what, other, replaced) => {
     expect(isReplaced(key, [key, { ...later, ...other }])).toBe(replaced)
   })
 
-  test('is replaced by who it is', () => {
+  test('compares the principals of both keys', () => {
     const ada = { ...key, principalId: 'ada' }
     expect(isReplaced(ada, [ada, { ...later, principalId: 'ada' }])).toBe(true)
     expect(isReplaced(ada, [ada, later])).toBe(false)
     expect(isReplaced(key, [key, { ...later, principalId: null }])).toBe(false)
   })
 
-  test('is not replaced without an end, nor when it was revoked', () => {
+  test('returns false for a key that does not expire or was revoked', () => {
     expect(isReplaced({ ...key, expiresAt: null }, [later])).toBe(false)
     expect(isReplaced({ ...key, revokedAt: later.createdAt }, [later])).toBe(false)
   })
 })
 
-describe('when', () => {
+describe('dates and durations', () => {
   const now = Date.parse('2026-03-01T12:00:00.000Z')
 
   test.each([
@@ -152,7 +152,7 @@ describe('when', () => {
     ['2028-02-29', '2028-02-29T00:00:00.000Z'],
     ['2027-01-01T08:00:00Z', '2027-01-01T08:00:00.000Z'],
     ['2027-01-01t08:00:00.5+02:00', '2027-01-01T06:00:00.500Z'],
-  ])('%s is %s', (text, iso) => {
+  ])('parses %s as %s', (text, iso) => {
     expect(parseFutureTime('--expires', text, now)).toBe(iso)
   })
 
@@ -173,11 +173,11 @@ describe('when', () => {
     '2026-03-01T12:00:00Z',
     '2026-03-01',
     '0d',
-  ])('%j is no moment that is to come', text => {
+  ])('rejects %j, which is not a future date', text => {
     expect(() => parseFutureTime('--expires', text, now)).toThrow(UsageError)
   })
 
-  test('a moment that has passed is so long ago, or a date', () => {
+  test('formats a past date relative to now, or as a date', () => {
     expect(parsePastTime('--since', '1h', now)).toBe('2026-03-01T11:00:00.000Z')
     expect(parsePastTime('--since', '2026-02-01', now)).toBe('2026-02-01T00:00:00.000Z')
     expect(() => parsePastTime('--since', 'yesterday', now)).toThrow(UsageError)
@@ -188,11 +188,11 @@ describe('when', () => {
     ['0s', 0],
     ['24h', 86_400],
     ['30d', 2_592_000],
-  ])('a span of %s has %i seconds', (text, seconds) => {
+  ])('a grace period of %s is %i seconds', (text, seconds) => {
     expect(parseDurationSeconds('--grace', text, 2_592_000)).toBe(seconds)
   })
 
-  test.each(['31d', '24', '', 'never'])('%j is no grace', text => {
+  test.each(['31d', '24', '', 'never'])('rejects %j as a grace period', text => {
     expect(() => parseDurationSeconds('--grace', text, 2_592_000)).toThrow(UsageError)
   })
 
@@ -204,7 +204,7 @@ describe('when', () => {
     [29 * 86_400_000, 'in 29 d'],
     [90 * 86_400_000, '2026-05-30'],
     [-5_000, '5 s ago'],
-  ])('what is due in %i ms is due %s', (ms, text) => {
+  ])('formats a time %i ms from now as "%s"', (ms, text) => {
     expect(formatDue(now + ms, now)).toBe(text)
   })
 
@@ -214,25 +214,25 @@ describe('when', () => {
     [5_000_000, 'for 1 h'],
     [3_000, 'for 3 s'],
     [90 * 86_400_000, 'until 2026-05-30'],
-  ])('what ends in %j ms works %s', (ms, text) => {
+  ])('describes an expiry in %j ms as "%s"', (ms, text) => {
     expect(formatLifetime(ms === null ? null : new Date(now + ms).toISOString(), now)).toBe(text)
   })
 
-  test('what is no time is a dash', () => {
+  test('formats a missing date as a dash', () => {
     expect([formatDue(Number.NaN, now), formatAgo(Number.NaN, now)]).toEqual(['–', '–'])
   })
 })
 
 const token = /^wb_live_[a-z0-9]{12}_[a-z0-9]{32}$/
 
-/** A server that asks for keys, beside which commands hold the bootstrap token. */
+/** A server that requires API keys. Commands in its sandbox use the bootstrap token. */
 const shared = place(afterAll)
 let server: Served
 beforeAll(async () => {
   server = await serveClosed(shared)
 })
 
-/** A workspace beside that server; there is no key yet. */
+/** Creates a workspace without keys on that server. */
 const room = () => roomAt(shared, server)
 
 async function minted(
@@ -247,7 +247,7 @@ async function keysOf({ call, workspaceId }: Room): Promise<ApiKey[]> {
   return (await call(apiKeys.list, { params: { workspaceId }, query: {} })).items
 }
 
-/** Whether the runtime takes a token. */
+/** Returns true if the runtime accepts the token. */
 async function isTaken({ workspaceId }: Room, token: string): Promise<boolean> {
   const { status } = await fetch(`${server.url}/api/v1/workspaces/${workspaceId}/knowledge-bases`, {
     headers: { authorization: `Bearer ${token}` },
@@ -260,7 +260,7 @@ function prefixOf(plaintext: string): string {
 }
 
 describe('wb keys', () => {
-  test('S5.2-11: the first key of a fresh data directory, its token alone on stdout, once', async () => {
+  test('S5.2-11: creates the first key of a fresh data directory, and prints only its token on stdout, once', async () => {
     const here = place()
     here.env.WB_CONFIG = join(here.home, 'closed.yaml')
     writeFileSync(here.env.WB_CONFIG, 'version: 1\nauth: { mode: apiKey, anonymousPolicy: reject }\n')
@@ -287,7 +287,7 @@ describe('wb keys', () => {
     expect(change.stderr).not.toContain(secret)
   })
 
-  test('lists and shows name a key by its prefix, and have no token', async () => {
+  test('lists and shows keys by prefix, without tokens', async () => {
     const here = await room()
     const { plaintext, key } = await minted(here, 'ci')
     for (const args of [['list'], ['list', '--json'], ['show', 'ci'], ['show', 'ci', '--json']]) {
@@ -297,7 +297,7 @@ describe('wb keys', () => {
     }
   })
 
-  test('on a data directory without a workspace one is made; a runtime that looks at no keys is said to', async () => {
+  test('creates a workspace in an empty data directory, and warns if the runtime does not require keys', async () => {
     const { wb } = place()
     const { stderr } = await wb(['keys', 'create', 'first'])
     expect(stderr).toMatch(/^ {2}✓ created workspace default\n/)
@@ -306,14 +306,14 @@ describe('wb keys', () => {
     )
   })
 
-  test('whether keys are looked at says the server of the data directory, not the configuration of the command', async () => {
+  test("uses the server's configuration, not the command's, to determine whether keys are required", async () => {
     const here = await room()
     const create = ['keys', 'create', 'admin', '--as-operator']
     const { status, stderr } = await here.wb(create, { env: { WB_CONFIG: '' } })
     expect({ status, stderr }).toEqual({ status: 0, stderr: expect.not.stringContaining('!') })
   })
 
-  test('S5.9-07: a key that has expired is told what its successor takes', async () => {
+  test('S5.9-07: an expired key is reported with the command that creates its successor', async () => {
     const here = await room()
     const old = await minted(here, 'ci', { expiresAt: new Date(Date.now() + 1_000).toISOString() })
     await expect.poll(() => isTaken(here, old.plaintext)).toBe(false)
@@ -321,7 +321,7 @@ describe('wb keys', () => {
     expect(stderr).toContain(`    wb keys rotate ${old.key.prefix}    replaces it, if you may manage keys\n`)
   })
 
-  test('a named runtime stands in the line to type, and quiet there is the token only', async () => {
+  test('the suggested command names the runtime, and --quiet prints only the token', async () => {
     const here = await room()
     const env = { WB_API_KEY: (await minted(here, 'admin', { role: 'admin' })).plaintext }
     const create = ['keys', 'create', 'ci', '--url', server.url]
@@ -335,7 +335,7 @@ describe('wb keys', () => {
     expect(quiet).toEqual({ status: 0, stdout: expect.stringMatching(/^wb_live_\w+\n$/), stderr: '' })
   })
 
-  test("with --json there is one object, the API's own", async () => {
+  test('--json prints one object, as the API returns it', async () => {
     const here = await room()
     const scope = ['--scope', 'write:kb', '--scope', 'read:chat']
     const made = JSON.parse((await here.wb(['keys', 'create', 'ci', ...scope, '--json'])).stdout)
@@ -351,7 +351,7 @@ describe('wb keys', () => {
     expect(JSON.parse((await here.wb(['keys', 'list', '--json'])).stdout)).toEqual([made.key])
   })
 
-  test('S5.9-07: rotation prints the successor alone, and says when the old token ends', async () => {
+  test('S5.9-07: rotation prints only the successor, and reports when the old token expires', async () => {
     const here = await room()
     const first = await minted(here, 'ci', { role: 'viewer' })
     const rotated = await here.wb(['keys', 'rotate', 'ci', '--grace', '1h'])
@@ -359,7 +359,7 @@ describe('wb keys', () => {
     expect(second).toMatch(token)
     expect(rotated.stderr).toMatch(
       new RegExp(
-        `^  key ci of workspace ${here.workspace}; its token is shown only once\\n[^]*    before   ${first.key.prefix} works for 1 h\\n$`,
+        `^  key ci of workspace ${here.workspace}; its token is shown only once\\n[^]*    old key  ${first.key.prefix} works for 1 h\\n$`,
       ),
     )
     for (const key of [first.plaintext, second]) expect(await isTaken(here, key)).toBe(true)
@@ -367,11 +367,11 @@ describe('wb keys', () => {
     expect(stdout).toMatch(new RegExp(`\\t${first.key.prefix}\\tci\\tviewer\\treplaced\\t`))
     expect(stdout).toMatch(new RegExp(`\\t${prefixOf(second)}\\tci\\tviewer\\tactive\\t`))
     const third = await here.wb(['keys', 'rotate', 'ci', '--grace', '0'])
-    expect(third.stderr).toMatch(new RegExp(`before   ${prefixOf(second)} ended (?:now|\\d+ s ago)\\n$`))
+    expect(third.stderr).toMatch(new RegExp(`old key  ${prefixOf(second)} ended (?:now|\\d+ s ago)\\n$`))
     expect(await isTaken(here, second)).toBe(false)
   })
 
-  test('of two keys with one label that replace nothing none is meant, and the second is warned of', async () => {
+  test('rejects a label that two unrelated keys share, and warns when the second one is created', async () => {
     const here = await room()
     const first = (await minted(here, 'ci')).key.prefix
     const { stdout, stderr } = await here.wb(['keys', 'create', 'ci'])
@@ -386,7 +386,7 @@ describe('wb keys', () => {
     )
   })
 
-  test('what a rotation left working is named when the successor is revoked', async () => {
+  test('revoking a successor names the old key that still works', async () => {
     const here = await room()
     const { workspaceId, keyId, prefix } = (await minted(here, 'ci')).key
     await here.call(apiKeys.rotate, { params: { workspaceId, keyId }, body: {} })
@@ -399,14 +399,14 @@ describe('wb keys', () => {
     )
   })
 
-  test('one that is made needs a label', async () => {
+  test('requires a label for a new key', async () => {
     const { wb } = await room()
     const { status, stdout, stderr } = await wb(['keys', 'create', ' '])
     expect({ status, stdout }).toEqual({ status: 2, stdout: '' })
     expect(stderr).toContain('LABEL is empty')
   })
 
-  test('S3-01 S3-02 S3-03: revoking asks, or takes --yes; the next request is refused, and the key stays listed', async () => {
+  test('S3-01 S3-02 S3-03: revoking needs confirmation or --yes, the next request is rejected, and the key stays listed', async () => {
     const here = await room()
     const { plaintext, key } = await minted(here, 'ci', { role: 'viewer' })
     const used = `key ci (${key.prefix}, never used) of workspace ${here.workspace}`
@@ -441,7 +441,7 @@ describe('wb keys', () => {
       })
   })
 
-  test('a key goes by label, prefix or ID; of one label the one that works is meant', async () => {
+  test('finds a key by label, prefix or ID, and prefers the active key with a label', async () => {
     const here = await room()
     const { workspaceId, keyId: oldId, prefix: old } = (await minted(here, 'ci')).key
     await here.call(apiKeys.revoke, { params: { workspaceId, keyId: oldId } })
@@ -463,7 +463,7 @@ describe('wb keys', () => {
     })
   })
 
-  test('S5.9-08: a key without manage:keys makes, lists and revokes none', async () => {
+  test('S5.9-08: a key without manage:keys cannot create, list or revoke keys', async () => {
     const here = await room()
     const env = { WB_API_KEY: (await minted(here, 'ci', { role: 'editor' })).plaintext }
     for (const args of [
@@ -478,10 +478,10 @@ describe('wb keys', () => {
   })
 })
 
-describe('where a token goes', () => {
+describe('the destination of a token', () => {
   const mode = (path: string) => (statSync(path).mode & 0o777).toString(8)
 
-  test('into a file that its owner alone can read, and then not to stdout', async () => {
+  test('writes the token to a file that only its owner can read, and not to stdout', async () => {
     const here = await room()
     const path = join(here.home, 'a b', 'ci.key')
     mkdirSync(join(here.home, 'a b'))
@@ -507,7 +507,7 @@ describe('where a token goes', () => {
     expect(await keysOf(here)).toHaveLength(2)
   })
 
-  test('nowhere that is a link, a folder or missing: no key is made for it', async () => {
+  test('rejects a link, a folder or a missing path before it creates a key', async () => {
     const here = await room()
     const link = join(here.home, 'link')
     symlinkSync(join(here.home, 'target'), link)
@@ -524,7 +524,7 @@ describe('where a token goes', () => {
     expect(await keysOf(here)).toEqual([])
   })
 
-  test('into the clipboard, where there is a program for it; else no key is made', async () => {
+  test('copies the token to the clipboard, or creates no key if there is no clipboard program', async () => {
     const here = await room()
     const none = await here.wb(['keys', 'create', 'x', '--copy'], { env: { PATH: here.home, DISPLAY: ':0' } })
     expect(none).toEqual({
@@ -560,7 +560,7 @@ describe('where a token goes', () => {
     [{}, ['wl-copy', 'xclip', 'xsel', 'clip.exe'], ['clip.exe']],
     [{}, ['pbcopy'], ['pbcopy']],
     [{}, ['xclip'], undefined],
-  ])('the clipboard of %j with %j is %j', (environment, installed, command) => {
+  ])('the clipboard command for %j with %j is %j', (environment, installed, command) => {
     const { home } = place()
     for (const name of installed) writeFileSync(join(home, name), '', { mode: 0o755 })
     expect(clipboardCommand({ ...environment, PATH: `/nonexistent:${home}` })).toEqual(command)
@@ -579,7 +579,7 @@ describe('where a token goes', () => {
       1,
       /^ {2}✗ Key ci was created, but its token could not be written on stdout \(EPIPE\)\n {4}wb keys revoke /,
     ],
-  ])('nothing is lost in silence: %s', async (redirection, status, words) => {
+  ])('reports a token that could not be written: %s', async (redirection, status, words) => {
     const here = await room()
     const run = `"${process.execPath}" "${resolve('bin/run.js')}" keys create ci ${redirection}; exit \${PIPESTATUS[0]}`
     const { stdout: _, ...ended } = await runProgram(here, 'bash', ['-c', run])
@@ -589,7 +589,7 @@ describe('where a token goes', () => {
 })
 
 describe('in a terminal', { timeout: 60_000 }, () => {
-  test('a key is listed by what a person decides by, and revoked when its label is typed', async () => {
+  test('lists the main properties of a key, and revokes it when the user types its label', async () => {
     const here = await room()
     await minted(here, 'ci', {
       role: 'viewer',
@@ -612,7 +612,7 @@ describe('in a terminal', { timeout: 60_000 }, () => {
     expect(withoutSequences(typed.text)).toMatch(/✓ revoked key ci \(/)
   })
 
-  test('a label that was planted reaches the terminal without its sequences', async () => {
+  test('strips control sequences from a label in a terminal', async () => {
     const here = await room()
     const label = 'a\x1b]0;owned\x07b\x1b[2Jc'
     await minted(here, label)

@@ -8,12 +8,12 @@ import { keyedRuntime, secrets, signIn, signInStage, visit } from './sign-in.ts'
 import { inTerminal, type Screen, withoutSequences } from './terminal.ts'
 import { type Ended, type Place, place } from './wb.ts'
 
-/** The last line that a command says; what a person would type next. */
+/** Returns the last line of stderr, which is the suggested next command. */
 function lastLine({ stderr }: Pick<Ended, 'stderr'>): string {
   return stderr.trimEnd().split('\n').at(-1)!.trim()
 }
 
-/** Types each answer once, when its question is there. */
+/** Types each answer once, when its prompt appears. */
 function answering(answers: Record<string, string>): (written: string) => string | undefined {
   let screen = ''
   return written => {
@@ -40,8 +40,8 @@ function settings({ env }: Place): string[] {
   return existsSync(folder) ? readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort() : []
 }
 
-describe('wb login by a code', () => {
-  test('S5.8-01: approved, the runtime is used from then on, and nobody asks for a key', async () => {
+describe('wb login with a device code', () => {
+  test('S5.8-01: the approved login is used for later commands without an API key', async () => {
     const stage = await signInStage()
     const { here, server, provider } = stage
     const { status, text } = await signIn(stage.here, stage.server.url)
@@ -65,7 +65,7 @@ describe('wb login by a code', () => {
     expect(settings(here).filter(name => name.startsWith('credentials/'))).toEqual([])
   })
 
-  test('S5.8-03: the login goes before WB_API_KEY, unless --credential says otherwise', async () => {
+  test('S5.8-03: the login takes precedence over WB_API_KEY unless --credential selects the key', async () => {
     const stage = await signInStage()
     const { here, server } = stage
     await signIn(stage.here, stage.server.url)
@@ -92,7 +92,7 @@ describe('wb login by a code', () => {
     expect([shown.status, shown.text]).toEqual([2, expect.not.stringContaining(token.stdout.trim())])
   })
 
-  test('refused at the provider, and a code that ends: nothing is left, and the last line starts again', async () => {
+  test('stores nothing if access is denied or the code expires, and the last line suggests how to retry', async () => {
     const stage = await signInStage({ deviceCodeSeconds: 3 })
     const again = `    wb login ${stage.server.url}`
     const refused = await signIn(stage.here, stage.server.url, {
@@ -105,7 +105,7 @@ describe('wb login by a code', () => {
     expect(settings(stage.here)).toEqual([])
   })
 
-  test('goes on while the provider does not respond and while the runtime restarts', async () => {
+  test('continues while the provider does not respond and while the runtime restarts', async () => {
     const stage = await signInStage()
     const { provider, server } = stage
     let isSlow = true
@@ -130,7 +130,7 @@ describe('wb login by a code', () => {
 })
 
 describe('wb login with a key', () => {
-  test('is asked for and not shown; what it may do and for how long is said', async () => {
+  test('prompts for the key without echo, and reports its permissions and expiry', async () => {
     const { here, url, key } = await keyedRuntime()
     const { status, text } = await inTerminal(here, ['login', url], {
       answer: answering({ '(not shown)': `${key}\r` }),
@@ -151,7 +151,7 @@ describe('wb login with a key', () => {
       expect(readFileSync(join(folder, name), 'utf8')).not.toContain(key.slice(22))
   })
 
-  test('that ends says when: to a person, in a pipe and as JSON', async () => {
+  test('reports when the key expires, in a terminal, in a pipe and as JSON', async () => {
     const { here, url, endingKey } = await keyedRuntime()
     const end = '2999-01-01T00:00:00.000Z'
     const login = await here.wb(['login', url, '--with-token'], { input: endingKey })
@@ -164,7 +164,7 @@ describe('wb login with a key', () => {
     expect(status).toMatchObject({ expiresAt: end, me: { expiresAt: null, keyExpiresAt: end } })
   })
 
-  test('comes from a pipe, is checked before it is kept, and in CI nobody is asked', async () => {
+  test('reads the key from a pipe, checks it before it is stored, and does not prompt in CI', async () => {
     const { here, url, key } = await keyedRuntime()
     const wrong = await here.wb(['login', url, '--with-token'], { input: `${key}x\n` })
     expect([wrong.status, settings(here)]).toEqual([3, []])
@@ -183,7 +183,7 @@ describe('wb login with a key', () => {
     expect((await here.wb(['kb', 'list'])).status).toBe(0)
   })
 
-  test('without a keychain the person is told, and asked; a pipe is told what to type', async () => {
+  test('asks before it stores a key in a file without a keychain, and suggests the flag in a pipe', async () => {
     const { here, url, key } = await keyedRuntime()
     const env = { WB_KEYCHAIN: 'keyring', DBUS_SESSION_BUS_ADDRESS: 'unix:path=/nowhere' }
     const piped = await here.wb(['login', url, '--with-token'], { input: key, env })
@@ -198,7 +198,7 @@ describe('wb login with a key', () => {
     expect((await here.wb(['login', url, '--with-token'], { input: key })).status).toBe(0)
   })
 
-  test('goes nowhere unencrypted but on this machine; a wrong address is told [security rule 15]', async () => {
+  test('sends no key unencrypted to another machine, and reports an invalid address [security rule 15]', async () => {
     const here = place()
     const far = await here.wb(['login', 'http://wb.example', '--with-token'], { input: 'wb_live_x' })
     expect([far.status, far.stderr]).toEqual([2, expect.stringContaining('would be sent unencrypted')])
@@ -210,12 +210,12 @@ describe('wb login with a key', () => {
   })
 })
 
-describe('Ctrl-C leaves nothing behind', () => {
+describe('Ctrl-C stores nothing', () => {
   const unheard = { WB_KEYCHAIN: 'keyring', DBUS_SESSION_BUS_ADDRESS: 'unix:path=/nowhere' }
   test.each<[string, string[], Record<string, string>, string]>([
-    ['where a key is asked for', [], {}, 'API key:'],
-    ['where what one has is asked for', ['--with-token'], {}, 'Key or token:'],
-    ['where it is asked whether a file may keep it', [], unheard, 'that only you can read?'],
+    ['at the prompt for a key', [], {}, 'API key:'],
+    ['at the prompt for a key or token', ['--with-token'], {}, 'Key or token:'],
+    ['at the question whether to store it in a file', [], unheard, 'that only you can read?'],
   ])('%s', async (_what, flags, env, question) => {
     const { here, url, key } = await keyedRuntime()
     Object.assign(here.env, env)
@@ -226,7 +226,7 @@ describe('Ctrl-C leaves nothing behind', () => {
     expect(text).not.toContain(key.slice(0, 30))
   })
 
-  test('while the runtime is asked how to sign in', async () => {
+  test('while the sign-in methods are requested', async () => {
     const here = place()
     const url = await listening(createServer(() => {}))
     const { status, text, isSane } = await inTerminal(here, ['login', url], {
@@ -235,7 +235,7 @@ describe('Ctrl-C leaves nothing behind', () => {
     expectNothingKept(here, { status, text, isSane })
   })
 
-  test('while a code waits: before Enter, after it opened a browser, and while the provider is away', async () => {
+  test('during a device login: before Enter, after the browser opened, and while the provider is down', async () => {
     const { here, server, provider } = await signInStage()
     const tools = join(here.home, 'tools')
     mkdirSync(tools)
@@ -257,7 +257,7 @@ describe('Ctrl-C leaves nothing behind', () => {
   }
 })
 
-test('S5.8-02: issuer and client secret reach no command line, not with --debug either', async () => {
+test('S5.8-02: the issuer and the client secret appear in no output, even with --debug', async () => {
   const stage = await signInStage()
   const { here, provider } = stage
   await signIn(stage.here, stage.server.url)
@@ -277,7 +277,7 @@ test('S5.8-02: issuer and client secret reach no command line, not with --debug 
   }
 })
 
-test('no credential is in the arguments or the environment of a program that is started, in --debug, or in a settings file', async () => {
+test('passes no credential to other programs, --debug output or settings files', async () => {
   const stage = await signInStage()
   const { here, server } = stage
   const tools = join(here.home, 'tools')

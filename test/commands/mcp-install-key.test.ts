@@ -5,7 +5,7 @@ import { apiKeys } from '../../src/contract/keys.ts'
 import { makeWorkspace } from '../harness/place.ts'
 import { place, serveClosed } from './wb.ts'
 
-/** A place whose runtime requires a key, with one in the environment of the place. */
+/** A sandbox whose runtime requires a key, with a key in the environment. */
 async function closed() {
   const here = place()
   here.env.WB_KEYCHAIN = 'file'
@@ -23,7 +23,7 @@ async function closed() {
 
 const timeout = 60_000
 
-test('install says that the runtime requires a key and how each client passes it on', {
+test('install reports that the runtime requires a key and how each client passes it', {
   timeout,
 }, async () => {
   const { install, key, home, wb } = await closed()

@@ -16,7 +16,7 @@ const notes = placesLike(async ({ wb, home }) => {
   await wb(['kb', 'ingest', 'notes', join(home, 'wings.md'), '--create'])
 })
 
-/** The official client of a `wb mcp serve` that it starts itself, and what that says on stderr. */
+/** Starts `wb mcp serve` through the official client, and collects its stderr. */
 async function started({ env, home }: Place, ...args: string[]) {
   const transport = new StdioClientTransport({
     command: process.execPath,
@@ -40,7 +40,7 @@ async function baseOf(client: Client): Promise<string> {
   return bases[0]!.knowledgeBaseId
 }
 
-test('a client reads with no server running, and writes what is allowed', { timeout: 60_000 }, async () => {
+test('a client reads without a running server, and writes where permitted', { timeout: 60_000 }, async () => {
   const here = await notes()
   const { client, told } = await started(here)
   const { tools } = await client.listTools()
@@ -75,7 +75,7 @@ test('a client reads with no server running, and writes what is allowed', { time
   expect(told()).toBe('')
 })
 
-test('through a server its key decides, and the server has it on record', { timeout: 60_000 }, async () => {
+test('uses the permissions of its key through a server, and the server audits its calls', { timeout: 60_000 }, async () => {
   const here = await notes()
   const { url } = await here.serve()
   const { client } = await started(here, '--allow', 'write:ingest', '--url', url)
@@ -105,7 +105,7 @@ test('a client stays connected while wb serve starts, moves to another port and 
   expect(await baseOf(client)).toEqual(expect.any(String))
 })
 
-/** Raw lines of a process, and how it ended. */
+/** Starts a process, and exchanges raw lines with it. */
 function raw({ env, home }: Place) {
   const child = spawn(process.execPath, [bin, 'mcp', 'serve'], { cwd: home, env })
   let stdout = ''
@@ -124,7 +124,7 @@ function raw({ env, home }: Place) {
   }
 }
 
-test('what is no message is told so; the end of stdin ends it when all is answered', async () => {
+test('rejects invalid messages, and ends when stdin ends and every request is answered', async () => {
   const here = await notes()
   const { child, ended, answers } = raw(here)
   const list = { jsonrpc: '2.0', id: 'a', method: 'tools/list' }
@@ -140,7 +140,7 @@ test('what is no message is told so; the end of stdin ends it when all is answer
   expect(answered).toHaveLength(4)
 })
 
-test('Ctrl-C to stop', async () => {
+test('ends on Ctrl-C', async () => {
   const { child, ended, answers } = raw(await notes())
   const told = new Promise(done => child.stdout.once('data', done))
   child.stdin.write('{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
@@ -150,7 +150,7 @@ test('Ctrl-C to stop', async () => {
   expect(answers()).toMatchObject([{ id: 1, result: {} }])
 })
 
-test('install prints the entry of a client, and writes it beside what stands there', async () => {
+test("install prints the entry for a client, and adds it to the client's existing configuration", async () => {
   const { wb, home, dataDir } = await notes()
   const entry = {
     command: 'wb',
@@ -186,14 +186,14 @@ test('install prints the entry of a client, and writes it beside what stands the
   expect(await wb(['mcp', 'install', '--write'])).toMatchObject({ status: 2 })
 })
 
-test('install --local writes a command that uses this machine, whatever the profile says', async () => {
+test('install --local writes a command that uses this machine, regardless of the profile', async () => {
   const { wb } = await notes()
   const printed = await wb(['mcp', 'install', '--local'], { env: { WB_URL: 'http://127.0.0.1:1' } })
   const { mcpServers } = JSON.parse(printed.stdout) as { mcpServers: Record<string, { args: string[] }> }
   expect(mcpServers['workbase-demo']!.args).toContain('--local')
 })
 
-test('install writes the command that it was started by', async () => {
+test('install writes the command that started it', async () => {
   const { home, env } = await notes()
   const linked = (...folder: string[]) => {
     mkdirSync(join(home, ...folder), { recursive: true })

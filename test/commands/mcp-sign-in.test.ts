@@ -16,7 +16,7 @@ beforeAll(async () => {
   runtime = await shared.serve()
 })
 
-/** A room with an MCP server that people sign in to. */
+/** Creates a workspace with an MCP server that requires sign-in. */
 async function signInRoom() {
   const resources: Record<string, string> = {}
   const provider = await startProvider({ registration: true, revocation: true, resources })
@@ -30,7 +30,9 @@ async function signInRoom() {
 
 type SignInRoom = Awaited<ReturnType<typeof signInRoom>>
 
-/** Runs a login. @param visit  does what the person does with the page; what it returns is typed */
+/**
+ * Runs a login. @param visit  visits the sign-in page; its return value is typed into the terminal
+ */
 function login(
   { env, home }: SignInRoom,
   args: readonly string[],
@@ -55,7 +57,7 @@ function login(
   })
 }
 
-/** Signs in at the page, and returns the address that the browser ends at without asking for it. */
+/** Signs in at the page, and returns the address of the final redirect without requesting it. */
 async function visited(page: string): Promise<string> {
   const redirectUri = new URL(page).searchParams.get('redirect_uri')!
   return (await drive(page, { login: 'ann', stopAt: redirectUri })).url
@@ -64,7 +66,7 @@ async function visited(page: string): Promise<string> {
 const shownSignIn = async ({ wb }: SignInRoom) =>
   /^sign-in\t(.*)$/m.exec((await wb(servers('show', 'issues'))).stdout)?.[1]
 
-test('a person signs in to an MCP server in a browser, uses it, and signs out', {
+test('a user signs in to an MCP server in a browser, uses it, and signs out', {
   timeout: 60_000,
 }, async () => {
   const room = await signInRoom()
@@ -84,7 +86,7 @@ test('a person signs in to an MCP server in a browser, uses it, and signs out', 
   expect(await shownSignIn(room)).toBe(`not signed in: ${loginLine}`)
 })
 
-test('with --no-browser the address that the browser ends at is pasted', { timeout: 60_000 }, async () => {
+test('accepts a pasted redirect address with --no-browser', { timeout: 60_000 }, async () => {
   const room = await signInRoom()
   const ended = await login(room, ['--no-browser', '--json'], async page => `${await visited(page)}\n`)
   expect(ended.status, ended.stderr).toBe(0)
@@ -101,7 +103,7 @@ test.each([
   ['no address', 'hello\n', 2, 'not a valid address'],
   ['nothing', '', 2, 'Stdin contains no address'],
 ])(
-  '%s is refused with the line that starts again',
+  'rejects %s, and suggests the command that starts again',
   { timeout: 60_000 },
   async (_what, typed, status, words) => {
     const room = await signInRoom()
@@ -112,7 +114,7 @@ test.each([
   },
 )
 
-test('a person who refuses at the authorization server is not signed in', { timeout: 60_000 }, async () => {
+test('stores no login if the user denies access at the authorization server', { timeout: 60_000 }, async () => {
   const room = await signInRoom()
   const ended = await login(room, [], async page => {
     await drive(page, { deny: true })
@@ -121,7 +123,7 @@ test('a person who refuses at the authorization server is not signed in', { time
   expect([ended.status, ended.stderr]).toEqual([1, expect.stringContaining('rejected: access_denied')])
 })
 
-test('an answer without the tools of a server says where to sign in', { timeout: 60_000 }, async () => {
+test('an answer without the tools of a server reports where to sign in', { timeout: 60_000 }, async () => {
   const room = await signInRoom()
   await login(room, [], async page => {
     await drive(page, { login: 'ann' })

@@ -29,7 +29,7 @@ const serversOf = async ({ call, workspaceId }: Room) =>
 const added = ({ call, workspaceId }: Room, label: string, url: string, allowedTools?: string[]) =>
   call(mcpServers.create, { params: { workspaceId }, body: { label, url, allowedTools } })
 
-test('MCP servers are added, listed, shown, changed and removed by name', { timeout: 60_000 }, async () => {
+test('adds, lists, shows, changes and removes MCP servers by name', { timeout: 60_000 }, async () => {
   const { wb } = await room()
   const made = await wb(servers('add', 'tools', nowhere, '--tool', 'search', '--credential', 'env:TOOLS_KEY'))
   expect(made).toEqual({
@@ -64,13 +64,13 @@ test('MCP servers are added, listed, shown, changed and removed by name', { time
   expect(await wb(servers('show', 'other'))).toMatchObject({ status: 4 })
 })
 
-test('what is missing is a usage error in a pipe', async () => {
+test('a missing argument is a usage error in a pipe', async () => {
   const { wb } = await room()
   for (const words of [['add'], ['add', 'tools'], ['remove']])
     expect(await wb(servers(...words))).toMatchObject({ status: 2, stdout: '' })
 })
 
-test('a test lists the tools, or says what stands in the way and ends with 1', {
+test('test lists the tools, or reports the problem and ends with 1', {
   timeout: 60_000,
 }, async () => {
   const tools = await startMcpServer({ tools: ['search', 'add'] })
@@ -89,7 +89,7 @@ test('a test lists the tools, or says what stands in the way and ends with 1', {
   expect(JSON.parse(json.stdout)).toMatchObject({ ok: false, error: { code: 'unreachable' } })
 })
 
-test('in a terminal what is missing is asked for, the release is offered, and removal asks for the name', {
+test('prompts for missing arguments in a terminal, offers to allow the secret, and confirms removal by name', {
   timeout: 60_000,
 }, async () => {
   const here = await room()
@@ -115,7 +115,7 @@ test('in a terminal what is missing is asked for, the release is offered, and re
   expect(await serversOf(here)).toEqual([])
 })
 
-test('what waits is told where servers and tools are listed; a review lists it and ends with 1 in a pipe; --yes accepts it', {
+test('lists show pending reviews; review prints them and ends with 1 in a pipe, and --yes accepts them', {
   timeout: 60_000,
 }, async () => {
   let description = 'looks around'
@@ -153,7 +153,7 @@ test('what waits is told where servers and tools are listed; a review lists it a
   expect(await said(wb(servers('show', 'tools')))).not.toContain('review')
 })
 
-test('servers that the configuration declares are listed for the workspaces that have them, and looked at', {
+test('lists the servers in the configuration for their workspaces, and checks them', {
   timeout: 60_000,
 }, async () => {
   const { wb, home, env } = place()
@@ -182,8 +182,8 @@ test('servers that the configuration declares are listed for the workspaces that
   expect(existsSync(ran)).toBe(false)
   declare({ ...notes, command: 'no-such-program' }, { id: 'gone', command: './gone' })
   expect(await checks()).toEqual([
-    'mcp\twarning\tnotes of mcp.stdioServers: program no-such-program not found\twb config show',
-    'mcp\twarning\tgone of mcp.stdioServers: program ./gone not found\twb config show',
+    'mcp\twarning\tMCP server notes: program no-such-program not found\twb config show',
+    'mcp\twarning\tMCP server gone: program ./gone not found\twb config show',
   ])
   declare()
   expect(await checks()).toEqual([])

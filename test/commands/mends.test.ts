@@ -21,7 +21,7 @@ beforeAll(async () => {
   await shared.wb(['keys', 'create', 'laptop', '--role', 'editor', '--as-operator', '--write', keyFile])
 })
 
-/** Somebody who knows the address of a runtime that wants a key, and has a file with one. */
+/** Creates a sandbox of a user who knows the address of a runtime that requires a key, and has a key file. */
 function stranger(): Place {
   const here = place()
   delete here.env.WB_DATA_DIR
@@ -29,23 +29,23 @@ function stranger(): Place {
   return here
 }
 
-/** The last line of what a command said. */
+/** Returns the last line of output. */
 function lastLine(said: string): string {
   return said.replaceAll('\r\n', '\n').trimEnd().split('\n').at(-1)!.trim()
 }
 
-/** Type a line as it stands, the file of the key in its place. */
+/** Runs a suggested line in a shell, with `KEY_FILE` replaced by the path of the key file. */
 async function typed(here: Place, line: string): Promise<number | null> {
   const { status } = await runProgram(here, 'bash', ['-c', line.replace('KEY_FILE', keyFile)])
   return status
 }
 
-/** Screens are short enough to be read. */
+/** Returns true if the output has at most 12 lines. */
 function isOneScreen(said: string): boolean {
   return said.trimEnd().split('\n').length <= 12
 }
 
-test('signed out, and a login in CI: the line that is named last signs in', async () => {
+test('signed out, then a login in CI: the last line of each error leads to a login', async () => {
   const here = stranger()
   const refused = await here.wb(['kb', 'list', '--url', url])
   expect([refused.status, isOneScreen(refused.stderr)]).toEqual([3, true])
@@ -57,7 +57,7 @@ test('signed out, and a login in CI: the line that is named last signs in', asyn
   expect((await here.wb(['kb', 'list'])).status).toBe(0)
 })
 
-test('a wrong address, and no keychain: the line that is named last signs in', async () => {
+test('an incomplete address, then no keychain: the last line of each error leads to a login', async () => {
   const here = stranger()
   const wrong = await here.wb(['login', new URL(url).host, '--with-token'])
   expect([wrong.status, lastLine(wrong.stderr)]).toEqual([2, `wb login ${url} --with-token`])
@@ -68,7 +68,7 @@ test('a wrong address, and no keychain: the line that is named last signs in', a
   expect((await here.wb(['kb', 'list'])).status).toBe(0)
 })
 
-test('no runtime at all: what could be signed in to is said, and the lines work', async () => {
+test('login without a runtime lists the alternatives, and they work', async () => {
   const { wb } = place()
   const { status, stderr } = await wb(['login'])
   expect([status, isOneScreen(stderr)]).toEqual([0, true])
@@ -76,7 +76,7 @@ test('no runtime at all: what could be signed in to is said, and the lines work'
   expect((await wb(['quickstart'])).status).toBe(0)
 })
 
-test('nothing answers: the line that is named last starts what does', async () => {
+test('if nothing responds, the last line starts a server or diagnoses the connection', async () => {
   const here = stranger()
   const free = createServer().listen(0, '127.0.0.1')
   await once(free, 'listening')
@@ -134,7 +134,7 @@ test.each([
   })
 })
 
-test('https where http is spoken, a page of the runtime, a credential in it: the line named last goes there', async () => {
+test('https to an http server, the address of a page, credentials in a URL: the last line uses the correct address', async () => {
   const { wb, serve } = place()
   const { url } = await serve()
   const secure = url.replace('http:', 'https:')
@@ -164,7 +164,7 @@ test('https where http is spoken, a page of the runtime, a credential in it: the
   expect((await wb(['kb', 'list', '--profile', 'work'], { env: { WB_DATA_DIR: '' } })).status).not.toBe(6)
 })
 
-test('http where https is spoken is told as such, and the line named last goes there', async () => {
+test('http to an https server: the error names the mismatch, and the last line uses https', async () => {
   const { wb } = place()
   const pem = (name: string) => readFileSync(`test/fixtures/tls/${name}.pem`)
   const server = createTlsServer({ key: pem('server-key'), cert: pem('server') }, (_request, response) => {
@@ -183,7 +183,7 @@ test('http where https is spoken is told as such, and the line named last goes t
   expect((await wb(line.split(' ').slice(1), { env })).status).toBe(0)
 })
 
-test('unencrypted to another machine: encrypted is the line named last, and no secret is in any [security rule 15]', async () => {
+test('unencrypted to another machine: the last line uses https, and no output contains the secret [security rule 15]', async () => {
   const { wb } = place()
   const login = await wb(['login', 'http://wb.invalid/', '--profile', 'work'])
   expect(login.stderr).toBe(
@@ -202,7 +202,7 @@ test('unencrypted to another machine: encrypted is the line named last, and no s
   expect(named.stderr + secret.stderr).not.toContain('canary')
 })
 
-test('a code that has ended: the line that is named last starts again', async () => {
+test('an expired device code: the last line restarts the login', async () => {
   const { here, server } = await signInStage({ deviceCodeSeconds: 4 })
   const ended = await signIn(here, server.url, { onCode: () => undefined })
   const line = lastLine(ended.text)

@@ -17,24 +17,24 @@ const requiring = Object.entries(commands).flatMap(([id, { args }]) => {
   const first = Object.entries(args).find(([, { required }]) => required)?.[0]
   return first === undefined ? [] : [[id.replaceAll(':', ' '), first.toUpperCase()] as const]
 })
-/** Commands that are about one thing that is there, and must not take the only one for it. */
+/** Commands that end or delete a resource, and must not select the only one by default. */
 const ending = /(?:delete|revoke|remove|cancel|rotate|disallow)$/
 
-/** What is typed at each question, once and in this order. */
+/** Types each answer once, in order, when its prompt appears. */
 function answers(...all: [words: string, typed: string][]) {
   const left = [...all]
   return (text: string) =>
     left[0] && withoutSequences(text).includes(left[0][0]) ? left.shift()?.[1] : undefined
 }
 
-describe('in a pipe, what a command needs and was not told is a usage error that names it', () => {
+describe('a missing argument in a pipe is a usage error that names it', () => {
   test.each(requiring)('wb %s without %s', { timeout }, async (command, missing) => {
     const { status, stdout, stderr } = await place().wb(command.split(' '))
     expect({ status, stdout }).toEqual({ status: 2, stdout: '' })
     expect(stderr).toContain(`✗ ${missing} is missing`)
   })
 
-  test('every command that ends something asks what', () => {
+  test('every command that ends or deletes a resource requires an argument', () => {
     const ends = Object.keys(commands)
       .map(id => id.replaceAll(':', ' '))
       .filter(id => ending.test(id))
@@ -43,8 +43,8 @@ describe('in a pipe, what a command needs and was not told is a usage error that
   })
 })
 
-describe('in a terminal, what there is can be chosen', { timeout }, () => {
-  test('a service, by its name and the beginning of its id', async () => {
+describe('a missing argument in a terminal is selected from a list', { timeout }, () => {
+  test('selects a service by its name, with the start of its ID', async () => {
     const here = place()
     const made = await here.wb(['services', 'create', 'mine', '--preset', 'recursive-char-500'])
     const id = made.stdout.trim()
@@ -57,7 +57,7 @@ describe('in a terminal, what there is can be chosen', { timeout }, () => {
     expect(shown).toMatch(new RegExp(`id +${id}`))
   })
 
-  test('a key, and the only one is not taken for meant', async () => {
+  test('asks for a key even if there is only one', async () => {
     const here = place()
     expect(await here.wb(['keys', 'create', 'ci'])).toMatchObject({ status: 0 })
     const { status, text } = await inTerminal(here, ['keys', 'revoke'], {
@@ -68,7 +68,7 @@ describe('in a terminal, what there is can be chosen', { timeout }, () => {
     expect((await here.wb(['keys', 'list', '--json'])).stdout).not.toContain('"revokedAt":null')
   })
 
-  test('a document, of the knowledge base that is chosen first', async () => {
+  test('selects a document after its knowledge base', async () => {
     const here = place()
     for (const name of ['handbook', 'kitchen'])
       await here.wb(['kb', 'ingest', name, '-', '--create', '--name', `${name}.md`], { input: `# ${name}\n` })
@@ -79,7 +79,7 @@ describe('in a terminal, what there is can be chosen', { timeout }, () => {
     expect(withoutSequences(text)).toMatch(/file +kitchen\.md/)
   })
 
-  test('a knowledge base to put files into may be a new one', async () => {
+  test('offers to create a knowledge base for an ingest', async () => {
     const here = place()
     await here.wb(['kb', 'create', 'handbook'])
     const { status, text } = await inTerminal(here, ['kb', 'ingest'], {
@@ -94,7 +94,7 @@ describe('in a terminal, what there is can be chosen', { timeout }, () => {
     expect(withoutSequences(text)).toContain('There is no knowledge base "notes"')
   })
 
-  test('an empty answer is asked for again, and ~ is the home folder', async () => {
+  test('repeats the prompt after an empty answer, and expands ~ to the home folder', async () => {
     const here = place()
     writeFileSync(join(here.home, 'a.md'), '# Keys\n')
     await here.wb(['kb', 'create', 'handbook'])
@@ -105,7 +105,7 @@ describe('in a terminal, what there is can be chosen', { timeout }, () => {
     expect(withoutSequences(text)).toContain('1 added')
   })
 
-  test('where there is nothing to choose from, that is said', async () => {
+  test('reports that there is nothing to choose from', async () => {
     const here = place()
     await here.wb(['workspaces', 'create', 'demo'])
     const { status, text } = await inTerminal(here, ['mcp', 'servers', 'remove'])
@@ -114,7 +114,7 @@ describe('in a terminal, what there is can be chosen', { timeout }, () => {
   })
 })
 
-describe('one more of a name', { timeout }, () => {
+describe('a second resource with the same name', { timeout }, () => {
   const twins = [
     ['services', 'create', 'twin', '--preset', 'recursive-char-500'],
     ['agents', 'create', 'twin', '--prompt', 'Be brief.'],

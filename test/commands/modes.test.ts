@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { inTerminal, withoutSequences } from './terminal.ts'
 import { type Place, place } from './wb.ts'
 
-/** Two knowledge bases, whose lists and passages are wide. */
+/** Creates two knowledge bases with long names and passages. */
 async function filled(): Promise<Place> {
   const here = place()
   const folder = join(here.home, 'papers')
@@ -17,7 +17,7 @@ async function filled(): Promise<Place> {
   return here
 }
 
-/** What a terminal was sent, its sequences readable; what differs from run to run left out. */
+/** Returns terminal output with readable control sequences, and placeholders for values that change between runs. */
 function readable(text: string): string {
   return text
     .replaceAll('\r\n', '\n')
@@ -47,7 +47,7 @@ test.each([
   [['login', '--help'], 40],
   [['kb', 'ingest', '--help'], 60],
   [['login', '--help'], 80],
-])('%j at %i columns, for a terminal and for COLUMNS', async (words, cols) => {
+])('the help of %j has %i columns, from a terminal and from COLUMNS', async (words, cols) => {
   const here = place()
   const { stdout } = await here.wb(words, { env: { COLUMNS: String(cols) } })
   const { text } = await inTerminal(here, words, { cols, colour: false })
@@ -70,7 +70,7 @@ test('help in a pager has the width of the terminal', async () => {
   expect(text.replaceAll('\r\n', '\n')).toBe(stdout)
 })
 
-test('one command line as a person meets it, in a pipe, in CI, on 40 columns, without colours and without UTF-8', async () => {
+test('prints a command in a terminal, in a pipe, in CI, with 40 columns, without colors and without UTF-8', async () => {
   const here = await filled()
   for (const line of lines) {
     const said: string[] = []

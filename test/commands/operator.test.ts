@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { discovery, oidcConfig } from './discovery.ts'
 import { type Place, place } from './wb.ts'
 
-/** A token of the right form that no runtime made. */
+/** A well-formed token that no runtime issued. */
 const unknown = `wb_live_abcdefghijkl_${'z'.repeat(32)}`
 const request = 'request [0-9A-Z]{26}'
 const ownNext = [
@@ -22,7 +22,7 @@ const namedNext = [
   '',
 ].join('\n')
 
-/** A data directory whose runtime refuses strangers. */
+/** Creates a data directory whose runtime rejects anonymous callers. */
 function closed(): Place & { config: string } {
   const here = place()
   const config = join(here.home, 'closed.yaml')
@@ -36,7 +36,7 @@ function refused(next: string, words = 'This runtime rejects requests without cr
 }
 
 describe('the operator [security rule 8]', () => {
-  test('is nobody by default, and who says so in process', async () => {
+  test('denies access by default, and grants it in process with --as-operator', async () => {
     const { wb } = closed()
     const stranger = await wb(['workspaces', 'list'])
     expect(stranger).toEqual({ status: 3, stdout: '', stderr: expect.stringMatching(refused(ownNext)) })
@@ -45,7 +45,7 @@ describe('the operator [security rule 8]', () => {
     expect((await wb(['workspaces', 'list'])).status).toBe(3)
   })
 
-  test('works in process beside a server, which refuses the same person and says what to type', async () => {
+  test("works in process while a server runs, and the server's error suggests the flag", async () => {
     const here = closed()
     const { url } = await here.serve()
     const stranger = await here.wb(['workspaces', 'list'])
@@ -75,7 +75,7 @@ describe('the operator [security rule 8]', () => {
       })
   })
 
-  test('needs no secret that only the server was started with', async () => {
+  test('does not need a secret that is set only for the server', async () => {
     const here = closed()
     writeFileSync(
       here.config,
@@ -88,7 +88,7 @@ describe('the operator [security rule 8]', () => {
     })
   })
 
-  test('is nobody over HTTP: a named runtime is a usage error that says why', async () => {
+  test('is not available over HTTP, and a named runtime is a usage error that explains why', async () => {
     const { wb, dataDir } = closed()
     expect(await wb(['kb', 'list', '--as-operator', '--url', 'http://127.0.0.1:1'])).toEqual({
       status: 2,
@@ -100,7 +100,7 @@ describe('the operator [security rule 8]', () => {
     expect(await wb(['kb', 'list', '--as-operator'], { env })).toEqual({
       status: 2,
       stdout: '',
-      stderr: `  ✗ --as-operator works on a data directory of this machine, but WB_URL selects http://127.0.0.1:1\n    to authenticate over HTTP, sign in or set WB_API_KEY\n    --data-dir ${dataDir}    selects the one of this machine\n`,
+      stderr: `  ✗ --as-operator works on a data directory of this machine, but WB_URL selects http://127.0.0.1:1\n    to authenticate over HTTP, sign in or set WB_API_KEY\n    --data-dir ${dataDir}    selects the data directory of this machine\n`,
     })
     const closer = await wb(['workspaces', 'list', '--as-operator', '--data-dir', dataDir], { env })
     expect(closer.status).toBe(0)
@@ -112,7 +112,7 @@ describe('the operator [security rule 8]', () => {
     })
   })
 
-  test('a program is told the same as a person', async () => {
+  test('prints the same suggestion as JSON', async () => {
     const { stderr, status } = await closed().wb(['workspaces', 'list', '--json'])
     expect(status).toBe(3)
     expect(JSON.parse(stderr)).toMatchObject({
@@ -124,8 +124,8 @@ describe('the operator [security rule 8]', () => {
   })
 })
 
-describe('who is sent to the identity provider [security rule 8]', () => {
-  /** A runtime that looks at its tokens alone. */
+describe('a runtime with an identity provider [security rule 8]', () => {
+  /** Starts a runtime that accepts only tokens of its identity provider. */
   async function signedIn() {
     const here = closed()
     writeFileSync(here.config, oidcConfig(await discovery()))
@@ -133,7 +133,7 @@ describe('who is sent to the identity provider [security rule 8]', () => {
   }
   const takes = (url: string) => `    sign in at ${url}/auth/login, or set WB_API_KEY to an access token\n`
 
-  test('is not told to make a key, which is not looked at there', async () => {
+  test('suggests sign-in instead of a key, which the runtime does not accept', async () => {
     const here = await signedIn()
     const own = await here.wb(['workspaces', 'list'])
     expect(own.stderr).toMatch(
@@ -149,7 +149,7 @@ describe('who is sent to the identity provider [security rule 8]', () => {
     )
   })
 
-  test('in process there is no address to sign in at', async () => {
+  test('suggests an access token in process, where there is no sign-in address', async () => {
     const here = closed()
     writeFileSync(here.config, oidcConfig('http://127.0.0.1:1'))
     expect((await here.wb(['workspaces', 'list'])).stderr).toContain(
@@ -158,8 +158,8 @@ describe('who is sent to the identity provider [security rule 8]', () => {
   })
 })
 
-describe('who is bound to workspaces', () => {
-  test('by a key is told which one it enters', async () => {
+describe('a caller bound to workspaces', () => {
+  test('an error names the workspace that the key can access', async () => {
     const { wb } = closed()
     for (const name of ['demo', 'other']) await wb(['workspaces', 'create', name, '--as-operator'])
     const create = ['keys', 'create', 'ci', '--role', 'viewer', '-w', 'demo', '--as-operator']
@@ -168,11 +168,11 @@ describe('who is bound to workspaces', () => {
       status: 4,
       stdout: '',
       stderr:
-        '  ✗ No workspace is named "other"; this key (ci) has access to workspace demo only (workspace_not_found)\n    wb workspaces list\n',
+        '  ✗ No workspace is named "other"; this key (ci) has access only to workspace demo (workspace_not_found)\n    wb workspaces list\n',
     })
   })
 
-  test('by a token that names none is told so, and not to make the first one', async () => {
+  test('a token without workspaces is explained, without a suggestion to create one', async () => {
     const { wb } = place()
     const server = createServer((request, response) => {
       const me = { id: 'd', label: 'dave', type: 'oidc', workspaceScopes: [] }
@@ -195,7 +195,7 @@ describe('who is bound to workspaces', () => {
 })
 
 describe('a key on the command line', () => {
-  test('that does not hold is named by its prefix, in process and over HTTP, and not shown', async () => {
+  test('an invalid key is identified by its prefix, in process and over HTTP, and not shown', async () => {
     const here = closed()
     const list = async (token: string, ...more: string[]) => {
       const env = { WB_API_KEY: token }
@@ -219,7 +219,7 @@ describe('a key on the command line', () => {
   })
 
   test.each([['a\nb'], ['key with blanks'], ['schlüssel'], ['a\x07b']])(
-    'that no header can carry is a usage error without a letter of it: %j',
+    'a key that no header can contain is a usage error that shows no part of it: %j',
     async key => {
       const { wb } = place()
       expect(await wb(['workspaces', 'list', '--debug'], { env: { WB_API_KEY: key } })).toEqual({
@@ -230,7 +230,7 @@ describe('a key on the command line', () => {
     },
   )
 
-  test('loses the line break that a file left behind it', async () => {
+  test('a trailing line break from a file is removed', async () => {
     const { wb } = place()
     expect(await wb(['workspaces', 'list'], { env: { WB_API_KEY: `${unknown}\r\n` } })).toMatchObject({
       status: 0,
@@ -238,7 +238,7 @@ describe('a key on the command line', () => {
   })
 
   test.each(['authorization: Bearer s3cret\nx', 'authorization s3cret', 'Bearer s3cret: x', ': s3cret'])(
-    'S5.9-02: of a header that cannot be sent no value is shown: %j',
+    'S5.9-02: an error about an invalid header does not show its value: %j',
     async header => {
       const { status, stderr } = await place().wb(['api', 'GET', '/version', '-H', header, '--debug'])
       expect(status).toBe(2)
@@ -263,7 +263,7 @@ describe('a key on the command line', () => {
       [['keys', 'rotate', unknown, 'x']],
       [['kb', 'show', unknown]],
       [['kb', 'create', 'x', `--${unknown}`]],
-    ])('S5.9-02: a token that is typed where none belongs is not repeated on stderr: %j', async args => {
+    ])('S5.9-02: a token in the wrong argument is not repeated on stderr: %j', async args => {
       for (const more of ['--json', '--debug']) {
         const { status, stdout, stderr } = await wb([...args, more])
         expect(status).not.toBe(0)

@@ -7,7 +7,7 @@ import { type Place, place } from './wb.ts'
 
 const timeout = 60_000
 
-/** A playground in a terminal. `shows` waits for words that are drawn after those that were waited for before. */
+/** Starts a playground in a terminal. `shows` waits for text after the text that earlier calls matched. */
 function playground({ env, home }: Place, args: string[], more: Record<string, string> = {}) {
   const child = spawn(process.execPath, [`${process.cwd()}/bin/run.js`, 'playground', ...args], {
     cols: 100,
@@ -53,7 +53,7 @@ function withDocuments(): Place {
   return here
 }
 
-/** A path on which a program takes what is copied. */
+/** Adds a clipboard program to the PATH that writes the copied text to a file. */
 function withClipboard({ home, env }: Place): string {
   const bin = join(home, 'bin')
   mkdirSync(bin)
@@ -62,7 +62,7 @@ function withClipboard({ home, env }: Place): string {
   return `${bin}:${env.PATH}`
 }
 
-test('a whole session: choose, type, open, rank otherwise, copy, resize, leave', { timeout }, async () => {
+test('a session: choose, search, open, change the ranking, copy, resize and exit', { timeout }, async () => {
   const here = withDocuments()
   const { wb, home } = here
   const { url, process: server } = await here.spawnServe()
@@ -105,7 +105,7 @@ test('a whole session: choose, type, open, rank otherwise, copy, resize, leave',
   expect(left).toContain('\x1b[?25h')
 })
 
-test('in a terminal of ASCII alone, without colours, and with no runtime beside', { timeout }, async () => {
+test('works in an ASCII terminal, without colors, and without a running server', { timeout }, async () => {
   const here = withDocuments()
   await here.wb(['kb', 'ingest', 'shop', 'shop', '--create'])
   writeFileSync(join(here.dataDir, 'workbase.yaml'), 'version: 1\nruntime: { port: 9123 }\n')
@@ -116,7 +116,7 @@ test('in a terminal of ASCII alone, without colours, and with no runtime beside'
   await play.shows('esc question')
   play.type('cc')
   await play.shows('copied: curl')
-  // Nothing listens; it is where `wb serve` would.
+  // The default port of `wb serve`, on which nothing listens.
   expect(readFileSync(join(here.home, 'copied'), 'utf8')).toContain(
     'http://127.0.0.1:9123/api/v1/workspaces/',
   )
@@ -124,14 +124,14 @@ test('in a terminal of ASCII alone, without colours, and with no runtime beside'
   expect(await play.ended).toBe(0)
 })
 
-test('without a terminal it says what to type there', { timeout }, async () => {
+test('suggests commands for a pipe if there is no terminal', { timeout }, async () => {
   const { wb } = place()
   const ended = await wb(['playground'])
   expect(ended).toMatchObject({ status: 2, stdout: '' })
   expect(ended.stderr).toContain('wb kb search NAME "…"')
 })
 
-test('what it says of the ranking can be typed too, and what cannot be is refused', { timeout }, async () => {
+test('prints a ranking command that works, and rejects invalid ranking options', { timeout }, async () => {
   const { wb } = withDocuments()
   await wb(['kb', 'ingest', 'shop', 'shop', '--create'])
   const search = (...flags: string[]) =>

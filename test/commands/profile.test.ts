@@ -12,8 +12,8 @@ import { place } from './wb.ts'
 const dataDir = '/srv/data'
 const cwd = '/srv'
 
-describe('the profile', () => {
-  test('takes a flag over the environment, and the environment over the platform', () => {
+describe('the context of a command', () => {
+  test('prefers a flag to the environment, and the environment to the platform default', () => {
     const env = {
       HOME: '/h',
       WB_DATA_DIR: '/e',
@@ -32,7 +32,7 @@ describe('the profile', () => {
       expect(readProfile({}, { env: { XDG_DATA_HOME: '/x' }, cwd }).dataDir).toBe('/x/workbase')
   })
 
-  test('what a keychain is started with finds the session, and holds no credential [security rule 6]', () => {
+  test('passes the session to the keychain process, but no credentials [security rule 6]', () => {
     const session = { HOME: '/h', DBUS_SESSION_BUS_ADDRESS: 'unix:path=/b', XDG_RUNTIME_DIR: '/r', LANG: 'C' }
     const secrets = {
       WB_API_KEY: 'canary',
@@ -43,7 +43,7 @@ describe('the profile', () => {
     expect(sessionVariables({ ...session, ...secrets })).toEqual(session)
   })
 
-  test('an empty variable counts as unset', () => {
+  test('treats an empty variable as unset', () => {
     expect(
       readProfile({ dataDir }, { env: { WB_URL: '', WB_API_KEY: '', NO_COLOR: '' }, cwd }),
     ).toMatchObject({
@@ -57,13 +57,13 @@ describe('the profile', () => {
     ['WB_URL names it', {}, { WB_URL: 'https://wb.example', WB_API_KEY: 'k' }, 'k'],
     ['no runtime is named', {}, { WB_API_KEY: 'k' }, 'k'],
     [
-      'a flag names the same',
+      'a flag names the same runtime',
       { url: 'https://wb.example/' },
       { WB_URL: 'https://wb.example', WB_API_KEY: 'k' },
       'k',
     ],
     [
-      'a flag names another',
+      'a flag names another runtime',
       { url: 'https://evil.example' },
       { WB_URL: 'https://wb.example', WB_API_KEY: 'k' },
       undefined,
@@ -75,19 +75,19 @@ describe('the profile', () => {
       undefined,
     ],
     [
-      'a flag means this machine',
+      'a flag selects this machine',
       { local: true },
       { WB_URL: 'https://wb.example', WB_API_KEY: 'k' },
       undefined,
     ],
   ])(
-    'where %s, a key goes only to the runtime that it is meant for [security rule 6]',
+    'if %s, a key is sent only to the runtime that it belongs to [security rule 6]',
     (_case, flags, env, key) => {
       expect(readProfile(flags, { env, cwd }).apiKey).toBe(key)
     },
   )
 
-  test('no key travels unencrypted to another machine [security rule 15]', () => {
+  test('sends no key unencrypted to another machine [security rule 15]', () => {
     const far = { WB_URL: 'http://wb.example', WB_API_KEY: 'k' }
     expect(() => readProfile({}, { env: far, cwd })).toThrow(UsageError)
     expect(readProfile({ insecureHttp: true }, { env: far, cwd }).apiKey).toBe('k')
@@ -96,7 +96,7 @@ describe('the profile', () => {
       expect(readProfile({}, { env: { ...far, WB_URL: near }, cwd }).apiKey).toBe('k')
   })
 
-  test('takes what files of the folder say last, and their knowledge base in no other workspace', () => {
+  test('uses the files of the folder last, and their knowledge base only in the same workspace', () => {
     const folder = {
       workspace: 'docs',
       knowledgeBase: 'handbook',
@@ -125,7 +125,7 @@ describe('the profile', () => {
   })
 
   test.each(['wb.example', 'ftp://wb.example', 'http://', 'https://me:secret@wb.example'])(
-    '%s is not an address of a runtime',
+    'rejects %s as the address of a runtime',
     url => {
       expect(() => readProfile({ url }, { env: {}, cwd })).toThrow(UsageError)
     },
@@ -133,7 +133,7 @@ describe('the profile', () => {
 })
 
 describe('the command line', () => {
-  test('answers --version, and shows on day one what matters then', async () => {
+  test('answers --version, and shows the first commands in its help', async () => {
     const { wb } = place()
     expect((await wb(['--version'])).stdout).toMatch(/^workbase\/\d+\.\d+\.\d+ /)
     const { stdout, status } = await wb([])
@@ -205,7 +205,7 @@ describe('the command line', () => {
     expect(await place().wb(args)).toEqual({ status, stdout: '', stderr })
   })
 
-  test('does not suggest to start a runtime where another server listens', async () => {
+  test('does not suggest starting a runtime if another server listens', async () => {
     const server = createServer((_request, response) => response.end('{}')).listen(0, '127.0.0.1')
     onTestFinished(() => void server.close())
     await once(server, 'listening')

@@ -5,7 +5,7 @@ import { apiKeys } from '../../src/contract/keys.ts'
 import { makeWorkspace } from '../harness/place.ts'
 import { type Place, place, serveClosed } from './wb.ts'
 
-/** Two runtimes that know somebody by a key. */
+/** Two runtimes that accept the user's keys. */
 const runtimes = { home: place(afterAll), work: place(afterAll) }
 const urls: string[] = []
 const keys: string[] = []
@@ -19,7 +19,7 @@ beforeAll(async () => {
   }
 })
 
-/** Somebody with a keychain, who has no data directory. */
+/** Creates a sandbox with a keychain and without a data directory. */
 function somebody(): Place {
   const here = place()
   delete here.env.WB_DATA_DIR
@@ -27,7 +27,7 @@ function somebody(): Place {
   return here
 }
 
-test('a profile is a runtime with its login, by name; who is signed in stays so when it is renamed', async () => {
+test('a profile is a named runtime with its login, which a rename preserves', async () => {
   const here = somebody()
   const who = async (...flags: string[]) => (await here.wb(['whoami', ...flags])).stdout.split('\t')[0]
   expect((await here.wb(['login', urls[0]!, '--with-token'], { input: keys[0] })).status).toBe(0)
@@ -63,7 +63,7 @@ test('a profile is a runtime with its login, by name; who is signed in stays so 
   )
 })
 
-test('a login is sent to no other runtime than its own, also not to one that is found [security rule 6]', async () => {
+test('a login is sent only to its own runtime, and not to a discovered one [security rule 6]', async () => {
   const here = somebody()
   await here.wb(['login', urls[0]!, '--with-token'], { input: keys[0] })
   const other = await here.wb(['whoami', '--url', urls[1]!])
@@ -78,7 +78,7 @@ test('a login is sent to no other runtime than its own, also not to one that is 
   ])
 })
 
-test('the only profile is removed by the line that is named', async () => {
+test('the suggested command removes the only profile', async () => {
   const { wb } = place()
   const first = await wb(['profiles', 'remove', 'default'])
   expect([first.status, first.stderr]).toEqual([2, expect.stringContaining('\n    wb logout    removes')])
@@ -120,7 +120,7 @@ test('names are case-sensitive, and a name that differs only in case is refused'
   )
 })
 
-test('names that could be taken for something else, twins and files that are none are refused, and nothing is lost', async () => {
+test('rejects unsafe or duplicate profile names and invalid profile files, and changes nothing', async () => {
   const here = place()
   for (const name of ['../x', '-x', 'a b', 'x'.repeat(65)])
     expect((await here.wb(['profiles', 'add', '--', name])).status, name).toBe(2)

@@ -2,7 +2,7 @@ import { spawn } from '@lydell/node-pty'
 import { describe, expect, test } from 'vitest'
 import { type Place, place } from './wb.ts'
 
-/** A command in a terminal of 80 columns: what it shows, and what is typed when it asks. */
+/** Starts a command in a terminal of 80 columns. */
 function terminal({ env, home }: Place, args: string[], more: Record<string, string> = {}) {
   const child = spawn(process.execPath, [`${process.cwd()}/bin/run.js`, ...args], {
     cwd: home,
@@ -21,7 +21,7 @@ function terminal({ env, home }: Place, args: string[], more: Record<string, str
     ended,
     type: (text: string) => child.write(text),
     end: () => process.kill(child.pid, 'SIGTERM'),
-    /** Resolves when the words are on the screen. */
+    /** Resolves when the text appears on the screen. */
     shows: (words: string) =>
       screen.includes(words) ? undefined : new Promise<void>(done => waiting.push({ words, done })),
     screen: () => screen.replaceAll('\r\n', '\n'),
@@ -30,7 +30,7 @@ function terminal({ env, home }: Place, args: string[], more: Record<string, str
 }
 
 describe('in a terminal', () => {
-  test('a list is a table with dim headings and relative times, without ids', async () => {
+  test('prints a list as a table with dim headings and relative times, without IDs', async () => {
     const here = place()
     await here.wb(['kb', 'create', 'handbook'])
     const { ended, screen, text } = terminal(here, ['kb', 'list'])
@@ -42,7 +42,7 @@ describe('in a terminal', () => {
     expect(plain.screen()).not.toContain('\x1b')
   })
 
-  test('a missing name is asked for, and in CI it is a usage error', async () => {
+  test('prompts for a missing name, and rejects it as a usage error in CI', async () => {
     const here = place()
     const asked = terminal(here, ['kb', 'create'])
     await asked.shows('NAME (')
@@ -53,7 +53,7 @@ describe('in a terminal', () => {
     expect(await ci.ended).toBe(2)
   })
 
-  test('a question and a knowledge base are asked for', async () => {
+  test('prompts for a question and a knowledge base', async () => {
     const here = place()
     await here.wb(['kb', 'create', 'first'])
     await here.wb(['kb', 'create', 'second'])
@@ -71,7 +71,7 @@ describe('in a terminal', () => {
     expect(everywhere.text()).toContain('no results in 2 knowledge bases')
   })
 
-  test('what will go is shown, and goes when its name is typed', async () => {
+  test('shows what will be deleted, and deletes it when the user types its name', async () => {
     const here = place()
     await here.wb(['kb', 'create', 'notes'])
     const mistyped = terminal(here, ['kb', 'delete', 'notes'])
@@ -87,7 +87,7 @@ describe('in a terminal', () => {
     expect((await here.wb(['kb', 'list', '--json'])).stdout).toBe('[]\n')
   })
 
-  test('of several, one is chosen from a list', async () => {
+  test('offers a list if there are several', async () => {
     const here = place()
     await here.wb(['kb', 'create', 'first'])
     await here.wb(['kb', 'create', 'second'])
@@ -98,7 +98,7 @@ describe('in a terminal', () => {
     expect(text()).toMatch(/name +second\n/)
   })
 
-  test('Ctrl-C and SIGTERM end a question with 130, and Ctrl-C a server with 0', async () => {
+  test('Ctrl-C and SIGTERM end a prompt with 130, and Ctrl-C ends a server with 0', async () => {
     const here = place()
     const asked = terminal(here, ['kb', 'create'])
     await asked.shows('NAME (')
@@ -115,7 +115,7 @@ describe('in a terminal', () => {
     expect(await server.ended).toBe(0)
   })
 
-  test('what a document planted does not reach the terminal [security rule 16]', async () => {
+  test('strips control sequences in documents [security rule 16]', async () => {
     const here = place()
     const name = 'a\x1b]0;owned\x07b\x1b[2Jc'
     await here.wb(['api', 'POST', '/api/v1/workspaces', '-d', JSON.stringify({ name })])

@@ -14,7 +14,7 @@ function folder(home: string, name: string, files: Record<string, string>): stri
   return path
 }
 
-test('from nothing to a cited answer over the shipped documents, and again without harm', {
+test('answers with citations from the sample documents, and can run again without side effects', {
   timeout: 60_000,
 }, async () => {
   const here = place()
@@ -23,7 +23,7 @@ test('from nothing to a cited answer over the shipped documents, and again witho
   expect(first).toContain('✓ workspace   demo\n')
   expect(first).toMatch(/✓ knowledge {3}handbook +\d+ documents, \d+ chunks {3}\d+\.\d s\n/)
   expect(first).toMatch(/\[1\] {2}Storage › .* ▮▮▮▮▮\n/)
-  // Passages are prose. In a row of a table, ` · ` separates the cells, as in the line of a citation.
+  // Passages are prose. In a table row, ` · ` separates the cells, as in the line of a citation.
   expect(first.split('\n').filter(line => line.startsWith('     ') && / · /.test(line))).toEqual([
     expect.stringMatching(/ · chunk \d+ · /),
     expect.stringMatching(/ · chunk \d+ · /),
@@ -38,8 +38,11 @@ test('from nothing to a cited answer over the shipped documents, and again witho
   expect(next.stdout.split('\n')[0]).toContain('docs/storage.md')
 })
 
-describe('lines to type next', () => {
-  /** Starts the program by a link, as a package manager does, and returns what each line begins with. */
+describe('suggested commands', () => {
+  /**
+   * Starts the program through a symbolic link, as a package manager does, and returns the first words of each
+   * suggested line.
+   */
   async function suggested(folder: string, pathFolder?: string) {
     const here = place()
     const bin = join(here.home, folder)
@@ -55,7 +58,7 @@ describe('lines to type next', () => {
     return { here, sh, lines: lines.map(line => line.trim().split(/ {2,}/)[0]!) }
   }
 
-  test('work as typed where wb is on the path', { timeout: 60_000 }, async () => {
+  test('work as typed if wb is on the PATH', { timeout: 60_000 }, async () => {
     const { here, sh, lines } = await suggested('bin', 'bin')
     expect(lines).toEqual([
       'wb kb ingest handbook ./my-folder',
@@ -71,7 +74,7 @@ describe('lines to type next', () => {
     expect(withoutSequences(asked.text)).toContain(`${here.home}/none`)
   })
 
-  test('work as typed where wb on the path is a script of a package manager', async () => {
+  test('work as typed if wb on the PATH is a script of a package manager', async () => {
     const here = place()
     const folder = join(here.home, 'bin')
     mkdirSync(folder)
@@ -83,7 +86,7 @@ describe('lines to type next', () => {
     expect(stderr).toContain('\n    wb workspaces create demo\n')
   })
 
-  test('start with npx where a package manager started wb', { timeout: 60_000 }, async () => {
+  test('start with npx if a package manager started wb', { timeout: 60_000 }, async () => {
     const { lines } = await suggested('node_modules/.bin', 'node_modules/.bin')
     expect(lines).toEqual([
       'npx workbase kb ingest handbook ./my-folder',
@@ -93,7 +96,7 @@ describe('lines to type next', () => {
     ])
   })
 
-  test('start with node in a clone, and open a page of the server that runs', {
+  test('start with node in a clone, and open a page of the running server', {
     timeout: 60_000,
   }, async () => {
     const here = place()
@@ -110,7 +113,7 @@ describe('lines to type next', () => {
   })
 })
 
-test('other commands and errors suggest lines that start with the words that started wb', async () => {
+test('of other commands and errors start with the words that started wb', async () => {
   const here = place()
   const env = { PATH: process.env.PATH! }
   const program = `node ${resolve('bin/run.js')}`
@@ -125,7 +128,7 @@ test('other commands and errors suggest lines that start with the words that sta
   expect(JSON.parse(json.stderr).error.hint).toContain('; wb workspaces create demo')
 })
 
-describe('what is shipped answers what newcomers ask', () => {
+describe('the sample documents answer questions of new users', () => {
   const asked: [question: string, file: string][] = [
     ['where is my data stored', 'docs/storage.md'],
     ['how do I back up', 'docs/storage.md'],
@@ -152,7 +155,7 @@ describe('what is shipped answers what newcomers ask', () => {
   })
 })
 
-test('a folder and a question; the knowledge base is named after the folder', async () => {
+test('ingests a folder and answers a question, in a knowledge base named after the folder', async () => {
   const here = place()
   const path = folder(here.home, 'My notes-2', {
     'a.md': '# Refunds\nA refund takes ten days.',
@@ -176,7 +179,7 @@ test('a folder and a question; the knowledge base is named after the folder', as
   })
 })
 
-test('a question alone is asked of the shipped documents; a folder that is none is a usage error', async () => {
+test('a question alone searches the sample documents, and a missing folder is a usage error', async () => {
   const here = place()
   const { stdout } = await here.wb(['quickstart', 'where is my data stored', '--json'])
   expect(JSON.parse(stdout)).toMatchObject({
@@ -186,7 +189,7 @@ test('a question alone is asked of the shipped documents; a folder that is none 
   expect(await here.wb(['quickstart', './nowhere'])).toMatchObject({ status: 2, stdout: '' })
 })
 
-test('an empty folder has the shipped documents stand in, and says so', async () => {
+test('an empty folder uses the sample documents, with a notice', async () => {
   const here = place()
   const path = folder(here.home, 'empty', {})
   const { stderr, status } = await here.wb(['quickstart', path])
@@ -194,12 +197,12 @@ test('an empty folder has the shipped documents stand in, and says so', async ()
   expect(stderr).toContain('contains no text')
   const inside = await here.wb(['quickstart', '.'], { cwd: path })
   expect(inside.stderr).toContain(
-    '  – this folder contains no text, so the documents of Workbase are used instead\n',
+    '  – this folder contains no text, so the Workbase documentation is used instead\n',
   )
   expect(stderr).toMatch(/✓ knowledge {3}handbook/)
 })
 
-test('names of knowledge bases are made of what folders are called', () => {
+test('derives names of knowledge bases from folder names', () => {
   expect(
     ['./docs', '/a/My notes (2)', 'naïve', '2024-notes', '...', 'x'.repeat(60)].map(baseNameFromPath),
   ).toEqual(['docs', 'My_notes_2', 'naive', 'notes', 'handbook', 'x'.repeat(48)])

@@ -4,7 +4,7 @@ import { type Ended, type Place, place } from './wb.ts'
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 const note = 'Mach number and reduced frequency.'
 
-/** Commands against a runtime inside themselves, against a discovered server, and against one that is named. */
+/** Connections of a command: a runtime in its process, a discovered server, and a named server. */
 const ways = ['in process', 'a discovered server', 'a named server'] as const
 
 async function reach(way: (typeof ways)[number]): Promise<Place['wb']> {
@@ -22,7 +22,7 @@ async function said(run: Promise<Ended>): Promise<string> {
   return stdout.trimEnd()
 }
 
-test('a line to type next works where the command did, and as whom', { timeout: 60_000 }, async () => {
+test('a suggested command keeps the data directory and the role of the command', { timeout: 60_000 }, async () => {
   const { wb, dataDir } = place()
   const there = ['--data-dir', dataDir, '--as-operator']
   expect((await wb(['workspaces', 'create', 'two words', ...there])).stderr).toBe(
@@ -39,7 +39,7 @@ test('a line to type next works where the command did, and as whom', { timeout: 
 })
 
 describe.each(ways)('S1-10: the same commands, %s', way => {
-  test('from nothing to a document and back', { timeout: 60_000 }, async () => {
+  test('create, search and delete documents', { timeout: 60_000 }, async () => {
     const wb = await reach(way)
     expect(await wb(['kb', 'list'])).toEqual({
       status: 4,
@@ -95,8 +95,8 @@ describe.each(ways)('S1-10: the same commands, %s', way => {
   })
 })
 
-describe('workspaces', () => {
-  test('are listed, chosen, renamed and deleted by name', async () => {
+describe('wb workspaces', () => {
+  test('lists, selects, renames and deletes workspaces by name', async () => {
     const { wb, serve } = place()
     await serve()
     const one = await said(wb(['workspaces', 'create', 'one']))
@@ -130,7 +130,7 @@ describe('workspaces', () => {
     expect(JSON.parse(await said(wb(['workspaces', 'show', '--json'])))).toMatchObject({ workspaceId: one })
   })
 
-  test('a name that nearly exists is asked after, with the code and status 4', async () => {
+  test('a similar name is suggested, with the error code and status 4', async () => {
     const { wb } = place()
     await said(wb(['workspaces', 'create', 'demo']))
     expect(await wb(['kb', 'list', '-w', 'demoo'])).toEqual({
@@ -141,7 +141,7 @@ describe('workspaces', () => {
     })
   })
 
-  test('what the runtime refuses is told with its code, request and status', async () => {
+  test('an error of the runtime is printed with its code, request ID and exit status', async () => {
     const { wb, serve } = place()
     await serve()
     await said(wb(['workspaces', 'create', 'demo']))
@@ -170,7 +170,7 @@ describe('lists', () => {
     })
   })
 
-  test('follow all pages in a pipe, and say of how many a cut list is', { timeout: 60_000 }, async () => {
+  test('fetch all pages in a pipe, and a truncated list reports the total', { timeout: 60_000 }, async () => {
     const here = place()
     const { url } = await here.serve()
     for (let number = 0; number < 5; number++)

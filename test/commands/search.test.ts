@@ -19,7 +19,7 @@ interface Shown {
   chunk: number
 }
 
-/** The passages of a screen, read as a person would. */
+/** Parses the passages on a screen. */
 function passagesOf(screen: string): Shown[] {
   const cards = screen.replaceAll('\r\n', '\n').split(/\n(?=\[\d+\])/)
   return cards.flatMap(card => {
@@ -39,14 +39,16 @@ function passagesOf(screen: string): Shown[] {
   })
 }
 
-/** @param base  address of a knowledge base */
+/**
+ * Fetches the text of a chunk. @param base  address of a knowledge base
+ */
 async function chunkText(base: string, documentId: string, index: number): Promise<string> {
   const answer = await fetch(`${base}/documents/${documentId}/chunks`)
   const chunks = (await answer.json()) as { chunkIndex: number; text: string }[]
   return chunks.find(({ chunkIndex }) => chunkIndex === index)!.text
 }
 
-/** Until it is fitted, which changes scores. */
+/** Waits until the embedder is fitted, which changes scores. */
 async function fitted(here: Place): Promise<void> {
   const { stdout } = await here.wb(['kb', 'show', '--json'])
   if ((JSON.parse(stdout) as { embedder: { state: string } }).embedder.state !== 'ready') await fitted(here)
@@ -59,7 +61,7 @@ async function ingested(here: Place): Promise<void> {
   await fitted(here)
 }
 
-/** In a pipe passages are tab-separated and whole, with --json as the API has them. */
+/** Checks that passages are complete, tab-separated in a pipe, and in API format with --json. */
 async function cited(here: Place): Promise<void> {
   const piped = await here.wb(['kb', 'search', 'cran', heated])
   expect(piped).toMatchObject({ status: 0, stderr: '' })
@@ -76,13 +78,13 @@ async function cited(here: Place): Promise<void> {
   expect(rows[0]![6]).toBe(hits[0]!.payload.chunkText.replace(/\s+/g, ' ').trim())
 }
 
-test('the main job with no server prints cited passages', { timeout }, async () => {
+test('searches without a server, and prints cited passages', { timeout }, async () => {
   const here = place()
   await ingested(here)
   await cited(here)
 })
 
-describe('beside a server', () => {
+describe('with a running server', () => {
   const here = place(afterAll)
   let url: string
   beforeAll(async () => {
@@ -90,9 +92,9 @@ describe('beside a server', () => {
     await ingested(here)
   }, timeout)
 
-  test('the main job prints cited passages', () => cited(here))
+  test('prints cited passages', () => cited(here))
 
-  test('20 questions in a terminal: marked words occur, no word is cut, one document has three of ten places, [n] leads back', {
+  test('20 questions in a terminal: marks are terms of the question, words are complete, a document has at most three passages, and [n] opens the document', {
     timeout,
   }, async () => {
     const { stdout } = await here.wb(['kb', 'show', '--json'])
@@ -144,7 +146,7 @@ const withNotes = placesLike(async here => {
   await here.wb(['kb', 'ingest', 'notes', folder, '--create'])
 })
 
-test('one argument is the question, two are base and question; no base of this name is told', async () => {
+test('one argument is the question, two are the knowledge base and the question, and an unknown name is an error', async () => {
   const here = await withNotes()
   const one = await here.wb(['kb', 'search', 'how do keys rotate'])
   expect(one.stdout).toBe((await here.wb(['kb', 'search', 'notes', 'how do keys rotate'])).stdout)
@@ -172,7 +174,7 @@ test('in a pipe with several knowledge bases, the error suggests --all', async (
   expect([narrowed.status, narrowed.stderr]).toEqual([2, expect.not.stringContaining('--all')])
 })
 
-test('a passage is shown without the escapes that its document holds [security rule 16]', async () => {
+test('strips escape sequences of a document from its passages [security rule 16]', async () => {
   const here = await withNotes()
   const { text } = await inTerminal(here, ['kb', 'search', 'whales sing', '--limit', '1'])
   expect(text).not.toContain('\u001b]0;')
@@ -180,7 +182,7 @@ test('a passage is shown without the escapes that its document holds [security r
   expect(withoutSequences(text)).toContain('Whales sing and dive.')
 })
 
-test('a card: number, title with section, bar, marked words, source; and the line to type next', async () => {
+test('prints a card with number, title, section, bar, marked words and source, and a suggested command', async () => {
   const here = await withNotes()
   const { text } = await inTerminal(here, ['kb', 'search', 'how do keys rotate', '--limit', '1'])
   expect(text).toContain('\u001b[1mKeys\u001b[22m \u001b[1mrotate\u001b[22m by replacement')
@@ -200,7 +202,7 @@ test('a card: number, title with section, bar, marked words, source; and the lin
   expect(withoutSequences(explained.text)).toMatch(/ \d\.\d{4} {2}100 % ▮▮▮▮▮\n/)
 })
 
-test('modes and filters reach the API, and a filter that is no object is a usage error', async () => {
+test('passes modes and filters to the API, and rejects a filter that is not an object as a usage error', async () => {
   const here = await withNotes()
   const filtered = await here.wb(['kb', 'search', 'days', '--filter', '{"lang":"en"}'])
   expect(
@@ -217,7 +219,7 @@ test('modes and filters reach the API, and a filter that is no object is a usage
   expect(await here.wb(['kb', 'search', 'days', '--filter', '[1]'])).toMatchObject({ status: 2, stdout: '' })
 })
 
-test('nothing found is no error: it says of how many documents, and what to try', async () => {
+test('no results is not an error, and reports the number of documents and how to broaden the search', async () => {
   const here = await withNotes()
   const none = await here.wb(['kb', 'search', 'zzzqqq', '--mode', 'lexical'])
   expect(none).toMatchObject({ status: 0, stdout: '' })
@@ -225,7 +227,7 @@ test('nothing found is no error: it says of how many documents, and what to try'
   expect((await here.wb(['kb', 'search', 'zzzqqq', '--mode', 'lexical', '--json'])).stdout).toBe('[]\n')
 })
 
-test('the last search is remembered by ids alone, for this user alone, and by runtime', async () => {
+test('stores only IDs of the last search, readable only by the user, per runtime', async () => {
   const here = await withNotes()
   await here.wb(['kb', 'search', 'whales'])
   const stored = join(here.env.XDG_CONFIG_HOME!, 'workbase', 'last-search.json')

@@ -13,7 +13,7 @@ import { discovery, oidcConfig } from './discovery.ts'
 import { type Place, place } from './wb.ts'
 
 describe('wb serve', () => {
-  test('says in one line of JSON where it is, then logs, and ends with 0 when asked to', async () => {
+  test('prints its address as a line of JSON, then logs, and ends with 0 on SIGTERM', async () => {
     const here = place()
     const server = await here.spawnServe()
     expect(server.ready).toEqual({
@@ -32,7 +32,7 @@ describe('wb serve', () => {
     expect(existsSync(join(here.dataDir, 'serve.json'))).toBe(false)
   })
 
-  test('is ready in its first line also where its start has something to log', async () => {
+  test('prints the ready line first even if startup logs something', async () => {
     const here = place()
     const config = join(here.home, 'wb.yaml')
     writeFileSync(config, oidcConfig(await discovery()))
@@ -42,17 +42,17 @@ describe('wb serve', () => {
     expect((await server.ended).stdout).toContain('sessionSecretRef is not set')
   })
 
-  test('a second one on a data directory names the pid and the address of the first', async () => {
+  test('reports the PID and address of a server that already uses the data directory', async () => {
     const here = place()
     const { pid, url } = await here.spawnServe()
     expect(await here.wb(['serve', '--port', '0'])).toEqual({
       status: 5,
       stdout: '',
-      stderr: `  ✗ ${here.dataDir} is already served by process ${pid} at ${url} (conflict)\n    wb kb list    uses it\n    kill ${pid}    stops it\n`,
+      stderr: `  ✗ ${here.dataDir} is already served by process ${pid} at ${url} (conflict)\n    wb kb list    uses that server\n    kill ${pid}    stops it\n`,
     })
   })
 
-  test('a data directory that takes no file is told, and the process ends', async () => {
+  test('reports a read-only data directory, and ends', async () => {
     const here = place()
     mkdirSync(join(here.dataDir, 'serve.lock'), { recursive: true, mode: 0o700 })
     expect(await here.wb(['serve', '--port', '0'])).toMatchObject({
@@ -61,7 +61,7 @@ describe('wb serve', () => {
     })
   })
 
-  test('one that cannot tell where it is gives its port back', async () => {
+  test('releases its port if it cannot announce its address', async () => {
     const here = place()
     const config = join(here.home, 'wb.yaml')
     writeFileSync(config, 'version: 1\ncontrolPlane:\n  driver: memory\n')
@@ -83,7 +83,7 @@ describe('wb serve', () => {
     next.close()
   })
 
-  test('a server that was killed leaves nothing in the way', async () => {
+  test('starts after a server was killed', async () => {
     const here = place()
     const first = await here.spawnServe()
     first.process.kill('SIGKILL')
@@ -95,7 +95,7 @@ describe('wb serve', () => {
     expect((await here.wb(['workspaces', 'list'])).status).toBe(0)
   })
 
-  test('a taken port names who has it', async () => {
+  test('reports which process uses the port', async () => {
     const taken = createServer().listen(0, '127.0.0.1')
     await new Promise(resolve => taken.once('listening', resolve))
     const { port } = taken.address() as { port: number }
@@ -118,14 +118,14 @@ describe('wb serve', () => {
     [['--https-cert', '/nowhere.pem', '--https-key', '/nowhere.pem'], '/nowhere.pem cannot be read'],
     [['--https-cert', '/nowhere.pem'], '--https-key'],
     [['--port', '70000'], '--port'],
-  ])('%j is a usage error, and leaves the data directory free', async (args, words) => {
+  ])('%j is a usage error, and releases the data directory', async (args, words) => {
     const here = place()
     const { status, stderr } = await here.wb(['serve', '--port', '0', ...args])
     expect({ status, stderr }).toEqual({ status: 2, stderr: expect.stringMatching(new RegExp(words, 'i')) })
     await here.serve()
   })
 
-  test('other machines are let in only on request, while callers need no credential', async () => {
+  test('accepts other machines only on request if callers need no credential', async () => {
     const here = place()
     const refused = await here.wb(['serve', '--host', '0.0.0.0', '--port', '0'])
     expect(refused).toMatchObject({ status: 2, stdout: '' })
@@ -135,18 +135,18 @@ describe('wb serve', () => {
     expect((await fetch(`${allowed.url}/healthz`)).status).toBe(200)
   })
 
-  test('a configuration file of the folder is not read unless it is named or trusted', async () => {
+  test('reads a configuration file of the folder only if it is named or trusted', async () => {
     const here = place()
     const config = join(here.home, 'workbase.yaml')
     writeFileSync(config, 'version: 1\nruntime: { logLevel: error }\n')
     expect(await here.wb(['serve', '--port', '0'])).toEqual({
       status: 2,
       stdout: '',
-      stderr: `  ✗ ${config} is not used because its folder is not trusted; run wb trust, or name it\n    wb trust    trusts the files of this folder, for all commands\n    wb serve --config ${config}\n`,
+      stderr: `  ✗ ${config} is not used because its folder is not trusted; run wb trust, or select the file with a flag\n    wb trust    trusts the files of this folder, for all commands\n    wb serve --config ${config}\n`,
     })
     const hinted = await here.wb(['workspaces', 'list'])
     expect(hinted.stderr).toBe(
-      `  ${config} is not used because its folder is not trusted; run wb trust, or name it:\n    --config ${config}\n  no workspaces yet; create one:\n    wb workspaces create demo\n`,
+      `  ${config} is not used because its folder is not trusted; run wb trust, or select the file with a flag:\n    --config ${config}\n  no workspaces yet; create one:\n    wb workspaces create demo\n`,
     )
     await here.serve(['--config', config])
   })
@@ -157,7 +157,7 @@ describe('wb serve', () => {
       'controlPlane: { driver: astra, endpoint: "https://db.example", tokenRef: "env:T" }',
     ],
     ['controlPlane.driver', 'controlPlane: { driver: postgres, urlRef: "env:PG" }'],
-  ])('what is not built yet is what validate says: %s', async (key, line) => {
+  ])('config validate also reports a feature that is not implemented: %s', async (key, line) => {
     const here = place()
     const file = join(here.home, 'wb.yaml')
     writeFileSync(file, `version: 1\n${line}\n`)
@@ -171,10 +171,10 @@ describe('wb serve', () => {
     expect(listed.stderr).toContain('driver_unavailable')
   })
 
-  test('finishes what is in flight, refuses the rest, and a second signal ends it at once', async () => {
+  test('finishes requests in progress, rejects new ones, and ends immediately on a second signal', async () => {
     const here = place()
     const server = await here.spawnServe()
-    // Accepted before the request, of which the server says that it came.
+    // The server logs that it has received the request.
     const second = await connection(server.url)
     const unfinished = await half(server.url)
     const answered = new Promise<IncomingMessage>((done, fail) =>
@@ -198,13 +198,13 @@ describe('wb serve', () => {
   })
 })
 
-describe('wb serve, and who may call', () => {
+describe('wb serve and authentication', () => {
   const secret = 's'.repeat(32)
   const oidc = (issuer: string, client = '') =>
     `version: 1\nauth: { mode: any, anonymousPolicy: reject, bootstrapTokenRef: "env:BOOT", oidc: { issuer: "${issuer}", audience: wb${client} } }\n`
   const client = ', client: { clientId: c, clientSecretRef: "env:CLIENT", sessionSecretRef: "env:SESSION" }'
 
-  /** What a person sees at the start, up to the last line; then it is asked to end. */
+  /** Starts a server, collects its output up to the last startup line, and stops it. */
   async function screen(
     here: Place,
     yaml: string | undefined,
@@ -230,7 +230,7 @@ describe('wb serve, and who may call', () => {
     return { status, stdout, stderr }
   }
 
-  test('an open runtime whose store lasts warns of it, on this machine and beyond it [security rule 2]', async () => {
+  test('warns about open access to a persistent store, on this machine and beyond [security rule 2]', async () => {
     const here = place()
     const near = await screen(here, undefined)
     expect(near.stdout).toContain('\n  callers    anyone on this machine\n')
@@ -248,7 +248,7 @@ describe('wb serve, and who may call', () => {
     expect(passing.stderr).not.toContain('!')
   })
 
-  test('S2.2-06: one that asks says for what, whether there is a bootstrap token, and how the first key is made', async () => {
+  test('S2.2-06: shows the accepted credentials, whether a bootstrap token is set, and how to create the first key', async () => {
     const here = place()
     const closed = 'version: 1\nauth: { mode: apiKey, anonymousPolicy: reject }\n'
     const { status, stdout, stderr } = await screen(here, closed)
@@ -268,7 +268,7 @@ describe('wb serve, and who may call', () => {
     expect(booted.stdout + booted.stderr).not.toContain(secret)
   })
 
-  test('S5.3-11: an identity provider that was found is named, with the ways of signing in', async () => {
+  test('S5.3-11: shows the discovered identity provider and its sign-in methods', async () => {
     const here = place()
     const env = { BOOT: secret, CLIENT: 'c', SESSION: secret }
     const plain = await discovery({})
@@ -284,7 +284,7 @@ describe('wb serve, and who may call', () => {
     expect(both.stdout).toContain(`\n  provider   ${device} · browser sign-in and device sign-in\n`)
   })
 
-  test('where keys are not looked at, none is made; a browser is sent to sign in', async () => {
+  test('suggests sign-in instead of a key if the runtime does not accept keys', async () => {
     const here = place()
     const { stdout } = await screen(here, oidcConfig(await discovery()))
     expect(stdout).toMatch(
@@ -293,7 +293,7 @@ describe('wb serve, and who may call', () => {
     expect(stdout).not.toContain('wb keys create')
   })
 
-  test('S5.3-12: one that cannot be found stops the start with what was tried, and leaves the data directory free', async () => {
+  test('S5.3-12: fails with the discovery address if the identity provider is unreachable, and releases the data directory', async () => {
     const here = place()
     const { status, stdout, stderr } = await screen(here, oidc('http://127.0.0.1:1'), { BOOT: secret })
     expect({ status, stdout }).toEqual({ status: 1, stdout: '' })
@@ -303,7 +303,7 @@ describe('wb serve, and who may call', () => {
     await here.serve()
   })
 
-  test('validate counts what it warns of, and with --json says what is wrong in its object alone', async () => {
+  test('config validate counts warnings, and with --json reports problems only in its object', async () => {
     const here = place()
     const file = join(here.home, 'wb.yaml')
     writeFileSync(file, 'version: 1\nauth: { mode: apiKey }\n')
@@ -316,7 +316,7 @@ describe('wb serve, and who may call', () => {
     expect(JSON.parse(wrong.stdout)).toMatchObject({ valid: false, problems: [{ key: 'auth.mode' }] })
   })
 
-  test('S2.2-07 S2.2-32: secrets that are missing or too short stop it, and validate names all of them without a network', async () => {
+  test('S2.2-07 S2.2-32: missing or short secrets prevent startup, and config validate lists all of them offline', async () => {
     const here = place()
     const file = join(here.home, 'wb.yaml')
     const validate = (env: Record<string, string>) =>
@@ -347,8 +347,7 @@ describe('wb serve, and who may call', () => {
   })
 })
 
-/** A connection that was open before the server began to drain. */
-/** A request that a server has begun to take, with the first half of its body. */
+/** Sends the headers and the first half of a request body. */
 async function half(url: string): Promise<ClientRequest> {
   const unfinished = request(`${url}/api/v1/workspaces`, {
     method: 'POST',
@@ -378,7 +377,7 @@ async function said(child: ChildProcess, words: string): Promise<void> {
   for await (const text of on(child.stderr!, 'data')) if (String(text).includes(words)) return
 }
 
-describe('how a server is found', () => {
+describe('server discovery', () => {
   function folder() {
     const { dataDir } = place()
     mkdirSync(dataDir, { mode: 0o700 })
@@ -386,7 +385,7 @@ describe('how a server is found', () => {
   }
   const announcement = { url: 'http://127.0.0.1:1', pid: 1, startedAt: '2026-01-01T00:00:00.000Z' }
 
-  test('while the lock is held, and not after', () => {
+  test('finds a server only while its lock is held', () => {
     const dataDir = folder()
     const taken = acquireServerLock(dataDir)
     if (!('lock' in taken)) throw new Error('nobody else can hold it')
@@ -403,7 +402,7 @@ describe('how a server is found', () => {
   test.each([
     ['the folder', 0o777, 0o600],
     ['the file', 0o700, 0o666],
-  ])('not when others can write %s', (_what, folderMode, fileMode) => {
+  ])('ignores a server if others can write %s', (_what, folderMode, fileMode) => {
     const dataDir = folder()
     const taken = acquireServerLock(dataDir)
     if (!('lock' in taken)) throw new Error('nobody else can hold it')
@@ -414,7 +413,7 @@ describe('how a server is found', () => {
     taken.lock.release()
   })
 
-  test('a key goes to it, but not one that is meant for another runtime', async () => {
+  test('sends it a key, unless the key belongs to another runtime', async () => {
     const here = place()
     mkdirSync(here.dataDir, { mode: 0o700 })
     const seen: (string | undefined)[] = []

@@ -20,7 +20,7 @@ beforeAll(async () => {
 })
 const room = (fields?: Parameters<typeof roomAt>[2]) => roomAt(shared, server, fields)
 
-test('a service of each type is made, shown, changed and deleted', { timeout: 60_000 }, async () => {
+test('creates, shows, changes and deletes a service of each type', { timeout: 60_000 }, async () => {
   const { wb } = await room()
   const flags = {
     chunking: ['--engine', 'langchain_ts', '--strategy', 'line', '--max-size', '4', '--overlap', '0'],
@@ -85,7 +85,7 @@ test('a service of each type is made, shown, changed and deleted', { timeout: 60
   }
 })
 
-test('presets are what the contract says, and give way to flags', { timeout: 60_000 }, async () => {
+test('presets match the contract, and flags override them', { timeout: 60_000 }, async () => {
   const { wb } = await room({ kind: 'mock' })
   const made = async (...args: string[]) =>
     JSON.parse(await said(wb(['services', 'create', ...args, '--json'])))
@@ -115,11 +115,13 @@ test('presets are what the contract says, and give way to flags', { timeout: 60_
   })
   const unknown = await wb(['services', 'create', '--preset', 'recursive-char-5'])
   expect(unknown).toMatchObject({ status: 2, stderr: expect.stringContaining('recursive-char-500') })
+  const inherited = await wb(['services', 'create', '--preset', 'toString'])
+  expect(inherited).toMatchObject({ status: 2, stderr: expect.stringContaining('no preset "toString"') })
   const other = await wb(['services', 'create', '--type', 'llm', '--preset', 'passages'])
   expect(other).toMatchObject({ status: 2, stderr: expect.stringContaining('--type chunking') })
 })
 
-test('the models of a provider are listed; where it does not answer, a list of ours, and it says so', async () => {
+test('lists the models of a provider, or a built-in list with a note if it does not respond', async () => {
   const provider = await startChatServer()
   try {
     const asked = ['services', 'models', '--provider', 'ollama', '--endpoint', provider.url]
@@ -141,7 +143,7 @@ test('the models of a provider are listed; where it does not answer, a list of o
   expect(silent).toMatch(/\n {2}ollama serve .*--endpoint URL/)
 })
 
-describe('in a pipe, what is missing or does not fit is a usage error that names the flag', () => {
+describe('a missing or unsuitable argument in a pipe is a usage error that names the flag', () => {
   test.each([
     [['create'], '--type is missing'],
     [['create', 'x', '--type', 'llm', '--provider', 'ollama'], '--model is missing'],
@@ -169,13 +171,13 @@ describe('in a pipe, what is missing or does not fit is a usage error that names
   })
 })
 
-test('an unknown provider with an endpoint is stored, as another runtime may call it', async () => {
+test('stores an unknown provider that has an endpoint, because another runtime may support it', async () => {
   const { wb } = await room()
   const flags = ['--type', 'llm', '--provider', 'acme', '--model', 'm', '--endpoint', 'http://127.0.0.1:9']
   expect(await wb(['services', 'create', 'x', ...flags])).toMatchObject({ status: 0 })
 })
 
-test('Ctrl-C while the model is asked is an interruption, also inside the command', {
+test('Ctrl-C during a model request is an interruption, also within a command', {
   timeout: 60_000,
 }, async () => {
   const provider = await startChatServer()
@@ -198,7 +200,7 @@ test('Ctrl-C while the model is asked is an interruption, also inside the comman
   }
 })
 
-test('a secret is released and withdrawn beside a running server, by the owner alone', {
+test('only the owner can allow and disallow a secret, also while a server runs', {
   timeout: 60_000,
 }, async () => {
   const provider = await startChatServer()
@@ -233,7 +235,7 @@ test('a secret is released and withdrawn beside a running server, by the owner a
   }
 })
 
-test('the model of a server of your own is typed, as the provider lists other ones', {
+test('prompts for the model of a custom endpoint, because the provider lists other models', {
   timeout: 60_000,
 }, async () => {
   const here = await room()
@@ -250,7 +252,7 @@ test('the model of a server of your own is typed, as the provider lists other on
   expect(await said(here.wb(['services', 'show', 'own', '--jq', '.modelName']))).toBe('tiny')
 })
 
-test('a service that is missing is not of any type', async () => {
+test('an error about a missing service names no type', async () => {
   const { wb } = await room()
   const { status, stderr } = await wb(['services', 'show', 'nosuch'])
   expect([status, stderr]).toEqual([
@@ -259,7 +261,7 @@ test('a service that is missing is not of any type', async () => {
   ])
 })
 
-test('in a terminal everything is asked for, with choices, and the release is offered', {
+test('prompts for every setting in a terminal, with choices, and offers to allow the secret', {
   timeout: 60_000,
 }, async () => {
   const here = await room()

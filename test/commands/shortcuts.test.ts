@@ -20,7 +20,7 @@ function withDocuments(here = place()): Place & { cwd: string } {
   return { ...here, cwd }
 }
 
-test('wb add takes the knowledge base that is named, else the only one, and makes the first; wb search asks all', {
+test('wb add uses the named or the only knowledge base, or creates the first one, and wb search searches all', {
   timeout,
 }, async () => {
   const { wb, cwd } = withDocuments(shared)
@@ -51,7 +51,7 @@ test('wb add takes the knowledge base that is named, else the only one, and make
   expect(await run('search')).toMatchObject({ status: 2 })
 })
 
-test('verbs of other tools run the matching command, or the error suggests one', {
+test('common verbs run the matching command, or the error suggests one', {
   timeout,
 }, async () => {
   const { wb } = place()
@@ -77,16 +77,16 @@ test('verbs of other tools run the matching command, or the error suggests one',
   expect((await wb(['create', 'notes'])).stderr).toContain('Unknown command "wb create"')
 })
 
-test('topics may be typed in the singular', { timeout }, async () => {
+test('accepts singular topic names', { timeout }, async () => {
   const { wb } = place()
   expect(await wb(['workspace', 'list'])).toMatchObject({ status: 0 })
   expect((await wb(['mcp', 'server', 'list', '--help'])).stdout).toContain('Usage  wb mcp servers list')
   expect((await wb(['help', 'access', 'principal'])).stdout).toContain('access principals create')
 })
 
-describe('wb alone', () => {
+describe('wb without arguments', () => {
   const question = 'Ingest the folder work and search it? (y/N)'
-  /** Each question is answered once. */
+  /** Answers each prompt once. */
   const answering = (typed: string) => {
     let isOpen = true
     return (text: string) => {
@@ -96,7 +96,7 @@ describe('wb alone', () => {
     }
   }
 
-  test('offers to search this folder where nothing is yet, and takes Enter for no', { timeout }, async () => {
+  test('offers to search this folder if there is no knowledge base, and Enter declines', { timeout }, async () => {
     const here = withDocuments()
     const wide = { cwd: here.cwd, cols: 120 }
     const declined = await inTerminal(here, [], { ...wide, answer: answering('\r') })
@@ -111,7 +111,7 @@ describe('wb alone', () => {
     expect(withoutSequences(later.text)).toMatch(/^Search your own documents/)
   })
 
-  test('shows help in a pipe, in CI, in a home folder and where a runtime is named', {
+  test('shows help in a pipe, in CI, in a home folder and with a named runtime', {
     timeout,
   }, async () => {
     const here = withDocuments()
@@ -129,7 +129,7 @@ describe('wb alone', () => {
 })
 
 describe('wb open', () => {
-  /** A browser that writes what it is given, and its environment, to a file. */
+  /** Adds a browser that writes its arguments and environment to a file. */
   function withBrowser(): Place & { opened: string } {
     const here = place()
     const opened = join(here.home, 'opened')
@@ -141,7 +141,7 @@ describe('wb open', () => {
   }
   const key = 'wb_live_abcdefghijkl_secret'
 
-  test('shows the address and opens it, and the browser gets no key', { timeout }, async () => {
+  test('prints the address and opens it without passing the key to the browser', { timeout }, async () => {
     const here = withBrowser()
     Object.assign(here.env, { WB_URL: 'http://127.0.0.1:9', WB_API_KEY: key })
     const { status, text } = await inTerminal(here, ['open'])
@@ -151,7 +151,7 @@ describe('wb open', () => {
     expect(told).not.toContain(key)
   })
 
-  test('shows it only over SSH, without a display, in CI and in a pipe', { timeout }, async () => {
+  test('only prints the address over SSH, without a display, in CI and in a pipe', { timeout }, async () => {
     const here = withBrowser()
     const address = 'https://workbase.example/api/v1/openapi.json'
     const args = ['open', 'api', '--url', 'https://workbase.example']
@@ -168,7 +168,7 @@ describe('wb open', () => {
     expect(existsSync(here.opened)).toBe(false)
   })
 
-  test('finds the server of the data directory, and says how to start one', { timeout }, async () => {
+  test('finds the server of the data directory, or suggests how to start one', { timeout }, async () => {
     expect(await place().wb(['open'])).toMatchObject({
       status: 6,
       stderr: expect.stringContaining('wb serve --open'),

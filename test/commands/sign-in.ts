@@ -16,12 +16,12 @@ export const secrets = {
   SESSION: 'session-secret-of-a-test-of-32-bytes-and-more',
 }
 
-/** A runtime that signs people in by a real provider, and somebody with a keychain of their own. */
+/** A runtime with a real identity provider, and a sandbox with its own keychain. */
 export interface SignInStage {
   readonly here: Place
   readonly provider: RunningProvider
   readonly server: Served
-  /** The same runtime again, on the same port. */
+  /** Restarts the runtime on the same port. */
   restart(): Promise<Served>
 }
 
@@ -49,13 +49,13 @@ export async function signInStage(
   return { here, provider, server, restart: () => start(new URL(server.url).port) }
 }
 
-/** Where a person is sent, and the code that they type there. */
+/** Returns the address and the device code on the screen. */
 function shownCode(screen: string): { url: string; code: string } | undefined {
   const found = /open\s+(\S+)\s+enter\s+(\S+)/.exec(screen)
   return found ? { url: found[1]!, code: found[2]! } : undefined
 }
 
-/** Do at the provider what a person does. */
+/** Signs in at the provider, and approves or denies the code. */
 export async function visit(
   { url, code }: { url: string; code: string },
   who: { login?: string; deny?: boolean } = {},
@@ -63,7 +63,7 @@ export async function visit(
   await drive(`${url}?user_code=${code}`, who)
 }
 
-/** Sign in at a terminal; what was shown, and the exit status. */
+/** Signs in at a terminal, and returns the output and the exit status. */
 export async function signIn(
   here: Place,
   url: string,
@@ -71,7 +71,7 @@ export async function signIn(
     onCode = visit,
     onText,
   }: {
-    /** What the person does with the code; what it returns is typed. */
+    /** Handles the device code. The return value is typed into the terminal. */
     onCode?: (shown: { url: string; code: string }) => unknown
     /** Called with the whole screen whenever it changes. */
     onText?: (screen: string) => void
@@ -104,7 +104,7 @@ const withKey = placesLike(async ({ wb, home }) => {
   }
 })
 
-/** A runtime that looks at keys alone, with one that never ends and one that does, and somebody who knows only its address. */
+/** Starts a runtime that accepts only API keys, one of which expires, and returns a sandbox without a login. */
 export async function keyedRuntime(): Promise<{ here: Place; url: string; key: string; endingKey: string }> {
   const here = await withKey()
   const { url } = await here.serve(['--config', join(here.home, 'access.yaml')])

@@ -6,7 +6,7 @@ import { place } from './wb.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
 
-test('one screen of what there is, in this process and by a key at a server', async () => {
+test('shows an overview, in process and with a key at a server', async () => {
   const { wb, serve, home, dataDir, env } = place()
   env.WB_CONFIG = join(home, 'keys.yaml')
   writeFileSync(env.WB_CONFIG, 'version: 1\nauth:\n  mode: apiKey\n')
@@ -57,7 +57,7 @@ test('one screen of what there is, in this process and by a key at a server', as
   expect(piped).toMatchObject({ status: 2, stderr: expect.stringContaining('wb status') })
 })
 
-test('--watch draws over what it drew, also while the runtime is away, and Ctrl-C to stop', async () => {
+test('--watch redraws in place, also while the runtime is down, until Ctrl-C', async () => {
   const here = place()
   const server = await here.spawnServe()
   await here.wb(['workspaces', 'create', 'demo'])

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Clock } from '../../src/base/clock.ts'
 import { exitStatus } from '../../src/cli/command/exit.ts'
-import { reportJson, reportLines, reportOf } from '../../src/cli/command/report.ts'
+import { reportJson, reportLines, toReport } from '../../src/cli/command/report.ts'
 import { Interrupted, UsageError } from '../../src/cli/errors.ts'
 import { formatAgo } from '../../src/cli/terminal/duration.ts'
 import { nearestMatch } from '../../src/cli/terminal/nearest-match.ts'
@@ -12,7 +12,7 @@ import { displayWidth, plain, plainJson, plainLine, truncate } from '../../src/c
 import { Unreachable } from '../../src/client/unreachable.ts'
 import { type ErrorCode, WbError } from '../../src/contract/errors.ts'
 
-/** What a document may hold to take over a terminal, and what is left of it. */
+/** Text that attacks a terminal, and the text that remains after sanitizing. */
 const attacks: [name: string, planted: string, left: string][] = [
   ['window title', 'a\x1b]0;owned\x07b', 'ab'],
   ['window title ended by ST', 'a\x1b]2;owned\x1b\\b', 'ab'],
@@ -29,18 +29,18 @@ const attacks: [name: string, planted: string, left: string][] = [
   ['text that runs backwards', 'a\u202egpj.exe\u202c', 'agpj.exe'],
 ]
 
-describe('text of strangers', () => {
+describe('untrusted text', () => {
   test.each(attacks)('%s is stripped [security rule 16]', (_name, planted, left) => {
     expect(plain(planted)).toBe(left)
   })
 
-  test.each(attacks)('%s stands escaped in JSON, and means the same [security rule 16]', (_name, planted) => {
+  test.each(attacks)('%s is escaped in JSON, which parses to the original [security rule 16]', (_name, planted) => {
     const json = plainJson({ text: planted })
     expect(json).not.toMatch(/[\x00-\x1f\x7f-\x9f\u202a-\u202e]/)
     expect(JSON.parse(json)).toEqual({ text: planted })
   })
 
-  test('newlines and tabs stay, and a line has neither', () => {
+  test('keeps newlines and tabs in text, and removes them from single lines', () => {
     expect(plain('a\r\n\tb')).toBe('a\n\tb')
     expect(plainLine('  a\r\n\tb ')).toBe('a b')
   })
@@ -50,11 +50,11 @@ describe('text of strangers', () => {
     ['日本', 4],
     ['e\u0301', 1],
     ['👍', 2],
-  ])('%s takes %i cells', (text, width) => {
+  ])('%s is %i cells wide', (text, width) => {
     expect(displayWidth(text)).toBe(width)
   })
 
-  test('is cut to a width with an ellipsis, between characters', () => {
+  test('truncates text to a width with an ellipsis, between characters', () => {
     expect(truncate('abcdef', 6)).toBe('abcdef')
     expect(truncate('abcdefg', 6)).toBe('abcde…')
     expect(truncate('日本語日本', 6)).toBe('日本…')
@@ -118,7 +118,7 @@ describe('a list', () => {
     expect(stderr.text).toBe('  2 of 50\n')
   })
 
-  test('that a terminal is too narrow for has its fields below each other', () => {
+  test('prints one field per line if the terminal is too narrow', () => {
     const { out, stdout } = output({ tty: true, columns: 24 })
     out.list(rows, list)
     expect(stdout.text).toBe(
@@ -139,7 +139,7 @@ describe('a list', () => {
     )
   })
 
-  test('is tab-separated in a pipe, whole and without headings', () => {
+  test('is tab-separated in a pipe, complete and without headings', () => {
     const { out, stdout } = output()
     out.list(rows, list)
     expect(stdout.text).toBe(
@@ -147,13 +147,13 @@ describe('a list', () => {
     )
   })
 
-  test('is an array with --json, as the API gave it', () => {
+  test('is an array with --json, as the API returned it', () => {
     const { out, stdout } = output({ json: true })
     out.list(rows, list)
     expect(JSON.parse(stdout.text)).toEqual(rows)
   })
 
-  test('that is empty says what makes the first one, but not with --quiet', () => {
+  test('suggests how to create the first item if it is empty, but not with --quiet', () => {
     const { out, stdout, stderr } = output()
     out.list([], list)
     expect([stdout.text, stderr.text]).toEqual(['', '  none yet; make one:\n    wb make\n'])
@@ -179,7 +179,7 @@ test.each([
   [7_200_000, '2 h ago'],
   [3 * 86_400_000, '3 d ago'],
   [40 * 86_400_000, '1970-01-01'],
-])('%i ms ago reads %s', (passed, words) => {
+])('formats %i ms ago as "%s"', (passed, words) => {
   expect(formatAgo(0, passed)).toBe(words)
 })
 
@@ -209,7 +209,7 @@ describe('progress', () => {
     }
   }
 
-  test('shows nothing before 150 ms, and vanishes', () => {
+  test('shows nothing before 150 ms, and clears its line at the end', () => {
     const stream = sink(true)
     const { made, pass } = clock()
     const progress = terminalProgress(stream, made)
@@ -225,7 +225,7 @@ describe('progress', () => {
     expect(stream.text.endsWith('\r\x1b[2K')).toBe(true)
   })
 
-  test.each(attacks)('a name in it does nothing to the terminal: %s', (_name, planted, left) => {
+  test.each(attacks)('strips control sequences from a name: %s', (_name, planted, left) => {
     const stream = sink(true)
     const { made, pass } = clock()
     const progress = terminalProgress(stream, made)
@@ -235,7 +235,7 @@ describe('progress', () => {
     expect(stream.text).toBe(`\r\x1b[2K  ⠋ asking ${left} below\r\x1b[2K`)
   })
 
-  test('a bar has count, rate and time left', () => {
+  test('a bar shows the count, rate and remaining time', () => {
     const line = progressLine(
       { label: 'papers', done: 1012, total: 1400, unit: 'docs', sinceMs: 0 },
       1_250,
@@ -244,7 +244,7 @@ describe('progress', () => {
     expect(line).toBe('  papers  █████████████████████░░░░░░░░░  1,012/1,400  810 docs/s  00:01 left')
   })
 
-  test('lines that stay are written above it', () => {
+  test('permanent lines are printed above it', () => {
     const stream = sink(true)
     const { made, pass } = clock()
     const progress = terminalProgress(stream, made)
@@ -256,7 +256,7 @@ describe('progress', () => {
   })
 })
 
-describe('how a command ends', () => {
+describe('command errors', () => {
   const statuses: [ErrorCode, number][] = [
     ['validation_error', 1],
     ['internal_error', 1],
@@ -275,26 +275,26 @@ describe('how a command ends', () => {
     expect(exitStatus(new WbError(code, 'x'))).toBe(status)
   })
 
-  test('usage, interruption, nobody there, and a defect', () => {
+  test('maps usage errors, interruptions, unreachable runtimes and defects to exit statuses', () => {
     const ends = [new UsageError('x'), new Interrupted(), new Unreachable('x', 'y'), new Error('x')]
     expect(ends.map(exitStatus)).toEqual([2, 130, 6, 1])
   })
 
-  test('an error is told in three parts, without what a server planted', () => {
+  test('prints an error in three parts, without control sequences of the server', () => {
     const error = new WbError('not_found', 'no \x1b[31mthing', {
       requestId: '01X',
       hint: 'look \x1b]0;x\x07there',
     })
-    expect(reportLines(reportOf(error), styleFor(false))).toEqual([
+    expect(reportLines(toReport(error), styleFor(false))).toEqual([
       '  ✗ No thing (not_found, request 01X)',
       '    look there',
     ])
   })
 
-  test('what a runtime says is one line, and so never reads as a line of ours', () => {
+  test("prints a runtime's message on one line, so it cannot imitate suggested commands", () => {
     const said = 'no thing\n    wb login https://evil.example'
     const told = (facts: object) =>
-      reportLines(reportOf(new WbError('not_found', said, { hint: 'h', ...facts })), styleFor(false))
+      reportLines(toReport(new WbError('not_found', said, { hint: 'h', ...facts })), styleFor(false))
     expect(told({ wireStatus: 404 })).toEqual([
       '  ✗ No thing wb login https://evil.example (not_found)',
       '    h',
@@ -302,7 +302,7 @@ describe('how a command ends', () => {
     expect(told({})).toHaveLength(3)
   })
 
-  test('a program gets the lines in one, with what stands between them once', () => {
+  test('joins suggestions into one JSON hint with single separators', () => {
     const next = ['Ask for a key.', '  wb kb list', 'wb --help']
     expect(JSON.parse(reportJson({ kind: 'usage', message: 'm', next }))).toEqual({
       error: { code: 'usage', message: 'm', hint: 'Ask for a key. wb kb list; wb --help' },
@@ -315,6 +315,6 @@ test.each([
   ['Handbok', 'handbook'],
   ['x', undefined],
   ['papers', 'papers'],
-])('%s was probably meant to be %s', (typed, meant) => {
+])('for %s, the nearest match is %s', (typed, meant) => {
   expect(nearestMatch(typed, ['demo', 'handbook', 'papers'])).toBe(meant)
 })

@@ -4,33 +4,33 @@ import type { Place } from './wb.ts'
 
 const bin = resolve('bin/run.js')
 
-/** What a command wrote to a terminal, control sequences included. */
+/** Terminal output of a command, including control sequences. */
 export interface Screen {
   status: number
   text: string
-  /** It left the terminal as it was: what is typed is shown, and given to who reads at the end of a line. */
+  /** True if the terminal is in canonical mode with echo again. */
   isSane: boolean
 }
 
 export interface Typing {
   cols?: number
-  /** True when left out. */
+  /** Defaults to true. */
   colour?: boolean
   cwd?: string
-  /** Called with everything that was written since the last answer; what it returns is typed. */
+  /** Called with the output since the last answer. The return value is typed. */
   answer?(text: string): string | undefined
 }
 
 /**
- * The shell tells the status and how the terminal was left, and stays, as a terminal that ends may take with it what was
- * not read yet. It catches Ctrl-C, so that only the command gets it.
+ * Prints the exit status and the terminal mode, and waits, because output could be lost when a terminal closes. The
+ * shell ignores Ctrl-C, so only the command receives it.
  */
 const script = `trap : INT; "$@"; status=$?
 case " $(echo $(stty -a)) " in *' icanon '*' echo '*) left=sane;; *) left=raw;; esac
 printf 'ended with %s, %s\\n' $status $left; read _`
 const end = /ended with (\d+), (sane|raw)\r?\n$/
 
-/** Run a command line in a terminal of its own, with colours. */
+/** Runs a command line in a new terminal, with colors. */
 export function inTerminal(
   { env, home }: Place,
   args: string[],
@@ -62,7 +62,7 @@ export function inTerminal(
   )
 }
 
-/** What remains when control sequences are taken out. */
+/** Removes control sequences. */
 export function withoutSequences(text: string): string {
   return text.replace(/\x1b\[[0-9;?]*[A-Za-z]/g, '').replaceAll('\r\n', '\n')
 }

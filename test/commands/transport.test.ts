@@ -21,7 +21,7 @@ async function listening(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
-/** Address of what answers as an empty runtime does. */
+/** Starts a server that responds like an empty runtime, and returns its address. */
 async function runtime(headers: Record<string, string | string[]> = {}) {
   const asked: IncomingMessage[] = []
   const answer: RequestListener = (request, response) => {
@@ -33,7 +33,7 @@ async function runtime(headers: Record<string, string | string[]> = {}) {
 }
 
 describe('--debug', () => {
-  test('tells each request and its answer, and nothing that is secret', async () => {
+  test('prints each request and response, without secrets', async () => {
     const { url } = await runtime({
       'x-request-id': 'R-1',
       'set-cookie': [`a=${canary}`, `b=${canary}`],
@@ -53,7 +53,7 @@ describe('--debug', () => {
     expect(stderr).not.toContain(canary)
   })
 
-  test('tells why nothing answers', async () => {
+  test('prints why a connection failed', async () => {
     const { status, stderr } = await place().wb([...list, '--url', 'http://127.0.0.1:1', '--debug'])
     expect(status).toBe(6)
     expect(stderr).toContain('< no runtime responds at http://127.0.0.1:1: connection refused in ')
@@ -62,12 +62,12 @@ describe('--debug', () => {
 
 describe('a runtime of another version', () => {
   test.each([
-    ['is told in one line', '0.999.0', {}, [], true],
-    ['is not told where only the patch is another', sameMinor(), {}, [], false],
-    ['is not told where it is none', '0.999.0\u00e9', {}, [], false],
-    ['is not told with --json', '0.999.0', {}, ['--json'], false],
-    ['is not told with --quiet', '0.999.0', {}, ['--quiet'], false],
-    ['is not told in CI', '0.999.0', { CI: 'true' }, [], false],
+    ['prints one line', '0.999.0', {}, [], true],
+    ['prints nothing if only the patch version differs', sameMinor(), {}, [], false],
+    ['prints nothing if the version is invalid', '0.999.0\u00e9', {}, [], false],
+    ['prints nothing with --json', '0.999.0', {}, ['--json'], false],
+    ['prints nothing with --quiet', '0.999.0', {}, ['--quiet'], false],
+    ['prints nothing in CI', '0.999.0', { CI: 'true' }, [], false],
   ])('%s', async (_what, version, env, more, told) => {
     const { url } = await runtime({ 'x-workbase-version': version })
     const { status, stderr } = await place().wb([...list, '--url', url, ...more], { env })
@@ -77,12 +77,12 @@ describe('a runtime of another version', () => {
   })
 })
 
-describe('a runtime that falls silent', () => {
+describe('a runtime that stops responding', () => {
   test.each([
     ['before its answer', () => {}],
     ['within its answer', (_request, response) => void response.writeHead(200).write('{"items":[')],
   ] as [string, RequestListener][])(
-    '%s ends the command, and says how to wait longer',
+    '%s ends the command, and suggests how to wait longer',
     async (_when, answer) => {
       const url = `http://127.0.0.1:${await listening(createServer(answer))}`
       const env = { WB_IDLE_TIMEOUT: '1' }
@@ -98,8 +98,8 @@ describe('a runtime that falls silent', () => {
   })
 })
 
-describe('the environment', () => {
-  test('names proxies, which this machine is reached without', async () => {
+describe('environment variables', () => {
+  test('set proxies, which are not used for this machine', async () => {
     const { url, asked } = await runtime()
     const env = { http_proxy: url.replace('http://', ''), HTTP_PROXY: 'http://127.0.0.1:1' }
     const { wb } = place()
@@ -113,14 +113,14 @@ describe('the environment', () => {
   })
 
   test.each([['ftp://me:s3cret@proxy'], ['http://me:s3cret@'], ['me:s3cret@proxy:70000']])(
-    'a proxy that is none is a usage error without a letter of it: %s',
+    'with an invalid proxy cause a usage error that shows no part of it: %s',
     HTTPS_PROXY => {
       expect(() => connectionSettings({ HTTPS_PROXY })).toThrow(UsageError)
       expect(() => connectionSettings({ HTTPS_PROXY })).toThrow(/^HTTPS_PROXY is not a valid proxy address$/)
     },
   )
 
-  test('names authorities to trust', async () => {
+  test('set trusted certificate authorities', async () => {
     const { answer } = await runtime()
     const identity = { key: readFileSync(file('server-key')), cert: readFileSync(file('server')) }
     const port = await listening(createSecureServer(identity, answer))
@@ -132,7 +132,7 @@ describe('the environment', () => {
     const trusted = [0, expect.any(String)]
     expect(await trusting({})).toEqual([6, expect.stringContaining('its certificate is not trusted')])
     expect(await trusting({ SSL_CERT_FILE: file('authority') })).toEqual(trusted)
-    // Node.js reads it at its start.
+    // Node.js reads the variable at startup.
     expect(await trusting({ NODE_EXTRA_CA_CERTS: file('authority') }, spawnWb)).toEqual(trusted)
     const both = { SSL_CERT_FILE: file('server-key'), NODE_EXTRA_CA_CERTS: file('authority') }
     expect(await trusting(both)).toEqual(trusted)
@@ -143,7 +143,7 @@ describe('the environment', () => {
   })
 })
 
-/** A version that differs from ours in nothing but its patch. */
+/** Returns a version that differs from this one only in its patch number. */
 function sameMinor(): string {
   const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string }
   return version.replace(/\d+$/, '999')

@@ -5,7 +5,7 @@ import { makeBase, makeWorkspace } from '../harness/place.ts'
 import { inTerminal, withoutSequences } from './terminal.ts'
 import { type Place, place } from './wb.ts'
 
-/** A folder of a person who lets the platform say where data lies. */
+/** Creates a project folder, with the default data directory of the platform. */
 function project(): { here: Place; cwd: string; put(name: string, text: string): void } {
   const here = place()
   here.env.WB_DATA_DIR = ''
@@ -14,7 +14,7 @@ function project(): { here: Place; cwd: string; put(name: string, text: string):
   return { here, cwd, put: (name, text) => writeFileSync(join(cwd, name), text) }
 }
 
-/** What a terminal shows, where a question is answered with yes. */
+/** Runs a command in a terminal, and answers the trust prompt with yes. */
 async function saying(here: Place, cwd: string, args: string[]): Promise<string> {
   let isAsked = false
   const { text } = await inTerminal(here, args, {
@@ -30,7 +30,7 @@ async function saying(here: Place, cwd: string, args: string[]): Promise<string>
 }
 
 describe('wb trust [security rule 6]', () => {
-  test('lets a file count as if it was named, until it is taken back; nobody else can read what is trusted', async () => {
+  test('makes a file effective as if it was named, until trust is removed, and stores the list privately', async () => {
     const { here, cwd, put } = project()
     expect(await here.wb(['trust'], { cwd })).toMatchObject({
       status: 2,
@@ -48,7 +48,7 @@ describe('wb trust [security rule 6]', () => {
     expect((await here.wb(['config', 'path'], { cwd })).stderr).toContain('is not used because')
   })
 
-  test('a terminal is asked once, and again where a key that can send has changed, with old and new', async () => {
+  test('asks once, and again when a sensitive key changes, with the old and new value', async () => {
     const { here, cwd, put } = project()
     const baseUrl = (host: string) =>
       `version: 1\nchat: { baseUrl: "https://${host}.example", retrievalK: 3 }\n`
@@ -63,7 +63,7 @@ describe('wb trust [security rule 6]', () => {
     expect((await here.wb(line, { cwd, env: { CI: 'true' } })).status).toBe(0)
   })
 
-  test('a data directory that wb made needs no question, and one that took its place does', async () => {
+  test('a data directory that wb created needs no trust, but a replaced store does', async () => {
     const { here, cwd } = project()
     await here.wb(['workspaces', 'create', 'demo', '--data-dir', '.workbase'], { cwd })
     const line = ['workspaces', 'list', '--json']
@@ -78,7 +78,7 @@ describe('wb trust [security rule 6]', () => {
     expect(replaced.stderr).toContain('.workbase/')
   })
 
-  test('.wb.yaml names knowledge base and workspace without trust', async () => {
+  test('.wb.yaml selects a knowledge base and a workspace without trust', async () => {
     const { here, cwd, put } = project()
     const server = await here.serve()
     const { workspaceId } = await makeWorkspace(server)
@@ -92,7 +92,7 @@ describe('wb trust [security rule 6]', () => {
     )
   })
 
-  test('a profile that is not there yet can be made where .wb.yaml names it', async () => {
+  test('a profile that .wb.yaml names can be created afterwards', async () => {
     const { here, cwd, put } = project()
     put('.wb.yaml', 'profile: work\n')
     await here.wb(['trust'], { cwd })

@@ -6,7 +6,7 @@ import { place } from './wb.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
 
-/** Commands that work whatever a folder says, each as it ends there with status 0. */
+/** Commands that do not depend on the folder, with arguments that succeed. */
 const free: Record<string, string[]> = {
   autocomplete: ['autocomplete', 'bash'],
   doctor: ['doctor', '--json'],
@@ -20,10 +20,10 @@ const free: Record<string, string[]> = {
   trust: ['trust', '--list'],
   version: ['version'],
 }
-/** Those that look at the runtime only where it is, or at a login alone. */
+/** Commands that only need the address of the runtime, or a login. */
 const elsewhere = ['auth:token', 'login', 'open']
 
-/** A build server in a folder that nobody has trusted. */
+/** Creates an untrusted checkout on a build server. */
 function checkout(files: Record<string, string> = { 'workbase.yaml': 'version: 1\n' }) {
   const { wb, home, env } = place()
   Object.assign(env, { WB_DATA_DIR: '', WB_KEYCHAIN: 'file', CI: 'true' })
@@ -40,15 +40,15 @@ function checkout(files: Record<string, string> = { 'workbase.yaml': 'version: 1
   return { cwd, wb: (args: string[], more = {}) => wb(args, { cwd, env: more }) }
 }
 
-describe('in CI, in a folder that is not trusted [security rule 6]', () => {
-  test('commands that need none of it go on', async () => {
+describe('an untrusted folder in CI [security rule 6]', () => {
+  test('does not affect commands that do not use its files', async () => {
     const lines = Object.values(free)
     const ended = await Promise.all(lines.map(async args => ({ args, ...(await checkout().wb(args)) })))
     const stderr = expect.not.stringContaining('trusted')
     expect(ended).toEqual(lines.map(args => ({ args, status: 0, stdout: expect.anything(), stderr })))
   })
 
-  test('every other command opens the runtime or reads the configuration', () => {
+  test('affects every other command, which opens the runtime or reads the configuration', () => {
     const { commands } = JSON.parse(committedManifest()) as { commands: Record<string, object> }
     const source = (id: string) => readFileSync(`commands/${id.replaceAll(':', '/')}.ts`, 'utf8')
     const needsNothing = Object.keys(commands).filter(
@@ -60,7 +60,7 @@ describe('in CI, in a folder that is not trusted [security rule 6]', () => {
     expect(needsNothing.filter(id => !(id in free || elsewhere.includes(id)))).toEqual([])
   })
 
-  test('what would open the runtime here, or reads the configuration, is refused', async () => {
+  test('rejects commands that open the runtime or read the configuration', async () => {
     const refused = ['workspaces list', 'whoami', 'login', 'serve --port 0', 'config path', 'config show']
     const ended = await Promise.all(
       refused.map(async line => ({ line, ...(await checkout().wb(line.split(' '))) })),
@@ -69,7 +69,7 @@ describe('in CI, in a folder that is not trusted [security rule 6]', () => {
     expect(ended).toEqual(refused.map(line => ({ line, status: 2, stdout: '', stderr })))
   })
 
-  test('doctor says so, and is none the worse', async () => {
+  test('is a warning in wb doctor', async () => {
     const { wb, cwd } = checkout()
     const { checks } = JSON.parse((await wb(['doctor', '--json'])).stdout) as { checks: object[] }
     expect(checks).toContainEqual({
@@ -80,7 +80,7 @@ describe('in CI, in a folder that is not trusted [security rule 6]', () => {
     })
   })
 
-  test('the token of a login is given out where only the configuration is in doubt, and not where the runtime is', async () => {
+  test('does not prevent wb auth token if only the configuration is untrusted, but does if the runtime is', async () => {
     const key = { WB_API_KEY: 'wb_live_abcdefghijkl_0123' }
     expect(await checkout().wb(['auth', 'token'], key)).toMatchObject({ status: 0 })
     const named = checkout({ '.wb.yaml': 'profile: old\n' })

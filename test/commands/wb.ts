@@ -13,7 +13,7 @@ import { preparedVariable } from '../structure/built.ts'
 
 const bin = resolve('bin/run.js')
 
-/** What a finished command left. */
+/** Exit status and output of a finished command. */
 export interface Ended {
   status: number | null
   stdout: string
@@ -27,20 +27,23 @@ interface RunOptions {
 }
 
 export interface Place {
-  /** Data directory of its own. */
+  /** Separate data directory. */
   dataDir: string
-  /** Everything else that a command may write. */
+  /** Folder for all other files. */
   home: string
   env: Record<string, string>
-  /** Cost of key derivation in this process. Set the production cost before keys are created that spawned processes verify. */
+  /**
+   * Cost of key derivation in this process. Set the production cost before you create keys that spawned processes
+   * verify.
+   */
   keyCost: KeyCost
-  /** Runs a command line to its end in this process. `input` is its stdin. */
+  /** Runs a command line in this process. `input` is its stdin. */
   wb(args: string[], options?: RunOptions): Promise<Ended>
-  /** Like {@link wb}, in a process of its own: for what only a process shows. */
+  /** Like {@link wb}, but in a separate process, for behavior that needs one. */
   spawnWb(args: string[], options?: RunOptions): Promise<Ended>
   /** Starts a server in this process, and waits for its ready line. */
   serve(args?: string[], options?: { env?: Record<string, string> }): Promise<Served>
-  /** Like {@link serve}, in a process of its own: for tests that kill it or measure it. */
+  /** Like {@link serve}, but in a separate process, for tests that kill or measure it. */
   spawnServe(args?: string[], options?: { env?: Record<string, string> }): Promise<SpawnedServer>
 }
 
@@ -51,7 +54,7 @@ export interface Served {
   ended: Promise<Ended>
   /** Sends SIGTERM, and waits for the end. */
   stop(): Promise<Ended>
-  /** Typed calls with the key in the environment of the place: for what a test needs, and does not prove. */
+  /** Calls the API with the key of the environment, for setup and for checks that are not under test. */
   call: Client['call']
 }
 
@@ -59,7 +62,10 @@ export interface SpawnedServer extends Served {
   process: ChildProcess
 }
 
-/** A place beside a server with a folder and a workspace of its own, which its commands take from their environment. */
+/**
+ * A sandbox with a running server. Its commands run in a separate folder and use a separate workspace, set in the
+ * environment.
+ */
 export interface Room extends Place {
   workspace: string
   workspaceId: string
@@ -67,8 +73,9 @@ export interface Room extends Place {
 }
 
 /**
- * A data directory, a home and an environment that no other test shares; its servers end, and it is removed, with the
- * test. `place(afterAll)` in a `describe` is one for all tests of it, which must not mind each other.
+ * Creates a data directory, a home folder and an environment for one test. Its servers stop, and its files are
+ * removed, when the test ends. With `afterAll`, all tests of a `describe` share the sandbox and must not interfere
+ * with each other.
  */
 export function place(end: (clear: () => void) => void = onTestFinished): Place {
   const root = mkdtempSync(join(tmpdir(), 'wb-'))
@@ -80,7 +87,7 @@ export function place(end: (clear: () => void) => void = onTestFinished): Place 
   const dataDir = join(root, 'data')
   const env = {
     PATH: [join(process.env[preparedVariable] ?? '', 'bin'), process.env.PATH].join(delimiter),
-    // No program of this machine is the usual one for a page.
+    // Hides the default browser of this machine.
     XDG_DATA_DIRS: join(root, 'none'),
     HOME: root,
     XDG_CONFIG_HOME: join(root, 'config'),
@@ -154,9 +161,7 @@ function credential({ WB_API_KEY }: Place['env']): Record<string, string> {
   return WB_API_KEY ? { authorization: `Bearer ${WB_API_KEY}` } : {}
 }
 
-/**
- * Runs a program of this machine at a place. Unlike `spawnSync`, it lets a server of this process answer meanwhile.
- */
+/** Runs a program in a sandbox. Unlike `spawnSync`, it does not block a server in this process. */
 export function runProgram(
   { env, home }: Pick<Place, 'env' | 'home'>,
   program: string,
@@ -165,7 +170,7 @@ export function runProgram(
   return ending(spawn(program, args, { cwd: home, env, stdio: ['ignore', 'pipe', 'pipe'] }))
 }
 
-/** Serve a runtime that asks for keys; commands of the place hold its bootstrap token. */
+/** Starts a server that requires API keys. Commands of the sandbox use its bootstrap token. */
 export function serveClosed(here: Place): Promise<Served> {
   const token = 'bootstrap-token-of-a-test-of-32-bytes-and-more'
   Object.assign(here.env, { WB_CONFIG: join(here.home, 'closed.json'), BOOT: token, WB_API_KEY: token })
@@ -174,7 +179,10 @@ export function serveClosed(here: Place): Promise<Served> {
   return here.serve()
 }
 
-/** Tests share a server by rooms of their own, which cost no command; what lies in the home of the place they share too. */
+/**
+ * Creates a workspace and a folder for one test on a shared server, which is faster than a new server. Tests still
+ * share the other files of the sandbox.
+ */
 export async function roomAt(
   here: Place,
   { call }: Pick<Served, 'call'>,
@@ -190,9 +198,10 @@ export async function roomAt(
 }
 
 /**
- * Places that begin alike: what `fill` leaves in the first one, and returns, the next ones have as a copy. Paths below the
- * first one's home are their own in the environment of each, not within files. Called at the top of a file or in a
- * `describe`; the copy goes with the run, as test files share their modules.
+ * Returns a function that creates sandboxes with the same contents. `fill` prepares the first one, and each later
+ * one is a copy with the same return value. Paths in the environment are adjusted, paths in files are not. Call it
+ * at the top level of a file or in a `describe`. The copy is removed after the run, because test files share their
+ * modules.
  */
 export function placesLike(fill: (here: Place) => Promise<void>): () => Promise<Place>
 export function placesLike<T extends object>(fill: (here: Place) => Promise<T>): () => Promise<Place & T>
@@ -213,7 +222,7 @@ export function placesLike(fill: (here: Place) => Promise<unknown>): () => Promi
   }
 }
 
-/** A folder of one's own for what is prepared once, gone with the run. */
+/** Creates a folder for prepared files, which is removed after the run. */
 export function preparedFolder(): string {
   return mkdtempSync(join(process.env[preparedVariable] ?? tmpdir(), 'wb-'))
 }

@@ -21,7 +21,7 @@ function load(file: object | string, variables: Variables = {}, flags: ConfigFla
   return loadConfig({ path }, createEnvironment(variables), flags)
 }
 
-/** What is wrong, each as `key: message`; with all that was said about it, so that nothing leaks unseen. */
+/** Returns the problems as `key: message`, and checks that the error shows no secret. */
 function problemsOf(act: () => unknown): string[] {
   try {
     act()
@@ -44,8 +44,8 @@ const withClient = (more: object, rest: object = {}) => ({
 const oidcOf = (file: object) => load(file).config.auth.oidc!
 const refused = (file: object) => problemsOf(() => load(file))
 
-describe('what the auth block may say', () => {
-  test('S1-04 S2.2-01 S2.2-03: without a block nobody is asked; each mode and policy is taken, and no other', () => {
+describe('the auth section', () => {
+  test('S1-04 S2.2-01 S2.2-03: defaults to no authentication, and accepts only known modes and policies', () => {
     expect(load('version: 1').config.auth).toMatchObject({ mode: 'disabled', anonymousPolicy: 'allow' })
     for (const mode of ['disabled', 'apiKey', 'oidc', 'any'])
       expect(load({ auth: { mode, oidc } }).config.auth.mode).toBe(mode)
@@ -59,7 +59,7 @@ describe('what the auth block may say', () => {
       ])
   })
 
-  test('S2.2-05 S2.2-34: credentials are references that a runtime resolves; a literal is refused by its key', () => {
+  test('S2.2-05 S2.2-34: accepts references as credentials, and rejects a literal by its key', () => {
     const keys: [key: string, file: (ref: unknown) => object][] = [
       ['auth.bootstrapTokenRef', ref => ({ auth: { mode: 'apiKey', bootstrapTokenRef: ref } })],
       ['auth.oidc.client.clientSecretRef', ref => withClient({ clientSecretRef: ref })],
@@ -99,13 +99,13 @@ describe('what the auth block may say', () => {
     ])
   })
 
-  test('S2.2-06: a bootstrap token is for modes that look at tokens', () => {
+  test('S2.2-06: accepts a bootstrap token only in modes that verify tokens', () => {
     const withToken = (mode: string) => ({ auth: { mode, bootstrapTokenRef: 'env:B', oidc } })
     for (const mode of ['apiKey', 'oidc', 'any']) expect(refused(withToken(mode))).toEqual([])
     expect(refused(withToken('disabled'))).toEqual([expect.stringMatching(/^auth\.bootstrapTokenRef: /)])
   })
 
-  test('S2.2-08 S2.2-10: issuer and audience are there in the modes that need them', () => {
+  test('S2.2-08 S2.2-10: requires issuer and audience in the modes that use them', () => {
     for (const mode of ['oidc', 'any']) {
       expect(refused({ auth: { mode } })).toEqual([
         `auth.oidc: issuer and audience are required with auth.mode ${mode}`,
@@ -125,7 +125,7 @@ describe('what the auth block may say', () => {
   })
 
   test.each(['issuer', 'jwksUri'])(
-    'S2.2-08 S2.2-12: %s is https, or http on this machine, character by character [security rule 15]',
+    'S2.2-08 S2.2-12: %s must be https, or http on this machine, and is kept unchanged [security rule 15]',
     name => {
       const takes = (url: unknown) => refused(withOidc({ [name]: url })).length === 0
       for (const url of [
@@ -156,7 +156,7 @@ describe('what the auth block may say', () => {
     },
   )
 
-  test('S2.2-08 S2.2-12: an issuer has no query, and a key set may be left to discovery', () => {
+  test('S2.2-08 S2.2-12: rejects an issuer with a query, and discovers the key set by default', () => {
     for (const issuer of ['https://id.example?a', 'https://id.example/#a'])
       expect(refused(withOidc({ issuer }))).toEqual([expect.stringMatching(/^auth\.oidc\.issuer: .*query/)])
     expect(oidcOf(withOidc({})).jwksUri).toBeNull()
@@ -164,7 +164,7 @@ describe('what the auth block may say', () => {
     expect(oidcOf(withOidc({ jwksUri: 'https://id.example/k?a=1' })).jwksUri).toBe('https://id.example/k?a=1')
   })
 
-  test('S2.2-14: the tolerated skew is 0 to 300 whole seconds, 30 unless given', () => {
+  test('S2.2-14: accepts a clock skew of 0 to 300 whole seconds, 30 by default', () => {
     expect(oidcOf(withOidc({})).clockToleranceSeconds).toBe(30)
     for (const seconds of [0, 300, '45'])
       expect(oidcOf(withOidc({ clockToleranceSeconds: seconds })).clockToleranceSeconds).toBe(Number(seconds))
@@ -174,7 +174,7 @@ describe('what the auth block may say', () => {
       ])
   })
 
-  test('S2.2-16 S2.2-17 S2.2-18: claims have names of their own, or the usual ones', () => {
+  test('S2.2-16 S2.2-17 S2.2-18: claims have configurable names with defaults', () => {
     expect(oidcOf(withOidc({})).claims).toEqual({
       subject: 'sub',
       label: 'email',
@@ -188,7 +188,7 @@ describe('what the auth block may say', () => {
       ])
   })
 
-  test('S2.2-21 S2.2-22: role mappings name a claim and known roles', () => {
+  test('S2.2-21 S2.2-22: role mappings require a claim and known roles', () => {
     const mapping = { claim: 'groups', values: { readers: 'viewer', staff: 'editor', root: 'admin' } }
     expect(oidcOf(withOidc({})).roleMapping).toBeNull()
     expect(oidcOf(withOidc({ roleMapping: mapping })).roleMapping).toEqual({ ...mapping, default: 'viewer' })
@@ -207,8 +207,8 @@ describe('what the auth block may say', () => {
   })
 })
 
-describe('what the client block may say', () => {
-  test('S2.2-25 S2.2-26 S2.2-27 S2.2-29 S2.2-30 S2.2-31: a client has an id, and the rest has defaults', () => {
+describe('the client section', () => {
+  test('S2.2-25 S2.2-26 S2.2-27 S2.2-29 S2.2-30 S2.2-31: requires a client ID, and has defaults for the rest', () => {
     expect(oidcOf(withOidc({})).client).toBeNull()
     expect(oidcOf(withClient({})).client).toEqual({
       clientId: 'c',
@@ -237,7 +237,7 @@ describe('what the client block may say', () => {
       ])
   }
 
-  test('S2.2-27: the callback is a path or a whole URL', () => {
+  test('S2.2-27: the callback is a path or an absolute URL', () => {
     taken('redirectPath', ['/auth/callback', '/a', '/', 'https://wb.example/cb', 'http://localhost:1/cb'])
     notTaken('redirectPath', [
       '',
@@ -258,7 +258,7 @@ describe('what the client block may say', () => {
     ])
   })
 
-  test('S2.2-29: after signing out a browser stays on this origin', () => {
+  test('S2.2-29: the browser stays on this origin after sign-out', () => {
     taken('postLogoutPath', ['/', '/bye', '/bye?now=1', '/#bye', '/a//b'])
     notTaken('postLogoutPath', [
       '',
@@ -274,7 +274,7 @@ describe('what the client block may say', () => {
     ])
   })
 
-  test('S2.2-29: whatever path is taken, a browser resolves it on the same origin', () => {
+  test('S2.2-29: a browser resolves every accepted path on the same origin', () => {
     const text = fc
       .array(
         fc.constantFrom(
@@ -306,12 +306,12 @@ describe('what the client block may say', () => {
     )
   })
 
-  test('S2.2-30: scopes are a list, each of them one', () => {
+  test('S2.2-30: scopes are a list without spaces in its items', () => {
     taken('scopes', [['openid'], ['openid', 'api://wb/.default', 'offline_access']])
     notTaken('scopes', [[], [''], ['openid profile'], ['a"b'], ['a\\b'], 'openid', null, [1]])
   })
 
-  test('S2.2-31: a cookie name is one that every browser takes, with a prefix over https only', () => {
+  test('S2.2-31: accepts cookie names that every browser accepts, and prefixes only with https', () => {
     taken('sessionCookieName', ['wb_session', 'a', 'x'.repeat(64), '__wb', 'a.b-c'])
     notTaken('sessionCookieName', ['', 'a b', 'a=b', 'a;b', 'a,b', 'ä', '"a"', 'x'.repeat(65), null])
     const prefixed = ['__Host-wb', '__Secure-wb']
@@ -323,7 +323,7 @@ describe('what the client block may say', () => {
   })
 })
 
-describe('secrets behind the references', () => {
+describe('referenced secrets', () => {
   const file = (more: object = {}) => ({
     auth: {
       mode: 'any',
@@ -341,7 +341,7 @@ describe('secrets behind the references', () => {
   const faults = (variables: Variables, more?: object) =>
     problemsOf(() => secretsOf({ ...good, ...variables }, more))
 
-  test('all are read once, the session secrets in their order', () => {
+  test('are read once, with session secrets in order', () => {
     expect(secretsOf(good)).toEqual({
       bootstrapToken: good.B,
       clientSecret: 'c',
@@ -349,7 +349,7 @@ describe('secrets behind the references', () => {
     })
   })
 
-  test('S2.2-07 S8-13: 31 characters of a bootstrap token are refused and 32 are taken, however many bytes', () => {
+  test('S2.2-07 S8-13: rejects a bootstrap token of 31 characters and accepts 32, regardless of bytes', () => {
     const short = ['auth.bootstrapTokenRef: the secret must have at least 32 characters']
     for (const character of ['b', 'é', '語', '😀']) {
       expect(faults({ B: character.repeat(31) }), character).toEqual(short)
@@ -358,7 +358,7 @@ describe('secrets behind the references', () => {
     expect(faults({ B: '😀'.repeat(16) })).toEqual(short)
   })
 
-  test('S2.2-32 S8-14: 31 bytes of a session secret are refused and 32 are taken, however few characters', () => {
+  test('S2.2-32 S8-14: rejects a session secret of 31 bytes and accepts 32, regardless of characters', () => {
     const short = ['auth.oidc.client.sessionSecretRef[1]: the secret must have at least 32 bytes']
     for (const [secret, rest] of [
       ['s'.repeat(31), 's'],
@@ -377,14 +377,14 @@ describe('secrets behind the references', () => {
     expect(faults({ T: '😀'.repeat(8) }, single)).toEqual([])
   })
 
-  test('refuses a bootstrap token that a header cannot contain', () => {
+  test('rejects a bootstrap token that a header cannot contain', () => {
     for (const between of [' ', '\n', '\t', ',', '\0'])
       expect(faults({ B: 'b'.repeat(16) + between + 'b'.repeat(16) }), JSON.stringify(between)).toEqual([
         'auth.bootstrapTokenRef: the secret must not contain white space or commas',
       ])
   })
 
-  test('every one that is missing or too short is named, the first in the message, and none of them shown', () => {
+  test('lists every missing or short secret without its value, with the first one in the message', () => {
     expect(problemsOf(() => secretsOf({ B: 'hunter2', S: 'hunter2', T: 'hunter2' }))).toEqual([
       'auth.bootstrapTokenRef: the secret must have at least 32 characters',
       'auth.oidc.client.clientSecretRef: env:C is not set',
@@ -393,7 +393,7 @@ describe('secrets behind the references', () => {
     ])
   })
 
-  test('those of a provider that nobody signs in with are not asked for', () => {
+  test('does not read secrets of an unused provider', () => {
     const nothing = { bootstrapToken: undefined, clientSecret: undefined, sessionSecrets: [] }
     expect(secretsOf({ B: good.B! }, { mode: 'apiKey' })).toEqual({ ...nothing, bootstrapToken: good.B })
     expect(secretsOf({}, { mode: 'disabled', bootstrapTokenRef: null })).toEqual(nothing)
@@ -401,11 +401,11 @@ describe('secrets behind the references', () => {
   })
 })
 
-describe('what is said although it may be meant', () => {
+describe('warnings', () => {
   const warningsOf = (file: object, flags?: ConfigFlags) => load(file, {}, flags).warnings
   const rejecting = { anonymousPolicy: 'reject' }
 
-  test('the usual postures say nothing', () => {
+  test('are not issued for usual configurations', () => {
     expect(load('version: 1').warnings).toEqual([])
     expect(warningsOf({ auth: { mode: 'apiKey', ...rejecting } })).toEqual([])
     expect(
@@ -413,14 +413,14 @@ describe('what is said although it may be meant', () => {
     ).toEqual([])
   })
 
-  test('a mode that asks for credentials, and a policy that does without', () => {
+  test('warns about a mode that verifies credentials with a policy that allows anonymous callers', () => {
     for (const mode of ['apiKey', 'oidc', 'any'])
       expect(warningsOf({ auth: { mode, oidc: mode === 'apiKey' ? null : oidc } })).toEqual([
-        'auth.anonymousPolicy is allow: callers without a credential pass every check, whatever auth.mode is; set it to reject',
+        'auth.anonymousPolicy is allow: callers without a credential pass every check, for any auth.mode; set it to reject',
       ])
   })
 
-  test('S2.2-25: a provider in a mode that does not ask it has no effect', () => {
+  test('S2.2-25: warns about a provider in a mode that does not use it', () => {
     const { auth } = withClient({ clientSecretRef: 'env:NONE' })
     for (const mode of ['disabled', 'apiKey'])
       expect(warningsOf({ auth: { ...auth, mode, ...rejecting } })).toContain(
@@ -432,14 +432,14 @@ describe('what is said although it may be meant', () => {
     expect(warningsOf({ auth: rejecting })).toEqual([
       'auth.anonymousPolicy is reject, which protects nothing while auth.mode is disabled, because any token is accepted; set auth.mode',
     ])
-    const openBind = [expect.stringContaining('runtime.host accepts other machines')]
+    const openBind = [expect.stringContaining('runtime.host lets other machines connect')]
     expect(warningsOf({ runtime: { host: '0.0.0.0' } })).toEqual(openBind)
     expect(warningsOf({}, { host: '192.0.2.1' })).toEqual(openBind)
     expect(warningsOf({ runtime: { host: '0.0.0.0' }, auth: { acknowledgeOpenAccess: true } })).toEqual([])
     expect(warningsOf({ runtime: { host: '0.0.0.0' }, auth: { mode: 'apiKey', ...rejecting } })).toEqual([])
   })
 
-  test('proxies that are anybody, where others can connect', () => {
+  test('warns if any peer can act as a trusted proxy and others can connect', () => {
     const word = 'runtime.trustProxyHeaders is true: '
     const auth = { mode: 'apiKey', ...rejecting }
     const trusting = (trustProxyHeaders: unknown, host?: string) => ({
@@ -453,7 +453,7 @@ describe('what is said although it may be meant', () => {
     expect(warningsOf(trusting(['10.0.0.1'], '0.0.0.0'))).toEqual([])
   })
 
-  test('a public origin that sign-ins do not fit', () => {
+  test('warns about a public origin that does not match sign-in', () => {
     const at = (publicOrigin: string, client: object = {}) =>
       warningsOf({
         runtime: { publicOrigin },
@@ -461,15 +461,15 @@ describe('what is said although it may be meant', () => {
       })
     expect(at('https://wb.example', { redirectPath: 'https://wb.example/cb' })).toEqual([])
     expect(at('https://wb.example', { redirectPath: 'https://other.example/cb' })).toEqual([
-      'auth.oidc.client.redirectPath has another origin than runtime.publicOrigin',
+      'auth.oidc.client.redirectPath does not have the origin of runtime.publicOrigin',
     ])
     expect(at('http://wb.example')).toEqual([expect.stringMatching(/^runtime\.publicOrigin is http, /)])
     expect(at('http://localhost:8787')).toEqual([])
   })
 })
 
-describe('open on purpose [security rule 2]', () => {
-  test('acknowledged or not, an open runtime starts, unless it is said not to and the store lasts', () => {
+describe('open access [security rule 2]', () => {
+  test('is allowed unless acknowledgeOpenAccess is false and the store is persistent', () => {
     const key = 'auth.acknowledgeOpenAccess'
     const open = [{ mode: 'disabled' }, { mode: 'apiKey' }, { mode: 'apiKey', anonymousPolicy: 'allow' }]
     for (const auth of open) {
@@ -488,7 +488,7 @@ describe('open on purpose [security rule 2]', () => {
       ])
   })
 
-  test('production takes no open runtime, no passing sessions and no unencrypted origin', () => {
+  test('production rejects open access, generated session secrets and an unencrypted origin', () => {
     const production = (runtime: object, auth: object) => ({
       runtime: { environment: 'production', ...runtime },
       auth,
@@ -519,7 +519,7 @@ describe('open on purpose [security rule 2]', () => {
   })
 })
 
-test('config show prints references, each of a list too, and no value', () => {
+test('config show prints references, including each of a list, and no values', () => {
   const { config, sources } = load(
     withClient({ clientSecretRef: 'file:/run/c', sessionSecretRef: ['env:S', 'env:T'] }),
     { S: 'hunter2', T: 'hunter2' },

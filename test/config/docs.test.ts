@@ -10,14 +10,14 @@ import { loadConfig } from '../../src/config/load-config.ts'
 import { configSchema } from '../../src/config/schema.ts'
 
 const page = readFileSync(new URL('../../docs/configuration.md', import.meta.url), 'utf8')
-/** Default of each key, by the tables of the page. */
+/** Default of each key, from the tables of the page. */
 const documented = new Map(
   [...page.matchAll(/^\| `([\w.[\]*]+)` \| (\S.*?) \| (?=\S)/gm)].map(
     ([, key, value]) => [key!, value!] as const,
   ),
 )
 
-test('every key of the schema is documented, and every documented key is one', () => {
+test('every key of the schema is documented, and every documented key exists', () => {
   const known = knownKeys(configSchema)
   const ends = known.filter(
     key => !known.some(other => other.startsWith(`${key}.`) || other.startsWith(`${key}[]`)),
@@ -32,7 +32,7 @@ test('every key of the schema is documented, and every documented key is one', (
   expect(ends.length).toBeGreaterThan(90)
 })
 
-test('every default is the documented one', () => {
+test('every default matches the documentation', () => {
   const config = configSchema.parse({ version: 1 })
   for (const { path, value } of leavesOf(config)) {
     const key = formatKey(path)
@@ -42,7 +42,7 @@ test('every default is the documented one', () => {
 
 type Tree = Record<string, unknown>
 
-/** The second over the first, map by map. */
+/** Merges two trees. Values of the second one take precedence. */
 function over(base: Tree, more: Tree): Tree {
   const isTree = (value: unknown): value is Tree =>
     typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -53,7 +53,7 @@ function over(base: Tree, more: Tree): Tree {
   return { ...base, ...Object.fromEntries(entries) }
 }
 
-test('the examples of signing in are configurations, parts of one in the place where they belong', () => {
+test('sign-in examples are valid configurations or sections', () => {
   const folder = mkdtempSync(join(tmpdir(), 'wb-docs-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const path = join(folder, 'workbase.yaml')

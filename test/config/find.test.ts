@@ -39,7 +39,7 @@ test('the flag comes before WB_CONFIG, the data directory and the system folder'
   expect(findConfig(places)).toEqual({ path: null, origin: 'defaults' })
 })
 
-test('a file in the working directory is not taken unless it is named', () => {
+test('ignores a file in the working directory unless it is named', () => {
   put(places.cwd)
   const untrusted = join(places.cwd, 'workbase.yaml')
   expect(findConfig(places)).toEqual({ path: null, origin: 'defaults', untrusted })
@@ -52,25 +52,25 @@ test('a file in the working directory is not taken unless it is named', () => {
   expect(findConfig({ ...places, flag: untrusted })).toEqual({ path: untrusted, origin: 'flag' })
 })
 
-test('a file of a folder that is trusted comes after one that is named, and before all others [security rule 6]', () => {
+test('a trusted file of the folder comes after a named file, and before all others [security rule 6]', () => {
   for (const folder of [places.cwd, places.dataDir, places.systemDir]) put(folder)
   const trusted = join(places.cwd, 'workbase.yaml')
   expect(findConfig({ ...places, trusted })).toEqual({ path: trusted, origin: 'working directory' })
   expect(findConfig({ ...places, trusted, env: '/b.yaml' })).toMatchObject({ origin: 'environment' })
 })
 
-test('in the data directory itself, its own file is no stranger', () => {
+test('uses the file of the data directory without trust if it is the working directory', () => {
   put(places.dataDir)
   expect(findConfig({ ...places, cwd: places.dataDir })).not.toHaveProperty('untrusted')
 })
 
-test('a folder of that name is no file', () => {
+test('ignores a folder named workbase.yaml', () => {
   mkdirSync(join(places.cwd, 'workbase.yaml'))
   mkdirSync(join(places.dataDir, 'workbase.yaml'))
   expect(findConfig(places)).toEqual({ path: null, origin: 'defaults' })
 })
 
-test('the managed file is that of the data directory, and the process comes before it', () => {
+test('reads the managed file of the data directory, and process variables override it', () => {
   writeFileSync(join(places.cwd, '.env'), 'OPENAI_API_KEY="walked"')
   expect(readManagedEnv(places.dataDir).size).toBe(0)
   writeFileSync(
@@ -83,7 +83,7 @@ test('the managed file is that of the data directory, and the process comes befo
   expect(environment.get('BOTH')).toBe('process')
 })
 
-test('a line that is no assignment is named by number and not quoted', () => {
+test('reports an invalid line by number without quoting it', () => {
   writeFileSync(join(places.dataDir, '.env'), 'A=1\nhunter2\n')
   expect(() => readManagedEnv(places.dataDir)).toThrow(/line 2 is not NAME="value"$/)
   expect(parseManagedEnv('A="unclosed')).toEqual({ variables: new Map(), badLine: 1 })
@@ -95,7 +95,7 @@ test('a line that is no assignment is named by number and not quoted', () => {
   )
 })
 
-test('what the runtime picks from its environment', () => {
+test('reads runtime settings from the environment', () => {
   const environment = createEnvironment({
     APP_VERSION: '9.9.9',
     APP_COMMIT: '',

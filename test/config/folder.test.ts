@@ -26,8 +26,8 @@ afterEach(() => rmSync(folder, { recursive: true }))
 const put = (name: string, text: string, mode = 0o600) => writeFileSync(join(folder, name), text, { mode })
 const files = () => surveyFolder(folder).files
 
-describe('keys that can send or run something [security rule 6]', () => {
-  test('are all but some that are known to do neither', () => {
+describe('risky keys [security rule 6]', () => {
+  test('are all keys except known harmless ones', () => {
     const known = knownKeys(configSchema)
     expect(harmlessKeys.filter(key => !known.includes(key))).toEqual([])
     const sending =
@@ -35,7 +35,7 @@ describe('keys that can send or run something [security rule 6]', () => {
     expect(harmlessKeys.filter(key => sending.test(key))).toEqual([])
   })
 
-  test('are kept as they are written, and a placeholder makes any key one of them', () => {
+  test('are recorded as written, and a placeholder makes any key risky', () => {
     const placeholder = `\${SECRET}`
     const tree = {
       version: 1,
@@ -55,8 +55,8 @@ describe('keys that can send or run something [security rule 6]', () => {
   })
 })
 
-describe('what the files of a folder say', () => {
-  test('is nothing where there are none, and no more than names where .wb.yaml names no profile', () => {
+describe("the fingerprint of a folder's files", () => {
+  test('is empty without files, and contains only names if .wb.yaml selects no profile', () => {
     put('.wb.yaml', 'workspace: docs\nknowledgeBase: handbook\n')
     expect(surveyFolder(folder)).toEqual({ files: {} })
     expect(readProjectFile(join(folder, '.wb.yaml'))).toEqual({
@@ -66,7 +66,7 @@ describe('what the files of a folder say', () => {
     expect(readProjectFile(join(folder, 'none'))).toEqual({})
   })
 
-  test('does not change with comments, order of blanks, or harmless keys', () => {
+  test('does not change with comments, spacing or harmless keys', () => {
     put('workbase.yaml', 'version: 1\nchat: { baseUrl: "https://a.example" }\n')
     const before = files()
     put('workbase.yaml', '# mine\nversion: 1\nchat:\n  baseUrl: https://a.example\n  retrievalK: 3\n')
@@ -75,7 +75,7 @@ describe('what the files of a folder say', () => {
     expect(files()).not.toEqual(before)
   })
 
-  test('holds variables of the data directory, and no value that could be secret', () => {
+  test('contains variables of the data directory, but no value that could be secret', () => {
     mkdirSync(join(folder, '.workbase'), { mode: 0o700 })
     put('.workbase/.env', 'OPENAI_API_KEY="k"\nTOKEN="hunter2"\nOLLAMA_BASE_URL="http://box:1"\n')
     expect(files()).toEqual({
@@ -87,7 +87,7 @@ describe('what the files of a folder say', () => {
     })
   })
 
-  test('changes where another store takes the place of the one that was there', () => {
+  test('changes when another store replaces the existing one', () => {
     mkdirSync(join(folder, '.workbase'), { mode: 0o700 })
     put('.workbase/workbase.db', 'a')
     const before = files()
@@ -98,7 +98,7 @@ describe('what the files of a folder say', () => {
     expect(files()).not.toEqual(before)
   })
 
-  test('does not change with the logs and locks that the runtime leaves, and none of them can be brought', () => {
+  test('does not change with logs and locks of the runtime, which must be private regular files', () => {
     mkdirSync(join(folder, '.workbase'), { mode: 0o700 })
     put('.workbase/workbase.db', 'a')
     const before = surveyFolder(folder)
@@ -127,9 +127,9 @@ describe('what the files of a folder say', () => {
     ],
     ['a linked data directory', () => symlinkSync('/tmp', join(folder, '.workbase')), /is not a folder/],
     ['a pipe', () => void execFileSync('mkfifo', [join(folder, '.wb.yaml')]), /not a regular file/],
-    ['no YAML', () => put('workbase.yaml', 'a: [hunter2'), /line 1, column \d+: [a-z ]+$/],
-    ['another key', () => put('.wb.yaml', 'profile: a\nurl: https://evil.example\n'), /url is not a key/],
-    ['a file without end', () => put('.wb.yaml', `# ${'x'.repeat(70_000)}`), /larger than 64 KB/],
+    ['invalid YAML', () => put('workbase.yaml', 'a: [hunter2'), /line 1, column \d+: [a-z ]+$/],
+    ['an unknown key', () => put('.wb.yaml', 'profile: a\nurl: https://evil.example\n'), /url is not a key/],
+    ['an oversized file', () => put('.wb.yaml', `# ${'x'.repeat(70_000)}`), /larger than 64 KB/],
     [
       'a data directory that other users can write',
       () => {
@@ -144,7 +144,7 @@ describe('what the files of a folder say', () => {
   })
 
   test.each(['- a', 'workspace: [a]', 'workspace: ""', 'profile: 1', 'workspace: "a\\nb"', 'stray'])(
-    '.wb.yaml may not hold %j',
+    '.wb.yaml cannot contain %j',
     text => {
       put('.wb.yaml', text)
       expect(() => readProjectFile(join(folder, '.wb.yaml'))).toThrow(

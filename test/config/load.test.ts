@@ -17,7 +17,7 @@ function load(yaml: string | Uint8Array, variables: Record<string, string> = {})
   return loadConfig({ path }, createEnvironment(variables))
 }
 
-/** What is wrong, each as `key: message`. */
+/** Returns the problems as `key: message`. */
 function problemsOf(yaml: string | Uint8Array, variables: Record<string, string> = {}): string[] {
   try {
     load(yaml, variables)
@@ -32,7 +32,7 @@ function problemsOf(yaml: string | Uint8Array, variables: Record<string, string>
 describe('defaults', () => {
   const { config, sources } = loadConfig({ path: null }, createEnvironment({}))
 
-  test('without a file every key has its default', () => {
+  test('apply to every key without a file', () => {
     expect(config.runtime).toMatchObject({
       host: '127.0.0.1',
       port: 8787,
@@ -61,7 +61,7 @@ describe('defaults', () => {
     expect(new Set([...sources.values()].map(({ from }) => from))).toEqual(new Set(['default']))
   })
 
-  test('S1-11 the control plane is the embedded store in the data directory, and the configuration replaces it', () => {
+  test('S1-11 the control plane defaults to the embedded store in the data directory', () => {
     const planeOf = (yaml: string) => load(`version: 1\ncontrolPlane: ${yaml}`).config.controlPlane
     expect(config.controlPlane).toMatchObject({ driver: 'sqlite', path: null })
     expect(planeOf('{driver: sqlite, path: ":memory:"}')).toMatchObject({ path: ':memory:' })
@@ -75,26 +75,26 @@ describe('defaults', () => {
     })
   })
 
-  test('a relative path starts at the folder of the file', () => {
+  test('a relative path is resolved from the folder of the file', () => {
     const planeOf = (yaml: string) => load(`version: 1\ncontrolPlane: ${yaml}`).config.controlPlane
     expect(planeOf('{driver: sqlite, path: kept/wb.db}')).toMatchObject({ path: join(folder, 'kept/wb.db') })
     expect(planeOf('{driver: file, root: kept}')).toMatchObject({ root: join(folder, 'kept') })
     expect(planeOf('{driver: file, root: /srv/wb}')).toMatchObject({ root: '/srv/wb' })
   })
 
-  test('an empty block is an omitted one', () => {
+  test('an empty section is treated like a missing one', () => {
     expect(load('version: 1\nruntime:\nauth:\nchat:\n  tools:\n').config).toEqual(config)
   })
 })
 
-describe('what is refused', () => {
-  test('a file without version: 1', () => {
+describe('rejected configurations', () => {
+  test('rejects a file without version: 1', () => {
     expect(problemsOf('runtime: {port: 1}')).toEqual(['version: must be 1'])
     expect(problemsOf('version: 2')).toEqual(['version: must be 1'])
     expect(problemsOf('')).toEqual(['version: must be 1'])
   })
 
-  test('an unknown key, by its path, with the nearest known key', () => {
+  test('rejects an unknown key by its path, with the nearest known key', () => {
     expect(problemsOf('version: 1\nruntime: {prot: 1}')).toEqual([
       'runtime.prot: is not a known key; the nearest is runtime.port',
     ])
@@ -113,7 +113,7 @@ describe('what is refused', () => {
     )
   })
 
-  test('every wrong key at once, the first in the message', () => {
+  test('reports every invalid key at once, with the first one in the message', () => {
     expect(problemsOf('version: 1\nruntime: {port: 0, logLevel: loud}\nchat: {retrievalK: 65}')).toHaveLength(
       3,
     )
@@ -139,7 +139,7 @@ describe('what is refused', () => {
     ['chat: {tokenRef: "${SECRET}"}', 'chat.tokenRef'],
     ['runtime: {port: hunter2}', 'runtime.port'],
     ['chat: {provider: hunter2}', 'chat.provider'],
-  ])('a literal in %s is refused by its key, and the message holds no value', (yaml, key) => {
+  ])('rejects a literal in %s by its key, without its value', (yaml, key) => {
     const [problem, ...others] = problemsOf(`version: 1\n${yaml}`, { SECRET: 'hunter2' })
     expect(problem).toMatch(new RegExp(`^${key.replace(/[[\]]/g, '\\$&')}: `))
     expect(problem).not.toContain('hunter2')
@@ -166,11 +166,11 @@ describe('what is refused', () => {
     ['runtime: {secretRefs: {allow: [{hosts: [a]}]}}', 'runtime.secretRefs.allow[0]'],
     ['runtime: {secretRefs: {allow: [{ref: "env:A", prefix: "env:A"}]}}', 'runtime.secretRefs.allow[0]'],
     ['mcp: {stdioServers: [{id: a, command: b}, {id: a, command: b}]}', 'mcp.stdioServers[1].id'],
-  ])('%s is refused at %s', (yaml, key) => {
+  ])('%s is rejected at %s', (yaml, key) => {
     expect(problemsOf(`version: 1\n${yaml}`).map(problem => problem.split(': ')[0])).toEqual([key])
   })
 
-  test('what production does not allow', () => {
+  test('production rejects insecure settings', () => {
     const open =
       'version: 1\nruntime: {environment: production, publicOrigin: "http://wb"}\ncontrolPlane: {driver: memory}'
     expect(problemsOf(open).map(problem => problem.split(': ')[0])).toEqual([
@@ -194,8 +194,8 @@ auth: {mode: oidc, anonymousPolicy: reject, oidc: {issuer: "https://i", audience
   })
 })
 
-describe('a hostile file', () => {
-  test('YAML faults give line and column, and quote nothing', () => {
+describe('a malicious file', () => {
+  test('reports the line and column of a YAML error, and quotes nothing', () => {
     const [problem] = problemsOf('version: 1\nchat: {tokenRef: hunter2\n  "hunter2: [')
     expect(problem).toMatch(/workbase\.yaml: line \d+, column \d+: /)
     expect(problem).not.toContain('hunter2')
@@ -204,7 +204,7 @@ describe('a hostile file', () => {
     expect(problemsOf('version: 1\n---\nversion: 1')[0]).toMatch(/multiple docs/)
   })
 
-  test('aliases are bounded', () => {
+  test('limits aliases', () => {
     const bomb = ['a: &a [x,x,x,x,x,x,x,x,x]']
     for (const [at, name] of [...'bcdefgh'].entries())
       bomb.push(`${name}: &${name} [${`*${'abcdefg'[at]},`.repeat(9)}]`)
@@ -212,7 +212,7 @@ describe('a hostile file', () => {
     expect(problemsOf('version: *nothing')[0]).toMatch(/alias/)
   })
 
-  test('size, depth and encoding are bounded', () => {
+  test('limits size and depth, and requires UTF-8', () => {
     expect(problemsOf(`version: 1 #${'x'.repeat(262_144)}`)[0]).toMatch(/larger than 256 KB/)
     expect(problemsOf(`version: ${'['.repeat(100_000)}`)).toHaveLength(1)
     expect(problemsOf(Uint8Array.of(0xff, 0xfe, 0x00))[0]).toMatch(/not UTF-8 text/)
@@ -224,7 +224,7 @@ describe('a hostile file', () => {
 })
 
 describe('placeholders', () => {
-  test('expand in text at any depth, and are a number or a flag where one is asked', () => {
+  test('expand in text at any depth, and become numbers or booleans where required', () => {
     const { config } = load(
       `version: 1
 runtime:
@@ -244,21 +244,21 @@ chat: {systemPrompt: "a \${EMPTY:-b} \${lower} c"}`,
     expect(config.chat.systemPrompt).toBe('a  ${lower} c')
   })
 
-  test('a missing variable is named with the key', () => {
+  test('a missing variable is reported with the key', () => {
     expect(problemsOf('version: 1\nruntime: {port: "${PORT}", allowedHosts: ["${NAME}"]}')).toEqual([
       'runtime.port: the variable PORT is not set, and the placeholder has no default',
       'runtime.allowedHosts[0]: the variable NAME is not set, and the placeholder has no default',
     ])
   })
 
-  test('a value is not expanded again, and names that objects have are not variables', () => {
+  test('values are not expanded again, and inherited property names are not variables', () => {
     expect(
       load('version: 1\nchat: {systemPrompt: "${A}"}', { A: '${B}', B: 'x' }).config.chat.systemPrompt,
     ).toBe('${B}')
     expect(createEnvironment({}).get('constructor')).toBeUndefined()
   })
 
-  test('config show prints references and placeholders, and where each value came from', () => {
+  test('config show prints references and placeholders, and the source of each value', () => {
     const { config, sources } = load(
       'version: 1\nruntime: {port: "${PORT}", replicaId: "r-${SECRET}"}\nauth: {mode: apiKey, bootstrapTokenRef: "env:SECRET"}',
       { PORT: '9000', SECRET: 'hunter2', WB_LOG: 'DEBUG' },
@@ -273,8 +273,8 @@ chat: {systemPrompt: "a \${EMPTY:-b} \${lower} c"}`,
   })
 })
 
-describe('what stands over the file', () => {
-  test('flags, then WB_LOG, then LOG_LEVEL', () => {
+describe('overrides', () => {
+  test('flags override the file, and WB_LOG overrides LOG_LEVEL', () => {
     writeFileSync(path, 'version: 1\nruntime: {port: 9000, logLevel: error}')
     const { config, sources } = loadConfig({ path }, createEnvironment({ LOG_LEVEL: 'warn' }), {
       host: '::1',
@@ -286,7 +286,7 @@ describe('what stands over the file', () => {
     expect(load('version: 1', { LOG_LEVEL: 'warn', WB_LOG: 'trace' }).config.runtime.logLevel).toBe('trace')
   })
 
-  test('a log level that is none is ignored with a warning', () => {
+  test('ignores an invalid log level with a warning', () => {
     const { config, warnings } = load('version: 1', { LOG_LEVEL: 'notice' })
     expect(config.runtime.logLevel).toBe('info')
     expect(warnings).toEqual([
@@ -294,7 +294,7 @@ describe('what stands over the file', () => {
     ])
   })
 
-  test('keys without effect are accepted with one warning', () => {
+  test('accepts keys without effect with one warning', () => {
     const { warnings } = load(
       'version: 1\nruntime: {uiDir: ui, telemetry: {enabled: true}}\ncontrolPlane: {driver: sqlite, jobPollIntervalMs: 500}',
     )

@@ -19,7 +19,7 @@ const value = fc.string({ unit: 'binary' }).filter(text => !/[\0-\t\v-\x1f\x7f]/
 const values = fc.dictionary(name, value).map(entries => new Map(Object.entries(entries)))
 
 describe('withAssignments', () => {
-  test('what is written is what is read, whatever it is made of', () => {
+  test('round-trips arbitrary values', () => {
     fc.assert(
       fc.property(values, written => {
         const { variables, badLine } = parseManagedEnv(withAssignments('', written))
@@ -29,7 +29,7 @@ describe('withAssignments', () => {
     )
   })
 
-  test('written twice, the later values hold, and those that were not sent stay', () => {
+  test('later values replace earlier ones, and other variables remain', () => {
     fc.assert(
       fc.property(values, values, (first, second) => {
         const { variables } = parseManagedEnv(withAssignments(withAssignments('', first), second))
@@ -38,13 +38,13 @@ describe('withAssignments', () => {
     )
   })
 
-  test('a value stays in its line', () => {
+  test('keeps a value on one line', () => {
     const text = withAssignments('', new Map([['A', '"\\\n"\nB="x']]))
     expect(text.trimEnd().split('\n')).toHaveLength(1)
     expect([...parseManagedEnv(text).variables.keys()]).toEqual(['A'])
   })
 
-  test('comments and other variables stay where they are; a name that stood twice stands once', () => {
+  test('keeps comments and other variables in place, and removes duplicate names', () => {
     const before = "\ufeff# mine\r\nexport A='1' # one\r\nSECRET=x\r\n\r\nA=2\r\n\r\n"
     const after = withAssignments(
       before,
@@ -60,7 +60,7 @@ describe('withAssignments', () => {
 describe('writeManagedEnv', () => {
   const one = new Map([['A', '1']])
 
-  test('the folder and the file are for their owner alone, and no draft is left', () => {
+  test('creates the folder and the file for their owner only, and leaves no temporary file', () => {
     const dataDir = join(scratchDir(), 'data')
     expect(readManagedEnvState(dataDir)).toEqual({
       path: join(dataDir, '.env'),
@@ -74,7 +74,7 @@ describe('writeManagedEnv', () => {
     expect(readManagedEnvState(dataDir).present).toBe(true)
   })
 
-  test('a file that others could read is theirs no more', () => {
+  test('restricts a file that others could read', () => {
     const dataDir = scratchDir()
     writeFileSync(join(dataDir, '.env'), 'B=2\n')
     chmodSync(join(dataDir, '.env'), 0o644)
@@ -89,10 +89,10 @@ describe('writeManagedEnv', () => {
   })
 
   test.each<[what: string, stored: string | Buffer, message: RegExp]>([
-    ['a line that is no assignment', 'A=1\nsecret words\n', /line 2 .*nothing was written/],
-    ['bytes that are no UTF-8', Buffer.from([0x41, 0x3d, 0xff]), /not UTF-8; nothing was written/],
+    ['an invalid line', 'A=1\nsecret words\n', /line 2 .*nothing was written/],
+    ['invalid UTF-8', Buffer.from([0x41, 0x3d, 0xff]), /not UTF-8; nothing was written/],
     ['64 KB', `B=${'x'.repeat(65_530)}\n`, /larger than 64 KB; nothing was written/],
-  ])('a file with %s is left as it is', (_what, stored, message) => {
+  ])('rejects a file with %s, and leaves it unchanged', (_what, stored, message) => {
     const dataDir = scratchDir()
     writeFileSync(join(dataDir, '.env'), stored)
     expect(() => writeManagedEnv(dataDir, one)).toThrow(
@@ -101,7 +101,7 @@ describe('writeManagedEnv', () => {
     expect(readFileSync(join(dataDir, '.env'))).toEqual(Buffer.from(stored))
   })
 
-  test('64 KB are what it may hold: a byte more is refused, and nothing changes', () => {
+  test('accepts a file of 64 KB, and rejects one more byte without a change', () => {
     const dataDir = scratchDir()
     const path = join(dataDir, '.env')
     // `B="…"`, a line feed, `A="1"` and a line feed.
@@ -113,13 +113,13 @@ describe('writeManagedEnv', () => {
     expect(readManagedEnv(dataDir).get('B')).toHaveLength(65_525)
   })
 
-  test('with nothing to write nothing is made', () => {
+  test('creates nothing without values', () => {
     const dataDir = scratchDir()
     writeManagedEnv(dataDir, new Map())
     expect(existsSync(join(dataDir, '.env'))).toBe(false)
   })
 
-  test('a writer that is killed leaves the old file or the new one, whole', { timeout: 60_000 }, async () => {
+  test('a killed writer leaves the old or the new file complete', { timeout: 60_000 }, async () => {
     const dataDir = join(scratchDir(), 'data')
     mkdirSync(dataDir)
     const texts = ['a', 'b'].map(letter => letter.repeat(4_000))

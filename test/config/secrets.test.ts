@@ -12,32 +12,32 @@ import { normalizeRef, resolveSecret } from '../../src/config/secret-ref.ts'
 const folder = mkdtempSync(join(tmpdir(), 'wb-secret-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 
-const closed: ReleasePolicy = { allow: [], reserved: [], secretsDir: '/data/secrets', openLoopback: false }
+const closed: ReleasePolicy = { allow: [], reserved: [], secretsDir: '/data/secrets', isSingleUser: false }
 const mine = '11111111-1111-4111-8111-111111111111'
 const theirs = '22222222-2222-4222-8222-222222222222'
 
-describe('resolving', () => {
+describe('resolving references', () => {
   const environment = createEnvironment({ KEY: 'sk-1', EMPTY: '' })
   const write = (name: string, text: string) => {
     writeFileSync(join(folder, name), text)
     return `file:${join(folder, name)}`
   }
 
-  test('a variable that is set and not empty', () => {
+  test('resolves a variable that is set and not empty', () => {
     expect(resolveSecret('env:KEY', environment)).toBe('sk-1')
     expect(() => resolveSecret('env:EMPTY', environment)).toThrow('env:EMPTY is not set')
     expect(() => resolveSecret('env:NONE', environment)).toThrow('env:NONE is not set')
     expect(() => resolveSecret('env:toString', environment)).toThrow('env:toString is not set')
   })
 
-  test('a file, without its trailing white space, read anew each time', () => {
+  test('reads a file on each call, without trailing white space', () => {
     const ref = write('key', ' sk-2 \n\n')
     expect(resolveSecret(ref, environment)).toBe(' sk-2')
     write('key', 'sk-3')
     expect(resolveSecret(ref, environment)).toBe('sk-3')
   })
 
-  test('a file that is empty, absent, a folder, or too large', () => {
+  test('rejects a file that is empty, missing, a folder or too large', () => {
     expect(() => resolveSecret(write('blank', ' \n'), environment)).toThrow(/is empty/)
     expect(() => resolveSecret(`file:${folder}/none`, environment)).toThrow(/cannot be read/)
     expect(() => resolveSecret(`file:${folder}`, environment)).toThrow(/not a file/)
@@ -51,26 +51,26 @@ describe('resolving', () => {
     'file://proc/self/environ',
     'file:/./sys/x',
     'file:/dev/zero',
-  ])('%s is refused unread', ref =>
+  ])('rejects %s without reading it', ref =>
     expect(() => resolveSecret(ref, environment)).toThrow(/is not a file that can contain a secret/),
   )
 
-  test.runIf(process.platform === 'linux')('a link that leads below /proc is refused', () => {
+  test.runIf(process.platform === 'linux')('rejects a link to a file below /proc', () => {
     symlinkSync('/proc/self/environ', join(folder, 'link'))
     expect(() => resolveSecret(`file:${folder}/link`, environment)).toThrow(
       /is not a file that can contain a secret/,
     )
   })
 
-  test('any other prefix', () => {
+  test('rejects any other prefix', () => {
     expect(() => resolveSecret('https://example.com', environment)).toThrow(
       /prefix that this runtime does not resolve/,
     )
   })
 })
 
-describe('release by default', () => {
-  test('a usual provider key goes to its own provider only', () => {
+describe('releases by default', () => {
+  test('sends a well-known provider key only to its provider', () => {
     expect(isReleased('env:OPENAI_API_KEY', 'api.openai.com', mine, closed)).toBe(true)
     expect(isReleased('env:OPENROUTER_API_KEY', 'openrouter.ai', mine, closed)).toBe(true)
     expect(isReleased('env:COHERE_API_KEY', 'api.cohere.com', mine, closed)).toBe(true)
@@ -83,7 +83,7 @@ describe('release by default', () => {
       expect(isReleased('env:OPENAI_API_KEY', host, mine, closed), host).toBe(false)
   })
 
-  test('files of a workspace go with that workspace', () => {
+  test('allows files of a workspace in that workspace only', () => {
     expect(isReleased(`file:/data/secrets/${mine}/key`, 'any.example', mine, closed)).toBe(true)
     for (const ref of [
       `file:/data/secrets/${theirs}/key`,
@@ -95,7 +95,7 @@ describe('release by default', () => {
       expect(isReleased(ref, 'any.example', mine, closed), ref).toBe(false)
   })
 
-  test('a link below the folder of a workspace releases no file outside of it', () => {
+  test('a link in a workspace folder releases no file outside of it', () => {
     const dataDir = mkdtempSync(join(tmpdir(), 'wb-secrets-'))
     onTestFinished(() => rmSync(dataDir, { recursive: true, force: true }))
     const secrets = join(dataDir, 'secrets')
@@ -107,7 +107,7 @@ describe('release by default', () => {
     }
     writeFileSync(join(dataDir, 'outside'), 'a secret')
     const own = (name: string) => join(secrets, mine, name)
-    // As Kubernetes lays out the files of a mounted secret.
+    // Kubernetes mounts secrets with these links.
     symlinkSync('..2026', own('..data'))
     symlinkSync(join('..data', 'key'), own('key'))
     symlinkSync(join('..', theirs, '..2026', 'key'), own('relative'))
@@ -133,15 +133,15 @@ describe('release by default', () => {
       expect(leads(own(name)), name).toBe(false)
     expect(leads(join(secrets, linked, '..2026', 'key'), linked)).toBe(false)
 
-    // The data directory itself may lie behind a link.
+    // The data directory itself may be a link target.
     const link = join(dataDir, 'elsewhere')
     symlinkSync(secrets, link)
     expect(leads(join(link, mine, 'key'), mine, link)).toBe(true)
     expect(leads(join(link, mine, 'absolute'), mine, link)).toBe(false)
   })
 
-  test('any *_API_KEY goes to a known provider while nobody signs in on a loopback bind', () => {
-    const open = { ...closed, openLoopback: true }
+  test('any *_API_KEY is sent to a known provider on a loopback bind without sign-in', () => {
+    const open = { ...closed, isSingleUser: true }
     expect(isReleased('env:MY_API_KEY', 'api.openai.com', mine, open)).toBe(true)
     expect(isReleased('env:MY_API_KEY', 'evil.example', mine, open)).toBe(false)
     expect(isReleased('env:MY_TOKEN', 'api.openai.com', mine, open)).toBe(false)
@@ -149,8 +149,8 @@ describe('release by default', () => {
   })
 })
 
-describe('release by the operator', () => {
-  test('a reference or a prefix, bound to hosts and workspaces', () => {
+describe('releases by the operator', () => {
+  test('allow a reference or a prefix, limited to hosts and workspaces', () => {
     const policy: ReleasePolicy = {
       ...closed,
       allow: [
@@ -170,7 +170,7 @@ describe('release by the operator', () => {
     expect(isReleased('env:TEAM_A', 'x', theirs, policy)).toBe(true)
   })
 
-  test('references of the configuration itself are never released, however they are written', () => {
+  test('never release references of the configuration, in any spelling', () => {
     const folderOf = '/run/secrets'
     mkdirSync(join(folder, 'data'))
     writeFileSync(
@@ -200,11 +200,11 @@ mcp: {stdioServers: [{id: a, command: b, secretEnv: {A: "env:OPENAI_API_KEY", B:
     expect(isReleased('env:BASIC', 'any.example', mine, policy)).toBe(true)
     expect(isReleased('env:OPENROUTER_API_KEY', 'openrouter.ai', mine, policy)).toBe(true)
     expect(isReleased('env:OPENAI_API_KEY', 'api.openai.com', mine, policy)).toBe(true)
-    expect(policy.openLoopback).toBe(false)
+    expect(policy.isSingleUser).toBe(false)
   })
 })
 
-describe('what the configuration uses is for the configuration [security rule 1]', () => {
+describe('reserved references [security rule 1]', () => {
   const isReleasedBy = (config: object, ref: string) => {
     const path = join(folder, 'own.yaml')
     const runtime = {
@@ -220,7 +220,7 @@ describe('what the configuration uses is for the configuration [security rule 1]
     client: { clientId: 'c', ...client },
   })
 
-  test('bootstrap token, client secret and each of several session secrets, also while they have no effect', () => {
+  test('include the bootstrap token, the client secret and all session secrets, also if unused', () => {
     const auth = (mode: string) => ({
       mode,
       ...(mode !== 'disabled' && { bootstrapTokenRef: 'env:BOOT' }),
@@ -234,7 +234,7 @@ describe('what the configuration uses is for the configuration [security rule 1]
     expect(isReleasedBy({ auth: auth('any') }, 'env:CLIENT_2')).toBe(true)
   })
 
-  test('a file by another name: through a link to it, or to a folder above it', () => {
+  test('include other paths of a file, through links to it or to its parent folder', () => {
     mkdirSync(join(folder, 'kept'))
     writeFileSync(join(folder, 'kept/session'), 'secret')
     writeFileSync(join(folder, 'kept/other'), 'secret')
@@ -270,10 +270,10 @@ describe('properties', () => {
     allow: fc.array(entry, { maxLength: 3 }),
     reserved: fc.array(ref, { maxLength: 2 }),
     secretsDir: fc.constant('/data/secrets'),
-    openLoopback: fc.boolean(),
+    isSingleUser: fc.boolean(),
   })
 
-  test('a path that climbs, and a reserved reference, are never released', () => {
+  test('never release a path with .. or a reserved reference', () => {
     fc.assert(
       fc.property(ref, host, policy, (ref, host, policy) => {
         if (ref.split('/').includes('..')) expect(isReleased(ref, host, mine, policy)).toBe(false)
@@ -282,7 +282,7 @@ describe('properties', () => {
     )
   })
 
-  test('with nothing allowed, a file is released exactly when it lies in the folder of the workspace', () => {
+  test('release a file by default only if it is in the folder of the workspace', () => {
     fc.assert(
       fc.property(ref, host, (ref, host) => {
         const own = normalizeRef(ref)?.startsWith(`file:/data/secrets/${mine}/`) ?? false
@@ -293,7 +293,7 @@ describe('properties', () => {
     )
   })
 
-  test('allowing more never takes a release away, and the host is all that a release sends to', () => {
+  test('another allowed entry revokes nothing, and releases only to its hosts', () => {
     fc.assert(
       fc.property(ref, host, policy, entry, (ref, host, policy, added) => {
         const before = isReleased(ref, host, mine, policy)

@@ -12,7 +12,7 @@ const names = readdirSync(fixtures)
   .filter(file => file.endsWith(suffix))
   .map(file => file.slice(0, -suffix.length))
 
-/** Two levels below the root, so that the fixtures' imports of `../../src` hold. */
+/** Two levels below the root, so that the imports of `../../src` in the fixtures resolve. */
 mkdirSync(join(root, 'coverage'), { recursive: true })
 const folder = mkdtempSync(join(root, 'coverage', 'compile-'))
 let output = ''
@@ -37,7 +37,7 @@ beforeAll(async () => {
 
 afterAll(() => rmSync(folder, { recursive: true }))
 
-/** Errors of one file, each with the lines that explain it. */
+/** Returns the errors of one file, each with its explanation lines. */
 function errorsOf(name: string): string {
   const errors = output.split(/\n(?=\S)/)
   return errors.filter(error => error.startsWith(`${name}.ts(`)).join('\n')

@@ -12,7 +12,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 const story = fileURLToPath(new URL('generated-client/story.ts.txt', import.meta.url))
 const run = promisify(execFile)
 
-/** Stricter than most programs are compiled. */
+/** Stricter than the options of most programs. */
 const compilerOptions = {
   target: 'es2023',
   lib: ['es2023', 'dom', 'dom.iterable'],
@@ -27,7 +27,7 @@ const compilerOptions = {
   noEmit: true,
 }
 
-test('a client generated from the served document compiles in strict mode, and runs the story of the README', {
+test('a client generated from the served document compiles in strict mode, and runs the example of the README', {
   timeout: 60_000,
 }, async () => {
   const { url } = await place().serve()
@@ -60,7 +60,7 @@ async function citingModel(): Promise<ChatServer> {
   return model
 }
 
-/** Generates a client beside the story, in a folder below the root so that packages are found. */
+/** Generates a client next to the example, in a folder below the root so that packages resolve. */
 async function clientOf(documentUrl: string): Promise<string> {
   mkdirSync(join(root, 'coverage'), { recursive: true })
   const folder = mkdtempSync(join(root, 'coverage', 'client-'))

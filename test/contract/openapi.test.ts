@@ -18,7 +18,7 @@ function operations(): [id: string, route: Route, operation: OpenApiOperation][]
   )
 }
 
-test('S9-01: it is valid OpenAPI 3.1', async () => {
+test('S9-01: is valid OpenAPI 3.1', async () => {
   const result = await new Validator().validate(
     structuredClone(document) as unknown as Record<string, unknown>,
   )
@@ -26,7 +26,7 @@ test('S9-01: it is valid OpenAPI 3.1', async () => {
   expect([result.valid, document.openapi]).toEqual([true, '3.1.0'])
 })
 
-test('what it says is frozen; a change is seen in the snapshot', async () => {
+test('matches the snapshot', async () => {
   await expect(`${JSON.stringify(document, null, 2)}\n`).toMatchFileSnapshot('./openapi.snap.json')
 })
 
@@ -44,7 +44,7 @@ describe.each(operations())('%s', (id, route, operation) => {
     expect(operation['x-error-codes']).toEqual([...new Set(route.errors)].sort())
   })
 
-  test('has its own replies, and where it has a rule the shared failures and both security schemes', () => {
+  test('declares its replies, and with an access rule also the shared errors and both security schemes', () => {
     expect(Object.keys(operation.responses)).toEqual(expect.arrayContaining(Object.keys(route.replies)))
     if (route.access.kind === 'open') return
     for (const status of ['400', '401', '403', '409', '413', '422', '429', '500'])
@@ -53,7 +53,7 @@ describe.each(operations())('%s', (id, route, operation) => {
   })
 })
 
-test('components have the names of the 0.5 API if it names them', () => {
+test('components keep the names of the 0.5 API', () => {
   for (const name of ['Adoptable', 'Chunk', 'Entry', 'Hit', 'Job', 'Probe', 'Snippet'])
     expect(document.components.schemas).toHaveProperty(name)
   const reply = (path: string) => JSON.stringify(document.paths[path]!.get!.responses[200])
@@ -64,26 +64,26 @@ test('components have the names of the 0.5 API if it names them', () => {
   expect(JSON.stringify(document.components.schemas.ConnectTraffic)).toContain('"#/components/schemas/Entry"')
 })
 
-test('every reference leads somewhere', () => {
+test('every reference resolves', () => {
   const references = [...text.matchAll(/"\$ref":"#\/components\/(\w+)\/(\w+)"/g)]
   expect(references.length).toBeGreaterThan(50)
   for (const [, kind, name] of references) expect(document.components).toHaveProperty([kind!, name!])
   expect(text).not.toContain('$defs')
 })
 
-test('what zod says of its own checks is left out; fields named like keywords are not', () => {
+test("omits zod's internal limits, and keeps fields that are named like keywords", () => {
   expect(text).not.toContain(String(Number.MAX_SAFE_INTEGER))
   expect(text).not.toContain('02468')
   expect(document.components.schemas.Chunk!.properties).toHaveProperty('id')
 })
 
-test('what a client may leave out of a body is not required of it, and a reply may gain fields', () => {
+test('optional body fields are not required, and replies may gain fields', () => {
   const body = document.paths['/api/v1/workspaces']!.post!.requestBody!.content['application/json']!.schema
   expect(body.required).toEqual(['name'])
   expect(document.components.schemas.Workspace!.additionalProperties).toBeUndefined()
 })
 
-test('bodies are strict or lenient as they are declared', () => {
+test('bodies are strict or lenient as declared', () => {
   for (const [id, { body }, operation] of operations()) {
     if (body?.kind !== 'json') continue
     const { schema } = operation.requestBody!.content['application/json']!

@@ -13,7 +13,7 @@ const document = openApiDocument(api, { version: '0.0.0' })
 const operations = Object.values(document.paths).flatMap(path => Object.values(path))
 const { schemas } = document.components
 
-/** Fields of a schema and of those inside it, by their path. */
+/** Returns the fields of a schema and of its nested schemas, by path. */
 function* fieldsOf(schema: JsonSchema, at: string): Generator<[path: string, field: JsonSchema]> {
   for (const [name, field] of Object.entries(schema.properties ?? {})) {
     yield [`${at}.${name}`, field]
@@ -39,10 +39,10 @@ const allFields = [
   ...operations.flatMap(operation => [...bodiesOf(operation)]),
 ].flatMap(([path, schema]) => [...fieldsOf(schema, path)])
 
-/** What a description may be, as a sentence. */
+/** Pattern of a full sentence. */
 const sentence = /^[^a-z].*[.!?:]$/s
 
-describe('a description in src/contract/reference, or in the declaration, exists for', () => {
+describe('a description in src/contract/reference or in the declaration exists for', () => {
   test('every group, operation and named schema', () => {
     const described = [
       ...document.tags.map(tag => [tag.name, tag.description] as const),
@@ -65,7 +65,7 @@ describe('a description in src/contract/reference, or in the declaration, exists
   })
 })
 
-test('no description or example is of something that does not exist', () => {
+test('no description or example refers to a missing operation, schema, field or parameter', () => {
   const ids = new Set(operations.map(({ operationId }) => operationId))
   const fieldNames = new Set(allFields.map(([path]) => path.split('.').at(-1)))
   const parameterNames = new Set(
@@ -87,7 +87,7 @@ test('every body has an example', () => {
   expect(without.map(({ operationId }) => operationId)).toEqual([])
 })
 
-test('the groups begin with those that people use first', () => {
+test('the first groups are the most used ones', () => {
   const names = document.tags.map(({ name }) => name)
   expect(names.slice(0, 3)).toEqual(['workspaces', 'kb', 'documents'])
   expect(names.indexOf('kb')).toBeLessThan(names.indexOf('setup'))
@@ -114,7 +114,7 @@ test('the schema of filters covers the operators of the grammar', () => {
   ])
 })
 
-test('a linter has no warnings, except that two routes redirect and have no other success', async () => {
+test('a linter has no warnings, except for two routes whose only success is a redirect', async () => {
   const config = await createConfig({ extends: ['recommended'] })
   const problems = await lintDocument({
     document: makeDocumentFromString(JSON.stringify(document), 'openapi.json'),

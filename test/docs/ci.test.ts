@@ -7,7 +7,7 @@ import { endServers, reader } from './place.ts'
 
 const page = readFileSync('docs/ci.md', 'utf8')
 
-/** The block below a comment of this name. */
+/** Returns the code block below the comment with this name. */
 function block(name: string): string {
   return new RegExp(`<!-- ci: ${name} -->\\n(?:<!--.*-->\\n)?\`\`\`\\w+\\n([\\s\\S]*?)\`\`\``).exec(page)![1]!
 }
@@ -16,7 +16,7 @@ interface Workflow {
   jobs: { answers: { env: Record<string, string>; steps: { run?: string }[] } }
 }
 
-/** Keeps what it is given, as the repository does. */
+/** Stores its input like a repository's secrets and variables. */
 const gh = `#!/bin/sh
 case "$1" in
   secret) cat >"$HOME/secret-$3" ;;
@@ -24,7 +24,7 @@ case "$1" in
 esac
 `
 
-test('from keys create to a green job it takes the three commands of docs/ci.md', {
+test('the three commands of docs/ci.md set up a working job', {
   timeout: 60_000,
 }, async () => {
   const { env, folder, home } = await reader()

@@ -28,7 +28,7 @@ test('docs/cli.md lists every command', () => {
   )
 })
 
-test('docs/cli.md lists every flag that all commands have', () => {
+test('docs/cli.md lists every global flag', () => {
   const everywhere = Object.entries(commands['kb:list']!.flags)
     .filter(([, { helpGroup }]) => helpGroup === 'GLOBAL')
     .map(([name]) => `--${name}`)

@@ -19,7 +19,7 @@ const job = 'date +%N | wb kb ingest handbook - --name job.txt --async --no-wait
 
 const release = 'wb services allow env:VLLM_KEY --host models.example.com:8443 --as-operator'
 
-/** What the examples of a command, or one of them, need besides the knowledge bases: typed before the first, or the one. */
+/** Setup commands by topic command or by single example. They run before the first example, or before that example. */
 const before: Record<string, string> = {
   'conversations show': conversation,
   'conversations delete': conversation,
@@ -65,26 +65,26 @@ const before: Record<string, string> = {
   'keys revoke': 'wb keys show ci || wb keys create ci',
 }
 
-/** Elsewhere than here: another runtime, the network, a server of somebody else's. */
+/** Examples that need another runtime, the network or another server. */
 const elsewhere = /https:\/\/|^wb mcp servers (?:test|review)/
-/** Is for a terminal or for a program at the other end of a pipe, or needs a model. */
+/** Examples that need a terminal, a program at the other end of a pipe, or a model. */
 const isSpokenWith = /^wb (?:playground|mcp serve|(?:agents )?chat)/
-/** Asks first, and here is nobody to answer. */
+/** Examples that ask for confirmation, which fails without a terminal. */
 const asks = /^wb (?:\w+ )+?(?:delete|revoke|remove) (?!.*--yes)/
-/** Goes on until somebody ends it. */
+/** Examples that run until they are interrupted. */
 const endless = /^wb audit follow/
 
-/** Commands that leave everything as it is, and so may follow each other. */
+/** Commands that change nothing, so they can share a sandbox. */
 const reads =
   /(?:list|show|chunks|search|path|validate|explain|version|templates|tools|preview|audit|test|autocomplete)$/
 
 const ids = Object.keys(commands)
 
-/** Commands of topics where one leaves what the next needs, or whose preparation sees to it. */
+/** Commands that can share a sandbox, because each leaves what the next one needs, or has setup commands. */
 const follows =
   /^(?:access|conversations|filters|jobs|mcp|services)\b|^agents:(?:create|update)|^(?:audit:follow|auth:status|documents:update|kb:adoptable|kb:update|keys:create|keys:rotate|status|whoami)$/
 
-/** Many commands in turn are quicker beside one server, and what they print is the same. */
+/** Groups of commands that share a server, which is faster. Their output does not depend on it. */
 const served: [name: string, ids: string[]][] = [
   ['commands that change nothing', ids.filter(id => reads.test(id))],
   ['commands that leave the others alone', ids.filter(id => !reads.test(id) && follows.test(id))],
@@ -95,7 +95,7 @@ interface Machine {
   run(line: string): { status: number | null; stderr: string }
 }
 
-/** A reader's machine with what the examples name besides: a configuration file, notes and a corpus. */
+/** Creates a reader's sandbox with the other files of the examples: a configuration file, notes and a corpus. */
 async function machine(here: Place, { configured }: { configured: boolean }): Promise<Machine> {
   const { env, folder } = await reader(here)
   if (configured) writeFileSync(join(folder, 'workbase.yaml'), 'version: 1\n')

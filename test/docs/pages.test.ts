@@ -14,7 +14,10 @@ const pages = [
     .map(name => `docs/${name}`),
 ]
 
-/** A block that is not run says why in a comment above it; `.ci/run` runs the two that the README marks. */
+/**
+ * Matches a block. A block that is not run has a comment with the reason. `.ci/run` runs the two marked blocks of
+ * the README.
+ */
 const block = /(?:<!-- (not run: \S.*|main|test) -->\n)?```sh\n([\s\S]*?)```/g
 
 function blocksOf(page: string): { lines: string; why: string | undefined }[] {
@@ -23,17 +26,17 @@ function blocksOf(page: string): { lines: string; why: string | undefined }[] {
 
 const followed = pages.filter(page => blocksOf(page).some(({ why }) => !why))
 
-test('most pages have something to type', () => {
+test('at least five pages have commands', () => {
   expect(followed.length).toBeGreaterThanOrEqual(5)
 })
 
-/** Many commands in turn are quicker beside a server, and take the same words; a page that starts one does so itself. */
+/** Returns true if a page has enough commands to be faster with a running server, and does not start one itself. */
 function isQuickerServed(blocks: { lines: string }[]): boolean {
   const typed = blocks.map(({ lines }) => lines).join('')
   return !typed.includes('wb serve') && (typed.match(/^(?:npx )?wb /gm) ?? []).length > 6
 }
 
-/** A model that looks up what it is asked before it answers, where Ollama's would be. */
+/** Starts a model, in place of Ollama, that searches before it answers. */
 async function model(): Promise<{ url: string; answers: () => number }> {
   const server = await startChatServer()
   onTestFinished(() => server.close())
@@ -48,10 +51,10 @@ async function model(): Promise<{ url: string; answers: () => number }> {
   return { url: server.url, answers: () => answers }
 }
 
-/** Lines on which somebody asks an agent. */
+/** Matches lines that ask an agent. */
 const asking = /\bwb (?:ask|agents chat) |^curl .*\/(?:messages|chat\/completions)/gm
 
-test.each(followed)('%s: every line can be typed, from top to bottom', { timeout: 120_000 }, async page => {
+test.each(followed)('%s: every command works, from top to bottom', { timeout: 120_000 }, async page => {
   const { env, folder, home } = await reader()
   onTestFinished(() => endServers(home))
   const { url: ollama, answers } = await model()
@@ -76,7 +79,7 @@ test.each(followed)('%s: every line can be typed, from top to bottom', { timeout
   expect(answers(), 'questions that the model answered').toBe(asked.length)
 })
 
-test.each(pages)('%s: what it links to is there', page => {
+test.each(pages)('%s: every link target exists', page => {
   const targets = [...readFileSync(page, 'utf8').matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(([, to]) => to!)
   const missing = targets.map(to => join(dirname(page), to)).filter(path => !existsSync(path))
   expect(missing).toEqual([])

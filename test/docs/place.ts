@@ -5,7 +5,7 @@ import { hasProgram } from '../harness/installed.ts'
 
 const bin = resolve('bin/run.js')
 
-/** `wb serve` of a page is started on a free port, and waited for until it is ready; everything else is run as typed. */
+/** Starts `wb serve` on a free port and waits until it is ready. All other commands run as typed. */
 const wbScript = `#!/bin/sh
 if [ "$1" = serve ]; then
   shift
@@ -16,7 +16,7 @@ if [ "$1" = serve ]; then
 fi
 exec "${process.execPath}" "${bin}" "$@"
 `
-/** Where jq is not installed: what it is given must be JSON all the same. */
+/** Replaces a missing jq, and checks that its input is JSON. */
 const jqScript = `#!/bin/sh
 exec "${process.execPath}" -e 'JSON.parse(require("fs").readFileSync(0, "utf8"))'
 `
@@ -28,8 +28,8 @@ const papers: Record<string, string> = {
 }
 
 /**
- * A machine on which somebody follows a page: `wb` and `npx` on the path, a folder of papers, one of documents, and
- * what the pages take for granted: the knowledge bases `handbook` and `papers`.
+ * Creates a sandbox for the commands of a page: `wb` and `npx` on the PATH, folders with papers and documents, and
+ * the knowledge bases `handbook` and `papers`.
  */
 export async function reader(here: Place = place()): Promise<Place & { folder: string }> {
   here.env.PATH = `${join(here.home, 'tools')}:${here.env.PATH}`
@@ -43,7 +43,7 @@ export async function reader(here: Place = place()): Promise<Place & { folder: s
   return { ...here, folder: join(here.home, 'work') }
 }
 
-/** What the first reader of this process began with, for the others. */
+/** Copy of the first prepared sandbox of this process. */
 let prepared: string | undefined
 
 async function prepare(here: Place): Promise<void> {
@@ -72,7 +72,7 @@ async function prepare(here: Place): Promise<void> {
   }
 }
 
-/** End the servers that a page started. */
+/** Ends the servers that a page started. */
 export function endServers(home: string): void {
   let pids: string
   try {

@@ -1,4 +1,4 @@
-import { emptyFields } from '../../src/agents/messages.ts'
+import { emptyMessageFields } from '../../src/agents/messages.ts'
 import { type Agent, agents } from '../../src/contract/agents.ts'
 import { type Conversation, conversations } from '../../src/contract/conversations.ts'
 import type { ClientRequest } from '../../src/contract/route.ts'
@@ -50,7 +50,7 @@ export function messageRow(
     messageTs: new Date(Date.UTC(2026, 0, 1) + number).toISOString(),
     role: 'user',
     content: `message ${number}`,
-    ...emptyFields,
+    ...emptyMessageFields,
     ...fields,
   }
 }

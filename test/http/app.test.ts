@@ -294,8 +294,8 @@ describe('ignored fields', () => {
   test('at most 10 are named, each cut at 64 bytes between its escapes', async () => {
     const fields = (count: number) =>
       Object.fromEntries(Array.from({ length: count }, (_, at) => [`f${at}`, 1]))
-    expect((await ignored({ name: 'x', ...fields(10) }))!.split(', ')).toHaveLength(limits.ignoredFieldsNamed)
-    expect((await ignored({ name: 'x', ...fields(11) }))!.split(', ')).toHaveLength(limits.ignoredFieldsNamed)
+    expect((await ignored({ name: 'x', ...fields(10) }))!.split(', ')).toHaveLength(limits.ignoredFieldsReported)
+    expect((await ignored({ name: 'x', ...fields(11) }))!.split(', ')).toHaveLength(limits.ignoredFieldsReported)
     expect(await ignored({ name: 'x', ['y'.repeat(64)]: 1 })).toBe('y'.repeat(limits.ignoredFieldBytes))
     expect(await ignored({ name: 'x', ['y'.repeat(65)]: 1 })).toBe('y'.repeat(64))
     expect(await ignored({ name: 'x', ['é'.repeat(11)]: 1 })).toBe('%C3%A9'.repeat(10))

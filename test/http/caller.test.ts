@@ -51,7 +51,7 @@ describe('S4.2-08: a rule that is raised by what changes', () => {
       })
     expect((await patch({ name: 'y' })).status).toBe(200)
     expect((await patch({ rlacEnabled: false })).status).toBe(500)
-    expect(String(logged.at(-1)!.facts.error)).toContain('did not check a change of rlacEnabled')
+    expect(String(logged.at(-1)!.facts.error)).toContain('did not check a change to rlacEnabled')
   })
 
   test('on a route whose rule is not raised there is nothing to check', async () => {

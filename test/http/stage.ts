@@ -13,7 +13,7 @@ import { limits } from '../../src/contract/limits.ts'
 import { pageQuery } from '../../src/contract/page.ts'
 import { route } from '../../src/contract/route.ts'
 import { runtimeRoutes } from '../../src/contract/runtime-routes.ts'
-import { type App, type AppParts, type AppSettings, createApp } from '../../src/http/app.ts'
+import { type App, type AppDependencies, type AppSettings, createApp } from '../../src/http/app.ts'
 import type { ConnectionPeer } from '../../src/http/incoming-request.ts'
 import { runtimeHandlers } from '../../src/http/runtime-handlers.ts'
 import { tables } from '../../src/storage/tables.ts'
@@ -133,7 +133,7 @@ const notes = {
 
 const api = { operational: runtimeRoutes, notes }
 export type Api = typeof api
-type NoteHandlers = AppParts<Api>['handlers']['notes']
+type NoteHandlers = AppDependencies<Api>['handlers']['notes']
 
 export const noteHandlers: NoteHandlers = {
   create: ({ body }) => ({ status: 201, body }),
@@ -212,7 +212,7 @@ export function stage(
   }
   const clock = changed.clock ?? systemClock
   const audited: AuditEvent[] = []
-  const audit: AppParts<typeof api>['audit'] = {
+  const audit: AppDependencies<typeof api>['audit'] = {
     note: (_actor, event) => void audited.push(event),
     draft: (_actor, event) => ({
       write: { op: 'insert', table: tables.audit, row: { drafted: event } } as never,

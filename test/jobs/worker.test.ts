@@ -115,7 +115,7 @@ describe('jobs', () => {
     expect(await jobOf(tenth, job)).toMatchObject({
       status: 'failed',
       processed: 4,
-      errorMessage: 'the runtime ended 10 times while it processed this text',
+      errorMessage: 'the runtime crashed 10 times while processing this text',
     })
     expect(await baseAt(tenth, { ...base.params, name: base.name }).documents()).toMatchObject([
       { status: 'failed' },

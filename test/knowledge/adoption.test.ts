@@ -8,7 +8,7 @@ import { type Opened, open, type Sent } from '../harness/runtime.ts'
 
 const unknownId = '9b1c1a52-6f0e-4c0e-9d53-2f3a4b5c6d7e'
 
-/** Collections that a store has besides its own, as a remote one may: made by others, some without vectors. */
+/** Collections of other programs, as in a remote store; some have no vectors. */
 function alsoHolding(...others: Partial<Collection>[]) {
   return (store: ContentStore): ContentStore => {
     if (!store.collections) return store
@@ -37,10 +37,10 @@ const plain = {
 interface Stage {
   readonly wb: Opened
   readonly workspaceId: string
-  /** A service of three dimensions, of the offline provider. */
+  /** A service of the offline provider with three dimensions. */
   readonly embeddingServiceId: string
   readonly chunkingServiceId: string
-  /** Of the built-in embedder. */
+  /** A service of the built-in embedder. */
   readonly builtIn: string
   create(body: object): Promise<Sent>
 }
@@ -67,7 +67,7 @@ function refused(code: string, status: number) {
 }
 
 describe('adoptable collections', () => {
-  test('S1-08: those with vectors, by name, with what a person decides by', async () => {
+  test('S1-08: lists collections with vectors by name, with details for a choice', async () => {
     const { wb, workspaceId } = await stage(
       { name: 'served', vectorService: { provider: 'nvidia', modelName: 'nv-embedqa' }, reranks: true },
       { name: 'wordsOnly', dimension: 0, lexical: true },
@@ -100,7 +100,7 @@ describe('adoptable collections', () => {
     })
   })
 
-  test('there are none on mock, whatever it holds, and none of another workspace', async () => {
+  test('lists none in a mock workspace, and none of another workspace', async () => {
     const wb = await open()
     const { workspaceId } = await makeWorkspace(wb, { kind: 'mock' })
     await makeBase(wb, { workspaceId })
@@ -113,7 +113,7 @@ describe('adoptable collections', () => {
       })
   })
 
-  test('S7.3-workspace_not_found S7.3-driver_unavailable: no workspace, and one without a driver', async () => {
+  test('S7.3-workspace_not_found S7.3-driver_unavailable: fails in an unknown workspace and in one without a driver', async () => {
     const wb = await open()
     const nowhere = await wb.send(`GET /api/v1/workspaces/${unknownId}/adoptable-collections`)
     expect(nowhere).toMatchObject(refused('workspace_not_found', 404))
@@ -123,11 +123,11 @@ describe('adoptable collections', () => {
   })
 })
 
-describe('the order of the checks when a collection is attached', () => {
+describe('order of the checks when attaching a collection', () => {
   const services = { provider: 'nvidia', modelName: 'nv-embedqa' }
   const attach = (name: string, fields: object) => ({ name, vectorCollection: name, attach: true, ...fields })
 
-  test('S7.3-vector_collection_required: before S7.3-kb_name_must_match_collection, before the workspace', async () => {
+  test('S7.3-vector_collection_required: requires a collection first, then a matching name, then the workspace', async () => {
     const { create, wb } = await stage()
     expect(await create({ name: 'a', attach: true })).toMatchObject(
       refused('vector_collection_required', 400),
@@ -139,7 +139,7 @@ describe('the order of the checks when a collection is attached', () => {
     expect(await wb.send(nowhere, attach('a', {}))).toMatchObject(refused('workspace_not_found', 404))
   })
 
-  test('S7.3-collection_not_found: after the embedding service, before everything about the collection', async () => {
+  test('S7.3-collection_not_found: looks up the collection after the embedding service and before its other checks', async () => {
     const { create, embeddingServiceId } = await stage()
     const unknown = { embeddingServiceId: unknownId, chunkingServiceId: unknownId }
     expect(await create(attach('absent', unknown))).toMatchObject(refused('embedding_service_not_found', 404))
@@ -147,13 +147,13 @@ describe('the order of the checks when a collection is attached', () => {
     expect(await create(attach('absent', known))).toMatchObject(refused('collection_not_found', 404))
   })
 
-  test('S7.3-vector_collection_required: a collection that keeps no vectors, before its dimension', async () => {
+  test('S7.3-vector_collection_required: rejects a collection without vectors before a wrong dimension', async () => {
     const { create, embeddingServiceId } = await stage({ name: 'words', dimension: 0 })
     const body = attach('words', { embeddingServiceId, chunkingServiceId: unknownId })
     expect(await create(body)).toMatchObject(refused('vector_collection_required', 400))
   })
 
-  test('S7.3-dimension_mismatch: before the service of the collection', async () => {
+  test('S7.3-dimension_mismatch: rejects a wrong dimension before a wrong service of the collection', async () => {
     const { create, embeddingServiceId } = await stage({
       name: 'wide',
       dimension: 5,
@@ -166,20 +166,20 @@ describe('the order of the checks when a collection is attached', () => {
   test.each([
     ['another provider', { provider: 'nvidia', modelName: 'mock-embedder' }],
     ['another model', { provider: 'mock', modelName: 'other' }],
-  ])('S7.3-vectorize_service_mismatch: %s, before the other services', async (_what, vectorService) => {
+  ])('S7.3-vectorize_service_mismatch: rejects %s before unknown other services', async (_what, vectorService) => {
     const { create, embeddingServiceId } = await stage({ name: 'served', vectorService })
     const body = attach('served', { embeddingServiceId, chunkingServiceId: unknownId })
     expect(await create(body)).toMatchObject(refused('vectorize_service_mismatch', 400))
   })
 
-  test('S7.3-vectorize_service_mismatch: vectors of others, where the runtime would make its own', async () => {
+  test('S7.3-vectorize_service_mismatch: rejects vectors of another embedder for the built-in embedder', async () => {
     const { create, builtIn } = await stage({ name: 'theirs', dimension: 128 })
     expect(await create(attach('theirs', { embeddingServiceId: builtIn }))).toMatchObject(
       refused('vectorize_service_mismatch', 400),
     )
   })
 
-  test('then chunking, reranking, the id, and last whether somebody has the collection', async () => {
+  test('checks chunking, reranking, the ID, and last if the collection is in use', async () => {
     const { create, embeddingServiceId, chunkingServiceId } = await stage(
       { name: 'served', vectorService: { provider: 'mock', modelName: 'mock-embedder' } },
       { name: 'free' },
@@ -204,7 +204,7 @@ describe('the order of the checks when a collection is attached', () => {
     )
   })
 
-  test('of several that attach one collection at once, one has it', async () => {
+  test('only one of several concurrent requests attaches a collection', async () => {
     const { create, embeddingServiceId } = await stage({ name: 'raced' })
     const answers = await Promise.all(
       Array.from({ length: 5 }, () => create(attach('raced', { embeddingServiceId }))),
@@ -215,8 +215,8 @@ describe('the order of the checks when a collection is attached', () => {
   })
 })
 
-describe('the order of the checks when a collection is made', () => {
-  test('an id that is taken is told before a dimension that the built-in embedder does not have', async () => {
+describe('order of the checks when creating a collection', () => {
+  test('rejects an existing ID before a dimension that the built-in embedder does not have', async () => {
     const { wb, create, workspaceId } = await stage()
     const { knowledgeBaseId } = (await makeBase(wb, { workspaceId })).params
     const { embeddingServiceId } = await makeMockService(wb, workspaceId, {
@@ -230,7 +230,7 @@ describe('the order of the checks when a collection is made', () => {
   })
 })
 
-test('deleting a knowledge base takes what was ingested through it out of the collection that it was attached to', async () => {
+test('deleting a knowledge base removes its documents from an attached collection', async () => {
   const { wb, workspaceId, embeddingServiceId } = await stage()
   const store = await openEmbeddedStore({ path: join(wb.dataDir, 'workbase.db') })
   onTestFinished(() => store.close())

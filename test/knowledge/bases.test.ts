@@ -2,10 +2,10 @@ import { expect, test } from 'vitest'
 import { makeBase, makeWorkspace } from '../harness/place.ts'
 import { open } from '../harness/runtime.ts'
 
-test('S7.3-kb_name_taken S7.3-05: who loses the race for a name in the store is told so like who came late', async () => {
+test('S7.3-kb_name_taken S7.3-05: a request that loses the race for a name gets the error of a later request', async () => {
   const wb = await open()
   const { workspaceId } = await makeWorkspace(wb)
-  // Within one turn of the event loop all of them find the name free, and the store decides.
+  // In one turn of the event loop, all requests find the name free, and the store decides.
   const outcomes = await Promise.allSettled(
     Array.from({ length: 6 }, () => makeBase(wb, { workspaceId, name: 'raced' })),
   )
@@ -14,7 +14,7 @@ test('S7.3-kb_name_taken S7.3-05: who loses the race for a name in the store is 
   await makeBase(wb, { name: 'raced' })
 })
 
-test('S7.3-kb_name_taken: a base that came between the two checks is told by its name, not by its collection', async () => {
+test('S7.3-kb_name_taken: a conflict between the two checks is reported by name, not by collection', async () => {
   const meanwhile: (() => Promise<unknown>)[] = []
   const wb = await open({
     content: store => ({

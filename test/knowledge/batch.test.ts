@@ -23,7 +23,7 @@ async function ingestBatch({ runtime }: Opened, { path }: Base, texts: string[])
   return lines.map(line => JSON.parse(line) as Outcome)
 }
 
-/** A store that breaks at changes of one kind. */
+/** A store that throws on one kind of change. */
 function breakingAt(kind: ContentWrite['op']) {
   return (store: ContentStore): ContentStore => ({
     ...store,
@@ -34,7 +34,7 @@ function breakingAt(kind: ContentWrite['op']) {
   })
 }
 
-test('S7.1: a defect in a line is told as one, and stands in the log under the id that the line names', async () => {
+test('S7.1: an unexpected error in a line is an internal error, logged under the request ID of the line', async () => {
   const wb = await open({ content: breakingAt('upsert') })
   const [outcome] = await ingestBatch(wb, await makeBase(wb), ['A text.'])
   expect(outcome).toMatchObject({ line: 1, status: 500, error: { code: 'internal_error' } })
@@ -46,7 +46,7 @@ test('S7.1: a defect in a line is told as one, and stands in the log under the i
   })
 })
 
-test('S7.1: what looks like a secret leaves in the message of a line as little as in any other', async () => {
+test('S7.1: the message of a line redacts secrets like any other message', async () => {
   const wb = await open({ outbound: async () => new Response(null, { status: 401 }) })
   const { workspaceId } = await makeWorkspace(wb)
   const service = await wb.call(embeddingServices.create, {
@@ -64,7 +64,7 @@ test('S7.1: what looks like a secret leaves in the message of a line as little a
   expect(outcome!.error!.message).toContain('[redacted]')
 })
 
-test('a document that could not be deleted is told as such, and why stands in the log', async () => {
+test('a document that cannot be deleted is reported as failed, and the reason is logged', async () => {
   const wb = await open({ content: breakingAt('deleteDocument') })
   const base = await makeBase(wb)
   const { documentId } = (await base.ingest('A text.')).document

@@ -9,14 +9,14 @@ import { type Base, makeBase, makeMockService, makeWorkspace } from '../harness/
 import type { Opened, Sent } from '../harness/runtime.ts'
 import { type ToolStage, toolStage } from '../harness/tools.ts'
 
-/** Lets something happen once, before a call of the store that is chosen by its number. */
+/** Runs an action once, before the store call with a given number. */
 class Interruption {
-  /** Calls since it was set. */
+  /** Calls since the action was set. */
   calls = 0
   #at = 0
   #act: (() => Promise<unknown>) | undefined
 
-  /** @param at  from 1; 0 never happens, and counts */
+  /** @param at  number of the call, from 1; with 0 the calls are only counted */
   set(at: number, act: () => Promise<unknown>): void {
     Object.assign(this, { calls: 0 })
     this.#at = at
@@ -55,7 +55,7 @@ const interruption = new Interruption()
 let stage: ToolStage
 let wb: Opened
 
-/** A knowledge base with two documents, a filter and a record, in a workspace of its own with another one. */
+/** A knowledge base with two documents, a filter and a record; its workspace has another knowledge base. */
 interface Scene {
   readonly base: Base
   readonly other: Base
@@ -87,7 +87,7 @@ async function scene(isFitted: boolean, place?: string): Promise<Scene> {
 }
 
 beforeEach(async () => {
-  // In memory, as thousands of writes would wait for the disk.
+  // In memory, because thousands of writes to disk are slow.
   stage = await toolStage({
     config: { controlPlane: { driver: 'memory' } },
     rows: interruption.rows,
@@ -204,14 +204,14 @@ const asks: Record<string, Ask> = {
     wb.send(`PATCH ${ofBase(scene)}/filters/${scene.filterId}`, { name: 'new' }),
 }
 
-/** Whatever is below what was deleted is not found, and a workspace goes step by step. */
+/** Requests for anything below a deleted resource fail with not found; a workspace is deleted in steps. */
 const notFound = /^(?:(?:workspace|knowledge_base|document|knowledge_filter)_)?not_found$/
 
 function codesIn({ text }: Sent): string[] {
   return [...text.matchAll(/"code":"(\w+)"/g)].map(([, code]) => code!)
 }
 
-/** Ask again and again, with something deleted before each call of the store in turn. */
+/** Repeats a request with a deletion before each of its store calls in turn. */
 async function interrupted(isFitted: boolean, deletes: (scene: Scene) => Promise<unknown>, ask: Ask) {
   const first = await scene(isFitted)
   interruption.set(0, async () => {})
@@ -236,14 +236,14 @@ const deletions: Record<string, (scene: Scene) => Promise<unknown>> = {
   workspace: ({ workspaceId }) => wb.call(workspaces.delete, { params: { workspaceId } }),
 }
 
-describe.each(Object.keys(deletions))('with its %s deleted meanwhile', what => {
-  test.each(Object.keys(asks))('%s succeeds or is not found', async name => {
+describe.each(Object.keys(deletions))('with its %s deleted concurrently', what => {
+  test.each(Object.keys(asks))('%s succeeds or returns not found', async name => {
     expect(await interrupted(false, deletions[what]!, asks[name]!)).toEqual([])
   })
 })
 
 test.each(Object.keys(asks).filter(name => /search|ingest|chunks|changed/.test(name)))(
-  'with its knowledge base deleted meanwhile %s succeeds or is not found, in a fitted space',
+  'with its knowledge base deleted concurrently, %s succeeds or returns not found in a fitted space',
   async name => {
     expect(await interrupted(true, deletions['knowledge base']!, asks[name]!)).toEqual([])
   },
@@ -255,7 +255,7 @@ test.each([
   ['count_documents', {}],
   ['summarize_kb', {}],
   ['search_kb', { query: 'beta', limit: 5 }],
-])('the tool %s leaves out a knowledge base that is deleted meanwhile', async (name, args) => {
+])('the tool %s omits a knowledge base that is deleted concurrently', async (name, args) => {
   for (let at = 0, calls = 0; at <= calls; at++) {
     const { base, other } = await scene(false, stage.workspaceId)
     const [gone, left] = [base.params.knowledgeBaseId, other.params.knowledgeBaseId]
@@ -270,7 +270,7 @@ test.each([
   }
 })
 
-test('an answer that is grounded by the runtime leaves out a knowledge base that is deleted meanwhile', async () => {
+test('an answer with retrieved passages omits a knowledge base that is deleted concurrently', async () => {
   const chat = await chatting({
     config: { controlPlane: { driver: 'memory' } },
     rows: interruption.rows,
@@ -284,7 +284,7 @@ test('an answer that is grounded by the runtime leaves out a knowledge base that
     await left.ingest('beta left')
     interruption.set(at, () => gone.delete())
     const events = shapeOf(await chat.stream('What is beta?'))
-    // Later turns read more, as the conversation grows.
+    // Later turns make more store calls, as the conversation grows.
     if (at === 0) calls = interruption.calls
     interruption.set(0, async () => {})
     expect(events.at(-1), `before call ${at}`).toBe('done')

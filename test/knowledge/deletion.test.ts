@@ -6,7 +6,7 @@ import type { ContentStore } from '../../src/storage/content.ts'
 import { makeBase } from '../harness/place.ts'
 import { open } from '../harness/runtime.ts'
 
-/** A store that does not delete every document. */
+/** A store that fails to delete some documents. */
 function refusing(failures: ReadonlyMap<string, Error>) {
   return (store: ContentStore): ContentStore => ({
     ...store,
@@ -20,7 +20,7 @@ function refusing(failures: ReadonlyMap<string, Error>) {
   })
 }
 
-test('a bulk deletion says of each document why it stays, and the trail counts those that went', async () => {
+test('a bulk delete reports the reason for each failure, and the audit record counts deleted documents', async () => {
   const failures = new Map<string, Error>()
   const wb = await open({ content: refusing(failures) })
   const base = await makeBase(wb)

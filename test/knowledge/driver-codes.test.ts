@@ -5,7 +5,7 @@ import { withoutPowers } from '../fakes/powerless.ts'
 import { makeBase, makeMockService, makeWorkspace } from '../harness/place.ts'
 import { type Opened, open } from '../harness/runtime.ts'
 
-/** A driver that fails, once it is told to, at everything that it is asked. */
+/** A driver whose calls all fail once it is switched off. */
 class Faulty {
   code: ErrorCode | undefined
 
@@ -44,7 +44,7 @@ describe.each([
   ['collection_unavailable', 503],
   ['workspace_misconfigured', 422],
 ] as const)('S7.3-%s', (code, status) => {
-  test('a driver that answers so is heard on every route of content, and nothing changes', async () => {
+  test('is returned on every content route, and nothing changes', async () => {
     const faulty = new Faulty()
     const { wb, workspaceId, base, document } = await stage(faulty.over)
     const W = `/api/v1/workspaces/${workspaceId}`
@@ -72,7 +72,7 @@ describe.each([
   })
 })
 
-test('S7.3-collection_unavailable: the collection is gone while the knowledge base is there', async () => {
+test('S7.3-collection_unavailable: is returned if the collection of an existing knowledge base is gone', async () => {
   let isGone = false
   const { wb, base, document } = await stage(store => ({
     ...store,
@@ -87,8 +87,8 @@ test('S7.3-collection_unavailable: the collection is gone while the knowledge ba
     expect(await wb.send(line, json), line).toMatchObject(refused('collection_unavailable', 503))
 })
 
-describe('a driver without optional powers', () => {
-  test('S7.3-hybrid_not_supported: hybrid by name, by weight, and by what the knowledge base says', async () => {
+describe('a driver without optional features', () => {
+  test('S7.3-hybrid_not_supported: rejects hybrid search by flag, by weight and by the default of the knowledge base', async () => {
     const { wb, base } = await stage(withoutPowers)
     const search = (json: object) => wb.send(`POST ${base.path}/search`, { text: 'passage', ...json })
     expect(await search({})).toMatchObject({ status: 200 })
@@ -100,7 +100,7 @@ describe('a driver without optional powers', () => {
     expect(await search({ hybrid: false })).toMatchObject({ status: 200 })
   })
 
-  test('S7.3-rerank_not_supported S7.3-14: rerank is refused, and rerank false succeeds', async () => {
+  test('S7.3-rerank_not_supported S7.3-14: rejects rerank and accepts rerank false', async () => {
     const { wb, base } = await stage(withoutPowers)
     const search = (rerank: boolean) => wb.send(`POST ${base.path}/search`, { text: 'passage', rerank })
     expect(await search(true)).toMatchObject(refused('rerank_not_supported', 501))
@@ -109,14 +109,14 @@ describe('a driver without optional powers', () => {
     expect(JSON.parse(found.text)).toHaveLength(1)
   })
 
-  test('S7.3-list_records_not_supported: the chunks of a document', async () => {
+  test('S7.3-list_records_not_supported: cannot list the chunks of a document', async () => {
     const { wb, document } = await stage(withoutPowers)
     expect(await wb.send(`GET ${document}/chunks`)).toMatchObject(refused('list_records_not_supported', 501))
   })
 })
 
-describe('a collection that keeps no vectors', () => {
-  /** The vectors of the collection are gone, as somebody else may do to a remote one. */
+describe('a collection without vectors', () => {
+  /** Drops the vectors of the collection, as another client of a remote store could. */
   async function wordsOnly(): Promise<{ wb: Opened; path: string }> {
     let isBare = false
     const { wb, base } = await stage(store => ({
@@ -130,7 +130,7 @@ describe('a collection that keeps no vectors', () => {
     return { wb, path: base.path }
   }
 
-  test('S7.3-vector_collection_required: what needs vectors is refused, words alone are found', async () => {
+  test('S7.3-vector_collection_required: rejects searches that need vectors and allows lexical search', async () => {
     const { wb, path } = await wordsOnly()
     const lines: [string, object][] = [
       ['search', { text: 'passage' }],
@@ -146,7 +146,7 @@ describe('a collection that keeps no vectors', () => {
     expect(await wb.send(`POST ${path}/search`, words)).toMatchObject({ status: 200 })
   })
 
-  test('S7.3-vector_collection_not_allowed: a raw vector has no place there', async () => {
+  test('S7.3-vector_collection_not_allowed: rejects a raw vector', async () => {
     const { wb, path } = await wordsOnly()
     const lines: [string, object][] = [
       ['search', { vector: [1, 0, 0] }],

@@ -6,7 +6,7 @@ import { type Opened, open } from '../harness/runtime.ts'
 
 const place = '/var/lib/private/store.db'
 
-/** A store whose reading fails as no code foresees. */
+/** A store whose reads fail with an unexpected error. */
 function broken(store: ContentStore): ContentStore {
   return {
     ...store,
@@ -17,7 +17,7 @@ function broken(store: ContentStore): ContentStore {
 }
 
 describe('an unexpected exception in a handler', () => {
-  test('S7.3-internal_error: a fixed message, no stack and no path; the log has both, under the request id', async () => {
+  test('S7.3-internal_error: returns a fixed message without stack or path; the log has both, with the request ID', async () => {
     const wb = await open({ content: broken })
     const base = await makeBase(wb)
     await base.ingest('A passage.')
@@ -42,7 +42,7 @@ describe('an unexpected exception in a handler', () => {
     )
   })
 
-  test('S7.3-internal_error: in a line of a batch it fails that line alone', async () => {
+  test('S7.3-internal_error: in a batch fails only its line', async () => {
     let failing = true
     const wb = await open({
       content: store => ({
@@ -85,7 +85,7 @@ describe('an unexpected exception in a handler', () => {
   })
 })
 
-describe('a driver with the required verbs alone', () => {
+describe('a driver with only the required methods', () => {
   async function powerless(): Promise<{ wb: Opened; base: Base; documentId: string }> {
     const wb = await open({ content: withoutPowers })
     const { workspaceId } = await makeWorkspace(wb)
@@ -95,7 +95,7 @@ describe('a driver with the required verbs alone', () => {
     return { wb, base, documentId: document.documentId }
   }
 
-  test('S1-11: ingests, and finds by vector', async () => {
+  test('S1-11: ingests documents and searches by vector', async () => {
     const { base } = await powerless()
     expect(await base.search('passage', { hybrid: false })).toHaveLength(1)
   })
@@ -105,13 +105,13 @@ describe('a driver with the required verbs alone', () => {
     ['hybrid_not_supported', { text: 'passage', hybrid: true, lexicalWeight: 1 }],
     ['hybrid_not_supported', { text: 'passage' }],
     ['rerank_not_supported', { text: 'passage', hybrid: false, rerank: true }],
-  ])('answers 501 %s to the search %j', async (code, json) => {
+  ])('returns 501 %s for the search %j', async (code, json) => {
     const { wb, base } = await powerless()
     const answer = await wb.send(`POST ${base.path}/search`, json)
     expect(answer).toMatchObject({ status: 501, body: { error: { code } } })
   })
 
-  test('answers 501 list_records_not_supported to the chunks of a document, and changes what is not theirs', async () => {
+  test('returns 501 list_records_not_supported for chunks, and does not change unrelated records', async () => {
     const { wb, base, documentId } = await powerless()
     const path = `${base.path}/documents/${documentId}`
     const refused = { status: 501, body: { error: { code: 'list_records_not_supported' } } }
@@ -120,7 +120,7 @@ describe('a driver with the required verbs alone', () => {
     expect(await wb.send(`GET ${path}`)).toMatchObject({ body: { sourceDocId: 'x' } })
   })
 
-  test('holds no space of the built-in embedder: said when the knowledge base is made', async () => {
+  test('cannot have a knowledge base with the built-in embedder', async () => {
     const wb = await open({ content: withoutPowers })
     await expect(makeBase(wb)).rejects.toMatchObject({ code: 'driver_unavailable' })
     expect(await wb.runtime.pending()).toBe(0)

@@ -10,7 +10,7 @@ import { storeFile } from '../harness/store.ts'
 const quietMs = 2_000
 const leaseMs = 30_000
 
-/** What a fit needs the passages for can be held up. */
+/** A store in which a fit can be paused when it reads passages. */
 function stoppable(stop: Stop) {
   return withSpaces(spaces => ({
     async passages(...args) {
@@ -20,7 +20,7 @@ function stoppable(stop: Stop) {
   }))
 }
 
-/** A knowledge base with a space that was fitted on all of it. */
+/** A knowledge base with a space that was fitted to all its documents. */
 async function fitted(wb: Opened, count = 20): Promise<Base> {
   const base = await makeBase(wb)
   await fill(base, 0, count)
@@ -29,14 +29,14 @@ async function fitted(wb: Opened, count = 20): Promise<Base> {
   return base
 }
 
-/** Records of their own, which are stored faster than documents. */
+/** Adds plain records, which is faster than adding documents. */
 async function fillRecords(wb: Opened, { params }: Base, count: number): Promise<void> {
   const all = Array.from({ length: count }, (_, n) => ({ id: `${n}`, text: sentence(n) }))
   for (let from = 0; from < count; from += 500)
     await wb.call(records.upsert, { params, body: { records: all.slice(from, from + 500) } })
 }
 
-/** Let what is going on by itself go on for many turns of the event loop. */
+/** Lets background work continue for many turns of the event loop. */
 async function pause(wb: Opened): Promise<void> {
   for (let turn = 0; turn < 200; turn++) await wb.send('GET /readyz')
 }
@@ -48,7 +48,7 @@ describe('states', () => {
   test.each([
     ['on the spot', false],
     ['with threads', true],
-  ])('a placeholder from the first document, ready when fitted, %s', async (_, threads) => {
+  ])('a space is a placeholder until it is fitted, %s', async (_, threads) => {
     const wb = await open({ threads, server: true, clock: new TestClock() })
     const base = await makeBase(wb)
     await fill(base, 0, 9)
@@ -67,7 +67,7 @@ describe('states', () => {
     expect(wb.complaints).toEqual([])
   })
 
-  test('fitting while a fit is under way; what is asked meanwhile is answered', async () => {
+  test('is fitting during a fit, and searches still succeed', async () => {
     const stop = new Stop()
     const wb = await open({ server: true, clock: new TestClock(), content: stoppable(stop) })
     const base = await makeBase(wb)
@@ -80,7 +80,7 @@ describe('states', () => {
     await until(async () => (await stateOf(base)) === 'ready')
   })
 
-  test('fewer than ten chunks are never fitted', async () => {
+  test('fewer than ten chunks are not fitted', async () => {
     const clock = new TestClock()
     const wb = await open({ server: true, clock })
     const base = await makeBase(wb)
@@ -93,7 +93,7 @@ describe('states', () => {
 })
 
 describe('new documents', () => {
-  test('are folded into the space in force, and found by what they mean', async () => {
+  test('are folded into the current space and found by meaning', async () => {
     const wb = await open()
     const base = await fitted(wb, 40)
     const { document } = await base.ingest('A cone stalls under resonance.')
@@ -103,7 +103,7 @@ describe('new documents', () => {
     expect(best!.payload!.documentId).toBe(document.documentId)
   })
 
-  /** Counts attempts at a fit, which need the lease. */
+  /** Counts attempts to fit, each of which requires the lease. */
   function counted() {
     const count = { fits: 0 }
     const content = withSpaces(spaces => ({
@@ -115,7 +115,7 @@ describe('new documents', () => {
     return { count, content }
   }
 
-  test('lead to a refit when ingest has been quiet for two seconds', async () => {
+  test('are fitted after two seconds without ingest', async () => {
     const clock = new TestClock()
     const { count, content } = counted()
     const wb = await open({ server: true, clock, content })
@@ -134,7 +134,7 @@ describe('new documents', () => {
     expect(spaceOf(wb.dataDir, base)).toMatchObject({ unfitted: 0 })
   })
 
-  test('lead to a refit at once when more than a fifth is unfitted', async () => {
+  test('are fitted immediately if more than a fifth of the chunks are unfitted', async () => {
     const { count, content } = counted()
     const wb = await open({ server: true, clock: new TestClock(), content })
     const base = await fitted(wb, 40)
@@ -148,7 +148,7 @@ describe('new documents', () => {
     await until(() => generationOf(wb, base) === before + 1)
   })
 
-  test('that come in one after another do not keep a fit from ending', { timeout: 60_000 }, async () => {
+  test('do not prevent a fit from finishing when they arrive continuously', { timeout: 60_000 }, async () => {
     const wb = await open({ server: true, threads: true })
     const base = await makeBase(wb)
     await fill(base, 0, 20)
@@ -166,7 +166,7 @@ describe('new documents', () => {
 })
 
 describe('two runtimes on one data directory', () => {
-  test('only one fits, and the other sees the new space at once', async () => {
+  test('only one of them fits, and the other uses the new space immediately', async () => {
     const stop = new Stop()
     const mine = await open({ content: stoppable(stop) })
     const base = await makeBase(mine)
@@ -191,7 +191,7 @@ describe('two runtimes on one data directory', () => {
     expect(spaceOf(mine.dataDir, base)).toEqual({ generation: 1, unfitted: 3, records: 33 })
   })
 
-  test('what one prepared in a space that the other replaced is embedded anew', async () => {
+  test('a document prepared in a replaced space is embedded again', async () => {
     let moves = 0
     const other: { wb?: Opened } = {}
     const wb = await open({
@@ -232,7 +232,7 @@ describe('two runtimes on one data directory', () => {
     ['by vector', false],
     ['by vector and words, mixed as the new space is', true],
   ])(
-    'a query that was embedded in a space that was replaced meanwhile begins again: %s',
+    'a query embedded in a replaced space is repeated: %s',
     async (_, hybrid) => {
       let moves = 0
       const other: { wb?: Opened } = {}
@@ -255,7 +255,7 @@ describe('two runtimes on one data directory', () => {
     },
   )
 
-  test('two fits never mix, when one outlives its lease', async () => {
+  test('two fits do not mix if one outlives its lease', async () => {
     const clock = new TestClock()
     const stop = new Stop()
     const slow = await open({
@@ -282,7 +282,7 @@ describe('two runtimes on one data directory', () => {
     expect(spaceOf(slow.dataDir, base)).toEqual({ generation: 1, unfitted: 0, records: 31 })
   })
 
-  test('what a slow fit stages after it lost its lease is not in the space of the other', async () => {
+  test('vectors staged by a fit after it lost its lease are discarded', async () => {
     const clock = new TestClock()
     const [before, after] = [new Stop(), new Stop()]
     const slow = await open({
@@ -322,8 +322,8 @@ describe('two runtimes on one data directory', () => {
   })
 })
 
-describe('a fit that cannot go on', () => {
-  test('of a knowledge base that is deleted meanwhile leaves nothing behind', async () => {
+describe('an interrupted fit', () => {
+  test('of a deleted knowledge base leaves no data', async () => {
     const stop = new Stop()
     const wb = await open({ content: stoppable(stop) })
     const base = await makeBase(wb)
@@ -341,7 +341,7 @@ describe('a fit that cannot go on', () => {
     expect(wb.complaints).toEqual([])
   })
 
-  test('puts nothing into a new knowledge base of the same name', async () => {
+  test('adds nothing to a new knowledge base of the same name', async () => {
     const stop = new Stop()
     const wb = await open({
       content: withSpaces(spaces => ({
@@ -366,7 +366,7 @@ describe('a fit that cannot go on', () => {
     expect(storeFile(wb.dataDir).collection(workspaceId, 'again')).toMatchObject({ lease_owner: null })
   })
 
-  test('puts nothing into it either when it renews its lease on it', async () => {
+  test('adds nothing to a new knowledge base of the same name when it renews its lease', async () => {
     const stop = new Stop()
     let leases = 0
     const wb = await open({
@@ -379,7 +379,7 @@ describe('a fit that cannot go on', () => {
     })
     const { workspaceId } = await makeWorkspace(wb)
     const base = await makeBase(wb, { workspaceId, name: 'again' })
-    // The first step of embedding does not take them all.
+    // The first embedding step does not process all of them.
     await fillRecords(wb, base, 600)
     stop.close()
     const settling = wb.settle()
@@ -392,7 +392,7 @@ describe('a fit that cannot go on', () => {
     expect(spaceOf(wb.dataDir, second)).toEqual({ generation: 0, unfitted: 30, records: 30 })
   })
 
-  test('ends when every document is deleted meanwhile', async () => {
+  test('ends if every document is deleted', async () => {
     const stop = new Stop()
     const wb = await open({ content: stoppable(stop) })
     const base = await makeBase(wb)
@@ -407,7 +407,7 @@ describe('a fit that cannot go on', () => {
     expect(spaceOf(wb.dataDir, base)).toMatchObject({ unfitted: 0, records: 0 })
   })
 
-  test('is not tried again and again while another process holds the lease', async () => {
+  test('is not retried continuously while another process has the lease', async () => {
     const clock = new TestClock()
     let asked = 0
     const counting = withSpaces(spaces => ({
@@ -437,7 +437,7 @@ describe('a fit that cannot go on', () => {
     expect(spaceOf(busy.dataDir, base)).toMatchObject({ unfitted: 0 })
   })
 
-  test('for a fault of the store is told once, and tried again later', async () => {
+  test('after a store error is logged once and retried later', async () => {
     const clock = new TestClock()
     let faults = 0
     const wb = await open({
@@ -461,9 +461,9 @@ describe('a fit that cannot go on', () => {
   })
 })
 
-describe('ending and beginning', () => {
+describe('shutdown and startup', () => {
   test.each(['passages', 'unstaged'] as const)(
-    'close during a fit leaves the old space in force, and nothing half done: %s',
+    'close during a fit keeps the old space and no partial data: %s',
     async step => {
       const stop = new Stop()
       const wb = await open({
@@ -475,7 +475,7 @@ describe('ending and beginning', () => {
         })),
       })
       const base = await makeBase(wb)
-      // The first step of embedding does not take them all.
+      // The first embedding step does not process all of them.
       await fillRecords(wb, base, 600)
       const found = await base.search('panel heats', { hybrid: false })
       stop.close()
@@ -497,7 +497,7 @@ describe('ending and beginning', () => {
     },
   )
 
-  test('a server takes up at its start what a command left unfitted', async () => {
+  test('a server fits at startup the documents that a command left unfitted', async () => {
     const command = await open()
     const base = await makeBase(command)
     await fill(base, 0, 30)
@@ -509,7 +509,7 @@ describe('ending and beginning', () => {
     expect(await server.runtime.pending()).toBe(0)
   })
 
-  test('a server takes up a fit whose process was killed, when its lease has run out', async () => {
+  test('a server takes over the fit of a killed process after the lease expires', async () => {
     const clock = new TestClock()
     const command = await open({ clock })
     const base = await makeBase(command)
@@ -536,7 +536,7 @@ describe('ending and beginning', () => {
     })
   })
 
-  test('a new knowledge base of an old name has a space of its own', async () => {
+  test('a new knowledge base with a reused name has its own space', async () => {
     const wb = await open()
     const { workspaceId } = await makeWorkspace(wb)
     const first = await makeBase(wb, { workspaceId, name: 'again' })
@@ -561,7 +561,7 @@ describe('a space of another provider', () => {
   test.each([
     ['on the spot', false],
     ['with threads', true],
-  ])('is never fitted, nor its vectors replaced, %s', async (_, threads) => {
+  ])('is never fitted, and its vectors are not replaced, %s', async (_, threads) => {
     const clock = new TestClock()
     const wb = await open({ server: true, threads, clock })
     const { workspaceId } = await makeWorkspace(wb)

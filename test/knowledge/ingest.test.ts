@@ -9,7 +9,7 @@ import { storeFile } from '../harness/store.ts'
 
 const lexical = { lexicalWeight: 1 }
 
-/** A provider whose answers are made here: vectors of three numbers, or a failure. */
+/** A provider with scripted responses: vectors of three numbers, or a failure. */
 function provider() {
   const state = { failing: false, calls: 0, before: async () => {} }
   const outbound: Outbound = async (_url, init) => {
@@ -23,7 +23,7 @@ function provider() {
   return { state, outbound }
 }
 
-/** A knowledge base whose vectors come from that provider. */
+/** A knowledge base that uses the provider. */
 async function hostedBase(wb: Opened): Promise<Base> {
   const { workspaceId } = await makeWorkspace(wb)
   const { embeddingServiceId } = await makeMockService(wb, workspaceId, {
@@ -33,7 +33,7 @@ async function hostedBase(wb: Opened): Promise<Base> {
   return makeBase(wb, { workspaceId, embeddingServiceId })
 }
 
-/** Documents, records and the index agree, and hold these texts. */
+/** Checks that documents, records and the index are consistent and contain exactly these texts. */
 async function requireWhole(wb: Opened, base: Base, texts: readonly string[]): Promise<void> {
   const ready = (await base.documents()).filter(({ status }) => status === 'ready')
   expect(ready).toHaveLength(texts.length)
@@ -47,8 +47,8 @@ async function requireWhole(wb: Opened, base: Base, texts: readonly string[]): P
   expect(file.one(`SELECT count(*) AS n FROM fts_${collection.id}`).n).toBe(texts.length)
 }
 
-describe('one text', () => {
-  test('document, chunks and full text are visible together, or not yet', async () => {
+describe('ingesting one text', () => {
+  test('document, chunks and full text become visible together', async () => {
     const wb = await open()
     const base = await makeBase(wb)
     let looking = true
@@ -74,7 +74,7 @@ describe('one text', () => {
     for (const [first, ...others] of looks) expect(others).toEqual([first, first, first])
   })
 
-  test('white space alone ends ready, with no chunk', async () => {
+  test('white space only is ready with no chunks', async () => {
     const base = await makeBase(await open())
     const { document, chunks } = await base.ingest(' \n\t ')
     expect({ ...document, chunks }).toMatchObject({ status: 'ready', chunkTotal: 0, chunks: 0 })
@@ -82,7 +82,7 @@ describe('one text', () => {
     expect(await base.ingest(' \n\t ')).toMatchObject({ outcome: 'duplicate' })
   })
 
-  test('metadata and visibleTo stand on every chunk; reserved keys are ours', async () => {
+  test('metadata and visibleTo are on every chunk, and reserved keys are set by the runtime', async () => {
     const wb = await open()
     const base = await makeBase(wb)
     const text = Array.from({ length: 60 }, (_, n) => sentence(n)).join(' ')
@@ -113,7 +113,7 @@ describe('one text', () => {
     [{ maxChars: 100, overlapChars: 100 }, 'overlapChars'],
     [{ maxChars: 100, minChars: 100 }, 'minChars'],
   ])(
-    'an override that makes no chunker is invalid_chunker, and the document is kept as failed: %j',
+    'an invalid chunker override is invalid_chunker and keeps the document as failed: %j',
     async (chunker, option) => {
       const wb = await open()
       const base = await makeBase(wb)
@@ -129,7 +129,7 @@ describe('one text', () => {
     },
   )
 
-  test('S7.3-conflict: an id that is taken changes nothing', async () => {
+  test('S7.3-conflict: an existing ID is rejected without a change', async () => {
     const wb = await open()
     const base = await makeBase(wb)
     const { document } = await base.ingest('The first.', { sourceFilename: 'a.md' })
@@ -143,7 +143,7 @@ describe('one text', () => {
     expect(storeFile(wb.dataDir).dump()).toBe(before)
   })
 
-  test('S7.3-conflict: of two texts that claim one id at once, one gets it', async () => {
+  test('S7.3-conflict: only one of two concurrent texts gets an ID', async () => {
     const wb = await open()
     const base = await makeBase(wb)
     const documentId = '5e0ab0c4-3f0f-4e51-9f27-4c2c7be6d0a1'
@@ -159,9 +159,9 @@ describe('one text', () => {
   })
 })
 
-describe('known texts and names', () => {
+describe('duplicates and name conflicts', () => {
   test.each([2, 20])(
-    '%i concurrent ingests of one text make one document, the others are duplicates of it',
+    '%i concurrent ingests of one text create one document, and the others are duplicates of it',
     async count => {
       const wb = await open()
       const base = await makeBase(wb)
@@ -177,7 +177,7 @@ describe('known texts and names', () => {
     },
   )
 
-  test('concurrent ingests of one text by two runtimes make one document', async () => {
+  test('concurrent ingests of one text in two runtimes create one document', async () => {
     const wb = await open()
     const base = await makeBase(wb)
     const other = await open({ dataDir: wb.dataDir, threads: true })
@@ -190,7 +190,7 @@ describe('known texts and names', () => {
     await requireWhole(wb, base, texts)
   })
 
-  test('S1-07: a text of another workspace is no duplicate, not even under the same knowledge base id', async () => {
+  test('S1-07: a text of another workspace is not a duplicate, even with the same knowledge base ID', async () => {
     const wb = await open()
     const theirs = await makeBase(wb)
     const secret = await theirs.ingest('A secret text.', { sourceFilename: 'secret.md' })
@@ -205,7 +205,7 @@ describe('known texts and names', () => {
     expect(await theirs.documents()).toEqual([secret.document])
   })
 
-  test('another text under a name that is there is a name conflict and changes nothing', async () => {
+  test('another text with an existing name is a name conflict and changes nothing', async () => {
     const wb = await open()
     const base = await makeBase(wb)
     const { document } = await base.ingest('Old.', { sourceFilename: 'a.md' })
@@ -217,7 +217,7 @@ describe('known texts and names', () => {
     expect(storeFile(wb.dataDir).dump()).toBe(before)
   })
 
-  test('an overwrite takes the old away and puts the new in its place in one step', async () => {
+  test('an overwrite replaces the document in one step', async () => {
     const wb = await open()
     const base = await makeBase(wb)
     const old = await base.ingest('Old words about kites.', { sourceFilename: 'a.md' })
@@ -251,7 +251,7 @@ describe('known texts and names', () => {
   test.each([
     ['onto a document', true],
     ['onto nothing', false],
-  ])('twenty concurrent overwrites of one name leave one of them, whole: %s', async (_, isThere) => {
+  ])('twenty concurrent overwrites of one name leave one complete document: %s', async (_, isThere) => {
     const wb = await open()
     const base = await makeBase(wb)
     if (isThere) await base.ingest('Old.', { sourceFilename: 'a.md' })
@@ -265,7 +265,7 @@ describe('known texts and names', () => {
     await requireWhole(wb, base, [texts[at]!])
   })
 
-  test('of twenty texts that claim one name at once, one gets it', async () => {
+  test('only one of twenty concurrent texts gets a name', async () => {
     const wb = await open()
     const base = await makeBase(wb)
     const texts = Array.from({ length: 20 }, (_, n) => sentence(n))
@@ -274,7 +274,7 @@ describe('known texts and names', () => {
     expect(await base.documents()).toHaveLength(1)
   })
 
-  test('a text that lost its name to another is not embedded anew', async () => {
+  test('a text that loses its name is not embedded again', async () => {
     const { state, outbound } = provider()
     const wb = await open({ outbound })
     const base = await hostedBase(wb)
@@ -295,7 +295,7 @@ describe('known texts and names', () => {
 })
 
 describe('a failed embedding', () => {
-  test('keeps a failed document; a retry succeeds and takes its place when it has its name', async () => {
+  test('keeps a failed document, which a successful retry with its name replaces', async () => {
     const { state, outbound } = provider()
     const wb = await open({ outbound })
     const base = await hostedBase(wb)
@@ -315,7 +315,7 @@ describe('a failed embedding', () => {
     await requireWhole(wb, base, ['Some text.'])
   })
 
-  test('does not stand in the way of the same request, id and all', async () => {
+  test('does not prevent a retry of the request with the same ID', async () => {
     const { state, outbound } = provider()
     const wb = await open({ outbound })
     const base = await hostedBase(wb)
@@ -331,7 +331,7 @@ describe('a failed embedding', () => {
     expect(await base.documents()).toEqual([document])
   })
 
-  test('of an overwrite loses nothing of the old document', async () => {
+  test('of an overwrite keeps the old document unchanged', async () => {
     const { state, outbound } = provider()
     const wb = await open({ outbound })
     const base = await hostedBase(wb)
@@ -347,8 +347,8 @@ describe('a failed embedding', () => {
   })
 })
 
-describe('what is deleted or changed meanwhile', () => {
-  test('a knowledge base that goes while a text is embedded: 404, and nothing is left', async () => {
+describe('concurrent deletions and changes', () => {
+  test('a knowledge base deleted during embedding is 404, and no data remains', async () => {
     const { state, outbound } = provider()
     const wb = await open({ outbound })
     const base = await hostedBase(wb)
@@ -359,7 +359,7 @@ describe('what is deleted or changed meanwhile', () => {
     expect(file.all('SELECT * FROM documents')).toEqual([])
   })
 
-  test('a failure after the knowledge base went leaves no document of nobody', async () => {
+  test('a failure after the knowledge base was deleted leaves no orphaned document', async () => {
     const { state, outbound } = provider()
     const wb = await open({ outbound })
     const base = await hostedBase(wb)
@@ -372,7 +372,7 @@ describe('what is deleted or changed meanwhile', () => {
     expect(storeFile(wb.dataDir).all('SELECT * FROM documents')).toEqual([])
   })
 
-  test('PATCH of a document that is deleted meanwhile brings no chunk back', async () => {
+  test('PATCH of a concurrently deleted document does not restore chunks', async () => {
     const late: { run?: () => Promise<unknown> } = {}
     const wb = await open({
       content: store => ({
@@ -398,8 +398,8 @@ describe('what is deleted or changed meanwhile', () => {
   })
 })
 
-describe('changes of a document', () => {
-  test('metadata and visibleTo reach its chunks, lexical search finds the new title and not the old', async () => {
+describe('changing a document', () => {
+  test('metadata and visibleTo are applied to its chunks, and lexical search uses only the new title', async () => {
     const wb = await open()
     const base = await makeBase(wb)
     const { document } = await base.ingest('A passage on flight.', {
@@ -430,7 +430,7 @@ describe('changes of a document', () => {
     expect(await base.search('zeppelin', lexical)).toEqual([])
   })
 
-  test('a deleted document is found by nothing', async () => {
+  test('a deleted document is not found by any search', async () => {
     const wb = await open()
     const base = await makeBase(wb)
     const { document } = await base.ingest('A passage on gliders.')

@@ -9,7 +9,7 @@ import { storeFile } from '../harness/store.ts'
 
 const now = '2026-01-01T00:00:00.000Z'
 
-test('S2.7-03: nothing speaks of a knowledge base that was deleted: no job, filter, agent or conversation', async () => {
+test('S2.7-03: no job, filter, agent or conversation refers to a deleted knowledge base', async () => {
   const wb = await open()
   const [gone, stays] = [await makeBase(wb), await makeBase(wb)]
   const { workspaceId, knowledgeBaseId } = gone.params

@@ -25,7 +25,7 @@ async function qualityOf(base: Base, fields: object) {
   return { ndcg: ndcg / asked, recall: recall / asked }
 }
 
-test('on Cranfield, hybrid search is above words alone, and reranking does not lower it', async () => {
+test('on Cranfield, hybrid search is better than lexical search, and reranking does not make it worse', async () => {
   const wb = await open()
   const base = await makeBase(wb)
   const all = entriesOf(cranfield, 'corpus.jsonl').flatMap(({ _id, title, text }) =>

@@ -6,7 +6,7 @@ import { records } from '../../src/contract/records.ts'
 import { type Base, makeBase, makeMockService, makeWorkspace } from '../harness/place.ts'
 import { type Opened, open } from '../harness/runtime.ts'
 
-/** From 256 passages on, the fit leaves out terms of a single passage. */
+/** With 256 passages or more, the fit ignores terms of a single passage. */
 const largeBase = { minLength: 256, maxLength: 280 }
 const smallBase = { minLength: 1, maxLength: 40 }
 const wordsAsked = 2
@@ -18,11 +18,11 @@ const rare = ['penguins', 'x1', 'naïveté', 'пингвин', '42', 'Zeppelin']
 
 interface Collection {
   readonly texts: readonly string[]
-  /** A word that only one of them holds. */
+  /** A word that occurs in one passage only. */
   readonly word: string
 }
 
-/** Passages of common words, of which one holds a rare word as well. */
+/** Passages of common words, one of which also contains a rare word. */
 function collectionsOf(length: { minLength: number; maxLength: number }): fc.Arbitrary<Collection> {
   const passage = fc.array(fc.constantFrom(...common), { minLength: 1, maxLength: 10 })
   return fc
@@ -38,7 +38,7 @@ const collection = fc.oneof(
   { weight: 1, arbitrary: collectionsOf(largeBase) },
 )
 
-/** Words of one passage only, each with the id of that passage. */
+/** Words that occur in one passage only, each with the ID of the passage. */
 function singlesIn({ texts, word }: Collection): [word: string, id: string][] {
   const holders = new Map<string, string[]>()
   for (const [at, text] of texts.entries())
@@ -57,7 +57,7 @@ async function store(wb: Opened, { params }: Base, texts: readonly string[], fro
 const spaces = ['fitted', 'placeholder', 'mock'] as const
 type SpaceKind = (typeof spaces)[number]
 
-/** Makes knowledge bases of one workspace, all of a kind. */
+/** Creates knowledge bases of one kind in a workspace. */
 async function makerOf(wb: Opened) {
   const { workspaceId } = await makeWorkspace(wb)
   const { embeddingServiceId } = await makeMockService(wb, workspaceId, { embeddingDimension: 16 })
@@ -79,8 +79,8 @@ async function expectFirst(
   expect(first?.id, `${word} ${JSON.stringify(fields)}`).toBe(id)
 }
 
-describe('a word that one passage holds', () => {
-  test.each(spaces)('puts that passage first in hybrid search, in a %s space', async kind => {
+describe('a word that occurs in one passage', () => {
+  test.each(spaces)('ranks that passage first in hybrid search, in a %s space', async kind => {
     const wb = await open()
     const make = await makerOf(wb)
     await fc.assert(
@@ -99,7 +99,7 @@ describe('a word that one passage holds', () => {
           ]
           for (const fields of variants) await expectFirst(base, single, fields)
         }
-        // Others that do not hold the word change nothing, before the space is fitted to them and after.
+        // Passages without the word do not change the result, before and after the space is fitted to them.
         await store(wb, base, ['heated tail', 'a kite of paper', 'soup'], held.texts.length)
         for (const single of singles.filter(([word]) => word === held.word)) {
           await expectFirst(base, single, {})
@@ -111,7 +111,7 @@ describe('a word that one passage holds', () => {
     )
   })
 
-  test('puts that passage first in a search of several knowledge bases', async () => {
+  test('ranks that passage first in a search of several knowledge bases', async () => {
     const wb = await open()
     const kinds = fc.constantFrom(...spaces)
     await fc.assert(
@@ -142,14 +142,14 @@ describe('a word that one passage holds', () => {
   })
 })
 
-describe('a word that the fitted space does not know', () => {
+describe('a word outside the vocabulary of the fitted space', () => {
   const texts = Array.from({ length: largeBase.minLength }, (_, n) =>
     [0, 1, 2, 3].map(at => common[(n * (at + 1) + at) % common.length]).join(' '),
   )
   const id = '200'
   const held = texts.with(Number(id), 'a colony of penguins was seen below the old tower by the sea')
 
-  test('is searched by words alone, whatever their weight', async () => {
+  test('is searched lexically only, regardless of the weight', async () => {
     const make = await makerOf(await open())
     const base = await make('fitted', held)
     for (const fields of [{}, { lexicalWeight: 0.1 }, { rerank: true }])
@@ -157,7 +157,7 @@ describe('a word that the fitted space does not know', () => {
     expect(await base.search('ostriches')).toEqual([])
   })
 
-  test('is not outweighed by the words that the space knows', async () => {
+  test('is not outweighed by words in the vocabulary', async () => {
     const make = await makerOf(await open())
     const base = await make('fitted', held)
     await expectFirst(base, ['penguins on the wing', id], {})

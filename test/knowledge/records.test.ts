@@ -43,7 +43,7 @@ const put = ({ wb, base }: Placed, ids: readonly string[]) =>
   })
 
 describe.each(['local', 'mock'] as const)('a chunk in a %s workspace', kind => {
-  test('that is deleted as a record is one that its document no longer counts', async () => {
+  test('is no longer counted by its document when its record is deleted', async () => {
     const here = await place(kind)
     expect(await remove(here, `${here.documentId}:1`)).toMatchObject({ status: 200, body: { deleted: true } })
     expect(await chunkTotal(here)).toBe(2)
@@ -52,7 +52,7 @@ describe.each(['local', 'mock'] as const)('a chunk in a %s workspace', kind => {
     expect(wrong(here.wb)).toEqual([])
   })
 
-  test('that records take the place of is one that its document no longer counts, and theirs count for none', async () => {
+  test('is no longer counted by its document when other records replace it, which are not counted either', async () => {
     const here = await place(kind)
     const [first, second] = [`${here.documentId}:0`, `${here.documentId}:2`]
     await put(here, [first, 'another', second])
@@ -63,7 +63,7 @@ describe.each(['local', 'mock'] as const)('a chunk in a %s workspace', kind => {
     expect(wrong(here.wb)).toEqual([])
   })
 
-  test('whose document lost it can be ingested anew', async () => {
+  test('that was deleted allows its document to be ingested again', async () => {
     const here = await place(kind)
     const again = () =>
       here.base.ingest(text, { chunker, sourceFilename: 'flight.txt', overwriteOnNameConflict: true })
@@ -76,7 +76,7 @@ describe.each(['local', 'mock'] as const)('a chunk in a %s workspace', kind => {
   })
 })
 
-test('chunks that are deleted and replaced at once are each counted off once', async () => {
+test('concurrent deletes and replacements of chunks update the count once per chunk', async () => {
   const here = await place()
   await Promise.all([
     remove(here, `${here.documentId}:0`),
@@ -89,7 +89,7 @@ test('chunks that are deleted and replaced at once are each counted off once', a
   expect(wrong(here.wb)).toEqual([])
 })
 
-test('a document that is gone before its chunk is leaves nothing to count', async () => {
+test('deleting a document and its chunk concurrently leaves a consistent store', async () => {
   const here = await place()
   const { params } = here.base
   await Promise.all([

@@ -13,9 +13,9 @@ interface Place {
   readonly workspaceId: string
   base(fields?: object): Promise<Base>
   send(json: object): Promise<Sent>
-  /** A question to one knowledge base by its own route. */
+  /** Searches one knowledge base with its own route. */
   alone(base: Base): Promise<Sent>
-  /** Texts of the hits, best first. */
+  /** Returns the texts of the hits, best first. */
   found(json: object): Promise<unknown[]>
   hits(json: object): Promise<{ id: string; score: number; knowledgeBaseId: string }[]>
 }
@@ -45,7 +45,7 @@ function refused(code: string, message: RegExp) {
 }
 
 describe('search in several knowledge bases', () => {
-  test('each hit names its knowledge base; those that are named are searched, else all', async () => {
+  test('searches the given knowledge bases or all, and each hit names its knowledge base', async () => {
     const here = await place(await open())
     const [one, two, three] = [await here.base(), await here.base(), await here.base()]
     for (const base of [one, two, three]) await base.ingest(`Gliders in ${base.name}.`)
@@ -59,7 +59,7 @@ describe('search in several knowledge bases', () => {
     expect(hit).toEqual({ ...alone, knowledgeBaseId: idOf(two) })
   })
 
-  test('a knowledge base that does not speak of the question does not come before one that does', async () => {
+  test('ranks a relevant knowledge base above an irrelevant one', async () => {
     const here = await place(await open())
     const [sky, kitchen] = [await here.base(), await here.base()]
     const flutter = 'The rotor of the autogyro began to flutter under resonance at full speed.'
@@ -73,7 +73,7 @@ describe('search in several knowledge bases', () => {
     expect([lexical[0], lexical.at(-1)]).toEqual([flutter, soup])
   })
 
-  test('a passage with the whole question comes before part of it in a larger knowledge base', async () => {
+  test('ranks a passage with the whole question above a partial match in a larger knowledge base', async () => {
     const here = await place(await open())
     const [large, small] = [await here.base(), await here.base()]
     for (let n = 0; n < 60; n++) await large.ingest(`Step ${n}: bake the bread in the oven at full heat.`)
@@ -87,7 +87,7 @@ describe('search in several knowledge bases', () => {
     }
   })
 
-  test('the order of one knowledge base is its own, scores fall, and topK cuts over all', async () => {
+  test('keeps the order within each knowledge base, sorts by score, and applies topK to all hits', async () => {
     const here = await place(await open())
     const bases = [await here.base(), await here.base()]
     for (const [at, base] of bases.entries())
@@ -105,7 +105,7 @@ describe('search in several knowledge bases', () => {
     }
   })
 
-  test('of equal scores the earlier knowledge base comes first', async () => {
+  test('orders equal scores by the order of the knowledge bases', async () => {
     const wb = await open()
     const here = await place(wb)
     const { embeddingServiceId } = await makeMockService(wb, here.workspaceId)
@@ -119,7 +119,7 @@ describe('search in several knowledge bases', () => {
     expect(hits.map(({ id }) => id)).toEqual(['best', 'equal 0', 'equal 1'])
   })
 
-  test('vectors of one model are compared by their similarity', async () => {
+  test('compares vectors of one model by their similarity', async () => {
     const wb = await open()
     const here = await place(wb)
     const { embeddingServiceId } = await makeMockService(wb, here.workspaceId)
@@ -143,7 +143,7 @@ describe('search in several knowledge bases', () => {
     for (const [at, score] of [1, 0.8, 0, -1].entries()) expect(hits[at]!.score).toBeCloseTo(score, 5)
   })
 
-  test('one question is sent to a provider once, however many knowledge bases share its service', async () => {
+  test('embeds a question once for all knowledge bases with the same service', async () => {
     let asked = 0
     const outbound: Outbound = async (_url, { body }) => {
       asked++
@@ -163,7 +163,7 @@ describe('search in several knowledge bases', () => {
     expect(asked).toBe(1)
   })
 
-  test('an empty workspace finds nothing, and so do empty knowledge bases', async () => {
+  test('returns nothing for an empty workspace and for empty knowledge bases', async () => {
     const here = await place(await open())
     expect(await here.send({ text: 'anything' })).toMatchObject({ status: 200, text: '[]' })
     await here.base()
@@ -171,7 +171,7 @@ describe('search in several knowledge bases', () => {
     expect(await here.send({ text: 'anything' })).toMatchObject({ status: 200, text: '[]' })
   })
 
-  test('what has no effect is named once', async () => {
+  test('names each ignored field once', async () => {
     const here = await place(await open())
     for (const base of [await here.base(), await here.base()]) await base.ingest('A passage.')
     const { headers } = await here.send({ text: 'passage', includeEmbeddings: true, colour: 'red' })
@@ -179,8 +179,8 @@ describe('search in several knowledge bases', () => {
   })
 })
 
-describe('refusals', () => {
-  test('S7.3-knowledge_base_not_found S1-07: one id of many is unknown, or of another workspace', async () => {
+describe('invalid searches', () => {
+  test('S7.3-knowledge_base_not_found S1-07: reject an unknown ID in the list, and an ID of another workspace', async () => {
     const wb = await open()
     const [here, other] = [await place(wb), await place(wb)]
     const known = idOf(await here.base())
@@ -191,13 +191,13 @@ describe('refusals', () => {
       })
   })
 
-  test('S7.3-workspace_not_found: the workspace, though nothing is named in it', async () => {
+  test('S7.3-workspace_not_found: reject an unknown workspace, even with an empty list', async () => {
     const wb = await open()
     const answer = await wb.send(`POST /api/v1/workspaces/${unknownId}/search`, { text: 'x' })
     expect(answer).toMatchObject({ status: 404, body: { error: { code: 'workspace_not_found' } } })
   })
 
-  test('S7.3-validation_error: too many knowledge bases, named or not, and none of none', async () => {
+  test('S7.3-validation_error: reject an empty list and too many knowledge bases, named or not', async () => {
     const here = await place(await open())
     const ids = await Promise.all(
       Array.from({ length: limits.knowledgeBasesPerSearch + 1 }, async () => idOf(await here.base())),
@@ -209,7 +209,7 @@ describe('refusals', () => {
     expect(await here.send({ text: 'x', knowledgeBaseIds: ids.slice(1) })).toMatchObject({ status: 200 })
   })
 
-  test('a saved filter belongs to one knowledge base: that one is named, or the only one', async () => {
+  test('allow a saved filter only with a single knowledge base', async () => {
     const wb = await open()
     const here = await place(wb)
     const base = await here.base()
@@ -225,7 +225,7 @@ describe('refusals', () => {
     })
   })
 
-  test('S7.3-dimension_mismatch S7.3-vector_collection_not_allowed: a raw vector that does not fit all, naming which', async () => {
+  test('S7.3-dimension_mismatch S7.3-vector_collection_not_allowed: reject a raw vector that does not fit every knowledge base, and name the one that does not match', async () => {
     const wb = await open()
     const here = await place(wb)
     const three = await makeMockService(wb, here.workspaceId)
@@ -244,7 +244,7 @@ describe('refusals', () => {
     })
   })
 
-  test('S7.3-collection_unavailable: one knowledge base that cannot be searched fails the search, and is named', async () => {
+  test('S7.3-collection_unavailable: fail with the name of a knowledge base that cannot be searched', async () => {
     let isGone = false
     const losing = (store: ContentStore): ContentStore => ({
       ...store,
@@ -261,8 +261,8 @@ describe('refusals', () => {
   })
 })
 
-describe('a knowledge base that is deleted while it is searched', () => {
-  /** A place whose knowledge base `doomed` goes when its collection, or its vectors, are asked for. */
+describe('a knowledge base that is deleted during a search', () => {
+  /** A workspace whose knowledge base `doomed` is deleted when its collection or its vectors are read. */
   async function doomed(moment: 'collection' | 'nearest') {
     let strike: (() => Promise<unknown>) | undefined
     const once = async (isDoomed: boolean) => {
@@ -293,14 +293,14 @@ describe('a knowledge base that is deleted while it is searched', () => {
     return { here, stays, goes }
   }
 
-  test.each(['collection', 'nearest'] as const)('is left out where all are searched (%s)', async moment => {
+  test.each(['collection', 'nearest'] as const)('is omitted from a search of all knowledge bases (%s)', async moment => {
     const { here, stays } = await doomed(moment)
     const found = await here.hits({ text: 'gliders' })
     expect(found.map(({ knowledgeBaseId }) => knowledgeBaseId)).toEqual([idOf(stays)])
   })
 
   test.each(['collection', 'nearest'] as const)(
-    'S7.3-knowledge_base_not_found: is not found where it is named (%s)',
+    'S7.3-knowledge_base_not_found: is not found if the search names it (%s)',
     async moment => {
       const { here, stays, goes } = await doomed(moment)
       const named = { text: 'gliders', knowledgeBaseIds: [idOf(stays), idOf(goes)] }
@@ -312,7 +312,7 @@ describe('a knowledge base that is deleted while it is searched', () => {
   )
 
   test.each(['collection', 'nearest'] as const)(
-    'S7.3-knowledge_base_not_found: is not found where it is searched alone (%s)',
+    'S7.3-knowledge_base_not_found: is not found if it is searched alone (%s)',
     async moment => {
       const { here, goes } = await doomed(moment)
       expect(await here.alone(goes)).toMatchObject({
@@ -322,7 +322,7 @@ describe('a knowledge base that is deleted while it is searched', () => {
     },
   )
 
-  test('under many searches at once, none fails of it', async () => {
+  test('does not fail concurrent searches', async () => {
     const wb = await open()
     const here = await place(wb)
     const stays = await here.base()
@@ -339,7 +339,7 @@ describe('a knowledge base that is deleted while it is searched', () => {
   })
 })
 
-test('S1-11: at most four knowledge bases are searched at the same time', async () => {
+test('S1-11: searches at most four knowledge bases at the same time', async () => {
   let running = 0
   let most = 0
   const counted = (store: ContentStore): ContentStore => ({

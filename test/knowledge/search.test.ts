@@ -12,7 +12,7 @@ const question = 'why does the rotor flutter under resonance'
 const lexicalOnly = { lexicalWeight: 1 }
 const vectorOnly = { hybrid: false }
 
-/** A knowledge base whose vectors have no model behind them: nothing is fitted, nothing drawn closer. */
+/** A knowledge base with given vectors, so no model is fitted and no feedback applies. */
 async function mockBase(wb: Opened, count: number): Promise<Base> {
   const { workspaceId } = await makeWorkspace(wb)
   const { embeddingServiceId } = await makeMockService(wb, workspaceId, { embeddingDimension: 32 })
@@ -32,15 +32,15 @@ function scores(hits: readonly SearchHit[]): Map<string, number> {
   return new Map(hits.map(({ id, score }) => [id, score]))
 }
 
-/** Scores over 0 to 1, where `floor` and less is 0. */
+/** Scales scores to 0 to 1, where `floor` and less is 0. */
 function scaled(hits: readonly SearchHit[], floor: number): Map<string, number> {
   const most = Math.max(...hits.map(({ score }) => score))
   return new Map(hits.map(({ id, score }) => [id, Math.max(0, (score - floor) / (most - floor))]))
 }
 
-describe('modes', () => {
+describe('search modes', () => {
   test.each([0, 0.25, 0.5, 0.9])(
-    'a hybrid score is (1-w) of the vector score and w of the lexical one, w = %d',
+    'a hybrid score is (1-w) times the vector score plus w times the lexical score, w = %d',
     async weight => {
       const base = await mockBase(await open(), 40)
       const nearest = await base.search(question, vectorOnly)
@@ -54,13 +54,13 @@ describe('modes', () => {
     },
   )
 
-  test('left out, it is hybrid at one half', async () => {
+  test('search is hybrid with weight 0.5 by default', async () => {
     const base = await mockBase(await open(), 40)
     const expected = await base.search(question, { hybrid: true, lexicalWeight: 0.5 })
     expect(await base.search(question)).toEqual(expected)
   })
 
-  test('while the built-in embedder is a placeholder words weigh 0.8, and one half when it is ready', async () => {
+  test('the lexical weight is 0.8 with a placeholder of the built-in embedder, and 0.5 when it is ready', async () => {
     const wb = await open()
     const base = await makeBase(wb)
     await fill(base, 0, 30)
@@ -70,7 +70,7 @@ describe('modes', () => {
     expect(await base.search(question)).not.toEqual(await base.search(question, { lexicalWeight: 0.8 }))
   })
 
-  test('words alone find what shares a word, vectors alone everything; PATCH lexical changes the default', async () => {
+  test('lexical search returns passages with a matching word, vector search returns all; PATCH lexical changes the default', async () => {
     const wb = await open()
     const base = await mockBase(wb, 40)
     const withRotor = Array.from({ length: 40 }, (_, n) => sentence(n)).filter(text => text.includes('rotor'))
@@ -87,7 +87,7 @@ describe('filters', () => {
   test.each([
     ['a mock space', mockBase],
     ['a fitted space', fittedBase],
-  ])('are applied before the cut: one of 500 is found, in %s', { timeout: 60_000 }, async (_, make) => {
+  ])('are applied before topK: one of 500 is found, in %s', { timeout: 60_000 }, async (_, make) => {
     const wb = await open()
     const base = await make(wb, 500)
     const { document } = await base.ingest('Soup of carrots.', { metadata: { only: true } })
@@ -100,7 +100,7 @@ describe('filters', () => {
     expect(await base.search(question, { filter: { only: false } })).toEqual([])
   })
 
-  test('feedback is taken only from passages that the filter lets through', async () => {
+  test('limit the passages that are used for feedback', async () => {
     const seen: unknown[] = []
     const wb = await open({
       content: store => ({
@@ -123,7 +123,7 @@ describe('filters', () => {
 })
 
 describe('rerank', () => {
-  /** Bind a reranking service, for which there is no route yet. */
+  /** Sets a reranking service, for which there is no route yet. */
   async function bindReranker(wb: Opened, base: Base): Promise<void> {
     const { workspaceId } = base.params
     const rerankingServiceId = '5e0ab0c4-3f0f-4e51-9f27-4c2c7be6d0a1'
@@ -134,7 +134,7 @@ describe('rerank', () => {
     await wb.call(kb.update, { params: base.params, body: { rerankingServiceId } })
   }
 
-  test('that is asked for fuses the lexical ranks with those of the hits, over the hits alone', async () => {
+  test('on request combines the ranks of the hits with their lexical ranks', async () => {
     const base = await mockBase(await open(), 40)
     const nearest = await base.search(question, { ...vectorOnly, topK: 5 })
     const again = await base.search(question, { ...vectorOnly, topK: 5, rerank: true })
@@ -152,7 +152,7 @@ describe('rerank', () => {
     expect(again.map(({ score }) => score)).toEqual(nearest.map(({ score }) => score))
   })
 
-  test('that a bound service implies is skipped and named; false and vectors imply none', async () => {
+  test('by a configured service is skipped and named if it cannot apply; false and vectors do not request it', async () => {
     const wb = await open()
     const base = await mockBase(wb, 12)
     const before = await base.search(question)
@@ -171,7 +171,7 @@ describe('rerank', () => {
 })
 
 describe('the space of the built-in embedder', () => {
-  test('S7.3-vector_collection_not_allowed: takes no vector in any state, and shows none', async () => {
+  test('S7.3-vector_collection_not_allowed: accepts no query vector in any state, and returns none', async () => {
     const wb = await open()
     const base = await makeBase(wb)
     await fill(base, 0, 12)
@@ -195,7 +195,7 @@ describe('the space of the built-in embedder', () => {
     }
   })
 
-  test('S7.3-dimension_mismatch: with another provider a vector has its length', async () => {
+  test('S7.3-dimension_mismatch: does not apply to another provider, whose query vectors need its dimension', async () => {
     const wb = await open()
     const base = await mockBase(wb, 3)
     for (const length of [31, 33]) {
@@ -209,11 +209,11 @@ describe('the space of the built-in embedder', () => {
   })
 
   test.each([
-    [{ hybrid: true }, /^hybrid: needs text$/],
-    [{ rerank: true }, /^rerank: needs text$/],
+    [{ hybrid: true }, /^hybrid: requires text$/],
+    [{ rerank: true }, /^rerank: requires text$/],
     [{ filter: { $none: 1 } }, /\$none/],
   ])(
-    'checks the arguments %j before the length of the vector [S7.3-validation_error]',
+    'rejects the arguments %j before a wrong vector length [S7.3-validation_error]',
     async (fields, message) => {
       const wb = await open()
       const base = await mockBase(wb, 3)
@@ -229,7 +229,7 @@ describe('the space of the built-in embedder', () => {
 })
 
 describe('scores', () => {
-  test('S1-07: do not change when another knowledge base grows, whatever its text', async () => {
+  test('S1-07: do not depend on other knowledge bases', async () => {
     const wb = await open()
     const base = await fittedBase(wb, 30)
     const ask = () => Promise.all([{}, vectorOnly, lexicalOnly].map(fields => base.search(question, fields)))
@@ -244,7 +244,7 @@ describe('scores', () => {
     expect(await ask()).toEqual(before)
   })
 
-  test('that are equal keep the order of age, in every mode and process', async () => {
+  test('that are equal are ordered by age, in every mode and process', async () => {
     const wb = await open()
     const base = await mockBase(wb, 5)
     const ids = Array.from({ length: 30 }, (_, n) => `same-${(n * 7) % 30}`)

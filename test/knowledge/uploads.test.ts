@@ -31,7 +31,7 @@ async function stage(environment: Record<string, string> = {}): Promise<Stage> {
 }
 
 describe('a document converter', () => {
-  test('makes the text of a file that is none, and says so in the metadata', async () => {
+  test('extracts the text of a binary file and adds itself to the metadata', async () => {
     const { docling, base, upload } = await stage()
     await expect(upload(pdf, { metadata: '{"team":"wing"}' })).resolves.toMatchObject({
       chunks: 1,
@@ -54,7 +54,7 @@ describe('a document converter', () => {
     expect((await base.search('wing', { lexicalWeight: 1 }))[0]?.payload?.chunkText).toContain('# Converted')
   })
 
-  test('is not asked for what is text already, unless it is named', async () => {
+  test('is used for text files only if it is named', async () => {
     const { docling, upload } = await stage()
     await expect(upload(note)).resolves.toMatchObject({ document: { metadata: { ingestParser: 'native' } } })
     expect(docling.received).toEqual([])
@@ -62,13 +62,13 @@ describe('a document converter', () => {
     await expect(named).resolves.toMatchObject({ document: { metadata: { ingestParser: 'docling' } } })
   })
 
-  test('is not asked by parser=native', async () => {
+  test('is not used with parser=native', async () => {
     const { docling, upload } = await stage()
     await expect(upload(pdf, { parser: 'native' })).rejects.toMatchObject({ code: 'unsupported_file_type' })
     expect(docling.received).toEqual([])
   })
 
-  test('may answer with plain text alone', async () => {
+  test('can return plain text only', async () => {
     const { docling, upload } = await stage()
     docling.script({ md: null, text: 'Plain words.' })
     await expect(upload(pdf)).resolves.toMatchObject({ chunks: 1 })
@@ -80,7 +80,7 @@ describe('a document converter', () => {
     ['sends the asker elsewhere', { status: 307, body: {} }, {}],
     ['says nothing', { hang: true }, { DOCLING_TIMEOUT_MS: '50' }],
   ])(
-    'docling_unavailable: one that %s is told of where it is named, and passed over where it is not',
+    'docling_unavailable: a converter that %s is an error if it is named, and is skipped otherwise',
     async (_, script, environment) => {
       const { docling, upload, wb, base } = await stage(environment)
       docling.script(script)
@@ -92,7 +92,7 @@ describe('a document converter', () => {
     },
   )
 
-  test('docling_unavailable: nobody is there', async () => {
+  test('docling_unavailable: no server is listening', async () => {
     const { docling, upload } = await stage()
     await docling.close()
     const refusal = { code: 'docling_unavailable', status: 503 }
@@ -105,20 +105,20 @@ describe('a document converter', () => {
     [{ md: null }],
     [{ body: 'something else' }],
     [{ body: { document: [] } }],
-  ])('extraction_failed: it answers %j', async script => {
+  ])('extraction_failed: a response of %j', async script => {
     const { docling, upload } = await stage()
     docling.script(script)
     await expect(upload(pdf)).rejects.toMatchObject({ code: 'extraction_failed', status: 422 })
   })
 
-  test('empty_document: it found no text', async () => {
+  test('empty_document: the converter found no text', async () => {
     const { docling, upload } = await stage()
     docling.script({ md: '\n' })
     await expect(upload(pdf)).rejects.toMatchObject({ code: 'empty_document', status: 422 })
   })
 })
 
-test('what a killed process left of uploads goes when a server starts, and nothing else', async () => {
+test('a server deletes the uploads of a killed process at startup, and no other files', async () => {
   const dataDir = join(scratchDir(), 'data')
   const folder = join(dataDir, 'uploads')
   mkdirSync(folder, { recursive: true })

@@ -24,7 +24,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true })
 })
 
-/** Of this machine, on a network where it has one. */
+/** A network address of this machine, if it has one. */
 const { address: own } = Object.values(networkInterfaces())
   .flatMap(held => held ?? [])
   .find(({ family, internal }) => family === 'IPv4' && !internal) ?? { address: '127.0.0.1' }
@@ -36,8 +36,8 @@ function held(dataDir: string): ServerLock {
   return taken.lock
 }
 
-describe('the announcement of a server [security rule 6]', () => {
-  test('and the lock are for their owner alone, whatever the umask', () => {
+describe('the address file of a server [security rule 6]', () => {
+  test('and the lock are private to their owner, regardless of the umask', () => {
     process.umask(0)
     const lock = held(folder)
     lock.announce(announcement)
@@ -46,7 +46,7 @@ describe('the announcement of a server [security rule 6]', () => {
     lock.release()
   })
 
-  test('is not believed by a link to the lock of another server', () => {
+  test('is ignored if it is a link to the lock of another server', () => {
     const other = join(folder, 'other')
     const here = join(folder, 'here')
     const lock = held(other)
@@ -70,7 +70,7 @@ describe('the announcement of a server [security rule 6]', () => {
     [false, { pid: 0 }],
     [false, { pid: -1 }],
     [false, { pid: 1.5 }],
-  ])('is believed: %s, where it says %j', (isBelieved, said) => {
+  ])('is trusted: %s, with the content %j', (isBelieved, said) => {
     const lock = held(folder)
     lock.announce({ ...announcement, ...said })
     expect(findServer(folder) !== undefined).toBe(isBelieved)
@@ -81,7 +81,7 @@ describe('the announcement of a server [security rule 6]', () => {
 describe('a private file', () => {
   const path = () => join(folder, 'kept.json')
 
-  test('is not written where a link leads that was put in the place of its draft', () => {
+  test('is not written through a link that replaced its temporary file', () => {
     const target = join(folder, 'target')
     writeFileSync(target, 'before')
     symlinkSync(target, `${path()}.${process.pid}`)
@@ -90,7 +90,7 @@ describe('a private file', () => {
     expect(lstatSync(path()).isFile()).toBe(true)
   })
 
-  test('takes the place of a draft that a killed process left, also one that others may read or that has two names', () => {
+  test('replaces the temporary file of a killed process, even with other permissions or two names', () => {
     const draft = `${path()}.${process.pid}`
     writeFileSync(draft, 'half', { mode: 0o644 })
     linkSync(draft, join(folder, 'second'))

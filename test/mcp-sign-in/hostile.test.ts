@@ -6,7 +6,7 @@ type Stage = Awaited<ReturnType<typeof signInStage>>
 
 const discovery = '/.well-known/oauth-authorization-server'
 
-/** Sound metadata of an authorization server, with some fields replaced. */
+/** Valid metadata of an authorization server, with some fields replaced. */
 function metadataOf({ provider: { issuer } }: Stage, fields: object) {
   return {
     issuer,
@@ -19,13 +19,13 @@ function metadataOf({ provider: { issuer } }: Stage, fields: object) {
   }
 }
 
-/** Has the authorization server describe itself so. */
+/** Sets the metadata of the authorization server. */
 function describe(stage: Stage, fields: object): void {
   const body = JSON.stringify(metadataOf(stage, fields))
   stage.provider.front = ({ path }) => (path === discovery ? { status: 200, body } : undefined)
 }
 
-/** The lines that a runtime writes for what it logged. */
+/** The lines that a runtime has logged. */
 function linesOf({ complaints }: Stage): string {
   const lines: string[] = []
   const log = createLog({ level: 'debug', stream: { write: line => lines.push(line) } })
@@ -39,7 +39,7 @@ async function refusedBy({ as, ann, path }: Stage) {
   return text
 }
 
-test('metadata that the hostile cases start from is accepted', async () => {
+test('the unmodified metadata is accepted', async () => {
   const stage = await signInStage()
   describe(stage, {})
   expect((await stage.as(stage.ann, `POST ${stage.path}/sign-in`, { redirectUri })).status).toBe(200)
@@ -59,14 +59,14 @@ test.each([
   ['another issuer', { issuer: 'https://other.example.com' }],
   ['no registration', { registration_endpoint: undefined }],
   ['no authorization code', { response_types_supported: ['token'] }],
-])('an authorization server with %s is refused, and no client is registered', async (_what, fields) => {
+])('an authorization server with %s is rejected without a client registration', async (_what, fields) => {
   const stage = await signInStage()
   describe(stage, fields)
   await refusedBy(stage)
   expect(stage.provider.count('/reg')).toBe(0)
 })
 
-test('a private address behind a name is refused when it is dialled', async () => {
+test('a name that resolves to a private address is rejected on connect', async () => {
   const stage = await signInStage({}, {}, {}, async host =>
     host === 'inside.example.com' ? ['10.0.0.1'] : [],
   )
@@ -74,7 +74,7 @@ test('a private address behind a name is refused when it is dialled', async () =
   expect(await refusedBy(stage)).toContain('may not call the address')
 })
 
-test('metadata without an end is refused', async () => {
+test('metadata of unlimited length is rejected', async () => {
   const stage = await signInStage()
   describe(stage, { padding: 'x'.repeat(300_000) })
   expect(await refusedBy(stage)).toContain('more than 262144 bytes')
@@ -97,7 +97,7 @@ test.each([
     (url: string) => ({ resource: url, authorization_servers: ['https://10.0.0.1'] }),
   ],
   ['that is no JSON', () => '<html>'],
-])('metadata %s is refused', async (_what, metadata) => {
+])('metadata %s is rejected', async (_what, metadata) => {
   const stage = await signInStage()
   stage.server.metadata = metadata(stage.server.url)
   await refusedBy(stage)
@@ -107,7 +107,7 @@ test.each([
   ['another type', { token_type: 'mac' }],
   ['a line break', { access_token: 'one\r\nx-planted: yes' }],
   ['too many characters', { access_token: 'x'.repeat(20_000) }],
-])('a token with %s is refused, and what the server said is not repeated', async (_what, fields) => {
+])('a token with %s is rejected, without repeating the text of the server', async (_what, fields) => {
   const stage = await signInStage()
   const { ann, path, provider } = stage
   const brought = await stage.authorize(ann, 'ann')
@@ -119,7 +119,7 @@ test.each([
   expect((await stage.as(ann, `GET ${path}/sign-in`)).body).toMatchObject({ signedIn: false })
 })
 
-test('an error of the authorization server is named by its standard code only', async () => {
+test('an error of the authorization server is reported only by its standard code', async () => {
   const stage = await signInStage()
   for (const error of ['invalid_client', 'planted\u001b[31m']) {
     const brought = await stage.authorize(stage.ann, 'ann')
@@ -132,7 +132,7 @@ test('an error of the authorization server is named by its standard code only', 
   }
 })
 
-test('neither tokens nor the code are in the log, in the audit trail, or in what the model is told', async () => {
+test('neither tokens nor the code are in the log, in the audit trail, or in messages to the model', async () => {
   const stage = await signInStage()
   const { ann, server, sendAsOperator } = stage
   const brought = await stage.authorize(ann, 'ann')
@@ -151,7 +151,7 @@ test.each([
   ['a failure', 500, 'got planted'],
   ['no JSON', 200, 'planted'],
 ])(
-  '%s of an authorization server that repeats what it received is not logged',
+  '%s of an authorization server that repeats its input is not logged',
   async (_what, status, body) => {
     const stage = await signInStage()
     const { ann, clock, provider } = stage
@@ -165,7 +165,7 @@ test.each([
   },
 )
 
-test('the refusal of a server that received a token is not logged', async () => {
+test('the error message of a server that received a token is not logged', async () => {
   const stage = await signInStage()
   const { ann, clock, server } = stage
   await stage.signIn(ann, 'ann')

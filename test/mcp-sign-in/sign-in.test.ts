@@ -8,7 +8,7 @@ import { redirectUri, signInStage } from './stage.ts'
 const signedOut = { signedIn: false, scopes: null, expiresAt: null, canRefresh: false }
 const unsigned = { signedIn: false }
 
-/** Bodies of the token requests of one kind. */
+/** Bodies of the token requests with one grant type. */
 function tokenRequests(
   { provider }: Pick<Awaited<ReturnType<typeof signInStage>>, 'provider'>,
   grant: string,
@@ -16,7 +16,7 @@ function tokenRequests(
   return provider.asked.filter(({ path, form }) => path === '/token' && form.get('grant_type') === grant)
 }
 
-test('an agent calls the tool with the token of the caller who signed in', async () => {
+test('an agent calls the tool with the token of the signed-in caller', async () => {
   const stage = await signInStage()
   const { as, ann, bob, path, server } = stage
   const signedIn = await stage.signIn(ann, 'ann')
@@ -39,7 +39,7 @@ test('an agent calls the tool with the token of the caller who signed in', async
   expect(new Set(server.callers.slice(before))).toEqual(new Set(['bob']))
 })
 
-test('the sign-in asks for the resource with PKCE, by a client that it registered', async () => {
+test('the sign-in uses PKCE and the resource parameter, with a client that it registered', async () => {
   const stage = await signInStage()
   const { body } = await stage.as(stage.ann, `POST ${stage.path}/sign-in`, { redirectUri })
   const { searchParams, origin } = new URL(String(body.authorizationUrl))
@@ -56,7 +56,7 @@ test('the sign-in asks for the resource with PKCE, by a client that it registere
   expect(body.expiresAt).toBe('2026-01-01T00:10:00.000Z')
 })
 
-test('a configured client is used, and its secret goes to a released host only', async () => {
+test('a configured client is used, and its secret is sent to a released host only', async () => {
   const { id, secret } = clients.confidential
   const stage = await signInStage(
     { oauthClientId: id, oauthClientSecretRef: 'env:ISSUES_SECRET', oauthScopes: ['tools'] },
@@ -80,7 +80,7 @@ test('a configured client is used, and its secret goes to a released host only',
   expect(revocation?.authorization).toBe(`Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}`)
 })
 
-test('a caller who is not signed in gets an answer without the tool, which says where to sign in', async () => {
+test('a caller who is not signed in gets an answer without the tool and a hint to sign in', async () => {
   const stage = await signInStage()
   const { as, ann, bob, path, server } = stage
   await stage.signIn(ann, 'ann')
@@ -98,7 +98,7 @@ test('a caller who is not signed in gets an answer without the tool, which says 
   expect(server.received.length).toBe(before)
 })
 
-test('an agent cannot be given tools of a server that its author is not signed in to', async () => {
+test('an agent cannot use tools of a server that its author is not signed in to', async () => {
   const stage = await signInStage()
   const { status, body } = await stage.equip(stage.ann)
   expect([status, body.error]).toEqual([
@@ -110,7 +110,7 @@ test('an agent cannot be given tools of a server that its author is not signed i
   ])
 })
 
-test('a state can be used once, by the caller who began, within ten minutes', async () => {
+test('a state is valid once, for the caller who started the sign-in, for ten minutes', async () => {
   const stage = await signInStage()
   const { as, ann, bob, path } = stage
   const finish = (token: string, json: object) => as(token, `POST ${path}/sign-in/finish`, json)
@@ -130,7 +130,7 @@ test('a state can be used once, by the caller who began, within ten minutes', as
   expect(tokenRequests(stage, 'authorization_code')).toHaveLength(1)
 })
 
-test('a sign-in that begins is dropped when the server changes before it ends', async () => {
+test('a sign-in is discarded if the server changes before it is finished', async () => {
   const stage = await signInStage()
   const brought = await stage.authorize(stage.ann, 'ann')
   await stage.as(stage.ann, `PATCH ${stage.path}`, { oauthScopes: ['tools'] })
@@ -141,7 +141,7 @@ test('a sign-in that begins is dropped when the server changes before it ends', 
 test.each([
   ['of another issuer', 'https://other.example.com'],
   ['without the issuer that the authorization server always names', undefined],
-])('a response %s is refused', async (_what, iss) => {
+])('a response %s is rejected', async (_what, iss) => {
   const stage = await signInStage()
   const brought = await stage.authorize(stage.ann, 'ann')
   const line = `POST ${stage.path}/sign-in/finish`
@@ -150,7 +150,7 @@ test.each([
   expect(tokenRequests(stage, 'authorization_code')).toEqual([])
 })
 
-test('turns at the same time use a refresh token once', async () => {
+test('concurrent turns use a refresh token once', async () => {
   const stage = await signInStage()
   await stage.signIn(stage.ann, 'ann')
   await stage.equip(stage.ann)
@@ -165,7 +165,7 @@ test('turns at the same time use a refresh token once', async () => {
   expect([used.length, new Set(used).size]).toEqual([2, 2])
 })
 
-test('processes of one store at the same time use a refresh token once', async () => {
+test('concurrent processes with one store use a refresh token once', async () => {
   const stage = await signInStage()
   const { provider, ann } = stage
   await stage.signIn(ann, 'ann')
@@ -189,7 +189,7 @@ test('processes of one store at the same time use a refresh token once', async (
   const first = stage.send(line, undefined, headers)
   await until(() => tokenRequests(stage, 'refresh_token').length === 1)
   const second = other.send(line, undefined, headers)
-  // The third reading is that of a process that waits for the lease.
+  // The third read is that of a process that waits for the lease.
   await until(() => reads >= 3 || tokenRequests(stage, 'refresh_token').length > 1)
   release()
   const answers = await Promise.all([first, second])
@@ -197,7 +197,7 @@ test('processes of one store at the same time use a refresh token once', async (
   expect(tokenRequests(stage, 'refresh_token')).toHaveLength(1)
 })
 
-test('a sign-in that ends during a turn is named in the result of the tool', async () => {
+test('a sign-in that expires during a turn is named in the tool result', async () => {
   const stage = await signInStage()
   const { ann, server, provider } = stage
   await stage.signIn(ann, 'ann')
@@ -209,7 +209,7 @@ test('a sign-in that ends during a turn is named in the result of the tool', asy
   expect(stage.results()).toEqual([expect.stringContaining('Sign in with: wb mcp servers login issues')])
 })
 
-test('what a server offers one caller is not offered to another, and hashes decide what agents get', async () => {
+test('tools that a server offers to one caller are not offered to another, and agents get only tools with reviewed hashes', async () => {
   const stage = await signInStage()
   const { as, ann, bob, path, server } = stage
   server.describesCallers = true
@@ -226,7 +226,7 @@ test('what a server offers one caller is not offered to another, and hashes deci
   expect(stage.results()).toHaveLength(1)
 })
 
-test('a token that the server refuses is refreshed, and the call is sent once more', async () => {
+test('a token that the server rejects is refreshed, and the call is repeated once', async () => {
   const stage = await signInStage()
   await stage.signIn(stage.ann, 'ann')
   await stage.equip(stage.ann)
@@ -238,7 +238,7 @@ test('a token that the server refuses is refreshed, and the call is sent once mo
     expect(form.get('resource')).toBe(stage.server.url)
 })
 
-test('a refused refresh signs out; a failed one does not', async () => {
+test('a rejected refresh signs out, and a failed one does not', async () => {
   const stage = await signInStage()
   const { as, ann, path, provider, clock } = stage
   await stage.signIn(ann, 'ann')
@@ -254,7 +254,7 @@ test('a refused refresh signs out; a failed one does not', async () => {
   expect((await as(ann, `GET ${path}/sign-in`)).body).toEqual(signedOut)
 })
 
-test('signing out revokes the refresh token, and the other caller stays signed in', async () => {
+test('signing out revokes the refresh token of one caller only', async () => {
   const stage = await signInStage()
   const { as, ann, bob, path, provider } = stage
   await stage.signIn(ann, 'ann')
@@ -271,7 +271,7 @@ test('signing out revokes the refresh token, and the other caller stays signed i
 test.each([
   ['url', { url: 'https://other.example.com/mcp' }],
   ['client', { oauthClientId: 'other' }],
-])('a change of the %s ends all sign-ins; a new label does not', async (_what, patch) => {
+])('a change of the %s ends all sign-ins, and a new label does not', async (_what, patch) => {
   const { as, ann, path, signIn } = await signInStage()
   await signIn(ann, 'ann')
   await as(ann, `PATCH ${path}`, { label: 'tickets' })
@@ -280,7 +280,7 @@ test.each([
   expect((await as(ann, `GET ${path}/sign-in`)).body).toMatchObject(unsigned)
 })
 
-test('tokens are stored sealed, and are deleted with their server', async () => {
+test('tokens are stored encrypted, and are deleted with their server', async () => {
   const stage = await signInStage()
   const { as, ann, path, server, dataDir } = stage
   await stage.signIn(ann, 'ann')
@@ -297,7 +297,7 @@ test('tokens are stored sealed, and are deleted with their server', async () => 
   await store.close()
 })
 
-test('tokens of one caller do not open for another', async () => {
+test('tokens of one caller cannot be decrypted for another', async () => {
   const stage = await signInStage()
   const { as, ann, bob, path, dataDir } = stage
   await stage.signIn(ann, 'ann')
@@ -313,7 +313,7 @@ test('tokens of one caller do not open for another', async () => {
   expect((await Promise.all(states)).sort()).toEqual([false, true])
 })
 
-test('an anonymous caller cannot sign in where callers are told apart', async () => {
+test('an anonymous caller cannot sign in if authentication is enabled', async () => {
   const stage = await signInStage({}, { auth: { anonymousPolicy: 'allow' } })
   const { status, body } = await stage.send(`POST ${stage.path}/sign-in`, { redirectUri })
   expect([status, body.error]).toEqual([401, expect.objectContaining({ code: 'unauthorized' })])
@@ -326,7 +326,7 @@ test.each([
   ['http://user@127.0.0.1/callback'],
   ['http://127.0.0.1.example.com/callback'],
   ['callback'],
-])('the redirect URI %s is refused', async value => {
+])('the redirect URI %s is rejected', async value => {
   const stage = await signInStage()
   const { status, body } = await stage.as(stage.ann, `POST ${stage.path}/sign-in`, { redirectUri: value })
   expect([status, body.error]).toEqual([
@@ -347,7 +347,7 @@ test.each([
   ['oauthClientSecretRef', { oauthClientSecretRef: 'env:KEY' }],
   ['oauthScopes', { oauthScopes: ['two words'] }],
   ['authType', { authType: 'none' }],
-])('%s is refused where it does not fit, and nothing changes', async (field, patch) => {
+])('%s is rejected for an incompatible authType, and nothing changes', async (field, patch) => {
   const stage = await signInStage()
   const before = (await stage.as(stage.ann, `GET ${stage.path}`)).text
   const { status, body } = await stage.as(stage.ann, `PATCH ${stage.path}`, patch)

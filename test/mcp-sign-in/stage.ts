@@ -9,21 +9,21 @@ import { type Opened, type Options, open, type Sent, TestClock } from '../harnes
 export const redirectUri = 'http://127.0.0.1:49152/callback'
 const bootstrap = 'the-token-of-the-operator-of-these-tests'
 
-/** An MCP server whose tools need an access token of a provider. */
+/** An MCP server whose tools require an access token of an identity provider. */
 export interface ProtectedServer {
   readonly url: string
   readonly received: McpServerFake['received']
   /** Subject of each accepted token. */
   readonly callers: string[]
-  /** Accepted tokens, without repetition. */
+  /** Accepted tokens, without duplicates. */
   readonly tokens: Set<string>
-  /** Tokens that it refuses from now on. */
+  /** Tokens that are rejected from now on. */
   readonly refused: Set<string>
-  /** Sent as its metadata instead of the real one. */
+  /** Metadata that replaces the real metadata. */
   metadata: object | string | undefined
-  /** Describes its tool to each caller in another way. */
+  /** Returns a different tool description for each caller. */
   describesCallers: boolean
-  /** Text with which it refuses each request that has a good token. */
+  /** Error text for all requests with a valid token. */
   refusal: string | undefined
 }
 
@@ -87,16 +87,16 @@ interface SignInStage extends Opened {
   /** Opens another runtime on the same store. */
   beside(more: Options): Promise<Opened>
   as(token: string, line: string, json?: unknown): Promise<Sent>
-  /** Begins a sign-in, and returns what the browser brings back. */
+  /** Starts a sign-in and returns the parameters of the redirect. */
   authorize(token: string, login: string): Promise<{ state: string; code: string; iss?: string }>
   signIn(token: string, login: string): Promise<Sent>
   /** Lets the agent use the tool. @param token  of a caller who is signed in */
   equip(token: string): Promise<Sent>
-  /** Sends a question to the agent, whose model calls the tool if it has it. */
+  /** Sends a question to the agent, whose model calls the tool if it is available. */
   ask(token: string): Promise<Message>
   /** Requests that the model received. */
   told(): readonly object[]
-  /** Results of tools that the model received. */
+  /** Tool results that the model received. */
   results(): string[]
 }
 

@@ -5,7 +5,7 @@ import { llmServices } from '../../src/contract/services.ts'
 import { type ChatRequest, startChatServer } from '../fakes/chat-server.ts'
 import { call, type Stage, stage, unknownId } from './stage.ts'
 
-/** A stage whose tools chat, with a model that repeats what is said, and fails at "fail". */
+/** A server with chat tools and a model that echoes messages, and fails at "fail". */
 async function chatStage() {
   const model = await startChatServer()
   onTestFinished(() => model.close())
@@ -20,7 +20,7 @@ async function chatStage() {
   return { ...wb, model }
 }
 
-/** An agent that the model answers for. */
+/** An agent that uses the model. */
 async function agentOf(
   { callAsOperator, workspaceId, model }: Stage & { model: { url: string } },
   body = {},
@@ -35,7 +35,7 @@ function questionIn({ body }: ChatRequest): string {
   return (body.messages as { content: string }[]).at(-1)!.content
 }
 
-test('S7.3-chat_not_found: chat tools answer in chats that the caller may see, and name what is not there', async () => {
+test('S7.3-chat_not_found: chat tools succeed in chats that the caller can see, and report others as not found', async () => {
   const wb = await chatStage()
   const client = await wb.client(await wb.mint(['read']))
   const { workspaceId } = wb
@@ -98,7 +98,7 @@ test('S7.3-chat_not_found: chat tools answer in chats that the caller may see, a
     })
 })
 
-test('with row-level access on, a chat of somebody else is not there', async () => {
+test('with row-level access, a chat of another caller is not found', async () => {
   const wb = await chatStage()
   const { workspaceId } = wb
   await wb.sendAsOperator(`PATCH /api/v1/workspaces/${workspaceId}`, { rlacEnabled: true })

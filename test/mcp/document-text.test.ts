@@ -21,7 +21,7 @@ function chunksOf(texts: readonly string[], chunkerId: string): RouteHandler<typ
   }
 }
 
-/** All pages of a text, one after the other. */
+/** Reads all pages of a text in order. */
 async function pagesOf(texts: readonly string[], chunkerId: string, max: { chunks: number; chars: number }) {
   const rest = new RouteCaller('w', {} as Caller, { note() {} })
   const pages: string[] = []
@@ -43,7 +43,7 @@ async function pagesOf(texts: readonly string[], chunkerId: string, max: { chunk
 
 const service = { engine: 'langchain_ts', chunkUnit: null, minChunkSize: null, overlapSize: null }
 
-test('the pages of any text that is cut with overlaps are that text', async () => {
+test('the pages of a text whose chunks overlap are the text', async () => {
   const word = fc.string({
     unit: fc.constantFrom(...'abcdefghijklmnopqrstuvwxyzäöü🦜'),
     minLength: 1,
@@ -57,7 +57,7 @@ test('the pages of any text that is cut with overlaps are that text', async () =
       fc.integer({ min: 1, max: 5 }),
       fc.integer({ min: 2, max: 300 }),
       async (strategy, words, chunks, chars) => {
-        // Numbered, as a text that repeats itself does not tell where it overlaps.
+        // Numbered, because overlaps in a repetitive text are ambiguous.
         const text = words.map(([one, space], at) => `${one}${at}${space}`).join('')
         const chunker = createChunker({ ...service, strategy, maxChunkSize: 120 })
         const pages = await pagesOf(chunker.chunk(text), chunker.id, { chunks, chars })
@@ -69,7 +69,7 @@ test('the pages of any text that is cut with overlaps are that text', async () =
   )
 })
 
-test('chunks of sentences that share no text are kept apart', async () => {
+test('chunks of sentences without a common text are separated', async () => {
   const texts = ['One sentence.', 'Another one. ', 'A third.']
   expect(await pagesOf(texts, 'sentence:1', { chunks: 1, chars: 100 })).toEqual([
     'One sentence.\n',
@@ -78,7 +78,7 @@ test('chunks of sentences that share no text are kept apart', async () => {
   ])
 })
 
-test('a coincidence of a few characters is no overlap', async () => {
+test('a few common characters by coincidence are not an overlap', async () => {
   const texts = ['a ball', 'look at it']
   expect(await pagesOf(texts, 'recursive-char:1', { chunks: 9, chars: 100 })).toEqual(['a balllook at it'])
 })

@@ -28,7 +28,7 @@ const callback = 'http://localhost:9/callback'
 
 interface Setting {
   readonly provider?: ProviderOptions
-  /** Of `auth.oidc`. */
+  /** Settings of `auth.oidc`. */
   readonly oidc?: object
   readonly config?: object
 }
@@ -45,17 +45,17 @@ async function stage({ provider, oidc, config }: Setting = {}) {
   const asOperator = { call: wb.callAsOperator }
   await wb.callAsOperator(workspaces.create, { body: { workspaceId, name: 'shared' } })
   const base = await makeBase(asOperator, { workspaceId })
-  /** The network as a client behind the public origin sees it. */
+  /** Redirects requests for the public origin to the runtime. */
   const fetchFn = (url: string | URL, init?: RequestInit) =>
     fetch(String(url).replace(publicOrigin, wb.url), init)
   return { ...wb, idp, base, fetchFn }
 }
 
-/** What an MCP client keeps of a sign-in, and the browser of its user. */
+/** State that an MCP client stores for a sign-in, and the browser of its user. */
 class SignIn implements OAuthClientProvider {
   readonly redirectUrl = callback
   readonly #kept = new Map<string, unknown>()
-  /** Scopes that the client asked for, one entry for each sign-in. */
+  /** Requested scopes, one entry for each sign-in. */
   readonly requested: (string | null)[] = []
   arrived = ''
 
@@ -99,7 +99,7 @@ class SignIn implements OAuthClientProvider {
   }
 }
 
-/** The official client, whose user signs in when the server asks for it. Without an ID, it registers itself. */
+/** The official client, whose user signs in on request. Without an ID, it registers itself. */
 async function signedIn({ fetchFn, idp }: Awaited<ReturnType<typeof stage>>, clientId?: string) {
   const authProvider = new SignIn()
   if (clientId) authProvider.saveClientInformation({ client_id: clientId, issuer: idp.issuer })
@@ -117,7 +117,7 @@ async function signedIn({ fetchFn, idp }: Awaited<ReturnType<typeof stage>>, cli
 
 const challengeOf = ({ headers }: { headers: Headers }) => headers.get('www-authenticate')
 
-test('the official client finds the provider, signs its user in and calls a tool', async () => {
+test('the official client finds the provider, signs in and calls a tool', async () => {
   const wb = await stage({ provider: { resources: { [resource]: '' } } })
   const { client, authProvider } = await signedIn(wb)
   expect(await call(client, 'list_knowledge_bases')).toMatchObject({
@@ -127,7 +127,7 @@ test('the official client finds the provider, signs its user in and calls a tool
   expect(authProvider.requested).toHaveLength(1)
 })
 
-test('describes each MCP endpoint and the runtime, below the public origin alone', async () => {
+test('lists each MCP endpoint and the runtime as resources, below the public origin only', async () => {
   const wb = await stage()
   const described = {
     resource_name: 'Workbase',
@@ -147,7 +147,7 @@ test('describes each MCP endpoint and the runtime, below the public origin alone
   expect(await read(unknown)).toMatchObject({ resource: publicOrigin + unknown })
 })
 
-test('a 401 of the endpoint points at its metadata, and says when a token was invalid', async () => {
+test('a 401 of the endpoint refers to its metadata and reports an invalid token', async () => {
   const wb = await stage()
   const post = (headers = {}) => wb.send(`POST ${path}`, list, { ...accept, ...headers })
   const pointer = `resource_metadata="${metadataUrl}"`
@@ -165,7 +165,7 @@ test.each([
   ['keys alone', { auth: { mode: 'apiKey', anonymousPolicy: 'reject' } }],
   ['no public origin', { runtime: {} }],
   ['no MCP', { mcp: { enabled: false } }],
-])('is no protected resource with %s', async (_why, config) => {
+])('is not a protected resource with %s', async (_why, config) => {
   const wb = await stage({ config })
   for (const at of ['', path]) {
     const answer = await wb.send(`GET /.well-known/oauth-protected-resource${at}`)
@@ -174,7 +174,7 @@ test.each([
   expect(challengeOf(await wb.send(`POST ${path}`, list, accept))).toBe('Bearer')
 })
 
-test('scopes of a token limit its tools, and the client can ask its user for more', async () => {
+test('the scopes of a token limit its tools, and the client can request more', async () => {
   const scopes = ['read', 'write:ingest']
   const resources = { [resource]: 'read' }
   const wb = await stage({ provider: { resources, redirectUris: [callback] }, oidc: { scopes } })
@@ -184,7 +184,7 @@ test('scopes of a token limit its tools, and the client can ask its user for mor
   expect(authProvider.requested).toEqual(['openid read write:ingest offline_access'])
   const text = { knowledgeBaseId: wb.base.params.knowledgeBaseId, text: 'The ornithopter flaps its wings.' }
   expect(await call(client, 'list_knowledge_bases')).toMatchObject({ isError: false })
-  // A scope that the provider does not know is a denial that no sign-in mends.
+  // Signing in cannot resolve a missing scope that the provider does not know.
   expect(await call(client, 'create_knowledge_base', { name: 'more' })).toMatchObject({
     isError: true,
     value: { outcome: 'denied', required: 'write:kb', subjectScopes: ['read'] },

@@ -19,7 +19,7 @@ const here = place(afterAll)
 const documentCount = 25
 const passage = 'The ornithopter flaps its wings.'
 
-/** Where the server answers, and what the scenario reads. */
+/** Address of the server, and results of the scenario. */
 let stage: { url: URL; key: string; workspace: string; knowledgeBaseId: string }
 
 beforeAll(async () => {
@@ -54,7 +54,7 @@ interface Resource {
   readonly name: string
 }
 
-/** What the official clients of all versions have in common. */
+/** Common interface of the official clients of all versions. */
 interface OfficialClient {
   connect(transport: unknown): Promise<void>
   close(): Promise<void>
@@ -114,7 +114,7 @@ const transports = {
     }),
 }
 
-/** All items of a list, and how many pages it came in. */
+/** Returns all items of a list, and the number of pages. */
 async function everything<T>(
   read: (page: Cursor) => Promise<{ items: T[]; nextCursor?: string | undefined }>,
 ) {
@@ -135,7 +135,7 @@ const cases = versions.flatMap(version =>
 )
 
 describe('official clients', () => {
-  test('are of three protocol versions', () => {
+  test('cover three protocol versions', () => {
     expect(versions.map(({ version }) => version)).toEqual(['2025-03-26', '2025-11-25', '2026-07-28'])
   })
 
@@ -146,7 +146,7 @@ describe('official clients', () => {
       make: () => transports[transport](version),
     })),
   )(
-    'of $version find, read and are refused over $transport',
+    'of $version can search and read, and get errors, over $transport',
     { timeout: 60_000 },
     async ({ client: open, make }) => {
       const client = open() as OfficialClient

@@ -4,7 +4,7 @@ import { documents } from '../../src/contract/documents.ts'
 import { makeBase } from '../harness/place.ts'
 import { stage, unknownId } from './stage.ts'
 
-/** All resources, page by page. */
+/** Reads all resources, page by page. */
 async function pagesOf(client: Client) {
   const pages: { uri: string; name: string; title?: string | undefined }[][] = []
   let cursor: string | undefined
@@ -16,7 +16,7 @@ async function pagesOf(client: Client) {
   return pages
 }
 
-/** The text that a URI leads to. */
+/** Reads the text of a resource. */
 async function read(client: Client, uri: string) {
   const { contents } = await client.readResource({ uri })
   const [content, ...others] = contents as { uri: string; text: string; _meta?: Record<string, unknown> }[]
@@ -24,7 +24,7 @@ async function read(client: Client, uri: string) {
   return content!
 }
 
-test('the documents of all knowledge bases are listed in pages', async () => {
+test('lists the documents of all knowledge bases in pages', async () => {
   const wb = await stage()
   const { workspaceId } = wb
   const bases = [wb.base]
@@ -54,7 +54,7 @@ test('the documents of all knowledge bases are listed in pages', async () => {
   })
 })
 
-test('the template resolves to the text of a document', async () => {
+test('the URI template resolves to the text of a document', async () => {
   const wb = await stage()
   const text = 'The ornithopter flaps its wings.'
   const { documentId, knowledgeBaseId } = (await wb.base.ingest(text)).document
@@ -75,7 +75,7 @@ test('the template resolves to the text of a document', async () => {
     await expect(client.readResource({ uri: wrong }), wrong).rejects.toMatchObject({ code: -32_602 })
 })
 
-test('a long document comes in parts, and each names the next', async () => {
+test('a long document is returned in parts with links to the next part', async () => {
   const wb = await stage()
   const lines = Array.from({ length: 6_000 }, (_, at) => `Line ${at} is about ornithopter ${at * 7}.`)
   const { documentId, knowledgeBaseId } = (await wb.base.ingest(lines.join('\n'))).document

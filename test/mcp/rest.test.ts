@@ -3,7 +3,7 @@ import type { Caller } from '../../src/access/caller.ts'
 import { messages } from '../../src/contract/conversations.ts'
 import { RouteCaller } from '../../src/mcp/route-caller.ts'
 
-/** A list of items of one length, and the page sizes that it was asked for. */
+/** A list of items of equal length that records requested page sizes. */
 function longList(chars: number) {
   const asked: number[] = []
   const list = ({ query }: { query: { limit: number } }) => {
@@ -16,13 +16,13 @@ function longList(chars: number) {
   return { asked, page }
 }
 
-test('a page of long items has fewer of them', async () => {
+test('a page has fewer items if they are long', async () => {
   const { asked, page } = longList(30_000)
   expect((await page(20)).items).toHaveLength(3)
   expect(asked).toEqual([20, 10, 5, 3])
 })
 
-test('an item that is longer than a page is returned alone and whole', async () => {
+test('an item that is longer than a page is returned alone and complete', async () => {
   const { page } = longList(300_000)
   expect((await page(4)).items).toEqual(['x'.repeat(300_000)])
 })

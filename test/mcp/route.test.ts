@@ -7,13 +7,13 @@ import { accept, call, stage, unknownId } from './stage.ts'
 
 const list = { jsonrpc: '2.0', id: 1, method: 'tools/list' }
 
-/** The JSON-RPC messages of an answer. */
+/** Returns the JSON-RPC messages of a response. */
 function messagesIn(text: string): Record<string, unknown>[] {
   return [...text.matchAll(/^data: (.+)$/gm)].map(([, data]) => JSON.parse(data!))
 }
 
-describe('the route', () => {
-  test('S4.2-26: is a JSON-RPC entry point that asks for no scope, no session and no hello', async () => {
+describe('the MCP route', () => {
+  test('S4.2-26: is a JSON-RPC endpoint without scopes, sessions or initialization', async () => {
     const wb = await stage()
     const headers = { ...accept, authorization: `Bearer ${await wb.mint(['tools:invoke'])}` }
     const post = (body: unknown, more = {}) => wb.send(`POST ${wb.path}`, body, { ...headers, ...more })
@@ -46,7 +46,7 @@ describe('the route', () => {
     expect(blind).toMatchObject({ status: 406, body: { id: null, error: { code: -32_000 } } })
   })
 
-  test('refuses what is no message, and takes a batch in turn', async () => {
+  test('rejects invalid messages and handles batches in order', async () => {
     const wb = await stage()
     const headers = { ...accept, authorization: `Bearer ${await wb.mint(['read'])}` }
     const post = (body: unknown) => wb.send(`POST ${wb.path}`, body, headers)
@@ -64,7 +64,7 @@ describe('the route', () => {
     expect(await wb.invoked()).toHaveLength(3)
   })
 
-  test('a key of another workspace stays out, an unknown workspace is not there, and a stranger is asked', async () => {
+  test('rejects a key of another workspace, an unknown workspace and missing credentials', async () => {
     const wb = await stage()
     const other = await makeWorkspace({ call: wb.callAsOperator })
     const foreign = { ...accept, authorization: `Bearer ${await wb.mint(['read'], other.workspaceId)}` }
@@ -81,7 +81,7 @@ describe('the route', () => {
     expect(nowhere).toMatchObject({ status: 404, body: { error: { code: 'workspace_not_found' } } })
   })
 
-  test('mcp.enabled: false is not found, whatever is sent', async () => {
+  test('with mcp.enabled: false returns 404 for any request', async () => {
     const wb = await stage({ config: { mcp: { enabled: false } } })
     for (const method of ['POST', 'GET', 'DELETE']) {
       const answer = await wb.sendAsOperator(`${method} ${wb.path}`, method === 'POST' ? list : undefined)
@@ -90,7 +90,7 @@ describe('the route', () => {
     expect((await wb.send('GET /features')).body).toMatchObject({ mcp: { enabled: false, baseUrl: null } })
   })
 
-  test('speaks the revision of 2026 too', async () => {
+  test('supports the protocol revision of 2026', async () => {
     const wb = await stage()
     const transport = new StreamableHTTPClientTransport(new URL(wb.path, wb.url), {
       requestInit: { headers: { authorization: `Bearer ${await wb.mint(['read'])}` } },
@@ -106,8 +106,8 @@ describe('the route', () => {
   })
 })
 
-describe('listening', () => {
-  test('is a stream that counts as one, and ends when the runtime drains', async () => {
+describe('event stream of the MCP route', () => {
+  test('counts towards the limit of streams, and ends when the runtime drains', async () => {
     const wb = await stage({ config: { runtime: { streamsPerCaller: 4 } } })
     const headers = { authorization: `Bearer ${await wb.mint(['read'])}`, accept: 'text/event-stream' }
     const url = new URL(wb.path, wb.url)
@@ -125,7 +125,7 @@ describe('listening', () => {
     expect(await last.text()).toBe('')
   })
 
-  test('S3-01: ends for a key that is revoked, though nothing is told, and not for another', async () => {
+  test('S3-01: ends only for the revoked key, without a notification', async () => {
     const clock = new TestClock()
     const wb = await stage({ clock })
     const listen = async (token: string) =>

@@ -7,16 +7,16 @@ import { type Options, open } from '../harness/runtime.ts'
 import { type Wired, wired } from '../harness/wired.ts'
 
 export const unknownId = '99999999-9999-4999-8999-999999999999'
-/** What a client of the protocol sends. */
+/** Methods of an MCP client. */
 export const accept = { accept: 'application/json, text/event-stream' }
 
-/** What a tool answered. */
+/** The result of a tool call. */
 export interface Told {
   readonly isError: boolean
   readonly text: string
-  /** The text as JSON, where it is. */
+  /** The text parsed as JSON, if possible. */
   readonly value: unknown
-  /** Cursor of the next page, where there is one. */
+  /** Cursor of the next page, if any. */
   readonly nextCursor: string | undefined
 }
 
@@ -25,15 +25,15 @@ export interface Stage extends Wired {
   readonly base: Base
   /** Path of the MCP route. */
   readonly path: string
-  /** A key with these scopes. */
+  /** Creates a key with these scopes and returns its token. */
   mint(scopes: readonly Scope[], workspaceId?: string): Promise<string>
-  /** The official client with a key, which has said hello. */
+  /** Connects the official client with a key. */
   client(token: string): Promise<Client>
-  /** What is on record of calls of tools, the oldest first. */
+  /** Audit records of tool calls, oldest first. */
   invoked(): Promise<AuditRecord[]>
 }
 
-/** A runtime that asks for keys and listens on a port, with a workspace and a knowledge base. */
+/** A runtime that requires API keys and listens on a port, with a workspace and a knowledge base. */
 export async function stage(options: Options = {}): Promise<Stage> {
   const opened = await open({
     ...options,
@@ -70,7 +70,7 @@ export async function stage(options: Options = {}): Promise<Stage> {
   }
 }
 
-/** Call a tool. A page that is not the last has a second text, which names the cursor for the next call. */
+/** Calls a tool. A page that is not the last has a second text with the cursor of the next call. */
 export async function call(client: Client, name: string, args: object = {}): Promise<Told> {
   const result = await client.callTool({ name, arguments: { ...args } })
   const [content, more, ...others] = result.content as { type: string; text: string }[]

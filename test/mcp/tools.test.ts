@@ -7,7 +7,7 @@ import { chunkingServices, embeddingServices } from '../../src/contract/services
 import { messageRow, writeMessages } from '../harness/agents.ts'
 import { call, type Stage, stage, unknownId } from './stage.ts'
 
-/** An agent, a chat with two visible messages of three, and a document. */
+/** Creates an agent, a chat with two visible messages of three, and a document. */
 async function filled(options = {}) {
   const wb = await stage(options)
   const { workspaceId } = wb
@@ -26,7 +26,7 @@ async function filled(options = {}) {
   return { ...wb, agent, chat, document }
 }
 
-test('the tools that read give what REST gives, in the fields of the contract', async () => {
+test('read tools return the same data as REST, with the documented fields', async () => {
   const wb = await filled()
   const client = await wb.client(await wb.mint(['read']))
   const { agent, chat, document } = wb
@@ -102,7 +102,7 @@ async function services(wb: Stage) {
   }
 }
 
-test('S5.5-21 S5.5-22 S5.5-23 S5.5-24: the tools that write do what REST does, and say how it ended', async () => {
+test('S5.5-21 S5.5-22 S5.5-23 S5.5-24: write tools have the same effect as REST and report the outcome', async () => {
   const wb = await stage()
   const client = await wb.client(await wb.mint(['write:kb', 'write:ingest']))
   const bound = await services(wb)
@@ -149,7 +149,7 @@ test('S5.5-21 S5.5-22 S5.5-23 S5.5-24: the tools that write do what REST does, a
   expect(actions).toEqual(expect.arrayContaining(['kb.create', 'kb.delete', 'document.delete', 'mcp.invoke']))
 })
 
-test('every tool and argument is described for a model, with an example that is valid', async () => {
+test('every tool and argument has a description for models, with a valid example', async () => {
   const wb = await stage({ config: { mcp: { enabled: true, exposeChat: true } } })
   const client = await wb.client(await wb.mint(['read', 'write']))
   const { tools } = await client.listTools()
@@ -174,13 +174,13 @@ interface Described {
   readonly description?: string
 }
 
-/** The example at the end of a description of two sentences or more. */
+/** Returns the example at the end of a description of two sentences or more. */
 function exampleIn(description = ''): unknown {
   const [, text] = /^[A-Z].{10,}\. Example: (.+)$/s.exec(description) ?? []
   return text === undefined ? undefined : JSON.parse(text)
 }
 
-test('an argument that a tool does not have is refused by name', async () => {
+test('rejects an unknown argument of a tool by name', async () => {
   const wb = await stage()
   const client = await wb.client(await wb.mint(['read']))
   const { knowledgeBaseId } = wb.base.params
@@ -200,7 +200,7 @@ test('the instructions name the knowledge bases, the first tool and how to cite'
   expect(told!.length).toBeLessThan(1_000)
 })
 
-test('lists come in pages, and the pages together are the list', async () => {
+test('the pages of a list contain all items in order', async () => {
   const wb = await stage()
   const client = await wb.client(await wb.mint(['read']))
   const { knowledgeBaseId } = wb.base.params
@@ -239,7 +239,7 @@ async function pagesOf(client: Client, name: string, args: object): Promise<Reco
   return pages
 }
 
-test('a hit and a document have a source and a citation', async () => {
+test('hits and documents have a source and a citation', async () => {
   const wb = await stage()
   const client = await wb.client(await wb.mint(['read']))
   const { knowledgeBaseId } = wb.base.params
@@ -270,7 +270,7 @@ test('a hit and a document have a source and a citation', async () => {
   expect(missing).toMatchObject({ isError: true, value: { outcome: 'not_found', documentId: unknownId } })
 })
 
-test('a long document is read in pages, which together are its text', async () => {
+test('the pages of a long document contain its text', async () => {
   const wb = await stage()
   const client = await wb.client(await wb.mint(['read']))
   const { knowledgeBaseId } = wb.base.params
@@ -292,14 +292,14 @@ test('a long document is read in pages, which together are its text', async () =
   expect(read.replace(/\s+/g, ' ')).toBe(text)
 })
 
-test('a knowledge base is created by its name alone', async () => {
+test('creates a knowledge base with only a name', async () => {
   const wb = await stage()
   const client = await wb.client(await wb.mint(['write:kb']))
   const made = await call(client, 'create_knowledge_base', { name: 'plain' })
   expect(made).toMatchObject({ isError: false, value: { outcome: 'created', ...(await services(wb)) } })
 })
 
-test('a denial for a missing scope is audited, even with invalid arguments [S5.5-25]', async () => {
+test('audits a denial for a missing scope, even with invalid arguments [S5.5-25]', async () => {
   const wb = await stage()
   const client = await wb.client(await wb.mint(['read']))
   for (const args of [{}, { knowledgeBaseId: 5 }, { knowledgeBaseId: 'x', text: '' }])
@@ -316,7 +316,7 @@ test('a denial for a missing scope is audited, even with invalid arguments [S5.5
   expect(await wb.invoked()).toHaveLength(3)
 })
 
-test('S5.5-25: a caller without the scope is denied in the result, nothing is changed, and it is on record', async () => {
+test('S5.5-25: denies a caller without the scope in the tool result, changes nothing, and audits it', async () => {
   const wb = await filled()
   const client = await wb.client(await wb.mint(['read', 'write:kb']))
   const { knowledgeBaseId } = wb.base.params
@@ -378,7 +378,7 @@ test('S5.5-25: a caller without the scope is denied in the result, nothing is ch
   ])
 })
 
-test('a tool that nobody knows and arguments that do not fit are errors of the protocol, and not on record', async () => {
+test('reports unknown tools and invalid arguments as protocol errors, without an audit record', async () => {
   const wb = await stage()
   const client = await wb.client(await wb.mint(['read']))
   for (const [name, args, why] of [
@@ -398,7 +398,7 @@ test('a tool that nobody knows and arguments that do not fit are errors of the p
   expect(await wb.invoked()).toEqual([])
 })
 
-test('what breaks inside is told without its words', async () => {
+test('hides the message of an internal error', async () => {
   const secret = 'SQLITE_BUSY at /var/lib/secret'
   let isBroken = false
   const wb = await stage({

@@ -7,7 +7,10 @@ import {
   rangeOf,
 } from '../../src/models/address-range.ts'
 
-/** Addresses of each network, its first and last among them, and those next to it; written without looking at the table. */
+/**
+ * Example addresses of each network, including the first and last ones and neighbors, written independently of the
+ * table.
+ */
 const examples: Readonly<Record<string, Readonly<Record<string, AddressRange>>>> = {
   '0.0.0.0/0': { '1.0.0.0': 'public', '8.8.8.8': 'public', '223.255.255.255': 'public' },
   '0.0.0.0/8': { '0.0.0.0': 'private', '0.255.255.255': 'private', '1.0.0.0': 'public' },
@@ -158,7 +161,7 @@ const examples: Readonly<Record<string, Readonly<Record<string, AddressRange>>>>
     },
     '::ffff:0:168.63.129.16': 'forbidden',
   },
-  // Metadata services behind prefixes of 48, 56, 64 and 96 bits; byte 8 holds nothing.
+  // Metadata services behind prefixes of 48, 56, 64 and 96 bits; byte 8 is empty.
   '64:ff9b:1::/48': {
     ...{
       '64:ff9b:1::8.8.8.8': 'private',
@@ -175,21 +178,21 @@ const examples: Readonly<Record<string, Readonly<Record<string, AddressRange>>>>
   },
 }
 
-/** The first half of a network; none for a single address, and where what is carried is judged. */
+/** The first half of a network; empty for a single address and for networks with embedded addresses. */
 function firstHalf({ network, embeddedAddresses }: (typeof knownNetworks)[number]): string[] {
   const [start, bits] = ipaddr.parseCIDR(network)
   const isOne = bits === start.toByteArray().length * 8
   return isOne || embeddedAddresses.length > 0 ? [] : [`${start}/${bits + 1}`]
 }
 
-test('every network of the table has examples, and there are no others', () => {
+test('the examples cover exactly the networks of the table', () => {
   expect(Object.keys(examples).sort()).toEqual(knownNetworks.map(({ network }) => network).sort())
 })
 
 describe.each(knownNetworks)('$network', known => {
   const own = Object.entries(examples[known.network]!)
 
-  test('is judged as it is, and so is what lies next to it', () => {
+  test('addresses in the network and next to it have the expected range', () => {
     for (const [address, range] of own) expect([address, rangeOf(address)]).toEqual([address, range])
   })
 
@@ -199,16 +202,16 @@ describe.each(knownNetworks)('$network', known => {
     return own.filter(([address, range]) => find(address) !== range).map(([address]) => address)
   }
 
-  test('is missed when it is dropped', () => {
+  test('some example detects that the network is missing', () => {
     expect(misjudged()).not.toEqual([])
   })
 
-  test.each(firstHalf(known))('is missed when it is cut in half, to %s', network => {
+  test.each(firstHalf(known))('some example detects a network that is halved to %s', network => {
     expect(misjudged({ ...known, network })).not.toEqual([])
   })
 
   test.each(known.embeddedAddresses.map((carried, at) => [at, carried] as const))(
-    'is missed when the address at place %i is not read',
+    'some example detects that the embedded address at position %i is not read',
     (_, dropped) => {
       const embeddedAddresses = known.embeddedAddresses.filter(carried => carried !== dropped)
       expect(misjudged({ ...known, range: 'private', embeddedAddresses })).not.toEqual([])
@@ -217,19 +220,19 @@ describe.each(knownNetworks)('$network', known => {
 })
 
 test.each<[address: string, range: AddressRange]>([
-  ['fc00::1', 'private'], // unique local
+  ['fc00::1', 'private'], // Unique local.
   ['fdff::1', 'private'],
-  ['fec0::1', 'private'], // site-local
-  ['ff02::1', 'private'], // multicast
+  ['fec0::1', 'private'], // Site-local.
+  ['ff02::1', 'private'], // Multicast.
   ['ff0e::1', 'private'],
-  ['100::1', 'private'], // discard-only
-  ['5f00::1', 'private'], // segment routing
-  ['64:ff9b:2::1', 'private'], // next to NAT64
-  ['2001:4860::5efe:8.8.8.8', 'public'], // ISATAP
+  ['100::1', 'private'], // Discard-only.
+  ['5f00::1', 'private'], // Segment routing.
+  ['64:ff9b:2::1', 'private'], // Next to NAT64.
+  ['2001:4860::5efe:8.8.8.8', 'public'], // ISATAP.
   ['2001:4860::5efe:10.0.0.1', 'private'],
   ['2001:4860::200:5efe:169.254.1.1', 'forbidden'],
-  ['2002:808:808::5efe:169.254.1.1', 'forbidden'], // ISATAP in 6to4
-  ['0x7f.0.0.1', 'forbidden'], // no address in its one form
+  ['2002:808:808::5efe:169.254.1.1', 'forbidden'], // ISATAP in 6to4.
+  ['0x7f.0.0.1', 'forbidden'], // Not the canonical form of an address.
   ['127.1', 'forbidden'],
   ['a name', 'forbidden'],
   ['', 'forbidden'],

@@ -15,7 +15,7 @@ async function hostOf(server: Parameters<typeof listening>[0]): Promise<string> 
   return host
 }
 
-/** The problem of a request to a URL; names resolve as given. */
+/** Returns the problem of a request to a URL; names resolve as given. */
 async function problemOf(url: string, code = 'ENOTFOUND') {
   const network = openOutboundNetwork({
     guard: new EndpointGuard({ blocksPrivate: false, exceptions: [] }),
@@ -65,7 +65,7 @@ test.each([
   expect((await problemOf('http://models.example.test', code))?.reason).toContain(words)
 })
 
-test('says nothing about other errors, also in a circle of causes', () => {
+test('ignores other errors, also with a circular cause', () => {
   const error = new Error('other')
   error.cause = error
   expect(connectionProblemIn(error)).toBeUndefined()

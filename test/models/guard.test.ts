@@ -15,7 +15,7 @@ import {
 const strict = new EndpointGuard({ blocksPrivate: true, exceptions: [] })
 const lenient = new EndpointGuard({ blocksPrivate: false, exceptions: [] })
 
-/** The forms in which IPv6 carries an IPv4 address. */
+/** Forms of an IPv6 address with an embedded IPv4 address. */
 const carriers = {
   mapped: (octets: readonly number[]) => `::ffff:${octets.join('.')}`,
   compatible: (octets: readonly number[]) => `::${octets.join('.')}`,
@@ -35,7 +35,7 @@ function groups([a, b, c, d]: readonly number[]): string {
 const octet = fc.integer({ min: 0, max: 255 })
 const forms = Object.keys(carriers) as (keyof typeof carriers)[]
 
-test.each(forms)('a link-local address is forbidden as %s too, and a private one is never public', form => {
+test.each(forms)('a link-local address is forbidden as %s, and a private one is never public', form => {
   fc.assert(
     fc.property(octet, octet, octet, (b, c, d) => {
       expect(rangeOf(carriers[form]([169, 254, c, d]))).toBe('forbidden')
@@ -49,7 +49,7 @@ test.each(forms)('a link-local address is forbidden as %s too, and a private one
   )
 })
 
-test('whatever an IPv6 address says, it is public in the global range only', () => {
+test('only IPv6 addresses in the global range can be public', () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 0, max: 0xffff }), { minLength: 8, maxLength: 8 }), parts => {
       const address = new ipaddr.IPv6(parts)
@@ -60,22 +60,22 @@ test('whatever an IPv6 address says, it is public in the global range only', () 
   )
 })
 
-test('every spelling of an address is read as the address', () => {
+test('parses every notation of an address', () => {
   const spellings = ['127.0.0.1', '2130706433', '0x7f000001', '0177.0.0.1', '127.1', '127.0.0.1.', '0x7f.1']
   for (const host of spellings) expect(destinationOf(new URL(`http://${host}/`)).host).toBe('127.0.0.1')
   expect(destinationOf(new URL('https://[0:0::1]:8443/'))).toEqual({ host: '::1', port: 8443 })
   expect(destinationOf(new URL('https://EXAMPLE.com./'))).toEqual({ host: 'example.com', port: 443 })
 })
 
-describe('a guard', () => {
+describe('the endpoint guard', () => {
   const at = (host: string, port = 443) => ({ host, port })
 
-  test('one address that is refused refuses the name', () => {
+  test('rejects a name if one of its addresses is rejected', () => {
     expect(() => strict.check(at('a.example'), ['8.8.8.8', '10.0.0.1'])).toThrow(EndpointRefused)
     expect(() => strict.check(at('a.example'), ['8.8.8.8', '1.1.1.1'])).not.toThrow()
   })
 
-  test('lets private addresses pass where they are not blocked, and metadata services never', () => {
+  test('allows private addresses unless they are blocked, and never metadata services', () => {
     expect(() => lenient.check(at('a.example'), ['10.0.0.1', '::1'])).not.toThrow()
     for (const address of ['169.254.169.254', 'fe80::1', '::ffff:169.254.169.254', '64:ff9b::a9fe:a9fe'])
       expect(() => lenient.check(at('a.example'), [address])).toThrow(EndpointRefused)
@@ -100,14 +100,14 @@ describe('a guard', () => {
     ['[fd00::7]:8080', at('fd00::7', 8080), 'fd00::7', true],
     ['fd00::/8', at('a.example'), 'fd00::7', true],
     ['fd00::/8', at('a.example'), '10.0.0.1', false],
-  ])('with the exception %s, %o at %s passes: %s', (exception, to, address, passes) => {
+  ])('with the exception %s, %o at %s is allowed: %s', (exception, to, address, passes) => {
     const guard = new EndpointGuard({ blocksPrivate: true, exceptions: [exception] })
     const check = () => guard.check(to, [address])
     if (passes) expect(check).not.toThrow()
     else expect(check).toThrow(EndpointRefused)
   })
 
-  test('no exception opens a metadata service', () => {
+  test('never allows a metadata service as an exception', () => {
     const guard = new EndpointGuard({
       blocksPrivate: true,
       exceptions: ['169.254.0.0/16', 'meta.example', 'fd00::/8'],
@@ -116,7 +116,7 @@ describe('a guard', () => {
     expect(() => guard.check(at('meta.example'), ['fd00:ec2::254'])).toThrow(EndpointRefused)
   })
 
-  test('tells of a URL what the URL alone tells', () => {
+  test('checks a URL without resolving its name', () => {
     expect(() => strict.checkUrl('url', 'https://unknown.example/')).not.toThrow()
     expect(() => lenient.checkUrl('url', 'http://localhost:1/')).not.toThrow()
     for (const url of ['http://localhost:1/', 'http://a.localhost/', 'http://2130706433/', 'http://[::1]/'])
@@ -124,7 +124,7 @@ describe('a guard', () => {
     expect(() => lenient.checkUrl('url', 'http://[64:ff9b::a9fe:a9fe]/')).toThrow(/metadata service/)
   })
 
-  test('its refusal is found in whatever failed of it, and names what to add', () => {
+  test('throws an error that can be found in a cause, with a hint that names the setting', () => {
     const refusal = new EndpointRefused(at('fd00::7', 8080), 'private')
     expect(endpointRefusalIn(new TypeError('fetch failed', { cause: refusal }))).toBe(refusal)
     expect(endpointRefusalIn(new TypeError('fetch failed'))).toBeUndefined()
@@ -132,7 +132,7 @@ describe('a guard', () => {
   })
 })
 
-describe('the guard of a configuration', () => {
+describe('the endpoint guard of a configuration', () => {
   const guardOf = (config: object, variables: Record<string, string> = {}) =>
     openEndpointGuard(configSchema.parse({ version: 1, ...config }), createEnvironment(variables))
   const isBlocked = (guard: EndpointGuard, host: string, port: number) => {
@@ -149,11 +149,11 @@ describe('the guard of a configuration', () => {
     ['auth', { auth: { mode: 'apiKey' } }, true],
     ['production', { runtime: { environment: 'production' } }, true],
     ['blockPrivateNetworkEndpoints', { runtime: { blockPrivateNetworkEndpoints: true } }, true],
-  ])('with %s, private addresses are refused: %s', (_, config, blocked) => {
+  ])('with %s, private addresses are rejected: %s', (_, config, blocked) => {
     expect(isBlocked(guardOf(config), 'models.internal', 80)).toBe(blocked)
   })
 
-  test('lets pass what the operator wrote, in the file, in OLLAMA_BASE_URL or in DOCLING_URL', () => {
+  test('allows addresses in the configuration, OLLAMA_BASE_URL and DOCLING_URL', () => {
     const guard = guardOf(
       {
         auth: {
@@ -186,7 +186,7 @@ describe('the guard of a configuration', () => {
     expect(isBlocked(guard, 'localhost', 11434)).toBe(true)
   })
 
-  test('chat by Ollama names the usual place of Ollama', () => {
+  test('allows the default address of Ollama if it is the chat provider', () => {
     const guard = guardOf({ auth: { mode: 'apiKey' }, chat: { provider: 'ollama' } })
     expect(isBlocked(guard, 'localhost', 11434)).toBe(false)
     const baseUrl = 'http://ollama.internal:11434'

@@ -34,7 +34,7 @@ interface Setting {
   outbound?: Outbound
 }
 
-/** An embedder of a service at the fake, which a key is released for. */
+/** An embedder of a service at the fake provider, with a released key. */
 function open({ service, policy, variables, outbound = network.send }: Setting = {}) {
   const whole: EmbeddingService = {
     embeddingServiceId: '33333333-3333-4333-8333-333333333333',
@@ -63,7 +63,7 @@ function open({ service, policy, variables, outbound = network.send }: Setting =
     allow: [{ ref: 'env:KEY', hosts: [provider.host] }],
     reserved: [],
     secretsDir: '/nowhere/secrets',
-    openLoopback: false,
+    isSingleUser: false,
     ...policy,
   }
   return openEmbedder(whole, {
@@ -85,11 +85,11 @@ async function failureOf(work: Promise<unknown>): Promise<WbError> {
 
 const texts = (count: number) => Array.from({ length: count }, (_, at) => `text ${at}`)
 const expected = (of: string[]) => of.map(text => Float32Array.from(vectorFor(text, dimension)))
-/** No pause before the next try. */
+/** No pause before a retry. */
 const atOnce = { 'retry-after': '0' }
 
-describe('the protocol', () => {
-  test('texts go out with model and key, and come back as vectors in order', async () => {
+describe('embedding protocol', () => {
+  test('sends texts with model and key, and returns vectors in order', async () => {
     provider.script({ reversed: true })
     expect(await open().embed(['a', 'bb', 'ccc'], forever)).toEqual(expected(['a', 'bb', 'ccc']))
     expect(provider.received).toHaveLength(1)
@@ -103,7 +103,7 @@ describe('the protocol', () => {
     expect(request?.headers.authorization).toBe('Bearer sk-secret')
   })
 
-  test('nothing is asked for no texts', async () => {
+  test('sends no request without texts', async () => {
     expect(await open().embed([], forever)).toEqual([])
     expect(provider.received).toEqual([])
   })
@@ -113,12 +113,12 @@ describe('the protocol', () => {
     ['openai/text-embedding-3-large', dimension],
     ['text-embedding-ada-002', undefined],
     ['nomic-embed-text', undefined],
-  ])('%s is asked for dimensions: %s', async (modelName, dimensions) => {
+  ])('%s is requested with dimensions: %s', async (modelName, dimensions) => {
     await open({ service: { modelName } }).embed(['a'], forever)
     expect(provider.received[0]?.body.dimensions).toBe(dimensions)
   })
 
-  test('only headers of ours are sent, and the SDK takes nothing from the environment', async () => {
+  test('sends only its own headers, and ignores environment variables of the SDK', async () => {
     vi.stubEnv('OPENAI_CUSTOM_HEADERS', 'x-planted: 1')
     vi.stubEnv('OPENAI_ORG_ID', 'planted')
     vi.stubEnv('OPENAI_BASE_URL', 'http://127.0.0.1:9/planted')
@@ -129,7 +129,7 @@ describe('the protocol', () => {
     expect(headers['user-agent']).toBe('workbase')
   })
 
-  test('cohere takes 96 texts at once, whatever the service says', async () => {
+  test('cohere gets at most 96 texts per request, regardless of the service', async () => {
     const cohere = open({ service: { provider: 'cohere', maxBatchSize: 500 } })
     const all = texts(200)
     expect(await cohere.embed(all, forever)).toEqual(expected(all))
@@ -137,7 +137,7 @@ describe('the protocol', () => {
     expect(provider.received.every(({ url }) => url === '/v1/embed')).toBe(true)
   })
 
-  test('cohere at an address that names the call already', async () => {
+  test('cohere can have an address that includes the path of the call', async () => {
     const service = { provider: 'cohere', endpointPath: '/embed' }
     await open({ service }).embed(['a'], forever)
     expect(provider.received[0]?.url).toBe('/v1/embed')
@@ -147,13 +147,13 @@ describe('the protocol', () => {
     ['without vectors', '{"id": "x"}'],
     ['with vectors of another kind', '{"embeddings": {"int8": [[1, 2, 3, 4]]}}'],
     ['with too few of them', '{"embeddings": {"float": []}}'],
-  ])('an answer of cohere %s', async (_what, body) => {
+  ])('rejects a response of cohere %s', async (_what, body) => {
     provider.script({ body })
     const failure = await failureOf(open({ service: { provider: 'cohere' } }).embed(['a'], forever))
     expect(failure.code).toBe('embedding_unavailable')
   })
 
-  test('cohere is asked in its own words, for what the text is', async () => {
+  test('cohere requests contain its own parameters and the kind of text', async () => {
     const cohere = open({ service: { provider: 'cohere', modelName: 'embed-v4.0' } })
     expect(await cohere.embed(['a', 'b'], forever, 'query')).toEqual(expected(['a', 'b']))
     await cohere.embed(['a'], forever)
@@ -169,7 +169,7 @@ describe('the protocol', () => {
   })
 })
 
-describe('where it is dialled', () => {
+describe('address of the provider', () => {
   const dialled = async (service: Partial<EmbeddingService>, variables: Record<string, string> = {}) => {
     const urls: string[] = []
     const outbound: Outbound = async url => {
@@ -184,7 +184,7 @@ describe('where it is dialled', () => {
     return urls[0]
   }
 
-  test('each provider has its own address', async () => {
+  test('each provider has a default address', async () => {
     expect(await dialled({ provider: 'openai' })).toBe('https://api.openai.com/v1/embeddings')
     expect(await dialled({ provider: 'openrouter' })).toBe('https://openrouter.ai/api/v1/embeddings')
     expect(await dialled({ provider: 'ollama', credentialRef: null })).toBe(
@@ -192,7 +192,7 @@ describe('where it is dialled', () => {
     )
   })
 
-  test('OLLAMA_BASE_URL gets /v1 when its path is empty, and gives way to the service', async () => {
+  test('OLLAMA_BASE_URL gets /v1 if its path is empty, and a service overrides it', async () => {
     const ollama = (base: string, service: Partial<EmbeddingService> = {}) =>
       dialled({ provider: 'ollama', credentialRef: null, ...service }, { OLLAMA_BASE_URL: base })
     expect(await ollama('http://box:11434/')).toBe('http://box:11434/v1/embeddings')
@@ -216,7 +216,7 @@ describe('where it is dialled', () => {
 })
 
 describe('batches', () => {
-  test('64 texts a request unless the service says otherwise, at most two requests at once', async () => {
+  test('a request has 64 texts by default, and at most two requests are concurrent', async () => {
     const all = texts(300)
     provider.script(...Array.from({ length: 5 }, () => ({ delayMs: 5 })))
     expect(await open().embed(all, forever)).toEqual(expected(all))
@@ -226,13 +226,13 @@ describe('batches', () => {
     expect(provider.received.slice(5).map(({ body }) => body.input?.length)).toEqual([150, 150])
   })
 
-  test('long texts share no request', async () => {
+  test('long texts have separate requests', async () => {
     const long = ['a', 'b', 'c'].map(letter => letter.repeat(150_000))
     await open().embed([...long, 'd'], forever)
     expect(provider.received.map(({ body }) => body.input?.length).sort()).toEqual([1, 1, 2])
   })
 
-  test('the first failure ends the others', async () => {
+  test('the first failure aborts the other requests', async () => {
     provider.script({ status: 400 }, { hang: 'before headers' })
     await failureOf(open({ service: { maxBatchSize: 1 } }).embed(texts(50), forever))
     await expect.poll(() => provider.abandoned).toBe(1)
@@ -240,14 +240,14 @@ describe('batches', () => {
   })
 })
 
-describe('retry', () => {
-  test.each([408, 409, 429, 500, 503])('status %i is tried again', async status => {
+describe('retries', () => {
+  test.each([408, 409, 429, 500, 503])('status %i is retried', async status => {
     provider.script({ status, headers: atOnce })
     expect(await open().embed(['a'], forever)).toEqual(expected(['a']))
     expect(provider.received).toHaveLength(2)
   })
 
-  test('S7.3-embedding_unavailable: three tries and no more', async () => {
+  test('S7.3-embedding_unavailable: a request has at most three attempts', async () => {
     provider.script(
       ...Array.from({ length: 9 }, () => ({ status: 500, headers: atOnce, body: '{"error":"planted"}' })),
     )
@@ -257,7 +257,7 @@ describe('retry', () => {
     expect(failure.message).toBe('embedding service "hosted" (openai) responded with status 500')
   })
 
-  test.each([400, 401, 403, 404, 422])('status %i is not', async status => {
+  test.each([400, 401, 403, 404, 422])('status %i is not retried', async status => {
     provider.script({ status, body: '{"error":{"message":"planted sk-secret"}}' })
     const failure = await failureOf(open().embed(['a'], forever))
     expect(provider.received).toHaveLength(1)
@@ -266,14 +266,14 @@ describe('retry', () => {
     expect(failure.message + failure.hint).not.toMatch(/planted|sk-secret/)
   })
 
-  test('a provider that asks for a long pause is not waited for', async () => {
+  test('a request is not retried if the provider requests a long pause', async () => {
     provider.script({ status: 429, headers: { 'retry-after': '3600' } })
     const failure = await failureOf(open().embed(['a'], forever))
     expect(failure.hint).toMatch(/limits requests/)
     expect(provider.received).toHaveLength(1)
   })
 
-  test('a pause that ends at a date counts from the date of the answer', async () => {
+  test('a retry date is relative to the date of the response', async () => {
     const at = (time: number) => new Date(time).toUTCString()
     provider.script({ status: 503, headers: { date: at(1_000_000), 'retry-after': at(4_000_000) } })
     await failureOf(open().embed(['a'], forever))
@@ -284,7 +284,7 @@ describe('retry', () => {
 })
 
 describe('S7.3-embedding_unavailable: a provider that', () => {
-  test('is not there', async () => {
+  test('is not reachable', async () => {
     const gone = open()
     await provider.close()
     const failure = await failureOf(gone.embed(['a'], forever))
@@ -294,7 +294,7 @@ describe('S7.3-embedding_unavailable: a provider that', () => {
     provider = await startEmbeddingServer(dimension)
   })
 
-  test.each(['before headers', 'in body'] as const)('falls silent %s', async hang => {
+  test.each(['before headers', 'in body'] as const)('stops responding %s', async hang => {
     provider.script({ hang }, { hang }, { hang })
     const failure = await failureOf(open({ service: { requestTimeoutMs: 30 } }).embed(['a'], forever))
     expect(failure.message).toBe('embedding service "hosted" (openai) did not respond in time')
@@ -312,18 +312,18 @@ describe('S7.3-embedding_unavailable: a provider that', () => {
     ['holds null for a number', { body: '{"data": [{"embedding": [1, null, 3, 4]}]}' }],
     ['holds what is too large for 32 bits', { body: '{"data": [{"embedding": [1, 1e300, 3, 4]}]}' }],
     ['holds text for numbers', { body: '{"data": [{"embedding": ["1", "2", "3", "4"]}]}' }],
-  ])('sends an answer that %s', async (_, step) => {
+  ])('sends a response that %s', async (_, step) => {
     provider.script(step)
     expect((await failureOf(open().embed(['a'], forever))).code).toBe('embedding_unavailable')
   })
 
-  test('names one vector twice', async () => {
+  test('returns one index twice', async () => {
     const twice = { index: 0, embedding: [1, 2, 3, 4] }
     provider.script({ body: JSON.stringify({ data: [twice, twice] }) })
     expect((await failureOf(open().embed(['a', 'b'], forever))).code).toBe('embedding_unavailable')
   })
 
-  test('sends more than an answer can be', async () => {
+  test('sends a response that is too long', async () => {
     const pulls = { count: 0 }
     const long = () =>
       new ReadableStream({
@@ -340,7 +340,7 @@ describe('S7.3-embedding_unavailable: a provider that', () => {
     expect(pulls.count, 'over 64 MB the rest is not read').toBeLessThan(40)
   })
 
-  test('redirects: nothing is sent to the other place', async () => {
+  test('redirects are not followed', async () => {
     const other = await startEmbeddingServer(dimension)
     provider.script({ status: 307, headers: { location: `${other.url}/embeddings` } })
     const failure = await failureOf(open().embed(['a'], forever))
@@ -370,7 +370,7 @@ describe('S7.3-embedding_unavailable: the credential', () => {
     return failure
   }
 
-  test('a reference that nobody released goes nowhere', async () => {
+  test('that is not released is not sent', async () => {
     const failure = await refused({
       service: { credentialRef: 'env:BOOTSTRAP' },
       variables: { BOOTSTRAP: 'sk-boot' },
@@ -379,18 +379,18 @@ describe('S7.3-embedding_unavailable: the credential', () => {
     expect(failure.hint).toContain(`wb services allow env:BOOTSTRAP --host ${provider.host}`)
   })
 
-  test("a provider's key does not go to a host of whoever wrote the service", async () => {
+  test('of a provider is not sent to a host from a service', async () => {
     await refused({
       service: { credentialRef: 'env:OPENAI_API_KEY' },
       variables: { OPENAI_API_KEY: 'sk-real' },
     })
   })
 
-  test('a reference of the configuration itself does not, released or not', async () => {
+  test('of the configuration is not sent, released or not', async () => {
     await refused({ policy: { reserved: ['env:KEY'] } })
   })
 
-  test('none named, none set, or none that a header carries', async () => {
+  test('is missing, not set, or invalid in a header', async () => {
     expect((await refused({ service: { credentialRef: null, endpointBaseUrl: null } })).hint).toContain(
       'env:OPENAI_API_KEY',
     )
@@ -400,7 +400,7 @@ describe('S7.3-embedding_unavailable: the credential', () => {
     await refused({ variables: { KEY: 'sk-a\nx-planted: 1' } })
   })
 
-  test('none leaves this machine unencrypted', async () => {
+  test('is not sent to another machine without encryption', async () => {
     const failure = await refused({
       service: { endpointBaseUrl: 'http://models.example/v1' },
       policy: { allow: [{ ref: 'env:KEY' }] },
@@ -408,7 +408,7 @@ describe('S7.3-embedding_unavailable: the credential', () => {
     expect(failure.message).toContain('without encryption')
   })
 
-  test('is read anew at each call, also when it is released meanwhile', async () => {
+  test('is read for each call, and can be released later', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'wb-key-'))
     mkdirSync(join(folder, workspaceId))
     const file = join(folder, workspaceId, 'key')
@@ -424,14 +424,14 @@ describe('S7.3-embedding_unavailable: the credential', () => {
     rmSync(folder, { recursive: true })
   })
 
-  test('ollama needs none and sends none', async () => {
+  test('is not required or sent for ollama', async () => {
     await open({ service: { provider: 'ollama', credentialRef: null } }).embed(['a'], forever)
     expect(provider.received[0]?.headers).not.toHaveProperty('authorization')
   })
 })
 
-describe('the caller', () => {
-  test('goes away: the request is given up, and the reason is theirs', async () => {
+describe('a caller', () => {
+  test('that disconnects aborts the request with its reason', async () => {
     provider.script({ hang: 'before headers' })
     const caller = new AbortController()
     const work = open().embed(['a'], caller.signal)
@@ -441,7 +441,7 @@ describe('the caller', () => {
     await expect.poll(() => provider.abandoned).toBe(1)
   })
 
-  test('goes away in the pause before another try', async () => {
+  test('that disconnects before a retry prevents it', async () => {
     provider.script({ status: 429, headers: { 'retry-after': '15' } })
     const caller = new AbortController()
     const work = open().embed(['a'], caller.signal)
@@ -451,13 +451,13 @@ describe('the caller', () => {
     expect(provider.received).toHaveLength(1)
   })
 
-  test('was gone before: nothing is sent', async () => {
+  test('that has disconnected before prevents the request', async () => {
     await expect(open().embed(['a'], AbortSignal.abort(new Error('gone')))).rejects.toThrow('gone')
     expect(provider.received).toEqual([])
   })
 })
 
-test('S7.3-embedding_unavailable: a provider that the runtime cannot call', () => {
+test('S7.3-embedding_unavailable: an unsupported provider', () => {
   for (const name of ['nvidia', 'constructor'])
     expect(() => open({ service: { provider: name } })).toThrow(
       expect.objectContaining({ code: 'embedding_unavailable' }),

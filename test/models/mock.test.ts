@@ -6,7 +6,7 @@ const forever = new AbortController().signal
 const dot = (left: Float32Array, right: Float32Array) =>
   left.reduce((sum, value, at) => sum + value * right[at]!, 0)
 
-test('the same text has the same vector, of length 1, in any dimension', async () => {
+test('a text always has the same unit vector, in any dimension', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.string({ unit: 'binary' }),
@@ -22,7 +22,7 @@ test('the same text has the same vector, of length 1, in any dimension', async (
   )
 })
 
-test('texts that share words are nearer than texts that do not', async () => {
+test('texts with common words have a higher similarity', async () => {
   const [question, near, far] = await createMockEmbedder(1_024).embed(
     ['How do I get a refund?', 'A refund: how to get one', 'Boundary layers in supersonic flow'],
     forever,
@@ -31,7 +31,7 @@ test('texts that share words are nearer than texts that do not', async () => {
   expect(dot(question!, near!)).toBeGreaterThan(dot(question!, far!) + 0.2)
 })
 
-test('a vector stays what it was: stored ones outlive an upgrade', async () => {
+test('vectors do not change between versions, so stored ones remain valid', async () => {
   const [vector] = await createMockEmbedder(4).embed(['refund window'], forever)
   expect([...vector!].map(value => Number(value.toFixed(4)))).toMatchInlineSnapshot(`
     [
@@ -43,7 +43,7 @@ test('a vector stays what it was: stored ones outlive an upgrade', async () => {
   `)
 })
 
-test('a caller who is gone gets nothing', async () => {
+test('throws if its caller has disconnected', async () => {
   await expect(createMockEmbedder(4).embed(['a'], AbortSignal.abort(new Error('gone')))).rejects.toThrow(
     'gone',
   )

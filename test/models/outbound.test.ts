@@ -34,7 +34,7 @@ function open(guard = lenient, resolve?: ResolveHost): OutboundNetwork {
 
 const request: OutboundRequest = { method: 'POST', headers: {}, body: '{}', signal: null }
 
-test('an answer that is left before it is read gives its connection back', async () => {
+test('releases the connection of a response that is not read', async () => {
   const { server, url } = await listen((_, response) => void response.write('begun'))
   const { send } = open()
   const gone: Promise<unknown>[] = []
@@ -47,7 +47,7 @@ test('an answer that is left before it is read gives its connection back', async
   await Promise.all(gone)
 })
 
-test('a redirect is an answer, and is not followed', async () => {
+test('returns a redirect without following it', async () => {
   const asked: (string | undefined)[] = []
   const { url } = await listen((incoming, response) => {
     asked.push(incoming.url)
@@ -58,7 +58,7 @@ test('a redirect is an answer, and is not followed', async () => {
   expect(asked).toEqual(['/'])
 })
 
-test('closing fails what is under way, and lets go of what was kept', async () => {
+test('closing aborts pending requests and closes idle connections', async () => {
   const { server, url } = await listen(() => {})
   const network = open()
   const asked = network.send(url, request).then(
@@ -76,19 +76,19 @@ test('closing fails what is under way, and lets go of what was kept', async () =
   await expect(network.send(url, request)).rejects.toThrow()
 })
 
-test('closing what was never used opens nothing', async () => {
+test('closing an unused client opens nothing', async () => {
   await expect(openOutboundNetwork({ guard: lenient }).close()).resolves.toBeUndefined()
 })
 
-describe('what the guard refuses', () => {
+describe('an address that the guard rejects', () => {
   const strict = (...exceptions: string[]) => new EndpointGuard({ blocksPrivate: true, exceptions })
-  /** Gives the answers in turn, the last one for ever. */
+  /** Returns the answers in turn, and repeats the last one. */
   const answering = (...answers: string[][]) =>
     vi.fn<ResolveHost>(async () => (answers.length > 1 ? answers.shift()! : answers[0]!))
   const counting = () => vi.fn<RequestListener>((_, response) => void response.end('{}'))
 
   test.each(['http://127.0.0.1', 'http://0x7f000001', 'http://2130706433', 'http://[::ffff:127.0.0.1]'])(
-    'is not dialled, when %s is an address',
+    'is not contacted if %s is the address',
     async host => {
       const asked = counting()
       const { port } = await listen(asked)
@@ -101,7 +101,7 @@ describe('what the guard refuses', () => {
     },
   )
 
-  test('is not dialled, when one address of a name is refused', async () => {
+  test('is not contacted if one address of a name is rejected', async () => {
     const asked = counting()
     const { port } = await listen(asked, '127.0.0.2')
     const { send } = open(strict('127.0.0.2'), answering(['127.0.0.2', '127.0.0.1']))
@@ -112,7 +112,7 @@ describe('what the guard refuses', () => {
     expect(asked).not.toHaveBeenCalled()
   })
 
-  test('metadata services are not dialled, whatever the operator allows', async () => {
+  test('is not contacted if it is a metadata service, regardless of exceptions', async () => {
     const { send } = open(
       new EndpointGuard({ blocksPrivate: false, exceptions: ['169.254.169.254', 'a.example'] }),
     )
@@ -122,7 +122,7 @@ describe('what the guard refuses', () => {
     }
   })
 
-  test('a name that is rebound after the check leads to the address that was checked', async () => {
+  test('a name is not resolved again after the check', async () => {
     const inner = counting()
     const { port } = await listen((_, response) => response.end('checked'), '127.0.0.2')
     await listen(inner, '127.0.0.1', port)
@@ -142,13 +142,13 @@ describe('what the guard refuses', () => {
     expect(inner).not.toHaveBeenCalled()
   })
 
-  test('the second address is tried when the first does not answer', async () => {
+  test('uses the second address if the first does not respond', async () => {
     const { port } = await listen((_, response) => response.end('here'), '127.0.0.3')
     const { fetch } = open(lenient, answering(['127.0.0.2', '127.0.0.3']))
     expect(await (await fetch(`http://models.example:${port}/`)).text()).toBe('here')
   })
 
-  test('a name that does not resolve fails without a refusal', async () => {
+  test('a name that does not resolve fails without a guard error', async () => {
     const { send } = open(strict(), async () => Promise.reject(new Error('ENOTFOUND')))
     const error = await send(new URL('http://nowhere.example/'), request).catch((thrown: unknown) => thrown)
     expect(error).toBeInstanceOf(Error)
@@ -156,7 +156,7 @@ describe('what the guard refuses', () => {
   })
 })
 
-test('a server by TLS is asked for the name, not for the address that is dialled', async () => {
+test('TLS uses the name, not the resolved address', async () => {
   const asked: string[] = []
   const server = createTlsServer({
     SNICallback(name, done) {
@@ -172,7 +172,7 @@ test('a server by TLS is asked for the name, not for the address that is dialled
   expect(asked).toEqual(['models.example'])
 })
 
-test('proxy variables change nothing', async () => {
+test('ignores proxy variables', async () => {
   const proxied = vi.fn<RequestListener>((_, response) => void response.end())
   const proxy = await listen(proxied)
   for (const name of ['HTTP_PROXY', 'http_proxy', 'HTTPS_PROXY', 'ALL_PROXY'])

@@ -21,7 +21,7 @@ function opened() {
   return { operation, text }
 }
 
-test('requests over the limit are counted by what they presented, and are no recent errors', async () => {
+test('rate-limited requests are counted by kind of credential and are not recent errors', async () => {
   const { operation, text } = opened()
   await operation.metrics.start()
   for (const credential of ['bearer', 'session', 'session', 'none', 'other'])
@@ -36,13 +36,13 @@ test('requests over the limit are counted by what they presented, and are no rec
   expect(operation.handlers.recentErrors({} as never, {} as never)).toMatchObject({ body: { entries: [] } })
 })
 
-test('the gauges show the ingest of the process', async () => {
+test('gauges show the ingest of the process', async () => {
   const counted = await opened().text()
   expect(counted).toContain('workbase_ingest_workers_active 2\n')
   expect(counted).toContain('workbase_ingest_workers_queued 7\n')
 })
 
-test('an ingest that fails is counted, one that is left to another process is not', async () => {
+test('a failed ingest is counted, and one that another process takes over is not', async () => {
   const { operation, text } = opened()
   await operation.metrics.start()
   const perform = operation.withIngestCount(() => Promise.reject(new Error('unreadable')))

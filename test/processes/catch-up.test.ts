@@ -4,7 +4,7 @@ import { type Base, baseAt, makeBase } from '../harness/place.ts'
 import { open } from '../harness/runtime.ts'
 import { fill, sentence, spaceOf } from '../harness/spaces.ts'
 
-/** What two runtimes answer to the same questions. */
+/** Checks that two runtimes give equal responses. */
 async function requireSameAnswers(mine: Base, theirs: Base): Promise<void> {
   for (const fields of [{ hybrid: false }, { lexicalWeight: 1 }, {}]) {
     const expected = await mine.search('the rotor flutters under pressure', fields)
@@ -51,7 +51,7 @@ test.each([
   expect(spaceOf(wb.dataDir, mine)).toEqual({ generation: 3, unfitted: 0, records: 17 })
 })
 
-test('a knowledge base that the other runtime deletes and makes anew is the new one', async () => {
+test('a knowledge base that another runtime deletes and creates again is the new one', async () => {
   const wb = await open()
   const mine = await makeBase(wb, { name: 'same' })
   await fill(mine, 0, 12)

@@ -7,7 +7,7 @@ import Database from '../../src/storage/sqlite/driver.ts'
 import { type Ended, type Place, place } from '../commands/wb.ts'
 import { sentence } from '../harness/spaces.ts'
 
-/** Faults that a store must never have, as rows of a query each. */
+/** Queries for inconsistencies in a store; each should return no rows. */
 const faults = [
   'SELECT 1 FROM collection c WHERE records <> (SELECT count(*) FROM record WHERE collection = c.id)',
   'SELECT 1 FROM record WHERE document_id NOT IN (SELECT documentId FROM documents)',
@@ -46,7 +46,7 @@ async function filled(): Promise<Place> {
   return here
 }
 
-test('eight first commands of a fresh directory share what the quickest one made', {
+test('eight concurrent first commands in a new directory use the store of the first', {
   timeout: 120_000,
 }, async () => {
   const here = place()
@@ -85,7 +85,7 @@ describe('twenty commands at once on one data directory', () => {
     requireSound(here.dataDir)
   })
 
-  test('on a fresh directory, which all of them make', { timeout: 120_000 }, async () => {
+  test('in a new directory, which all of them create', { timeout: 120_000 }, async () => {
     const here = place()
     const names = Array.from({ length: 8 }, (_, n) => `place${n}`)
     const ended = await Promise.all(names.map(name => here.spawnWb(['workspaces', 'create', name])))
@@ -98,8 +98,8 @@ describe('twenty commands at once on one data directory', () => {
   })
 })
 
-describe('kill -9', () => {
-  test('of an ingest with no server: the same line again completes it', { timeout: 120_000 }, async () => {
+describe('killed processes', () => {
+  test('of an ingest without a server are completed by repeating the command', { timeout: 120_000 }, async () => {
     const here = place()
     const total = 600
     const corpus = join(here.home, 'corpus.jsonl')
@@ -139,7 +139,7 @@ describe('kill -9', () => {
     expect(hit!.payload.title).toBe(`Run ${total - 1}`)
   })
 
-  test('of a server in the middle of ingest and fit: what it acknowledged is there, whole', {
+  test('of a server during ingest and fit keep all acknowledged data', {
     timeout: 120_000,
   }, async () => {
     const child = spawn(process.execPath, ['--import', 'tsx', 'bench/durability.ts', '--rounds', '3'])

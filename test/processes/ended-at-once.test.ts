@@ -11,7 +11,7 @@ import { makeWorkspace } from '../harness/place.ts'
 
 const program = resolve('test/fixtures/mcp/stdio-server.mjs')
 
-/** A place whose servers may start a tool server that does not end when it is told to. */
+/** A folder whose servers can start a tool server that ignores requests to exit. */
 function withToolServer() {
   const here = place()
   const started = join(here.dataDir, 'started')
@@ -22,7 +22,7 @@ function withToolServer() {
     join(here.dataDir, 'workbase.yaml'),
     JSON.stringify({ version: 1, mcp: { stdioServers: [local] } }),
   )
-  /** Have the server at an address start it. */
+  /** Makes the server at an address start the tool server. */
   const start = async (baseUrl: string): Promise<number> => {
     const client = openClient({ baseUrl, fetch })
     const { workspaceId } = await makeWorkspace(client)
@@ -34,8 +34,8 @@ function withToolServer() {
   return { here, start }
 }
 
-describe.runIf(process.platform !== 'win32')('a tool server ends with the server that has started it', () => {
-  test('by a second Ctrl-C, while the first one waits for it', async () => {
+describe.runIf(process.platform !== 'win32')('a tool server exits with the server that started it', () => {
+  test('on a second Ctrl-C while the first is pending', async () => {
     const { here, start } = withToolServer()
     const server = await here.spawnServe()
     const pid = await start(server.url)
@@ -48,7 +48,7 @@ describe.runIf(process.platform !== 'win32')('a tool server ends with the server
     await expect.poll(() => isAlive(pid)).toBe(false)
   })
 
-  test('by the end of its terminal, which is said twice, after all is let go', async () => {
+  test('when its terminal is closed, which sends two signals, after shutdown', async () => {
     const { here, start } = withToolServer()
     const { env, home: cwd } = here
     const args = [resolve('bin/run.js'), 'serve', '--port', '0', '--json']
@@ -63,20 +63,20 @@ describe.runIf(process.platform !== 'win32')('a tool server ends with the server
         .then(({ ok }) => ok)
         .catch(() => false)
     expect(await isReady()).toBe(true)
-    // The other end of the terminal is gone, and with it all that it would show.
+    // Closes the other end of the terminal, so output fails.
     ;(server as unknown as { destroy(): void }).destroy()
     await expect.poll(async () => !(await isReady()), { timeout: 10_000 }).toBe(true)
     process.kill(server.pid, 'SIGHUP')
-    // It did not break off, which would leave all that it knew in a file.
+    // An exit by the signal shows that the process did not crash.
     expect(await ended).toMatchObject({ signal: constants.signals.SIGHUP })
-    // A server that ended at once would have left it.
+    // A server that exits without shutdown leaves this file.
     expect(existsSync(join(here.dataDir, 'serve.json'))).toBe(false)
     expect(isAlive(pid)).toBe(false)
   })
 })
 
 test.runIf(process.platform !== 'win32').each(['keys create', 'playground'])(
-  'wb %s ends by the end of its terminal, and does not break off',
+  'wb %s exits without a crash when its terminal is closed',
   async words => {
     const { env, home: cwd, spawnWb: wb } = place()
     await wb(['kb', 'create', 'handbook'])

@@ -9,14 +9,14 @@ import { program } from '../harness/program.ts'
 import { open } from '../harness/runtime.ts'
 import { cut, expectNothingLeft, hosted, paid, textOf } from '../jobs/stage.ts'
 
-/** Each costs about three seconds; `WB_TEST_KILLS=100` for a long look. */
+/** About three seconds each; `WB_TEST_KILLS=100` runs a longer test. */
 const kills = Number(process.env.WB_TEST_KILLS ?? 5)
 const jobsAtOnce = 4
 const chunksEach = 24
 /** Two requests of `maxBatchSize` texts. */
 const batch = 4
 
-/** A server in a process of its own, to send texts to until it is killed. */
+/** A server in a child process that receives texts until it is killed. */
 async function start(dataDir: string) {
   const child = fork(program('runtime/process'), [dataDir, 'server'])
   const ended = once(child, 'exit')
@@ -48,7 +48,7 @@ async function everyPage<T>(read: (cursor: string | undefined) => Promise<Page<T
   }
 }
 
-test('a server that is killed while jobs ingest loses nothing, leaves nothing by half, and pays for no kept batch again', {
+test('a server killed during ingest loses no jobs, leaves no partial documents, and does not embed stored batches again', {
   timeout: 60_000 + kills * 15_000,
 }, async () => {
   const { wb, base, provider } = await hosted({ server: false })

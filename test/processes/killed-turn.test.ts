@@ -16,7 +16,7 @@ function clientOf({ url }: Served): Client {
   return openClient({ baseUrl: url, fetch })
 }
 
-/** A conversation with an agent of a server, whose model is a fake and one of whose tools never answers. */
+/** A conversation with an agent of a server, with a fake model and a tool that never responds. */
 async function begun(here: Place) {
   const model = await startChatServer()
   onTestFinished(() => model.close())
@@ -37,7 +37,7 @@ async function begun(here: Place) {
   return { model, server, client, conversation: await makeConversation(client, agent) }
 }
 
-/** Ask, and kill the server when something is told. */
+/** Sends a question and kills the server on a given event. */
 async function killedAt(
   { server, client, conversation: params }: Awaited<ReturnType<typeof begun>>,
   isDue: (event: TurnEvent) => boolean,
@@ -58,7 +58,7 @@ interface Told {
   tool_call_id?: string
 }
 
-/** What the model was told last, and whether calls and results belong together in it. */
+/** Checks that calls and results match in the last request to the model. */
 function toldTo({ received }: ChatServer): string[] {
   const told = received.at(-1)!.body.messages as Told[]
   const called = told.flatMap(({ tool_calls = [] }) => tool_calls.map(({ id }) => id))
@@ -91,7 +91,7 @@ test.each<[string, (model: ChatServer) => void, (event: TurnEvent) => boolean]>(
     ({ event }) => event === 'tool-result',
   ],
 ])(
-  'a server that is killed in mid-turn, %s, keeps the question, and the conversation goes on',
+  'a server killed during a turn, %s, keeps the question, and the conversation can continue',
   {
     timeout: 60_000,
   },
@@ -115,7 +115,7 @@ test.each<[string, (model: ChatServer) => void, (event: TurnEvent) => boolean]>(
   },
 )
 
-test('a server that is killed while another version is answered keeps the question and its answer', {
+test('a server killed while it answers another version keeps the question and its first answer', {
   timeout: 60_000,
 }, async () => {
   const here = place()
@@ -140,7 +140,7 @@ test('a server that is killed while another version is answered keeps the questi
   expect({ status, stdout }).toMatchObject({ status: 0, stdout: expect.stringMatching(/^store\tok\t/m) })
 })
 
-test('a server that is killed once a question is stored keeps its images', { timeout: 60_000 }, async () => {
+test('a server killed after it stored a question keeps its images', { timeout: 60_000 }, async () => {
   const here = place()
   const turn = await begun(here)
   const { model, conversation: params } = turn

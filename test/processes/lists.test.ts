@@ -9,26 +9,26 @@ import { makeBase } from '../harness/place.ts'
 import { type Opened, open } from '../harness/runtime.ts'
 
 /*
- * Lists of ten thousand rows, read page by page while others insert and delete. The rows are copies of one that is
- * there already, written past the surface, as it is the reading that is looked at.
+ * Reads lists of ten thousand rows page by page while rows are inserted and deleted. The rows are copies of an
+ * existing row, written directly to the store because only reading is tested.
  */
 
 const rowsPerList = 10_000
 const slice = 1_000
-/** Rows that come, and rows that go, between two pages. */
+/** Rows that are inserted and deleted between two pages. */
 const disturbed = 20
 const timeout = 60_000
 
 type Row = Record<string, unknown>
 
-/** A list: where its rows lie, which one is copied, and what a copy has of its own beside its id. */
+/** A list: its table, the row to copy, and fields that differ between copies besides the ID. */
 interface Listing {
   readonly table: AnyTable
   readonly id: string
   readonly index?: string
   readonly prefix?: (place: Place) => readonly ColumnValue[]
   readonly differ?: (n: number) => Row
-  /** The field of an item that names its row, where it is not the column. */
+  /** The field of an item with its ID, if it differs from the column. */
   readonly shownId?: string
 }
 
@@ -38,7 +38,7 @@ const ofBase = (place: Place) => [place.workspaceId, place.knowledgeBaseId]
 const W = '/api/v1/workspaces/:workspaceId'
 const KB = `${W}/knowledge-bases/:knowledgeBaseId`
 
-/** Every list of the surface, by its path. */
+/** Every list of the API, by path. */
 const listings: Readonly<Record<string, Listing>> = {
   '/api/v1/workspaces': {
     table: tables.workspaces,
@@ -93,7 +93,7 @@ const listings: Readonly<Record<string, Listing>> = {
   },
 }
 
-/** A runtime with a workspace that has one of everything. */
+/** A runtime with a workspace that contains one of everything. */
 async function stage() {
   let rows: RowStore | undefined
   const wb = await open({
@@ -141,7 +141,7 @@ async function makeRelease(wb: Opened): Promise<void> {
   expect(status, text).toBe(201)
 }
 
-/** Lists of the declarations: they take a cursor and answer pages. */
+/** Lists in the API contract: routes with a cursor that return pages. */
 const declared = Object.values(api)
   .flatMap(topic => Object.values(topic) as Route[])
   .filter(
@@ -153,12 +153,12 @@ function shapeOf(schema: unknown): object {
   return (schema as { shape?: object } | null)?.shape ?? {}
 }
 
-test('every list is looked at', () => {
+test('covers every list', () => {
   expect(Object.keys(listings).sort()).toEqual([...declared].sort())
 })
 
 test.each(declared)(
-  `GET %s gives each of ${rowsPerList} rows that are there throughout once, whatever comes and goes`,
+  `GET %s returns each of ${rowsPerList} unchanged rows once during concurrent changes`,
   { timeout },
   async path => {
     const place = await stage()

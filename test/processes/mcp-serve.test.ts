@@ -5,7 +5,7 @@ import { place } from '../commands/wb.ts'
 
 const bin = resolve('bin/run.js')
 
-test('twenty wb mcp serve use one data directory at once', { timeout: 120_000 }, async () => {
+test('twenty wb mcp serve processes share one data directory', { timeout: 120_000 }, async () => {
   const { env, home, spawnWb: wb } = place()
   await wb(['workspaces', 'create', 'demo'])
   await wb(['kb', 'create', 'notes'])

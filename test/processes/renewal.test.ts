@@ -11,7 +11,7 @@ import type { Place } from '../commands/wb.ts'
 import { program } from '../harness/program.ts'
 
 const rounds = 200
-/** In which a command that did not wait would have ended. */
+/** Time in which a command that does not wait would have exited. */
 const graceMs = 500
 
 async function commandLine(env: Record<string, string>): Promise<ChildProcess> {
@@ -31,7 +31,7 @@ async function token(child: ChildProcess): Promise<string> {
   return said
 }
 
-/** The stored token is renewed before it is used again. */
+/** Makes the stored token due for renewal before its next use. */
 function makeDue({ env }: Place): void {
   const folder = join(env.XDG_CONFIG_HOME!, 'workbase', 'credentials')
   const [name] = readdirSync(folder)
@@ -41,7 +41,7 @@ function makeDue({ env }: Place): void {
   writeFileSync(entry, JSON.stringify({ ...stored, password: JSON.stringify(tokens) }))
 }
 
-test(`two processes renew one login at once, with refresh tokens that are good once, ${rounds} times: nobody is signed out`, async () => {
+test(`two processes renew one login concurrently with rotating refresh tokens, ${rounds} times, and stay signed in`, async () => {
   const { here, server, provider } = await signInStage()
   await signIn(here, server.url)
   const commands = await Promise.all([commandLine(here.env), commandLine(here.env)])
@@ -58,7 +58,10 @@ test(`two processes renew one login at once, with refresh tokens that are good o
   expect((await here.spawnWb(['whoami'])).stdout).toMatch(/^alice@/)
 }, 120_000)
 
-/** Stands before a runtime. Once it holds, renewals are answered when it lets go, and all else never. */
+/**
+ * A proxy for a runtime. While it holds, responses to renewals are delayed until `letGo`, and other requests get
+ * no response.
+ */
 async function relay(runtime: string) {
   const state = { url: '', holds: false, renewals: 0, letGo: undefined as (() => void) | undefined }
   const server = createServer((asked, answer) => {
@@ -84,7 +87,7 @@ async function relay(runtime: string) {
   return state
 }
 
-test('Ctrl-C while a token is renewed signs nobody out', async () => {
+test('Ctrl-C during a renewal does not sign out', async () => {
   const { here, server } = await signInStage()
   const between = await relay(server.url)
   const { status, text } = await signIn(here, between.url)
@@ -94,7 +97,7 @@ test('Ctrl-C while a token is renewed signs nobody out', async () => {
   let isStopped = false
   const stopped = await inTerminal(here, ['workspaces', 'list'], {
     answer() {
-      // The provider has ended the old token by then.
+      // The provider has invalidated the old token by then.
       if (isStopped || !between.letGo) return undefined
       isStopped = true
       setTimeout(between.letGo, graceMs)
@@ -108,6 +111,6 @@ test('Ctrl-C while a token is renewed signs nobody out', async () => {
   between.holds = false
   const next = await here.spawnWb(['whoami'])
   expect(next.stdout, next.stderr).toMatch(/^alice@/)
-  // What was handed out is kept, so that nobody asks for it again, which a runtime allows for a moment only.
+  // The token is stored, because the runtime allows only a short time to request it again.
   expect(between.renewals).toBe(1)
 })

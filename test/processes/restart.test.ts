@@ -10,11 +10,11 @@ import { type Place, place } from '../commands/wb.ts'
 
 type Said = Record<string, unknown>
 
-/** A server, and the lines of JSON that are no log. */
+/** A server, and the JSON lines of its output that are not log records. */
 interface Watched {
   readonly url: string
   readonly process: ChildProcess
-  /** The next event of a name, also one that was said before it was asked for. */
+  /** Returns the next event with a name, including earlier ones that were not read. */
   event(name: string): Promise<Said>
   ended: Promise<number | null>
 }
@@ -62,7 +62,7 @@ async function ask(url: string, line: string, json?: unknown, more: Record<strin
 const accepted = { status: 202, body: { ok: true, note: expect.any(String) } }
 
 describe('POST /setup/restart', () => {
-  test('S4.2-33 S4.2-35: what was written holds after the restart, in the same process and on the same port', async () => {
+  test('S4.2-33 S4.2-35: applies new values in the same process on the same port', async () => {
     const here = place()
     const server = await watch(here)
     await ask(server.url, 'POST /api/v1/workspaces', { name: 'kept' })
@@ -86,7 +86,7 @@ describe('POST /setup/restart', () => {
     await expect(fetch(server.url)).rejects.toThrow()
   })
 
-  test('what is in flight is finished, and no connection is refused in between', async () => {
+  test('finishes pending requests and refuses no connections', async () => {
     const server = await watch(place())
     const unfinished = request(`${server.url}/api/v1/workspaces`, {
       method: 'POST',
@@ -107,7 +107,7 @@ describe('POST /setup/restart', () => {
     expect((await ask(server.url, 'GET /readyz')).body).toMatchObject({ status: 'ready', workspaces: 1 })
   })
 
-  test('a configuration that would not start changes nothing, and a better one is taken up', async () => {
+  test('rejects an invalid configuration without a change, and applies a corrected one', async () => {
     const here = place()
     const file = join(here.home, 'wb.yaml')
     const write = (text: string) => writeFileSync(file, `version: 1\n${text}\n`)
@@ -129,7 +129,7 @@ describe('POST /setup/restart', () => {
     expect([status, headers.has('x-one'), headers.has('x-two')]).toEqual([200, false, true])
   })
 
-  test('a restart does not open to the network what a start would not [security rule 2]', async () => {
+  test('does not listen on a network address that would be rejected at startup [security rule 2]', async () => {
     const here = place()
     const file = join(here.home, 'wb.yaml')
     const closed =
@@ -144,7 +144,7 @@ describe('POST /setup/restart', () => {
     expect((await ask(server.url, 'GET /api/v1/workspaces')).status).toBe(401)
   })
 
-  test('two requests at once make one restart, and a signal in the middle of it ends the server', async () => {
+  test('combines two concurrent requests, and a signal during the restart stops the server', async () => {
     const server = await watch(place())
     const twice = await Promise.all([1, 2].map(() => ask(server.url, 'POST /setup/restart')))
     expect(twice.map(({ status }) => status)).toContain(202)
@@ -159,7 +159,7 @@ describe('rescue mode', () => {
   const closed =
     'version: 1\nauth: { mode: apiKey, anonymousPolicy: reject, bootstrapTokenRef: "env:BOOT" }\n'
 
-  /** A data directory whose store is what `spoil` makes of its place. */
+  /** A data directory whose store is damaged by `spoil`. */
   function spoilt(spoil: (store: string) => void): Place {
     const here = place()
     mkdirSync(here.dataDir, { mode: 0o700 })
@@ -171,7 +171,7 @@ describe('rescue mode', () => {
     ['is no database', store => writeFileSync(store, 'no database '.repeat(1_000)), 'not a database'],
     ['is a folder', store => mkdirSync(store), 'there is a folder at its path'],
   ])(
-    'S7.3-control_plane_unavailable: a store that %s leaves a server that says so, until it is mended',
+    'S7.3-control_plane_unavailable: a store that %s starts a server in rescue mode until it is repaired',
     async (_what, spoil, message) => {
       const here = spoilt(spoil)
       const server = await watch(here)
@@ -231,7 +231,7 @@ describe('rescue mode', () => {
     },
   )
 
-  test('a store that was cut to nothing is never an empty one, and is back with its backup', async () => {
+  test('a truncated store is not replaced by an empty one, and works again when its backup is restored', async () => {
     const here = place()
     const store = join(here.dataDir, 'workbase.db')
     await here.spawnWb(['workspaces', 'create', 'kept'])
@@ -258,7 +258,7 @@ describe('rescue mode', () => {
     expect(await server.ended).toBe(0)
   })
 
-  test('a store that is lost while the server serves is met by a restart', async () => {
+  test('a store that is lost while the server runs is reported at a restart', async () => {
     const here = place()
     const server = await watch(here)
     await ask(server.url, 'POST /api/v1/workspaces', { name: 'kept' })
@@ -279,7 +279,7 @@ describe('rescue mode', () => {
     ['astra', 'controlPlane: { driver: astra, endpoint: "https://db.example", tokenRef: "env:T" }'],
     ['postgres', 'controlPlane: { driver: postgres, urlRef: "env:PG" }'],
   ])(
-    'the driver %s is not built: the server is in rescue mode, and a command fails',
+    'the driver %s is not supported: the server starts in rescue mode, and a command fails',
     async (driver, line) => {
       const here = place()
       const file = join(here.home, 'wb.yaml')
@@ -306,7 +306,7 @@ describe('rescue mode', () => {
     },
   )
 
-  test('while auth is on, strangers learn no path and change nothing; the bootstrap token mends [security rule 17]', async () => {
+  test('with authentication, anonymous callers see no paths and cannot change anything; the bootstrap token can [security rule 17]', async () => {
     const here = spoilt(store => mkdirSync(store))
     const file = join(here.home, 'wb.yaml')
     writeFileSync(file, closed)
@@ -332,7 +332,7 @@ describe('rescue mode', () => {
     expect((await ask(server.url, 'GET /readyz')).status).toBe(200)
   })
 
-  test('a restart that fails for another reason leaves rescue mode too, and strangers are not told which address is gone', async () => {
+  test('ends after a failed restart, and anonymous callers do not see the failing address', async () => {
     const here = place()
     const file = join(here.home, 'wb.yaml')
     const issuer = await discovery()
@@ -356,7 +356,7 @@ describe('rescue mode', () => {
     expect((await ask(server.url, 'GET /readyz')).status).toBe(200)
   })
 
-  test('a person is told that it is rescue mode, why, and what to type', async () => {
+  test('is shown in the terminal with its reason and the commands to run', async () => {
     const here = spoilt(store => mkdirSync(store))
     const child = spawn(process.execPath, ['bin/run.js', 'serve', '--port', '0'], { env: here.env })
     onTestFinished(() => void child.kill('SIGKILL'))
@@ -372,7 +372,7 @@ describe('rescue mode', () => {
     const { status, stdout } = await here.spawnWb(['api', 'POST', '/setup/restart'])
     expect([status, JSON.parse(stdout)]).toEqual([0, { ok: true, note: expect.any(String) }])
     for (let tries = 0; !shown.includes('✓') && tries < 1_000; tries++) await setTimeout(10)
-    // The log may say in between that the audit record of the restart was lost.
+    // The log can contain a message that the audit record of the restart was lost.
     expect(shown.replace(/^\{.*\n/gm, '')).toMatch(
       /\n {2}restarting: waiting for requests in progress\n {2}✓ restarted at http:\/\/127\.0\.0\.1:\d+\n/,
     )

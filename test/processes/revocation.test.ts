@@ -21,7 +21,7 @@ interface Answer {
 /** One of the processes that share the data directory. */
 type Process = (line: string, token: string) => Promise<Answer>
 
-/** `wb serve` in a process of its own, this process beside it, and the store that both read. */
+/** `wb serve` in a child process, a runtime in this process, and their store. */
 async function stage() {
   const folder = mkdtempSync(join(tmpdir(), 'wb-revocation-'))
   const config = join(folder, 'workbase.yaml')
@@ -49,7 +49,7 @@ async function stage() {
   return { here, store, ours, theirs }
 }
 
-test(`S3-03 S7.2-05: a key that is warm in two processes and revoked through one is refused by the other at its next request, ${rounds} times`, async () => {
+test(`S3-03 S7.2-05: a key that is cached in two processes and revoked through one is rejected by the other on the next request, ${rounds} times`, async () => {
   const { here, store, ours, theirs } = await stage()
   const { body } = await here.sendAsOperator('POST /api/v1/workspaces', { name: 'shared' })
   const place = `/api/v1/workspaces/${body.workspaceId}`
@@ -63,7 +63,7 @@ test(`S3-03 S7.2-05: a key that is warm in two processes and revoked through one
   const keys = []
   for (let n = 0; n < keysMade; n++) keys.push(await mint('viewer'))
 
-  /** No route does this: so that what both processes remember of a token is as warm as it can be. */
+  /** Restores a key, which no route does, so both processes have cached it. */
   const bringBack = (keyId: string) =>
     changeRow(store.rows, tables.apiKeys, [String(body.workspaceId), keyId], row => ({
       ...row,
@@ -83,7 +83,7 @@ test(`S3-03 S7.2-05: a key that is warm in two processes and revoked through one
   }
 }, 180_000)
 
-test('S3-04 S5.9-07: a key that is rotated without grace through one process has expired in the other, and its successor works in both', async () => {
+test('S3-04 S5.9-07: a key rotated without a grace period through one process is expired in the other, and its successor works in both', async () => {
   const { here, ours, theirs } = await stage()
   const { body } = await here.sendAsOperator('POST /api/v1/workspaces', { name: 'shared' })
   const place = `/api/v1/workspaces/${body.workspaceId}`

@@ -18,7 +18,7 @@ async function changing(settingsDir: string, name: string): Promise<ChildProcess
   return child
 }
 
-test('several commands change profiles and what is trusted at once: nothing is lost', async () => {
+test('concurrent commands that change profiles and trusted folders lose no changes', async () => {
   const settingsDir = scratchTree({})
   const children = await Promise.all(commands.map(name => changing(settingsDir, name)))
   await Promise.all(

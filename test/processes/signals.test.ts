@@ -10,7 +10,7 @@ import { FakeIo } from '../harness/fake-io.ts'
 const isLinux = process.platform === 'linux'
 const timeLimitMs = 20_000
 
-/** Starts a command, and kills it after a time limit, so that one that hangs fails and goes. */
+/** Starts a command and kills it after a time limit, so that a command that hangs fails the test. */
 function started(here: ReturnType<typeof place>, args: string[]) {
   const child = spawn(process.execPath, [resolve('bin/run.js'), ...args], {
     cwd: here.home,
@@ -35,12 +35,12 @@ function pipeAt(path: string): string {
   return path
 }
 
-describe.runIf(isLinux)('a data directory where no folder can be created', () => {
+describe.runIf(isLinux)('a data directory that cannot be created', () => {
   test.each([
     ['kb create handbook', '/proc/wb-nowhere'],
     ['serve --port 0', '/proc/wb-nowhere'],
     ['api POST /api/v1/workspaces', '/proc/self/wb-nowhere/below'],
-  ])('ends `wb %s --data-dir %s` with one clear line', async (line, folder) => {
+  ])('ends `wb %s --data-dir %s` with a one-line error', async (line, folder) => {
     const { ended } = started(place(), [...line.split(' '), '--data-dir', folder])
     const { status, stderr } = await ended
     expect(status, stderr).toBe(6)
@@ -50,14 +50,14 @@ describe.runIf(isLinux)('a data directory where no folder can be created', () =>
     )
   })
 
-  test('does not stop a command that only reads', async () => {
+  test('does not prevent a command that only reads', async () => {
     const { ended } = started(place(), ['kb', 'list', '--data-dir', '/proc/wb-nowhere'])
     const { status, stderr } = await ended
     expect(status, stderr).toBe(4)
     expect(stderr).toMatch(/^ {2}✗ There is no workspace yet/)
   })
 
-  test('ends `wb profiles add` for the settings, too', async () => {
+  test('also ends `wb profiles add` if it is the settings folder', async () => {
     const here = place()
     here.env.XDG_CONFIG_HOME = '/proc/wb-nowhere'
     const { ended } = started(here, ['profiles', 'add', 'x'])
@@ -67,7 +67,7 @@ describe.runIf(isLinux)('a data directory where no folder can be created', () =>
   })
 })
 
-describe.runIf(isLinux)('a pipe that nothing writes to', () => {
+describe.runIf(isLinux)('a pipe without a writer', () => {
   test.each([
     ['--config PIPE', (pipe: string) => ['kb', 'list', '--config', pipe]],
     ['--data @PIPE', (pipe: string) => ['api', 'POST', '/x', '--data', `@${pipe}`]],
@@ -81,7 +81,7 @@ describe.runIf(isLinux)('a pipe that nothing writes to', () => {
     expect(await ended).toMatchObject({ signal: 'SIGTERM' })
   })
 
-  test('as the store ends with one clear line, without waiting', async () => {
+  test('as the store ends the command immediately with a one-line error', async () => {
     const here = place()
     mkdirSync(here.dataDir)
     pipeAt(join(here.dataDir, 'workbase.db'))
@@ -91,7 +91,7 @@ describe.runIf(isLinux)('a pipe that nothing writes to', () => {
     expect(stderr).toContain('workbase.db is not a regular file')
   })
 
-  /** Opens the other end of a pipe; undefined until something reads from it. */
+  /** Opens the other end of a pipe; returns undefined until a process reads from it. */
   function otherEnd(pipe: string): number | undefined {
     try {
       return openSync(pipe, constants.O_WRONLY | constants.O_NONBLOCK)
@@ -101,7 +101,7 @@ describe.runIf(isLinux)('a pipe that nothing writes to', () => {
   }
 })
 
-describe('a command that only reads creates no data directory', () => {
+describe('commands that only read do not create the data directory', () => {
   test.each([
     'kb list',
     'workspaces list',
@@ -125,7 +125,7 @@ describe('a command that only reads creates no data directory', () => {
     expect(existsSync(here.dataDir)).toBe(false)
   })
 
-  test('and a running one sees the store that another command creates', async () => {
+  test('a running session without a store sees one that another command creates', async () => {
     const here = place()
     const io = new FakeIo({ env: here.env, cwd: here.home })
     const session = openInProcessRuntime(readProfile({ dataDir: here.dataDir }, io), io, {
@@ -143,7 +143,7 @@ describe('a command that only reads creates no data directory', () => {
     expect(await names()).toEqual(['late'])
   })
 
-  test('and the first one that writes does, with what it made', async () => {
+  test('the first command that writes creates it', async () => {
     const here = place()
     expect((await here.spawnWb(['kb', 'create', 'handbook'])).status).toBe(0)
     expect(readdirSync(here.dataDir)).toContain('workbase.db')

@@ -8,7 +8,7 @@ import { type Place, place, type Served } from '../commands/wb.ts'
 
 type Variables = Record<string, string>
 
-/** Not the form of any secret here, so that a part of it is found wherever it went. */
+/** Not in the format of a secret, so that any part of it can be found in output. */
 const canary = 'canary-31-characters-of-a-token'
 const token = (name: string) => `${name}-bootstrap-token-of-32-characters`
 
@@ -17,7 +17,7 @@ function configure(here: Place, auth: object, more: object = {}): void {
   writeFileSync(join(here.dataDir, 'workbase.yaml'), JSON.stringify({ version: 1, ...more, auth }))
 }
 
-/** A start that is refused: what is said of it, which names no secret, and that nothing was left listening. */
+/** Checks that a start fails with a message without the secret, and that no port is open. */
 async function refusal(here: Place, env: Variables = {}): Promise<string> {
   const port = await freePort()
   const args = ['serve', '--port', String(port)]
@@ -49,7 +49,7 @@ function listens(port: number): Promise<boolean> {
   })
 }
 
-/** Something on loopback that answers where a provider should be. */
+/** A server on loopback in place of a provider. */
 async function impostor(listener: RequestListener): Promise<string> {
   const server = createServer(listener).listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -64,7 +64,7 @@ async function end(served: Served): Promise<void> {
   expect((await served.stop()).status).toBe(0)
 }
 
-/** The status of a list of workspaces that is asked for with a token. */
+/** Returns the status of a list of workspaces that is requested with a token. */
 async function statusWith({ url }: Served, bearer?: string): Promise<number> {
   const headers = bearer === undefined ? undefined : { authorization: `Bearer ${bearer}` }
   const answer = await fetch(`${url}/api/v1/workspaces`, headers && { headers })
@@ -74,8 +74,8 @@ async function statusWith({ url }: Served, bearer?: string): Promise<number> {
 
 const guarded = { mode: 'apiKey', anonymousPolicy: 'reject', bootstrapTokenRef: 'env:BOOT' }
 
-describe('a secret that will not do', () => {
-  test('S2.2-07 S8-13: a bootstrap token of 31 characters stops the start, and one of 32 does not', async () => {
+describe('an invalid secret', () => {
+  test('S2.2-07 S8-13: a bootstrap token of 31 characters prevents the start, and one of 32 does not', async () => {
     const here = place()
     configure(here, guarded)
     expect(canary).toHaveLength(31)
@@ -88,7 +88,7 @@ describe('a secret that will not do', () => {
     await end(served)
   })
 
-  test('S2.2-34: a variable that is not set and a file that is not there are named with their keys', async () => {
+  test('S2.2-34: a variable that is not set and a missing file are reported with their keys', async () => {
     const here = place()
     configure(here, guarded)
     const unset = await refusal(here)
@@ -98,7 +98,7 @@ describe('a secret that will not do', () => {
     expect(await refusal(here)).toContain(`✗ auth.bootstrapTokenRef: file:${here.home}/boot cannot be read`)
   })
 
-  test('S2.2-34: a literal is refused by its key, and said nowhere', async () => {
+  test('S2.2-34: a literal is reported by its key, without its value', async () => {
     const here = place()
     configure(here, { ...guarded, bootstrapTokenRef: canary })
     const said = await refusal(here)
@@ -106,7 +106,7 @@ describe('a secret that will not do', () => {
     expect(said).not.toContain(canary)
   })
 
-  test('S2.2-32 S8-14: a session secret of 31 bytes stops the start, named by its place in the list', async () => {
+  test('S2.2-32 S8-14: a session secret of 31 bytes prevents the start and is reported by its position in the list', async () => {
     const here = place()
     const client = { clientId: 'c', sessionSecretRef: ['env:NEW', 'env:OLD'] }
     configure(here, { mode: 'oidc', oidc: { issuer: 'http://127.0.0.1:1', audience: 'a', client } })
@@ -116,7 +116,7 @@ describe('a secret that will not do', () => {
   })
 })
 
-describe('a provider that cannot be found', () => {
+describe('an identity provider without valid metadata', () => {
   const oidc = (issuer: string, more: object = {}) => ({
     mode: 'any',
     anonymousPolicy: 'reject',
@@ -127,14 +127,14 @@ describe('a provider that cannot be found', () => {
   const tried = (issuer: string, why: string) =>
     `✗ auth.oidc.issuer: no identity provider was found at ${issuer}/.well-known/openid-configuration: ${why} (validation_error)`
 
-  test('S5.3-12: where nothing listens', async () => {
+  test('S5.3-12: prevents the start if no server is listening', async () => {
     const here = place()
     const issuer = `http://127.0.0.1:${await freePort()}`
     configure(here, oidc(issuer))
     expect(await refusal(here, env)).toContain(tried(issuer, 'it refused the connection'))
   })
 
-  test('S5.3-12: where another issuer answers', async () => {
+  test('S5.3-12: prevents the start if the issuer differs', async () => {
     const here = place()
     const issuer = await impostor((_, response) =>
       response.end(
@@ -145,7 +145,7 @@ describe('a provider that cannot be found', () => {
     expect(await refusal(here, env)).toContain(tried(issuer, 'its issuer is "https://another.example"'))
   })
 
-  test('S5.3-12: where a page answers; until then the runtime does not', async () => {
+  test('S5.3-12: prevents the start if the response is a web page, and the runtime does not listen until then', async () => {
     const here = place()
     let asked = () => {}
     const reached = new Promise<void>(resolve => {
@@ -167,15 +167,15 @@ describe('a provider that cannot be found', () => {
     expect(stderr).toContain(tried(issuer, 'its response is not a discovery document'))
   })
 
-  test('S2.2-08: an issuer that is asked in the clear over a network is refused unasked [security rule 15]', async () => {
+  test('S2.2-08: is not contacted over a network without encryption [security rule 15]', async () => {
     const here = place()
     configure(here, oidc('http://id.example'))
     expect(await refusal(here, env)).toContain(
-      'auth.oidc.issuer: must be an https URL; http is accepted on this machine only',
+      'auth.oidc.issuer: must be an https URL; http is accepted for this machine only',
     )
   })
 
-  test('S5.3-11 S2.2-12: with jwksUri and no client nothing is looked up, and the start goes on', async () => {
+  test('S5.3-11 S2.2-12: is not contacted with jwksUri and no client, and the server starts', async () => {
     const here = place()
     const issuer = `http://127.0.0.1:${await freePort()}`
     configure(here, oidc(issuer, { jwksUri: `${issuer}/keys` }))
@@ -185,7 +185,7 @@ describe('a provider that cannot be found', () => {
     await end(served)
   })
 
-  test('a start that was refused leaves the data directory to the next one', async () => {
+  test('a failed start leaves the data directory usable', async () => {
     const here = place()
     configure(here, oidc(`http://127.0.0.1:${await freePort()}`))
     await refusal(here, env)
@@ -196,8 +196,8 @@ describe('a provider that cannot be found', () => {
   })
 })
 
-describe('what applies after a restart', () => {
-  test('S1-03 S1-04: the auth block alone decides who comes in', async () => {
+describe('settings that apply after a restart', () => {
+  test('S1-03 S1-04: only the auth block determines access', async () => {
     const here = place()
     const postures: [auth: object | undefined, none: number, known: number][] = [
       [undefined, 200, 200],
@@ -239,15 +239,15 @@ describe('what applies after a restart', () => {
   )
 })
 
-describe('what is said although the start goes on', () => {
-  test('a mode that asks for credentials, with a policy that does without [security rule 2]', async () => {
+describe('warnings at startup', () => {
+  test('authentication with an anonymous policy that does not require it [security rule 2]', async () => {
     const here = place()
     configure(here, { ...guarded, anonymousPolicy: 'allow' })
     const served = await here.spawnServe([], { env: { BOOT: token('one') } })
     await end(served)
     const { stderr } = await served.ended
     expect(stderr).toContain(
-      '! auth.anonymousPolicy is allow: callers without a credential pass every check, whatever auth.mode is; set it to reject\n',
+      '! auth.anonymousPolicy is allow: callers without a credential pass every check, for any auth.mode; set it to reject\n',
     )
     expect(stderr).not.toContain(token('one'))
   })

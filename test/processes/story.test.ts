@@ -6,7 +6,7 @@ import { type Reply, type Row, serve, Wire } from '../wire/harness.ts'
 
 const bootstrapToken = 'the-first-token-of-an-empty-runtime'
 
-/** A runtime that lets nobody in without a credential, as its operator would write it down. */
+/** A configuration of a runtime that requires credentials. */
 async function closedRuntime(): Promise<{ wire: Wire }> {
   const folder = mkdtempSync(join(tmpdir(), 'wb-story-'))
   const config = join(folder, 'closed.yaml')
@@ -31,7 +31,7 @@ interface Told {
   readonly details: Readonly<Record<string, unknown>> | null
 }
 
-test('S5.2-11 S5.9-07 S6-04 S6-05 S6-08 S6-13 S7.2-05 S7.2-07 S9-08 S9-09: from an empty runtime to a revoked key, every step on record', {
+test('S5.2-11 S5.9-07 S6-04 S6-05 S6-08 S6-13 S7.2-05 S7.2-07 S9-08 S9-09: from an empty runtime to a revoked key, with every step in the audit trail', {
   timeout: 60_000,
 }, async () => {
   const { wire } = await closedRuntime()
@@ -55,10 +55,10 @@ test('S5.2-11 S5.9-07 S6-04 S6-05 S6-08 S6-13 S7.2-05 S7.2-07 S9-08 S9-09: from 
   }
   const all = '/api/v1/workspaces'
 
-  // Nobody is let in, not even to see that there is nothing.
+  // Requests without credentials are rejected, even for an empty list.
   await refused(401, 'unauthorized', 'rejects requests without credentials', as(null, `GET ${all}`))
 
-  // The operator's token makes the first workspaces and the first key.
+  // The bootstrap token creates the first workspaces and the first key.
   const mine = String((await done(201, as(bootstrapToken, `POST ${all}`, { name: 'mine' }))).workspaceId)
   const other = String((await done(201, as(bootstrapToken, `POST ${all}`, { name: 'other' }))).workspaceId)
   const keys = `${all}/${mine}/api-keys`
@@ -66,7 +66,7 @@ test('S5.2-11 S5.9-07 S6-04 S6-05 S6-08 S6-13 S7.2-05 S7.2-07 S9-08 S9-09: from 
   const [token, { keyId }] = [String(minted.plaintext), minted.key as { keyId: string }]
   expect(token).toMatch(/^wb_live_[a-z0-9]{12}_[a-z0-9]{32}$/)
 
-  // The key works where it belongs, and nowhere else.
+  // The key has access to its own workspace only.
   await done(201, as(token, `POST ${all}/${mine}/knowledge-bases`, { name: 'handbook' }))
   expect((await done(200, as(token, `GET ${all}`))).items).toMatchObject([{ workspaceId: mine }])
   await refused(403, 'forbidden', 'no access to this workspace', as(token, `GET ${all}/${other}`))
@@ -78,21 +78,21 @@ test('S5.2-11 S5.9-07 S6-04 S6-05 S6-08 S6-13 S7.2-05 S7.2-07 S9-08 S9-09: from 
   )
   await refused(403, 'forbidden', 'the whole runtime', as(token, `POST ${all}`, { name: 'more' }))
 
-  // A successor is made; for a while both work.
+  // A rotation creates a successor, and both keys work for some time.
   const rotated = await done(201, as(bootstrapToken, `POST ${keys}/${keyId}/rotate`, { graceSeconds: 600 }))
   const successor = String(rotated.plaintext)
   const successorId = (rotated.key as { keyId: string }).keyId
   await done(200, as(token, `GET ${all}/${mine}`))
   await done(200, as(successor, `GET ${all}/${mine}`))
 
-  // The old one is revoked, and is refused on the very next request.
+  // The old key is revoked and rejected on the next request.
   await done(204, as(bootstrapToken, `DELETE ${keys}/${keyId}`))
   await refused(401, 'unauthorized', 'revoked', as(token, `GET ${all}/${mine}`))
   await done(200, as(successor, `GET ${all}/${mine}`))
   await done(204, as(bootstrapToken, `DELETE ${keys}/${successorId}`))
   await refused(401, 'unauthorized', 'revoked', as(successor, `GET ${all}/${mine}`))
 
-  // The trail tells it all, in order.
+  // The audit trail has all steps in order.
   const operator = { type: 'bootstrap', id: 'bootstrap' }
   const ci = { type: 'apiKey', id: keyId }
   const stranger = { type: 'anonymous', id: null }
@@ -131,7 +131,7 @@ test('S5.2-11 S5.9-07 S6-04 S6-05 S6-08 S6-13 S7.2-05 S7.2-07 S9-08 S9-09: from 
     expect(told).toMatchObject(story)
   }, 10_000)
 
-  // Every use of the operator's token is on record too, and no token is on any.
+  // Every use of the bootstrap token is audited too, and no record contains a token.
   const uses = trail.filter(record => record.action === 'auth.bootstrap_use')
   expect(uses.length).toBeGreaterThanOrEqual(6)
   expect(uses[0]).toMatchObject({ subject: operator, details: { scheme: 'bootstrap' } })

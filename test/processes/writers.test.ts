@@ -18,7 +18,7 @@ interface Answer {
 
 type Ask = (line: string, json?: unknown) => Promise<Answer>
 
-/** A runtime in a process of its own. */
+/** A runtime in a child process. */
 async function start(dataDir: string): Promise<{ ask: Ask; stop(): Promise<void> }> {
   const child = fork(program('runtime/process'), [dataDir])
   const ended = once(child, 'exit')
@@ -55,7 +55,7 @@ beforeAll(async () => {
   }
 })
 
-/** Path of a workspace of one's own. */
+/** Creates a workspace and returns its path. */
 async function workspace(): Promise<string> {
   const { body } = await ask('POST /api/v1/workspaces', { name: `shared ${newId()}` })
   return `/api/v1/workspaces/${body.workspaceId}`
@@ -65,7 +65,7 @@ function statuses(answers: readonly Answer[]): number[] {
   return answers.map(({ status }) => status).sort()
 }
 
-test('names stay unique, whoever is first', { timeout }, async () => {
+test('names stay unique when many writers create them', { timeout }, async () => {
   const W = await workspace()
   for (let round = 0; round < 10; round++) {
     const [path, code] =
@@ -85,7 +85,7 @@ test('names stay unique, whoever is first', { timeout }, async () => {
   expect((body.items as unknown[]).length).toBe(5)
 })
 
-test('one database is claimed by one workspace', { timeout }, async () => {
+test('only one workspace gets a database', { timeout }, async () => {
   for (let round = 0; round < 5; round++) {
     const url = `https://db${round}.example.com`
     const answers = await Promise.all(
@@ -97,7 +97,7 @@ test('one database is claimed by one workspace', { timeout }, async () => {
   }
 })
 
-/** Fields of one row, each of which a writer of its own changes. */
+/** Fields of one row, each of which is changed by one writer. */
 const fields = [
   'name',
   'description',
@@ -113,7 +113,7 @@ const shapedValue: Record<string, (n: number) => string> = {
   credentialRef: n => `env:KEY_${n}`,
 }
 
-test('no update is lost: eight writers change a field each of one row', { timeout }, async () => {
+test('no update is lost when eight writers change different fields of one row', { timeout }, async () => {
   const W = await workspace()
   const made = await ask(`POST ${W}/llm-services`, { name: 'shared', provider: 'p', modelName: 'm' })
   expect(made.status).toBe(201)
@@ -129,7 +129,7 @@ test('no update is lost: eight writers change a field each of one row', { timeou
   }
 })
 
-test('whoever makes, changes and deletes at once is never told of a busy store', { timeout }, async () => {
+test('concurrent creates, changes and deletes never fail because the store is busy', { timeout }, async () => {
   const W = await workspace()
   const worked = await Promise.all(
     everyone.map(async (each, n) => {
@@ -150,7 +150,7 @@ test('whoever makes, changes and deletes at once is never told of a busy store',
   expect(new Set(kept.map(({ description }) => description))).toEqual(new Set(['changed']))
 })
 
-test('twenty ingests of one text at once make one document', { timeout }, async () => {
+test('twenty concurrent ingests of one text create one document', { timeout }, async () => {
   const W = await workspace()
   const { body } = await ask(`POST ${W}/knowledge-bases`, { name: 'papers' })
   const base = `${W}/knowledge-bases/${body.knowledgeBaseId}`

@@ -39,7 +39,7 @@ test('the architecture lists every room, and follows a key through at most five 
   const [, table] = /## Modules\n([\s\S]*?)\n## /.exec(page)!
   const rooms = readdirSync('src', { withFileTypes: true }).filter(entry => entry.isDirectory())
   expect(rooms.map(({ name }) => name).filter(name => !table!.includes(`\`${name}\``))).toEqual([])
-  const [, walk] = /### An API key[^\n]*\n([\s\S]*?)\nThese five files/.exec(page)!
+  const [, walk] = /### An API key[^\n]*\n([\s\S]*?)\nThese six files/.exec(page)!
   const files = [...walk!.matchAll(/^\d\. `(src\/[\w./-]+)`/gm)].map(([, path]) => path!)
   expect(files).toHaveLength(5)
   const [, authenticate, verifier] = files.map(file => readFileSync(file, 'utf8'))

@@ -347,10 +347,10 @@ describe('the registry', () => {
   test.each([
     [
       service('fixed', 'by-tokens'),
-      'no chunker fixed/by-tokens; there are langchain_ts/recursive, langchain_ts/line, workbase/sentence',
+      'chunker fixed/by-tokens does not exist; available chunkers: langchain_ts/recursive, langchain_ts/line, workbase/sentence',
     ],
-    [service('langchain_ts', 'sentence'), 'no chunker langchain_ts/sentence; there are'],
-    [service('fixed', null), 'no chunker fixed/(none); there are'],
+    [service('langchain_ts', 'sentence'), 'chunker langchain_ts/sentence does not exist; available chunkers:'],
+    [service('fixed', null), 'chunker fixed/(none) does not exist; available chunkers:'],
   ])('refuses %j', (given, message) => {
     expect(refusal(() => createChunker(given))).toContain(message)
   })
@@ -393,14 +393,14 @@ describe('the registry', () => {
   })
 
   test.each<[typeof seed, ChunkOverride, string]>([
-    [seed, { overlapChars: 1_000 }, 'overlapChars: 1000 is not below maxChars, which is 1000'],
-    [seed, { maxChars: 50, minChars: 50 }, 'minChars: 50 is not below maxChars, which is 50'],
-    [{ ...seed, overlapSize: 2_000 }, {}, 'overlapChars: 2000 is not below maxChars, which is 1000'],
-    [seed, { maxChars: 0 }, 'maxChars: must be a whole number above 0'],
-    [seed, { maxChars: Number.POSITIVE_INFINITY }, 'maxChars: must be a whole number above 0'],
-    [seed, { minChars: -1 }, 'minChars: must be a whole number, 0 or above'],
-    [seed, { overlapChars: 1.5 }, 'overlapChars: must be a whole number, 0 or above'],
-    [seed, { overlapChars: '5' as unknown as number }, 'overlapChars: must be a whole number, 0 or above'],
+    [seed, { overlapChars: 1_000 }, 'overlapChars: 1000 must be less than maxChars (1000)'],
+    [seed, { maxChars: 50, minChars: 50 }, 'minChars: 50 must be less than maxChars (50)'],
+    [{ ...seed, overlapSize: 2_000 }, {}, 'overlapChars: 2000 must be less than maxChars (1000)'],
+    [seed, { maxChars: 0 }, 'maxChars: must be an integer above 0'],
+    [seed, { maxChars: Number.POSITIVE_INFINITY }, 'maxChars: must be an integer above 0'],
+    [seed, { minChars: -1 }, 'minChars: must be an integer of at least 0'],
+    [seed, { overlapChars: 1.5 }, 'overlapChars: must be an integer of at least 0'],
+    [seed, { overlapChars: '5' as unknown as number }, 'overlapChars: must be an integer of at least 0'],
   ])('refuses %j with %j', (given, override, message) => {
     expect(refusal(() => createChunker(given, override))).toBe(message)
   })

@@ -70,7 +70,7 @@ const reach = 'authenticated subject has no access to this workspace'
 const runtime = 'this operation requires access to the whole runtime'
 const lacks = (scope: string) => `authenticated subject is missing required scope '${scope}'`
 
-describe('S7.1-05 S7.3-unauthorized: who is not known', () => {
+describe('S7.1-05 S7.3-unauthorized: requests without a valid credential', () => {
   test.each<[about: string, authorization: string | undefined]>([
     ['no header', undefined],
     ['another scheme', 'Basic d2I6d2I='],
@@ -79,13 +79,13 @@ describe('S7.1-05 S7.3-unauthorized: who is not known', () => {
     ['a token of no scheme', 'Bearer nonsense'],
     ['a key that does not exist', `Bearer wb_live_${'a'.repeat(12)}_${'b'.repeat(32)}`],
     ['almost the token of the operator', `Bearer ${bootstrapToken}s`],
-  ])('%s is refused where the workspaces are, with the whole envelope', async (about, authorization) => {
+  ])('%s is rejected on workspace routes with the full error envelope', async (about, authorization) => {
     const headers: Record<string, string> = authorization === undefined ? {} : { authorization }
     for (const line of [`GET ${all}`, `GET ${all}/${mine}`, `GET ${all}/${mine}/api-keys`, 'GET /auth/me'])
       unauthorized(await wire.send(line, { headers }), `${about}: ${line}`)
   })
 
-  test('S1-02: a path that no route has is no way round, nor is a method', async () => {
+  test('S1-02: an unknown path or method does not bypass authentication', async () => {
     for (const line of [
       `GET ${all}/${mine}/nothing`,
       `PUT ${all}/${mine}`,
@@ -95,7 +95,7 @@ describe('S7.1-05 S7.3-unauthorized: who is not known', () => {
       unauthorized(await wire.send(line), line)
   })
 
-  test('a path below a workspace that no route has is 404 for every known caller, whatever it holds [S1-02]', async () => {
+  test('returns 404 to every authenticated caller for an unknown path below a workspace [S1-02]', async () => {
     for (const who of ['viewer', 'neighbour', 'operator'])
       for (const line of [
         `GET ${all}/${mine}/nothing`,
@@ -106,7 +106,7 @@ describe('S7.1-05 S7.3-unauthorized: who is not known', () => {
         expectRefusal(await as(who, line), 404, 'not_found', `${who}: ${line}`)
   })
 
-  test('S4.1-07: the operational routes answer all the same, and never look at a header', async () => {
+  test('S4.1-07: operational routes respond without reading the Authorization header', async () => {
     for (const route of ['/', '/healthz', '/readyz', '/version', '/docs', '/api/v1/openapi.json'])
       for (const authorization of [
         undefined,
@@ -120,7 +120,7 @@ describe('S7.1-05 S7.3-unauthorized: who is not known', () => {
   })
 })
 
-describe('what a key may not do', () => {
+describe('requests that exceed the permissions of a key', () => {
   test.each<[who: string, method: string, below: string, scope: string]>([
     ['viewer', 'POST', '/knowledge-bases', 'write:kb'],
     ['viewer', 'PATCH', `/knowledge-bases/${unknownId}`, 'write:kb'],
@@ -139,7 +139,7 @@ describe('what a key may not do', () => {
     forbidden(await as(who, line), line, lacks(scope))
   })
 
-  test('the refusal comes before the body is read: a wrong body tells nothing', async () => {
+  test('checks access before it reads the body, so an invalid body reveals nothing', async () => {
     forbidden(
       await as('viewer', `POST ${all}/${mine}/knowledge-bases`, { name: 5 }),
       'a wrong body',
@@ -155,7 +155,7 @@ describe('what a key may not do', () => {
     ['DELETE', `/api-keys/${unknownId}`, 'manage:keys'],
     ['DELETE', '', 'manage:workspace'],
   ])(
-    'S4.2-10 S4.2-15 S5.5-20 S5.9-08 S9-05: %s %s is not for editors, nor for keys of before there was manage',
+    'S4.2-10 S4.2-15 S5.5-20 S5.9-08 S9-05: %s %s is rejected for editors and for keys that predate manage scopes',
     async (method, below, scope) => {
       const line = `${method} ${all}/${mine}${below}`
       for (const who of ['viewer', 'editor', 'old', 'write:kb', 'write:ingest', 'manage:access'])
@@ -163,7 +163,7 @@ describe('what a key may not do', () => {
     },
   )
 
-  test('S2.6-10: what a client says of its role changes nothing', async () => {
+  test('S2.6-10: a role sent by the client has no effect', async () => {
     const headers = {
       authorization: `Bearer ${tokens.viewer}`,
       cookie: 'role=admin; scopes=manage',
@@ -177,8 +177,8 @@ describe('what a key may not do', () => {
   })
 })
 
-describe('what a key may do', () => {
-  test('S5.5-04 S5.5-08 S4.2-27: reading and searching need no scope', async () => {
+describe('requests within the permissions of a key', () => {
+  test('S5.5-04 S5.5-08 S4.2-27: reading and searching require no scope', async () => {
     const { knowledgeBaseId } = await made('editor', `POST ${all}/${mine}/knowledge-bases`, {
       name: 'readable',
     })
@@ -190,13 +190,13 @@ describe('what a key may do', () => {
     }
   })
 
-  test('S9-06 S9-07: old keys still read and write, and one that is minted anew with manage manages', async () => {
+  test('S9-06 S9-07: old keys still read and write, and a new key with manage can manage', async () => {
     await made('old', `POST ${all}/${mine}/knowledge-bases`, { name: 'by_an_old_key' })
     await mint('new', mine, { scopes: ['read', 'write', 'manage'] })
     expect((await as('new', `GET ${all}/${mine}/api-keys`)).status).toBe(200)
   })
 
-  test('S5.5-15: manage:keys alone mints, without any write scope', async () => {
+  test('S5.5-15: manage:keys is sufficient to create a key, without any write scope', async () => {
     const { key } = await made('manage:keys', `POST ${all}/${mine}/api-keys`, {
       label: 'of its kind',
       scopes: ['manage:keys'],
@@ -204,32 +204,32 @@ describe('what a key may do', () => {
     expect(key).toMatchObject({ scopes: ['manage:keys'], role: null })
   })
 
-  test('S4.2-10 S5.5-19: manage:workspace alone deletes its workspace', async () => {
+  test('S4.2-10 S5.5-19: manage:workspace is sufficient for a key to delete its workspace', async () => {
     const { workspaceId } = await made('operator', `POST ${all}`, { name: 'short lived' })
     await mint('undertaker', String(workspaceId), { scopes: ['manage:workspace'] })
     expect((await as('undertaker', `DELETE ${all}/${workspaceId}`)).status).toBe(204)
   })
 })
 
-describe('S4.2-08: PATCH that changes rlacEnabled', () => {
-  test('by an editor: refused, and nothing of the body is applied', async () => {
+describe('S4.2-08: PATCH with rlacEnabled', () => {
+  test('rejects a change by an editor and applies none of the body', async () => {
     const before = (await as('viewer', `GET ${all}/${mine}`)).body
     const line = `PATCH ${all}/${mine}`
     forbidden(await as('editor', line, { name: 'renamed', rlacEnabled: true }), line, lacks('manage:access'))
     expect((await as('viewer', `GET ${all}/${mine}`)).body).toEqual(before)
   })
 
-  test('by an editor who sends it as it is: applied', async () => {
+  test('accepts the unchanged value from an editor', async () => {
     const reply = await as('editor', `PATCH ${all}/${mine}`, { name: 'mine', rlacEnabled: false })
     expect(reply).toMatchObject({ status: 200, body: { name: 'mine', rlacEnabled: false } })
   })
 
-  test('by who manages access but may not write: refused for want of write', async () => {
+  test('rejects a caller who has manage:access but no write scope', async () => {
     const line = `PATCH ${all}/${mine}`
     forbidden(await as('manage:access', line, { rlacEnabled: true }), line, lacks('write'))
   })
 
-  test('by an admin: applied', async () => {
+  test('accepts a change by an admin', async () => {
     for (const rlacEnabled of [true, false])
       expect(await as('admin', `PATCH ${all}/${mine}`, { rlacEnabled })).toMatchObject({
         status: 200,
@@ -238,7 +238,7 @@ describe('S4.2-08: PATCH that changes rlacEnabled', () => {
   })
 })
 
-describe('PATCH that changes the policy of a knowledge base', () => {
+describe('PATCH with the policy of a knowledge base', () => {
   const policy = { policyDsl: "team = 'blue'", policyEnabled: true }
   let base: string
 
@@ -254,7 +254,7 @@ describe('PATCH that changes the policy of a knowledge base', () => {
     [{ policyDsl: 'team =' }],
     [{ policyEnabled: false }],
     [{ ...policy, policyEnabled: false }],
-  ])('%j by an editor is refused, and nothing of the body is applied [S2.4-09]', async change => {
+  ])('rejects %j from an editor and applies none of the body [S2.4-09]', async change => {
     const before = (await as('viewer', `GET ${base}`)).body
     for (const who of ['editor', 'write:kb'])
       forbidden(
@@ -265,32 +265,32 @@ describe('PATCH that changes the policy of a knowledge base', () => {
     expect((await as('viewer', `GET ${base}`)).body).toEqual(before)
   })
 
-  test('an editor may send the stored policy back', async () => {
+  test('accepts the stored policy from an editor', async () => {
     const reply = await as('editor', `PATCH ${base}`, { description: 'sent back', ...policy })
     expect(reply).toMatchObject({ status: 200, body: { description: 'sent back', ...policy } })
   })
 
-  test('a caller who manages access but may not write is refused for want of write:kb', async () => {
+  test('rejects a caller who has manage:access but not write:kb', async () => {
     const line = `PATCH ${base}`
     forbidden(await as('manage:access', line, { policyEnabled: false }), line, lacks('write:kb'))
   })
 
-  test('write:kb and manage:access together change it', async () => {
+  test('accepts a caller who has write:kb and manage:access', async () => {
     await mint('both', mine, { scopes: ['write:kb', 'manage:access'] })
     const none = { policyDsl: null, policyEnabled: false }
     expect(await as('both', `PATCH ${base}`, none)).toMatchObject({ status: 200, body: none })
     expect(await as('both', `PATCH ${base}`, policy)).toMatchObject({ status: 200, body: policy })
   })
 
-  test('a knowledge base is created without a policy, also by an editor who sends one', async () => {
+  test('ignores a policy in the request that creates a knowledge base, also from an editor', async () => {
     const reply = await as('editor', `POST ${all}/${mine}/knowledge-bases`, { name: 'unguarded', ...policy })
     expect(reply).toMatchObject({ status: 201, body: { policyDsl: null, policyEnabled: false } })
     expect(reply.headers['x-workbase-ignored']).toBe('policyDsl, policyEnabled')
   })
 })
 
-describe('other workspaces', () => {
-  test('S5.4-04 S5.4-05 S5.5-03 S7.2-08 S7.3-forbidden: the admin of one is refused on every route of another', async () => {
+describe('requests to other workspaces', () => {
+  test('S5.4-04 S5.4-05 S5.5-03 S7.2-08 S7.3-forbidden: the admin of one workspace is rejected on every route of another', async () => {
     const document = (await wire.get('/api/v1/openapi.json')) as { paths: Record<string, Row> }
     const lines = Object.entries(document.paths)
       .filter(([route]) => route.includes('{workspaceId}'))
@@ -302,7 +302,7 @@ describe('other workspaces', () => {
     for (const line of lines) forbidden(await as('neighbour', line), line, reach)
   })
 
-  test('S5.4-04: nor is it told whether a workspace exists', async () => {
+  test('S5.4-04: the rejection does not reveal if a workspace exists', async () => {
     forbidden(await as('neighbour', `GET ${all}/${unknownId}`), 'a workspace that does not exist', reach)
     forbidden(await as('neighbour', `GET ${all}/${mine.toUpperCase()}`), 'another spelling', reach)
     await as('operator', `GET ${all}/${unknownId}`).then(reply =>
@@ -310,13 +310,13 @@ describe('other workspaces', () => {
     )
   })
 
-  test('S4.2-04 S4.2-05 S5.4-02 S5.4-03: none is made by who belongs to one; the operator makes one', async () => {
+  test('S4.2-04 S4.2-05 S5.4-02 S5.4-03: only an operator can create a workspace, not a member of one', async () => {
     for (const who of ['viewer', 'editor', 'admin', 'manage:workspace'])
       forbidden(await as(who, `POST ${all}`, { name: `made by ${who}` }), who, runtime)
     await made('operator', `POST ${all}`, { name: 'made by the operator' })
   })
 
-  test('S4.2-02: the list of a key is its own workspace', async () => {
+  test('S4.2-02: a key lists only its own workspace', async () => {
     for (const query of ['', '?limit=1']) {
       const reply = await as('neighbour', `GET ${all}${query}`)
       expect(reply.body, query).toMatchObject({ items: [{ workspaceId: other }], nextCursor: null })
@@ -325,7 +325,7 @@ describe('other workspaces', () => {
     expect(seen.items.map(item => item.workspaceId)).toEqual(expect.arrayContaining([mine, other]))
   })
 
-  test('a name that is taken by a workspace out of sight is not available, and that is all [security rule 18]', async () => {
+  test('a name taken by a hidden workspace is reported as unavailable, without further details [security rule 18]', async () => {
     const taken = 'the name of a secret project'
     const { workspaceId } = await made('operator', `POST ${all}`, {
       name: taken,
@@ -334,7 +334,7 @@ describe('other workspaces', () => {
     const reply = await as('editor', `PATCH ${all}/${mine}`, { name: taken })
     expectRefusal(reply, 409, 'workspace_name_conflict', 'a rename')
     const { error } = reply.body as { error: Row }
-    expect(error.message).toBe(`a workspace named '${taken}' is not available`)
+    expect(error.message).toBe(`the workspace name '${taken}' is not available`)
     expect(reply.text).not.toContain(workspaceId)
     expect((await as('viewer', `GET ${all}/${mine}`)).body).toMatchObject({ name: 'mine' })
   })

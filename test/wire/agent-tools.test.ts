@@ -5,7 +5,7 @@ import { type Row, useServer } from './harness.ts'
 
 const wire = useServer()
 
-test('S7.3-agent_tool_unresolved: tools of a real server are offered and taken while it is registered, and not after', async () => {
+test('S7.3-agent_tool_unresolved: accepts the tools of a real server only while the server is registered', async () => {
   const { url } = await startMcpServer({ tools: ['search', 'add'] })
   const workspace = await makeWorkspace(wire)
   const servers = `${workspace}/mcp-servers`

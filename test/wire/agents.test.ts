@@ -21,9 +21,9 @@ async function firstLlmService(workspace: string): Promise<string> {
   return String(seeded!.llmServiceId)
 }
 
-describe('the agents of a new workspace', () => {
+describe('agents of a new workspace', () => {
   test.each(['local', 'mock', 'hcd'])(
-    'of kind %s are Bobby and Maven, bound to its LLM service',
+    'a workspace of kind %s starts with Bobby and Maven, which use its LLM service',
     async kind => {
       const workspace = await makeWorkspace(wire, { kind })
       const llmServiceId = await firstLlmService(workspace)
@@ -42,13 +42,13 @@ describe('the agents of a new workspace', () => {
 })
 
 describe('agents', () => {
-  test('POST with the least that is asked takes every default', async () => {
+  test('POST with only the required fields applies every default', async () => {
     const workspace = await makeWorkspace(wire)
     const expected = agent({ workspaceId: idOf(workspace), name: 'least' })
     await wire.exchange(`POST ${workspace}/agents`, { name: 'least' }, 201, expected)
   })
 
-  test('POST with every field stores it; ids are sorted and stand once; GET shows it', async () => {
+  test('POST stores every field with sorted, unique IDs, and GET returns it', async () => {
     const workspace = await makeWorkspace(wire)
     const llmServiceId = await firstLlmService(workspace)
     const sent = {
@@ -68,7 +68,7 @@ describe('agents', () => {
     await wire.exchange(`GET ${workspace}/agents/${ids.high}`, undefined, 200, made)
   })
 
-  test('are listed by creation; names are not unique', async () => {
+  test('lists agents by creation time, and allows duplicate names', async () => {
     const workspace = await makeWorkspace(wire)
     const made: string[] = []
     for (let count = 0; count < 3; count++) {
@@ -79,7 +79,7 @@ describe('agents', () => {
     expect(listed.slice(2).map(({ agentId }) => agentId)).toEqual(made)
   })
 
-  test('pages of one give every agent once', async () => {
+  test('pages of one item list each agent once', async () => {
     const workspace = await makeWorkspace(wire)
     await makeAgent(workspace)
     const whole = await wire.items(`${workspace}/agents`)
@@ -94,13 +94,13 @@ describe('agents', () => {
     expect(walked).toEqual(whole)
   })
 
-  test('S7.3-invalid_cursor: a cursor of the agents of another workspace', async () => {
+  test('S7.3-invalid_cursor: rejects a cursor of another workspace', async () => {
     const [one, other] = [await makeWorkspace(wire), await makeWorkspace(wire)]
     const { nextCursor } = await wire.get(`${one}/agents?limit=1`)
     await wire.refused(`GET ${other}/agents?cursor=${nextCursor}`, {}, 400, 'invalid_cursor')
   })
 
-  test('S7.3-conflict: an id that is taken is 409, and free in another workspace', async () => {
+  test('S7.3-conflict: POST with an existing ID is 409, but the ID can be used in another workspace', async () => {
     const workspace = await makeWorkspace(wire)
     const agentId = ids.middle
     await makeAgent(workspace, { agentId })
@@ -109,7 +109,7 @@ describe('agents', () => {
     await makeAgent(await makeWorkspace(wire), { agentId })
   })
 
-  test('POST names unknown fields and goes on; PATCH refuses them, and the id', async () => {
+  test('POST reports unknown fields and succeeds; PATCH rejects them, and the ID', async () => {
     const workspace = await makeWorkspace(wire)
     const reply = await wire.send(`POST ${workspace}/agents`, { json: { name: 'x', colour: 'red' } })
     expect(reply.status).toBe(201)
@@ -119,7 +119,7 @@ describe('agents', () => {
       await wire.refused(`PATCH ${path}`, { json }, 400, 'validation_error')
   })
 
-  test('PATCH changes what is sent, null clears, an empty one moves updatedAt alone', async () => {
+  test('PATCH changes the given fields, null clears a field, and an empty body changes only updatedAt', async () => {
     const workspace = await makeWorkspace(wire)
     const path = await makeAgent(workspace, { description: 'old', systemPrompt: 'old', rerankMaxResults: 4 })
     const before = await wire.get(path)
@@ -150,7 +150,7 @@ describe('agents', () => {
     ['systemPrompt', 'x'.repeat(131_072), 'x'.repeat(131_073)],
     ['userPrompt', 'x'.repeat(131_072), 'x'.repeat(131_073)],
     ['rerankMaxResults', 1, 0],
-  ])('S7.3-13: %s has its bound, to the last character', async (field, most, over) => {
+  ])('S7.3-13: %s is accepted up to its maximum length and rejected above it', async (field, most, over) => {
     const workspace = await makeWorkspace(wire)
     const path = await makeAgent(workspace, { [field]: most })
     expect((await wire.get(path))[field]).toBe(most)
@@ -160,7 +160,7 @@ describe('agents', () => {
     await wire.refused(`PATCH ${path}`, { json: { [field]: over } }, 400, 'validation_error', names)
   })
 
-  test('S7.3-llm_service_not_found: an unknown LLM service is refused, by POST and PATCH, and nothing changes', async () => {
+  test('S7.3-llm_service_not_found: POST and PATCH reject an unknown LLM service and change nothing', async () => {
     const workspace = await makeWorkspace(wire)
     const path = await makeAgent(workspace)
     const before = await wire.items(`${workspace}/agents`)
@@ -174,7 +174,7 @@ describe('agents', () => {
     expect(await wire.items(`${workspace}/agents`)).toEqual(before)
   })
 
-  test('S7.3-reranking_service_not_found: an unknown reranking service likewise', async () => {
+  test('S7.3-reranking_service_not_found: POST and PATCH reject an unknown reranking service and change nothing', async () => {
     const workspace = await makeWorkspace(wire)
     const path = await makeAgent(workspace)
     const before = await wire.items(`${workspace}/agents`)
@@ -184,7 +184,7 @@ describe('agents', () => {
     expect(await wire.items(`${workspace}/agents`)).toEqual(before)
   })
 
-  test('S2.7-03 S7.3-agent_not_found: an unknown agent, or one of another workspace, is 404 for every verb', async () => {
+  test('S2.7-03 S7.3-agent_not_found: an agent that is unknown or of another workspace is 404 for every method', async () => {
     const workspace = await makeWorkspace(wire)
     const foreign = idOf(await makeAgent(await makeWorkspace(wire)))
     for (const agentId of [unknownId, foreign]) {
@@ -198,7 +198,7 @@ describe('agents', () => {
     }
   })
 
-  test('S7.3-workspace_not_found: an unknown workspace is named first', async () => {
+  test('S7.3-workspace_not_found: reports an unknown workspace before an unknown agent', async () => {
     const list = `/api/v1/workspaces/${unknownId}/agents`
     await wire.refused(`GET ${list}`, {}, 404, 'workspace_not_found')
     await wire.refused(`GET ${list}/${unknownId}`, {}, 404, 'workspace_not_found')
@@ -210,7 +210,7 @@ describe('agents', () => {
       await wire.refused(`GET /api/v1/workspaces/${unknownId}/${path}`, {}, 404, 'workspace_not_found')
   })
 
-  test('ids are UUIDs', async () => {
+  test('rejects IDs that are not UUIDs', async () => {
     const workspace = await makeWorkspace(wire)
     await wire.refused(`GET ${workspace}/agents/${notUuid}`, {}, 400, 'validation_error', /^agentId: /)
     for (const field of ['agentId', 'llmServiceId', 'rerankingServiceId'])
@@ -223,7 +223,7 @@ describe('agents', () => {
       )
   })
 
-  test('DELETE is 204 and takes the conversations along', async () => {
+  test('DELETE returns 204 and deletes the conversations', async () => {
     const workspace = await makeWorkspace(wire)
     const [gone, kept] = [await makeAgent(workspace), await makeAgent(workspace)]
     const own = await wire.make(`${gone}/conversations`, {}, 'conversationId')
@@ -236,7 +236,7 @@ describe('agents', () => {
   })
 })
 
-describe('templates', () => {
+describe('agent templates', () => {
   const template = {
     templateId: anyText,
     name: anyText,
@@ -246,7 +246,7 @@ describe('templates', () => {
     defaultOnNewWorkspace: new Matcher('a flag', value => typeof value === 'boolean'),
   }
 
-  test('S4.2-31: GET /api/v1/agent-templates lists the registered templates, a workspace the same', async () => {
+  test('S4.2-31: GET /api/v1/agent-templates lists the registered templates, also for a workspace', async () => {
     const whole = await wire.exchange('GET /api/v1/agent-templates', undefined, 200, {
       items: arrayOf(template),
     })
@@ -262,7 +262,7 @@ describe('templates', () => {
     await wire.exchange(`GET ${await makeWorkspace(wire)}/agent-templates`, undefined, 200, whole)
   })
 
-  test('an agent from a template has its words, and the first LLM service; a second call makes a second one', async () => {
+  test('an agent from a template has its prompt and the first LLM service; each call creates an agent', async () => {
     const workspace = await makeWorkspace(wire)
     const llmServiceId = await firstLlmService(workspace)
     const { name, description, systemPrompt } = (await wire.items('/api/v1/agent-templates'))[3]!
@@ -273,7 +273,7 @@ describe('templates', () => {
     expect(first.agentId).not.toBe(second.agentId)
   })
 
-  test('S7.3-agent_template_not_found: a template that is not registered', async () => {
+  test('S7.3-agent_template_not_found: rejects an unknown template', async () => {
     const path = `${await makeWorkspace(wire)}/agents/from-template`
     const words = /^agent template 'nobody' not found$/
     await wire.refused(
@@ -288,7 +288,7 @@ describe('templates', () => {
   })
 })
 
-describe('tools', () => {
+describe('agent tools', () => {
   const builtin = [
     'list_kbs',
     'list_documents',
@@ -299,7 +299,7 @@ describe('tools', () => {
     'list_chunks',
   ]
 
-  test('a workspace offers the built-in tools, in their order, with the schema of their arguments', async () => {
+  test('a workspace lists the built-in tools in order, with argument schemas', async () => {
     const { items } = (await wire.get(`${await makeWorkspace(wire)}/available-tools`)) as { items: Row[] }
     expect(items.map(({ id }) => id)).toEqual(builtin)
     const inputSchema = new Matcher('an object schema that takes nothing else', value => {
@@ -324,14 +324,14 @@ describe('tools', () => {
     })
   })
 
-  test.each(['astra', 'hcd'])('a workspace of kind %s offers its database too', async kind => {
+  test.each(['astra', 'hcd'])('a workspace of kind %s also lists the tools of its database', async kind => {
     const workspace = await makeWorkspace(wire, { kind })
     const items = await wire.items(`${workspace}/available-tools`)
     expect(items.at(-1)).toMatchObject({ id: 'astra:data_api', source: 'astra' })
     await makeAgent(workspace, { toolIds: ['astra:data_api'] })
   })
 
-  test('S7.3-agent_tool_unresolved: what the workspace does not offer is named, all of it, and nothing changes', async () => {
+  test('S7.3-agent_tool_unresolved: names every tool that the workspace does not offer, and changes nothing', async () => {
     const workspace = await makeWorkspace(wire)
     const path = await makeAgent(workspace, { toolIds: ['search_kb', 'no such tool', 'other:thing'] })
     const before = await wire.items(`${workspace}/agents`)

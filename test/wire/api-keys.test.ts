@@ -19,7 +19,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 const wire = useServer({ env: { BOOT: bootstrapToken }, args: ['--config', config] })
 
-/** Requests with a token. */
+/** Sends requests with a token. */
 class Signed extends Wire {
   constructor(
     readonly token: string,
@@ -81,7 +81,7 @@ async function mint(body: Row = {}, by: Wire = operator): Promise<Made> {
   return { token: plaintext, keyId: String(key.keyId), key, signed: as(plaintext) }
 }
 
-/** A request that every key of the workspace may make. */
+/** A request that any key of the workspace can make. */
 const probe = () => `GET ${place}`
 
 async function unauthorized(token: string, message: RegExp): Promise<void> {
@@ -89,7 +89,7 @@ async function unauthorized(token: string, message: RegExp): Promise<void> {
   expect(headers['www-authenticate']).toBe('Bearer')
 }
 
-/** Another secret under the same prefix. */
+/** Returns a token with the same prefix and another secret. */
 function wrongSecretOf(token: string): string {
   return `${token.slice(0, 21)}${[...token.slice(21)].reverse().join('')}`
 }
@@ -97,8 +97,8 @@ function wrongSecretOf(token: string): string {
 const invalid = /^the token is not valid$/
 const inAnHour = () => new Date(Date.now() + 3_600_000).toISOString()
 
-describe('mint', () => {
-  test('S4.2-12 S4.2-13 S2.3-01 S2.3-05 S2.3-06 S8-15: POST gives the token and the record', async () => {
+describe('creating keys', () => {
+  test('S4.2-12 S4.2-13 S2.3-01 S2.3-05 S2.3-06 S8-15: POST returns the token and the record', async () => {
     const minted = { plaintext: token, key: record() }
     const { plaintext, key } = await operator.exchange(`POST ${keys}`, { label: 'ci' }, 201, minted)
     expect(String(plaintext).slice(8, 20)).toBe((key as Row).prefix)
@@ -116,7 +116,7 @@ describe('mint', () => {
     [{ expiresAt: '2999-12-31T23:59:59Z' }, { expiresAt: '2999-12-31T23:59:59.000Z' }],
     [{ principalId: 'ada@example.com' }, { principalId: 'ada@example.com' }],
     [{ label: 'x'.repeat(120) }, { label: 'x'.repeat(120) }],
-  ])('S4.2-12: %j is minted as %j', async (body, known) => {
+  ])('S4.2-12: %j is stored as %j', async (body, known) => {
     const minted = { plaintext: token, key: record(known) }
     const { key } = await operator.exchange(`POST ${keys}`, { label: 'ci', ...body }, 201, minted)
     await operator.exchange(`GET ${keys}/${(key as Row).keyId}`, undefined, 200, key)
@@ -142,13 +142,13 @@ describe('mint', () => {
     [{ label: 'x', principalId: '' }, /^principalId: /],
     [[], /./],
     ['x', /./],
-  ])('S4.2-12: %j is refused', async (json, message) => {
+  ])('S4.2-12: rejects %j', async (json, message) => {
     const before = await operator.items(`${keys}?limit=200`)
     await operator.refused(`POST ${keys}`, { json }, 400, 'validation_error', message)
     expect(await operator.items(`${keys}?limit=200`)).toHaveLength(before.length)
   })
 
-  test('S2.3-10: unknown fields are ignored and named', async () => {
+  test('S2.3-10: ignores unknown fields and names them in a header', async () => {
     const json = { label: 'ci', digest: 'scrypt$0$0', prefix: 'aaaaaaaaaaaa', keyId: unknownId }
     const { body, headers } = await operator.send(`POST ${keys}`, { json })
     exactly(body, { plaintext: token, key: record() })
@@ -156,7 +156,7 @@ describe('mint', () => {
     expect((body as { key: Row }).key).not.toMatchObject({ keyId: unknownId })
   })
 
-  test('S4.2-14 S5.9-05 S2.3-08: the token is in that one answer, and its digest in none', async () => {
+  test('S4.2-14 S5.9-05 S2.3-08: the token is only in the response of its creation, and the digest is in no response', async () => {
     const { token: plain, keyId } = await mint({ role: 'admin' })
     await as(plain).send(probe())
     const later = [
@@ -175,7 +175,7 @@ describe('mint', () => {
     await operator.refused(`GET ${keys}/${keyId}/plaintext`, {}, 404, 'not_found')
   })
 
-  test('S2.3-03 S5.9-01: no file of the data directory holds the secret, and the store holds no whole token', async () => {
+  test('S2.3-03 S5.9-01: no file of the data directory contains the secret, and the store contains no full token', async () => {
     const { token: plain, signed } = await mint()
     await signed.send(probe())
     const { dataDir } = wire.serving
@@ -187,7 +187,7 @@ describe('mint', () => {
     expect(holding(plain.slice(21))).toEqual([])
   })
 
-  test('S7.3-workspace_not_found: a workspace that is not there has no keys', async () => {
+  test('S7.3-workspace_not_found: lists no keys for an unknown workspace', async () => {
     const nowhere = `/api/v1/workspaces/${unknownId}/api-keys`
     await operator.refused(`GET ${nowhere}`, {}, 404, 'workspace_not_found')
     await operator.refused(`POST ${nowhere}`, { json: { label: 'x' } }, 404, 'workspace_not_found')
@@ -200,8 +200,8 @@ describe('mint', () => {
   })
 })
 
-describe('list and show', () => {
-  test('S4.2-16 S3-02 S2.3-02: all keys, the oldest first, in pages, revoked ones included, with their prefixes', async () => {
+describe('listing and showing keys', () => {
+  test('S4.2-16 S3-02 S2.3-02: lists all keys in pages, oldest first, with prefixes and including revoked ones', async () => {
     const made = [await mint(), await mint(), await mint()]
     await operator.exchange(`DELETE ${keys}/${made[1]!.keyId}`, undefined, 204, undefined)
     const all: Row[] = []
@@ -222,7 +222,7 @@ describe('list and show', () => {
     )
   })
 
-  test('S7.3-api_key_not_found: an unknown key is 404, an id that is none is 400', async () => {
+  test('S7.3-api_key_not_found: an unknown key is 404, and an invalid ID is 400', async () => {
     for (const [method, end] of [
       ['GET', ''],
       ['DELETE', ''],
@@ -241,8 +241,8 @@ describe('list and show', () => {
   })
 })
 
-describe('who a key is', () => {
-  test('S2.3-11 S7.2-08 S7.3-forbidden: it reaches its workspace, and no other', async () => {
+describe('access with a key', () => {
+  test('S2.3-11 S7.2-08 S7.3-forbidden: a key has access to its own workspace only', async () => {
     const other = await operator.make('/api/v1/workspaces', { name: 'other keys' }, 'workspaceId')
     const { signed } = await mint({ role: 'admin' })
     expect((await signed.items('/api/v1/workspaces')).map(one => one.workspaceId)).toEqual([workspaceId])
@@ -251,7 +251,7 @@ describe('who a key is', () => {
     await signed.refused('POST /api/v1/workspaces', { json: { name: 'mine' } }, 403, 'forbidden')
   })
 
-  test('S2.3-07: lastUsedAt is null until it is used, and then the moment of its use', async () => {
+  test('S2.3-07: lastUsedAt is null until the first use, and then the time of the use', async () => {
     const { keyId, key, signed } = await mint()
     expect(key.lastUsedAt).toBeNull()
     await signed.send(probe())
@@ -261,14 +261,14 @@ describe('who a key is', () => {
     expect(Date.parse(String(lastUsedAt))).toBeGreaterThanOrEqual(Date.parse(String(key.createdAt)))
   })
 
-  test('S5.2-03 S5.2-05 S7.2-03: an unknown prefix and a wrong secret are told the same', async () => {
+  test('S5.2-03 S5.2-05 S7.2-03: an unknown prefix and a wrong secret get identical responses', async () => {
     const { token: plain } = await mint()
     await unauthorized(wrongSecretOf(plain), invalid)
     await unauthorized(`wb_live_${'0'.repeat(12)}_${'0'.repeat(32)}`, invalid)
     await as(plain).exchange(probe(), undefined, 200, workspace({ name: 'keys' }))
   })
 
-  test('S5.1-02 S5.2-09 S8-15 S7.2-02: what is no key is no credential', async () => {
+  test('S5.1-02 S5.2-09 S8-15 S7.2-02: malformed keys are not valid credentials', async () => {
     const { token: plain } = await mint()
     for (const one of [
       plain.slice(0, -1),
@@ -278,7 +278,7 @@ describe('who a key is', () => {
       'a.b.c',
       'x'.repeat(20_000),
     ])
-      await unauthorized(one, /^the token matches no configured scheme$/)
+      await unauthorized(one, /^the token does not match any configured authentication method$/)
     for (const authorization of [
       plain,
       `Basic ${plain}`,
@@ -295,8 +295,8 @@ describe('who a key is', () => {
   })
 })
 
-describe('who manages keys', () => {
-  test('S4.2-15 S4.2-17 S4.2-18 S5.9-08 S9-05 S7.2-09: nobody without manage:keys', async () => {
+describe('managing keys', () => {
+  test('S4.2-15 S4.2-17 S4.2-18 S5.9-08 S9-05 S7.2-09: rejects callers without manage:keys', async () => {
     const { keyId, key } = await mint()
     const others = [
       await mint(),
@@ -316,7 +316,7 @@ describe('who manages keys', () => {
     await operator.exchange(`GET ${keys}/${keyId}`, undefined, 200, key)
   })
 
-  test('S9-06 S9-07: a key minted with manage does, and so does one with manage:keys', async () => {
+  test('S9-06 S9-07: accepts keys with manage, and keys with manage:keys', async () => {
     for (const body of [{ role: 'admin' }, { scopes: ['manage'] }, { scopes: ['manage:keys'] }]) {
       const { signed } = await mint(body)
       await signed.get(keys)
@@ -325,14 +325,14 @@ describe('who manages keys', () => {
     }
   })
 
-  test('S9-07: an editor’s key keeps what it had before there were fine scopes', async () => {
+  test('S9-07: the key of an editor keeps its permissions from before fine-grained scopes', async () => {
     const { signed } = await mint()
     const body = { name: freshName('kb') }
     const id = await signed.make(`${place}/knowledge-bases`, body, 'knowledgeBaseId')
     await signed.make(`${place}/knowledge-bases/${id}/documents`, {}, 'documentId')
   })
 
-  test('who holds manage:keys alone grants what it holds, for its own span, under its own name [security rule 7]', async () => {
+  test('a caller with only manage:keys can grant its own scopes, its own lifetime and its own principal only [security rule 7]', async () => {
     const { signed, keyId } = await mint({ scopes: ['read', 'manage:keys'], expiresAt: inAnHour() })
     const refuse = (json: Row, scope: string) =>
       signed.refused(
@@ -375,15 +375,15 @@ describe('who manages keys', () => {
     })
   })
 
-  test('an admin mints a tools:invoke key [security rule 7]', async () => {
+  test('an admin can create a key with tools:invoke [security rule 7]', async () => {
     const { signed } = await mint({ role: 'admin' })
     const { key } = await mint({ scopes: ['tools:invoke'] }, signed)
     expect(key.scopes).toEqual(['tools:invoke'])
   })
 })
 
-describe('how a key ends', () => {
-  test('S4.2-18 S3-01 S3-02 S3-03 S7.2-05 S7.2-07: revoked, it is refused at the next request, and stays in the list', async () => {
+describe('revoking, expiring and rotating keys', () => {
+  test('S4.2-18 S3-01 S3-02 S3-03 S7.2-05 S7.2-07: a revoked key is rejected on the next request and stays in the list', async () => {
     const { token: plain, keyId, key, signed } = await mint()
     await signed.get(place)
     await operator.exchange(`DELETE ${keys}/${keyId}`, undefined, 204, undefined)
@@ -396,7 +396,7 @@ describe('how a key ends', () => {
     expect(items).toContainEqual(expect.objectContaining({ keyId, revokedAt }))
   })
 
-  test('S3-17 S7.3-01 S7.3-api_key_not_found: nothing brings it back, and the first revocation stands', async () => {
+  test('S3-17 S7.3-01 S7.3-api_key_not_found: a revocation is final and keeps its first timestamp', async () => {
     const { token: plain, keyId } = await mint()
     await operator.exchange(`DELETE ${keys}/${keyId}`, undefined, 204, undefined)
     const { revokedAt } = await operator.get(`${keys}/${keyId}`)
@@ -407,13 +407,13 @@ describe('how a key ends', () => {
     await unauthorized(plain, /revoked/)
   })
 
-  test('S3-01: a key can revoke itself, and that was its last word', async () => {
+  test('S3-01: a key can revoke itself and is rejected afterwards', async () => {
     const { token: plain, keyId, signed } = await mint({ scopes: ['manage:keys'] })
     await signed.exchange(`DELETE ${keys}/${keyId}`, undefined, 204, undefined)
     await unauthorized(plain, /revoked/)
   })
 
-  test('S3-04 S3-05 S5.2-04 S7.2-04: after its moment it is refused, and one without a moment is not', async () => {
+  test('S3-04 S3-05 S5.2-04 S7.2-04: a key is rejected after its expiration time, and a key without one never expires', async () => {
     const expiresAt = new Date(Date.now() + 5_000).toISOString()
     const { token: plain, signed } = await mint({ expiresAt })
     const { signed: lasting } = await mint()
@@ -424,7 +424,7 @@ describe('how a key ends', () => {
     await lasting.get(place)
   })
 
-  test('S5.9-07: rotated, both work for the grace time, and revoking the old one leaves the new one', async () => {
+  test('S5.9-07: both keys work during the grace period of a rotation, and revoking the old key does not affect the new one', async () => {
     const { keyId, signed, key } = await mint({ scopes: ['read', 'write:ingest'], principalId: 'ada' })
     const reply = await operator.exchange(`POST ${keys}/${keyId}/rotate`, { graceSeconds: 3_600 }, 201, {
       plaintext: token,
@@ -441,7 +441,7 @@ describe('how a key ends', () => {
     await as(plaintext).get(place)
   })
 
-  test('S5.9-07: without a body the grace is a day, with 0 there is none, and with more than a month it is refused', async () => {
+  test('S5.9-07: the grace period is one day by default, can be 0, and is rejected if longer than a month', async () => {
     const { keyId, token: plain, signed } = await mint()
     await signed.get(place)
     const first = (await operator.send(`POST ${keys}/${keyId}/rotate`)).body as { key: Row; previous: Row }
@@ -462,7 +462,7 @@ describe('how a key ends', () => {
     await unauthorized(plain, /expired/)
   })
 
-  test('of many revocations at once one succeeds; of rotations at once each has a successor that works', async () => {
+  test('only one of several concurrent revocations succeeds; each of several concurrent rotations returns a working key', async () => {
     const { keyId } = await mint()
     const rotated = await Promise.all(
       Array.from({ length: 4 }, () => operator.send(`POST ${keys}/${keyId}/rotate`)),
@@ -478,8 +478,8 @@ describe('how a key ends', () => {
   })
 })
 
-describe('guessing [security rule 10]', () => {
-  test('a flood of guesses from one address is told to wait, and a cold key from another is let in', async () => {
+describe('guessing keys [security rule 10]', () => {
+  test('rate-limits guesses by address, and accepts an unused key from another address', async () => {
     const stranger = new Pool(wire.serving.url, { connections: 64, connect: { localAddress: '127.0.0.2' } })
     onTestFinished(() => stranger.destroy())
     const { signed } = await mint()

@@ -50,8 +50,8 @@ beforeAll(async () => {
   viewer = { keyId: String((minted.key as Row).keyId), token: String(minted.plaintext) }
 })
 
-describe('the list', () => {
-  test('S6-16: a record has these fields and no other', async () => {
+describe('the audit list', () => {
+  test('S6-16: a record has exactly the documented fields', async () => {
     const denied = await as(viewer.token, `POST ${all}/${mine}/knowledge-bases`, { name: 'x' })
     expect(denied.status).toBe(403)
     const reply = await as(bootstrapToken, `GET ${all}/${mine}/audit`)
@@ -97,7 +97,7 @@ describe('the list', () => {
     expect(items[0]!.at! >= items[1]!.at!).toBe(true)
   })
 
-  test('pages follow each other by cursors that are good for their list alone', async () => {
+  test('paginates with cursors that are valid for one list only', async () => {
     const path = `${all}/${mine}/audit`
     const whole = (await page(`${path}?limit=200`)).items.map(({ auditId }) => auditId)
     const first = await page(`${path}?limit=1`)
@@ -113,7 +113,7 @@ describe('the list', () => {
       expectRefusal(await as(bootstrapToken, `GET ${elsewhere}`), 400, 'invalid_cursor', elsewhere)
   })
 
-  test('action and since say which records', async () => {
+  test('filters records by action and since', async () => {
     const path = `${all}/${mine}/audit`
     const { items } = await page(`${path}?action=api_key.create`)
     expect(items.map(({ action }) => action)).toEqual(['api_key.create'])
@@ -127,7 +127,7 @@ describe('the list', () => {
   })
 
   test.each(['action=nothing', 'since=yesterday', 'limit=0', 'limit=201', 'cursor='])(
-    'a query with %s is refused',
+    'rejects a query with %s',
     async query => {
       for (const path of [`${all}/${mine}/audit`, '/api/v1/audit'])
         expectRefusal(
@@ -140,7 +140,7 @@ describe('the list', () => {
     },
   )
 
-  test('a workspace that is not there is not found, and no list is for who is not let in', async () => {
+  test('returns 404 for an unknown workspace, and rejects unauthorized callers', async () => {
     const missing = `GET ${all}/${unknownId}/audit`
     expectRefusal(await as(bootstrapToken, missing), 404, 'workspace_not_found', missing)
     for (const line of [`GET ${all}/${mine}/audit`, 'GET /api/v1/audit'])
@@ -150,7 +150,7 @@ describe('the list', () => {
     expect((await as(viewer.token, `GET ${all}/${mine}/audit`)).status).toBe(200)
   })
 
-  test('S6-13: the whole trail tells of each use of the operator token', async () => {
+  test('S6-13: the audit trail of the runtime contains each use of the bootstrap token', async () => {
     const sent = await as(bootstrapToken, `GET ${all}`)
     const { items } = await page('/api/v1/audit?action=auth.bootstrap_use&limit=2')
     expect(items.map(({ requestId }) => requestId)).toContain(sent.headers['x-request-id'])
@@ -167,7 +167,7 @@ describe('the list', () => {
   })
 })
 
-/** A stream on the wire: what came so far, and its end. */
+/** A stream of audit events: the text received so far, and a promise of its end. */
 async function stream(from: Wire, path: string, headers: Record<string, string> = {}) {
   const answer = await from.pool.request({
     method: 'GET',
@@ -196,8 +196,8 @@ async function stream(from: Wire, path: string, headers: Record<string, string> 
   return { answer, read, ended, blocks, events, leave: () => answer.body.destroy() }
 }
 
-describe('the stream', () => {
-  test('is a stream of server-sent events: a record each, and nothing before', async () => {
+describe('the audit stream', () => {
+  test('sends each new record as a server-sent event, and no earlier records', async () => {
     const { answer, blocks, events } = await stream(wire, `${all}/${mine}/audit`)
     expect(answer.statusCode).toBe(200)
     expect(answer.headers).toMatchObject({
@@ -214,7 +214,7 @@ describe('the stream', () => {
     expect(event).toBe(`event: audit\ndata: ${JSON.stringify(record)}\nid: ${record!.auditId}`)
   })
 
-  test('goes on after the last event that came, and keeps to its action and its workspace', async () => {
+  test('resumes after Last-Event-ID with the same action and workspace filter', async () => {
     const path = `${all}/${mine}/audit`
     const [newest, ...older] = (await page(`${path}?action=auth.api_denied`)).items
     expect(older.length).toBeGreaterThan(1)
@@ -230,7 +230,7 @@ describe('the stream', () => {
     expect(ids(await events(missed.length + 1)).at(-1)).toBe(next!.auditId)
   })
 
-  test('what another process does on the same data directory is in it', async () => {
+  test('includes events of another process on the same data directory', async () => {
     const { events } = await stream(wire, `${all}/${mine}/audit?action=kb.create`)
     const { dataDir } = wire.serving
     const args = ['kb', 'create', 'by_hand', '-w', mine, '--as-operator', '--data-dir', dataDir]
@@ -243,7 +243,7 @@ describe('the stream', () => {
     })
   })
 
-  test('is refused like the list', async () => {
+  test('rejects the callers that the list rejects', async () => {
     for (const [token, path, status, code] of [
       [null, `${all}/${mine}/audit`, 401, 'unauthorized'],
       [viewer.token, '/api/v1/audit', 403, 'forbidden'],
@@ -255,7 +255,7 @@ describe('the stream', () => {
     }
   })
 
-  test('ends at once when the server is told to stop, which then ends with status 0', async () => {
+  test('ends when the server is stopped, which then exits with status 0', async () => {
     const serving = await serve(options)
     const own = new Wire()
     own.open(serving.url)

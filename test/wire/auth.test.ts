@@ -10,7 +10,7 @@ const wire = useServer({ env, args: configured('login', signingIn({ postLogoutPa
 const sealed = matching(/^v2\.[\w-]{16}\.[\w-]+\.[\w-]{22}$/)
 const jwt = matching(/^[\w-]+\.[\w-]+\.[\w-]+$/)
 
-/** Sign in as a browser does, all the way; what it keeps. */
+/** Signs in as a browser does, and returns its cookies. */
 async function browser(login = 'alice', after = '/version'): Promise<CookieJar> {
   const jar = new CookieJar()
   const url = `${wire.serving.url}/auth/login?redirect_after=${encodeURIComponent(after)}`
@@ -19,7 +19,7 @@ async function browser(login = 'alice', after = '/version'): Promise<CookieJar> 
   return jar
 }
 
-/** A request of a page of the runtime. */
+/** Requests a page of the runtime. */
 async function asPage(jar: CookieJar, line: string): Promise<Reply & { setCookie: readonly string[] }> {
   const [method, path] = line.split(' ') as [string, string]
   const { url } = wire.serving
@@ -39,8 +39,8 @@ async function asPage(jar: CookieJar, line: string): Promise<Reply & { setCookie
   return { status: answer.status, headers, text, body, setCookie: answer.headers.getSetCookie() }
 }
 
-describe('which ways of signing in exist', () => {
-  test('S4.3-02 S4.3-03 S4.3-04 S4.3-05: all of them', async () => {
+describe('GET /auth/config', () => {
+  test('S4.3-02 S4.3-03 S4.3-04 S4.3-05: lists all available sign-in methods', async () => {
     await wire.exchange('GET /auth/config', undefined, 200, {
       modes: { apiKey: true, oidc: true, login: true, device: true },
       loginPath: '/auth/login',
@@ -59,7 +59,7 @@ describe('which ways of signing in exist', () => {
       { mode: 'oidc', anonymousPolicy: 'reject', oidc: { issuer: provider.issuer, audience } },
       { apiKey: false, oidc: true },
     ],
-  ])('S4.3-01 S4.3-03: %s', async (name, auth, modes) => {
+  ])('S4.3-01 S4.3-03: lists the sign-in methods with %s', async (name, auth, modes) => {
     const serving = await serve({ args: configured(name.replaceAll(' ', '-'), auth) })
     const other = new Wire()
     other.open(serving.url)
@@ -95,7 +95,7 @@ describe('which ways of signing in exist', () => {
 })
 
 describe('a browser', () => {
-  test('S3-06 S4.3-06 S5.7-02 S2.2-28: login sends it to the provider', async () => {
+  test('S3-06 S4.3-06 S5.7-02 S2.2-28: is redirected to the identity provider by /auth/login', async () => {
     const reply = await wire.send('GET /auth/login')
     expect([reply.status, reply.text]).toEqual([302, ''])
     expect(reply.headers['cache-control']).toBe('no-store')
@@ -112,7 +112,7 @@ describe('a browser', () => {
     )
   })
 
-  test('S2.5-01 S2.6-01 S3-08 S4.3-07 S4.3-08 S5.7-08: signs in, and is known', async () => {
+  test('S2.5-01 S2.6-01 S3-08 S4.3-07 S4.3-08 S5.7-08: signs in and is recognized', async () => {
     const jar = await browser()
     expect(jar.header(new URL(wire.serving.url))).toMatch(/^wb_session=v2\.[\w.-]+$/)
     const reply = await asPage(jar, 'GET /auth/me')
@@ -136,7 +136,7 @@ describe('a browser', () => {
     expect((await asPage(jar, 'GET /auth/me')).body).toMatchObject({ id: 'bob' })
   })
 
-  test('S3-12 S4.3-10: has nothing to renew', async () => {
+  test('S3-12 S4.3-10: cannot renew without a session', async () => {
     const reply = await asPage(new CookieJar(), 'POST /auth/refresh')
     expectRefusal(reply, 401, 'no_refresh_token', 'POST /auth/refresh')
     expect(reply.setCookie).toEqual(['wb_session=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax'])
@@ -157,13 +157,13 @@ describe('a browser', () => {
     ['?error=access_denied', 400, 'access_denied'],
     ['?error=internal_error', 400, 'invalid_callback'],
     ['?state=x&state=y', 400, 'validation_error'],
-  ] as const)('S3-10: the callback with %j', async (query, status, code) => {
+  ] as const)('S3-10: is rejected at the callback with %j', async (query, status, code) => {
     const reply = await wire.refused(`GET /auth/callback${query}`, {}, status, code)
     expect(reply.headers['set-cookie']).toBeUndefined()
     expect(reply.headers['cache-control']).toBe('no-store')
   })
 
-  test('S6-10 S6-11 S6-12: is in the audit trail', async () => {
+  test('S6-10 S6-11 S6-12: appears in the audit trail when it signs in and out', async () => {
     const jar = await browser('carol')
     await asPage(jar, 'POST /auth/refresh')
     await asPage(jar, 'POST /auth/logout')
@@ -222,7 +222,7 @@ describe('a device', () => {
     await expect.poll(codes).toContain(started.user_code)
   })
 
-  test('S4.3-19: is denied', async () => {
+  test('S4.3-19: is denied in a browser', async () => {
     const started = await wire.exchange('POST /auth/device/authorize', undefined, 200, beginning)
     await drive(String(started.verification_uri_complete), { deny: true })
     const sent = { json: { device_code: started.device_code } }
@@ -234,17 +234,17 @@ describe('a device', () => {
     [{ json: { device_code: 7 } }, 'invalid_request'],
     [{ raw: '{', headers: { 'content-type': 'application/json' } }, 'invalid_request'],
     [{ json: { device_code: 'unknown' } }, 'invalid_grant'],
-  ])('sends %j', async (sent, code) => {
+  ])('is rejected if it sends %j', async (sent, code) => {
     await wire.refused('POST /auth/device/token', sent, 400, code)
   })
 
-  test('sends more than a few kilobytes [S8-02]', async () => {
+  test('is rejected if it sends more than a few kilobytes [S8-02]', async () => {
     const sent = { raw: Buffer.alloc(20_000, ' '), headers: { 'content-type': 'application/json' } }
     for (const path of ['token', 'refresh'])
       await wire.refused(`POST /auth/device/${path}`, sent, 413, 'payload_too_large')
   })
 
-  test('renews with nothing but what it was handed out [security rule 13]', async () => {
+  test('can renew only with a refresh token that it was issued [security rule 13]', async () => {
     for (const refresh_token of ['x', 'v2.AAAAAAAAAAAAAAAA.AAAA.AAAAAAAAAAAAAAAAAAAAAA'])
       await wire.refused('POST /auth/device/refresh', { json: { refresh_token } }, 400, 'invalid_grant')
     await wire.refused('POST /auth/device/refresh', { json: {} }, 400, 'invalid_request')

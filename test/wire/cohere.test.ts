@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { startEmbeddingServer } from '../fakes/embedding-server.ts'
 import { open } from '../harness/runtime.ts'
 
-test('a knowledge base on Cohere: documents in batches, questions as questions', async () => {
+test('a knowledge base on Cohere embeds documents in batches and questions as search queries', async () => {
   const provider = await startEmbeddingServer(8)
   onTestFinished(() => provider.close())
   const wb = await open({

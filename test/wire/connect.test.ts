@@ -30,7 +30,7 @@ function snippet(id: string): Row {
   return { id, ...texts, ...uses, ...optional, docsUrl: anyText }
 }
 
-describe('snippets', () => {
+describe('connection snippets', () => {
   function expected(known: Row = {}): Row {
     const { origin } = new URL(wire.serving.url)
     return {
@@ -46,7 +46,7 @@ describe('snippets', () => {
     }
   }
 
-  test('are those of the contract, for six frameworks, and may be kept for a minute', async () => {
+  test('cover six frameworks as documented, and can be cached for a minute', async () => {
     const line = `GET ${place.workspace}/connect/snippets`
     await wire.exchange(line, undefined, 200, expected())
     expect((await wire.send(line)).headers['cache-control']).toBe('private, max-age=60')
@@ -66,12 +66,12 @@ describe('snippets', () => {
     'apiKeyEnvVar=1A',
     'apiKeyEnvVar=',
     'knowledgeBaseId=x',
-  ])('S7.3-validation_error: ?%s is refused', async query => {
+  ])('S7.3-validation_error: reject ?%s', async query => {
     const line = `GET ${place.workspace}/connect/snippets?${query}`
     await wire.refused(line, {}, 400, 'validation_error', new RegExp(`^${query.split('=')[0]}: `))
   })
 
-  test('tell the address under which the runtime was reached, whatever headers say of another', async () => {
+  test('contain the address of the request, despite forwarding headers from an untrusted peer', async () => {
     const forged: Record<string, string>[] = [
       { forwarded: 'host=evil.example;proto=https' },
       { 'x-forwarded-host': 'evil.example', 'x-forwarded-proto': 'https' },
@@ -85,7 +85,7 @@ describe('snippets', () => {
   })
 
   const frameworks = ids.filter(id => id !== 'mcp-raw')
-  test.skipIf(!python).each(frameworks)('the code for %s runs, and finds what is there', async id => {
+  test.skipIf(!python).each(frameworks)('the code for %s runs and finds the document', async id => {
     for (const query of ['', `?knowledgeBaseId=${place.knowledgeBaseId}`]) {
       const { targets } = await wire.get(`${place.workspace}/connect/snippets${query}`)
       const { code } = (targets as Row[]).find(target => target.id === id)!
@@ -94,7 +94,7 @@ describe('snippets', () => {
     }
   })
 
-  test.skipIf(!shell)('the code for MCP asks the route that it names', async () => {
+  test.skipIf(!shell)('the code for MCP calls the route that it names', async () => {
     const { targets } = await wire.get(`${place.workspace}/connect/snippets`)
     const { code } = (targets as Row[]).find(target => target.id === 'mcp-raw')!
     const { stdout } = spawnSync('bash', ['-c', `curl() { printf '%s\\n' "$@"; }; ${code}`], {
@@ -107,7 +107,7 @@ describe('snippets', () => {
     expect(JSON.parse(lines.find(line => line.startsWith('{'))!)).toMatchObject({ method: 'tools/list' })
   })
 
-  /** The frameworks stand for what they export: each takes whatever it is given and calls the tools of it. */
+  /** Stubs of the exports of each framework, which record their arguments and call the tools that they receive. */
   function runInFramework(code: string) {
     const folder = scratchDir()
     const stub = `
@@ -146,8 +146,8 @@ def __getattr__(name):
   }
 })
 
-describe('verifying and traffic', () => {
-  test('S4.2-29: verify lists the tools as a client does', async () => {
+describe('verifying MCP and MCP traffic', () => {
+  test('S4.2-29: verify lists the tools like an MCP client', async () => {
     const tools = [
       'create_knowledge_base',
       'delete_document',
@@ -167,7 +167,7 @@ describe('verifying and traffic', () => {
     await wire.exchange(`POST ${place.workspace}/connect/verify`, undefined, 200, body)
   })
 
-  test('nothing has come yet, and nobody keeps the answer', async () => {
+  test('traffic is empty at first, and its responses are not cached', async () => {
     const summary = { total: 0, successes: 0, failures: 0 }
     const body = { workspaceId: place.workspaceId, mcpEnabled: true, entries: arrayOf({}), summary }
     const line = `GET ${place.workspace}/connect/traffic`
@@ -177,7 +177,7 @@ describe('verifying and traffic', () => {
       await wire.refused(`${line}?limit=${limit}`, {}, 400, 'validation_error', /^limit: /)
   })
 
-  test('S7.3-workspace_not_found: in a workspace that is not there', async () => {
+  test('S7.3-workspace_not_found: both return 404 for an unknown workspace', async () => {
     const elsewhere = `/api/v1/workspaces/${unknownId}/connect`
     for (const line of [`GET ${elsewhere}/snippets`, `POST ${elsewhere}/verify`, `GET ${elsewhere}/traffic`])
       await wire.refused(line, {}, 404, 'workspace_not_found')
@@ -192,19 +192,19 @@ describe('test-connection', () => {
     await wire.exchange(`POST ${path}/test-connection`, undefined, 200, expected)
   }
 
-  test('S4.2-28: local and mock answer', async () => {
+  test('S4.2-28: succeeds for local and mock workspaces', async () => {
     await test_({ name: 'a local one', kind: 'local' }, true)
     await test_({ name: 'a mock one', kind: 'mock' }, true)
   })
 
-  test('S4.2-28: a kind without a driver does not, and what is wrong is told with status 200', async () => {
+  test('S4.2-28: reports a workspace without a driver in a response with status 200', async () => {
     await test_({ name: 'openrag', kind: 'openrag' }, false, "no driver for workspaces of kind 'openrag'")
     await test_({ name: 'bare', kind: 'astra' }, false, "a workspace of kind 'astra' needs url")
     const bound = { url: 'https://db.example.com', keyspace: 'ks', credentials: { token: 'env:TOKEN' } }
     await test_({ name: 'bound', kind: 'hcd', ...bound }, false, "no driver for workspaces of kind 'hcd'")
   })
 
-  test('S7.3-workspace_not_found: of a workspace that is not there', async () => {
+  test('S7.3-workspace_not_found: returns 404 for an unknown workspace', async () => {
     const line = `POST /api/v1/workspaces/${unknownId}/test-connection`
     await wire.refused(line, {}, 404, 'workspace_not_found')
   })

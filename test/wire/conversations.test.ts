@@ -34,7 +34,7 @@ function make(list: string, body: object = {}): Promise<string> {
 }
 
 describe('conversations', () => {
-  test('POST with nothing takes every default; the creator is not told', async () => {
+  test('POST with an empty body applies every default and does not show the creator', async () => {
     const { list, workspaceId, agentId } = await makePlace()
     await wire.exchange(`POST ${list}`, {}, 201, conversation({ workspaceId, agentId }))
   })
@@ -43,13 +43,13 @@ describe('conversations', () => {
     ['no body', {}],
     ['an empty body', { raw: '', headers: { 'content-type': 'application/json' } }],
     ['an empty body in chunks', { raw: Readable.from([]), headers: { 'content-type': 'application/json' } }],
-  ])('POST with %s takes every default', async (_, sent) => {
+  ])('POST with %s applies every default', async (_, sent) => {
     const { list } = await makePlace()
     const reply = await wire.send(`POST ${list}`, sent)
     expect([reply.status, reply.body]).toEqual([201, expect.objectContaining({ title: null })])
   })
 
-  test('POST with every field stores it; ids are sorted and stand once; GET shows it', async () => {
+  test('POST stores every field with sorted, unique IDs, and GET returns it', async () => {
     const { list, agentId } = await makePlace()
     const sent = {
       conversationId: ids.low,
@@ -61,7 +61,7 @@ describe('conversations', () => {
     await wire.exchange(`GET ${list}/${ids.low}`, undefined, 200, made)
   })
 
-  test('are listed the newest first, under their agent and in the workspace, in pages too', async () => {
+  test('lists conversations of an agent and of the workspace in pages, newest first', async () => {
     const one = await makePlace()
     const other = await makePlace(one.workspace)
     const made: [agent: string, id: string][] = []
@@ -80,7 +80,7 @@ describe('conversations', () => {
     expect(first![1]).toBe(own[0])
   })
 
-  test('are listed with the last used first, and found by words of their title, in pages too', async () => {
+  test('sorts conversations by last activity and finds them by title words, in pages', async () => {
     const { workspaceId, workspace, list } = await makePlace()
     const [first, second, third] = [
       await make(list, { title: 'Refund window' }),
@@ -110,7 +110,7 @@ describe('conversations', () => {
     await wire.refused(`GET ${list}?q=${'x'.repeat(201)}`, {}, 400, 'validation_error', /^q/)
   })
 
-  test('are found by the words of their messages and titles together, without those of tools', async () => {
+  test('finds conversations by words of messages and titles, ignoring tool messages', async () => {
     const { workspaceId, workspace, list } = await makePlace()
     const [found, elsewhere] = [
       await make(list, { title: 'Refunds' }),
@@ -130,7 +130,7 @@ describe('conversations', () => {
     }
   })
 
-  test('a search that reads many messages goes on with the next page', async () => {
+  test('continues a search over many messages on the next page', async () => {
     const { workspaceId, list } = await makePlace()
     const oldest = await make(list)
     const rows = [messageRow({ workspaceId, conversationId: oldest }, 1, { content: 'a needle' })]
@@ -145,7 +145,7 @@ describe('conversations', () => {
     expect(await walk(list, 'q=needle')).toEqual([oldest])
   })
 
-  test('S7.3-invalid_cursor: a cursor of the conversations of another agent, or of the workspace', async () => {
+  test('S7.3-invalid_cursor: rejects a cursor of another agent or of the workspace', async () => {
     const one = await makePlace()
     const other = await makePlace(one.workspace)
     for (const { list } of [one, one, other, other]) await make(list)
@@ -154,7 +154,7 @@ describe('conversations', () => {
       await wire.refused(`GET ${list}?cursor=${nextCursor}`, {}, 400, 'invalid_cursor')
   })
 
-  test('S7.3-conflict: an id that is taken is 409, under another agent too', async () => {
+  test('S7.3-conflict: an existing ID is 409, also under another agent', async () => {
     const one = await makePlace()
     const other = await makePlace(one.workspace)
     const conversationId = await make(one.list)
@@ -164,7 +164,7 @@ describe('conversations', () => {
     expect(await wire.items(other.list)).toEqual([])
   })
 
-  test('PATCH changes what is sent; null takes the title away; unknown fields are refused', async () => {
+  test('PATCH changes the given fields, null clears the title, and unknown fields are rejected', async () => {
     const { list } = await makePlace()
     const path = `${list}/${await make(list, { title: 'old', knowledgeBaseIds: [ids.low] })}`
     const before = await wire.get(path)
@@ -185,7 +185,7 @@ describe('conversations', () => {
     ['knowledgeBaseIds', [notUuid]],
     ['knowledgeBaseIds', 'x'],
     ['knowledgeBaseIds', Array(1_001).fill(ids.low)],
-  ])('S7.3-13: %s is refused by name, at POST and PATCH', async (field, value) => {
+  ])('S7.3-13: POST and PATCH reject %s by name', async (field, value) => {
     const { list } = await makePlace()
     const path = `${list}/${await make(list)}`
     for (const line of [`POST ${list}`, `PATCH ${path}`])
@@ -193,7 +193,7 @@ describe('conversations', () => {
     expect(await wire.items(list)).toHaveLength(1)
   })
 
-  test('S2.7-03 S7.3-conversation_not_found S7.3-03: an unknown id, and one under another agent, are 404 for every verb', async () => {
+  test('S2.7-03 S7.3-conversation_not_found S7.3-03: a conversation that is unknown or of another agent is 404 for every method', async () => {
     const one = await makePlace()
     const other = await makePlace(one.workspace)
     const abroad = await makePlace()
@@ -217,7 +217,7 @@ describe('conversations', () => {
     await wire.exchange(`GET ${one.list}/${conversationId}`, undefined, 200, before)
   })
 
-  test('DELETE is 204 and takes the messages along; the id is free again, and empty', async () => {
+  test('DELETE returns 204 and deletes the messages; the ID can be used again', async () => {
     const { list, workspaceId } = await makePlace()
     const conversationId = await make(list)
     await writeMessages(wire.serving.dataDir, [messageRow({ workspaceId, conversationId }, 1)])
@@ -271,7 +271,7 @@ describe('messages', () => {
     ])
   })
 
-  test('are listed in the order in which they were said, without what passed between model and tools', async () => {
+  test('lists messages in order, without messages between the model and its tools', async () => {
     const { workspaceId } = place
     const known = (number: number, fields: Row = {}) => {
       const { messageId, messageTs, content } = messageRow({ workspaceId, conversationId: chatId }, number)
@@ -289,7 +289,7 @@ describe('messages', () => {
     })
   })
 
-  test.each([1, 2, 3, 4, 5, 6])('pages of %i are full, across what is hidden', async limit => {
+  test.each([1, 2, 3, 4, 5, 6])('pages of %i messages are full although some messages are hidden', async limit => {
     const sizes: number[] = []
     const walked: Row[] = []
     let cursor: unknown = null
@@ -304,12 +304,12 @@ describe('messages', () => {
     expect(sizes.at(-1)).toBeGreaterThan(0)
   })
 
-  test('one message is shown as the list shows it', async () => {
+  test('GET returns a message as in the list', async () => {
     for (const row of await wire.items(path))
       await wire.exchange(`GET ${path}/${row.messageId}`, undefined, 200, row)
   })
 
-  test('S2.7-03 S7.3-chat_message_not_found: an unknown message, a hidden one, and one of another conversation', async () => {
+  test('S2.7-03 S7.3-chat_message_not_found: a message that is unknown, hidden or of another conversation is 404', async () => {
     const { workspaceId, list } = place
     const hidden = [3, 4, 5, 8, 9].map(n => messageRow({ workspaceId, conversationId: chatId }, n).messageId)
     for (const messageId of [unknownId, ...hidden]) {
@@ -323,14 +323,14 @@ describe('messages', () => {
     }
   })
 
-  test('S7.3-invalid_cursor: a cursor of the messages of another conversation', async () => {
+  test('S7.3-invalid_cursor: rejects a cursor of another conversation', async () => {
     const other = await make(place.list)
     const { nextCursor } = await wire.get(`${path}?limit=1`)
     await wire.refused(`GET ${place.list}/${other}/messages?cursor=${nextCursor}`, {}, 400, 'invalid_cursor')
   })
 })
 
-/** The ids of a whole list, by pages of one. */
+/** Returns the IDs of a whole list, read in pages of one. */
 async function walk(list: string, query = ''): Promise<unknown[]> {
   const walked: unknown[] = []
   let cursor: unknown = null

@@ -7,8 +7,8 @@ import { document, notUuid, unknownId } from './shapes.ts'
 
 const wire = useServer()
 
-describe('register', () => {
-  test('POST registers what is sent; the rest is null', async () => {
+describe('registering documents', () => {
+  test('POST stores the given fields and sets the others to null', async () => {
     const { kb, workspaceId, knowledgeBaseId } = await makePlace(wire, { kind: 'mock' })
     const sent = { sourceFilename: 'notes/a.md', metadata: { team: 'wing' } }
     await wire.exchange(
@@ -20,7 +20,7 @@ describe('register', () => {
     await wire.exchange(`POST ${kb}/documents`, {}, 201, document({ workspaceId, knowledgeBaseId }))
   })
 
-  test('every field that a caller may choose is stored and shown; visibleTo is a sorted set', async () => {
+  test('stores and returns every field that callers can set; visibleTo is sorted and unique', async () => {
     const { kb } = await makePlace(wire)
     const chosen = {
       documentId: '4f1c1a52-6f0e-4c0e-9d53-2f3a4b5c6d74',
@@ -45,7 +45,7 @@ describe('register', () => {
     await wire.exchange(`POST ${kb}/documents`, { visibleTo: ['bob', 'ann', 'bob'] }, 201, document(sorted))
   })
 
-  test('it makes no chunk and finds no duplicate', async () => {
+  test('registers a document without chunks and without a duplicate check', async () => {
     const { kb } = await makePlace(wire)
     const body = { contentHash: 'same', sourceFilename: 'same.txt' }
     const documentId = await wire.make(`${kb}/documents`, body, 'documentId')
@@ -53,7 +53,7 @@ describe('register', () => {
     await wire.exchange(`GET ${kb}/documents/${documentId}/chunks`, undefined, 200, [])
   })
 
-  test('S7.3-conflict: an id that is taken in this knowledge base is 409', async () => {
+  test('S7.3-conflict: an existing ID in the knowledge base is 409', async () => {
     const { kb } = await makePlace(wire)
     const documentId = await wire.make(`${kb}/documents`, {}, 'documentId')
     await wire.refused(`POST ${kb}/documents`, { json: { documentId } }, 409, 'conflict')
@@ -69,7 +69,7 @@ describe('register', () => {
     ['reserved visible_to', { visible_to: '*' }],
     ['reserved chunker.id', { 'chunker.id': 'x' }],
   ])(
-    'S7.3-invalid_metadata S7.3-07: %s metadata is refused at POST, PATCH and ingest',
+    'S7.3-invalid_metadata S7.3-07: POST, PATCH and ingest reject %s metadata',
     async (_, metadata) => {
       const { kb } = await makePlace(wire)
       const path = `${kb}/documents/${await wire.make(`${kb}/documents`, {}, 'documentId')}`
@@ -88,14 +88,14 @@ describe('register', () => {
   )
 
   test.each([['flat'], [5], [['a']]])(
-    'S7.3-invalid_metadata S7.3-07: metadata %j is no record',
+    'S7.3-invalid_metadata S7.3-07: rejects metadata %j, which is not an object',
     async metadata => {
       const { kb } = await makePlace(wire)
       await wire.refused(`POST ${kb}/documents`, { json: { metadata } }, 400, 'invalid_metadata', /^metadata/)
     },
   )
 
-  test.each([[[]], ['*'], ['ann'], [[1]], [['']], [{}]])('visibleTo %j is refused', async visibleTo => {
+  test.each([[[]], ['*'], ['ann'], [[1]], [['']], [{}]])('rejects visibleTo %j', async visibleTo => {
     const { kb } = await makePlace(wire)
     await wire.refused(
       `POST ${kb}/documents`,
@@ -117,15 +117,15 @@ describe('register', () => {
     ['ingestedAt', '2026-04-22T10:11:12.345+02:00'],
     ['sourceFilename', 5],
     ['errorMessage', {}],
-  ])('S7.3-13: %s = %j is refused by name', async (field, value) => {
+  ])('S7.3-13: rejects %s = %j by name', async (field, value) => {
     const { kb } = await makePlace(wire)
     const json = { [field]: value }
     await wire.refused(`POST ${kb}/documents`, { json }, 400, 'validation_error', new RegExp(`^${field}: `))
   })
 })
 
-describe('change', () => {
-  test('PATCH replaces metadata whole and leaves the rest', async () => {
+describe('changing documents', () => {
+  test('PATCH replaces the metadata and leaves other fields unchanged', async () => {
     const { kb } = await makePlace(wire, { kind: 'mock' })
     const body = { sourceFilename: 'a.md', metadata: { team: 'wing', year: 1959 } }
     const path = `${kb}/documents/${await wire.make(`${kb}/documents`, body, 'documentId')}`
@@ -147,7 +147,7 @@ describe('change', () => {
     expect(String(touched.updatedAt) > String(after.updatedAt)).toBe(true)
   })
 
-  test('null clears; the id is not taken, but named as ignored', async () => {
+  test('null clears a field; the ID is ignored and named in a header', async () => {
     const { kb } = await makePlace(wire)
     const body = { sourceDocId: 'a', fileSize: 1, visibleTo: ['*'], ownerPrincipalId: 'ann' }
     const documentId = await wire.make(`${kb}/documents`, body, 'documentId')
@@ -164,7 +164,7 @@ describe('change', () => {
     expect(reply.body).toMatchObject({ documentId, sourceDocId: null, fileSize: null, visibleTo: null })
   })
 
-  test('a changed visibleTo reaches the chunks', async () => {
+  test('a new visibleTo is applied to the chunks', async () => {
     const { kb } = await makePlace(wire)
     const path = `${kb}/documents/${await ingest(wire, kb, { text: 'A passage.' })}`
     expect((await chunks(path))[0]!.payload).not.toHaveProperty('visible_to')
@@ -173,7 +173,7 @@ describe('change', () => {
   })
 })
 
-test('metadata reaches the chunks, whole: fields that are gone are gone there too', async () => {
+test('new metadata replaces the metadata of the chunks completely', async () => {
   const { kb } = await makePlace(wire)
   const body = { text: 'A passage.', metadata: { team: 'wing', year: 1959 } }
   const path = `${kb}/documents/${await ingest(wire, kb, body)}`
@@ -187,7 +187,7 @@ test('metadata reaches the chunks, whole: fields that are gone are gone there to
 })
 
 test.each([[[]], ['*'], ['ann'], [[1]], [['']], [{}]])(
-  'S7.3-invalid_visible_to S7.3-09: visibleTo %j is refused on every route that takes it, and changes nothing',
+  'S7.3-invalid_visible_to S7.3-09: every route that accepts visibleTo rejects %j and changes nothing',
   async visibleTo => {
     const { kb } = await makePlace(wire)
     const path = `${kb}/documents/${await ingest(wire, kb, { text: 'A passage.', visibleTo: ['ann'] })}`
@@ -204,8 +204,8 @@ test.each([[[]], ['*'], ['ann'], [[1]], [['']], [{}]])(
   },
 )
 
-describe('show and delete', () => {
-  test('S7.3-document_not_found: an unknown id is 404 for every verb', async () => {
+describe('showing and deleting documents', () => {
+  test('S7.3-document_not_found: an unknown ID is 404 for every method', async () => {
     const { kb } = await makePlace(wire)
     const path = `${kb}/documents/${unknownId}`
     const words = new RegExp(`^document '${unknownId}' not found$`)
@@ -215,7 +215,7 @@ describe('show and delete', () => {
     await wire.refused(`GET ${path}/chunks`, {}, 404, 'document_not_found')
   })
 
-  test('S7.3-04 S7.3-document_not_found: ids are scoped per knowledge base, and may repeat in another', async () => {
+  test('S7.3-04 S7.3-document_not_found: IDs are unique within a knowledge base and can be reused in another', async () => {
     const { kb, workspace } = await makePlace(wire)
     const other = await makeKnowledgeBase(wire, workspace)
     const documentId = await ingest(wire, kb, { text: 'Mine alone.' })
@@ -231,12 +231,12 @@ describe('show and delete', () => {
     expect(await chunks(`${kb}/documents/${documentId}`)).toMatchObject([{ text: 'Mine alone.' }])
   })
 
-  test('ids are UUIDs', async () => {
+  test('rejects IDs that are not UUIDs', async () => {
     const { kb } = await makePlace(wire)
     await wire.refused(`GET ${kb}/documents/${notUuid}`, {}, 400, 'validation_error', /^documentId: /)
   })
 
-  test('DELETE is 204; the document, its chunks and its hits are gone', async () => {
+  test('DELETE returns 204 and removes the document, its chunks and its hits', async () => {
     const { kb } = await makePlace(wire)
     const documentId = await ingest(wire, kb, { text: 'Vanishing hydrofoil.' })
     const search = { text: 'hydrofoil', lexicalWeight: 1 }
@@ -247,7 +247,7 @@ describe('show and delete', () => {
     await wire.exchange(`POST ${kb}/search`, search, 200, [])
   })
 
-  test('bulk delete: ids once each, in order, best effort, always 200', async () => {
+  test('bulk delete handles each ID once, in order, and returns 200 despite failures', async () => {
     const { kb } = await makePlace(wire)
     const first = await ingest(wire, kb, { text: 'First to go.' })
     const second = await wire.make(`${kb}/documents`, {}, 'documentId')
@@ -269,18 +269,18 @@ describe('show and delete', () => {
     })
   })
 
-  test.each([[[]], [[notUuid]], ['x'], [undefined]])('bulk delete of %j is refused', async documentIds => {
+  test.each([[[]], [[notUuid]], ['x'], [undefined]])('bulk delete rejects %j', async documentIds => {
     const { kb } = await makePlace(wire)
     const json = { documentIds }
     await wire.refused(`POST ${kb}/documents/bulk-delete`, { json }, 400, 'validation_error', /^documentIds/)
   })
 })
 
-describe('chunks', () => {
+describe('chunks of a document', () => {
   const text = 'alpha beta gamma delta epsilon'
   const chunker = { maxChars: 20, minChars: 0, overlapChars: 0 }
 
-  test('a bare array in order, each with the reserved keys and the metadata', async () => {
+  test('returns an array in order, each chunk with the reserved keys and the metadata', async () => {
     const { kb, knowledgeBaseId } = await makePlace(wire, { kind: 'mock' })
     const documentId = await ingest(wire, kb, { text, chunker, metadata: { team: 'wing', year: 1959 } })
     const payload = {
@@ -302,7 +302,7 @@ describe('chunks', () => {
     ])
   })
 
-  test('limit and X-Next-Cursor page through', async () => {
+  test('paginates with limit and X-Next-Cursor', async () => {
     const { kb } = await makePlace(wire, { kind: 'mock' })
     const documentId = await ingest(wire, kb, { text, chunker: { ...chunker, maxChars: 7 } })
     const path = `${kb}/documents/${documentId}/chunks`
@@ -321,7 +321,7 @@ describe('chunks', () => {
     expect(seen).toEqual(whole)
   })
 
-  test('a document of any size is listed whole: a thousand at once, and the cursor of the rest', async () => {
+  test('returns all chunks of a long document, a thousand per page', async () => {
     const { kb } = await makePlace(wire, { kind: 'mock' })
     const words = Array.from({ length: 2_500 }, (_, at) => `w${String(at).padStart(6, '0')} `).join('')
     const small = { maxChars: 8, minChars: 0, overlapChars: 0 }
@@ -342,7 +342,7 @@ describe('chunks', () => {
     await wire.refused(`GET ${path}/chunks?cursor=x`, {}, 400, 'invalid_cursor')
   })
 
-  test('a record whose payload is not a chunk of a document does not show', async () => {
+  test('omits a record whose payload is not a document chunk', async () => {
     const { kb } = await makeVectorPlace(wire)
     const documentId = await wire.make(`${kb}/documents`, {}, 'documentId')
     const records = [{ id: `${documentId}:0`, vector: [1, 0, 0] }]

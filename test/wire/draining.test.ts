@@ -6,7 +6,7 @@ import { type Serving, serve, Wire } from './harness.ts'
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
 
-/** A runtime, until the test ends. */
+/** Starts a runtime that stops when the test ends. */
 async function place(): Promise<{ serving: Serving; wire: Wire }> {
   const serving = await serve()
   const wire = new Wire()
@@ -18,7 +18,7 @@ async function place(): Promise<{ serving: Serving; wire: Wire }> {
   return { serving, wire }
 }
 
-test('S7.3-draining S7.3-10: after SIGTERM new requests get 503, the one in flight finishes, exit status 0', async () => {
+test('S7.3-draining S7.3-10: after SIGTERM, new requests get 503, pending ones finish, and the exit status is 0', async () => {
   const { serving, wire } = await place()
   const provider = await startFakeProvider(4)
   onTestFinished(() => provider.close())
@@ -42,7 +42,7 @@ test('S7.3-draining S7.3-10: after SIGTERM new requests get 503, the one in flig
   expect(await ended).toBe(0)
 })
 
-test('S7.3-draining: after SIGTERM a model is let go, streamed or not; what was said is kept and marked', async () => {
+test('S7.3-draining: after SIGTERM, model requests are aborted, and the partial answer is stored and marked', async () => {
   const { serving, wire } = await place()
   const model = await startChatServer()
   onTestFinished(() => model.close())

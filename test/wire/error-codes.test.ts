@@ -54,12 +54,12 @@ test('S7.1-06 S9-02: codes keep their names and statuses', async () => {
   for (const [code, status] of frozen) expect(statuses.get(code), code).toBe(status)
 })
 
-test('codes are listed once', async () => {
+test('each code is listed once', async () => {
   const codes = (await registered()).map(({ code }) => code)
   expect(codes).toEqual([...new Set(codes)])
 })
 
-test('S7.1-02 S7.1-03: every code has a hint and an anchor that exists in the documentation', async () => {
+test('S7.1-02 S7.1-03: each code has a hint and an existing anchor in the documentation', async () => {
   const anchors = anchorsOf(readFileSync(new URL('../../docs/errors.md', import.meta.url), 'utf8'))
   for (const { code, hint, docs } of await registered()) {
     expect(hint, code).toMatch(/\S/)
@@ -78,7 +78,7 @@ function statusByCode(table: Record<number, string>): [string, number][] {
   })
 }
 
-/** Anchors that a Markdown page offers: explicit ones, and those that headings get. */
+/** Returns the anchors of a Markdown page, both explicit ones and those of headings. */
 function anchorsOf(markdown: string): Set<string> {
   const explicit = [...markdown.matchAll(/<a (?:id|name)="([^"]+)"/g)].map(([, name]) => name!)
   const headings = [...markdown.matchAll(/^#+\s+(.+)$/gm)].map(([, title]) => slug(title!))

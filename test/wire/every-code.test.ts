@@ -10,7 +10,7 @@ import { resources } from './codes/resources.ts'
 import { runtime } from './codes/runtime.ts'
 import { signIn } from './codes/sign-in.ts'
 
-/** Nothing can bring these about yet: what is still to be built that will, and the paths or drivers that tell of it. */
+/** Codes that cannot occur yet, with the planned feature and the paths or drivers that will add it. */
 const owed = {
   policy_denied: 'row-level access',
   control_plane_dns_unresolvable: 'a control plane on another host',
@@ -19,14 +19,14 @@ const owed = {
   control_plane_unreachable: 'a control plane on another host',
 } as const satisfies Partial<Record<ErrorCode, string>>
 
-/** What is said in another way than as an error: where that is tested. */
+/** Codes that are not returned as error responses, with the tests that cover them. */
 const toldOtherwise = {
   chat_not_found: 'an outcome of the tools of /mcp: test/mcp/chat.test.ts',
 } as const satisfies Partial<Record<ErrorCode, string>>
 
 type Owed = keyof typeof owed | keyof typeof toldOtherwise
 
-/** How each code is brought about: one that nothing provokes does not compile. */
+/** Provocations by code; the type requires one for every code. */
 const provocations: Record<Exclude<ErrorCode, Owed>, Provocation> = {
   ...runtime,
   ...signIn,
@@ -36,12 +36,12 @@ const provocations: Record<Exclude<ErrorCode, Owed>, Provocation> = {
   ...chat,
 }
 
-/** Where the refusal has another status than its code elsewhere. */
+/** Statuses of responses that differ from the registered status of the code. */
 const statuses: Partial<Record<ErrorCode, number>> = {}
 
 describe('every registered code', () => {
   test.each(Object.entries(provocations))(
-    'S7.1-01: the code %s comes over the wire',
+    'S7.1-01: %s is returned over HTTP',
     { timeout: 30_000 },
     async (code, provoke) => {
       const answer = await provoke()
@@ -61,12 +61,12 @@ describe('every registered code', () => {
     },
   )
 
-  test('is provoked, or owed by what is not built yet', () => {
+  test('has a provocation or is reserved for a planned feature', () => {
     const others = { ...owed, ...toldOtherwise }
     expect([...Object.keys(provocations), ...Object.keys(others)].sort()).toEqual([...errorCodes])
   })
 
-  test('what is owed is not built yet', () => {
+  test('the planned features do not exist yet', () => {
     const routes = Object.values(api).flatMap(topic => Object.values(topic) as Route[])
     const declared = new Set(routes.flatMap(({ errors }) => errors))
     expect(Object.keys(owed).filter(code => declared.has(code as ErrorCode))).toEqual([])

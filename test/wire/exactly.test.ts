@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { arrayOf, differences, isoMs, near, oneOf, optional, uuid } from './exactly.ts'
 
-describe('the comparison that the exchanges rely on', () => {
+describe('exact comparison', () => {
   test.each([
     ['a missing field', {}, { a: 1 }, '$.a: is missing'],
     ['an extra field', { a: 1, b: 2 }, { a: 1 }, '$.b: is not in the contract (2)'],
@@ -11,11 +11,11 @@ describe('the comparison that the exchanges rely on', () => {
     ['a shorter array', [1], [1, 2], '$: expected 2 elements, got 1: [1]'],
     ['an object for an array', {}, [], '$: expected an array, got {}'],
     ['undefined for an object', undefined, {}, '$: expected an object, got undefined'],
-  ])('%s is found at its path', (_, actual, expected, difference) => {
+  ])('finds %s at its path', (_, actual, expected, difference) => {
     expect(differences(actual, expected)).toEqual([difference])
   })
 
-  test('matchers refuse what they do not describe', () => {
+  test('matchers reject values that they do not describe', () => {
     const id = '9b1c1a52-6f0e-4c0e-9d53-2f3a4b5c6d7e'
     expect(differences(id, uuid)).toEqual([])
     expect(differences(id.toUpperCase(), uuid)).toHaveLength(1)

@@ -1,4 +1,4 @@
-/** A check in the place of a value that the server makes up. */
+/** A matcher for a value that the server generates. */
 export class Matcher {
   constructor(
     readonly description: string,
@@ -19,12 +19,12 @@ export const count = new Matcher(
   value => Number.isInteger(value) && Number(value) >= 0,
 )
 
-/** Text that a pattern describes. */
+/** Text that matches a pattern. */
 export function matching(pattern: RegExp): Matcher {
   return new Matcher(`text like ${pattern}`, value => typeof value === 'string' && pattern.test(value))
 }
 
-/** A number as a single-precision store gives it back. */
+/** A number rounded to single precision. */
 export function near(expected: number, tolerance = 1e-6): Matcher {
   return new Matcher(`${expected} ± ${tolerance}`, value => {
     return typeof value === 'number' && Math.abs(value - expected) <= tolerance
@@ -38,14 +38,14 @@ export function oneOf(...expected: unknown[]): Matcher {
   })
 }
 
-/** An array of any length whose elements all are as expected. */
+/** An array of any length whose elements all match. */
 export function arrayOf(expected: unknown): Matcher {
   return new Matcher(`an array of ${describe(expected)}`, value => {
     return Array.isArray(value) && value.every(entry => differences(entry, expected).length === 0)
   })
 }
 
-/** A field that may be absent; where it is there, it is as expected. */
+/** A field that can be absent and matches if it is present. */
 export function optional(expected: unknown): Matcher {
   return new Matcher(
     `${describe(expected)}, or absent`,
@@ -67,7 +67,7 @@ export function differences(actual: unknown, expected: unknown, path = '$'): str
   return Object.is(actual, expected) ? [] : [`${path}: expected ${show(expected)}, got ${show(actual)}`]
 }
 
-/** Fail with every path that differs. */
+/** Fails with every path that differs. */
 export function exactly(actual: unknown, expected: unknown, about = ''): void {
   const found = differences(actual, expected)
   if (found.length > 0) throw new Error([about, ...found].filter(Boolean).join('\n  '))

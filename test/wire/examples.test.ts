@@ -10,7 +10,7 @@ import { type Chatting, chatting } from '../harness/chatting.ts'
 import { makeBase } from '../harness/place.ts'
 import { unknownId } from './shapes.ts'
 
-/** Answers of examples that need what no example can name: a pending approval, an identity provider, a remote database. */
+/** Statuses of examples that depend on state: a pending approval, an identity provider or a remote database. */
 const otherwise: Readonly<Record<string, [status: number, code: string]>> = {
   'auth.deviceToken': [404, 'not_configured'],
   'auth.deviceRefresh': [404, 'not_configured'],
@@ -28,7 +28,7 @@ const withBody = Object.entries(document.paths).flatMap(([path, operations]) =>
   ),
 )
 
-test('every example of the reference is accepted, with the status that it documents', {
+test('accepts every example of the API reference with the documented status', {
   timeout: 60_000,
 }, async () => {
   const wb = await chatting({
@@ -76,7 +76,7 @@ function bodyOf({ requestBody }: OpenApiOperation): {
   return { body: form, headers: {} }
 }
 
-/** Path parameters that lead to something, in the workspace of a conversation. */
+/** Path parameters of existing resources in the workspace of a conversation. */
 async function idsIn(wb: Chatting): Promise<Record<string, string>> {
   const { agentId, workspaceId, llmServiceId } = wb.agent
   const { conversationId } = wb.conversation

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** A request as the provider received it. */
+/** A request that the provider received. */
 interface Received {
   readonly path: string
   readonly authorization: string | undefined
@@ -10,16 +10,16 @@ interface Received {
   readonly input: readonly string[]
 }
 
-/** A small server that speaks the embeddings call of the OpenAI protocol. */
+/** A server that implements the embeddings call of the OpenAI protocol. */
 export interface FakeProvider {
-  /** Base URL, as an embedding service names it. */
+  /** Base URL for an embedding service. */
   readonly url: string
   readonly received: Received[]
-  /** Length of the vectors that it returns. */
+  /** Dimension of the returned vectors. */
   dimension: number
-  /** Statuses to answer with before it answers well; emptied from the front. */
+  /** Statuses of the next responses, in order; later responses succeed. */
   refusals: number[]
-  /** Resolved before an answer goes out. */
+  /** A promise that delays each response. */
   hold: Promise<void>
   close(): Promise<void>
 }
@@ -43,7 +43,7 @@ export async function startFakeProvider(dimension: number): Promise<FakeProvider
   return fake
 }
 
-/** A loopback address where nothing listens. */
+/** Returns a loopback address on which no server listens. */
 export async function deadUrl(): Promise<string> {
   const fake = await startFakeProvider(1)
   await fake.close()
@@ -88,7 +88,7 @@ async function answer(fake: FakeProvider, request: IncomingMessage, response: Se
   )
 }
 
-/** Equal texts give equal vectors, others seldom do. */
+/** Returns a vector; different texts rarely have equal vectors. */
 function vectorOf(text: string, dimension: number): number[] {
   const vector = Array.from({ length: dimension }, () => 0)
   for (const [index, character] of [...text].entries())

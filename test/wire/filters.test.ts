@@ -12,7 +12,7 @@ async function makeFilter(kb: string, body: object = {}): Promise<string> {
 }
 
 describe('saved filters', () => {
-  test('S1-08 S2.7-03: create, list, show, change and delete have the fields of the contract', async () => {
+  test('S1-08 S2.7-03: can be created, listed, shown, changed and deleted, with the documented fields', async () => {
     const { kb, workspaceId, knowledgeBaseId } = await makePlace(wire)
     const whose = { workspaceId, knowledgeBaseId }
     const sent = { name: 'English', description: 'texts in English', filter: english }
@@ -39,7 +39,7 @@ describe('saved filters', () => {
     await wire.exchange(`GET ${kb}/filters`, undefined, 200, { items: [second], nextCursor: null })
   })
 
-  test('a name of 1,000, a description of 10,000 and a condition of 32,768 characters are the longest', async () => {
+  test('accept a name of 1,000, a description of 10,000 and a condition of 32,768 characters, and no more', async () => {
     const { kb } = await makePlace(wire)
     const json = {
       name: 'n'.repeat(1_000),
@@ -60,7 +60,7 @@ describe('saved filters', () => {
     expect(await wire.get(path)).toMatchObject(json)
   })
 
-  test('a filter is replaced whole', async () => {
+  test('are changed by PATCH, which replaces the whole condition', async () => {
     const { kb } = await makePlace(wire)
     const path = await makeFilter(kb, { filter: { lang: 'en', year: { $gte: 1960 } } })
     await wire.exchange(`PATCH ${path}`, { filter: { kind: 'note' } }, 200, {
@@ -69,7 +69,7 @@ describe('saved filters', () => {
     })
   })
 
-  test('S7.3-conflict: an id may be chosen once in a knowledge base', async () => {
+  test('S7.3-conflict: reject an ID that exists in the knowledge base', async () => {
     const { kb, workspace } = await makePlace(wire)
     const knowledgeFilterId = '3e1c1a52-6f0e-4c0e-9d53-2f3a4b5c6d73'
     await makeFilter(kb, { knowledgeFilterId })
@@ -78,7 +78,7 @@ describe('saved filters', () => {
     await makeFilter(await makeKnowledgeBase(wire, workspace), { knowledgeFilterId })
   })
 
-  test('bodies are lenient: what is unknown is named in a header', async () => {
+  test('ignore unknown fields and name them in a header', async () => {
     const { kb } = await makePlace(wire)
     const json = { name: 'ours', filter: {}, colour: 'red' }
     const made = await wire.send(`POST ${kb}/filters`, { json })
@@ -93,7 +93,7 @@ describe('saved filters', () => {
     [{ $nor: [] }, /^filter: unknown operator '\$nor'$/],
     [{ $and: [english, { lang: { $in: 5 } }] }, /^filter\.\$and\.1\.lang\.\$in: /],
   ])(
-    'S7.3-validation_error: the filter %j is refused where it is wrong, made or changed',
+    'S7.3-validation_error: reject the condition %j with its position, at creation and at update',
     async (filter, message) => {
       const { kb } = await makePlace(wire)
       const json = { name: 'wrong', filter }
@@ -105,7 +105,7 @@ describe('saved filters', () => {
     },
   )
 
-  test('S2.7-03 S7.3-knowledge_filter_not_found: show, change, delete, search', async () => {
+  test('S2.7-03 S7.3-knowledge_filter_not_found: an unknown filter is 404 for show, change, delete and search', async () => {
     const { kb, workspace, knowledgeBaseId } = await makePlace(wire)
     const elsewhere = idOf(await makeFilter(await makeKnowledgeBase(wire, workspace)))
     for (const knowledgeFilterId of [unknownId, elsewhere]) {
@@ -121,7 +121,7 @@ describe('saved filters', () => {
     }
   })
 
-  test('the knowledge base is named before the filter, the workspace before both', async () => {
+  test('an unknown workspace is reported first, then an unknown knowledge base, then the filter', async () => {
     const { workspace } = await makePlace(wire)
     const nobody = `${workspace}/knowledge-bases/${unknownId}/filters`
     const nowhere = `/api/v1/workspaces/${unknownId}/knowledge-bases/${unknownId}/filters`
@@ -136,12 +136,12 @@ describe('saved filters', () => {
     }
   })
 
-  test('ids are UUIDs', async () => {
+  test('reject IDs that are not UUIDs', async () => {
     const { kb } = await makePlace(wire)
     await wire.refused(`GET ${kb}/filters/${notUuid}`, {}, 400, 'validation_error', /^knowledgeFilterId: /)
   })
 
-  test('go with their knowledge base', async () => {
+  test('are deleted with their knowledge base', async () => {
     const { kb, workspace } = await makePlace(wire, {}, { knowledgeBaseId: unknownId })
     await makeFilter(kb)
     await wire.exchange(`DELETE ${kb}`, undefined, 204, undefined)
@@ -150,8 +150,8 @@ describe('saved filters', () => {
   })
 })
 
-describe('a saved filter in a search', () => {
-  test('holds, and together with the filter of the request', async () => {
+describe('a search with a saved filter', () => {
+  test('applies it together with the filter of the request', async () => {
     const { kb, workspace, knowledgeBaseId } = await makePlace(wire)
     const old = await ingest(wire, kb, { text: 'Gliders of old.', metadata: { lang: 'en', year: 1930 } })
     const late = await ingest(wire, kb, { text: 'Gliders of late.', metadata: { lang: 'en', year: 1990 } })

@@ -11,7 +11,7 @@ export interface Place {
 
 let made = 0
 
-/** A name that no other test of this process has used. */
+/** Returns a name that is unique in this process. */
 export function freshName(stem: string): string {
   return `${stem}_${++made}`
 }
@@ -27,7 +27,7 @@ export async function makeKnowledgeBase(wire: Wire, workspace: string, body: obj
   return `${path}/${id}`
 }
 
-/** An embedding service of the offline provider, whose vectors a caller may also send. */
+/** An embedding service of the offline provider; clients can also send raw vectors. */
 export async function makeMockSpace(
   wire: Wire,
   workspace: string,
@@ -47,7 +47,7 @@ export async function makeMockSpace(
   )
 }
 
-/** A workspace with one knowledge base that takes raw vectors of a small dimension. */
+/** Creates a workspace with a knowledge base that accepts raw vectors of a small dimension. */
 export async function makeVectorPlace(
   wire: Wire,
   dimension = 3,
@@ -59,20 +59,20 @@ export async function makeVectorPlace(
   return place(workspace, await makeKnowledgeBase(wire, workspace, { embeddingServiceId, ...kb }))
 }
 
-/** A workspace and a knowledge base with everything left out that may be. */
+/** Creates a workspace and a knowledge base with default settings. */
 export async function makePlace(wire: Wire, workspaceBody: object = {}, kbBody: object = {}): Promise<Place> {
   const workspace = await makeWorkspace(wire, workspaceBody)
   return place(workspace, await makeKnowledgeBase(wire, workspace, kbBody))
 }
 
-/** Ingest a text and give the id of its document. */
+/** Ingests a text and returns the ID of its document. */
 export async function ingest(wire: Wire, kb: string, body: object): Promise<string> {
   const reply = await wire.send(`POST ${kb}/ingest`, { json: body })
   if (reply.status !== 201) throw new Error(`ingest answered ${reply.status}: ${reply.text}`)
   return (reply.body as { document: { documentId: string } }).document.documentId
 }
 
-/** Last segment of a path, which is its id. */
+/** Returns the last segment of a path, which is an ID. */
 export function idOf(path: string): string {
   return path.slice(path.lastIndexOf('/') + 1)
 }

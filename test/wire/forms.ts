@@ -1,6 +1,6 @@
 import type { Sent } from './harness.ts'
 
-/** One part of a form; a part with a file name is a file. */
+/** A part of a form; a part with a file name is a file. */
 export interface Part {
   readonly name?: string
   readonly fileName?: string
@@ -18,7 +18,7 @@ export function text(name: string, body: string): Part {
   return { name, body }
 }
 
-/** The bytes of a form, as a browser would write them. */
+/** Encodes a form like a browser. */
 export function formBytes(parts: readonly Part[]): Buffer {
   const pieces = parts.flatMap(({ name, fileName, type, body }) => [
     Buffer.from(`--${boundary}\r\nContent-Disposition: form-data`),

@@ -8,7 +8,7 @@ import { failure } from './shapes.ts'
 
 export type Row = Record<string, unknown>
 
-/** A request as it goes over the wire; `json` is serialised here, `raw` is sent as it is. */
+/** An HTTP request; `json` is serialized, and `raw` is sent unchanged. */
 export interface Sent {
   readonly json?: unknown
   readonly raw?: string | Buffer | Readable
@@ -19,21 +19,21 @@ export interface Reply {
   readonly status: number
   readonly headers: Readonly<Record<string, string | undefined>>
   readonly text: string
-  /** Parsed when the media type says JSON, else undefined. */
+  /** Parsed body of a JSON response, otherwise undefined. */
   readonly body: unknown
 }
 
-/** The command line, as it is installed. */
+/** Path of the installed command line. */
 export const executable = fileURLToPath(new URL('../../bin/run.js', import.meta.url))
 const testTimeoutMs = 60_000
 
 type ServeOptions = { env?: Record<string, string>; args?: string[] }
 
-/** A server on a free port, with a data directory of its own. */
+/** A server on a free port with its own data directory. */
 export interface Serving {
   readonly url: string
   readonly dataDir: string
-  /** Sends SIGTERM, waits for the end, removes the data directory, and returns the exit status. */
+  /** Sends SIGTERM, waits for the exit, deletes the data directory, and returns the exit status. */
   stop(): Promise<number | null>
 }
 
@@ -42,7 +42,7 @@ export function serve(options?: ServeOptions): Promise<Serving> {
   return serveAt((here, args, more) => here.serve(args, more), options)
 }
 
-/** Starts `wb serve` in a process of its own: for tests that kill it, measure it or preload code. */
+/** Starts `wb serve` in a child process, for tests that kill it, measure it or preload code. */
 export function spawnServe(options?: ServeOptions): Promise<Serving & Pick<SpawnedServer, 'process'>> {
   return serveAt((here, args, more) => here.spawnServe(args, more), options)
 }
@@ -64,7 +64,7 @@ async function serveAt<T extends Served>(
   return { ...server, dataDir: here.dataDir, stop }
 }
 
-/** Plain HTTP against one runtime, and the comparison with what the contract says. */
+/** An HTTP client for one runtime that compares responses with the API contract. */
 export class Wire {
   #pool: Pool | undefined
 
@@ -81,7 +81,7 @@ export class Wire {
     await this.#pool?.destroy()
   }
 
-  /** @param line  method and path, `GET /healthz`; the path is sent as it is written */
+  /** Sends a request. @param line  method and path, `GET /healthz`; the path is sent unchanged */
   async send(line: string, sent: Sent = {}): Promise<Reply> {
     const [method, path] = split(line)
     const json = 'json' in sent
@@ -102,7 +102,7 @@ export class Wire {
     return { status: answer.statusCode, headers, text, body: isJson ? JSON.parse(text) : undefined }
   }
 
-  /** One exchange that succeeds: the status, the media type, and exactly the body that the contract says. */
+  /** Sends a request that succeeds, and checks status, media type and the exact body. */
   async exchange(line: string, json: unknown, status: number, expected: unknown): Promise<Row> {
     const reply = await this.send(line, json === undefined ? {} : { json })
     const about = `${line} → ${reply.status} ${reply.text.slice(0, 300)}`
@@ -114,7 +114,7 @@ export class Wire {
     return (reply.body ?? {}) as Row
   }
 
-  /** One exchange that fails: the whole envelope, and where it is given, what the message says. */
+  /** Sends a request that fails, and checks the envelope and, if given, the message. */
   async refused(
     line: string,
     sent: Sent | undefined,
@@ -127,27 +127,27 @@ export class Wire {
     return reply
   }
 
-  /** Create something and give its id. */
+  /** Creates a resource and returns its ID. */
   async make(path: string, json: unknown, idField: string): Promise<string> {
     const reply = await this.send(`POST ${path}`, { json })
     expect(reply.status, `POST ${path} → ${reply.text.slice(0, 500)}`).toBe(201)
     return String((reply.body as Row)[idField])
   }
 
-  /** What a GET answers, which has to be 200. */
+  /** Returns the body of a GET with status 200. */
   async get(path: string): Promise<Row> {
     const reply = await this.send(`GET ${path}`)
     expect(reply.status, `GET ${path} → ${reply.text.slice(0, 500)}`).toBe(200)
     return reply.body as Row
   }
 
-  /** The first page of a list. */
+  /** Returns the first page of a list. */
   async items(path: string): Promise<Row[]> {
     return (await this.get(path)).items as Row[]
   }
 }
 
-/** One runtime for the tests of a file; it has to end with status 0 when they are done. */
+/** Starts one runtime for the tests of a file and checks that it exits with status 0. */
 export function useServer(options: ServeOptions = {}): Wire & { serving: Serving } {
   vi.setConfig({ testTimeout: testTimeoutMs, hookTimeout: testTimeoutMs })
   const wire = new Wire() as Wire & { serving: Serving }
@@ -162,7 +162,7 @@ export function useServer(options: ServeOptions = {}): Wire & { serving: Serving
   return wire
 }
 
-/** Fail unless a reply is the envelope of a code and nothing more. */
+/** Fails unless a response is exactly the envelope of a code. */
 export function expectRefusal(
   reply: Reply,
   status: number,
@@ -180,7 +180,7 @@ export function expectRefusal(
   if (message) expect(error.message, found).toMatch(message)
 }
 
-/** An envelope without the two fields that clients of the OpenAI API read besides. */
+/** Removes the two envelope fields that exist for clients of the OpenAI API. */
 function withoutDialect(body: unknown): unknown {
   const { type, param, ...error } = (body as { error: Record<string, unknown> }).error
   expect(type).toMatch(/_error$/)
@@ -188,7 +188,7 @@ function withoutDialect(body: unknown): unknown {
   return { error }
 }
 
-/** Wait until the clock of this machine has passed a timestamp, so that a later write shows. */
+/** Waits until the clock is past a timestamp, so that a later write has another one. */
 export async function past(timestamp: unknown): Promise<void> {
   while (Date.now() <= Date.parse(String(timestamp))) await new Promise(resolve => setTimeout(resolve, 1))
 }

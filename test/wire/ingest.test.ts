@@ -10,8 +10,8 @@ const wire = useServer()
 const helloHash = 'b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2efcde9'
 const ready = { status: 'ready', ingestedAt: isoMs }
 
-describe('one text', () => {
-  test('201 with the document, its chunks counted, and no remote query', async () => {
+describe('ingesting one text', () => {
+  test('returns 201 with the document and its chunk count, without a remote query', async () => {
     const { kb, workspaceId, knowledgeBaseId } = await makePlace(wire, { kind: 'mock' })
     const done = await wire.exchange(`POST ${kb}/ingest`, { text: 'hello world' }, 201, {
       document: document({ workspaceId, knowledgeBaseId, contentHash: helloHash, chunkTotal: 1, ...ready }),
@@ -22,7 +22,7 @@ describe('one text', () => {
     await wire.exchange(`GET ${kb}/documents/${stored.documentId}`, undefined, 200, stored)
   })
 
-  test('what is sent about it is stored; the hash is always computed', async () => {
+  test('stores the given fields and always computes the hash', async () => {
     const { kb } = await makePlace(wire)
     const about = {
       documentId: '5a1c1a52-6f0e-4c0e-9d53-2f3a4b5c6d75',
@@ -47,7 +47,7 @@ describe('one text', () => {
     })
   })
 
-  test('text of white space alone is taken', async () => {
+  test('accepts text that is only white space', async () => {
     const { kb } = await makePlace(wire)
     await wire.exchange(`POST ${kb}/ingest`, { text: ' \n\t ' }, 201, {
       document: document({ contentHash: anyText, chunkTotal: count, ...ready }),
@@ -69,21 +69,21 @@ describe('one text', () => {
     ['chunker.minChars', { text: 'x', chunker: { minChars: -1 } }],
     ['chunker.overlapChars', { text: 'x', chunker: { overlapChars: '1' } }],
     ['chunker', { text: 'x', chunker: 'recursive' }],
-  ])('S7.3-13 S7.3-validation_error: %s is refused by name, and nothing is stored', async (field, json) => {
+  ])('S7.3-13 S7.3-validation_error: rejects %s by name and stores nothing', async (field, json) => {
     const { kb } = await makePlace(wire)
     const words = new RegExp(`^${field.replace('.', '\\.')}: `)
     await wire.refused(`POST ${kb}/ingest`, { json }, 400, 'validation_error', words)
     expect(await wire.items(`${kb}/documents`)).toEqual([])
   })
 
-  test('async takes true or false', async () => {
+  test('accepts only true or false for async', async () => {
     const { kb } = await makePlace(wire)
     const json = { text: 'x' }
     await wire.refused(`POST ${kb}/ingest?async=maybe`, { json }, 400, 'validation_error', /async/)
     expect(await wire.items(`${kb}/documents`)).toEqual([])
   })
 
-  test('an overlap as long as the chunk is an invalid chunker, by name', async () => {
+  test('rejects an overlap as long as the chunk as an invalid chunker', async () => {
     const { kb } = await makePlace(wire, { kind: 'mock' })
     const json = { text: 'x', chunker: { maxChars: 10, minChars: 0, overlapChars: 10 } }
     await wire.refused(`POST ${kb}/ingest`, { json }, 400, 'invalid_chunker', /overlapChars/)
@@ -92,7 +92,7 @@ describe('one text', () => {
     await nothingHalfDone(kb)
   })
 
-  test('a chunking service that no chunker serves is stored, and refused at ingest', async () => {
+  test('rejects a chunking service with an unknown chunker, which can be stored', async () => {
     const workspace = await makeWorkspace(wire)
     const service = { name: 'fixed', engine: 'fixed', strategy: 'by-tokens', chunkUnit: 'tokens' }
     const chunkingServiceId = await wire.make(`${workspace}/chunking-services`, service, 'chunkingServiceId')
@@ -102,8 +102,8 @@ describe('one text', () => {
   })
 })
 
-describe('duplicates and names', () => {
-  test('the same text is a duplicate, whatever its name, metadata and id', async () => {
+describe('duplicates and name conflicts', () => {
+  test('an identical text is a duplicate, regardless of name, metadata and ID', async () => {
     const { kb } = await makePlace(wire)
     const first = await wire.send(`POST ${kb}/ingest`, {
       json: { text: 'Twice told.', sourceFilename: 'a.txt' },
@@ -123,13 +123,13 @@ describe('duplicates and names', () => {
     expect(await wire.items(`${kb}/documents`)).toEqual([existing])
   })
 
-  test('the same text in another knowledge base is none', async () => {
+  test('an identical text in another knowledge base is not a duplicate', async () => {
     const { kb, workspace } = await makePlace(wire)
     await ingest(wire, kb, { text: 'Shared.' })
     await ingest(wire, await makeKnowledgeBase(wire, workspace), { text: 'Shared.' })
   })
 
-  test('another text under the same name is a name conflict; the name compares exactly', async () => {
+  test('another text with an existing name is a name conflict; names are compared exactly', async () => {
     const { kb } = await makePlace(wire)
     const first = await wire.send(`POST ${kb}/ingest`, { json: { text: 'One.', sourceFilename: 'a.txt' } })
     const { document: existing } = first.body as { document: Row }
@@ -143,7 +143,7 @@ describe('duplicates and names', () => {
     expect(await wire.items(`${kb}/documents`)).toHaveLength(4)
   })
 
-  test('overwrite puts the new document in the place of the old one', async () => {
+  test('overwrite replaces the old document', async () => {
     const { kb } = await makePlace(wire)
     const old = await ingest(wire, kb, { text: 'About ornithopters.', sourceFilename: 'a.txt' })
     const json = { text: 'About autogyros.', sourceFilename: 'a.txt', overwriteOnNameConflict: true }
@@ -154,13 +154,13 @@ describe('duplicates and names', () => {
     await wire.exchange(`POST ${kb}/search`, { text: 'ornithopters', lexicalWeight: 1 }, 200, [])
   })
 
-  test('overwrite with nothing to overwrite creates', async () => {
+  test('overwrite creates a document if none has the name', async () => {
     const { kb } = await makePlace(wire)
     await ingest(wire, kb, { text: 'Alone.', sourceFilename: 'a.txt', overwriteOnNameConflict: true })
     expect(await wire.items(`${kb}/documents`)).toHaveLength(1)
   })
 
-  test('S7.3-conflict: an id that is taken is 409, after duplicate and name conflict, and loses nothing', async () => {
+  test('S7.3-conflict: an existing ID is 409, after the checks for duplicates and names, and no document is lost', async () => {
     const { kb } = await makePlace(wire)
     const documentId = await ingest(wire, kb, { text: 'Holder.', sourceFilename: 'a.txt' })
     await wire.refused(`POST ${kb}/ingest`, { json: { text: 'Other.', documentId } }, 409, 'conflict')
@@ -173,7 +173,7 @@ describe('duplicates and names', () => {
     expect((await wire.items(`${kb}/documents`)).map(item => item.documentId)).toEqual([documentId, other])
   })
 
-  test('of ten equal texts sent at once, one becomes a document', async () => {
+  test('ten concurrent ingests of one text create one document', async () => {
     const { kb } = await makePlace(wire)
     const json = { text: 'Sent ten times at once.' }
     const replies = await Promise.all(
@@ -185,7 +185,7 @@ describe('duplicates and names', () => {
     expect(await wire.items(`${kb}/documents`)).toHaveLength(1)
   })
 
-  test('a document that was registered without content takes part when it carries the name', async () => {
+  test('a document that was registered without content counts in the name check', async () => {
     const { kb } = await makePlace(wire)
     const registered = await wire.make(`${kb}/documents`, { sourceFilename: 'known.txt' }, 'documentId')
     const reply = await wire.send(`POST ${kb}/ingest`, {
@@ -195,10 +195,10 @@ describe('duplicates and names', () => {
   })
 })
 
-describe('many texts: POST ingest/batch', () => {
+describe('POST ingest/batch', () => {
   const headers = { 'content-type': 'application/x-ndjson' }
 
-  test('S7.1-02: one outcome for each line, in order, as a single ingest gives it', async () => {
+  test('S7.1-02: returns one outcome per line, in order, as a single ingest would', async () => {
     const { kb, workspaceId, knowledgeBaseId } = await makePlace(wire, { kind: 'mock' })
     const lines = [
       JSON.stringify({ text: 'hello world', sourceFilename: 'a.txt' }),
@@ -232,7 +232,7 @@ describe('many texts: POST ingest/batch', () => {
     expect(await wire.items(`${kb}/documents`)).toHaveLength(2)
   })
 
-  test('a last line needs no line end; 300 lines come back in order', async () => {
+  test('does not require a newline at the end, and returns 300 lines in order', async () => {
     const { kb } = await makePlace(wire)
     const raw = Array.from({ length: 300 }, (_, index) =>
       JSON.stringify({ text: `Passage number ${index}.` }),
@@ -244,7 +244,7 @@ describe('many texts: POST ingest/batch', () => {
     expect(new Set(outcomes.map(outcome => outcome.status))).toEqual(new Set([201]))
   })
 
-  test('equal lines make one document', async () => {
+  test('creates one document for identical lines', async () => {
     const { kb } = await makePlace(wire)
     const raw = `${JSON.stringify({ text: 'The same.' })}\n`.repeat(20)
     const outcomes = outcomesOf(await wire.send(`POST ${kb}/ingest/batch`, { raw, headers }))
@@ -253,14 +253,14 @@ describe('many texts: POST ingest/batch', () => {
     expect(await wire.items(`${kb}/documents`)).toHaveLength(1)
   })
 
-  test('another media type is refused', async () => {
+  test('rejects other media types', async () => {
     const { kb } = await makePlace(wire)
     await wire.refused(`POST ${kb}/ingest/batch`, { json: { text: 'x' } }, 400, 'validation_error')
     await wire.refused(`POST ${kb}/ingest/batch`, { raw: '{"text":"x"}' }, 400, 'validation_error')
     expect(await wire.items(`${kb}/documents`)).toEqual([])
   })
 
-  test('unknown knowledge base or workspace', async () => {
+  test('returns 404 for an unknown knowledge base or workspace', async () => {
     const workspace = await makeWorkspace(wire)
     const raw = '{"text":"x"}\n'
     const nowhere = `${workspace}/knowledge-bases/${unknownId}/ingest/batch`
@@ -277,7 +277,7 @@ describe('many texts: POST ingest/batch', () => {
   }
 })
 
-/** A refused ingest leaves no document, or a failed one; never one that seems to be at work. */
+/** Checks that a rejected ingest leaves no document, or a failed one, but none in progress. */
 async function nothingHalfDone(kb: string): Promise<void> {
   for (const item of await wire.items(`${kb}/documents`)) expect(item.status).toBe('failed')
 }

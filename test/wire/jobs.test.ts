@@ -24,7 +24,7 @@ async function place(options: Options = {}): Promise<Place> {
 }
 
 describe('ingest with async=true', () => {
-  test('202 with the job, its place and the document, which is being written', async () => {
+  test('returns 202 with the job, its location and the pending document', async () => {
     const { wb, base, path } = await place()
     const sent = { text: 'hello', sourceFilename: 'a.txt', metadata: { lang: 'en' } }
     const answer = await wb.send(`POST ${base.path}/ingest?async=true`, sent)
@@ -46,7 +46,7 @@ describe('ingest with async=true', () => {
     exactly((await wb.send(`GET ${base.path}/documents/${made.document.documentId}`)).body, made.document)
   })
 
-  test('what is there already is answered as without it: 200, no job, no place', async () => {
+  test('returns 200 without a job if the document exists', async () => {
     const { wb, base, path } = await place()
     const { document: there } = await base.ingest('hello', { sourceFilename: 'a.txt' })
     for (const [text, outcome] of [
@@ -60,7 +60,7 @@ describe('ingest with async=true', () => {
     expect((await wb.send(`GET ${path}`)).body).toEqual({ items: [], nextCursor: null })
   })
 
-  test('an id that is taken is 409, and nothing waits', async () => {
+  test('returns 409 for an existing ID and creates no job', async () => {
     const { wb, base, path } = await place()
     const { documentId } = (await base.ingest('hello')).document
     const answer = await wb.send(`POST ${base.path}/ingest?async=true`, { text: 'other', documentId })
@@ -69,7 +69,7 @@ describe('ingest with async=true', () => {
     expect((await wb.send(`GET ${path}`)).body.items).toEqual([])
   })
 
-  test.each(['maybe', '', 'TRUE', '1'])('async=%s is 400', async value => {
+  test.each(['maybe', '', 'TRUE', '1'])('returns 400 for async=%s', async value => {
     const { wb, base } = await place()
     const answer = await wb.send(`POST ${base.path}/ingest?async=${value}`, { text: 'hello' })
     expect(answer.status).toBe(400)
@@ -80,7 +80,7 @@ describe('ingest with async=true', () => {
     expect(await base.documents()).toEqual([])
   })
 
-  test('a file is taken in by a job too', async () => {
+  test('ingests a file with a job', async () => {
     const { wb, base } = await place({ server: true })
     const form = new FormData()
     form.set('file', new File(['The wing flutters.'], 'wing.txt', { type: 'text/plain' }))
@@ -98,7 +98,7 @@ describe('ingest with async=true', () => {
 })
 
 describe('jobs', () => {
-  test('S2.7-03: are listed in pages, the newest first, each as it is shown', async () => {
+  test('S2.7-03: are listed in pages, newest first, as they are shown individually', async () => {
     const { wb, base, path } = await place()
     const made: Job[] = []
     for (let n = 0; n < 5; n++) made.unshift((await enqueue(wb, base, `text ${n}`)).job)
@@ -112,7 +112,7 @@ describe('jobs', () => {
     exactly(stolen.body, failure('invalid_cursor'))
   })
 
-  test('end as the contract says, done or cancelled', async () => {
+  test('end as documented, completed or cancelled', async () => {
     const { wb, base, path } = await place()
     const [done, stopped] = [await enqueue(wb, base, 'one'), await enqueue(wb, base, 'two')]
     const answer = await wb.send(`POST ${path}/${stopped.job.jobId}/cancel`)
@@ -138,7 +138,7 @@ describe('jobs', () => {
     exactly(again.body, answer.body)
   })
 
-  test('S2.7-03 S7.3-job_not_found: what is not there is 404 with hint and docs, for each of their routes', async () => {
+  test('S2.7-03 S7.3-job_not_found: return 404 with hint and docs for an unknown job on each route', async () => {
     const { wb, path } = await place()
     for (const line of [`GET ${path}/ID`, `POST ${path}/ID/cancel`, `GET ${path}/ID/events`]) {
       const missing = await wb.send(line.replace('ID', unknownId))
@@ -165,7 +165,7 @@ interface Frame {
   readonly text: string
 }
 
-/** A stream of a job by a connection of its own. */
+/** Reads the stream of a job over its own connection. */
 function watch({ wb, path }: Place, { jobId }: Job, after?: string) {
   const seen = { text: '', isOver: false, headers: {} as Record<string, unknown>, status: 0 }
   const sent = request(`${wb.url.replace(/\/$/, '')}${path}/${jobId}/events`, {
@@ -206,7 +206,7 @@ async function running(): Promise<Place & { job: Job }> {
 }
 
 describe('the stream of a job', () => {
-  test('begins with the job as it is, tells each change, and ends with done', async () => {
+  test('begins with the current job, sends each change, and ends with done', async () => {
     const at = await running()
     const { seen, frames, over } = watch(at, at.job)
     await over()
@@ -230,7 +230,7 @@ describe('the stream of a job', () => {
     expect(all.map(({ data }) => data.processed)).toContain(4)
   })
 
-  test('of a job that waits where nothing is worked on has it begun', async () => {
+  test('starts a pending job in a runtime without a running worker', async () => {
     const at = await place()
     const { job: made } = await enqueue(at.wb, at.base, 'text')
     expect(made.status).toBe('pending')
@@ -239,7 +239,7 @@ describe('the stream of a job', () => {
     expect(frames().at(-1)).toMatchObject({ event: 'done', data: { status: 'succeeded' } })
   })
 
-  test('of a job that has ended says so at once, whatever was seen before', async () => {
+  test('ends immediately for a finished job, regardless of Last-Event-ID', async () => {
     const { wb, base, path } = await place()
     const { job: made } = await enqueue(wb, base, 'text')
     const { updatedAt } = await cancel(wb, made)
@@ -253,7 +253,7 @@ describe('the stream of a job', () => {
     }
   })
 
-  test('leaves out what was seen, and takes an id that is none for nothing seen', async () => {
+  test('skips events that were received, and sends all for an invalid Last-Event-ID', async () => {
     const { wb: inner, base, provider } = await hosted()
     provider.script({ hang: 'before headers' })
     const at = { wb: await wired(inner), base, path: `/api/v1/workspaces/${base.params.workspaceId}/jobs` }
@@ -269,7 +269,7 @@ describe('the stream of a job', () => {
     expect(unseen.frames().map(({ event }) => event)).toEqual(['job', 'job', 'done'])
   })
 
-  test('is given to many at once, and follows a job of another process', async () => {
+  test('supports many readers, and follows a job of another process', async () => {
     const { wb, base, path } = await place()
     const { job: made } = await enqueue(wb, base, textOf(3), cut)
     const other = await open({ dataDir: wb.dataDir })
@@ -293,7 +293,7 @@ describe('the stream of a job', () => {
     expect(frames().map(({ event }) => event)).not.toContain('done')
   })
 
-  test('loses no last word, however often a reader goes and comes again', { timeout: 60_000 }, async () => {
+  test('always delivers the last event to readers that reconnect', { timeout: 60_000 }, async () => {
     const { wb: inner, base, provider } = await hosted()
     const wb = await wired(inner)
     const at = { wb, base, path: `/api/v1/workspaces/${base.params.workspaceId}/jobs` }

@@ -18,8 +18,8 @@ async function firstServices(
   }
 }
 
-describe('create', () => {
-  test('on mock, with the two first ids and a name', async () => {
+describe('creating knowledge bases', () => {
+  test('requires a name and two services in a mock workspace', async () => {
     const workspace = await makeWorkspace(wire, { kind: 'mock' })
     const services = await firstServices(workspace)
     await wire.exchange(`POST ${workspace}/knowledge-bases`, { name: 'handbook', ...services }, 201, {
@@ -35,7 +35,7 @@ describe('create', () => {
     })
   })
 
-  test('on local, services that are left out are the first of each kind, and lexical search is on', async () => {
+  test('uses the first service of each kind and lexical search by default in a local workspace', async () => {
     const workspace = await makeWorkspace(wire)
     const services = await firstServices(workspace)
     await wire.exchange(`POST ${workspace}/knowledge-bases`, { name: 'short' }, 201, {
@@ -49,7 +49,7 @@ describe('create', () => {
     })
   })
 
-  test('every field that a caller may choose is stored; policy fields are not taken at creation', async () => {
+  test('stores every field that callers can set, and ignores policy fields', async () => {
     const workspace = await makeWorkspace(wire)
     const chosen = {
       knowledgeBaseId: '3e1c1a52-6f0e-4c0e-9d53-2f3a4b5c6d73',
@@ -83,7 +83,7 @@ describe('create', () => {
     })
   })
 
-  test('vectorCollection null is as left out', async () => {
+  test('treats vectorCollection null like an omitted field', async () => {
     const workspace = await makeWorkspace(wire)
     await wire.exchange(
       `POST ${workspace}/knowledge-bases`,
@@ -97,7 +97,7 @@ describe('create', () => {
   })
 
   test.each(['', '1abc', '_abc', 'a-b', 'a b', 'ä', `a${'b'.repeat(48)}`, 5, null])(
-    'S7.3-validation_error: the name %j is refused',
+    'S7.3-validation_error: rejects the name %j',
     async name => {
       const workspace = await makeWorkspace(wire)
       await wire.refused(
@@ -110,12 +110,12 @@ describe('create', () => {
     },
   )
 
-  test('a name of 48 characters is taken', async () => {
+  test('accepts a name of 48 characters', async () => {
     const workspace = await makeWorkspace(wire)
     await makeKnowledgeBase(wire, workspace, { name: `a${'b'.repeat(47)}` })
   })
 
-  test('all three keys of lexical are asked for', async () => {
+  test('requires all three fields of lexical', async () => {
     const workspace = await makeWorkspace(wire)
     for (const lexical of [
       { enabled: true },
@@ -128,7 +128,7 @@ describe('create', () => {
     }
   })
 
-  test('S7.3-kb_name_taken S7.3-05: a name is taken once in a workspace, and free in another', async () => {
+  test('S7.3-kb_name_taken S7.3-05: a name is unique within a workspace and can be reused in another', async () => {
     const workspace = await makeWorkspace(wire)
     await makeKnowledgeBase(wire, workspace, { name: 'taken' })
     await wire.refused(`POST ${workspace}/knowledge-bases`, { json: { name: 'taken' } }, 409, 'kb_name_taken')
@@ -136,7 +136,7 @@ describe('create', () => {
     await makeKnowledgeBase(wire, await makeWorkspace(wire), { name: 'taken' })
   })
 
-  test('S7.3-kb_name_taken: of several that claim one name at once, one wins', async () => {
+  test('S7.3-kb_name_taken: only one of several concurrent requests with one name succeeds', async () => {
     const workspace = await makeWorkspace(wire)
     const replies = await Promise.all(
       Array.from({ length: 6 }, () =>
@@ -149,14 +149,14 @@ describe('create', () => {
     expect(await wire.items(`${workspace}/knowledge-bases`)).toHaveLength(1)
   })
 
-  test('S7.3-conflict: an id that is taken is 409', async () => {
+  test('S7.3-conflict: an existing ID is 409', async () => {
     const workspace = await makeWorkspace(wire)
     const knowledgeBaseId = idOf(await makeKnowledgeBase(wire, workspace))
     const json = { name: freshName('kb'), knowledgeBaseId }
     await wire.refused(`POST ${workspace}/knowledge-bases`, { json }, 409, 'conflict')
   })
 
-  test('S7.3-embedding_service_not_found S7.3-chunking_service_not_found: unknown services', async () => {
+  test('S7.3-embedding_service_not_found S7.3-chunking_service_not_found: rejects unknown services', async () => {
     const list = `${await makeWorkspace(wire)}/knowledge-bases`
     const name = 'unbound'
     const cases = [
@@ -168,7 +168,7 @@ describe('create', () => {
     expect(await wire.items(list)).toEqual([])
   })
 
-  test('S1-07: the services of another workspace are unknown', async () => {
+  test('S1-07: does not find services of another workspace', async () => {
     const foreign = await firstServices(await makeWorkspace(wire))
     const list = `${await makeWorkspace(wire)}/knowledge-bases`
     const { embeddingServiceId, chunkingServiceId } = foreign
@@ -187,7 +187,7 @@ describe('create', () => {
   })
 
   test.each(['hcd', 'openrag'])(
-    'S7.3-driver_unavailable: on an %s workspace there is no driver, and no row is left',
+    'S7.3-driver_unavailable: fails without a driver in an %s workspace and stores no row',
     async kind => {
       const bound = {
         url: `https://${freshName(kind).replace('_', '')}.example`,
@@ -215,7 +215,7 @@ describe('order of the checks', () => {
     rerankingServiceId: unknownId,
   }
 
-  test('S7.3-vector_collection_not_allowed: an owned base names no collection; said even before the workspace', async () => {
+  test('S7.3-vector_collection_not_allowed: first rejects a collection for an owned knowledge base, before an unknown workspace', async () => {
     const list = `${await makeWorkspace(wire)}/knowledge-bases`
     const json = { name: 'a', vectorCollection: 'a' }
     await wire.refused(`POST ${list}`, { json }, 400, 'vector_collection_not_allowed')
@@ -223,11 +223,11 @@ describe('order of the checks', () => {
     expect(await wire.items(list)).toEqual([])
   })
 
-  test('S7.3-workspace_not_found: then the workspace', async () => {
+  test('S7.3-workspace_not_found: then rejects an unknown workspace', async () => {
     await wire.refused(`POST ${nowhere}`, { json: { name: 'a', ...unknown } }, 404, 'workspace_not_found')
   })
 
-  test('then the name, then the services one by one, then the id', async () => {
+  test('then checks the name, the services in order, and the ID', async () => {
     const workspace = await makeWorkspace(wire)
     const list = `${workspace}/knowledge-bases`
     const knowledgeBaseId = idOf(await makeKnowledgeBase(wire, workspace, { name: 'held' }))
@@ -252,7 +252,7 @@ describe('order of the checks', () => {
     expect(await wire.items(list)).toHaveLength(1)
   })
 
-  test('attaching: a collection is asked for, then its name, then the workspace', async () => {
+  test('when attaching, first requires a collection, then a matching name, then the workspace', async () => {
     for (const vectorCollection of [undefined, null, ''])
       await wire.refused(
         `POST ${nowhere}`,
@@ -266,7 +266,7 @@ describe('order of the checks', () => {
     await wire.refused(`POST ${nowhere}`, { json: same }, 404, 'workspace_not_found')
   })
 
-  test.each(['local', 'mock'])('attaching on %s: the embedder, then the collection', async kind => {
+  test.each(['local', 'mock'])('when attaching in a %s workspace, checks the embedder, then the collection', async kind => {
     const workspace = await makeWorkspace(wire, { kind })
     const list = `${workspace}/knowledge-bases`
     const services = await firstServices(workspace)
@@ -277,7 +277,7 @@ describe('order of the checks', () => {
     expect(await wire.items(list)).toEqual([])
   })
 
-  test('S7.3-collection_name_taken: a collection that a knowledge base holds cannot be attached again', async () => {
+  test('S7.3-collection_name_taken: rejects a collection that another knowledge base uses', async () => {
     const workspace = await makeWorkspace(wire)
     const list = `${workspace}/knowledge-bases`
     await makeKnowledgeBase(wire, workspace, { name: 'held' })
@@ -289,8 +289,8 @@ describe('order of the checks', () => {
   })
 })
 
-describe('show, list, change, delete', () => {
-  test('GET adds the state of the built-in embedder; the list does not', async () => {
+describe('showing, listing, changing and deleting knowledge bases', () => {
+  test('GET adds the state of the built-in embedder, and the list omits it', async () => {
     const workspace = await makeWorkspace(wire)
     const kb = await makeKnowledgeBase(wire, workspace)
     await wire.exchange(`GET ${kb}`, undefined, 200, {
@@ -303,13 +303,13 @@ describe('show, list, change, delete', () => {
     })
   })
 
-  test('with another embedding service there is no such state', async () => {
+  test('GET omits the state with another embedding service', async () => {
     const workspace = await makeWorkspace(wire, { kind: 'mock' })
     const kb = await makeKnowledgeBase(wire, workspace, await firstServices(workspace))
     await wire.exchange(`GET ${kb}`, undefined, 200, knowledgeBase({ lexical: off }))
   })
 
-  test('PATCH changes what may change; null clears', async () => {
+  test('PATCH changes the fields that can change, and null clears a field', async () => {
     const kb = await makeKnowledgeBase(wire, await makeWorkspace(wire), {
       description: 'before',
       language: 'en',
@@ -341,7 +341,7 @@ describe('show, list, change, delete', () => {
     ['owned', false],
     ['knowledgeBaseId', unknownId],
     ['colour', 'red'],
-  ])('S7.3-13: %s is fixed or unknown; a PATCH with it is refused by name', async (field, value) => {
+  ])('S7.3-13: PATCH rejects %s by name, which is unknown or cannot change', async (field, value) => {
     const kb = await makeKnowledgeBase(wire, await makeWorkspace(wire))
     const before = await wire.get(kb)
     const json = { description: 'never', [field]: value }
@@ -359,7 +359,7 @@ describe('show, list, change, delete', () => {
     )
   })
 
-  test('DELETE is 204 with an empty body, its documents are gone, its name is free', async () => {
+  test('DELETE returns 204 with an empty body, deletes the documents and frees the name', async () => {
     const workspace = await makeWorkspace(wire)
     const kb = await makeKnowledgeBase(wire, workspace, { name: 'ended' })
     const documentId = await wire.make(`${kb}/documents`, {}, 'documentId')
@@ -371,7 +371,7 @@ describe('show, list, change, delete', () => {
     await wire.exchange(`POST ${again}/search`, { text: 'anything' }, 200, [])
   })
 
-  test('S7.3-knowledge_base_not_found: an unknown id is 404 on every route below it', async () => {
+  test('S7.3-knowledge_base_not_found: an unknown ID is 404 on every route below it', async () => {
     const kb = `${await makeWorkspace(wire)}/knowledge-bases/${unknownId}`
     const words = new RegExp(`^knowledge base '${unknownId}' not found$`)
     await wire.refused(`GET ${kb}`, {}, 404, 'knowledge_base_not_found', words)
@@ -397,19 +397,19 @@ describe('show, list, change, delete', () => {
     await wire.refused(`POST ${kb}/ingest/batch`, { raw, headers }, 404, 'knowledge_base_not_found')
   })
 
-  test('S7.3-workspace_not_found: the workspace is named before the knowledge base', async () => {
+  test('S7.3-workspace_not_found: reports an unknown workspace before an unknown knowledge base', async () => {
     const kb = `/api/v1/workspaces/${unknownId}/knowledge-bases/${unknownId}`
     for (const line of [`GET ${kb}`, `DELETE ${kb}`, `GET ${kb}/documents`])
       await wire.refused(line, {}, 404, 'workspace_not_found')
     await wire.refused(`POST ${kb}/search`, { json: { text: 'x' } }, 404, 'workspace_not_found')
   })
 
-  test('ids are UUIDs', async () => {
+  test('rejects IDs that are not UUIDs', async () => {
     const path = `${await makeWorkspace(wire)}/knowledge-bases/${notUuid}`
     await wire.refused(`GET ${path}`, {}, 400, 'validation_error', /^knowledgeBaseId: /)
   })
 
-  test('a base whose embedder has met text says how far it is', async () => {
+  test('reports the progress of the built-in embedder', async () => {
     const kb = await makeKnowledgeBase(wire, await makeWorkspace(wire))
     await wire.send(`POST ${kb}/ingest`, { json: { text: 'One short passage about gliders.' } })
     await wire.exchange(`GET ${kb}`, undefined, 200, {

@@ -18,14 +18,14 @@ beforeAll(async () => {
   texts = await makePlace(wire, { kind: 'mock' })
 })
 
-/** A JSON body of an exact size: white space after the value does not count as content. */
+/** A JSON body of an exact size, padded with white space, which does not count as content. */
 function padded(value: unknown, bytes: number): Buffer {
   const body = Buffer.alloc(bytes, ' ')
   body.write(JSON.stringify(value))
   return body
 }
 
-/** The same body with its length declared, and in chunks without one. */
+/** A body with a declared length, and the same body in chunks without one. */
 function bothWays(body: Buffer): [way: string, sent: Sent][] {
   const parts = Array.from({ length: Math.ceil(body.length / mb) }, (_, index) => {
     return body.subarray(index * mb, (index + 1) * mb)
@@ -41,15 +41,15 @@ async function expectStatus(line: string, sent: Sent, status: number, about = ''
   expect(reply.status, `${line} ${about} → ${reply.text.slice(0, 300)}`).toBe(status)
 }
 
-describe('bytes of a body', () => {
-  test('S8-01: 10,000,000 bytes are taken on a workspace route, declared and chunked', async () => {
+describe('size of a body in bytes', () => {
+  test('S8-01: workspace routes accept 10,000,000 bytes, with a declared length and in chunks', async () => {
     for (const way of [0, 1]) {
       const [name, sent] = bothWays(padded({ name: freshName('large') }, 10 * mb))[way]!
       await expectStatus('POST /api/v1/workspaces', sent, 201, name)
     }
   })
 
-  test('S8-01 S7.3-payload_too_large S7.1-04: one byte over is 413 and changes nothing', async () => {
+  test('S8-01 S7.3-payload_too_large S7.1-04: workspace routes reject one byte more with 413 and change nothing', async () => {
     const routes: [line: string, value: unknown][] = [
       ['POST /api/v1/workspaces', { name: 'over' }],
       [`PATCH ${vectors.workspace}`, { name: 'over' }],
@@ -66,7 +66,7 @@ describe('bytes of a body', () => {
     await wire.exchange(`POST ${vectors.kb}/search`, { vector: [1, 0, 0] }, 200, [])
   })
 
-  test('S8-02: 50,000,000 bytes are taken by ingest, single and batch', async () => {
+  test('S8-02: single and batch ingest accept 50,000,000 bytes', async () => {
     for (const [way, sent] of bothWays(padded({ text: 'Fifty megabytes of care.' }, 50 * mb)))
       await expectStatus(`POST ${texts.kb}/ingest`, sent, way === 'declared' ? 201 : 200, way)
     const headers = { 'content-type': 'application/x-ndjson' }
@@ -74,20 +74,20 @@ describe('bytes of a body', () => {
     await expectStatus(`POST ${texts.kb}/ingest/batch`, { raw, headers }, 200)
   })
 
-  test('S8-02 S7.3-payload_too_large: one byte over is 413, and no document is made', async () => {
+  test('S8-02 S7.3-payload_too_large: ingest rejects one byte more with 413 and creates no document', async () => {
     const before = await wire.items(`${texts.kb}/documents`)
     for (const [, sent] of bothWays(padded({ text: 'Too much.' }, 50 * mb + 1)))
       await wire.refused(`POST ${texts.kb}/ingest`, sent, 413, 'payload_too_large', /50,?000,?000|50 MB/)
     expect(await wire.items(`${texts.kb}/documents`)).toEqual(before)
   })
 
-  test('a batch that declares one byte over is 413', async () => {
+  test('a batch with a declared length of one byte more is rejected with 413', async () => {
     const headers = { 'content-type': 'application/x-ndjson' }
     const raw = padded({ text: 'Too much.' }, 50 * mb + 1)
     await wire.refused(`POST ${texts.kb}/ingest/batch`, { raw, headers }, 413, 'payload_too_large')
   })
 
-  test('a body is not read further once it is too long: the answer does not wait for its end', async () => {
+  test('a body is rejected as soon as it exceeds the limit, before it ends', async () => {
     const endless = new Readable({
       read() {
         this.push(Buffer.alloc(64 * 1024, ' '))
@@ -99,10 +99,10 @@ describe('bytes of a body', () => {
   })
 })
 
-describe('characters of a text, in UTF-16 units', () => {
-  const glider = '🛩' // two units
+describe('length of a text in UTF-16 units', () => {
+  const glider = '🛩' // Two UTF-16 units.
 
-  test('ingest: 20,000,000', async () => {
+  test('ingest accepts 20,000,000', async () => {
     const text = ' '.repeat(20 * mb)
     const chunker = { maxChars: 20 * mb, minChars: 0, overlapChars: 0 }
     const sent = { json: { text, chunker } }
@@ -111,21 +111,21 @@ describe('characters of a text, in UTF-16 units', () => {
     expect((await wire.items(`${texts.kb}/documents`)).map(item => item.contentHash)).toContain(hash)
   })
 
-  test('S8-04: ingest: 20,000,001 is refused, and no document is made', async () => {
+  test('S8-04: ingest rejects 20,000,001 and creates no document', async () => {
     const before = await wire.items(`${texts.kb}/documents`)
     for (const text of ['x'.repeat(20 * mb + 1), `${glider.repeat(10 * mb)}x`])
       await wire.refused(`POST ${texts.kb}/ingest`, { json: { text } }, 400, 'validation_error', /^text: /)
     expect(await wire.items(`${texts.kb}/documents`)).toEqual(before)
   })
 
-  test('S8-04: search: 8,192', async () => {
+  test('S8-04: search accepts 8,192', async () => {
     for (const text of ['x'.repeat(8_192), glider.repeat(4_096)])
       await expectStatus(`POST ${texts.kb}/search`, { json: { text } }, 200)
     for (const text of ['x'.repeat(8_193), `${glider.repeat(4_096)}x`])
       await wire.refused(`POST ${texts.kb}/search`, { json: { text } }, 400, 'validation_error', /^text: /)
   })
 
-  test('S8-04: record: 16,384', async () => {
+  test('S8-04: a record accepts 16,384', async () => {
     const put = (text: string): Sent => ({ json: { records: [{ id: 'long', text }] } })
     for (const text of ['x'.repeat(16_384), glider.repeat(8_192)])
       await expectStatus(`POST ${texts.kb}/records`, put(text), 200)
@@ -140,7 +140,7 @@ describe('characters of a text, in UTF-16 units', () => {
   })
 })
 
-test('S8-05: a vector has 16,384 numbers at most, in records and searches', async () => {
+test('S8-05: a vector has at most 16,384 numbers, in records and searches', async () => {
   const { kb } = await makeVectorPlace(wire, 16_384)
   const longest = [1, ...Array(16_383).fill(0)]
   const over = [...longest, 0]
@@ -164,8 +164,8 @@ test('S8-05: a vector has 16,384 numbers at most, in records and searches', asyn
   expect(stored).toMatchObject([{ id: 'longest' }])
 })
 
-describe('counts', () => {
-  test('500 records in an upsert', async () => {
+describe('number of items', () => {
+  test('an upsert accepts 500 records', async () => {
     const { kb } = await makeVectorPlace(wire)
     const records = Array.from({ length: 501 }, (_, index) => ({ id: `r${index}`, vector: [1, index, 0] }))
     await wire.refused(`POST ${kb}/records`, { json: { records } }, 400, 'validation_error', /^records: /)
@@ -173,7 +173,7 @@ describe('counts', () => {
     await wire.exchange(`POST ${kb}/records`, { records: records.slice(1) }, 200, { upserted: 500 })
   })
 
-  test('100 documents in a bulk delete', async () => {
+  test('a bulk delete accepts 100 documents', async () => {
     const path = `POST ${vectors.kb}/documents/bulk-delete`
     const documentIds = Array.from({ length: 101 }, (_, index) => {
       return `${unknownId.slice(0, -3)}${String(index).padStart(3, '0')}`
@@ -182,7 +182,7 @@ describe('counts', () => {
     await expectStatus(path, { json: { documentIds: documentIds.slice(1) } }, 200)
   })
 
-  test('topK from 1 to 1,000', async () => {
+  test('topK is from 1 to 1,000', async () => {
     for (const topK of [1, 1_000])
       await expectStatus(`POST ${vectors.kb}/search`, { json: { vector: [1, 0, 0], topK } }, 200)
     for (const topK of [0, -1, 1_001, 1e15])
@@ -195,7 +195,7 @@ describe('counts', () => {
       )
   })
 
-  test('1,000 chunks in a listing, 200 items in a page', async () => {
+  test('a page has at most 1,000 chunks or 200 items', async () => {
     const documentId = await ingest(wire, texts.kb, { text: freshName('listed') })
     const chunks = `GET ${texts.kb}/documents/${documentId}/chunks`
     for (const limit of [1, 1_000]) await expectStatus(`${chunks}?limit=${limit}`, {}, 200)
@@ -205,21 +205,21 @@ describe('counts', () => {
     await wire.refused('GET /api/v1/workspaces?limit=201', {}, 400, 'validation_error', /^limit: /)
   })
 
-  test('512 characters in a cursor; a longer one is not decoded', async () => {
+  test('a cursor has at most 512 characters, and a longer one is not decoded', async () => {
     for (const length of [512, 513])
       await wire.refused(`GET /api/v1/workspaces?cursor=${'A'.repeat(length)}`, {}, 400, 'invalid_cursor')
   })
 })
 
-describe('depth', () => {
-  /** A search body whose brackets nest to a depth, the body itself being the first. */
+describe('nesting depth', () => {
+  /** A search body whose brackets nest to a depth, including the body. */
   function nested(depth: number): string {
-    const inner = depth - 3 // body, records, record
+    const inner = depth - 3 // Body, records, record.
     const payload = `{"deep":${'['.repeat(inner - 1)}${']'.repeat(inner - 1)}}`
     return `{"records":[{"id":"deep","vector":[1,0,0],"payload":${payload}}]}`
   }
 
-  test('JSON: 64', async () => {
+  test('JSON nests at most 64 levels', async () => {
     await expectStatus(`POST ${vectors.kb}/records`, { raw: nested(64), headers: json }, 200)
     await wire.exchange(`DELETE ${vectors.kb}/records/deep`, undefined, 200, { deleted: true })
     await wire.refused(
@@ -231,12 +231,12 @@ describe('depth', () => {
     await wire.exchange(`DELETE ${vectors.kb}/records/deep`, undefined, 200, { deleted: false })
   })
 
-  test('brackets inside text do not nest', async () => {
+  test('brackets in text do not count', async () => {
     const text = `${'['.repeat(200)}"\\"${'{'.repeat(200)}`
     await expectStatus(`POST ${texts.kb}/search`, { json: { text } }, 200)
   })
 
-  test('filter: 32 clauses deep', async () => {
+  test('a filter nests at most 32 clauses', async () => {
     const filter = (depth: number): object => {
       return depth === 1 ? { a: 1 } : { $not: filter(depth - 1) }
     }
@@ -245,7 +245,7 @@ describe('depth', () => {
     await wire.refused(`POST ${vectors.kb}/search`, sent(33), 400, 'validation_error', /^filter/)
   })
 
-  test('filter: 1,000 nodes, a node being a name or an element of a list', async () => {
+  test('a filter has at most 1,000 nodes, which are names and list elements', async () => {
     const sent = (nodes: number): Sent => {
       const values = Array.from({ length: nodes - 2 }, (_, index) => index)
       return { json: { vector: [1, 0, 0], filter: { a: { $in: values } } } }
@@ -255,7 +255,7 @@ describe('depth', () => {
   })
 })
 
-test('S7.1-04: 31 KB of headers pass, 33 KB are 431 in the envelope', async () => {
+test('S7.1-04: accepts 31 KB of headers and rejects 33 KB with 431 in the error envelope', async () => {
   const padding = (bytes: number): Sent => ({ headers: { 'x-padding': 'x'.repeat(bytes) } })
   await expectStatus('GET /healthz', padding(31 * 1024), 200)
   const reply = await wire.send('GET /healthz', padding(33 * 1024))

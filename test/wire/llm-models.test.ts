@@ -19,7 +19,7 @@ const model = {
   recommended: oneOf(true, false),
 }
 
-/** A runtime whose requests to any host get one answer. */
+/** Opens a runtime whose outbound requests all get one response. */
 async function answered(status: number, text: string, options: Options = {}) {
   const asked: { url: string; request: OutboundRequest }[] = []
   const wb = await open({
@@ -43,7 +43,7 @@ const catalogue = {
   ],
 }
 
-test('OpenRouter: the models that call tools, the recommended ones first, then by id', async () => {
+test('OpenRouter lists models with tool calls, recommended ones first, then by ID', async () => {
   const wb = await answered(200, JSON.stringify(catalogue))
   for (const query of ['', '?provider=openrouter'])
     exactly((await wb.send(`GET ${list}${query}`)).body, {
@@ -62,7 +62,7 @@ test('OpenRouter: the models that call tools, the recommended ones first, then b
   expect(wb.asked[0]?.request.headers).not.toHaveProperty('authorization')
 })
 
-test('OpenAI: a list of ours, and nobody is asked', async () => {
+test('OpenAI has a built-in list, without a request', async () => {
   const wb = await answered(200, JSON.stringify(catalogue))
   const { body } = await wb.send(`GET ${list}?provider=openai`)
   exactly(body, { provider: 'openai', source: 'fallback', models: arrayOf(model) })
@@ -70,7 +70,7 @@ test('OpenAI: a list of ours, and nobody is asked', async () => {
   expect(wb.asked).toEqual([])
 })
 
-test('Ollama: what it has, where baseUrl says', async () => {
+test('Ollama lists its installed models from baseUrl', async () => {
   const wb = await open()
   for (const baseUrl of [provider.url, `http://${provider.host}`, `${provider.url}/models`])
     exactly((await wb.send(`GET ${list}?provider=ollama&baseUrl=${encodeURIComponent(baseUrl)}`)).body, {
@@ -91,7 +91,7 @@ test.each([
   ['that lists nothing', 200, '{"data": []}'],
   ['that says something else', 200, '<html>'],
   ['that lists no models', 200, '[null]'],
-])('a provider %s: a list of ours, never an error', async (_what, status, text) => {
+])('a provider %s returns the built-in list instead of an error', async (_what, status, text) => {
   const wb = await answered(status, text)
   for (const name of ['openrouter', 'ollama']) {
     const reply = await wb.send(`GET ${list}?provider=${name}`)
@@ -101,14 +101,14 @@ test.each([
   }
 })
 
-test('a provider that says nothing is waited for a few seconds', async () => {
+test('a request to a silent provider times out after a few seconds', async () => {
   const wb = await open()
   provider.script({ hang: true })
   const reply = await wb.send(`GET ${list}?provider=ollama&baseUrl=${encodeURIComponent(provider.url)}`)
   expect(reply.body).toMatchObject({ provider: 'ollama', source: 'fallback' })
 })
 
-test('of what a provider lists, people are shown two thousand at most', async () => {
+test('returns at most two thousand models of a provider', async () => {
   const data = Array.from({ length: 2_100 }, (_, n) => ({
     id: `maker/model-${String(n).padStart(4, '0')}`,
     supported_parameters: ['tools'],
@@ -118,7 +118,7 @@ test('of what a provider lists, people are shown two thousand at most', async ()
   expect(models.map(({ id }) => id)).toEqual(data.slice(0, 2_000).map(({ id }) => id))
 })
 
-test('without a provider, the one of the configuration', async () => {
+test('uses the provider of the configuration by default', async () => {
   const wb = await answered(500, '', { config: { chat: { provider: 'ollama' } } })
   expect((await wb.send(`GET ${list}`)).body.provider).toBe('ollama')
 })
@@ -128,7 +128,7 @@ test.each([
   ['provider=ollama&baseUrl=ftp%3A%2F%2Fhost', 'baseUrl'],
   ['provider=ollama&baseUrl=http%3A%2F%2F169.254.169.254', 'baseUrl'],
   ['provider=ollama&baseUrl=http%3A%2F%2Fu%3Ap%40host', 'baseUrl'],
-])('%s is refused by name', async (query, field) => {
+])('rejects %s by name', async (query, field) => {
   const wb = await answered(200, '{}')
   const reply = await wb.send(`GET ${list}?${query}`)
   expect(reply.status).toBe(400)
@@ -137,7 +137,7 @@ test.each([
   expect(wb.asked).toEqual([])
 })
 
-test('nobody looks into the private network where callers sign in [security rule 14]', async () => {
+test('rejects private addresses when authentication is enabled [security rule 14]', async () => {
   const auth = { mode: 'apiKey' }
   const wb = await open({ config: { auth } })
   const query = `provider=ollama&baseUrl=${encodeURIComponent(provider.url)}`
@@ -149,7 +149,7 @@ test('nobody looks into the private network where callers sign in [security rule
   expect(provider.received).toHaveLength(1)
 })
 
-test('an address of the private network is refused in a service too, at the field [security rule 14]', async () => {
+test('rejects a private address in a service, naming the field [security rule 14]', async () => {
   const wb = await open({ config: { runtime: { blockPrivateNetworkEndpoints: true } } })
   const { workspaceId } = (await wb.send('POST /api/v1/workspaces', { name: 'here' })).body
   const bodies = {

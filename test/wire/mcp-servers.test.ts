@@ -36,7 +36,7 @@ async function place(options: Options = {}) {
   return { wb, workspaceId, path: `/api/v1/workspaces/${workspaceId}/mcp-servers` }
 }
 
-/** A place, and the rows behind it. */
+/** A workspace, and its stored rows. */
 async function placeWithRows() {
   let rows!: RowStore
   const made = await place({
@@ -54,7 +54,7 @@ async function register(wb: Opened, path: string, fields: object = {}) {
   return { body, one: `${path}/${body.mcpServerId}` }
 }
 
-test('S2.7-03 S2.7-01 S5.9-06: a server is made, shown, changed and deleted, and carries its credential as a reference', async () => {
+test('S2.7-03 S2.7-01 S5.9-06: a server can be created, shown, changed and deleted, and stores its credential as a reference', async () => {
   const { wb, path, workspaceId } = await place()
   const credentialRef = 'env:TOOLS_KEY'
   const { body, one } = await register(wb, path, { credentialRef, allowedTools: ['search'] })
@@ -75,7 +75,7 @@ test('S2.7-03 S2.7-01 S5.9-06: a server is made, shown, changed and deleted, and
   exactly((await wb.send(`GET ${path}`)).body, { items: [], nextCursor: null })
 })
 
-test('S4.2-21: PATCH takes a new credentialRef; the reply shows the reference, never the value', async () => {
+test('S4.2-21: PATCH accepts a new credentialRef, and the response has the reference, not the value', async () => {
   const { wb, path } = await place({ environment: { NEW_KEY: 'the value itself' } })
   const { one } = await register(wb, path, { credentialRef: 'env:OLD_KEY' })
   const { status, body, text } = await wb.send(`PATCH ${one}`, { credentialRef: 'env:NEW_KEY' })
@@ -85,7 +85,7 @@ test('S4.2-21: PATCH takes a new credentialRef; the reply shows the reference, n
   exactly((await wb.send(`PATCH ${one}`, { credentialRef: null })).body, mcpServer())
 })
 
-test('an unknown id is 404 mcp_server_not_found on each route, with hint and docs [S2.7-03]', async () => {
+test('an unknown ID is 404 mcp_server_not_found on each route, with hint and docs [S2.7-03]', async () => {
   const { wb, path } = await place()
   const one = `${path}/${unknownId}`
   for (const [line, json] of [
@@ -115,7 +115,7 @@ test('an unknown workspace is 404 on each route', async () => {
   }
 })
 
-test('servers are listed by id, in pages', async () => {
+test('lists servers by ID, in pages', async () => {
   const { wb, workspaceId, path } = await place()
   const ids: string[] = []
   for (let at = 0; at < 5; at++) ids.push(String((await register(wb, path)).body.mcpServerId))
@@ -144,7 +144,7 @@ test.each([
   ['the same through NAT64', { url: 'http://[64:ff9b::a9fe:a9fe]/' }, 'url'],
   ['a tool that is no text', { allowedTools: [5] }, 'allowedTools'],
 ])(
-  '%s is refused by POST and PATCH with the name of the field, and changes nothing',
+  'POST and PATCH reject %s with the name of the field and change nothing',
   async (_, fields, name) => {
     const { wb, path } = await place()
     const { body, one } = await register(wb, path)
@@ -163,7 +163,7 @@ test.each([
 test.each([
   ['auth', { auth: { mode: 'apiKey', anonymousPolicy: 'allow' } }],
   ['blockPrivateNetworkEndpoints', { runtime: { blockPrivateNetworkEndpoints: true } }],
-])('with %s a private address is refused unless the operator named it', async (_, config) => {
+])('with %s, rejects a private address that the operator has not allowed', async (_, config) => {
   const allowed = {
     runtime: { ...('runtime' in config && config.runtime), allowedEndpoints: ['10.0.0.7:8080'] },
   }
@@ -189,7 +189,7 @@ test.each([
   'sig',
   'tavilyApiKey',
   'api%5Fkey',
-])('a URL with a secret as %s is refused by POST and PATCH, and is not repeated', async name => {
+])('POST and PATCH reject a URL with a secret as %s and do not repeat it', async name => {
   const { wb, path } = await place()
   const { body, one } = await register(wb, path)
   const sent = { label: 'tools', url: `${url}?page=2&${name}=sk-plain-secret` }
@@ -202,7 +202,7 @@ test.each([
   exactly((await wb.send(`GET ${path}`)).body, { items: [body], nextCursor: null })
 })
 
-test('a secret in a URL is refused with what to set instead; other parameters pass', async () => {
+test('the error for a secret in a URL recommends credentialRef; other parameters are accepted', async () => {
   const { wb, path } = await place()
   const { body } = await wb.send(`POST ${path}`, { label: 'tools', url: `${url}?tavilyApiKey=hunter2` })
   expect(body.error).toMatchObject({
@@ -213,7 +213,7 @@ test('a secret in a URL is refused with what to set instead; other parameters pa
   expect((await register(wb, path, { url: plain })).body.url).toBe(plain)
 })
 
-test('a secret in the URL of a stored server is used, and shown nowhere', async () => {
+test('a secret in the URL of a stored server is used and not shown', async () => {
   const seen: string[] = []
   const before = (request: Request) => {
     seen.push(new URL(request.url).search)
@@ -250,7 +250,7 @@ test('a secret in the URL of a stored server is used, and shown nowhere', async 
   expect((await stored()).url).toBe(old.url)
 })
 
-test('what was reviewed of the tools stays off the wire, outlives a change, and ends with the url', async () => {
+test('stored tool reviews are not returned, survive a change, and are deleted when the URL changes', async () => {
   const { wb, path, workspaceId, rows } = await placeWithRows()
   const { body, one } = await register(wb, path)
   const stored = async () => (await rows.get(tables.mcpServers, [workspaceId, String(body.mcpServerId)]))!.row
@@ -266,7 +266,7 @@ test('what was reviewed of the tools stays off the wire, outlives a change, and 
   expect(await stored()).toMatchObject({ reviewedTools: null })
 })
 
-test('a test connection lists the tools of the server, whatever is allowed of them', async () => {
+test('a test connection lists all tools of the server, including those that are not allowed', async () => {
   const tools = await startMcpServer({ tools: ['search', 'add', 'query'] })
   const { wb, path } = await place({ config: { runtime: { allowedEndpoints: [tools.host] } } })
   const { one } = await register(wb, path, { url: tools.url, allowedTools: ['add'] })
@@ -277,7 +277,7 @@ test('a test connection lists the tools of the server, whatever is allowed of th
   expect(latencyMs).toBeGreaterThan(0)
 })
 
-test('a test connection that fails answers 200, with a code and words of the runtime’s own', async () => {
+test('a failed test connection returns 200, with a code and a message of the runtime', async () => {
   const tools = await startMcpServer({
     before: () => new Response('secret words of the server', { status: 401 }),
   })
@@ -289,7 +289,7 @@ test('a test connection that fails answers 200, with a code and words of the run
   expect(text).not.toContain('secret words')
 })
 
-test('a credential is sent only where it was released, and the failure says how to release it', async () => {
+test('a credential is sent only to a host that it is released for, and the error explains how to release it', async () => {
   const tools = await startMcpServer()
   const environment = { TOOLS_KEY: 'tool-server-secret' }
   const { wb, path } = await place({ environment })
@@ -310,7 +310,7 @@ test('a credential is sent only where it was released, and the failure says how 
   expect(tools.received[0]!.authorization).toBe('Bearer tool-server-secret')
 })
 
-test('a name that resolves to a private address is refused when it is dialled, with auth on', async () => {
+test('a name that resolves to a private address is rejected on connect if authentication is enabled', async () => {
   const config = { auth: { mode: 'apiKey', anonymousPolicy: 'allow' } }
   const { wb, path } = await place({ config, resolve: async () => ['127.0.0.1'] })
   const { one } = await register(wb, path, { url: 'http://tools.example.com/mcp' })

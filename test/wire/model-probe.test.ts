@@ -38,12 +38,12 @@ async function listed(): Promise<unknown> {
   return (await wb.send(`GET ${services}`)).body.items
 }
 
-describe('a model that the provider refuses definitively', () => {
+describe('a model that the provider rejects permanently', () => {
   test.each([
     ['S7.3-llm_model_unavailable', 'unknownModel', 'llm_model_unavailable'],
     ['S7.3-llm_model_unavailable', 'noEndpoint', 'llm_model_unavailable'],
     ['S7.3-llm_model_not_chat', 'notChat', 'llm_model_not_chat'],
-  ] as const)('%s: %s: it is not written, at POST and PATCH', async (_id, refusal, code) => {
+  ] as const)('%s: %s is not stored by POST and PATCH', async (_id, refusal, code) => {
     const made = await wb.send(`POST ${services}`, fields())
     exactly(made.body, llmService(fields()))
     const before = await listed()
@@ -65,7 +65,7 @@ describe('a model that the provider refuses definitively', () => {
   })
 })
 
-test('one token is asked for, with the credential of the service', async () => {
+test('sends a request for one token with the credential of the service', async () => {
   await wb.send(`POST ${services}`, fields())
   expect(provider.received).toMatchObject([
     {
@@ -78,7 +78,7 @@ test('one token is asked for, with the credential of the service', async () => {
 
 const unknownModel: ChatStep['body'] = refusals.unknownModel.body
 
-describe('everything else lets the write pass', () => {
+describe('other responses of the provider do not prevent the write', () => {
   test.each<[string, ChatStep]>([
     ['a provider with trouble of its own', { status: 503, body: unknownModel }],
     ['a credential that it refuses', { status: 401, body: unknownModel }],
@@ -95,7 +95,7 @@ describe('everything else lets the write pass', () => {
     expect(provider.received).toHaveLength(1)
   })
 
-  test('a provider that says nothing is waited for a few seconds', { timeout: 20_000 }, async () => {
+  test('a request to a silent provider times out after a few seconds', { timeout: 20_000 }, async () => {
     provider.script({ hang: true })
     expect((await wb.send(`POST ${services}`, fields())).status).toBe(201)
   })
@@ -106,12 +106,12 @@ describe('everything else lets the write pass', () => {
     ['a credential that is not released', { credentialRef: 'file:/etc/hostname' }],
     ['a provider that needs none', { provider: 'ollama' }],
     ['a provider that the runtime cannot call', { provider: 'somebody' }],
-  ])('%s: nothing is asked', async (_what, more) => {
+  ])('%s is stored without a request', async (_what, more) => {
     expect((await wb.send(`POST ${services}`, { ...fields(), ...more })).status).toBe(201)
     expect(provider.received).toEqual([])
   })
 
-  test('a change of what decides nothing: nothing is asked', async () => {
+  test('a change of unrelated fields is stored without a request', async () => {
     const { llmServiceId } = (await wb.send(`POST ${services}`, fields())).body
     provider.received.length = 0
     const patch = { name: 'other', maxOutputTokens: 5, status: 'deprecated' }
@@ -120,7 +120,7 @@ describe('everything else lets the write pass', () => {
   })
 })
 
-test('S2.2-35 S2.2-36: a changed value behind a reference counts from the next use; no file of the store holds one', async () => {
+test('S2.2-35 S2.2-36: a changed value behind a reference applies from the next use, and no file of the store contains it', async () => {
   const { workspaceId } = (await wb.send('POST /api/v1/workspaces', { name: 'with files' })).body
   const folder = `${wb.dataDir}/secrets/${workspaceId}`
   mkdirSync(folder, { recursive: true })

@@ -10,7 +10,7 @@ import { open, TestClock } from '../harness/runtime.ts'
 import { anyText, exactly, isoMs, count as wholeNumber } from './exactly.ts'
 import { unknownId } from './shapes.ts'
 
-/** A line of the exposition, by its beginning. */
+/** Returns a line of the exposition by its prefix. */
 function sampleOf(text: string, name: string): number | undefined {
   const line = text.split('\n').find(one => one.startsWith(`${name} `))
   return line === undefined ? undefined : Number(line.slice(name.length + 1))
@@ -24,7 +24,7 @@ async function providerAnswering(status: number): Promise<string> {
 }
 
 describe('GET /metrics', () => {
-  test('is text of Prometheus with the names of the contract, and counts by pattern of route', async () => {
+  test('returns Prometheus text with the documented names, with counts by route pattern', async () => {
     const wb = await open({ server: true })
     const { workspaceId } = await makeWorkspace(wb)
     for (let at = 0; at < 3; at++) await wb.send(`GET /api/v1/workspaces/${workspaceId}`)
@@ -57,7 +57,7 @@ describe('GET /metrics', () => {
     ]).toEqual([0, 0])
   })
 
-  test('has as many series as there are routes, whatever clients ask for', async () => {
+  test('has a bounded number of series, regardless of the requested paths', async () => {
     const wb = await open({ server: true })
     for (let at = 0; at < 50; at++) await wb.send(`GET /nowhere/${at}`)
     for (const method of ['INVENTED', 'X-OTHER']) await wb.send(`${method} /nowhere`)
@@ -67,7 +67,7 @@ describe('GET /metrics', () => {
     expect(text).toContain('{method="other",route="<unmatched>",status="4xx"} 2')
   })
 
-  test('is valid, and has the standard metrics of the process and the build', async () => {
+  test('is valid and has the standard metrics of the process and the build', async () => {
     const wb = await open({ server: true, environment: { APP_COMMIT: 'a"b\\c' } })
     const families = parseExposition((await wb.send('GET /metrics')).text)
     const values = (name: string) => families.get(name)?.samples.map(({ value }) => value)
@@ -88,7 +88,7 @@ describe('GET /metrics', () => {
     })
   })
 
-  test('counts the time of requests in more detail than milliseconds', async () => {
+  test('counts request durations with a resolution below one millisecond', async () => {
     const wb = await open({ server: true })
     for (let at = 0; at < 20; at++) await wb.send('GET /healthz')
     const { text } = await wb.send('GET /metrics')
@@ -98,7 +98,7 @@ describe('GET /metrics', () => {
     expect(Math.abs(sum * 1_000 - Math.round(sum * 1_000))).toBeGreaterThan(0.0009)
   })
 
-  test('counts searches by the mode that they used, and how they ended', async () => {
+  test('counts searches by mode and outcome', async () => {
     const wb = await open({ server: true })
     const { workspaceId } = await makeWorkspace(wb)
     const base = await makeBase(wb, { workspaceId })
@@ -130,7 +130,7 @@ describe('GET /metrics', () => {
     )
   })
 
-  test('counts what agents were sent, by provider, and how it ended', async () => {
+  test('counts requests of agents to models by provider and outcome', async () => {
     const { model, stream, streaming, send } = await chatting({ server: true })
     model.script({ text: 'Hello.' }, { status: 400, body: 'no' }, { text: 'one two', silentAfter: 2 })
     await stream('hi')
@@ -145,7 +145,7 @@ describe('GET /metrics', () => {
     expect([await chats('ok'), await chats('error')]).toEqual([1, 1])
   })
 
-  test('counts the documents that the ingest worker has ended', async () => {
+  test('counts the documents that the ingest worker has finished', async () => {
     const wb = await open({ server: true })
     const base = await makeBase(wb)
     const path = `/api/v1/workspaces/${base.params.workspaceId}/knowledge-bases/${base.params.knowledgeBaseId}`
@@ -159,12 +159,12 @@ describe('GET /metrics', () => {
       .toBe(1)
   })
 
-  test('of a process that serves nobody is empty of counts, and there', async () => {
+  test('lists metrics without samples before the first request', async () => {
     const { status, text } = await (await open()).send('GET /metrics')
     expect([status, text.includes('# TYPE workbase_http_requests_total counter')]).toEqual([200, true])
   })
 
-  test('answers though the store does not', async () => {
+  test('succeeds if the store does not respond', async () => {
     let isDown = false
     const wb = await open({
       server: true,
@@ -187,7 +187,7 @@ describe('GET /health/details', () => {
   const probe = { status: 'ok', detail: anyText, durationMs: wholeNumber }
   const load = { active: 0, capacity: 4, queued: 0 }
 
-  test('tells of each part; without a chat provider, chat is down', async () => {
+  test('reports the status of each part, and chat as down without a chat provider', async () => {
     const wb = await open()
     await makeWorkspace(wb)
     const { status, body } = await wb.send('GET /health/details')
@@ -206,7 +206,7 @@ describe('GET /health/details', () => {
     [499, 'ok', 'openai responds'],
     [500, 'degraded', 'openai responds with status 500'],
     [503, 'degraded', 'openai responds with status 503'],
-  ])('a chat provider that answers with %i is %s', async (answered, status, detail) => {
+  ])('a chat provider that responds with %i is %s', async (answered, status, detail) => {
     const baseUrl = await providerAnswering(answered)
     const config = { chat: { provider: 'openai', baseUrl, tokenRef: 'env:KEY' } }
     const wb = await open({ config, environment: { KEY: 'k' } })
@@ -214,7 +214,7 @@ describe('GET /health/details', () => {
     exactly(body.chat, { ...probe, status, detail })
   })
 
-  test('a part that is silent is down after three seconds', async () => {
+  test('reports a part that does not respond as down after three seconds', async () => {
     const clock = new TestClock()
     let asked = () => {}
     const isAsked = new Promise<void>(resolve => {
@@ -240,7 +240,7 @@ describe('GET /health/details', () => {
 })
 
 describe('GET /health/recent-errors', () => {
-  test('lists errors newest first, with the pattern of their route, and neither slips nor floods', async () => {
+  test('lists errors by route pattern, newest first, without validation errors', async () => {
     const wb = await open({ config: { runtime: { rateLimit: { capacity: 1000 } } } })
     const missing = await wb.send(`GET /api/v1/workspaces/${unknownId}`)
     await wb.send('GET /no/such/route')
@@ -270,7 +270,7 @@ describe('GET /health/recent-errors', () => {
     expect((await wb.send('GET /health/details')).body.recentErrors).toEqual({ capacity: 100, count: 2 })
   })
 
-  test('keeps the last hundred', async () => {
+  test('keeps the last hundred errors', async () => {
     const wb = await open()
     for (let at = 0; at < 105; at++)
       await wb.send('GET /nowhere', undefined, { 'x-request-id': `request-${at}` })
@@ -282,7 +282,7 @@ describe('GET /health/recent-errors', () => {
   })
 })
 
-test('with auth on strangers learn nothing of how the runtime is', async () => {
+test('operational details require operator access if authentication is enabled', async () => {
   const wb = await open({ config: { auth: { mode: 'apiKey', anonymousPolicy: 'allow' } } })
   for (const path of ['/metrics', '/health/details', '/health/recent-errors']) {
     expect((await wb.send(`GET ${path}`)).status).toBe(401)
@@ -290,7 +290,7 @@ test('with auth on strangers learn nothing of how the runtime is', async () => {
   }
 })
 
-test('the command line of a database vendor is not looked for', async () => {
+test('reports the command line of Astra as not installed', async () => {
   const wb = await open()
   const reason = 'binary-not-found'
   exactly((await wb.send('GET /astra-cli')).body, { detected: false, reason })

@@ -10,7 +10,7 @@ const { version } = JSON.parse(readFileSync(new URL('../../package.json', import
   version: string
 }
 
-/** Every route of the contract so far. */
+/** Every route of the API contract. */
 const surface = [
   'GET /',
   'GET /healthz',
@@ -54,8 +54,8 @@ const surface = [
   ].map(line => line.replace(' ', ' /api/v1/workspaces/{workspaceId}/knowledge-bases/{knowledgeBaseId}')),
 ]
 
-describe('operational routes need no credentials', () => {
-  test('S4.1-01: GET / names the product', async () => {
+describe('operational routes without credentials', () => {
+  test('S4.1-01: GET / returns the product name', async () => {
     await wire.exchange('GET /', undefined, 200, {
       name: 'workbase',
       version,
@@ -64,7 +64,7 @@ describe('operational routes need no credentials', () => {
     })
   })
 
-  test('S4.1-02: GET /healthz', async () => {
+  test('S4.1-02: GET /healthz succeeds', async () => {
     await wire.exchange('GET /healthz', undefined, 200, { status: 'ok' })
   })
 
@@ -80,7 +80,7 @@ describe('operational routes need no credentials', () => {
     await wire.exchange(`DELETE /api/v1/workspaces/${id}`, undefined, 204, undefined)
   })
 
-  test('S4.1-04 S9-01: GET /version tells the version of the runtime', async () => {
+  test('S4.1-04 S9-01: GET /version returns the version of the runtime', async () => {
     await wire.exchange('GET /version', undefined, 200, {
       version,
       commit: anyText,
@@ -89,7 +89,7 @@ describe('operational routes need no credentials', () => {
     })
   })
 
-  test('GET /features announces MCP and batch ingest', async () => {
+  test('GET /features lists MCP and batch ingest', async () => {
     const { origin } = new URL(wire.serving.url)
     await wire.exchange('GET /features', undefined, 200, {
       mcp: { enabled: true, baseUrl: origin },
@@ -97,7 +97,7 @@ describe('operational routes need no credentials', () => {
     })
   })
 
-  test('S4.1-05: GET /docs is a page that loads nothing from elsewhere', async () => {
+  test('S4.1-05: GET /docs returns a page without external resources', async () => {
     const reply = await wire.send('GET /docs')
     expect(reply.status).toBe(200)
     expect(reply.headers['content-type']).toMatch(/^text\/html/)
@@ -140,7 +140,7 @@ describe('operational routes need no credentials', () => {
     expect(listed).toEqual(expect.arrayContaining(surface))
   })
 
-  test('S4.1-01 S4.1-02 S4.1-03 S4.1-04 S4.1-05 S4.1-06: a bad Authorization header changes nothing', async () => {
+  test('S4.1-01 S4.1-02 S4.1-03 S4.1-04 S4.1-05 S4.1-06: an invalid Authorization header has no effect', async () => {
     for (const path of ['/', '/healthz', '/readyz', '/version', '/docs', '/api/v1/openapi.json']) {
       const reply = await wire.send(`GET ${path}`, { headers: { authorization: 'Basic bm90OmFueXRoaW5n' } })
       expect(reply.status, path).toBe(200)
@@ -148,14 +148,14 @@ describe('operational routes need no credentials', () => {
   })
 })
 
-describe('where requests without credentials are refused (auth.anonymousPolicy: reject)', () => {
+describe('with auth.anonymousPolicy: reject', () => {
   const folder = mkdtempSync(join(tmpdir(), 'wb-reject-'))
   const config = join(folder, 'workbase.yaml')
   writeFileSync(config, 'version: 1\nauth: { anonymousPolicy: reject }\n')
   const strict = useServer({ args: ['--config', config] })
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-  test('S4.1-01 S4.1-02 S4.1-03 S4.1-04 S4.1-05 S4.1-06: the operational routes answer, others do not', async () => {
+  test('S4.1-01 S4.1-02 S4.1-03 S4.1-04 S4.1-05 S4.1-06: the operational routes succeed and other routes do not', async () => {
     for (const path of ['/', '/healthz', '/readyz', '/version', '/docs', '/api/v1/openapi.json']) {
       const reply = await strict.send(`GET ${path}`)
       expect(reply.status, `${path} ${reply.text.slice(0, 200)}`).toBe(200)

@@ -25,7 +25,7 @@ const auth = {
   },
 }
 
-/** A configuration as a file; JSON is YAML. */
+/** Writes a configuration as a JSON file, which is valid YAML. */
 function configured(name: string, runtime: object, more: object = { auth }) {
   const path = join(home, `${name}.yaml`)
   writeFileSync(path, JSON.stringify({ version: 1, runtime, ...more }))
@@ -46,7 +46,7 @@ async function csrfRecords(wire: Wire): Promise<Row[]> {
   return (reply.body as { items: Row[] }).items
 }
 
-/** A request from an address of this machine. */
+/** Sends a request from a loopback address. */
 async function from(address: string, serving: Serving, line: string, headers: Headers) {
   const [method, path] = line.split(' ') as ['GET', string]
   const client = new Client(serving.url, { localAddress: address })
@@ -64,13 +64,13 @@ describe('with publicOrigin and browser login', () => {
   const change = (line: string, headers: Headers): Promise<Reply> =>
     wire.send(line, line === logout ? { headers } : { headers, json: { name: 'planted' } })
 
-  test('S7.3-11: a matching Origin or Referer passes, with a cookie and without', async () => {
+  test('S7.3-11: accepts a matching Origin or Referer, with and without a cookie', async () => {
     for (const claimed of [{ origin: publicOrigin }, { referer: `${publicOrigin}/ui/keys?x=1` }] as Headers[])
       for (const borne of [session, {}] as Headers[])
         expect((await change(logout, { ...claimed, ...borne })).status, JSON.stringify(claimed)).toBe(200)
   })
 
-  test('S7.3-11 S7.3-forbidden_origin: a different one is refused, and a cookie without one', async () => {
+  test('S7.3-11 S7.3-forbidden_origin: rejects another origin, and a cookie without an origin', async () => {
     const before = await wire.get(workspaces)
     for (const headers of [
       { origin: 'https://evil.example' },
@@ -95,19 +95,19 @@ describe('with publicOrigin and browser login', () => {
     expect(await wire.get(workspaces)).toEqual(before)
   })
 
-  test('a bearer passes from everywhere, and so does a command line that says nothing', async () => {
+  test('accepts a bearer token from any origin, and a client without origin headers', async () => {
     const made = await change(`POST ${workspaces}`, { ...bearer, origin: 'https://evil.example' })
     expect(made.status, made.text).toBe(201)
     expect((await change(logout, {})).status).toBe(200)
   })
 
-  test('a read is not asked for its origin', async () => {
+  test('does not check the origin of reads', async () => {
     const reply = await wire.send(`GET ${workspaces}`, { headers: { origin: 'https://evil.example' } })
     expect(reply.status).toBe(200)
     expect(Object.keys(reply.headers).filter(name => name.startsWith('access-control'))).toEqual([])
   })
 
-  test('S7.3-forbidden_origin: each refusal is in the audit log with method, path and why, and no query', async () => {
+  test('S7.3-forbidden_origin: audits each rejected request with method, path and reason, without the query', async () => {
     const before = (await csrfRecords(wire)).length
     await change(`${logout}?token=canary`, { origin: 'https://evil.example' })
     await expect.poll(async () => (await csrfRecords(wire)).length > before, { timeout: 10_000 }).toBe(true)
@@ -121,7 +121,7 @@ describe('with publicOrigin and browser login', () => {
     })
   })
 
-  test('S2.2-28 S2.5-04: publicOrigin makes the callback URL and the cookie, whatever a header says', async () => {
+  test('S2.2-28 S2.5-04: publicOrigin determines the callback URL and the cookie, regardless of headers', async () => {
     const forged = { 'x-forwarded-proto': 'http', 'x-forwarded-host': 'evil.example' }
     const login = await wire.send('GET /auth/login', { headers: forged })
     expect(new URL(login.headers.location!).searchParams.get('redirect_uri')).toBe(
@@ -131,7 +131,7 @@ describe('with publicOrigin and browser login', () => {
   })
 })
 
-describe('S2.2-28 S2.5-04: behind a proxy that is trusted', () => {
+describe('S2.2-28 S2.5-04: behind a trusted proxy', () => {
   const wire = useServer(configured('proxied', { trustProxyHeaders: ['127.0.0.3'] }))
   const told = { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'wb.example.com' }
   const seenFrom = async (address: string, headers: Headers) => {
@@ -143,7 +143,7 @@ describe('S2.2-28 S2.5-04: behind a proxy that is trusted', () => {
     }
   }
 
-  test('its scheme and host make the callback URL and the cookie', async () => {
+  test('the forwarded scheme and host determine the callback URL and the cookie', async () => {
     expect(await seenFrom('127.0.0.3', told)).toEqual({
       callback: 'https://wb.example.com/auth/callback',
       secure: true,
@@ -155,7 +155,7 @@ describe('S2.2-28 S2.5-04: behind a proxy that is trusted', () => {
     })
   })
 
-  test('another address forges them in vain', async () => {
+  test('ignores forwarded headers from another address', async () => {
     const { host } = new URL(wire.serving.url)
     for (const address of ['127.0.0.1', '127.0.0.4'])
       expect(await seenFrom(address, told), address).toEqual({
@@ -164,7 +164,7 @@ describe('S2.2-28 S2.5-04: behind a proxy that is trusted', () => {
       })
   })
 
-  test('a page that it serves is of the own origin; for another address it is not', async () => {
+  test('a page of the forwarded host has the same origin, but only through the proxy', async () => {
     const page = { ...told, ...session, origin: 'https://wb.example.com' }
     expect((await from('127.0.0.3', wire.serving, logout, page)).status).toBe(200)
     expect((await from('127.0.0.1', wire.serving, logout, page)).status).toBe(403)
@@ -174,7 +174,7 @@ describe('S2.2-28 S2.5-04: behind a proxy that is trusted', () => {
 describe('csrfOriginCheck: false', () => {
   const wire = useServer(configured('unchecked', { csrfOriginCheck: false }))
 
-  test('lets a page of any origin in, but no rebound name', async () => {
+  test('accepts pages of any origin, but not an unknown Host', async () => {
     const headers = { origin: 'https://evil.example', ...session }
     expect((await wire.send(logout, { headers })).status).toBe(200)
     const rebound = { headers: { ...headers, host: 'evil.example' } }
@@ -185,7 +185,7 @@ describe('csrfOriginCheck: false', () => {
 describe('without browser login', () => {
   const wire = useServer(configured('plain', {}, {}))
 
-  test('the rule holds in mode disabled too', async () => {
+  test('checks the origin also in mode disabled', async () => {
     const headers = { origin: 'https://evil.example' }
     await wire.refused(`POST ${workspaces}`, { headers, json: { name: 'x' } }, 403, 'forbidden_origin')
     const own = { headers: { origin: wire.serving.url }, json: { name: 'own' } }

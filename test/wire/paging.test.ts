@@ -9,7 +9,7 @@ interface Listing {
   readonly id: string
 }
 
-/** Two lists of each kind that hold several items, filled before the tests. */
+/** Two lists of each kind with several items, created before the tests. */
 const listings: Record<string, Listing> = {}
 const kinds = [
   'workspaces',
@@ -68,7 +68,7 @@ async function cursorOf(kind: string): Promise<string> {
 }
 
 describe.each(kinds)('the list of %s', kind => {
-  test('pages of one give every item once, in the order of the whole list', async () => {
+  test('returns every item once, in order, in pages of one', async () => {
     const { list, id } = listings[kind]!
     const whole = (await page(list, 'limit=200')).items.map(item => item[id])
     expect(whole.length).toBeGreaterThan(2)
@@ -87,7 +87,7 @@ describe.each(kinds)('the list of %s', kind => {
   })
 
   test.each(['0', '-1', '201', '1e9', 'abc', '', '1.5', 'NaN', 'Infinity'])(
-    'S7.3-13: limit=%s is refused by name',
+    'S7.3-13: rejects limit=%s by name',
     async limit => {
       await wire.refused(
         `GET ${listings[kind]!.list}?limit=${limit}`,
@@ -99,7 +99,7 @@ describe.each(kinds)('the list of %s', kind => {
     },
   )
 
-  test('limit=1 and limit=200 pass; an empty cursor is refused', async () => {
+  test('accepts limit=1 and limit=200, and rejects an empty cursor', async () => {
     await page(listings[kind]!.list, 'limit=1')
     await page(listings[kind]!.list, 'limit=200')
     const reply = await wire.send(`GET ${listings[kind]!.list}?cursor=`)
@@ -107,7 +107,7 @@ describe.each(kinds)('the list of %s', kind => {
     expect((reply.body as { error: Row }).error.code).toMatch(/^(validation_error|invalid_cursor)$/)
   })
 
-  test('S7.3-invalid_cursor: malformed, truncated, tampered and over-long cursors', async () => {
+  test('S7.3-invalid_cursor: rejects malformed, truncated, modified and too long cursors', async () => {
     const cursor = await cursorOf(kind)
     const bad = [
       'x',
@@ -129,14 +129,14 @@ describe.each(kinds)('the list of %s', kind => {
       await wire.refused(`GET ${listings[kind]!.list}?cursor=${value}`, {}, 400, 'invalid_cursor')
   })
 
-  test('S7.3-invalid_cursor: a cursor of another list', async () => {
+  test('S7.3-invalid_cursor: rejects a cursor of another list', async () => {
     const cursor = await cursorOf(kind)
     for (const [name, { list }] of Object.entries(listings))
       if (name !== kind) await wire.refused(`GET ${list}?limit=1&cursor=${cursor}`, {}, 400, 'invalid_cursor')
   })
 })
 
-test('a cursor names the last row that was shown: a deletion above it shifts nothing', async () => {
+test('a cursor points to the last row of its page, so a deletion before it shifts nothing', async () => {
   const { list } = listings.documents!
   const first = await page(list, 'limit=2')
   const whole = await page(list, 'limit=200')
@@ -148,7 +148,7 @@ test('a cursor names the last row that was shown: a deletion above it shifts not
   expect(again.items).toEqual(second.items)
 })
 
-test('S7.3-invalid_cursor: a cursor of chunks belongs to one document', async () => {
+test('S7.3-invalid_cursor: a cursor of chunks is valid for one document only', async () => {
   const { kb } = await makePlace(wire, { kind: 'mock' })
   const list = `${kb}/documents`
   const chunker = { maxChars: 10, minChars: 0, overlapChars: 0 }
@@ -168,7 +168,7 @@ function base64url(text: string): string {
   return Buffer.from(text).toString('base64url')
 }
 
-/** The cursor with another character at one place. */
+/** Returns the cursor with another character at one position. */
 function tampered(cursor: string, at: number): string {
   const other = cursor[at] === 'm' ? 'Z' : 'm'
   return cursor.slice(0, at) + other + cursor.slice(at + 1)

@@ -26,11 +26,11 @@ function preview(known: Row): Row {
   return { ok: true, parseError: null, issues: [], compiledFilter: {}, principalId: null, ...known }
 }
 
-describe('the preview of a policy', () => {
+describe('policy preview', () => {
   const ask = (body: Row, expected: Row) =>
     wire.exchange(`POST ${workspace}/policy/compile-preview`, body, 200, preview(expected))
 
-  test('S1-08 S4.2-20: shows the filter of a principal, by its attributes and its role', async () => {
+  test('S1-08 S4.2-20: shows the filter of a principal, based on its attributes and role', async () => {
     const visible = (id: string) => ({ $or: [{ visible_to: id }, { visible_to: '*' }] })
     const as = (principalId: string, compiledFilter: Row) =>
       ask({ dsl: predicate, principalId }, { principalId, compiledFilter })
@@ -47,7 +47,7 @@ describe('the preview of a policy', () => {
     await ask({ dsl: "$principal.team = 'red'" }, { compiledFilter: { _no_match: true } })
   })
 
-  test('says where a policy is wrong, with status 200', async () => {
+  test('reports the position of a policy error with status 200', async () => {
     const wrong = { ok: false, compiledFilter: null }
     await ask({ dsl: 'status =' }, { ...wrong, parseError: matching(/^col 9: expected /) })
     const issue = (code: string) => ({ code, message: matching(/^col 1: /), hint: matching(/\.$/) })
@@ -60,7 +60,7 @@ describe('the preview of a policy', () => {
     await ask({ dsl: deep }, { ...wrong, parseError: matching(/^col 33: the policy is nested deeper/) })
   })
 
-  test('S7.3-workspace_not_found S7.3-validation_error: asks for a workspace that is there, and a strict body', async () => {
+  test('S7.3-workspace_not_found S7.3-validation_error: requires an existing workspace and a body without unknown fields', async () => {
     const elsewhere = `/api/v1/workspaces/${unknownId}/policy/compile-preview`
     for (const json of [{ dsl: 'a = 1' }, { dsl: 'a = 1', principalId: 'alice' }])
       await wire.refused(`POST ${elsewhere}`, { json }, 404, 'workspace_not_found')
@@ -69,8 +69,8 @@ describe('the preview of a policy', () => {
   })
 })
 
-describe('the policy of a knowledge base', () => {
-  test('S7.3-validation_error: is parsed when it is set, and refused with the place where it is wrong', async () => {
+describe('policy of a knowledge base', () => {
+  test('S7.3-validation_error: is parsed when it is set, and rejected with the position of an error', async () => {
     const kb = await makeKnowledgeBase(wire, await makeWorkspace(wire))
     const set = { policyDsl: predicate, policyEnabled: true }
     expect((await wire.send(`PATCH ${kb}`, { json: set })).status).toBe(200)
@@ -89,7 +89,7 @@ describe('the policy of a knowledge base', () => {
   })
 })
 
-describe('the audit of policies', () => {
+describe('policy audit', () => {
   const knowledgeBaseId = '5e0ab0c4-3f0f-4e51-9f27-4c2c7be6d0a1'
 
   function decision(n: number, known: Partial<PolicyDecision> = {}): PolicyDecision {
@@ -125,7 +125,7 @@ describe('the audit of policies', () => {
   }
   const numbers = (items: Row[]) => items.map(({ ts }) => Number(String(ts).slice(20, 23)))
 
-  test('S1-08 S2.7-03 S4.2-20: lists decisions with the contract’s fields, the newest first', async () => {
+  test('S1-08 S2.7-03 S4.2-20: lists decisions with the documented fields, newest first', async () => {
     const body = { items: arrayOf({ ...decision(0), ...anyDecision }), nextCursor: null }
     await wire.exchange(`GET ${workspace}/policy/audit`, undefined, 200, body)
     expect(numbers(await list('')).slice(0, 3)).toEqual([605, 604, 603])
@@ -134,7 +134,7 @@ describe('the audit of policies', () => {
     expect(numbers(await list('?limit=2'))).toEqual([605, 604])
   })
 
-  test('finds by principal, knowledge base and day, and by all of them', async () => {
+  test('filters by principal, knowledge base and day, and by all of them', async () => {
     expect(numbers(await list('?principalId=alice&limit=2'))).toEqual([604, 602])
     expect(numbers(await list(`?knowledgeBaseId=${knowledgeBaseId}&limit=2`))).toEqual([603, 600])
     expect(numbers(await list('?auditDay=2026-01-02'))).toEqual([605])
@@ -146,14 +146,14 @@ describe('the audit of policies', () => {
   })
 
   test.each(['limit=0', 'limit=501', 'limit=x', 'auditDay=yesterday', 'knowledgeBaseId=x'])(
-    'S7.3-validation_error: ?%s is refused',
+    'S7.3-validation_error: rejects ?%s',
     async query => {
       const line = `GET ${workspace}/policy/audit?${query}`
       await wire.refused(line, {}, 400, 'validation_error', new RegExp(`^${query.split('=')[0]}: `))
     },
   )
 
-  test('S7.3-workspace_not_found: there is none of a workspace that is not there', async () => {
+  test('S7.3-workspace_not_found: returns 404 for an unknown workspace', async () => {
     const line = `GET /api/v1/workspaces/${unknownId}/policy/audit`
     await wire.refused(line, {}, 404, 'workspace_not_found')
   })

@@ -27,7 +27,7 @@ async function place() {
 }
 
 describe('principals', () => {
-  test('S1-08 S2.7-03 S4.2-19: are made, shown, changed and forgotten, with the contract’s fields', async () => {
+  test('S1-08 S2.7-03 S4.2-19: are created, shown, changed and deleted, with the documented fields', async () => {
     const { principals, shape } = await place()
     const bare = await wire.exchange(`POST ${principals}`, { principalId: 'alice' }, 201, shape())
     await wire.exchange(`GET ${principals}/alice`, undefined, 200, bare)
@@ -53,7 +53,7 @@ describe('principals', () => {
     await wire.exchange(`GET ${principals}`, undefined, 200, { items: [after], nextCursor: null })
   })
 
-  test('are listed by id, in pages', async () => {
+  test('are listed by ID, in pages', async () => {
     const { principals } = await place()
     for (const principalId of ['zoe', 'Zoe', 'anna', 'b+c', '1'])
       await wire.make(principals, { principalId }, 'principalId')
@@ -66,7 +66,7 @@ describe('principals', () => {
     await wire.refused(`GET ${principals}?cursor=x`, {}, 400, 'invalid_cursor')
   })
 
-  test('S7.3-conflict: an id is known once, and only in its workspace', async () => {
+  test('S7.3-conflict: have IDs that are unique within their workspace only', async () => {
     const { principals, workspaceId } = await place()
     await wire.make(principals, { principalId: 'alice', label: 'first' }, 'principalId')
     const message = new RegExp(`^principal 'alice' already exists in workspace '${workspaceId}'$`)
@@ -76,7 +76,7 @@ describe('principals', () => {
     await wire.make((await place()).principals, { principalId: 'alice' }, 'principalId')
   })
 
-  test('S2.7-03 S7.3-principal_not_found: an unknown one cannot be shown, changed or forgotten', async () => {
+  test('S2.7-03 S7.3-principal_not_found: return 404 for an unknown ID when shown, changed or deleted', async () => {
     const { principals } = await place()
     const message = /^principal 'nobody' not found$/
     await wire.refused(`GET ${principals}/nobody`, {}, 404, 'principal_not_found', message)
@@ -84,7 +84,7 @@ describe('principals', () => {
     await wire.refused(`DELETE ${principals}/nobody`, {}, 404, 'principal_not_found', message)
   })
 
-  test('S7.3-workspace_not_found: nor in a workspace that is not there', async () => {
+  test('S7.3-workspace_not_found: return 404 in an unknown workspace', async () => {
     const principals = `/api/v1/workspaces/${unknownId}/principals`
     for (const [line, sent] of [
       [`GET ${principals}`, {}],
@@ -104,13 +104,13 @@ describe('principals', () => {
     [{ principalId: 'a', attributes: { team: 5 } }, /^attributes\.team: /],
     [{ principalId: 'a', label: 'x'.repeat(201) }, /^label: /],
     [{ principalId: 'a', scopes: ['read'] }, /scopes/],
-  ])('S7.3-validation_error: %j is refused', async (json, message) => {
+  ])('S7.3-validation_error: reject %j', async (json, message) => {
     const { principals } = await place()
     await wire.refused(`POST ${principals}`, { json }, 400, 'validation_error', message)
     expect(await wire.items(principals)).toEqual([])
   })
 
-  test('S7.3-validation_error: the id of a principal cannot be changed', async () => {
+  test('S7.3-validation_error: cannot change their ID', async () => {
     const { principals } = await place()
     const alice = await wire.make(principals, { principalId: 'alice' }, 'principalId')
     const json = { principalId: 'bob' }

@@ -8,8 +8,8 @@ const ulid = /^[0-9A-HJKMNP-TV-Z]{26}$/
 const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
 const traceparent = `00-${traceId}-00f067aa0ba902b7-01`
 
-describe('request id and tracing', () => {
-  test('S5.9-04: a request id that the client sends comes back in header and envelope', async () => {
+describe('request ID and tracing', () => {
+  test('S5.9-04: returns the request ID of the client in header and envelope', async () => {
     const headers = { 'x-request-id': 'client-made_1.2' }
     const fine = await wire.send('GET /healthz', { headers })
     expect(fine.headers['x-request-id']).toBe('client-made_1.2')
@@ -18,7 +18,7 @@ describe('request id and tracing', () => {
     expect(failed.text).toContain('"requestId":"client-made_1.2"')
   })
 
-  test('S5.9-04: without one, a ULID is made, another for each request', async () => {
+  test('S5.9-04: creates a ULID for each request without an ID', async () => {
     const first = await wire.refused('GET /nowhere', {}, 404, 'not_found')
     const second = await wire.send('GET /healthz')
     expect(first.headers['x-request-id']).toMatch(ulid)
@@ -31,19 +31,19 @@ describe('request id and tracing', () => {
     ['over-long', 'x'.repeat(4_000)],
     ['with markup', '<script>alert(1)</script>'],
     ['with spaces and quotes', 'a "b" c'],
-  ])('a request id that is %s is replaced', async (_, id) => {
+  ])('replaces a request ID that is %s', async (_, id) => {
     const reply = await wire.send('GET /healthz', { headers: { 'x-request-id': id } })
     expect(reply.status).toBe(200)
     expect(reply.headers['x-request-id']).toMatch(ulid)
   })
 
-  test('the trace id of a valid traceparent is the request id, and the header is echoed', async () => {
+  test('uses the trace ID of a valid traceparent as request ID, and returns the header', async () => {
     const reply = await wire.send('GET /healthz', { headers: { traceparent } })
     expect(reply.headers['x-request-id']).toBe(traceId)
     expect(reply.headers.traceparent).toBe(traceparent)
   })
 
-  test('X-Request-Id goes before traceparent, which is echoed all the same', async () => {
+  test('prefers X-Request-Id to traceparent, and returns both', async () => {
     const reply = await wire.send('GET /healthz', { headers: { traceparent, 'x-request-id': 'mine' } })
     expect(reply.headers['x-request-id']).toBe('mine')
     expect(reply.headers.traceparent).toBe(traceparent)
@@ -55,14 +55,14 @@ describe('request id and tracing', () => {
     ['another version', `ff-${traceId}-00f067aa0ba902b7-01`],
     ['other characters', `00-${'G'.repeat(32)}-00f067aa0ba902b7-01`],
     ['a piece missing', `00-${traceId}-01`],
-  ])('a traceparent with %s is not believed', async (_, value) => {
+  ])('ignores a traceparent with %s', async (_, value) => {
     const reply = await wire.send('GET /healthz', { headers: { traceparent: value } })
     expect(reply.status).toBe(200)
     expect(reply.headers['x-request-id']).toMatch(ulid)
     expect(reply.headers.traceparent).not.toBe(value)
   })
 
-  test('a synthesised traceparent has the flags 01', async () => {
+  test('creates a traceparent with the flags 01', async () => {
     const reply = await wire.send('GET /healthz')
     expect(reply.headers.traceparent).toMatch(/^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-01$/)
   })
@@ -77,7 +77,7 @@ describe('response headers', () => {
     ['GET /api/v1/workspaces', 200],
     ['GET /nowhere', 404],
     [`GET /api/v1/workspaces/${unknownId}`, 404],
-  ])('%s carries the security headers', async (line, status) => {
+  ])('%s has the security headers', async (line, status) => {
     const { headers, status: answered } = await wire.send(line)
     expect(answered).toBe(status)
     expect(headers['content-security-policy']).toMatch(/\S/)
@@ -89,7 +89,7 @@ describe('response headers', () => {
       expect(headers['permissions-policy']).toContain(`${power}=()`)
   })
 
-  test('nothing says that other origins may read, nor promises HTTPS or validators', async () => {
+  test('omits headers for cross-origin reads, HSTS and cache validators', async () => {
     for (const line of ['GET /', 'GET /api/v1/workspaces', 'GET /nowhere']) {
       const { headers } = await wire.send(line, { headers: { origin: wire.serving.url } })
       expect(headers['access-control-allow-origin']).toBeUndefined()
@@ -99,7 +99,7 @@ describe('response headers', () => {
   })
 })
 
-describe('what is no route', () => {
+describe('unknown routes', () => {
   test.each([
     'GET /nowhere',
     'GET /api/v1/nowhere',
@@ -109,12 +109,12 @@ describe('what is no route', () => {
     'DELETE /api/v1/workspaces',
     `POST /api/v1/workspaces/${unknownId}`,
     'OPTIONS /api/v1/workspaces',
-  ])('S7.3-not_found S7.1-01 S7.1-04: %s is 404 in the envelope', async line => {
+  ])('S7.3-not_found S7.1-01 S7.1-04: %s is 404 in the error envelope', async line => {
     await wire.refused(line, {}, 404, 'not_found')
   })
 })
 
-describe('bodies', () => {
+describe('request bodies', () => {
   const create = 'POST /api/v1/workspaces'
 
   test.each([
@@ -149,7 +149,7 @@ describe('bodies', () => {
     )
   })
 
-  test('application/json with a charset is taken', async () => {
+  test('accepts application/json with a charset', async () => {
     const raw = JSON.stringify({ name: freshName('charset') })
     const reply = await wire.send(create, {
       raw,
@@ -158,7 +158,7 @@ describe('bodies', () => {
     expect(reply.status).toBe(201)
   })
 
-  test('the unknown fields of a lenient body are ignored and named in X-Workbase-Ignored', async () => {
+  test('ignores unknown fields of a lenient body and names them in X-Workbase-Ignored', async () => {
     const reply = await wire.send(create, {
       json: { name: freshName('lenient'), colour: 'red', 'größe, m': 1 },
     })
@@ -167,12 +167,12 @@ describe('bodies', () => {
     expect(reply.body).not.toHaveProperty('colour')
   })
 
-  test('X-Workbase-Ignored is absent when nothing was ignored', async () => {
+  test('omits X-Workbase-Ignored if no field was ignored', async () => {
     const reply = await wire.send(create, { json: { name: freshName('whole') } })
     expect(reply.headers['x-workbase-ignored']).toBeUndefined()
   })
 
-  test('at most ten ignored fields are named, each cut at 64 bytes', async () => {
+  test('names at most ten ignored fields, each truncated to 64 bytes', async () => {
     const many = Object.fromEntries(Array.from({ length: 12 }, (_, index) => [`extra${index}`, index]))
     const named = await wire.send(create, { json: { name: freshName('many'), ...many } })
     expect(ignored(named.headers)).toHaveLength(10)
@@ -180,7 +180,7 @@ describe('bodies', () => {
     expect(long.headers['x-workbase-ignored']).toBe('x'.repeat(64))
   })
 
-  test('S7.3-13: a validation message begins with the path of the first field at fault', async () => {
+  test('S7.3-13: a validation message begins with the path of the first invalid field', async () => {
     const { kb } = await makePlace(wire)
     await wire.refused(create, { json: { name: 5 } }, 400, 'validation_error', /^name: /)
     await wire.refused(
@@ -193,14 +193,14 @@ describe('bodies', () => {
     await wire.refused('GET /api/v1/workspaces?limit=0', {}, 400, 'validation_error', /^limit: /)
   })
 
-  test('path, then query, then body decide', async () => {
+  test('validates the path, then the query, then the body', async () => {
     const bad = { json: { name: 5 } }
     await wire.refused(`PATCH /api/v1/workspaces/nope`, bad, 400, 'validation_error', /^workspaceId: /)
   })
 })
 
-describe('a web page is not a client [security rule 3]', () => {
-  test('a foreign Host is refused, but not by the probes', async () => {
+describe('requests from web pages [security rule 3]', () => {
+  test('rejects an unknown Host, except on probes', async () => {
     const headers = { host: 'rebound.example' }
     for (const line of ['GET /', 'GET /docs', 'GET /api/v1/workspaces', 'GET /nowhere'])
       await wire.refused(line, { headers }, 403, 'forbidden_origin')
@@ -209,7 +209,7 @@ describe('a web page is not a client [security rule 3]', () => {
   })
 
   test.each(['localhost', 'app.localhost', '127.0.0.1', '[::1]', '203.0.113.9:8787'])(
-    'the Host %s passes',
+    'accepts the Host %s',
     async host => {
       expect((await wire.send('GET /api/v1/workspaces', { headers: { host } })).status).toBe(200)
     },
@@ -220,7 +220,7 @@ describe('a web page is not a client [security rule 3]', () => {
     ['origin', 'null'],
     ['sec-fetch-site', 'cross-site'],
     ['sec-fetch-site', 'same-site'],
-  ])('S7.1-04: a write with %s %s is refused and writes nothing', async (header, value) => {
+  ])('S7.1-04: rejects a write with %s %s and stores nothing', async (header, value) => {
     const name = freshName('foreign')
     await wire.refused(
       'POST /api/v1/workspaces',
@@ -232,7 +232,7 @@ describe('a web page is not a client [security rule 3]', () => {
     expect(listed.map(item => item.name)).not.toContain(name)
   })
 
-  test('its own origin, same-origin and none pass; so does a bearer, which no page can send', async () => {
+  test('accepts its own origin, same-origin, none, and a bearer token, which a page cannot send', async () => {
     const ours: Record<string, string>[] = [
       { origin: wire.serving.url },
       { 'sec-fetch-site': 'same-origin' },
@@ -245,14 +245,14 @@ describe('a web page is not a client [security rule 3]', () => {
     }
   })
 
-  test('reading with a foreign Origin passes, as no answer lets a page read it', async () => {
+  test('accepts a read with a foreign Origin, because no page can read the response', async () => {
     const reply = await wire.send('GET /api/v1/workspaces', { headers: { origin: 'https://evil.example' } })
     expect(reply.status).toBe(200)
     expect(reply.headers['access-control-allow-origin']).toBeUndefined()
   })
 })
 
-test('S1-06: in the default posture a presented credential is ignored', async () => {
+test('S1-06: ignores credentials if authentication is disabled', async () => {
   const workspace = await makeWorkspace(wire)
   for (const authorization of [
     'Bearer wb_live_aaaaaaaaaaaa_bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb',
@@ -262,13 +262,13 @@ test('S1-06: in the default posture a presented credential is ignored', async ()
     expect((await wire.send(`GET ${workspace}`, { headers: { authorization } })).status).toBe(200)
 })
 
-test('S7.1-01: an error body has error at the top and nothing beside it', async () => {
+test('S7.1-01: an error body has error as its only top-level field', async () => {
   const reply = await wire.send('GET /api/v1/workspaces?cursor=nonsense')
   expectRefusal(reply, 400, 'invalid_cursor', 'a cursor that is none')
   expect(Object.keys(reply.body as object)).toEqual(['error'])
 })
 
-/** Names in the header, however many spaces stand around the commas. */
+/** Returns the names in the header without the spaces around the commas. */
 function ignored(headers: Readonly<Record<string, string | undefined>>): string[] {
   return (headers['x-workbase-ignored'] ?? '')
     .split(',')

@@ -18,7 +18,7 @@ beforeEach(() => {
 })
 afterAll(() => provider.close())
 
-/** A knowledge base that embeds with the fake, unless said otherwise. */
+/** A knowledge base that uses the fake provider by default. */
 async function makeRemotePlace(service: object = {}, workspace?: string): Promise<string> {
   const home = workspace ?? (await makeWorkspace(wire))
   const embeddingServiceId = await wire.make(
@@ -40,7 +40,7 @@ async function makeRemotePlace(service: object = {}, workspace?: string): Promis
 }
 
 describe('an OpenAI-compatible provider', () => {
-  test('embeds chunks and queries: its path, its model, one text for each chunk, in batches', async () => {
+  test('embeds chunks and queries in batches, with its path and model', async () => {
     const kb = await makeRemotePlace()
     const chunker = { maxChars: 10, minChars: 0, overlapChars: 0 }
     await ingest(wire, kb, { text: 'aaaa bbbb cccc dddd eeee ffff', chunker })
@@ -53,7 +53,7 @@ describe('an OpenAI-compatible provider', () => {
     expect((reply.body as { score: number }[])[0]!.score).toBeCloseTo(1, 5)
   })
 
-  test('maxBatchSize bounds a call', async () => {
+  test('gets at most maxBatchSize texts per call', async () => {
     const kb = await makeRemotePlace({ maxBatchSize: 2 })
     await ingest(wire, kb, {
       text: 'aaaa bbbb cccc dddd eeee',
@@ -63,20 +63,20 @@ describe('an OpenAI-compatible provider', () => {
     for (const call of provider.received) expect(call.input.length).toBeLessThanOrEqual(2)
   })
 
-  test('a passing failure is tried again', async () => {
+  test('gets another request after a temporary failure', async () => {
     const kb = await makeRemotePlace()
     provider.refusals = [503]
     await ingest(wire, kb, { text: 'Second time lucky.' })
     expect(provider.received).toHaveLength(2)
   })
 
-  test.each(['openai', 'openrouter'])('a server of your own needs no key: %s', async name => {
+  test.each(['openai', 'openrouter'])('requires no key on your own server: %s', async name => {
     const kb = await makeRemotePlace({ provider: name, credentialRef: null, endpointBaseUrl: provider.url })
     await ingest(wire, kb, { text: 'Without a key.' })
     expect(provider.received.map(({ authorization }) => authorization ?? null)).toEqual([null])
   })
 
-  test('endpointPath is joined to the base URL', async () => {
+  test('is called at its base URL followed by endpointPath', async () => {
     const kb = await makeRemotePlace({
       endpointBaseUrl: provider.url.replace(/\/v1$/, ''),
       endpointPath: '/v1',
@@ -85,7 +85,7 @@ describe('an OpenAI-compatible provider', () => {
     expect(provider.received[0]!.path).toBe('/v1/embeddings')
   })
 
-  test('lexical search alone, and search by vector, call no provider', async () => {
+  test('is not called for lexical search or search by vector', async () => {
     const kb = await makeRemotePlace()
     await ingest(wire, kb, { text: 'One passage.' })
     provider.received.length = 0
@@ -100,7 +100,7 @@ describe('an OpenAI-compatible provider', () => {
 })
 
 describe('S7.3-embedding_unavailable', () => {
-  /** A service that needs a key, and one that needs none, each in a state where nothing can be embedded. */
+  /** Services with and without a key, each in a state in which embedding fails. */
   test.each([
     ['an address where nothing listens', 'ollama', deadUrl, /could not be reached/],
     ['a service of OpenAI that names no credential', 'openai', () => null, /api\.openai\.com requires one/],
@@ -114,7 +114,7 @@ describe('S7.3-embedding_unavailable', () => {
     expect(provider.received).toEqual([])
   })
 
-  test('the document stays as failed, and the same text may be sent again', async () => {
+  test('keeps a failed document, and the text can be sent again', async () => {
     const kb = await makeRemotePlace()
     provider.refusals = Array(20).fill(401)
     await wire.refused(`POST ${kb}/ingest`, { json: { text: 'Try me again.' } }, 503, 'embedding_unavailable')
@@ -126,7 +126,7 @@ describe('S7.3-embedding_unavailable', () => {
     expect(statuses.filter(status => status === 'ready')).toHaveLength(1)
   })
 
-  test.each([401, 404, 500])('a provider that answers %i; its words do not reach the wire', async status => {
+  test.each([401, 404, 500])('is returned if a provider responds with %i, without the text of the provider', async status => {
     const kb = await makeRemotePlace()
     provider.refusals = Array(20).fill(status)
     const reply = await wire.refused(
@@ -140,12 +140,12 @@ describe('S7.3-embedding_unavailable', () => {
     expect(listed.text).not.toContain('sk-provider-detail')
   })
 
-  test('a provider that nobody can call', async () => {
+  test('is returned for an unsupported provider', async () => {
     const kb = await makeRemotePlace({ provider: 'nvidia', endpointBaseUrl: null })
     await wire.refused(`POST ${kb}/ingest`, { json: { text: 'x' } }, 503, 'embedding_unavailable')
   })
 
-  test('a secret that the operator did not release for this host is never sent to it [security rule 1]', async () => {
+  test('a secret is never sent to a host that it is not released for [security rule 1]', async () => {
     for (const credentialRef of ['env:OPENAI_API_KEY', 'env:HOME', 'file:/etc/hostname']) {
       const kb = await makeRemotePlace({ provider: 'openai', credentialRef, authType: 'api_key' })
       const reply = await wire.refused(
@@ -159,7 +159,7 @@ describe('S7.3-embedding_unavailable', () => {
     expect(provider.received).toEqual([])
   })
 
-  test('a file below secrets/<workspaceId> in the data directory is released to this workspace alone', async () => {
+  test('a file below secrets/<workspaceId> in the data directory is released for this workspace only', async () => {
     const workspace = await makeWorkspace(wire)
     const folder = join(wire.serving.dataDir, 'secrets', idOf(workspace))
     await mkdir(folder, { recursive: true, mode: 0o700 })
@@ -179,7 +179,7 @@ describe('S7.3-embedding_unavailable', () => {
 })
 
 describe('S7.3-embedding_dimension_mismatch', () => {
-  test.each([dimension - 1, dimension + 1])('%i numbers from a model of 8', async length => {
+  test.each([dimension - 1, dimension + 1])('is returned for %i numbers from a model of 8', async length => {
     const kb = await makeRemotePlace()
     provider.dimension = length
     await wire.refused(
@@ -197,8 +197,8 @@ describe('S7.3-embedding_dimension_mismatch', () => {
   })
 })
 
-describe('S8-04: text over its limit is refused before any provider is called', () => {
-  test('search, record and ingest', async () => {
+describe('S8-04: text over the limit is rejected before the provider is called', () => {
+  test('in search, record and ingest', async () => {
     const kb = await makeRemotePlace()
     const long = 'x'.repeat(8_193)
     await wire.refused(`POST ${kb}/search`, { json: { text: long } }, 400, 'validation_error', /^text: /)
@@ -221,7 +221,7 @@ describe('S8-04: text over its limit is refused before any provider is called', 
   })
 })
 
-test('an overwrite whose embedding fails keeps the old document and its hits', async () => {
+test('a failed embedding of an overwrite keeps the old document and its hits', async () => {
   const kb = await makeRemotePlace()
   const old = await ingest(wire, kb, { text: 'Old and kept.', sourceFilename: 'a.txt' })
   provider.refusals = Array(20).fill(401)

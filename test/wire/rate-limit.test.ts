@@ -9,7 +9,7 @@ import { type Serving, useServer, type Wire } from './harness.ts'
 const home = mkdtempSync(join(tmpdir(), 'wb-rate-'))
 afterAll(() => rmSync(home, { recursive: true, force: true }))
 
-/** A configuration as a file; JSON is YAML. */
+/** Writes a configuration as a JSON file, which is valid YAML. */
 function configured(name: string, runtime: object): { args: string[] } {
   const path = join(home, `${name}.yaml`)
   writeFileSync(path, JSON.stringify({ version: 1, runtime }))
@@ -17,7 +17,7 @@ function configured(name: string, runtime: object): { args: string[] } {
 }
 
 const hourMs = 3_600_000
-/** What is left of a small bucket; seconds that a slow machine loses do not matter. */
+/** Matches the remaining tokens of a small bucket; seconds lost on a slow machine do not matter. */
 const told = (limit: number, remaining: number, seconds: number) => [
   limit,
   remaining,
@@ -33,7 +33,7 @@ interface Told {
   readonly body: unknown
 }
 
-/** One request from an address of this machine. */
+/** Sends one request from a loopback address. */
 async function from(
   address: string,
   wire: Wire & { serving: Serving },
@@ -64,7 +64,7 @@ describe('a small bucket', () => {
   const wire = useServer(configured('small', { rateLimit: small }))
   const local = (line: string, headers?: Record<string, string>) => from('127.0.0.1', wire, line, headers)
 
-  test('S8-06 S8-08 S7.3-rate_limited: it is hit after that many requests, whatever they ask for', async () => {
+  test('S8-06 S8-08 S7.3-rate_limited: is exhausted after its number of requests, regardless of the route', async () => {
     expect(await local('GET /api/v1/workspaces')).toMatchObject({ status: 200, left: told(5, 4, 720) })
     expect(await local('GET /api/v1/openapi.json')).toMatchObject({ status: 200, left: told(5, 3, 1_440) })
     expect(await local('GET /api/v1/nowhere')).toMatchObject({ status: 404, left: told(5, 2, 2_160) })
@@ -91,7 +91,7 @@ describe('a small bucket', () => {
       expect((await local(line)).status, line).toBe(429)
   })
 
-  test('a new connection, credentials and forged forwarding headers are no new bucket', async () => {
+  test('is shared by new connections, credentials and forged forwarding headers', async () => {
     for (const headers of [
       { authorization: 'Bearer x' },
       { cookie: 'wb_session=x' },
@@ -102,7 +102,7 @@ describe('a small bucket', () => {
       expect((await local('GET /api/v1/workspaces', headers)).status, JSON.stringify(headers)).toBe(429)
   })
 
-  test('S8-09 S8-16: an exhausted address does not touch another, and there is no limit on all of them', async () => {
+  test('S8-09 S8-16: does not affect other addresses, and there is no global limit', async () => {
     for (let at = 2; at <= 21; at++)
       expect(await from(`127.0.0.${at}`, wire, 'GET /api/v1/workspaces')).toMatchObject({
         status: 200,
@@ -111,7 +111,7 @@ describe('a small bucket', () => {
     expect((await local('GET /api/v1/workspaces')).status).toBe(429)
   })
 
-  test('S8-07: signing in has a bucket of its own', async () => {
+  test('S8-07: is separate from the bucket for sign-in', async () => {
     expect(await local('GET /auth/login')).toMatchObject({ status: 404, left: told(2, 1, 1_800) })
     expect(await local('POST /auth/device/authorize')).toMatchObject({ status: 404, left: told(2, 0, 3_600) })
     for (const line of ['GET /auth/login', 'GET /auth/callback', 'POST /auth/device/token'])
@@ -119,7 +119,7 @@ describe('a small bucket', () => {
     expect((await from('127.0.0.2', wire, 'GET /auth/login')).status).toBe(404)
   })
 
-  test('operational routes are not limited', async () => {
+  test('does not apply to operational routes', async () => {
     for (const path of ['/healthz', '/readyz', '/version', '/features', '/docs', '/error-codes'])
       expect(await local(`GET ${path}`)).toMatchObject({
         status: 200,
@@ -131,7 +131,7 @@ describe('a small bucket', () => {
 describe('without a limit', () => {
   const wire = useServer(configured('off', { rateLimit: { enabled: false, capacity: 1 } }))
 
-  test('nothing is refused, and nothing is told', async () => {
+  test('no request is rejected and no rate-limit headers are sent', async () => {
     for (let at = 0; at < 5; at++)
       expect(await from('127.0.0.1', wire, 'GET /api/v1/workspaces')).toMatchObject({
         status: 200,
@@ -140,10 +140,10 @@ describe('without a limit', () => {
   })
 })
 
-describe('time', () => {
+describe('over time', () => {
   const wire = useServer(configured('short', { rateLimit: { capacity: 1, windowMs: 4_000 } }))
 
-  test('S8-09: the bucket fills up again, a token after the seconds that were told', async () => {
+  test('S8-09: the bucket gains a token after the advertised seconds', async () => {
     const list = () => from('127.0.0.1', wire, 'GET /api/v1/workspaces')
     expect((await list()).status).toBe(200)
     const { status, retryAfter } = await list()
@@ -156,10 +156,10 @@ describe('time', () => {
   })
 })
 
-describe('when nothing is configured, on loopback', () => {
+describe('with default settings on loopback', () => {
   const wire = useServer()
 
-  test('this machine has 60,000 in a minute, what passed a proxy 600, signing in 120', async () => {
+  test('allows 60,000 requests per minute from this machine, 600 through a proxy, and 120 for sign-in', async () => {
     const local = (line: string, headers?: Record<string, string>) => from('127.0.0.1', wire, line, headers)
     expect((await local('GET /api/v1/workspaces')).left).toEqual([60_000, 59_999, 1])
     const forwarded = { 'x-forwarded-for': '192.0.2.1' }
@@ -168,14 +168,14 @@ describe('when nothing is configured, on loopback', () => {
   })
 })
 
-describe('behind a proxy that is trusted', () => {
+describe('behind a trusted proxy', () => {
   const wire = useServer(
     configured('proxied', { trustProxyHeaders: ['127.0.0.3', '192.0.2.0/24'], rateLimit: small }),
   )
   const list = 'GET /api/v1/workspaces'
   const via = (proxy: string, hops: string) => from(proxy, wire, list, { 'x-forwarded-for': hops })
 
-  test('S8-09: each client has its own, found from the right', async () => {
+  test('S8-09: each client has its own bucket, identified from the right of the header', async () => {
     expect((await via('127.0.0.3', '198.51.100.1')).left).toEqual(told(5, 4, 720))
     expect((await via('127.0.0.3', '9.9.9.9, 198.51.100.1')).left).toEqual(told(5, 3, 1_440))
     expect((await via('127.0.0.3', '198.51.100.1, 192.0.2.7')).left).toEqual(told(5, 2, 2_160))
@@ -186,7 +186,7 @@ describe('behind a proxy that is trusted', () => {
     expect((await from('127.0.0.3', wire, list)).left).toEqual(told(5, 3, 1_440))
   })
 
-  test('what another address forges changes nothing', async () => {
+  test('forged headers from another address have no effect', async () => {
     const left = []
     for (let at = 1; at <= 6; at++) left.push((await via('127.0.0.4', `198.51.100.${at + 10}`)).left[1])
     expect(left).toEqual([4, 3, 2, 1, 0, 0])

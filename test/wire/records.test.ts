@@ -6,7 +6,7 @@ import { unknownId } from './shapes.ts'
 
 const wire = useServer()
 
-/** All that is stored, best first for this direction. */
+/** Returns all stored records, best first for this direction. */
 const everything = { vector: [1, 0, 0], topK: 1000 }
 
 async function storedIds(kb: string): Promise<unknown[]> {
@@ -15,8 +15,8 @@ async function storedIds(kb: string): Promise<unknown[]> {
   return (reply.body as { id: string }[]).map(hit => hit.id)
 }
 
-describe('upsert', () => {
-  test('200 with the count; vector and text records may be mixed; payloads come back in hits', async () => {
+describe('upserting records', () => {
+  test('returns 200 with the count, accepts vector and text records together, and returns payloads in hits', async () => {
     const { kb } = await makeVectorPlace(wire)
     const records = [
       { id: 'red', vector: [1, 0, 0], payload: { colour: 'red', deep: { list: [1, null, 'a'] }, big: 1e15 } },
@@ -30,7 +30,7 @@ describe('upsert', () => {
     expect((await storedIds(kb)).sort()).toEqual(['red', 'with spaces/and:marks', 'words'])
   })
 
-  test('a record of the same id is replaced wholly', async () => {
+  test('replaces a record with the same ID completely', async () => {
     const { kb } = await makeVectorPlace(wire)
     const put = (record: object) =>
       wire.exchange(`POST ${kb}/records`, { records: [record] }, 200, { upserted: 1 })
@@ -63,14 +63,14 @@ describe('upsert', () => {
     ['records.0.payload', { records: [{ id: 'a', vector: [1, 0, 0], payload: ['x'] }] }],
     ['records.0', { records: [{ id: 'a' }] }],
     ['records.0', { records: [{ id: 'a', vector: [1, 0, 0], text: 'both' }] }],
-  ])('S7.3-13 S7.3-validation_error: %s is refused by name, and nothing is stored', async (field, json) => {
+  ])('S7.3-13 S7.3-validation_error: rejects %s by name and stores nothing', async (field, json) => {
     const { kb } = await makeVectorPlace(wire)
     const words = new RegExp(`^${field.replaceAll('.', '\\.')}(\\.\\d+)?: `)
     await wire.refused(`POST ${kb}/records`, { json }, 400, 'validation_error', words)
     expect(await storedIds(kb)).toEqual([])
   })
 
-  test('S7.3-dimension_mismatch: one vector of another length refuses the whole batch', async () => {
+  test('S7.3-dimension_mismatch: rejects the whole batch if one vector has another dimension', async () => {
     const { kb } = await makeVectorPlace(wire)
     for (const vector of [
       [1, 0],
@@ -86,7 +86,7 @@ describe('upsert', () => {
     expect(await storedIds(kb)).toEqual([])
   })
 
-  test('S7.3-dimension_mismatch: the seed of a mock workspace has 1,024 dimensions', async () => {
+  test('S7.3-dimension_mismatch: expects 1,024 dimensions with the default embedder of a mock workspace', async () => {
     const { kb } = await makePlace(wire, { kind: 'mock' })
     const records = [{ id: 'short', vector: [1, 0, 0] }]
     await wire.refused(`POST ${kb}/records`, { json: { records } }, 400, 'dimension_mismatch')
@@ -95,7 +95,7 @@ describe('upsert', () => {
   })
 
   test.each(['knowledgeBaseId', 'documentId', 'chunkIndex', 'chunkText', 'visible_to', 'chunker.id'])(
-    'S7.3-invalid_metadata: the reserved key %s cannot be forged',
+    'S7.3-invalid_metadata: rejects the reserved key %s',
     async key => {
       const { kb } = await makeVectorPlace(wire)
       const records = [
@@ -113,7 +113,7 @@ describe('upsert', () => {
     },
   )
 
-  test('S7.3-vector_collection_not_allowed: the space of the built-in embedder takes no vector, but text', async () => {
+  test('S7.3-vector_collection_not_allowed: rejects a vector in the space of the built-in embedder, and accepts text', async () => {
     const { kb } = await makePlace(wire)
     const raw = [{ id: 'raw', vector: [1, ...Array(127).fill(0)] }]
     await wire.refused(`POST ${kb}/records`, { json: { records: raw } }, 400, 'vector_collection_not_allowed')
@@ -132,8 +132,8 @@ describe('upsert', () => {
   })
 })
 
-describe('delete', () => {
-  test('says whether it was there; any text is an id', async () => {
+describe('deleting records', () => {
+  test('reports if the record existed, and accepts any text as ID', async () => {
     const { kb } = await makeVectorPlace(wire)
     const id = 'a b/c:ä'
     await wire.exchange(`POST ${kb}/records`, { records: [{ id, vector: [1, 0, 0] }] }, 200, { upserted: 1 })
@@ -143,7 +143,7 @@ describe('delete', () => {
     expect(await storedIds(kb)).toEqual([])
   })
 
-  test('unknown knowledge base or workspace is 404', async () => {
+  test('an unknown knowledge base or workspace is 404', async () => {
     const { workspace } = await makeVectorPlace(wire)
     await wire.refused(
       `DELETE ${workspace}/knowledge-bases/${unknownId}/records/a`,

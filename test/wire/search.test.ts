@@ -30,7 +30,7 @@ describe('vector search', () => {
     ['cosine', { same: 1, near: 0.6, twice: 0, behind: -1 }],
     ['dot', { same: 1, near: 0.6, twice: 0, behind: -1 }],
     ['euclidean', { same: 1, near: 1 / (1 + Math.sqrt(0.8)), twice: 1 / (1 + Math.sqrt(5)), behind: 1 / 3 }],
-  ])('%s scores, best first', async (metric, expected) => {
+  ])('%s returns scores, best first', async (metric, expected) => {
     const { kb } = await makeVectorPlace(wire, 3, metric)
     await wire.exchange(`POST ${kb}/records`, { records }, 200, { upserted: 4 })
     const found = await hits(kb, { vector: [1, 0, 0] })
@@ -39,13 +39,13 @@ describe('vector search', () => {
     expect(found.map(hit => hit.score)).toEqual(found.map(hit => hit.score).sort((a, b) => b - a))
   })
 
-  test('dot takes the length of vectors into account', async () => {
+  test('dot depends on the length of vectors', async () => {
     const { kb } = await makeVectorPlace(wire, 3, 'dot')
     await wire.exchange(`POST ${kb}/records`, { records }, 200, { upserted: 4 })
     expect((await hits(kb, { vector: [0, 3, 0] }))[0]).toMatchObject({ id: 'twice', score: 6 })
   })
 
-  test('topK cuts, and is 10 when left out; a hit has id, score and payload; vectors come when asked for', async () => {
+  test('topK limits the hits and is 10 by default; a hit has id, score and payload, and vectors on request', async () => {
     const { kb } = await makeVectorPlace(wire)
     const many = Array.from({ length: 12 }, (_, index) => ({
       id: `r${index}`,
@@ -63,19 +63,19 @@ describe('vector search', () => {
     ])
   })
 
-  test('a vector of zeros finds, with score 0 by cosine', async () => {
+  test('a zero vector has hits with a cosine score of 0', async () => {
     const { kb } = await makeVectorPlace(wire)
     await wire.exchange(`POST ${kb}/records`, { records }, 200, { upserted: 4 })
     for (const hit of await hits(kb, { vector: [0, 0, 0] })) expect(hit.score).toBeCloseTo(0, 6)
   })
 
-  test('an empty knowledge base answers an empty array', async () => {
+  test('an empty knowledge base returns an empty array', async () => {
     const { kb } = await makeVectorPlace(wire)
     await wire.exchange(`POST ${kb}/search`, { vector: [1, 0, 0] }, 200, [])
     await wire.exchange(`POST ${(await makePlace(wire)).kb}/search`, { text: 'anything' }, 200, [])
   })
 
-  test('S7.3-dimension_mismatch: a query of another length', async () => {
+  test('S7.3-dimension_mismatch: rejects a query vector of another dimension', async () => {
     const { kb } = await makeVectorPlace(wire)
     for (const vector of [
       [1, 0],
@@ -84,7 +84,7 @@ describe('vector search', () => {
       await wire.refused(`POST ${kb}/search`, { json: { vector } }, 400, 'dimension_mismatch', /^vector: /)
   })
 
-  test('a lexical base answers a vector query too: its default holds where text is there', async () => {
+  test('a knowledge base with lexical search accepts a query with only a vector', async () => {
     const { kb } = await makeVectorPlace(wire)
     expect((await wire.get(kb)).lexical).toMatchObject({ enabled: true })
     await wire.exchange(`POST ${kb}/records`, { records }, 200, { upserted: 4 })
@@ -93,7 +93,7 @@ describe('vector search', () => {
 })
 
 describe('text search', () => {
-  test('a hit carries the chunk, its reserved keys and the metadata of its document', async () => {
+  test('a hit has the chunk, its reserved keys and the metadata of its document', async () => {
     const { kb, knowledgeBaseId } = await makePlace(wire)
     const text = 'Flutter of a heated wing at high speed.'
     const documentId = await ingest(wire, kb, { text, metadata: { title: 'Flutter' } })
@@ -112,7 +112,7 @@ describe('text search', () => {
     })
   })
 
-  test('lexicalWeight 1 is lexical alone: what shares no word is no hit, the better match is first', async () => {
+  test('lexicalWeight 1 ranks by words only and omits passages without a matching word', async () => {
     const { kb } = await makePlace(wire)
     const best = await ingest(wire, kb, { text: 'Boundary layer transition on a swept wing.' })
     const second = await ingest(wire, kb, { text: 'The wing of a bird.' })
@@ -122,7 +122,7 @@ describe('text search', () => {
     expect(found[0]!.score).toBeGreaterThan(found[1]!.score)
   })
 
-  test('hybrid false is vector alone; hybrid true and the default agree on a lexical base', async () => {
+  test('hybrid false ranks by vectors only; hybrid true is the default with lexical search', async () => {
     const { kb } = await makePlace(wire)
     await ingest(wire, kb, { text: 'Boundary layer transition on a swept wing.' })
     await ingest(wire, kb, { text: 'Heat conduction in composite slabs.' })
@@ -132,7 +132,7 @@ describe('text search', () => {
     )
   })
 
-  test('includeCoverage shows how much of the question a hit holds, whatever else is found; left out, nothing', async () => {
+  test('includeCoverage adds the share of the question that a hit contains, independent of other hits', async () => {
     for (const kind of ['local', 'mock']) {
       const lexical = { enabled: true, analyzer: null, options: {} }
       const { kb } = await makePlace(wire, { kind }, { lexical })
@@ -156,7 +156,7 @@ describe('text search', () => {
     }
   })
 
-  test('includeCoverage needs text: with a vector the header names the field', async () => {
+  test('includeCoverage requires text; with a vector, the header names the field as ignored', async () => {
     const { kb } = await makeVectorPlace(wire)
     await wire.exchange(`POST ${kb}/records`, { records: [{ id: 'a', vector: [1, 0, 0] }] }, 200, {
       upserted: 1,
@@ -166,7 +166,7 @@ describe('text search', () => {
     for (const hit of reply.body as Hit[]) expect(hit).not.toHaveProperty('coverage')
   })
 
-  test('an explicit rerank keeps the best by words and meaning first; on mock too', async () => {
+  test('an explicit rerank sorts hits by words and vectors, also on mock', async () => {
     for (const kind of ['local', 'mock']) {
       const lexical = { enabled: true, analyzer: null, options: {} }
       const { kb } = await makePlace(wire, { kind }, { lexical })
@@ -176,7 +176,7 @@ describe('text search', () => {
     }
   })
 
-  test('includeEmbeddings in the space of the built-in embedder: no vector, and the header names the field', async () => {
+  test('includeEmbeddings returns no vector of the built-in embedder, and the header names the field', async () => {
     const { kb } = await makePlace(wire)
     await ingest(wire, kb, { text: 'A passage.' })
     const reply = await wire.send(`POST ${kb}/search`, { json: { text: 'passage', includeEmbeddings: true } })
@@ -185,13 +185,13 @@ describe('text search', () => {
     expect((reply.body as Hit[])[0]).not.toHaveProperty('vector')
   })
 
-  test('S7.3-vector_collection_not_allowed: a raw vector in the space of the built-in embedder', async () => {
+  test('S7.3-vector_collection_not_allowed: rejects a vector query in the space of the built-in embedder', async () => {
     const { kb } = await makePlace(wire)
     const json = { vector: [1, ...Array(127).fill(0)] }
     await wire.refused(`POST ${kb}/search`, { json }, 400, 'vector_collection_not_allowed')
   })
 
-  test('the mock provider embeds text the same way each time', async () => {
+  test('the mock provider is deterministic', async () => {
     const { kb } = await makePlace(wire, { kind: 'mock' })
     await ingest(wire, kb, { text: 'one passage' })
     await ingest(wire, kb, { text: 'quite another' })
@@ -202,8 +202,8 @@ describe('text search', () => {
   })
 })
 
-describe('bad requests', () => {
-  test('S7.3-validation_error: neither text nor vector, or both, has a message without a path', async () => {
+describe('invalid searches', () => {
+  test('S7.3-validation_error: rejects both or neither of text and vector, with a message without a path', async () => {
     const { kb } = await makeVectorPlace(wire)
     for (const json of [{ query: 'heated wing', topK: 3 }, {}, { text: 'a', vector: [1, 0, 0] }])
       await wire.refused(`POST ${kb}/search`, { json }, 400, 'validation_error', /^[^:]*$/)
@@ -224,7 +224,7 @@ describe('bad requests', () => {
     ['lexicalWeight', { text: 'a', lexicalWeight: 1.1 }],
     ['lexicalWeight', { text: 'a', lexicalWeight: -0.1 }],
     ['rerank', { text: 'a', rerank: 'no' }],
-  ])('S7.3-13: %s is refused by name', async (field, json) => {
+  ])('S7.3-13: rejects %s by name', async (field, json) => {
     const { kb } = await makeVectorPlace(wire)
     await wire.refused(
       `POST ${kb}/search`,
@@ -235,7 +235,7 @@ describe('bad requests', () => {
     )
   })
 
-  test('hybrid or rerank that is asked for needs text', async () => {
+  test('explicit hybrid or rerank requires text', async () => {
     const { kb } = await makeVectorPlace(wire)
     const vector = [1, 0, 0]
     await wire.refused(`POST ${kb}/search`, { json: { vector, hybrid: true } }, 400, 'validation_error')
@@ -255,7 +255,7 @@ describe('filters', () => {
     { id: 'd', vector: [1, 0.3, 0], payload: { year: '1962', a: { b: 'nested' } } },
   ]
 
-  test('every form matches as written, before the cut', async () => {
+  test('each form of filter is applied before topK', async () => {
     const { kb } = await makeVectorPlace(wire)
     await wire.exchange(`POST ${kb}/records`, { records }, 200, { upserted: 4 })
     const cases: [filter: object, ids: string][] = [
@@ -299,7 +299,7 @@ describe('filters', () => {
     ])
   })
 
-  test('where the two are not both numbers, they compare as text', async () => {
+  test('values that are not both numbers are compared as text', async () => {
     const { kb } = await makeVectorPlace(wire)
     await wire.exchange(`POST ${kb}/records`, { records }, 200, { upserted: 4 })
     const cases: [filter: object, ids: string][] = [
@@ -318,7 +318,7 @@ describe('filters', () => {
     }
   })
 
-  test('a text search is filtered by metadata', async () => {
+  test('metadata filters apply to text search', async () => {
     const { kb } = await makePlace(wire)
     await ingest(wire, kb, { text: 'A wing in wind.', metadata: { year: 1958 } })
     const later = await ingest(wire, kb, { text: 'A wing in rain.', metadata: { year: 1962 } })
@@ -333,7 +333,7 @@ describe('filters', () => {
     { $or: 'x' },
     { $not: [1] },
     { year: { $in: 5 } },
-  ])('S7.3-validation_error S7.3-13: the filter %j is refused by name', async filter => {
+  ])('S7.3-validation_error S7.3-13: rejects the filter %j by name', async filter => {
     const { kb } = await makeVectorPlace(wire)
     await wire.refused(
       `POST ${kb}/search`,

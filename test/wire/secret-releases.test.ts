@@ -17,7 +17,7 @@ beforeEach(async () => {
 })
 afterEach(() => provider.close())
 
-/** A runtime that asks for credentials, with keys in its environment. */
+/** A runtime that requires credentials, with API keys in its environment. */
 function closed(options: Options = {}): Promise<Opened> {
   return open({
     environment: { FIRST: bootstrap, TEAM_KEY: 'sk-team-0123456789', FIRST_KEY: 'sk-first' },
@@ -33,7 +33,7 @@ async function workspaceOf(wb: Opened, name = 'here'): Promise<string> {
   return String((await wb.sendAsOperator('POST /api/v1/workspaces', { name })).body.workspaceId)
 }
 
-/** Write a service whose model is asked for a token, if its credential may be used. */
+/** Creates a service, which calls the model if its credential is released. */
 function probe(wb: Opened, workspaceId: string, credentialRef = 'env:TEAM_KEY'): Promise<Sent> {
   const body = {
     name: 'one',
@@ -47,8 +47,8 @@ function probe(wb: Opened, workspaceId: string, credentialRef = 'env:TEAM_KEY'):
 
 const keysSent = () => provider.received.map(({ headers }) => headers.authorization)
 
-describe('a release is an act [security rule 1]', () => {
-  test('it is in force at the next use, for its host alone, until it is withdrawn', async () => {
+describe('releasing a secret [security rule 1]', () => {
+  test('applies from the next use, to one host, until it is revoked', async () => {
     const wb = await closed()
     const workspaceId = await workspaceOf(wb)
     await probe(wb, workspaceId)
@@ -75,7 +75,7 @@ describe('a release is an act [security rule 1]', () => {
     expect(keysSent()).toHaveLength(1)
   })
 
-  test('of one workspace, it serves no other', async () => {
+  test('does not apply to another workspace', async () => {
     const wb = await closed()
     const [mine, other] = [await workspaceOf(wb, 'mine'), await workspaceOf(wb, 'other')]
     await wb.sendAsOperator(`POST ${releases}`, {
@@ -89,7 +89,7 @@ describe('a release is an act [security rule 1]', () => {
     expect(keysSent()).toHaveLength(1)
   })
 
-  test('another process of the same data directory sees it without a restart', async () => {
+  test('applies in another process of the data directory without a restart', async () => {
     const wb = await closed()
     const workspaceId = await workspaceOf(wb)
     const beside = await closed({ dataDir: wb.dataDir })
@@ -98,7 +98,7 @@ describe('a release is an act [security rule 1]', () => {
     expect(keysSent()).toHaveLength(1)
   })
 
-  test('what the configuration uses itself stays its own, by whatever name', async () => {
+  test('is rejected for secrets that the configuration uses, under any name', async () => {
     const wb = await closed()
     const workspaceId = await workspaceOf(wb)
     for (const ref of ['env:FIRST', 'env:first', 'file:/proc/self/environ']) {
@@ -112,7 +112,7 @@ describe('a release is an act [security rule 1]', () => {
     expect((await wb.sendAsOperator(`GET ${releases}`)).body.items).toEqual([])
   })
 
-  test('one that the configuration took into use after it was released is its own again', async () => {
+  test('ends when the configuration uses the secret', async () => {
     const folder = scratchDir()
     const dataDir = join(folder, 'data')
     const before = await closed({
@@ -128,7 +128,7 @@ describe('a release is an act [security rule 1]', () => {
     expect(keysSent()).toHaveLength(1)
   })
 
-  test('a file is released by the path that it is compared by', async () => {
+  test('compares files by their normalized path', async () => {
     const wb = await closed()
     const workspaceId = await workspaceOf(wb)
     const folder = scratchDir()
@@ -144,10 +144,10 @@ describe('a release is an act [security rule 1]', () => {
   })
 })
 
-describe('who may release', () => {
+describe('permission to release', () => {
   const act = { ref: 'env:TEAM_KEY', host: 'collector.example.com' }
 
-  test('with auth disabled, a request over HTTP never may; the owner of the data directory does', async () => {
+  test('with authentication disabled, HTTP requests cannot release; the owner of the data directory can', async () => {
     const wb = await open({ environment: { TEAM_KEY: 'sk-team' } })
     for (const [line, json] of [
       [`POST ${releases}`, act],
@@ -162,7 +162,7 @@ describe('who may release', () => {
     expect((await wb.sendAsOperator(`POST ${releases}`, act)).status).toBe(201)
   })
 
-  test('with auth, a subject of the whole runtime may; anonymous callers and keys of a workspace may not', async () => {
+  test('with authentication, operators can release; anonymous callers and keys of a workspace cannot', async () => {
     const wb = await closed({
       config: { auth: { mode: 'apiKey', anonymousPolicy: 'allow', bootstrapTokenRef: 'env:FIRST' } },
     })
@@ -178,7 +178,7 @@ describe('who may release', () => {
   })
 })
 
-test('a release and its withdrawal are audited; one that cannot be recorded is not made', async () => {
+test('a release and its revocation are audited, and fail if the audit record cannot be written', async () => {
   let broken = false
   const wb = await closed({
     rows: rows =>
@@ -205,8 +205,8 @@ test('a release and its withdrawal are audited; one that cannot be recorded is n
   expect((await wb.sendAsOperator(`GET ${releases}`)).body.items).toEqual([])
 })
 
-describe('what is refused', () => {
-  test('a release that is there already, one that is not, and a workspace that is not', async () => {
+describe('invalid releases', () => {
+  test('rejects an existing release, an unknown one, and an unknown workspace', async () => {
     const wb = await closed()
     const act = { ref: 'env:TEAM_KEY', host: 'models.example.com' }
     await wb.sendAsOperator(`POST ${releases}`, act)
@@ -240,7 +240,7 @@ describe('what is refused', () => {
     ['host', { host: 'a'.repeat(9_000) }],
     ['workspaceId', { workspaceId: 'nope' }],
     ['colour', { colour: 'red' }],
-  ])('%s as in %j', async (field, spoilt) => {
+  ])('rejects %s, such as %j', async (field, spoilt) => {
     const wb = await closed()
     const valid = { ref: 'env:TEAM_KEY', host: 'models.example.com' }
     const body = Object.keys(spoilt).length === 0 ? { host: valid.host } : { ...valid, ...spoilt }

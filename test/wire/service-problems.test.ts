@@ -90,7 +90,7 @@ describe.each([
   ['LLM', 'llm-services', 'llmServiceId', {}],
   ['embedding', 'embedding-services', 'embeddingServiceId', { embeddingDimension: 8 }],
 ] as const)(
-  'a service of kind %s says what it lacks, and sends nothing to find out',
+  'the problem of a service of kind %s is found without a request to the provider',
   (_kind, path, id, more) => {
     test.each(cases)('%s', async (_what, fields, message, hint) => {
       const body = { name: 'the service', modelName: 'm', ...more, ...fields() }
@@ -111,7 +111,7 @@ describe.each([
       expect(JSON.stringify(problem)).not.toContain('sk-given')
     })
 
-    test('shows its problem only on request', async () => {
+    test('is shown on request only', async () => {
       const body = { name: 'x', modelName: 'm', provider: 'openai', ...more }
       const made = await wb.send(`POST ${workspace}/${path}`, body)
       expect(made.body).not.toHaveProperty('problem')
@@ -129,7 +129,7 @@ test('the built-in embedder has no problem', async () => {
   expect(shown.body.problem).toBeNull()
 })
 
-test('an agent calls a keyless server without an Authorization header', async () => {
+test('an agent calls a server without a key without an Authorization header', async () => {
   const fields = { name: 'studio', provider: 'openai', modelName: 'local', endpointBaseUrl: provider.url }
   const made = await wb.send(`POST ${workspace}/llm-services`, fields)
   exactly(made.body, llmService(fields))

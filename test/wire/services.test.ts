@@ -31,7 +31,7 @@ test('S4.2-32: GET /api/v1/chunkers lists the registered chunkers', async () => 
   ])
 })
 
-test('S4.2-32: each of the listed chunkers cuts, by its engine and strategy', async () => {
+test('S4.2-32: each listed chunker can be used by its engine and strategy', async () => {
   const workspace = await makeWorkspace(wire, { kind: 'mock' })
   for (const { id, engine, strategy } of await wire.items('/api/v1/chunkers')) {
     const service = { name: String(id), engine, strategy }
@@ -43,8 +43,8 @@ test('S4.2-32: each of the listed chunkers cuts, by its engine and strategy', as
   }
 })
 
-describe('seeds', () => {
-  test('a mock workspace has its services from the start, in order', async () => {
+describe('services of a new workspace', () => {
+  test('a mock workspace has its services in order', async () => {
     const workspace = await makeWorkspace(wire, { kind: 'mock' })
     const workspaceId = workspace.split('/').at(-1)
     await wire.exchange(`GET ${workspace}/chunking-services`, undefined, 200, {
@@ -60,7 +60,7 @@ describe('seeds', () => {
     })
   })
 
-  test('a local workspace has chunking services of its own, then those of every kind; one built-in embedder', async () => {
+  test('a local workspace has its own chunking services, then those of every kind, and one built-in embedder', async () => {
     const workspace = await makeWorkspace(wire)
     const items = await wire.items(`${workspace}/chunking-services`)
     expect(items.length).toBeGreaterThan(2)
@@ -108,7 +108,7 @@ test.each(['local', 'mock', 'astra'])('a %s workspace has one LLM and no reranke
   })
 })
 
-/** Bind a service by a knowledge base, or by an agent; the path of what binds it. */
+/** Creates a knowledge base or an agent that uses a service, and returns its path. */
 const byBase = (id: string) => (workspace: string, service: string) =>
   makeKnowledgeBase(wire, workspace, { [id]: service })
 const byAgent = (id: string) => async (workspace: string, service: string) => {
@@ -116,7 +116,7 @@ const byAgent = (id: string) => async (workspace: string, service: string) => {
   return `${agents}/${await wire.make(agents, { name: 'binds it', [id]: service }, 'agentId')}`
 }
 
-/** The families differ in fields, not in behaviour. */
+/** Service families, which differ only in their fields. */
 const families = [
   {
     kind: 'chunking',
@@ -316,32 +316,32 @@ describe.each(families)('$kind services', family => {
   const segment = `${kind}-services`
   const notFound = `${kind}_service_not_found`
 
-  test('POST with the least that is asked takes every default', async () => {
+  test('POST with only the required fields applies every default', async () => {
     const list = `${await makeWorkspace(wire)}/${segment}`
     await wire.exchange(`POST ${list}`, least, 201, shape(least))
   })
 
-  test('POST with every field stores it as given, GET shows it', async () => {
+  test('POST stores every field unchanged, and GET returns it', async () => {
     const list = `${await makeWorkspace(wire)}/${segment}`
     const chosen: Row = { [id]: '2d1c1a52-6f0e-4c0e-9d53-2f3a4b5c6d72', ...whole }
     const created = await wire.exchange(`POST ${list}`, chosen, 201, shape(chosen))
     await wire.exchange(`GET ${list}/${chosen[id]}`, undefined, 200, created)
   })
 
-  test('names are not unique; the list keeps the order of creation', async () => {
+  test('names are not unique, and the list is in order of creation', async () => {
     const list = `${await makeWorkspace(wire)}/${segment}`
     const first = await wire.make(list, { ...least, name: 'twin' }, id)
     const second = await wire.make(list, { ...least, name: 'twin' }, id)
     expect((await wire.items(list)).map(item => item[id]).slice(-2)).toEqual([first, second])
   })
 
-  test(`S7.3-conflict: an id that is taken is 409`, async () => {
+  test(`S7.3-conflict: an existing ID is 409`, async () => {
     const list = `${await makeWorkspace(wire)}/${segment}`
     const taken = await wire.make(list, least, id)
     await wire.refused(`POST ${list}`, { json: { ...least, [id]: taken } }, 409, 'conflict')
   })
 
-  test('PATCH changes what is sent, null clears, an empty one changes updatedAt alone', async () => {
+  test('PATCH changes the given fields, null clears a field, and an empty body changes only updatedAt', async () => {
     const list = `${await makeWorkspace(wire)}/${segment}`
     const path = `${list}/${await wire.make(list, whole, id)}`
     const before = await wire.get(path)
@@ -361,7 +361,7 @@ describe.each(families)('$kind services', family => {
     expect(String(touched.updatedAt) > String(after.updatedAt)).toBe(true)
   })
 
-  test('PATCH is lenient: the id and unknown fields are ignored, and named', async () => {
+  test('PATCH ignores the ID and unknown fields and names them in a header', async () => {
     const list = `${await makeWorkspace(wire)}/${segment}`
     const own = await wire.make(list, least, id)
     const reply = await wire.send(`PATCH ${list}/${own}`, { json: { [id]: unknownId, colour: 'red' } })
@@ -370,14 +370,14 @@ describe.each(families)('$kind services', family => {
     expect(reply.headers['x-workbase-ignored']).toContain('colour')
   })
 
-  test('DELETE is 204, then everything about it is 404', async () => {
+  test('DELETE returns 204, and later requests get 404', async () => {
     const list = `${await makeWorkspace(wire)}/${segment}`
     const path = `${list}/${await wire.make(list, least, id)}`
     await wire.exchange(`DELETE ${path}`, undefined, 204, undefined)
     await wire.refused(`GET ${path}`, {}, 404, notFound)
   })
 
-  test(`S7.3-${notFound}: an unknown id is 404 for every verb`, async () => {
+  test(`S7.3-${notFound}: an unknown ID is 404 for every method`, async () => {
     const path = `${await makeWorkspace(wire)}/${segment}/${unknownId}`
     const words = new RegExp(`^${noun} '${unknownId}' not found$`)
     await wire.refused(`GET ${path}`, {}, 404, notFound, words)
@@ -385,13 +385,13 @@ describe.each(families)('$kind services', family => {
     await wire.refused(`DELETE ${path}`, {}, 404, notFound)
   })
 
-  test('S7.3-workspace_not_found: an unknown workspace is named first', async () => {
+  test('S7.3-workspace_not_found: reports an unknown workspace before an unknown service', async () => {
     const list = `/api/v1/workspaces/${unknownId}/${segment}`
     await wire.refused(`GET ${list}`, {}, 404, 'workspace_not_found')
     await wire.refused(`POST ${list}`, { json: least }, 404, 'workspace_not_found')
   })
 
-  test('ids are UUIDs', async () => {
+  test('rejects IDs that are not UUIDs', async () => {
     const list = `${await makeWorkspace(wire)}/${segment}`
     await wire.refused(`GET ${list}/${notUuid}`, {}, 400, 'validation_error', new RegExp(`^${id}: `))
     const json = { ...least, [id]: notUuid }
@@ -399,7 +399,7 @@ describe.each(families)('$kind services', family => {
   })
 
   test.each([...sharedWrong, ...wrong])(
-    'S7.3-13: %s = %j is refused by name, at POST and PATCH',
+    'S7.3-13: POST and PATCH reject %s = %j by name',
     async (field, value) => {
       const list = `${await makeWorkspace(wire)}/${segment}`
       const path = `${list}/${await wire.make(list, { ...least, name: freshName('kept') }, id)}`
@@ -417,7 +417,7 @@ describe.each(families)('$kind services', family => {
     },
   )
 
-  test(`${echo}S2.7-01 S5.9-06: a credential is set, replaced and cleared by its reference, which is all that is ever shown`, async () => {
+  test(`${echo}S2.7-01 S5.9-06: a credential reference can be set, replaced and cleared, and only the reference is shown`, async () => {
     const list = `${await makeWorkspace(wire)}/${segment}`
     const first = { ...least, credentialRef: 'env:PATH' }
     const created = await wire.exchange(`POST ${list}`, first, 201, shape(first))
@@ -433,7 +433,7 @@ describe.each(families)('$kind services', family => {
   })
 
   test.each(Object.entries(binders))(
-    `S7.3-${kind}_service_in_use: a service that %s binds cannot be deleted`,
+    `S7.3-${kind}_service_in_use: a service that %s uses cannot be deleted`,
     async (words, bind) => {
       const workspace = await makeWorkspace(wire)
       const bound = await wire.make(`${workspace}/${segment}`, least, id)
@@ -462,7 +462,7 @@ test.each(families.slice(1))(
   },
 )
 
-test('S7.3-reranking_service_not_found S7.3-llm_service_not_found: an unknown service cannot be bound', async () => {
+test('S7.3-reranking_service_not_found S7.3-llm_service_not_found: rejects an unknown reranking service and an unknown LLM service', async () => {
   const workspace = await makeWorkspace(wire)
   const kb = await makeKnowledgeBase(wire, workspace)
   const agents = `${workspace}/agents`
@@ -478,7 +478,7 @@ test('S7.3-reranking_service_not_found S7.3-llm_service_not_found: an unknown se
     await wire.refused(line, { json }, 404, `${code}_service_not_found`)
 })
 
-test('what chunks were cut by may change while a knowledge base binds it: they stay as they are', async () => {
+test('chunking settings can change while a knowledge base uses the service, and its chunks stay unchanged', async () => {
   const workspace = await makeWorkspace(wire)
   const list = `${workspace}/chunking-services`
   const chunkingServiceId = await wire.make(
@@ -498,7 +498,7 @@ test('what chunks were cut by may change while a knowledge base binds it: they s
 })
 
 describe('embedding services', () => {
-  test('what stored vectors depend on is fixed while a knowledge base binds the service', async () => {
+  test('settings that stored vectors depend on cannot change while a knowledge base uses the service', async () => {
     const workspace = await makeWorkspace(wire)
     const list = `${workspace}/embedding-services`
     const embeddingServiceId = await wire.make(list, families[1].least, 'embeddingServiceId')

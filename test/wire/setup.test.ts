@@ -17,7 +17,7 @@ const closed = {
 const canary = 'sk-canary-of-a-managed-key-0123456789'
 
 describe('GET /setup-status', () => {
-  test('S4.2-33: says what is set up, and names the managed variables that hold something now', async () => {
+  test('S4.2-33: reports the setup, and names the managed variables that have a value', async () => {
     const { send, dataDir } = await open({
       environment: { OPENROUTER_API_KEY: canary, OPENAI_API_KEY: '  ', PATH: 'x' },
     })
@@ -40,7 +40,7 @@ describe('GET /setup-status', () => {
     expect((await send('GET /setup-status')).body).toMatchObject({ setupComplete: true, workspacesCount: 1 })
   })
 
-  test('S4.2-34: holds no value, whatever is set and written', async () => {
+  test('S4.2-34: contains no value of a variable', async () => {
     const { send, complaints } = await open({ environment: { OPENAI_API_KEY: canary } })
     const written = await send('POST /setup/env', { values: { ASTRA_DB_APPLICATION_TOKEN: `${canary}2` } })
     const shown = await send('GET /setup-status')
@@ -48,7 +48,7 @@ describe('GET /setup-status', () => {
     expect(written.text + shown.text + JSON.stringify(complaints)).not.toContain(canary)
   })
 
-  test('both variables of a remote database are credentials, one is not; without a key there is no chat', async () => {
+  test('lists both credentials of a remote database as such; without a key, chat is not set up', async () => {
     const one = await open({ environment: { ASTRA_DB_API_ENDPOINT: 'https://db.example' } })
     expect((await one.send('GET /setup-status')).body).toMatchObject({
       hasAstraCreds: false,
@@ -66,7 +66,7 @@ describe('GET /setup-status', () => {
     expect((await off.send('GET /setup-status')).body).toMatchObject({ hasChatProvider: false })
   })
 
-  test('a control plane that does not answer is not healthy, and that is said', async () => {
+  test('reports a control plane that does not respond as unhealthy', async () => {
     const { send } = await open({
       rows: store => ({
         ...store,
@@ -81,7 +81,7 @@ describe('GET /setup-status', () => {
     })
   })
 
-  test('while auth is on, the path is for the operator alone [security rule 17]', async () => {
+  test('shows the path to operators only if authentication is enabled [security rule 17]', async () => {
     const { send, sendAsOperator, dataDir } = await open(closed)
     const path = async (headers: Record<string, string> = {}) =>
       ((await send('GET /setup-status', undefined, headers)).body as { managedEnv: { path: string | null } })
@@ -98,7 +98,7 @@ describe('GET /setup-status', () => {
 })
 
 describe('POST /setup/env', () => {
-  test('S4.2-35: writes the managed file, keeps what it held, and asks for a restart', async () => {
+  test('S4.2-35: writes the managed file, keeps existing values, and requests a restart', async () => {
     const { send, dataDir } = await open()
     const first = await send('POST /setup/env', {
       values: {
@@ -126,7 +126,7 @@ describe('POST /setup/env', () => {
     expect(statSync(join(dataDir, '.env')).mode & 0o777).toBe(0o600)
   })
 
-  test('is on record with the names of what was written, and so is a restart', async () => {
+  test('audits the names of the variables, and the restart', async () => {
     const { send, sendAsOperator } = await open()
     await send('POST /setup/env', { values: { OPENAI_API_KEY: 'o', OPENROUTER_API_KEY: 'r' } })
     const { items } = (await sendAsOperator('GET /api/v1/audit?action=setup.env')).body
@@ -142,7 +142,7 @@ describe('POST /setup/env', () => {
     expect(setup.restart.audit).toBe('setup.restart')
   })
 
-  test('posts at the same time lose nothing', async () => {
+  test('handles concurrent requests without losing a value', async () => {
     const { send, dataDir } = await open()
     const names = [
       'ASTRA_DB_API_ENDPOINT',
@@ -169,7 +169,7 @@ describe('POST /setup/env', () => {
     ['a value that is too long', { values: { OPENAI_API_KEY: canary.repeat(200) } }, 'values.OPENAI_API_KEY'],
     ['no values', {}, 'values'],
     ['a list of values', { values: [] }, 'values'],
-  ])('S7.3-validation_error: %s is refused by name, and nothing is written', async (_what, body, field) => {
+  ])('S7.3-validation_error: rejects %s by name and writes nothing', async (_what, body, field) => {
     const { send, dataDir } = await open()
     const refused = await send('POST /setup/env', body)
     expect(refused).toMatchObject({ status: 400, body: { error: { code: 'validation_error' } } })
@@ -178,7 +178,7 @@ describe('POST /setup/env', () => {
     expect(existsSync(join(dataDir, '.env'))).toBe(false)
   })
 
-  test('S7.3-conflict: a file that cannot be read is left as it is', async () => {
+  test('S7.3-conflict: does not change a file that cannot be read', async () => {
     const { send, dataDir } = await open()
     writeFileSync(join(dataDir, '.env'), `not an assignment ${canary}\n`)
     const refused = await send('POST /setup/env', { values: { OPENAI_API_KEY: 'o' } })
@@ -187,7 +187,7 @@ describe('POST /setup/env', () => {
     expect(readFileSync(join(dataDir, '.env'), 'utf8')).toBe(`not an assignment ${canary}\n`)
   })
 
-  test('only the bootstrap token passes while auth is on, and the owner of the data directory', async () => {
+  test('accepts only the bootstrap token and the owner of the data directory if authentication is enabled', async () => {
     const { send, sendAsOperator } = await open(closed)
     const body = { values: { OPENAI_API_KEY: 'o' } }
     const made = await send('POST /api/v1/workspaces', { name: 'one' }, asBootstrap)
@@ -202,21 +202,21 @@ describe('POST /setup/env', () => {
     expect((await sendAsOperator('POST /setup/env', body)).status).toBe(200)
   })
 
-  test('who is refused is on record, as for every other route that asks', async () => {
+  test('audits rejected callers, like other protected routes', async () => {
     const { send } = await open(closed)
     await send('POST /setup/restart', undefined, { authorization: `Bearer ${bootstrap}x` })
     const { body } = await send('GET /api/v1/audit?action=auth.api_denied', undefined, asBootstrap)
     expect(body.items).toMatchObject([{ outcome: 'denied', details: { scheme: 'bearer' } }])
   })
 
-  test('an anonymous policy that allows does not allow this', async () => {
+  test('rejects anonymous callers despite an anonymous policy that allows them', async () => {
     const { send } = await open({ config: { auth: { mode: 'apiKey', anonymousPolicy: 'allow' } } })
     expect((await send('POST /setup/env', { values: {} })).status).toBe(401)
   })
 })
 
 describe('POST /setup/restart', () => {
-  test('S7.3-setup_restart_unavailable: where nobody would open the runtime anew, that is said before anything else', async () => {
+  test('S7.3-setup_restart_unavailable: is rejected first if the runtime has no supervisor that can reopen it', async () => {
     const { send } = await open()
     const refused = await send('POST /setup/restart')
     expect(refused.status).toBe(503)
@@ -233,11 +233,11 @@ describe('POST /setup/restart', () => {
   })
 })
 
-describe('over a connection, with auth disabled [security rule 3, security rule 17]', () => {
+describe('setup over HTTP with authentication disabled [security rule 3, security rule 17]', () => {
   const wire = useServer()
   const json = { values: { OPENAI_API_KEY: 'o' } }
 
-  test('a page of another origin, another name and another machine behind a proxy are refused', async () => {
+  test('rejects another origin, another Host, and another machine behind a proxy', async () => {
     const refusedWith = async (headers: Record<string, string>) => {
       const { status, body } = await wire.send('POST /setup/env', { json, headers })
       return [status, (body as { error: { code: string } }).error.code]
@@ -252,16 +252,16 @@ describe('over a connection, with auth disabled [security rule 3, security rule 
     expect((await wire.send('POST /setup/env', { json })).status).toBe(200)
   })
 
-  test('requests are counted, so that no token is guessed there for nothing', async () => {
+  test('is rate-limited to prevent guessing of tokens', async () => {
     const { headers } = await wire.send('GET /setup-status')
     expect(Number(headers['x-ratelimit-remaining'])).toBeGreaterThan(0)
   })
 })
 
-describe('on an address that others reach, with auth disabled', () => {
+describe('setup on a network address with authentication disabled', () => {
   const wire = useServer({ args: ['--host', '0.0.0.0', '--allow-open-access'] })
 
-  test('nobody sets the runtime up [security rule 17]', async () => {
+  test('is rejected [security rule 17]', async () => {
     expect((await wire.send('POST /setup/env', { json: { values: {} } })).status).toBe(401)
     expect((await wire.send('POST /setup/restart')).status).toBe(401)
   })

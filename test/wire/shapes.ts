@@ -4,10 +4,10 @@ type Fields = Record<string, unknown>
 
 export const unknownId = '9b1c1a52-6f0e-4c0e-9d53-2f3a4b5c6d7e'
 
-/** A document id that is no UUID: its variant nibble is 4. */
+/** A document ID that is not a UUID because its variant nibble is 4. */
 export const notUuid = '11111111-2222-3333-4444-555555555555'
 
-/** The body of every failure. @see docs/requirements.md#S7.1-01 */
+/** The body of every error response. @see docs/requirements.md#S7.1-01 */
 export function failure(code: string): Fields {
   return {
     error: {
@@ -216,7 +216,7 @@ export function job(known: Fields = {}): Fields {
   }
 }
 
-/** The seeds of a workspace, as every kind has them. @see docs/http.md#a-new-workspace */
+/** The services of a new workspace of any kind. @see docs/http.md#a-new-workspace */
 export const recursiveSeed = {
   name: 'recursive-char-1000',
   description: anyText,

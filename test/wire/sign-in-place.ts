@@ -6,7 +6,7 @@ import { audience, clients, startProvider } from '../harness/identity-provider.t
 
 const bootstrap = 'bootstrap-token-of-a-test-of-48-characters-long'
 
-/** A provider that signs people in, and configurations of servers that use it; gone with the tests of the file. */
+/** Starts an identity provider and servers that use it, until the tests of the file have finished. */
 export async function signInPlace() {
   const home = mkdtempSync(join(tmpdir(), 'wb-sign-in-'))
   const provider = await startProvider({
@@ -20,19 +20,19 @@ export async function signInPlace() {
   return {
     provider,
     bootstrap,
-    /** Of a server with such a configuration. */
+    /** Arguments of a server with the configuration. */
     env: {
       BOOTSTRAP: bootstrap,
       SESSION: 'session-secret-of-a-test-of-32-bytes-and-more',
       CLIENT: clients.confidential.secret,
     },
-    /** The flags that name a configuration as a file; JSON is YAML. */
+    /** Writes a configuration as a JSON file, which is valid YAML, and returns the flags that name it. */
     configured(name: string, auth: object): string[] {
       const path = join(home, `${name}.yaml`)
       writeFileSync(path, JSON.stringify({ version: 1, auth }))
       return ['--config', path]
     },
-    /** `auth` of a server where people, keys and the bootstrap token come in. */
+    /** `auth` of a server that accepts sign-in, API keys and the bootstrap token. */
     signingIn: (client: object = {}): object => ({
       mode: 'any',
       anonymousPolicy: 'reject',

@@ -20,7 +20,7 @@ beforeAll(async () => {
   theirs = await makePlace(wire)
 })
 
-/** Everything that workspace A shows. */
+/** Reads all resources of workspace A. */
 async function shown(): Promise<string> {
   const paths = [
     mine.workspace,
@@ -35,7 +35,7 @@ async function shown(): Promise<string> {
   return replies.map(reply => reply.text).join('\n')
 }
 
-test('S1-07 S7.3-knowledge_base_not_found: nothing of a workspace is read or changed through a path of another', async () => {
+test('S1-07 S7.3-knowledge_base_not_found: a path of another workspace cannot read or change resources', async () => {
   const before = await shown()
   const kb = `${theirs.workspace}/knowledge-bases/${mine.knowledgeBaseId}`
   const embedding = `${theirs.workspace}/embedding-services/${mine.embeddingServiceId}`
@@ -73,7 +73,7 @@ test('S1-07 S7.3-knowledge_base_not_found: nothing of a workspace is read or cha
   expect(await shown()).toBe(before)
 })
 
-test('S1-07: lists and searches of a workspace hold nothing of another', async () => {
+test('S1-07: lists and searches of a workspace contain nothing of another', async () => {
   const replies = await Promise.all([
     wire.send(`GET ${theirs.workspace}/knowledge-bases?limit=200`),
     wire.send(`GET ${theirs.workspace}/embedding-services?limit=200`),
@@ -88,7 +88,7 @@ test('S1-07: lists and searches of a workspace hold nothing of another', async (
   }
 })
 
-test('S1-07: bulk delete and record delete in another workspace leave what has the same id', async () => {
+test('S1-07: bulk delete and record delete do not affect resources of another workspace with the same IDs', async () => {
   const before = await shown()
   const reply = await wire.send(`POST ${theirs.kb}/documents/bulk-delete`, {
     json: { documentIds: [mine.documentId] },
@@ -101,7 +101,7 @@ test('S1-07: bulk delete and record delete in another workspace leave what has t
   expect(await shown()).toBe(before)
 })
 
-test('S1-07: the same text and file name under the same ids stay strangers', async () => {
+test('S1-07: identical texts, file names and IDs in two workspaces are independent', async () => {
   const text = { text: 'Known to both: theodolite.', sourceFilename: 'known.txt' }
   await ingest(wire, mine.kb, { ...text, metadata: { note: 'for us alone' } })
   const body = { name: freshName('kb'), knowledgeBaseId: mine.knowledgeBaseId }
@@ -115,7 +115,7 @@ test('S1-07: the same text and file name under the same ids stay strangers', asy
   await wire.exchange(`DELETE ${twin}`, undefined, 204, undefined)
 })
 
-test('S1-07: an id that is taken in one workspace says nothing in another', async () => {
+test('S1-07: an ID can be used in another workspace', async () => {
   const body = { name: freshName('kb'), knowledgeBaseId: mine.knowledgeBaseId }
   const reply = await wire.send(`POST ${theirs.workspace}/knowledge-bases`, { json: body })
   expect(reply.status, reply.text).toBe(201)

@@ -15,7 +15,7 @@ const wire = useServer({ env: { DOCLING_URL: '' } })
 const ready = { status: 'ready', ingestedAt: isoMs, chunkTotal: 1 }
 const hashOf = (content: string) => createHash('sha256').update(content).digest('hex')
 
-/** Names of files that wait in the folder for uploads. */
+/** Names of pending files in the folder for uploads. */
 function waiting(): string[] {
   try {
     return readdirSync(join(wire.serving.dataDir, 'uploads'))
@@ -24,8 +24,8 @@ function waiting(): string[] {
   }
 }
 
-describe('a file', () => {
-  test('201 with the document; name, type and size are those of the part, the rest as sent', async () => {
+describe('uploading a file', () => {
+  test('returns 201 with the document; name, type and size are those of the part', async () => {
     const { kb, workspaceId, knowledgeBaseId } = await makePlace(wire)
     const documentId = '5a1c1a52-6f0e-4c0e-9d53-2f3a4b5c6d75'
     const sent = form(
@@ -68,7 +68,7 @@ describe('a file', () => {
     expect(waiting()).toEqual([])
   })
 
-  test('its text is found, and it is the same document as a JSON ingest of that text', async () => {
+  test('makes its text searchable, as the same document as a JSON ingest of the text', async () => {
     const { kb } = await makePlace(wire)
     const first = await upload(kb, file('Vanishing hydrofoil.'))
     const hits = await wire.send(`POST ${kb}/search`, { json: { text: 'hydrofoil', lexicalWeight: 1 } })
@@ -80,7 +80,7 @@ describe('a file', () => {
     expect(again.body).toEqual({ document: first, outcome: 'duplicate' })
   })
 
-  test('a byte order mark is no part of the text; all else is kept as it is', async () => {
+  test('removes a byte order mark and keeps the rest unchanged', async () => {
     const { kb } = await makePlace(wire)
     const content = '<p>Kept  as\r\nit is</p>\n'
     const { contentHash, fileSize } = await upload(kb, file(`\ufeff${content}`, { fileName: 'page.html' }))
@@ -94,12 +94,12 @@ describe('a file', () => {
     ['data.JSONL', 'application/octet-stream'],
     ['style.scss', 'application/octet-stream'],
     ['script.ps1', 'application/x-powershell'],
-  ])('%s of type %s is text', async (fileName, type) => {
+  ])('accepts %s of type %s as text', async (fileName, type) => {
     const { kb } = await makePlace(wire)
     expect(await upload(kb, file('Some text.', { fileName, type }))).toMatchObject({ fileType: type })
   })
 
-  test('a name is data: what looks like a path leads nowhere', async () => {
+  test('does not treat a name as a path', async () => {
     const { kb } = await makePlace(wire)
     const fileName = '../../../../serve.json'
     const stored = await upload(kb, file('Out of the way.', { fileName }))
@@ -107,7 +107,7 @@ describe('a file', () => {
     expect(waiting()).toEqual([])
   })
 
-  test('unknown parts and further files are not read; the first are named', async () => {
+  test('ignores unknown parts and further files, and names the former', async () => {
     const { kb } = await makePlace(wire)
     const reply = await wire.send(
       `POST ${kb}/ingest/file`,
@@ -126,7 +126,7 @@ describe('a file', () => {
     expect({}).not.toHaveProperty('polluted')
   })
 
-  test('a JSON part with a file name is read like one without, as generated clients send it', async () => {
+  test('accepts a JSON part with a file name, as generated clients send it', async () => {
     const { kb } = await makePlace(wire)
     const json = (name: string, body: string): Part => ({
       ...{ name, fileName: 'blob', type: 'application/json', body },
@@ -141,7 +141,7 @@ describe('a file', () => {
     expect(waiting()).toEqual([])
   })
 
-  test('a name that another text has is a conflict, and only the text true overwrites', async () => {
+  test('reports a name conflict; only overwrite with the text true replaces the document', async () => {
     const { kb } = await makePlace(wire)
     const first = await upload(kb, file('One.'))
     for (const overwrite of ['', 'false', 'TRUE', '1', 'yes']) {
@@ -153,7 +153,7 @@ describe('a file', () => {
     expect((await wire.items(`${kb}/documents`)).map(item => item.documentId)).toEqual([second.documentId])
   })
 
-  test('a chunker of its own cuts it', async () => {
+  test('accepts a chunker for one file', async () => {
     const { kb } = await makePlace(wire)
     const chunker = text('chunker', '{"maxChars":20,"minChars":0,"overlapChars":0,"maxLines":1}')
     const stored = await upload(kb, file('alpha beta gamma delta epsilon'), chunker)
@@ -166,12 +166,12 @@ describe('a file', () => {
     ['["*"]', ['*']],
     ['["ann"]', ['ann']],
     ['null', null],
-  ])('S7.3-09: visibleTo %s', async (sent, stored) => {
+  ])('S7.3-09: applies visibleTo %s', async (sent, stored) => {
     const { kb } = await makePlace(wire)
     expect((await upload(kb, file('Seen.'), text('visibleTo', sent))).visibleTo).toEqual(stored)
   })
 
-  test('async=true leaves the rest to a job; any other value does not', async () => {
+  test('async=true creates a job, and other values do not', async () => {
     const { kb, workspace } = await makePlace(wire)
     for (const value of ['false', 'yes', ''])
       expect(
@@ -200,7 +200,7 @@ describe('a file', () => {
   })
 })
 
-describe('what is refused', () => {
+describe('invalid uploads', () => {
   const whole = formBytes([file('x')])
   test.each([
     ['JSON', { json: { text: 'x' } }],
@@ -217,7 +217,7 @@ describe('what is refused', () => {
     ['an empty body', { raw: '', headers: formHeaders }],
     ['a compressed body', { raw: whole, headers: { ...formHeaders, 'content-encoding': 'gzip' } }],
     ['too many parts', form(file('x'), ...Array.from({ length: 64 }, (_, at) => text(`p${at}`, 'x')))],
-  ])('S7.3-invalid_multipart: %s', async (_, sent) => {
+  ])('S7.3-invalid_multipart: rejects %s', async (_, sent) => {
     const { kb } = await makePlace(wire)
     await wire.refused(`POST ${kb}/ingest/file`, sent, 400, 'invalid_multipart')
     await nothingLeft(kb)
@@ -228,7 +228,7 @@ describe('what is refused', () => {
     ['a text part', [text('file', 'the text')]],
     ['an empty file name', [file('x', { fileName: '' })]],
     ['another name', [file('x', { name: 'upload' })]],
-  ] as [string, Part[]][])('S7.3-missing_file: %s', async (_, parts) => {
+  ] as [string, Part[]][])('S7.3-missing_file: rejects %s', async (_, parts) => {
     const { kb } = await makePlace(wire)
     await wire.refused(`POST ${kb}/ingest/file`, form(...parts), 400, 'missing_file')
     await nothingLeft(kb)
@@ -324,7 +324,7 @@ describe('what is refused', () => {
     await nothingLeft(kb)
   })
 
-  test('half a surrogate pair in the name, which a charset of its own can spell', async () => {
+  test('rejects a lone surrogate in the name, which a charset parameter can encode', async () => {
     const { kb } = await makePlace(wire)
     const [before, after] = formBytes([file('x')])
       .toString()
@@ -335,7 +335,7 @@ describe('what is refused', () => {
     await nothingLeft(kb)
   })
 
-  test('the first fault decides: form, file, parser, text, then what stands beside it', async () => {
+  test('reports the first error in the order form, file, parser, text, other fields', async () => {
     const { kb } = await makePlace(wire)
     const bad = [
       text('visibleTo', '[]'),
@@ -363,7 +363,7 @@ describe('what is refused', () => {
     await nothingLeft(kb)
   })
 
-  test('the knowledge base is looked up before a byte of the form', async () => {
+  test('checks the knowledge base before it reads the form', async () => {
     const workspace = await makeWorkspace(wire)
     const nowhere = `${workspace}/knowledge-bases/${unknownId}/ingest/file`
     await wire.refused(`POST ${nowhere}`, { json: {} }, 404, 'knowledge_base_not_found')
@@ -377,7 +377,7 @@ describe('what is refused', () => {
     )
   })
 
-  test('S7.3-payload_too_large: over 50 MB, announced or counted; a long text part; a long text', async () => {
+  test('S7.3-payload_too_large: rejects more than 50 MB, declared or counted, a long text part and a long text', async () => {
     const { kb } = await makePlace(wire)
     const announced = { raw: 'x', headers: { ...formHeaders, 'content-length': '50000001' } }
     await expectTooLarge(kb, announced)
@@ -404,21 +404,21 @@ describe('what is refused', () => {
     await nothingLeft(kb)
   })
 
-  test('a text part that comes twice is refused, as nobody knows which one is meant', async () => {
+  test('rejects a repeated text part as ambiguous', async () => {
     const { kb } = await makePlace(wire)
     const sent = form(file('x'), text('visibleTo', '["ann"]'), text('visibleTo', '*'))
     await wire.refused(`POST ${kb}/ingest/file`, sent, 400, 'validation_error', /^visibleTo: /)
     await nothingLeft(kb)
   })
 
-  test('S7.3-conflict: an id that is taken', async () => {
+  test('S7.3-conflict: rejects an existing ID', async () => {
     const { kb } = await makePlace(wire)
     const { documentId } = await upload(kb, file('Mine.'))
     const sent = form(file('Another.', { fileName: 'other.txt' }), text('documentId', String(documentId)))
     await wire.refused(`POST ${kb}/ingest/file`, sent, 409, 'conflict')
   })
 
-  test('a form that a page of another site posts is refused, and nothing is read', async () => {
+  test('rejects a form of another site without reading it', async () => {
     const { kb } = await makePlace(wire)
     const foreign: Record<string, string>[] = [
       { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' },
@@ -433,7 +433,7 @@ describe('what is refused', () => {
   })
 })
 
-test('a file on its way is readable by its owner alone, and goes when the sender does', async () => {
+test('stores a partial upload readable by the owner only, and deletes it when the sender disconnects', async () => {
   const { kb } = await makePlace(wire)
   const { hostname, port } = new URL(wire.serving.url)
   const socket = connect(Number(port), hostname)
@@ -460,7 +460,7 @@ async function upload(kb: string, ...parts: Part[]): Promise<Row> {
   return (reply.body as { document: Row }).document
 }
 
-/** The client sends less than it announced, so that the connection is given up afterwards. */
+/** Sends less than the declared length, so the connection is closed afterwards. */
 async function expectTooLarge(
   kb: string,
   { raw, headers }: { raw: string; headers: Record<string, string> },
@@ -475,7 +475,7 @@ async function expectTooLarge(
   expect(answer).toContain('payload_too_large')
 }
 
-/** A refused upload leaves no file; a document only where its text could not be cut. */
+/** Checks that a rejected upload left no file, and a document only if chunking failed. */
 async function nothingLeft(kb: string): Promise<void> {
   expect(waiting()).toEqual([])
   for (const item of await wire.items(`${kb}/documents`)) expect(item.status).toBe('failed')

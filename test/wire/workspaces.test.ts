@@ -6,8 +6,8 @@ import { notUuid, unknownId, workspace } from './shapes.ts'
 const wire = useServer()
 const all = '/api/v1/workspaces'
 
-describe('create', () => {
-  test('S4.2-03 S1-06 S2.7-02: POST gives the created workspace, local when no kind is named', async () => {
+describe('creating workspaces', () => {
+  test('S4.2-03 S1-06 S2.7-02: POST returns the created workspace, of kind local by default', async () => {
     const plain = workspace({ name: 'plain', kind: 'local' })
     const created = await wire.exchange(`POST ${all}`, { name: 'plain' }, 201, plain)
     await wire.exchange(`GET ${all}/${created.workspaceId}`, undefined, 200, created)
@@ -16,7 +16,7 @@ describe('create', () => {
     await wire.exchange(`POST ${all}`, chosen, 201, workspace(chosen))
   })
 
-  test('a mock workspace', async () => {
+  test('creates a mock workspace', async () => {
     await wire.exchange(
       `POST ${all}`,
       { kind: 'mock', name: 'sequence one' },
@@ -32,7 +32,7 @@ describe('create', () => {
     )
   })
 
-  test('every field that a caller may choose is stored and shown', async () => {
+  test('stores and returns every field that callers can set', async () => {
     const chosen = {
       workspaceId: '0b0e7a52-6f0e-4c0e-9d53-2f3a4b5c6d70',
       name: 'all fields',
@@ -47,11 +47,11 @@ describe('create', () => {
     await wire.exchange(`GET ${all}/${chosen.workspaceId}`, undefined, 200, created)
   })
 
-  test.each(['local', 'astra', 'hcd', 'openrag', 'mock'])('kind %s can be created', async kind => {
+  test.each(['local', 'astra', 'hcd', 'openrag', 'mock'])('creates a workspace of kind %s', async kind => {
     await wire.exchange(`POST ${all}`, { name: `kind ${kind}`, kind }, 201, workspace({ kind }))
   })
 
-  test('the url may be a secret reference, and a secret reference has a known provider', async () => {
+  test('accepts a secret reference as URL if its provider is known', async () => {
     const url = 'astra-cli:work:0b0e:endpoint'
     await wire.exchange(`POST ${all}`, { name: 'referenced', url }, 201, workspace({ url }))
     await wire.refused(
@@ -63,7 +63,7 @@ describe('create', () => {
     )
   })
 
-  test('a plain secret in credentials is refused, naming its path and not its value', async () => {
+  test('rejects a plain secret in credentials with its path, without its value', async () => {
     for (const token of [
       'AstraCS:plain-secret',
       'plain-secret',
@@ -92,11 +92,11 @@ describe('create', () => {
     ['an id that is no UUID', { name: 'k', workspaceId: notUuid }, /^workspaceId: /],
     ['a flag that is text', { name: 'k', rlacEnabled: 'yes' }, /^rlacEnabled: /],
     ['null credentials', { name: 'k', credentials: null }, /^credentials: /],
-  ])('S7.3-validation_error: %s is refused', async (_, json, message) => {
+  ])('S7.3-validation_error: rejects %s', async (_, json, message) => {
     await wire.refused(`POST ${all}`, { json }, 400, 'validation_error', message)
   })
 
-  test('S7.3-conflict: an id that is taken is 409', async () => {
+  test('S7.3-conflict: an existing ID is 409', async () => {
     const workspaceId = '1c1c1a52-6f0e-4c0e-9d53-2f3a4b5c6d71'
     await wire.exchange(`POST ${all}`, { name: 'first holder', workspaceId }, 201, workspace({ workspaceId }))
     await wire.refused(`POST ${all}`, { json: { name: 'second holder', workspaceId } }, 409, 'conflict')
@@ -104,7 +104,7 @@ describe('create', () => {
     expect(await names()).not.toContain('second holder')
   })
 
-  test('S7.3-workspace_name_conflict S7.3-06: names are unique across kinds, and case counts', async () => {
+  test('S7.3-workspace_name_conflict S7.3-06: names are unique across kinds and case-sensitive', async () => {
     await wire.exchange(`POST ${all}`, { name: 'Unique' }, 201, workspace({ name: 'Unique' }))
     await wire.refused(
       `POST ${all}`,
@@ -116,7 +116,7 @@ describe('create', () => {
     expect((await names()).filter(name => name === 'Unique')).toHaveLength(1)
   })
 
-  test('S7.3-workspace_database_conflict: one workspace owns a database; its name is checked before', async () => {
+  test('S7.3-workspace_database_conflict: a database belongs to one workspace; the name is checked first', async () => {
     const bound = { url: 'https://one.example.com', keyspace: 'k' }
     const created = { name: 'bound', kind: 'astra', ...bound }
     await wire.exchange(`POST ${all}`, created, 201, workspace(created))
@@ -134,7 +134,7 @@ describe('create', () => {
     await wire.exchange(`POST ${all}`, { ...unbound, name: 'unbound too' }, 201, workspace({ keyspace: 'k' }))
   })
 
-  test('of two that claim one name at once, one wins', async () => {
+  test('only one of two concurrent requests with one name succeeds', async () => {
     const replies = await Promise.all(
       Array.from({ length: 8 }, () => wire.send(`POST ${all}`, { json: { name: 'raced' } })),
     )
@@ -142,7 +142,7 @@ describe('create', () => {
     expect((await names()).filter(name => name === 'raced')).toHaveLength(1)
   })
 
-  test('S7.3-workspace_database_conflict: nor may a workspace be bound to the database of another', async () => {
+  test('S7.3-workspace_database_conflict: PATCH cannot use the database of another workspace', async () => {
     const bind = async (name: string, body: object) =>
       wire.make(all, { name, kind: 'astra', ...body }, 'workspaceId')
     const url = 'https://two.example.com'
@@ -160,7 +160,7 @@ describe('create', () => {
     expect(text).not.toContain('databaseKey')
   })
 
-  test('S7.3-workspace_database_conflict: of two that bind one database at once, one wins', async () => {
+  test('S7.3-workspace_database_conflict: only one of two concurrent requests with one database succeeds', async () => {
     const replies = await Promise.all(
       Array.from({ length: 8 }, (_, n) =>
         wire.send(`POST ${all}`, { json: { name: `racing ${n}`, url: 'https://raced.example.com' } }),
@@ -170,7 +170,7 @@ describe('create', () => {
   })
 })
 
-describe('list and show', () => {
+describe('listing and showing workspaces', () => {
   test('S4.2-01 S1-06: GET lists workspaces, oldest first', async () => {
     const before = await wire.items(`${all}?limit=200`)
     const one = await wire.get(await makeWorkspace(wire, { name: 'listed one' }))
@@ -179,7 +179,7 @@ describe('list and show', () => {
     await wire.exchange(`GET ${all}?limit=200`, undefined, 200, { items, nextCursor: null })
   })
 
-  test('S7.3-workspace_not_found: an unknown id is 404', async () => {
+  test('S7.3-workspace_not_found: an unknown ID is 404', async () => {
     await wire.refused(
       `GET ${all}/${unknownId}`,
       {},
@@ -190,13 +190,13 @@ describe('list and show', () => {
     await wire.refused(`GET ${all}/00000000-0000-0000-0000-000000000000`, {}, 404, 'workspace_not_found')
   })
 
-  test.each(['nope', notUuid])('S7.3-13: %s is no id', async id => {
+  test.each(['nope', notUuid])('S7.3-13: rejects the ID %s', async id => {
     await wire.refused(`GET ${all}/${id}`, {}, 400, 'validation_error', /^workspaceId: /)
   })
 })
 
-describe('change', () => {
-  test('S4.2-06 S2.7-02: PATCH renames and sets rlacEnabled; what is left out stays', async () => {
+describe('changing workspaces', () => {
+  test('S4.2-06 S2.7-02: PATCH changes the name and rlacEnabled and leaves other fields unchanged', async () => {
     const path = await makeWorkspace(wire, { kind: 'mock', keyspace: 'kept' })
     const before = await wire.get(path)
     await past(before.updatedAt)
@@ -210,7 +210,7 @@ describe('change', () => {
     await wire.exchange(`GET ${path}`, undefined, 200, after)
   })
 
-  test('null clears, and a map is replaced whole', async () => {
+  test('null clears a field, and a map is replaced completely', async () => {
     const path = await makeWorkspace(wire, {
       url: 'https://cleared.example.com',
       keyspace: 'cleared',
@@ -220,7 +220,7 @@ describe('change', () => {
     await wire.exchange(`PATCH ${path}`, patch, 200, workspace(patch))
   })
 
-  test('an empty PATCH changes updatedAt alone', async () => {
+  test('an empty PATCH changes only updatedAt', async () => {
     const path = await makeWorkspace(wire)
     const before = await wire.get(path)
     await past(before.updatedAt)
@@ -236,32 +236,32 @@ describe('change', () => {
     ['workspaceId', { workspaceId: unknownId }],
     ['createdAt', { createdAt: '2026-01-01T00:00:00.000Z' }],
     ['colour', { name: 'never', colour: 'red' }],
-  ])('S7.3-13: %s in a PATCH is refused by name and nothing is changed', async (field, json) => {
+  ])('S7.3-13: PATCH rejects %s by name and changes nothing', async (field, json) => {
     const path = await makeWorkspace(wire, { kind: 'mock' })
     const before = await wire.get(path)
     await wire.refused(`PATCH ${path}`, { json }, 400, 'validation_error', new RegExp(field))
     await wire.exchange(`GET ${path}`, undefined, 200, before)
   })
 
-  test('a name cannot be cleared, and a credential stays a reference', async () => {
+  test('the name cannot be cleared, and a credential has to be a reference', async () => {
     const path = await makeWorkspace(wire)
     await wire.refused(`PATCH ${path}`, { json: { name: null } }, 400, 'validation_error', /^name: /)
     const json = { credentials: { token: 'sk-raw' } }
     await wire.refused(`PATCH ${path}`, { json }, 400, 'validation_error', /^credentials\.token: /)
   })
 
-  test('S7.3-workspace_name_conflict: a rename to a name in use is 409; to its own name it passes', async () => {
+  test('S7.3-workspace_name_conflict: a rename to an existing name is 409, and to its own name succeeds', async () => {
     await makeWorkspace(wire, { name: 'in use' })
     const path = await makeWorkspace(wire, { name: 'to rename' })
     await wire.refused(`PATCH ${path}`, { json: { name: 'in use' } }, 409, 'workspace_name_conflict')
     await wire.exchange(`PATCH ${path}`, { name: 'to rename' }, 200, workspace({ name: 'to rename' }))
   })
 
-  test('S7.3-workspace_not_found: changing an unknown id is 404', async () => {
+  test('S7.3-workspace_not_found: changing an unknown ID is 404', async () => {
     await wire.refused(`PATCH ${all}/${unknownId}`, { json: { name: 'x' } }, 404, 'workspace_not_found')
   })
 
-  test('a change to a database that another workspace owns is 409', async () => {
+  test('a change to the database of another workspace is 409', async () => {
     const bound = { url: 'https://owned.example.com', keyspace: 'k' }
     await makeWorkspace(wire, bound)
     const path = await makeWorkspace(wire, { url: bound.url, keyspace: 'elsewhere' })
@@ -270,8 +270,8 @@ describe('change', () => {
   })
 })
 
-describe('delete', () => {
-  test('S4.2-09: DELETE is 204 with an empty body; all that was inside is gone', async () => {
+describe('deleting workspaces', () => {
+  test('S4.2-09: DELETE returns 204 with an empty body and deletes all resources of the workspace', async () => {
     const path = await makeWorkspace(wire, { name: 'to delete' })
     const kb = await makeKnowledgeBase(wire, path)
     await wire.exchange(`DELETE ${path}`, undefined, 204, undefined)
@@ -281,11 +281,11 @@ describe('delete', () => {
     await wire.exchange(`POST ${all}`, { name: 'to delete' }, 201, workspace({ name: 'to delete' }))
   })
 
-  test('S7.3-workspace_not_found: deleting an unknown id is 404', async () => {
+  test('S7.3-workspace_not_found: deleting an unknown ID is 404', async () => {
     await wire.refused(`DELETE ${all}/${unknownId}`, {}, 404, 'workspace_not_found')
   })
 
-  test('a workspace without a driver and without knowledge bases can be deleted', async () => {
+  test('deletes a workspace without a driver and without knowledge bases', async () => {
     const path = await makeWorkspace(wire, { kind: 'openrag' })
     await wire.exchange(`DELETE ${path}`, undefined, 204, undefined)
   })

@@ -4,7 +4,7 @@ import { limits } from '../../../src/contract/limits.ts'
 import { policy } from '../../../src/contract/policy.ts'
 
 export default class AccessPolicyAudit extends WbCommand {
-  static override summary = 'list row-level access decisions, newest first'
+  static override summary = 'list policy decisions, newest first'
   static override examples = [
     'wb access policy audit',
     'wb access policy audit --principal alice --limit 20 --json',
@@ -43,7 +43,7 @@ export default class AccessPolicyAudit extends WbCommand {
         'knowledge base': { value: row => row.knowledgeBaseId, pipeOnly: true },
         filter: { value: row => row.compiledFilterJson, format: 'flexible' },
       },
-      empty: [`no row-level access decisions in workspace ${name} yet`],
+      empty: [`no policy decisions in workspace ${name} yet`],
     })
   }
 }

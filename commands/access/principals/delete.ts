@@ -19,9 +19,9 @@ export default class AccessPrincipalsDelete extends WbCommand {
       workspace,
       args.principal,
     )
-    const what = `principal ${principalId} (${role}) of workspace ${workspace.name}`
-    await this.confirmDeletion(what, principalId, flags.yes)
+    const target = `principal ${principalId} (${role}) of workspace ${workspace.name}`
+    await this.confirmDeletion(target, principalId, flags.yes)
     await this.client.call(principals.delete, { params: { workspaceId, principalId } })
-    this.output.reportDeleted(principalId, `deleted ${what}`)
+    this.output.reportDeleted(principalId, `deleted ${target}`)
   }
 }

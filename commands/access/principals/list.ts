@@ -1,4 +1,4 @@
-import { attributesOf } from '../../../src/cli/access/principals.ts'
+import { formatAttributes } from '../../../src/cli/access/principals.ts'
 import { WbCommand } from '../../../src/cli/command/command.ts'
 import { limitFlag } from '../../../src/cli/command/flags.ts'
 import { principals } from '../../../src/contract/principals.ts'
@@ -21,7 +21,7 @@ export default class AccessPrincipalsList extends WbCommand {
         id: { value: row => row.principalId },
         label: { value: row => row.label, format: 'flexible' },
         role: { value: row => row.role },
-        attributes: { value: attributesOf, format: 'flexible' },
+        attributes: { value: formatAttributes, format: 'flexible' },
         updated: { value: row => row.updatedAt, format: 'time' },
       },
       empty: [`no principals in workspace ${name} yet; add one:`, '  wb access principals create alice'],

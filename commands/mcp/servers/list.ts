@@ -15,9 +15,9 @@ export default class McpServersList extends WbCommand {
     const { flags } = await this.parse(McpServersList)
     const { workspaceId, name } = await this.workspace()
     const request = { params: { workspaceId } }
-    const registered = this.client.items(mcpServers.list, request)
-    const declared = this.output.json ? [] : await listDeclaredServers(workspaceId, this.session)
-    const { rows, total } = await this.takeRows(concatenate(registered, declared), flags.limit)
+    const registeredServers = this.client.items(mcpServers.list, request)
+    const declaredServers = this.output.json ? [] : await listDeclaredServers(workspaceId, this.session)
+    const { rows, total } = await this.takeRows(concatenate(registeredServers, declaredServers), flags.limit)
     this.output.list(rows, {
       columns: {
         id: { value: row => row.mcpServerId, pipeOnly: true },
@@ -38,9 +38,12 @@ export default class McpServersList extends WbCommand {
   }
 }
 
-async function* concatenate(registered: AsyncIterable<McpServer>, declared: readonly DeclaredServer[]) {
-  yield* registered
-  yield* declared
+async function* concatenate(
+  registeredServers: AsyncIterable<McpServer>,
+  declaredServers: readonly DeclaredServer[],
+) {
+  yield* registeredServers
+  yield* declaredServers
 }
 
 function isRegistered(row: McpServer | DeclaredServer): row is McpServer {

@@ -5,11 +5,11 @@ import { WbCommand } from '../../../src/cli/command/command.ts'
 import { openLink } from '../../../src/cli/connection/browser.ts'
 import { findMcpServer } from '../../../src/cli/find/mcp-server.ts'
 import {
-  checkedAuthorizationUrl,
   listenForCallback,
   parseAuthorizationResponse,
   parsePastedUrl,
   readPastedLine,
+  requireSafeAuthorizationUrl,
   waitForBrowser,
 } from '../../../src/cli/mcp/sign-in.ts'
 import { plainLine } from '../../../src/cli/terminal/terminal-text.ts'
@@ -37,13 +37,20 @@ export default class McpServersLogin extends WbCommand {
     const callback = await listenForCallback()
     try {
       const body = { redirectUri: callback.redirectUri }
-      const starting = this.client.call(mcpServers.beginSignIn, { params, body })
-      const pending = await this.waitFor(`requesting the sign-in page of ${plainLine(label)}`, starting)
-      this.output.warn(`  Sign in at: ${checkedAuthorizationUrl(pending)}`)
+      const signInRequest = this.client.call(mcpServers.beginSignIn, { params, body })
+      const pendingSignIn = await this.waitFor(
+        `requesting the sign-in page of ${plainLine(label)}`,
+        signInRequest,
+      )
+      this.output.warn(`  Sign in at: ${requireSafeAuthorizationUrl(pendingSignIn)}`)
       const redirect = flags['no-browser']
         ? parsePastedUrl(await this.#readPastedUrl(loginCommand), loginCommand)
-        : await this.#waitForRedirect(pending, callback.waitForRedirect(pending.state), loginCommand)
-      const response = parseAuthorizationResponse(redirect, pending.state, loginCommand)
+        : await this.#waitForRedirect(
+            pendingSignIn,
+            callback.waitForRedirect(pendingSignIn.state),
+            loginCommand,
+          )
+      const response = parseAuthorizationResponse(redirect, pendingSignIn.state, loginCommand)
       const signedIn = await this.client.call(mcpServers.finishSignIn, { params, body: response })
       if (this.output.json) return this.output.value(signedIn)
       this.output.note(`  ✓ signed in to ${plainLine(label)}`)
@@ -52,12 +59,16 @@ export default class McpServersLogin extends WbCommand {
     }
   }
 
-  async #waitForRedirect(pending: PendingSignIn, redirect: Promise<URL>, loginCommand: string): Promise<URL> {
-    if (!(await openLink(checkedAuthorizationUrl(pending), this.io)))
+  async #waitForRedirect(
+    pendingSignIn: PendingSignIn,
+    redirect: Promise<URL>,
+    loginCommand: string,
+  ): Promise<URL> {
+    if (!(await openLink(requireSafeAuthorizationUrl(pendingSignIn), this.io)))
       this.output.warn('  Open it in a browser on this machine. On another machine, use --no-browser.')
     return this.waitFor(
       'waiting for the browser',
-      waitForBrowser(redirect, pending, loginCommand, this.signal),
+      waitForBrowser(redirect, pendingSignIn, loginCommand, this.signal),
     )
   }
 

@@ -17,9 +17,9 @@ export default class McpServersRemove extends WbCommand {
       'looking',
       findMcpServer(this.resolveContext, args.server),
     )
-    const what = `MCP server ${label} at ${url}`
-    await this.confirmDeletion(what, label, flags.yes)
+    const target = `MCP server ${label} at ${url}`
+    await this.confirmDeletion(target, label, flags.yes)
     await this.client.call(mcpServers.delete, { params: { workspaceId, mcpServerId } })
-    this.output.reportDeleted(mcpServerId, `removed ${what}`)
+    this.output.reportDeleted(mcpServerId, `removed ${target}`)
   }
 }

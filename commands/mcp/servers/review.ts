@@ -21,8 +21,8 @@ export default class McpServersReview extends WbCommand {
     const server = await this.waitFor('looking', findMcpServer(this.resolveContext, args.server))
     const { workspaceId, mcpServerId, label } = server
     const params = { workspaceId, mcpServerId }
-    const listing = this.client.call(mcpServers.tools, { params })
-    const current = await this.waitFor(`connecting to ${label}`, listing)
+    const toolsRequest = this.client.call(mcpServers.tools, { params })
+    const current = await this.waitFor(`connecting to ${label}`, toolsRequest)
     if (current.error) throw serverError(label, current.error)
     const accept = await this.#confirmTools(toolsAwaitingReview(current), flags.yes)
     const reviewed =
@@ -31,9 +31,9 @@ export default class McpServersReview extends WbCommand {
     if (!this.canAsk && toolsAwaitingReview(reviewed).length > 0) this.exitCode = exit.failed
   }
 
-  async #confirmTools(pending: readonly McpServerTool[], yes: boolean) {
+  async #confirmTools(pendingTools: readonly McpServerTool[], yes: boolean) {
     const accepted: { name: string; hash: string }[] = []
-    for (const tool of pending) {
+    for (const tool of pendingTools) {
       if (!yes) for (const line of reviewLines(tool)) this.output.warn(line)
       const { name, hash } = tool
       if (yes || (await this.askYesNo(`Accept ${plainLine(name)}?`, false))) accepted.push({ name, hash })

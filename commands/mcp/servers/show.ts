@@ -14,8 +14,11 @@ export default class McpServersShow extends WbCommand {
   async run() {
     const { args } = await this.parse(McpServersShow)
     const server = await this.waitFor('looking', findMcpServer(this.resolveContext, args.server))
-    const finding = this.output.json ? [] : findPendingReviews(this.client, [server], this.signal)
-    const [pendingReview] = await this.waitFor(`connecting to ${server.label}`, Promise.resolve(finding))
+    const reviewsRequest = this.output.json ? [] : findPendingReviews(this.client, [server], this.signal)
+    const [pendingReview] = await this.waitFor(
+      `connecting to ${server.label}`,
+      Promise.resolve(reviewsRequest),
+    )
     const signIn =
       !this.output.json && server.authType === 'oauth2' ? await this.#describeSignIn(server) : undefined
     this.output.fields(server, {

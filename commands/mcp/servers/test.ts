@@ -16,8 +16,8 @@ export default class McpServersTest extends WbCommand {
     const server = await this.waitFor('looking', findMcpServer(this.resolveContext, args.server))
     const { workspaceId, mcpServerId, label, allowedTools } = server
     const params = { workspaceId, mcpServerId }
-    const testing = this.client.call(mcpServers.testConnection, { params })
-    const result = await this.waitFor(`connecting to ${label}`, testing)
+    const testRequest = this.client.call(mcpServers.testConnection, { params })
+    const result = await this.waitFor(`connecting to ${label}`, testRequest)
     if (this.output.json) {
       this.output.value(result)
       if (!result.ok) this.exitCode = exit.failed

@@ -24,7 +24,7 @@ const issueTexts: Readonly<Record<Code, { message: string; hint: string }>> = {
   },
 }
 
-/** Returns the parts of a parsed predicate that no filter can express, or that do not depend on rows. */
+/** Returns issues for the parts of a parsed predicate that filters cannot express, or that do not depend on rows. */
 export function policyIssues(policy: Policy): PolicyIssue[] {
   switch (policy.kind) {
     case 'and':

@@ -3,15 +3,15 @@ import { type ActingPrincipal, compareOperands, resolveOperand } from './evaluat
 import { type Comparison, type Literal, type Operand, type Policy, policyError } from './parse.ts'
 
 /**
- * A predicate that contains the values of one principal. It consists of conditions on columns. A constant can be only
- * the whole predicate, not a part of it.
+ * A predicate in which the attributes of one principal are replaced with their values. It consists of conditions on
+ * columns. A constant is always the whole predicate, never a part of it.
  */
 export type CompiledPolicy =
   | { readonly kind: 'constant'; readonly value: boolean }
   | { readonly kind: 'and' | 'or'; readonly parts: readonly CompiledPolicy[] }
   | { readonly kind: 'not'; readonly inner: CompiledPolicy }
   /**
-   * Comparison with an attribute that the principal lacks. It matches nothing, and neither does its negation.
+   * Comparison with an attribute that the principal does not have. Neither it nor its negation matches anything.
    */
   | {
       readonly kind: 'unknown'
@@ -28,12 +28,12 @@ export type CompiledPolicy =
   | { readonly kind: 'any'; readonly column: string; readonly value: Literal }
 
 /**
- * Placeholder for an attribute that the principal lacks, for display only. The enforced filter does not match any
- * row, not even a row with this value.
+ * Placeholder for an attribute that the principal does not have, for display only. The enforced filter does not match
+ * any row, not even a row with this value.
  */
 export const missingAttributePlaceholder = '\u0001__missing__'
 
-const flipped: Readonly<Record<Comparison, Comparison>> = {
+const mirrored: Readonly<Record<Comparison, Comparison>> = {
   '=': '=',
   '<>': '<>',
   '<': '>',
@@ -96,7 +96,7 @@ function comparison(
     throw policyError(left.col, 'a column cannot be compared with another column')
   if (left.kind === 'column')
     return compareColumn(left.name, op, resolveOperand(right as FixedOperand, principal))
-  if (right.kind === 'column') return compareColumn(right.name, flipped[op], resolveOperand(left, principal))
+  if (right.kind === 'column') return compareColumn(right.name, mirrored[op], resolveOperand(left, principal))
   const [leftValue, rightValue] = [resolveOperand(left, principal), resolveOperand(right, principal)]
   if (leftValue === undefined || rightValue === undefined) return unknown
   return constant(compareOperands(leftValue, op, rightValue))
@@ -110,7 +110,10 @@ function compareColumn(column: string, op: Comparison, value: Literal | undefine
   return hasOrder ? { kind: 'compare', column, op, value } : never
 }
 
-/** Returns the negation. Unknown parts stay unknown, so `and` and `or` with unknown parts are negated part by part. */
+/**
+ * Returns the negation. The negation of an unknown part is unknown, so an `and` or `or` with unknown parts is negated
+ * part by part.
+ */
 function negate(compiled: CompiledPolicy): CompiledPolicy {
   if (compiled.kind === 'constant') return constant(!compiled.value)
   if (compiled.kind === 'unknown') return unknown
@@ -191,7 +194,7 @@ export function toApiFilter(compiled: CompiledPolicy): Record<string, unknown> {
 
 /**
  * Returns the filter that stores enforce. It is stricter than the displayed filter, because API filters also match
- * single elements of arrays, order numbers relative to strings, and treat a missing value as unequal to everything.
+ * single elements of arrays, compare numbers with strings, and treat a missing value as unequal to everything.
  */
 export function toFilter(compiled: CompiledPolicy): Filter {
   switch (compiled.kind) {

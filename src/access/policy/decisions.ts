@@ -6,7 +6,7 @@ import { requireWorkspace } from '../require-workspace.ts'
 const sliceSize = 500
 
 /**
- * Returns at most `query.limit` policy decisions about rows, the newest first.
+ * Returns at most `query.limit` policy decisions, newest first.
  *
  * @throws workspace_not_found
  */
@@ -25,14 +25,14 @@ export async function listDecisions(
       limit: sliceSize,
       descending: true,
     })
-    decisions.push(...slice.map(({ row }) => row).filter(row => isWanted(row, query)))
+    decisions.push(...slice.map(({ row }) => row).filter(row => matchesQuery(row, query)))
     if (slice.length < sliceSize) break
     after = [slice.at(-1)!.ordinal]
   }
   return decisions.slice(0, query.limit)
 }
 
-/** Returns the index that matches the fewest unwanted rows. */
+/** Returns the index in which the fewest rows do not match the query. */
 function mostSelectiveIndex(workspaceId: string, { principalId, knowledgeBaseId, auditDay }: DecisionQuery) {
   if (principalId !== undefined) return { index: 'byPrincipal', prefix: [workspaceId, principalId] }
   if (knowledgeBaseId !== undefined)
@@ -41,7 +41,7 @@ function mostSelectiveIndex(workspaceId: string, { principalId, knowledgeBaseId,
   return { index: 'byWorkspace', prefix: [workspaceId] }
 }
 
-function isWanted(row: PolicyDecision, query: DecisionQuery): boolean {
+function matchesQuery(row: PolicyDecision, query: DecisionQuery): boolean {
   return (['principalId', 'knowledgeBaseId', 'auditDay'] as const).every(
     field => query[field] === undefined || query[field] === row[field],
   )

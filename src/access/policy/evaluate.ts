@@ -25,7 +25,7 @@ export function evaluatePolicy(policy: Policy, principal: ActingPrincipal, row: 
 function truthOf(policy: Policy, principal: ActingPrincipal, row: PolicyRow): boolean | undefined {
   const value = (operand: Operand) =>
     operand.kind === 'column' ? ownProperty(row, operand.name) : resolveOperand(operand, principal)
-  const isLacking = (operand: Operand) => operand.kind !== 'column' && value(operand) === undefined
+  const isMissingAttribute = (operand: Operand) => operand.kind !== 'column' && value(operand) === undefined
   switch (policy.kind) {
     case 'and':
     case 'or': {
@@ -39,14 +39,14 @@ function truthOf(policy: Policy, principal: ActingPrincipal, row: PolicyRow): bo
       return truth === undefined ? undefined : !truth
     }
     case 'compare': {
-      if (isLacking(policy.left) || isLacking(policy.right)) return undefined
+      if (isMissingAttribute(policy.left) || isMissingAttribute(policy.right)) return undefined
       return compareOperands(value(policy.left), policy.op, value(policy.right))
     }
     case 'in':
-      if (isLacking(policy.subject)) return undefined
+      if (isMissingAttribute(policy.subject)) return undefined
       return policy.values.some(entry => compareOperands(value(policy.subject), '=', value(entry)))
     case 'any':
-      if (isLacking(policy.subject)) return undefined
+      if (isMissingAttribute(policy.subject)) return undefined
       return hasAll(ownProperty(row, policy.column), [value(policy.subject)])
     case 'contains':
       return hasAll(ownProperty(row, policy.column), policy.values.map(value))
@@ -54,7 +54,7 @@ function truthOf(policy: Policy, principal: ActingPrincipal, row: PolicyRow): bo
 }
 
 /**
- * Returns the value of an operand that is not a column; undefined for an attribute that the principal lacks.
+ * Returns the value of an operand that is not a column; undefined for an attribute that the principal does not have.
  */
 export function resolveOperand(
   operand: Exclude<Operand, { kind: 'column' }>,
@@ -71,8 +71,8 @@ export function resolveOperand(
 }
 
 /**
- * Compares two values. Values of different types are neither equal, unequal, nor ordered, except that null is
- * unequal to values of other types.
+ * Compares two values. If their types differ, all comparisons are false, except that null is unequal to values of other
+ * types.
  */
 export function compareOperands(left: unknown, op: Comparison, right: unknown): boolean {
   if (left === undefined || right === undefined) return false
@@ -81,7 +81,7 @@ export function compareOperands(left: unknown, op: Comparison, right: unknown): 
   return isInOrder(op, differenceOf(left, right))
 }
 
-/** Returns NaN for values without an order. */
+/** Returns a number with the sign of `left` minus `right`; NaN if the values cannot be ordered. */
 function differenceOf(left: unknown, right: unknown): number {
   if (typeof left === 'number' && typeof right === 'number') return left - right
   if (typeof left === 'string' && typeof right === 'string') return compareCodePoints(left, right)

@@ -45,7 +45,7 @@ type TokenKind = 'string' | 'integer' | 'attribute' | 'column' | 'word' | 'symbo
 
 interface Token {
   readonly kind: TokenKind
-  /** Parsed value: a string without quotes, a keyword in upper case, a name without prefix. */
+  /** Parsed value: a string without quotes, a keyword in uppercase, or a name without its prefix. */
   readonly text: string
   readonly col: number
 }
@@ -87,8 +87,8 @@ export function parsePolicy(dsl: string): Policy {
 }
 
 /** Returns a validation error whose message starts with a position. */
-export function policyError(col: number, fact: string): WbError {
-  return new WbError('validation_error', `col ${col}: ${fact}`)
+export function policyError(col: number, message: string): WbError {
+  return new WbError('validation_error', `col ${col}: ${message}`)
 }
 
 class Parser {

@@ -5,14 +5,14 @@ import { compilePolicy, toApiFilter } from './compile.ts'
 import type { ActingPrincipal } from './evaluate.ts'
 import { parsePolicy } from './parse.ts'
 
-/** Principal of a preview without one. It has no attributes. */
+/** Principal of a preview whose request does not specify one. It has no attributes. */
 const anonymousPrincipal: ActingPrincipal = { id: '<unset>', attributes: {} }
 
 /**
  * Returns the filter that a policy adds to a search, or the errors of the policy. Does not throw for an invalid
  * policy.
  *
- * @param principal  principal of the search; without attributes by default
+ * @param principal  principal of the search; by default, a principal without attributes
  * @see docs/access.md#write-a-policy
  */
 export function previewPolicy(

@@ -30,7 +30,7 @@ import type { TurnToolResult, TurnTools } from './turn-tools.ts'
 /** Maximum number of model calls in one turn. @see docs/agents.md#which-tools-may-run */
 const roundsMax = 6
 
-export interface AgentTurnParts {
+export interface AgentTurnOptions {
   readonly clock: Clock
   readonly model: AnsweringModel
   readonly turnTools: TurnTools
@@ -52,18 +52,21 @@ export interface AgentTurnParts {
   readonly loadPastImages: () => Promise<ImageHistory>
   /** Labels of MCP servers whose tools are left out, because the caller has not signed in to them. */
   readonly signInServers: readonly string[]
-  /** True to request unstreamed answers. A question that the provider rejects is then removed from the conversation. */
+  /** True to request unstreamed answers. If the provider rejects the question, it is removed from the conversation. */
   readonly isUnstreamed: boolean
   readonly sampling: SamplingSettings
-  /** Prepares the turn again for a model that rejected tools, with passages in the prompt. */
+  /** Prepares the turn again after the model rejected tools: without tools, and with passages in the prompt. */
   readonly prepareWithoutTools: () => Promise<
-    Pick<AgentTurnParts, 'turnTools' | 'system' | 'promptPassages' | 'promptHasUntrustedText' | 'searchQuery'>
+    Pick<
+      AgentTurnOptions,
+      'turnTools' | 'system' | 'promptPassages' | 'promptHasUntrustedText' | 'searchQuery'
+    >
   >
   /** Aborts when the last reader of the answer has disconnected. */
   readonly signal: AbortSignal
   /** Logs a defect, or a failure of the provider. */
   readonly reportFailure: (error: unknown) => void
-  /** Called once when the turn has ended, for the metrics. */
+  /** Called once when the turn has ended, to record metrics. */
   readonly onEnd: (outcome: TurnOutcome) => void
 }
 
@@ -71,7 +74,8 @@ export interface AgentTurnParts {
 export type TurnOutcome = 'ok' | 'error' | 'interrupted'
 
 /**
- * A running model request. `dropped` is the number of omitted earlier messages, `cut` that of shortened tool results.
+ * A running model request. `dropped` is the number of omitted earlier messages, and `cut` is the number of shortened
+ * tool results.
  */
 interface ModelRequestState {
   readonly answerParts: AsyncGenerator<AnswerPart, Completion, undefined>
@@ -80,9 +84,9 @@ interface ModelRequestState {
   readonly cut: number
 }
 
-/** One question to an agent, with its tool calls and its answer. @see docs/decisions/0023-agents.md */
+/** A question to an agent, with the tool calls and the answer. @see docs/decisions/0023-agents.md */
 export class AgentTurn {
-  #parts: AgentTurnParts
+  #options: AgentTurnOptions
   readonly #exchanges: ChatMessage[] = []
   #tally: TurnTally
   #modelRequest: ModelRequestState | undefined
@@ -94,22 +98,22 @@ export class AgentTurn {
   #isFinished = false
   #partialAnswer: Message | undefined
 
-  constructor(parts: AgentTurnParts) {
-    this.#parts = parts
-    this.#tally = { ...emptyTally, passages: parts.promptPassages, searchQuery: parts.searchQuery }
-    this.#reader = new CitationReader(parts.citations)
-    this.#reasoning = new ReasoningRecord(parts.clock)
+  constructor(options: AgentTurnOptions) {
+    this.#options = options
+    this.#tally = { ...emptyTally, passages: options.promptPassages, searchQuery: options.searchQuery }
+    this.#reader = new CitationReader(options.citations)
+    this.#reasoning = new ReasoningRecord(options.clock)
   }
 
   /**
-   * Yields the events of the turn. If the iteration stops early, the turn ends and its partial answer is stored.
+   * Yields the events of the turn. If the consumer stops early, the turn ends and its partial answer is stored.
    *
    * @throws llm_model_not_chat, llm_model_unavailable  only for unstreamed answers
    * @throws conversation_not_found                     the conversation was deleted before the question was stored
    */
   async *events(): AsyncGenerator<TurnEvent, void, undefined> {
-    const { history, release } = await this.#parts.loadPastImages()
-    this.#parts = { ...this.#parts, history }
+    const { history, release } = await this.#options.loadPastImages()
+    this.#options = { ...this.#options, history }
     try {
       yield* this.#events()
     } finally {
@@ -118,7 +122,7 @@ export class AgentTurn {
   }
 
   async *#events(): AsyncGenerator<TurnEvent, void, undefined> {
-    const { transcript, question, images, isUnstreamed, promptHasUntrustedText } = this.#parts
+    const { transcript, question, images, isUnstreamed, promptHasUntrustedText } = this.#options
     // The question is stored while the model prepares its answer.
     if (!isUnstreamed) this.#modelRequest = this.#startRequest()
     const user = await transcript.storeQuestion(question, promptHasUntrustedText, images)
@@ -126,7 +130,7 @@ export class AgentTurn {
       yield { event: 'user-message', data: toMessage(user) }
       for (let round = 1; !this.#isFinished; round++) yield* this.#runRound(round)
     } catch (error) {
-      if (!this.#parts.signal.aborted) yield* this.#fail(error)
+      if (!this.#options.signal.aborted) yield* this.#fail(error)
     } finally {
       if (!this.#isFinished) await this.#interrupt()
     }
@@ -138,21 +142,21 @@ export class AgentTurn {
   }
 
   async *#runRound(round: number): AsyncGenerator<TurnEvent, void, undefined> {
-    const isLast = round === roundsMax || this.#repeatedCalls.repeatsRound
+    const isLast = round === roundsMax || this.#repeatedCalls.repeatsPreviousRound
     const completion = yield* this.#requestAnswer(isLast)
     const { toolCalls, finishReason } = completion
     if (toolCalls.length === 0) yield* this.#end(this.#text, completion, { finishReason })
     else if (!isLast) yield* this.#runCalls(toolCalls, completion)
     else if (this.#text.trim() !== '') yield* this.#end(this.#text, completion, { finishReason: 'stop' })
-    else throw new TurnLimit(round)
+    else throw new TurnLimitReached(round)
   }
 
-  /** Streams one answer of the model. @param isLast  true if the model may not call more tools */
+  /** Streams one model answer. @param isLast  true if the model may not call more tools */
   async *#requestAnswer(isLast: boolean): AsyncGenerator<TurnEvent, Completion, undefined> {
     const { answerParts, firstPart, ...fitted } = this.#modelRequest ?? this.#startRequest(isLast)
     this.#modelRequest = undefined
     this.#text = ''
-    this.#reader = new CitationReader(this.#parts.citations)
+    this.#reader = new CitationReader(this.#options.citations)
     try {
       for (let step = await firstPart; ; step = await answerParts.next()) {
         if (!step.done) {
@@ -167,7 +171,7 @@ export class AgentTurn {
     } catch (error) {
       if (this.#isToolRejection(error)) await this.#retryWithoutTools()
       else if (this.#isPastImageRejection(error))
-        this.#parts = { ...this.#parts, history: historyWithoutImages(this.#parts.history) }
+        this.#options = { ...this.#options, history: historyWithoutImages(this.#options.history) }
       else throw error
     } finally {
       await answerParts.return(undefined as never).catch(() => {})
@@ -176,22 +180,22 @@ export class AgentTurn {
   }
 
   async #retryWithoutTools(): Promise<void> {
-    this.#parts = { ...this.#parts, ...(await this.#parts.prepareWithoutTools()) }
-    const { promptPassages, promptHasUntrustedText, searchQuery, transcript } = this.#parts
+    this.#options = { ...this.#options, ...(await this.#options.prepareWithoutTools()) }
+    const { promptPassages, promptHasUntrustedText, searchQuery, transcript } = this.#options
     this.#tally = { ...this.#tally, passages: promptPassages, searchQuery }
     if (promptHasUntrustedText) await transcript.markUntrusted()
   }
 
   /** Returns true if the provider rejected images, and only earlier questions have images. */
   #isPastImageRejection(error: unknown): boolean {
-    const { history, images } = this.#parts
+    const { history, images } = this.#options
     const isRejection = error instanceof ProviderFailure && error.facts.kind === 'no_images'
     return isRejection && images.length === 0 && history.messages.some(message => 'images' in message)
   }
 
   /** Returns true if the provider rejected tools, and the model has not called any yet. */
   #isToolRejection(error: unknown): boolean {
-    const { turnTools } = this.#parts
+    const { turnTools } = this.#options
     const isRejection = error instanceof ProviderFailure && error.facts.kind === 'no_tools'
     return isRejection && turnTools.specs.length > 0 && this.#exchanges.length === 0
   }
@@ -204,7 +208,7 @@ export class AgentTurn {
     else {
       const text = this.#text + this.#reader.end()
       this.#text = ''
-      this.#reader = new CitationReader(this.#parts.citations)
+      this.#reader = new CitationReader(this.#options.citations)
       if (text === '') return
       yield { event: 'token-reset', data: {} }
       yield* this.#addReasoning(text)
@@ -216,9 +220,9 @@ export class AgentTurn {
     yield { event: 'reasoning', data: { delta } }
   }
 
-  /** Starts a model request. The signal of the turn cancels it. */
+  /** Starts a model request, which the turn's signal cancels. */
   #startRequest(isLast = false): ModelRequestState {
-    const { model, turnTools, isUnstreamed, sampling, signal } = this.#parts
+    const { model, turnTools, isUnstreamed, sampling, signal } = this.#options
     signal.throwIfAborted()
     const { messages, ...fitted } = this.#fitRequest()
     const settings = {
@@ -233,13 +237,13 @@ export class AgentTurn {
       ? model.chat.stream(messages, settings)
       : completeAsStream(model, messages, settings)
     const firstPart = answerParts.next()
-    // The promise is awaited later. If it rejects before that, the rejection must not count as unhandled.
+    // The promise is awaited later. Until then, a rejection must not be reported as unhandled.
     firstPart.catch(() => {})
     return { answerParts, firstPart, ...fitted }
   }
 
   #fitRequest() {
-    const { model, turnTools, history, system, question, images } = this.#parts
+    const { model, turnTools, history, system, question, images } = this.#options
     const draft = {
       system,
       history: history.messages,
@@ -259,7 +263,7 @@ export class AgentTurn {
   }
 
   async *#runCalls(toolCalls: readonly ToolCall[], { tokenCount, providerFields }: Completion) {
-    const { transcript, model } = this.#parts
+    const { transcript, model } = this.#options
     const metadata = { model: model.model, finish_reason: 'tool_calls' }
     await transcript.storeCalls(this.#text, toolCalls, { tokenCount, metadata })
     const message = { role: 'assistant' as const, content: this.#text, toolCalls }
@@ -272,8 +276,8 @@ export class AgentTurn {
   }
 
   /**
-   * Stores the result of an identical earlier call for this call. Returns undefined if no such call exists, so the call
-   * has to run.
+   * Stores the result of an identical earlier call as the result of this call. Returns undefined if there is no such
+   * result, so this call must run.
    */
   #storeRepeatedResult(call: ToolCall): AsyncGenerator<TurnEvent, void, undefined> | undefined {
     const result = this.#repeatedCalls.resultOf(call)
@@ -281,7 +285,7 @@ export class AgentTurn {
   }
 
   async *#runCall(call: ToolCall): AsyncGenerator<TurnEvent, void, undefined> {
-    const { clock, turnTools, signal } = this.#parts
+    const { clock, turnTools, signal } = this.#options
     signal.throwIfAborted()
     const approval = turnTools.requestApproval(call, signal)
     if (approval) {
@@ -303,7 +307,7 @@ export class AgentTurn {
     { content, outcome, passages }: Pick<TurnToolResult, 'content' | 'outcome' | 'passages'>,
     durationMs: number,
   ): AsyncGenerator<TurnEvent, void, undefined> {
-    const { transcript, turnTools, marks } = this.#parts
+    const { transcript, turnTools, marks } = this.#options
     await transcript.storeResult(call, content, passages, turnTools.hasReadUntrusted)
     this.#exchanges.push({ role: 'tool', toolCallId: call.id, content: marks.enclose(call.name, content) })
     yield {
@@ -313,10 +317,10 @@ export class AgentTurn {
   }
 
   async *#fail(error: unknown): AsyncGenerator<TurnEvent, void, undefined> {
-    const { transcript, isUnstreamed } = this.#parts
+    const { transcript, isUnstreamed } = this.#options
     if (isUnstreamed && error instanceof WbError && this.#exchanges.length === 0) {
       this.#isFinished = true
-      this.#parts.onEnd('error')
+      this.#options.onEnd('error')
       await transcript.removeQuestion()
       throw error
     }
@@ -325,13 +329,13 @@ export class AgentTurn {
     yield* this.#end(text || reason, { tokenCount: null }, { finishReason: 'error', error: reason })
   }
 
-  /** Yields the last event. An answer that cannot be stored is reported as a failure. */
+  /** Stores the answer and yields the last event. If the answer cannot be stored, the event reports a failure. */
   async *#end(
     content: string,
     { tokenCount }: Pick<Completion, 'tokenCount'>,
     ending: Pick<TurnEnding, 'finishReason' | 'error'>,
   ): AsyncGenerator<TurnEvent, void, undefined> {
-    const { transcript, onEnd } = this.#parts
+    const { transcript, onEnd } = this.#options
     this.#isFinished = true
     const isFailure = ending.finishReason === 'error'
     onEnd(isFailure ? 'error' : 'ok')
@@ -354,12 +358,12 @@ export class AgentTurn {
   /** Stores the partial answer, marked as interrupted. */
   async #interrupt(): Promise<void> {
     this.#isFinished = true
-    this.#parts.onEnd('interrupted')
+    this.#options.onEnd('interrupted')
     const text = this.#text + this.#reader.end()
     const metadata = this.#metadata({ finishReason: 'stop', isInterrupted: true })
     try {
       this.#partialAnswer = toMessage(
-        await this.#parts.transcript.storeFailedAnswer(text, { tokenCount: null, metadata }),
+        await this.#options.transcript.storeFailedAnswer(text, { tokenCount: null, metadata }),
       )
     } catch (error) {
       // The conversation was deleted.
@@ -369,34 +373,34 @@ export class AgentTurn {
 
   /** Returns the failure reason to show to users. */
   #reasonOf(error: unknown): string {
-    if (error instanceof TurnLimit) return error.message
+    if (error instanceof TurnLimitReached) return error.message
     if (error instanceof WbError) return [error.message, error.hint].filter(Boolean).join('. ')
-    this.#parts.reportFailure(error)
+    this.#options.reportFailure(error)
     if (error instanceof ProviderFailure)
       return [`The model did not answer: ${error.message}.`, error.facts.hint].filter(Boolean).join(' ')
-    return 'The runtime failed. Find the reason in its log.'
+    return 'The runtime failed. See its log for the reason.'
   }
 
   #metadata(ending: Pick<TurnEnding, 'finishReason' | 'error' | 'isInterrupted'>): Record<string, string> {
-    const { used: citations, dropped: citationsDropped } = this.#reader
+    const { citedPassages: citations, removedCount: citationsDropped } = this.#reader
     this.#reasoning.pause()
     const { text: reasoning, ms: reasoningMs } = this.#reasoning
     return answerMetadata(this.#tally, {
       ...ending,
       reasoning,
       reasoningMs,
-      model: this.#parts.model.model,
-      contextWindow: this.#parts.model.contextTokens,
+      model: this.#options.model.model,
+      contextWindow: this.#options.model.contextTokens,
       citations,
       citationsDropped,
-      toolsLeftOut: this.#parts.turnTools.omittedCount,
-      signInServers: this.#parts.signInServers,
+      toolsLeftOut: this.#options.turnTools.omittedCount,
+      signInServers: this.#options.signInServers,
     })
   }
 }
 
-class TurnLimit extends Error {
-  override readonly name = 'TurnLimit'
+class TurnLimitReached extends Error {
+  override readonly name = 'TurnLimitReached'
 
   constructor(rounds: number) {
     super(
@@ -407,7 +411,7 @@ class TurnLimit extends Error {
   }
 }
 
-/** Requests an unstreamed answer, and yields its reasoning and its text as one part each. */
+/** Requests an unstreamed answer. Yields its reasoning as one part, and its text as another. */
 async function* completeAsStream(
   { chat }: AnsweringModel,
   ...request: Parameters<AnsweringModel['chat']['complete']>

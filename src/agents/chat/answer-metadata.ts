@@ -2,17 +2,17 @@ import type { Citation } from '../../contract/chat.ts'
 import type { Completion } from '../../models/chat/completion.ts'
 import type { ToolPassage } from '../tools/tool.ts'
 
-/** Costs and results of a turn so far. */
+/** Token counts, cost and passages of a turn so far. */
 export interface TurnTally {
-  /** Passages in the prompt, and passages that searches of the turn found. */
+  /** Passages in the prompt, and passages that the model's searches returned. */
   readonly passages: readonly ToolPassage[]
-  /** Query of the search before the model was called; undefined if there was none. */
+  /** Query of the search before the first model call; undefined if there was no search. */
   readonly searchQuery: string | undefined
   readonly promptTokens: number
   readonly completionTokens: number
   /** Completion tokens that were used for reasoning. */
   readonly reasoningTokens: number
-  /** Tokens of the last model call, including the answer; 0 if the provider does not report them. */
+  /** Tokens of the prompt and the answer of the last model call; 0 if the provider does not report them. */
   readonly contextTokens: number
   /** Cost in US dollars; null if the provider does not report it. */
   readonly costUsd: number | null
@@ -34,7 +34,7 @@ export const emptyTally: TurnTally = {
   resultsCut: 0,
 }
 
-/** Returns the tally after another model answer. */
+/** Returns a tally with the token counts and the cost of another model answer. */
 export function addCompletion(
   tally: TurnTally,
   { tokenCount, promptTokens, completionTokens, reasoningTokens, costUsd }: Completion,
@@ -52,7 +52,7 @@ export function addCompletion(
   }
 }
 
-/** Result of a turn: its model, its failure, and the citations of its answer. */
+/** Result of a turn: the model, the answer's citations and reasoning, and the failure, if any. */
 export interface TurnEnding {
   readonly model: string
   /** Context window in tokens. */
@@ -69,13 +69,13 @@ export interface TurnEnding {
   readonly citationsDropped: number
   /** Number of tools of the agent that the model did not receive. */
   readonly toolsLeftOut: number
-  /** Labels of MCP servers that the caller has to sign in to. */
+  /** Labels of the MCP servers that the caller must sign in to. */
   readonly signInServers: readonly string[]
 }
 
 /**
- * Returns the metadata to store with an answer, without keys that have no value. Despite its name,
- * `context_document_ids` contains chunk IDs.
+ * Returns the metadata to store with an answer. Omits keys without a value. `context_document_ids` contains chunk IDs,
+ * despite its name.
  *
  * @see docs/agents.md
  */

@@ -4,12 +4,12 @@ import type { RowStore } from '../../storage/rows.ts'
 import { tables } from '../../storage/tables.ts'
 import { llmKind, serviceNotFound } from '../../workspaces/service-kinds.ts'
 
-/** Assumed context window in tokens if it is unknown: the default of Ollama, and a minimum of hosted models. */
+/** Context window in tokens to assume if it is unknown: the default of Ollama, or a size that most hosted models have. */
 const fallbackContextTokens = { ollama: 8_192, hosted: 64_000 }
 
 /** A chat model with a known context window. */
 export interface AnsweringModel extends Omit<ChatModel, 'contextWindowTokens'> {
-  /** Context window: maximum tokens of prompt and answer together. */
+  /** Context window: maximum total number of tokens of the prompt and the answer. */
   readonly contextTokens: number
 }
 
@@ -21,7 +21,7 @@ export type ChatModelSource = Pick<Models, 'openChat' | 'runtimeChat'>
  *
  * @param llmServiceId  null for the model of the configuration
  * @throws llm_service_not_found, llm_provider_unsupported
- * @throws chat_disabled  no service is given, and the configuration has no usable chat provider
+ * @throws chat_disabled  `llmServiceId` is null, and the configuration has no usable chat provider
  */
 export async function openAnsweringModel(
   { rows, models }: { rows: RowStore; models: ChatModelSource },

@@ -10,13 +10,13 @@ import { type ConversationRow, tables } from '../../storage/tables.ts'
 import { conversationNotFound } from '../not-found.ts'
 import type { Tool } from '../tools/tool.ts'
 
-/** Time in milliseconds after which an undecided tool call counts as denied. @see docs/agents.md#approve-a-tool-call */
+/** Time in milliseconds after which a pending tool call is denied. @see docs/agents.md#approve-a-tool-call */
 const approvalTimeoutMs = 120_000
 
-/** Maximum number of subjects whose approvals a conversation stores; the oldest are removed first. */
+/** Maximum number of subjects whose approvals a conversation stores. The oldest are removed first. */
 const approversMax = 100
 
-/** A request to the sender of a message to approve a tool call. */
+/** A request for approval of a tool call. The sender of the message decides it. */
 export interface ApprovalRequest {
   readonly approvalId: string
   readonly expiresAt: string
@@ -24,7 +24,7 @@ export interface ApprovalRequest {
   readonly decision: Promise<Approval['decision']>
 }
 
-/** The conversation and the tool that an approval request is about. */
+/** The conversation and the tool of an approval request. */
 interface ApprovalSubject {
   readonly conversation: Pick<ConversationRow, 'workspaceId' | 'conversationId'>
   readonly tool: Pick<Tool, 'id' | 'hash'>
@@ -39,7 +39,7 @@ interface PendingApproval extends ApprovalSubject {
 export class Approvals {
   readonly #pending = new Map<string, PendingApproval>()
 
-  constructor(private readonly parts: { rows: RowStore; clock: Clock }) {}
+  constructor(private readonly deps: { rows: RowStore; clock: Clock }) {}
 
   /**
    * Creates a request, which is pending for at most two minutes.
@@ -48,7 +48,7 @@ export class Approvals {
    * @param signal  fires when the turn ends
    */
   request(subject: ApprovalSubject, auth: AuthContext, signal: AbortSignal): ApprovalRequest {
-    const { clock } = this.parts
+    const { clock } = this.deps
     const approvalId = newId()
     const expiresAt = new Date(clock.now() + approvalTimeoutMs).toISOString()
     const decision = new Promise<Approval['decision']>(resolve => {
@@ -103,7 +103,7 @@ export class Approvals {
     const { workspaceId, conversationId } = conversation
     const key = [workspaceId, conversationId]
     const changed = await changeRow(
-      this.parts.rows,
+      this.deps.rows,
       tables.conversations,
       key,
       row => (decision === 'always' ? { ...row, approvals: withApproval(row, sender, tool) } : row),
@@ -113,7 +113,7 @@ export class Approvals {
   }
 }
 
-/** Returns the tools that a caller approved in a conversation: hashes of their descriptions, by tool ID. */
+/** Returns the tools that a caller always allows in a conversation: the hash of each tool, by tool ID. */
 export function approvedTools(
   { approvals = {} }: Pick<ConversationRow, 'approvals'>,
   auth: AuthContext,
@@ -126,9 +126,9 @@ function withApproval(
   sender: string,
   { id, hash }: ApprovalSubject['tool'],
 ): ConversationRow['approvals'] {
-  const { [sender]: approved = {}, ...others } = approvals
-  const newest = Object.entries(others).slice(1 - approversMax)
-  return { ...Object.fromEntries(newest), [sender]: { ...approved, [id]: hash } }
+  const { [sender]: toolHashes = {}, ...others } = approvals
+  const newestApprovals = Object.entries(others).slice(1 - approversMax)
+  return { ...Object.fromEntries(newestApprovals), [sender]: { ...toolHashes, [id]: hash } }
 }
 
 /** Returns the name of an approver. Anonymous callers cannot be distinguished, so they share one name. */

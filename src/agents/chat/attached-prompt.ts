@@ -5,12 +5,12 @@ import { bytesOfEntry, type CitationContext, formatEntries, type RetrievedPassag
 
 /** Maximum length of the name of an attachment in the prompt. */
 const nameCharsMax = 100
-/** Below this number of bytes, no text of attachments is sent. */
+/** If fewer bytes than this are available, the prompt contains no text of attachments. */
 const passageBytesMin = 480
-/** Maximum number of passages to choose from. The budget has room for fewer. */
+/** Maximum number of passages to select from. Fewer than that fit into the prompt. */
 const candidatesMax = 200
 
-/** Part of the prompt that contains the attachments of the conversation. */
+/** The part of the prompt about the conversation's attachments. */
 export interface AttachedPrompt {
   readonly text: string
   readonly passages: readonly RetrievedPassage['passage'][]
@@ -25,10 +25,11 @@ const passagesNote = 'Their passages that match the question best are below.'
 const readToolNote = 'Read more of a file with read_attachment.'
 
 /**
- * Puts the attachments of a conversation into the prompt: their whole text if it fits, or else the best passages for a
- * query. Each attachment gets at least one passage if there is space.
+ * Builds the part of the prompt about the attachments of a conversation. It contains their whole text if it fits, and
+ * otherwise the best passages for a query: at least one from each attachment, if there is space.
  *
- * @param tokens  maximum tokens of the text
+ * @param options.tokens   maximum number of tokens of the text
+ * @param options.canRead  true if the model has the tool `read_attachment`
  */
 export async function buildAttachedPrompt(
   attached: readonly AttachmentIndex[],
@@ -40,8 +41,8 @@ export async function buildAttachedPrompt(
   const bytesMax = bytesForTokens(tokens) - Buffer.byteLength(names)
   const isWhole = fitsWhole(attached, bytesMax)
   const candidates = isWhole ? attached.flatMap(({ chunks }) => chunks) : await bestPassages(attached, query)
-  const hasRoom = bytesMax >= passageBytesMin
-  const { entries, passages } = formatEntries(hasRoom ? candidates : [], query, bytesMax, citations)
+  const hasSpace = bytesMax >= passageBytesMin
+  const { entries, passages } = formatEntries(hasSpace ? candidates : [], query, bytesMax, citations)
   const notes = isWhole
     ? [intro, wholeTextNote]
     : [intro, passages.length > 0 && passagesNote, canRead && readToolNote]
@@ -74,24 +75,24 @@ async function bestPassages(
   attached: readonly AttachmentIndex[],
   query: string,
 ): Promise<RetrievedPassage[]> {
-  const [firsts, others]: [ChunkCandidate[], ChunkCandidate[]] = [[], []]
-  for (const each of attached) {
-    // In sequence, so that other work can run in between.
-    const scores = await each.scores(query)
-    const scored = each.chunks.map((chunk, at) => ({ chunk, chunkIndex: at, score: scores.get(at) ?? 0 }))
+  const [bestOfEach, others]: [ChunkCandidate[], ChunkCandidate[]] = [[], []]
+  for (const index of attached) {
+    // Attachments are searched one by one, so that other work can run in between.
+    const scores = await index.scores(query)
+    const scored = index.chunks.map((chunk, at) => ({ chunk, chunkIndex: at, score: scores.get(at) ?? 0 }))
     const [first, ...rest] = scored.sort(compareRank).slice(0, candidatesMax)
-    firsts.push(first!)
+    bestOfEach.push(first!)
     others.push(...rest)
   }
   const matches = others.filter(({ score }) => score > 0)
-  const hasMatch = firsts.some(({ score }) => score > 0)
+  const hasMatch = bestOfEach.some(({ score }) => score > 0)
   const rest = hasMatch ? matches : others
-  return [...firsts.sort(compareRank), ...rest.sort(compareRank)]
+  return [...bestOfEach.sort(compareRank), ...rest.sort(compareRank)]
     .slice(0, candidatesMax)
     .map(({ chunk }) => chunk)
 }
 
-/** Sorts by score, highest first, then by position in the file. */
+/** Compares passages for sorting: by score, highest first, and then by position in the file. */
 function compareRank(left: ChunkCandidate, right: ChunkCandidate): number {
   return right.score - left.score || left.chunkIndex - right.chunkIndex
 }

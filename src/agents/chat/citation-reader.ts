@@ -3,42 +3,42 @@ import type { Citation } from '../../contract/chat.ts'
 import type { Citations } from './citations.ts'
 
 /**
- * Maximum difference between an invented citation and the highest number in use. A larger number is probably a year or
- * a size.
+ * Maximum amount by which an invented citation exceeds the highest citation number. A larger number in brackets is
+ * probably a year or a size, and is not removed.
  */
 const inventedDistanceMax = 20
 
-const item = String.raw`\d{1,4}(?: ?[-–] ?\d{1,4})?`
-const list = `${item}(?: ?[,;] ?${item}){0,15}`
+const numberOrRange = String.raw`\d{1,4}(?: ?[-–] ?\d{1,4})?`
+const numberSequence = `${numberOrRange}(?: ?[,;] ?${numberOrRange}){0,15}`
 /** `[1]`, `[1, 2]`, `[1; 2]`, `[1-3]`, `[^1]`, `【1】` or `【1†source】`. */
-const group = String.raw`(?:\[(?:\^\d{1,4}|${list})\]|【${list}(?:†[^【】\n]{0,60})?】)`
-const groupAnywhere = new RegExp(group, 'g')
-/** Consecutive groups, with the spaces before them. */
-const run = new RegExp(`( {0,200})((?:${group}(?: ?${group}){0,15})?)`, 'y')
-/** The beginning of a run at the end of the received text. The next piece may continue it. */
-const incompleteRun = new RegExp(
-  ` {0,199}(?:${group} ?){0,15}(?:\\[[\\d^,;–\\- ]{0,200}|【[^【】\\n]{0,260})?$`,
+const citationGroup = String.raw`(?:\[(?:\^\d{1,4}|${numberSequence})\]|【${numberSequence}(?:†[^【】\n]{0,60})?】)`
+const citationGroups = new RegExp(citationGroup, 'g')
+/** A run of consecutive citation groups, with the spaces before it. */
+const citationRun = new RegExp(`( {0,200})((?:${citationGroup}(?: ?${citationGroup}){0,15})?)`, 'y')
+/** An incomplete run at the end of the received text. The next piece may continue it. */
+const incompleteCitationRun = new RegExp(
+  ` {0,199}(?:${citationGroup} ?){0,15}(?:\\[[\\d^,;–\\- ]{0,200}|【[^【】\\n]{0,260})?$`,
   'y',
 )
 
-const marker = String.raw`(?:[ \t>]|[-*+](?=[ \t])|\d{1,9}[.)](?=[ \t]))`
+const lineMarker = String.raw`(?:[ \t>]|[-*+](?=[ \t])|\d{1,9}[.)](?=[ \t]))`
 /** Indentation, quotes and list items before the text of a line. */
-const lineHead = new RegExp(`${marker}{0,60}`, 'y')
-const incompleteLineHead = new RegExp(`${marker}{0,60}(?:[-*+]|\\d{1,9}[.)]?|\`{1,200}|~{1,200})?$`, 'y')
+const lineHead = new RegExp(`${lineMarker}{0,60}`, 'y')
+const incompleteLineHead = new RegExp(`${lineMarker}{0,60}(?:[-*+]|\\d{1,9}[.)]?|\`{1,200}|~{1,200})?$`, 'y')
 /** The first line of a code block. Its info string contains no backtick. @see CommonMark 4.5 */
 const fenceLine = /(?:(`{3,})[^`\n]*|(~{3,})[^\n]*)(?=\n|$)/y
 /**
- * Maximum length of an incomplete first line of a code block. A longer line is classified by the part that has
- * arrived.
+ * Maximum length for which an incomplete first line of a code block is buffered. A longer line is classified without
+ * waiting for its end.
  */
 const fenceCharsMax = 1_000
 const indentation = /^ {0,60}(?: {4}|\t)/
 const listMarker = /[-*+\d]/
-/** Maximum length of a run of backticks. A longer run counts as several. */
+/** Maximum length of a run of backticks. A longer run is read as several runs. */
 const backticksMax = 200
 const backticks = new RegExp(`\`{1,${backticksMax}}`, 'y')
-const command = /\\[a-z]{1,5}/iy
-const tag = /<(\/?)([a-z]{0,10})/iy
+const texCommand = /\\[a-z]{1,5}/iy
+const htmlTag = /<(\/?)([a-z]{0,10})/iy
 /** HTML elements whose text is code. */
 const codeElements = { block: /^(?:pre|script|style|textarea)$/, inline: /^(?:code|kbd|samp|var|math)$/ }
 /** Characters that follow a citation at the end of a phrase. */
@@ -47,12 +47,12 @@ const plainText = /[^\n`$\\<=[【 ]+/y
 
 /** Number of characters before a citation that are examined. */
 const tailChars = 40
-/** Text after which a number in brackets is a value or a label, not a citation. */
+/** Matches text after which a number in brackets is a value or a label, not a citation. */
 const beforeValue = /(?:[=:,([{|<∈]| [-+*/>])$/
-/** Text after which a list of numbers in brackets is an array or an interval. */
+/** Matches text after which a list of numbers in brackets is an array or an interval. */
 const beforeArray = /(?:[=,[{<∈]| [-+*/>]|["']:|\w\()$/
 const lastWord = /\p{L}+$/u
-/** Words before a number that is a name or a value, as in "press [5]" or "returns [5]". */
+/** Words that precede a number that is a name or a value, as in "press [5]" or "returns [5]". */
 const namingWords = new Set(
   `answer argument array button chapter choose chosen click column element enter equals equation exercise figure gives
    index input item key level line list number option output outputs page part press prints question result return
@@ -93,40 +93,40 @@ interface RunSurroundings {
   readonly endsPhrase: boolean
 }
 
-/** Length of a piece of the input, and the text that replaces it, if any. */
+/** Number of characters read from the input, and the text that replaces them, if any. */
 interface ReadStep {
   readonly length: number
   readonly text?: string
 }
 
 /**
- * Reads a streamed answer in Markdown: collects the passages that it cites, writes citations as `[1]`, and removes
- * invented ones. A number is removed only if it looks like a citation and is close to the numbers in use. Everything
- * else stays unchanged: code, formulas, links, years, ranges and lists.
+ * Reads a streamed answer in Markdown. Collects the passages that it cites, rewrites citations in the form `[1]`, and
+ * removes invented citations. A number is removed only if it looks like a citation and is close to the numbers in use.
+ * Everything else stays unchanged: code, formulas, links, years, ranges and lists.
  */
 export class CitationReader {
   readonly #citations: Citations
-  readonly #used = new Set<number>()
+  readonly #usedNumbers = new Set<number>()
   #pending = ''
   #line = newLine()
   /** The marks that close the current code block. */
   #fence: string | undefined
   /** The mark that closes the current formula or HTML element. */
-  #formula: string | undefined
+  #closingMark: string | undefined
   /** The backticks that close the current code span. */
   #codeSpan: string | undefined
   /** Last characters of the input so far. */
   #tail = '\n'
   /** Number of invented citations that were removed. */
-  dropped = 0
+  removedCount = 0
 
   constructor(citations: Citations) {
     this.#citations = citations
   }
 
-  /** The passages that were cited, by number. */
-  get used(): Citation[] {
-    return [...this.#used].sort((a, b) => a - b).map(number => this.#citations.get(number)!)
+  /** The passages that the answer cites, sorted by number. */
+  get citedPassages(): Citation[] {
+    return [...this.#usedNumbers].sort((a, b) => a - b).map(number => this.#citations.get(number)!)
   }
 
   /** Reads the next piece of the answer. Returns the text that later pieces cannot change. */
@@ -183,7 +183,7 @@ export class CitationReader {
 
   #endParagraph(): void {
     this.#codeSpan = undefined
-    if (!codeElements.block.test(this.#formula?.slice(2) ?? '')) this.#formula = undefined
+    if (!codeElements.block.test(this.#closingMark?.slice(2) ?? '')) this.#closingMark = undefined
   }
 
   #readLineHead(text: string, at: number, isEnd: boolean): ReadStep | undefined {
@@ -229,11 +229,11 @@ export class CitationReader {
 
   /**
    * Reads the mark that opens or closes a formula: `$$`, `\[` and `\]`, `\(` and `\)`, or `\begin` and `\end`. A
-   * formula cannot extend past its paragraph.
+   * formula ends with its paragraph at the latest.
    */
   #readFormulaMark(text: string, at: number, isEnd: boolean): ReadStep | undefined {
     if (at + 1 === text.length && !isEnd) return undefined
-    const name = matchAt(command, text, at)?.[0]
+    const name = matchAt(texCommand, text, at)?.[0]
     if (name && at + name.length === text.length && name.length < '\\begin'.length && !isEnd) return undefined
     const mark = name ?? text.slice(at, at + 2)
     if (mark[0] === '$' && mark !== '$$') {
@@ -242,30 +242,30 @@ export class CitationReader {
     }
     if (mark === '\\\n' || this.#codeSpan) return { length: 1 }
     if (name) this.#line.isTechnical = true
-    if (mark === this.#formula) this.#formula = undefined
-    else this.#formula ??= closingMarks[mark]
+    if (mark === this.#closingMark) this.#closingMark = undefined
+    else this.#closingMark ??= closingMarks[mark]
     return { length: mark.length }
   }
 
   #readTag(text: string, at: number, isEnd: boolean): ReadStep | undefined {
-    const [whole, slash, name] = (matchAt(tag, text, at) ?? ['<', '', '']) as [string, string, string]
+    const [whole, slash, name] = (matchAt(htmlTag, text, at) ?? ['<', '', '']) as [string, string, string]
     if (at + whole.length === text.length && !isEnd && name.length < 10) return undefined
     const element = name.toLowerCase()
     const isCode = codeElements.block.test(element) || codeElements.inline.test(element)
     if (isCode && !this.#codeSpan) {
-      if (slash === '') this.#formula ??= `</${element}`
-      else if (this.#formula === `</${element}`) this.#formula = undefined
+      if (slash === '') this.#closingMark ??= `</${element}`
+      else if (this.#closingMark === `</${element}`) this.#closingMark = undefined
     }
     return { length: whole.length }
   }
 
   #readRun(text: string, at: number, isEnd: boolean): ReadStep | undefined {
-    if (!isEnd && matchAt(incompleteRun, text, at)) return undefined
-    const [whole, blanks, groups] = matchAt(run, text, at) as unknown as [string, string, string]
+    if (!isEnd && matchAt(incompleteCitationRun, text, at)) return undefined
+    const [whole, blanks, groups] = matchAt(citationRun, text, at) as unknown as [string, string, string]
     if (groups === '') return { length: whole.length || 1 }
     const after = text[at + whole.length] ?? '\n'
     const isDefinition = after === ':' && this.#line.isBlank
-    if (this.#formula || this.#codeSpan || isDefinition || '({'.includes(after))
+    if (this.#closingMark || this.#codeSpan || isDefinition || '({'.includes(after))
       return { length: whole.length }
     const before = this.#line.isBlank ? '' : this.#tail.trimEnd()
     const cleaned = this.#cleanRun(groups, {
@@ -277,31 +277,32 @@ export class CitationReader {
     return { length: whole.length, text: cleaned === '' ? '' : blanks + cleaned }
   }
 
-  /** Writes known citations as `[1]`, and removes invented ones. */
+  /** Rewrites known citations in the form `[1]`, and removes invented ones. */
   #cleanRun(groups: string, { isProse, isAttached, isArray, endsPhrase }: RunSurroundings): string {
     const areKnown = (numbers: readonly number[]) => numbers.every(number => this.#citations.get(number))
-    const hasKnown = [...groups.matchAll(groupAnywhere)].some(([group]) => areKnown(citedNumbers(group)))
-    const text = groups.replace(groupAnywhere, group => {
+    const hasKnown = [...groups.matchAll(citationGroups)].some(([group]) => areKnown(citedNumbers(group)))
+    const text = groups.replace(citationGroups, group => {
       const numbers = citedNumbers(group)
       const isIndex = isAttached && /^\[\d/.test(group)
       if (areKnown(numbers)) {
         if ((isIndex || isArray) && numbers.length > 1) return group
-        for (const number of numbers) this.#used.add(number)
+        for (const number of numbers) this.#usedNumbers.add(number)
         return isProse ? numbers.map(number => `[${number}]`).join('') : group
       }
       if (!isProse || isIndex || !this.#isInvented(group, endsPhrase || hasKnown)) return group
-      this.dropped++
+      this.removedCount++
       return ''
     })
     return text === groups ? text : text.replace(/ +/g, ' ').trim()
   }
 
-  /** @param isLikely  true if a citation is plausible at this position; a group with a dagger is always a citation */
+  /** @param isLikely  true if a citation is plausible at this position; ignored for a group with a dagger */
   #isInvented(group: string, isLikely: boolean): boolean {
-    const { last } = this.#citations
+    const { highestNumber } = this.#citations
     const [number, ...others] = citedNumbers(group)
-    if (last === 0 || number! <= last || others.length > 0 || group.startsWith('[^')) return false
-    return group.includes('†') || (isLikely && number! <= last + inventedDistanceMax)
+    if (highestNumber === 0 || number! <= highestNumber || others.length > 0 || group.startsWith('[^'))
+      return false
+    return group.includes('†') || (isLikely && number! <= highestNumber + inventedDistanceMax)
   }
 }
 
@@ -319,8 +320,8 @@ function canPrecedeCitation(before: string): boolean {
 }
 
 /**
- * Returns the numbers of a group: `[1-3, 5]` is 1, 2, 3 and 5. For an invalid range, includes 0, which no passage
- * has.
+ * Returns the numbers of a group, for example 1, 2, 3 and 5 for `[1-3, 5]`. For an invalid range, includes 0, which is
+ * never a citation number.
  */
 function citedNumbers(group: string): number[] {
   const [numberList] = group.slice(1, -1).replace('^', '').split('†')

@@ -2,30 +2,30 @@ import type { Citation } from '../../contract/chat.ts'
 import type { ToolPassage } from '../tools/tool.ts'
 
 /**
- * The passages of a conversation by citation number. A passage keeps its number in later turns while the history
- * includes the turn that found it.
+ * The passages of a conversation, by citation number. A passage keeps its number in later turns as long as the history
+ * includes the turn in which it was found.
  */
 export class Citations {
   readonly #byNumber = new Map<number, Citation>()
   readonly #numbers = new Map<string, number>()
-  #last = 0
+  #highestNumber = 0
 
-  /** @param known  citations of earlier turns */
-  constructor(known: readonly Citation[] = []) {
-    for (const citation of known) this.#add(citation)
+  /** @param earlier  citations of earlier turns */
+  constructor(earlier: readonly Citation[] = []) {
+    for (const citation of earlier) this.#add(citation)
   }
 
-  /** Returns the number of a passage; a new one if the passage has none. */
+  /** Returns the number of a passage. Assigns the next number if it has none. */
   numberOf(passage: ToolPassage): number {
-    const known = this.#numbers.get(keyOf(passage))
-    if (known !== undefined) return known
-    this.#add({ ...passage, number: this.#last + 1 })
-    return this.#last
+    const existingNumber = this.#numbers.get(keyOf(passage))
+    if (existingNumber !== undefined) return existingNumber
+    this.#add({ ...passage, number: this.#highestNumber + 1 })
+    return this.#highestNumber
   }
 
   /** Returns the highest number in use; 0 if no passage has a number. */
-  get last(): number {
-    return this.#last
+  get highestNumber(): number {
+    return this.#highestNumber
   }
 
   get(number: number): Citation | undefined {
@@ -35,7 +35,7 @@ export class Citations {
   #add(citation: Citation): void {
     this.#byNumber.set(citation.number, citation)
     this.#numbers.set(keyOf(citation), citation.number)
-    this.#last = Math.max(this.#last, citation.number)
+    this.#highestNumber = Math.max(this.#highestNumber, citation.number)
   }
 }
 

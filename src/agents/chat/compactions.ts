@@ -4,7 +4,7 @@ import type { Log } from '../../base/log.ts'
 import { changeRow } from '../../storage/change-row.ts'
 import type { RowStore } from '../../storage/rows.ts'
 import { type MessageRow, tables } from '../../storage/tables.ts'
-import { emptyFields } from '../messages.ts'
+import { emptyMessageFields } from '../messages.ts'
 import type { AnsweringModel } from './answering-model.ts'
 import { summaryMetadata } from './conversation-summary.ts'
 import type { StoredConversationKey } from './current-version.ts'
@@ -15,21 +15,21 @@ import { listQuestions, summarize, type WrittenSummary } from './summarize.ts'
 import { QuoteMarks } from './system-prompt.ts'
 
 /**
- * Shares of the token budget for earlier turns. Above `start`, the oldest turns are summarized until at most
- * `remain` is left.
+ * Shares of the token budget for earlier turns. If they use more than `start`, enough of the oldest turns are
+ * summarized to reduce the rest to at most `remain`.
  */
 const compactionShares = { start: 0.8, remain: 0.5 }
 
-/** Maximum number of summaries that are written at the same time: in total, and for one workspace. */
+/** Maximum number of summaries in progress: in total, and for one workspace. */
 const runningMax = { total: 16, perWorkspace: 4 }
 
-export interface CompactionParts {
+export interface CompactionDependencies {
   readonly rows: RowStore
   readonly clock: Clock
   readonly log: Log
 }
 
-/** A conversation and the model that answers in it. */
+/** A conversation, and the model that answers in it. */
 export interface CompactedConversation {
   readonly workspaceId: string
   readonly conversationId: string
@@ -44,38 +44,40 @@ interface RunningCompaction {
 }
 
 /**
- * Summarizes the oldest turns of long conversations in the background, with one model call at a time for each
- * conversation. A summary is stored as a message with the role `system`.
+ * Summarizes the oldest turns of long conversations in the background, at most one summary at a time for each
+ * conversation. Stores each summary as a message with the role `system`.
  *
  * @see docs/decisions/0032-memory.md
  */
 export class Compactions {
-  readonly #parts: CompactionParts
+  readonly #deps: CompactionDependencies
   readonly #running = new Map<string, RunningCompaction>()
   #isClosed = false
 
-  constructor(parts: CompactionParts) {
-    this.#parts = parts
+  constructor(deps: CompactionDependencies) {
+    this.#deps = deps
   }
 
   /**
-   * Starts a summary if the conversation needs one, unless a summary of it is running, or too many others are. Call it
-   * after each answer. Never throws.
+   * Starts a summary if the conversation is too long, unless a summary of it or too many other summaries are in
+   * progress. Call it after each answer. Never throws.
    */
   startIfNeeded(conversation: CompactedConversation): void {
     const { conversationId, workspaceId } = conversation
     const key = keyOf(conversation)
-    if (this.#running.has(key) || this.#isClosed || !this.#hasRoom(workspaceId)) return
+    if (this.#running.has(key) || this.#isClosed || !this.#hasCapacity(workspaceId)) return
     const controller = new AbortController()
     const work = this.#compact(conversation, controller.signal)
-      .catch(error => this.#parts.log.error({ workspaceId, conversationId, error }, 'a summary failed'))
+      .catch(error => this.#deps.log.error({ workspaceId, conversationId, error }, 'a summary failed'))
       .finally(() => this.#running.delete(key))
     this.#running.set(key, { workspaceId, controller, work })
   }
 
-  #hasRoom(workspaceId: string): boolean {
-    const inWorkspace = [...this.#running.values()].filter(running => running.workspaceId === workspaceId)
-    return this.#running.size < runningMax.total && inWorkspace.length < runningMax.perWorkspace
+  #hasCapacity(workspaceId: string): boolean {
+    const runningInWorkspace = [...this.#running.values()].filter(
+      running => running.workspaceId === workspaceId,
+    )
+    return this.#running.size < runningMax.total && runningInWorkspace.length < runningMax.perWorkspace
   }
 
   /** Cancels the running summary of a conversation, so that its next question does not wait for the model. */
@@ -83,14 +85,14 @@ export class Compactions {
     this.#running.get(keyOf(conversationKey))?.controller.abort()
   }
 
-  /** Resolves when no summary is running. */
+  /** Resolves when all summaries in progress have ended. */
   async whenIdle(): Promise<void> {
     await Promise.all(Array.from(this.#running.values(), ({ work }) => work))
   }
 
   /**
-   * Cancels all model calls, and waits until all summaries have ended. A conversation whose turns no longer fit gets a
-   * list of its questions as summary.
+   * Cancels all model calls, and waits until all summaries have ended. If the turns of a conversation no longer fit, a
+   * list of its questions is stored as the summary.
    */
   async close(): Promise<void> {
     this.#isClosed = true
@@ -102,7 +104,7 @@ export class Compactions {
     { model, hasTools, workspaceId, conversationId }: CompactedConversation,
     signal: AbortSignal,
   ): Promise<void> {
-    const { rows, clock } = this.#parts
+    const { rows, clock } = this.#deps
     const conversationKey = { workspaceId, conversationId }
     const tokens = historyTokensFor(model.contextTokens - model.maxTokens, hasTools)
     const marks = new QuoteMarks()
@@ -118,17 +120,17 @@ export class Compactions {
     const lastCovered = oldest.at(-1)!.rows.at(-1)!
     const metadata = { ...summaryMetadata(describeCoverage(history, oldest)), ...summary.metadata }
     const row: MessageRow = {
-      ...emptyFields,
+      ...emptyMessageFields,
       ...conversationKey,
       messageId: newId(),
-      messageTs: laterTime(timestamp(clock), history.lastAt),
+      messageTs: timeAfterLastMessage(timestamp(clock), history.lastAt),
       role: 'system',
       content: summary.text,
       metadata,
     }
     const key = [workspaceId, conversationId]
-    // The write fails if the conversation or a covered message was deleted or replaced in the meantime. It includes the
-    // conversation row, so that it conflicts with a switch to another version of a covered question.
+    // Fails if the conversation, or a message that the summary covers, was deleted or replaced in the meantime. The
+    // transaction includes the conversation row, so that it conflicts with a switch to another version of a question.
     await changeRow(
       rows,
       tables.conversations,
@@ -142,26 +144,28 @@ export class Compactions {
   }
 
   /**
-   * Summarizes turns with the model. If the model fails, lists their questions instead, but only if the turns no longer
-   * fit; otherwise the model can succeed after the next turn.
+   * Summarizes turns with the model. If the model fails and the turns no longer fit, lists their questions instead. If
+   * they still fit, returns undefined, because the model can succeed after the next turn.
    */
   async #writeSummary(
     history: History,
     oldest: readonly PastTurn[],
     { model, tokens, signal }: { model: AnsweringModel; tokens: number; signal: AbortSignal },
   ): Promise<WrittenSummary | undefined> {
-    const { clock, log } = this.#parts
-    const earlier = history.summary?.text
+    const { clock, log } = this.#deps
+    const previousSummary = history.summary?.text
     try {
-      return await summarize(earlier, oldest, { model, clock, signal })
+      return await summarize(previousSummary, oldest, { model, clock, signal })
     } catch (error) {
       log.info({ model: model.model, error }, 'the model wrote no summary of a conversation')
     }
-    return minimumTokens(history.messages) > tokens ? listQuestions(earlier, oldest, model) : undefined
+    return minimumTokens(history.messages) > tokens
+      ? listQuestions(previousSummary, oldest, model)
+      : undefined
   }
 }
 
-/** Conversation IDs are unique only in their workspace. */
+/** Returns a key that includes the workspace, because conversation IDs are unique only there. */
 function keyOf({ workspaceId, conversationId }: StoredConversationKey): string {
   return JSON.stringify([workspaceId, conversationId])
 }
@@ -178,15 +182,15 @@ function oldestTurns(turns: readonly PastTurn[], tokens: number): readonly PastT
 
 function describeCoverage({ summary, citations }: History, oldest: readonly PastTurn[]) {
   const rows = oldest.flatMap(turn => turn.rows)
-  const cited = citations.toSorted((a, b) => a.number - b.number)
+  const sortedCitations = citations.toSorted((a, b) => a.number - b.number)
   return {
     coveredUntil: rows.at(-1)!.messageTs,
     coveredCount: (summary?.coveredCount ?? 0) + rows.length,
-    lastCitation: cited.at(-1),
+    lastCitation: sortedCitations.at(-1),
   }
 }
 
-/** Returns the later of two times. */
-function laterTime(now: string, lastAt: string | undefined): string {
+/** Returns the current time, or one millisecond after the last message if that is later. */
+function timeAfterLastMessage(now: string, lastAt: string | undefined): string {
   return lastAt === undefined || now > lastAt ? now : new Date(Date.parse(lastAt) + 1).toISOString()
 }

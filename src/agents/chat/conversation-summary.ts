@@ -1,14 +1,14 @@
 import type { Citation } from '../../contract/chat.ts'
 import type { MessageRow } from '../../storage/tables.ts'
 
-/** Text that replaces the oldest messages of a conversation. It is stored as a message with the role `system`. */
+/** A text that replaces the oldest messages of a conversation. Stored as a message with the role `system`. */
 export interface ConversationSummary {
   readonly text: string
   /** Time of the last message that the summary covers. */
   readonly coveredUntil: string
   /** Number of messages that the summary covers. */
   readonly coveredCount: number
-  /** Passage with the highest citation number when the summary was written. Later passages get higher numbers. */
+  /** Passage that had the highest citation number when the summary was written. New passages get higher numbers. */
   readonly lastCitation: Citation | undefined
 }
 

@@ -5,18 +5,18 @@ import { messageNotFound } from '../not-found.ts'
 
 /** Maximum number of messages in one version: its question and all messages after it. */
 export const versionMessagesMax = 1_000
-/** Maximum total length of these messages as JSON. They are in memory during a switch between versions. */
+/** Maximum total length of these messages as JSON. A switch between versions reads them into memory. */
 export const versionCharsMax = 16_000_000
 /** Maximum number of versions of one question, including attempts without an answer. */
 export const versionsMax = 50
 
-/** IDs that locate a conversation in the store. */
+/** IDs that identify a conversation in the store. */
 export interface StoredConversationKey {
   readonly workspaceId: string
   readonly conversationId: string
 }
 
-/** The version of a question that is in the conversation: the user message, and all messages after it. */
+/** The version of a question that is currently in the conversation: the user message, and all messages after it. */
 export interface CurrentVersion {
   /** ID of the first version of the question. */
   readonly questionId: string
@@ -27,7 +27,7 @@ export interface CurrentVersion {
  * Reads the messages that another version of a message would replace.
  *
  * @param messageId  any version of the question
- * @throws chat_message_not_found  no version of the question is in the conversation
+ * @throws chat_message_not_found  the conversation contains no version of the question
  * @throws validation_error        too many messages follow, or the question has too many versions
  */
 export async function readReplacedVersion(
@@ -81,7 +81,7 @@ export async function questionIdOf(
 /**
  * Reads the version of a question that is in the conversation.
  *
- * @throws chat_message_not_found  no version is in the conversation, because an earlier question was replaced
+ * @throws chat_message_not_found  the conversation contains no version, because an earlier question was replaced
  * @throws validation_error        too many messages follow
  */
 export async function readCurrentVersion(
@@ -96,18 +96,18 @@ export async function readCurrentVersion(
     limit: 1,
   })
   // The row of a question with a single version has no `questionId`.
-  const first = selected?.row ?? (await rows.get(tables.messages, [...prefix, questionId]))?.row
-  if (!first) throw messageNotFound(questionId)
-  const later = await rows.list(tables.messages, {
+  const question = selected?.row ?? (await rows.get(tables.messages, [...prefix, questionId]))?.row
+  if (!question) throw messageNotFound(questionId)
+  const laterMessages = await rows.list(tables.messages, {
     index: 'byConversation',
     prefix,
-    after: [first.messageTs, first.messageId],
+    after: [question.messageTs, question.messageId],
     limit: versionMessagesMax,
     charsMax: versionCharsMax,
   })
-  if (later.length === versionMessagesMax)
+  if (laterMessages.length === versionMessagesMax)
     throw new WbError('validation_error', `replaces: more than ${versionMessagesMax} messages follow it`)
-  if (later.reduce((sum, { text }) => sum + text.length, 0) > versionCharsMax)
+  if (laterMessages.reduce((sum, { text }) => sum + text.length, 0) > versionCharsMax)
     throw new WbError('validation_error', `replaces: more than ${versionCharsMax} characters follow it`)
-  return { questionId, rows: [first, ...later.map(({ row }) => row)] }
+  return { questionId, rows: [question, ...laterMessages.map(({ row }) => row)] }
 }

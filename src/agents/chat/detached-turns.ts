@@ -14,9 +14,9 @@ const turnsOfSenderMax = 8
 /** Maximum total size in bytes of the images of running turns: in this process, and per sender. */
 const imageBytesMax = 100_000_000
 const imageBytesOfSenderMax = 50_000_000
-/** Maximum total length of the events of one turn as JSON. A turn that exceeds it is stopped. */
+/** Maximum total length of the events of one turn, as JSON. A turn that exceeds it is stopped. */
 const eventCharsMax = 2_000_000
-/** Maximum time in milliseconds that a turn continues without a reader. */
+/** Maximum time in milliseconds for which a turn continues without a reader. */
 const unreadMaxMs = 10 * 60_000
 /** Time in milliseconds for which the events of a turn can be read after its end. */
 const eventsStoredMs = 60_000
@@ -24,7 +24,7 @@ const retryAfterSeconds = 15
 /** Minimum time in milliseconds between two checks of the sender's access. */
 const accessCheckMs = 1_000
 
-interface DetachedParts {
+interface DetachedTurnsDependencies {
   readonly clock: Clock
   readonly log: Log
 }
@@ -40,7 +40,7 @@ interface DetachableTurn {
   readonly cancel: AbortController
 }
 
-/** A turn that is opened after the limits have been checked. */
+/** A turn that is opened only after the limits have been checked. */
 interface OpenableTurn extends Omit<DetachableTurn, 'events'> {
   readonly open: () => Promise<AsyncIterable<TurnEvent>>
 }
@@ -53,19 +53,19 @@ interface CountedTurn {
 }
 
 /**
- * Turns of this process that continue when their reader disconnects. Their events are stored in memory until one
- * minute after the end, and each reader starts with the first event.
+ * Turns of this process that continue when their reader disconnects. Their events stay in memory until one minute after
+ * the turn has ended. Each reader starts with the first event.
  *
  * @see docs/agents.md#continue-after-a-broken-connection
  */
 export class DetachedTurns {
-  readonly #parts: DetachedParts
+  readonly #deps: DetachedTurnsDependencies
   readonly #turns = new Set<DetachedTurn>()
-  /** Turns that are about to start. */
-  readonly #opening = new Set<CountedTurn>()
+  /** Turns that are being opened. */
+  readonly #openingTurns = new Set<CountedTurn>()
 
-  constructor(parts: DetachedParts) {
-    this.#parts = parts
+  constructor(deps: DetachedTurnsDependencies) {
+    this.#deps = deps
   }
 
   /**
@@ -74,44 +74,44 @@ export class DetachedTurns {
    * @throws rate_limited  too many turns of the sender, of the workspace, or of all workspaces are running
    * @throws the errors of `open`
    */
-  async start({ open, ...turnParts }: OpenableTurn): Promise<AsyncIterable<ServerEvent>> {
-    const { conversationKey, imageBytes } = turnParts
+  async start({ open, ...detachedTurn }: OpenableTurn): Promise<AsyncIterable<ServerEvent>> {
+    const { conversationKey, imageBytes } = detachedTurn
     const reservation = this.#reserve({
       conversationKey,
       imageBytes,
-      sender: subjectName(turnParts.sender.auth),
+      sender: subjectName(detachedTurn.sender.auth),
     })
     try {
       const events = await open()
-      const turn = new DetachedTurn(this.#parts, { ...turnParts, events }, () => this.#turns.delete(turn))
+      const turn = new DetachedTurn(this.#deps, { ...detachedTurn, events }, () => this.#turns.delete(turn))
       this.#turns.add(turn)
       return turn.read()
     } finally {
-      this.#opening.delete(reservation)
+      this.#openingTurns.delete(reservation)
     }
   }
 
   #reserve(reservation: CountedTurn): CountedTurn {
-    const turnCount = () => this.#turns.size + this.#opening.size
+    const turnCount = () => this.#turns.size + this.#openingTurns.size
     for (const turn of this.#turns) if (turn.isFinished && turnCount() >= turnsMax) this.#turns.delete(turn)
-    const running = [...[...this.#turns].filter(turn => !turn.isFinished), ...this.#opening]
-    const ofSender = running.filter(({ sender }) => sender === reservation.sender)
-    const ofWorkspace = running.filter(
+    const running = [...[...this.#turns].filter(turn => !turn.isFinished), ...this.#openingTurns]
+    const turnsOfSender = running.filter(({ sender }) => sender === reservation.sender)
+    const turnsOfWorkspace = running.filter(
       ({ conversationKey }) => conversationKey.workspaceId === reservation.conversationKey.workspaceId,
     )
     if (
       turnCount() >= turnsMax ||
-      ofSender.length >= turnsOfSenderMax ||
-      ofWorkspace.length >= turnsOfWorkspaceMax ||
+      turnsOfSender.length >= turnsOfSenderMax ||
+      turnsOfWorkspace.length >= turnsOfWorkspaceMax ||
       (reservation.imageBytes > 0 &&
         (totalImageBytes([reservation, ...running]) > imageBytesMax ||
-          totalImageBytes([reservation, ...ofSender]) > imageBytesOfSenderMax))
+          totalImageBytes([reservation, ...turnsOfSender]) > imageBytesOfSenderMax))
     )
       throw new WbError('rate_limited', 'too many detached turns are running', {
         hint: 'Wait until a turn has ended, or send the message without `detached`.',
         headers: { 'retry-after': String(retryAfterSeconds) },
       })
-    this.#opening.add(reservation)
+    this.#openingTurns.add(reservation)
     return reservation
   }
 
@@ -148,7 +148,7 @@ export class DetachedTurns {
     )
     if (turn) return turn
     throw new WbError('not_found', 'this caller has no detached turn in the conversation', {
-      hint: 'Read the messages: the turn may have ended, or another process runs it.',
+      hint: 'The turn may have ended, or another process may be running it. Read the messages of the conversation.',
     })
   }
 }
@@ -161,7 +161,7 @@ class DetachedTurn implements CountedTurn {
   readonly conversationKey: StoredConversationKey
   readonly sender: string | null
   readonly imageBytes: number
-  readonly #parts: DetachedParts
+  readonly #deps: DetachedTurnsDependencies
   readonly #cancel: AbortController
   readonly #events: TurnEvent[] = []
   readonly #readers = new Set<TurnEventReader>()
@@ -172,22 +172,22 @@ class DetachedTurn implements CountedTurn {
 
   /** @param onExpired  called when the events can no longer be read */
   constructor(
-    parts: DetachedParts,
+    deps: DetachedTurnsDependencies,
     { conversationKey, sender, imageBytes, events, cancel }: DetachableTurn,
     onExpired: () => void,
   ) {
     this.conversationKey = conversationKey
     this.imageBytes = imageBytes
     this.sender = subjectName(sender.auth)
-    this.#parts = parts
+    this.#deps = deps
     this.#cancel = cancel
     this.#startUnreadTimer()
     this.#finished = this.#run(events, sender).finally(() => {
       this.#isFinished = true
-      // If the question could not be stored, a model request can still be running.
+      // A model request can still be running if the question could not be stored.
       this.#cancel.abort()
       this.#cancelUnreadTimer()
-      parts.clock.after(eventsStoredMs, onExpired)
+      deps.clock.after(eventsStoredMs, onExpired)
       this.#wake()
     })
   }
@@ -211,7 +211,7 @@ class DetachedTurn implements CountedTurn {
   }
 
   async #run(events: AsyncIterable<TurnEvent>, sender: DetachableTurn['sender']): Promise<void> {
-    const { clock, log } = this.#parts
+    const { clock, log } = this.#deps
     let checkedAt = clock.now()
     try {
       for await (const event of events) {
@@ -252,7 +252,7 @@ class DetachedTurn implements CountedTurn {
 
   #startUnreadTimer(): void {
     this.#cancelUnreadTimer()
-    this.#cancelUnreadTimer = this.#parts.clock.after(unreadMaxMs, () => this.#cancel.abort())
+    this.#cancelUnreadTimer = this.#deps.clock.after(unreadMaxMs, () => this.#cancel.abort())
   }
 }
 

@@ -10,15 +10,15 @@ import type { QuoteMarks } from './system-prompt.ts'
 
 export type { ToolResponse } from './past-turns.ts'
 
-/** Rows of one page, and their length as JSON. A long answer with its tool calls takes about ten rows. */
-const page = { rows: 100, chars: 1_000_000 }
+/** Maximum number of rows in one page, and their length as JSON. A long answer with tool calls has about ten rows. */
+const pageMax = { rows: 100, chars: 1_000_000 }
 /**
- * Maximum number of rows to read, and their maximum length as JSON. These limits matter for conversations with very
- * short messages, or with messages that take no tokens, such as failed answers.
+ * Maximum number of rows to read, and their maximum length as JSON. These limits apply if the token limit does not,
+ * because messages are very short or use no tokens, such as failed answers.
  */
 const readMax = { rows: 2_000, chars: 8_000_000 }
 
-/** The part of a conversation that its next turn can use. */
+/** The part of a conversation that the next turn can use. */
 export interface History {
   /** Messages of whole turns, oldest first. */
   readonly messages: readonly ChatMessage[]
@@ -34,10 +34,10 @@ export interface History {
 }
 
 interface HistoryQuery {
-  /** Number of tokens after which reading stops. */
+  /** Number of tokens after which no more pages are read. */
   readonly tokens: number
   readonly marks: QuoteMarks
-  /** Messages to leave out. */
+  /** Messages to omit. */
   readonly replaced: readonly MessageRow[]
 }
 
@@ -90,34 +90,34 @@ async function readPage(
     index: 'byConversation',
     prefix: [workspaceId, conversationId],
     ...(before && { after: [before.messageTs, before.messageId] }),
-    limit: page.rows,
-    charsMax: page.chars,
+    limit: pageMax.rows,
+    charsMax: pageMax.chars,
     descending: true,
   })
   const chars = stored.reduce((sum, { text }) => sum + text.length, 0)
   return {
     rows: stored.map(({ row }) => row).reverse(),
     chars,
-    isLast: stored.length < page.rows && chars <= page.chars,
+    isLast: stored.length < pageMax.rows && chars <= pageMax.chars,
   }
 }
 
 /** @param rows  oldest first */
 function buildHistory(rows: readonly MessageRow[], marks: QuoteMarks): Omit<History, 'lastAt'> {
   const summary = rows.map(summaryIn).findLast(candidate => candidate !== undefined)
-  const later = rows.filter(row => row.role !== 'system' && row.messageTs > (summary?.coveredUntil ?? ''))
-  const turns = splitIntoTurns(later, marks)
-  const cited = rows.flatMap(row => toolResponseOf(row)?.passages ?? citationsIn(row))
+  const laterRows = rows.filter(row => row.role !== 'system' && row.messageTs > (summary?.coveredUntil ?? ''))
+  const turns = splitIntoTurns(laterRows, marks)
+  const citedPassages = rows.flatMap(row => toolResponseOf(row)?.passages ?? citationsIn(row))
   return {
     turns,
     messages: turns.flatMap(turn => turn.messages),
     summary,
     dropped: summary?.coveredCount ?? 0,
-    citations: summary?.lastCitation ? [summary.lastCitation, ...cited] : cited,
+    citations: summary?.lastCitation ? [summary.lastCitation, ...citedPassages] : citedPassages,
   }
 }
 
-/** Returns the passages that an answer cites. In a turn without tools, no other row contains them. */
+/** Returns the passages that an answer cites. If the turn has no tool results, only the answer contains them. */
 function citationsIn({ role, metadata }: MessageRow): readonly Citation[] {
   return role === 'agent' && metadata.citations ? (JSON.parse(metadata.citations) as Citation[]) : []
 }

@@ -13,7 +13,7 @@ export interface OpenedTurn {
   readonly check: () => Promise<unknown>
 }
 
-/** Yields the events of a turn. If it could not be opened, yields the error as the only event. */
+/** Yields the events of a turn. If the turn could not be opened, yields the error as the only event. */
 export async function* turnEventsOf(
   opened: WbError | OpenedTurn,
 ): AsyncGenerator<TurnEvent, void, undefined> {
@@ -32,18 +32,18 @@ function streamError({ code, message, status, hint }: WbError): TurnEvent {
   return { event: 'stream-error', data: { code, message, status, hint } }
 }
 
-/** Returns the error if it prevents the model call; rethrows any other error. @see docs/agents.md#over-http */
+/** Returns an error that prevents the model call. Rethrows any other error. @see docs/agents.md#over-http */
 export function requireModelError(error: unknown): WbError {
   if (error instanceof WbError && error.code.startsWith('llm_') && error.status !== 404) return error
   throw error
 }
 
-/** Ignores a provider failure. The turn encounters it again, and reports it in its answer. */
+/** Ignores a provider failure, because the turn fails in the same way and reports it in its answer. */
 export function ignoreProviderFailure(error: unknown): void {
   if (!(error instanceof ProviderFailure)) throw error
 }
 
-/** Runs a turn without reading its events, and returns its messages. An interrupted turn has a partial answer. */
+/** Runs a turn to its end, and returns the question and the answer, which is partial if the turn was interrupted. */
 export async function messagePairOf({ turn, check }: OpenedTurn, signal: AbortSignal): Promise<MessagePair> {
   await check()
   const messages = new Map<string, Message>()
@@ -59,13 +59,13 @@ export async function messagePairOf({ turn, check }: OpenedTurn, signal: AbortSi
  *
  * @throws the abort reason  if the caller has disconnected
  */
-export async function untilCallerDisconnects<T>(
+export async function runUntilCallerDisconnects<T>(
   caller: Pick<Caller, 'signal' | 'onDrain'>,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const { signal: callerSignal } = caller
   const cancel = new AbortController()
-  const unlink = abortWith(cancel, callerSignal)
+  const removeAbortListener = abortWith(cancel, callerSignal)
   const removeDrainListener = caller.onDrain(() => cancel.abort(drainingError()))
   try {
     const result = await work(cancel.signal)
@@ -73,7 +73,7 @@ export async function untilCallerDisconnects<T>(
     return result
   } finally {
     removeDrainListener()
-    unlink()
+    removeAbortListener()
   }
 }
 

@@ -10,7 +10,7 @@ import { withoutImages } from './image-notes.ts'
 import type { PastTurn } from './past-turns.ts'
 import { tokensPerImage } from './request-budget.ts'
 
-/** Maximum number of images in one request to a model, and their size in bytes, including those of the question. */
+/** Maximum number and total size in bytes of the images in one model request, including those of the question. */
 const requestMax = { images: 8, bytes: 20_000_000 }
 
 /** @throws llm_model_no_images  there are images, and the model cannot read images */
@@ -32,17 +32,17 @@ export function historyWithoutImages(history: History): History {
   return { ...history, messages: history.messages.map(withoutImages) }
 }
 
-/** A history for one turn. Call `release` when the turn ends to free the reserved memory. */
+/** A history with images, for one turn. Call `release` when the turn ends, to free the reserved memory. */
 export interface ImageHistory {
   readonly history: History
   readonly release: () => void
 }
 
-/** Adds images of earlier questions to histories, within a memory limit for all turns. */
+/** Adds the images of earlier questions to histories. All running turns share one memory limit. */
 export class PastImages {
   #reservedBytes = 0
 
-  /** @param reservedBytesMax  maximum total size in bytes of these images in all running turns */
+  /** @param reservedBytesMax  maximum total size, in bytes, of the images that are added for all running turns */
   constructor(private readonly reservedBytesMax = 100_000_000) {}
 
   /**
@@ -52,14 +52,15 @@ export class PastImages {
   async add(
     history: History,
     questionImages: readonly ImageInput[],
-    source: {
+    context: {
       readonly rows: RowStore
       readonly conversationKey: StoredConversationKey
-      readonly promptTokens: number
+      readonly promptTokensMax: number
     },
   ): Promise<ImageHistory> {
     let imagesLeft =
-      Math.min(requestMax.images, Math.floor(source.promptTokens / tokensPerImage)) - questionImages.length
+      Math.min(requestMax.images, Math.floor(context.promptTokensMax / tokensPerImage)) -
+      questionImages.length
     let bytesLeft = requestMax.bytes - totalBytes(questionImages)
     let reservedBytes = 0
     const turnsWithImages = new Set<PastTurn>()
@@ -82,7 +83,7 @@ export class PastImages {
       const turns: PastTurn[] = []
       for (const turn of history.turns)
         turns.push(
-          turnsWithImages.has(turn) ? await readTurn(turn, source.rows, source.conversationKey) : turn,
+          turnsWithImages.has(turn) ? await readTurn(turn, context.rows, context.conversationKey) : turn,
         )
       return { history: { ...history, turns, messages: turns.flatMap(turn => turn.messages) }, release }
     } catch (error) {

@@ -4,7 +4,7 @@ import type { MessageRow } from '../../storage/tables.ts'
 import { textWithoutImages } from './image-notes.ts'
 import type { QuoteMarks } from './system-prompt.ts'
 
-/** Result of a tool call, as it is stored with the turn. */
+/** A tool result, in the form in which it is stored. */
 export interface ToolResponse {
   readonly toolCallId: string
   readonly content: string
@@ -12,12 +12,12 @@ export interface ToolResponse {
   readonly passages?: readonly Citation[]
 }
 
-/** One earlier question with its tool calls, their results, and its answer. */
+/** An earlier question with its tool calls, their results, and its answer. */
 export interface PastTurn {
   /** Stored rows, oldest first; the first one is the question. */
   readonly rows: readonly MessageRow[]
   /**
-   * Messages for the model: a user message, calls each followed by its results, and one answer. A note replaces the
+   * Messages for the model: a user message, tool calls followed by their results, and one answer. A note replaces the
    * images of the question.
    */
   readonly messages: readonly ChatMessage[]
@@ -26,9 +26,9 @@ export interface PastTurn {
 const noAnswer = '[This question has no answer.]'
 
 /**
- * Splits rows into turns that every chat template accepts: user and assistant alternate, and each call is followed by
- * its results. Rows before the first question are left out. Rows of concurrent turns can be mixed, so calls without
- * results and results without calls are left out, and several answers are joined.
+ * Splits rows into turns that every chat template accepts: user and assistant messages alternate, and each call is
+ * followed by its result. Omits rows before the first question. The rows of concurrent turns can be interleaved, so
+ * calls without results and results without calls are omitted, and several answers are joined.
  *
  * @param rows  of one conversation, oldest first
  */

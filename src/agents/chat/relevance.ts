@@ -2,20 +2,24 @@ import { queryWords, terms, words } from '../../base/words.ts'
 import type { KnowledgeBaseHit } from '../../contract/knowledge.ts'
 import { textField } from '../tools/passages.ts'
 
-/** Share of the best score that a hit needs. Measured on Cranfield. @see docs/benchmarks.md#search-quality */
+/**
+ * Minimum score of a relevant hit, as a share of the best score. Chosen with the Cranfield collection.
+ *
+ * @see docs/benchmarks.md#search-quality
+ */
 const scoreShareMin = 0.25
-/** Highest score of a passage that only has similar spelling, in the scale of hybrid search. */
+/** Maximum score in hybrid search of a passage that matches the query only by similar spelling. */
 const spellingScoreMax = 0.2
-/** Minimum number of letters that related words have in common. */
+/** Minimum number of common letters in related words. */
 const relatedLettersMin = 5
 
 /** Minimum share of the query words that makes a passage relevant regardless of its score. */
 const wordShareMin = 0.5
 
 /**
- * Removes hits that score far below the best one and contain few query words, and hits with a low score that contain
- * neither a query word nor a related word. Words are related if they share letters, such as compounds, inflected words,
- * and words in scripts without spaces.
+ * Removes hits that score far below the best hit and contain few query words, and hits with a low score that contain
+ * neither a query word nor a related word. Words are related if one contains the first letters of the other, such as
+ * compounds and inflected words.
  *
  * @param hits  search hits, with `coverage` if the store reports it
  * @see docs/decisions/0032-memory.md#relevance
@@ -40,18 +44,18 @@ function wordShare(query: string, text: string): number {
     : [...queryTerms].filter(term => passageTerms.has(term)).length / queryTerms.size
 }
 
-/** Returns true if a word of one text begins with letters that are part of a word of the other. */
+/** Returns true if a word of one text contains the first letters of a word of the other text. */
 function hasRelatedWord(query: string, text: string): boolean {
-  const [queryParts, passageWords] = [queryWords(query).flatMap(words), words(text)]
-  return sharesBeginning(queryParts, passageWords) || sharesBeginning(passageWords, queryParts)
+  const [wordsOfQuery, passageWords] = [queryWords(query).flatMap(words), words(text)]
+  return sharesBeginning(wordsOfQuery, passageWords) || sharesBeginning(passageWords, wordsOfQuery)
 }
 
-function sharesBeginning(some: readonly string[], others: readonly string[]): boolean {
-  const all = others.join(' ')
-  return some.some(word => beginningsOf(word).some(letters => all.includes(letters)))
+function sharesBeginning(prefixWords: readonly string[], otherWords: readonly string[]): boolean {
+  const all = otherWords.join(' ')
+  return prefixWords.some(word => beginningsOf(word).some(letters => all.includes(letters)))
 }
 
-/** In scripts without spaces, a word can begin at any character. */
+/** Returns the first letters of a word. In scripts without spaces, returns all pairs of adjacent characters instead. */
 function beginningsOf(word: string): string[] {
   if (scriptWithoutSpaces.test(word))
     return Array.from({ length: word.length - 1 }, (_, at) => word.slice(at, at + 2))

@@ -1,7 +1,7 @@
 import { isObject } from '../../base/is-object.ts'
 import type { ToolCall, ToolOutcome } from '../../contract/chat.ts'
 
-/** Result of a call that can be repeated to the model. */
+/** A call's result that can be sent to the model again. */
 interface RepeatableResult {
   readonly content: string
   readonly outcome: ToolOutcome
@@ -11,24 +11,24 @@ const repeatNote =
   '[This call was made before with the same arguments. It was not run again. Its result was:]'
 
 /**
- * Results of the tool calls in the current and the previous round. A repeated call does not run: it gets the earlier
- * result, with a note. A repetition of a call that failed in the previous round runs.
+ * Results of the tool calls in the current and the previous round. A repeated call does not run again: its result is
+ * the earlier result with a note. However, a call that failed in the previous round can run again.
  */
 export class RepeatedCalls {
   readonly #currentRound = new Map<string, RepeatableResult>()
   #previousRound = new Map<string, RepeatableResult>()
-  #repeatsRound = false
+  #repeatsPreviousRound = false
 
   /** Starts a round with the calls of one model answer. */
   startRound(calls: readonly ToolCall[]): void {
     this.#previousRound = new Map([...this.#currentRound].filter(([, { outcome }]) => outcome !== 'failure'))
     this.#currentRound.clear()
-    this.#repeatsRound = calls.every(call => this.#previousRound.has(keyOf(call)))
+    this.#repeatsPreviousRound = calls.every(call => this.#previousRound.has(keyOf(call)))
   }
 
-  /** True if all calls of the current round were also made in the previous one, and did not fail there. */
-  get repeatsRound(): boolean {
-    return this.#repeatsRound
+  /** True if the previous round contained all calls of the current round, and none of them failed there. */
+  get repeatsPreviousRound(): boolean {
+    return this.#repeatsPreviousRound
   }
 
   /**
@@ -48,7 +48,7 @@ export class RepeatedCalls {
   }
 }
 
-/** Returns a key for comparing calls. It ignores white space and the order of the arguments. */
+/** Returns a key for comparing calls. White space and the order of the arguments do not affect it. */
 function keyOf({ name, arguments: text }: ToolCall): string {
   try {
     const parsed: unknown = JSON.parse(text)

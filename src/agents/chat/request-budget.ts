@@ -17,7 +17,7 @@ export interface RequestDraft {
   readonly images?: readonly ImageInput[]
   /** Tool calls and results of this turn. */
   readonly exchanges: readonly ChatMessage[]
-  /** True if the model gets back the reasoning of its earlier answers in this turn. */
+  /** True if the request contains the reasoning of the model's earlier answers in this turn. */
   readonly wantsReasoning?: boolean
   readonly tools: readonly ToolSpec[]
 }
@@ -32,15 +32,15 @@ export interface FittedRequest {
 }
 
 const tokensPerMessage = 8
-/** Estimated tokens of an image, as for a photo of one megapixel. @see docs/agents.md#images */
+/** Estimated tokens of an image: those of a photo with one megapixel. @see docs/agents.md#images */
 export const tokensPerImage = 1_100
-/** Minimum length of a shortened tool result. */
+/** Minimum length to which a tool result is shortened. */
 const resultCharsMin = 400
 /** Minimum and maximum tokens for the passages of one search. */
 const passageTokens = { min: 512, max: 8_000 }
 const cutMark = '\n[cut: the rest does not fit]'
 
-/** Returns the tokens that passages of one search may take: a third of the prompt, between a minimum and a maximum. */
+/** Returns the token limit for the passages of one search: a third of the prompt, between a minimum and a maximum. */
 export function passageTokensFor({
   contextTokens,
   maxTokens,
@@ -50,10 +50,11 @@ export function passageTokensFor({
 }
 
 /**
- * Returns the tokens that the text of attachments may take: as many as passages, or half as many if knowledge bases
- * are also searched, but at most a third of `leftTokens`.
+ * Returns the token limit for the text of attachments: that of passages, or half of it if it is shared, but at most a
+ * third of `leftTokens`.
  *
- * @param leftTokens  tokens of the prompt without tools and question
+ * @param isShared    true if knowledge bases are also searched, or if the model has tools
+ * @param leftTokens  tokens of the prompt without the tools and the question
  */
 export function attachmentTokensFor({
   passageTokens,
@@ -69,65 +70,67 @@ export function attachmentTokensFor({
 }
 
 /**
- * Returns the tokens that earlier turns may take: half of the prompt, or a third if the agent has tools, because
- * earlier turns are sent again after each tool call.
+ * Returns the token limit for earlier turns: half of the prompt, or a third if the agent has tools, because earlier
+ * turns are sent again after each tool call.
  */
 export function historyTokensFor(promptTokens: number, hasTools: boolean): number {
   return Math.max(0, Math.floor(promptTokens / (hasTools ? 3 : 2)))
 }
 
 /**
- * Fits a draft into a budget. Shortens tool results of earlier turns, oldest first; then removes whole turns, oldest
- * first; then shortens tool results of this turn. The question stays whole, even if it alone exceeds the budget.
+ * Fits a draft into a budget. Shortens tool results of earlier turns, oldest first. If that is not enough, removes
+ * whole turns, oldest first, and then shortens tool results of this turn. Never shortens the question, even if it
+ * exceeds the budget.
  *
- * @param budgetTokens  maximum length of the prompt in tokens
+ * @param budgetTokens  maximum number of tokens of the prompt
  */
 export function fitToBudget(draft: RequestDraft, budgetTokens: number): FittedRequest {
   const { system, question, images = [], tools } = draft
-  const fixed: ChatMessage[] = [
+  const fixedMessages: ChatMessage[] = [
     { role: 'system', content: system },
     { role: 'user', content: question, ...(images.length > 0 && { images }) },
   ]
-  const spent = countTokens(fixed) + estimateTokens(JSON.stringify(tools)) + providerTokensOf(draft)
-  const { exchanges, cut } = shortenResults(draft.exchanges, budgetTokens - spent)
-  const leftTokens = budgetTokens - spent - countTokens(exchanges)
+  const fixedTokens =
+    countTokens(fixedMessages) + estimateTokens(JSON.stringify(tools)) + providerTokensOf(draft)
+  const { exchanges, cut } = shortenResults(draft.exchanges, budgetTokens - fixedTokens)
+  const leftTokens = budgetTokens - fixedTokens - countTokens(exchanges)
   const history = newestTurnsThatFit(
     draft.history,
     Math.min(leftTokens, historyTokensFor(budgetTokens, tools.length > 0)),
   )
   const dropped = draft.history.length - history.length
-  return { messages: [fixed[0]!, ...history, fixed[1]!, ...exchanges], dropped, cut }
+  return { messages: [fixedMessages[0]!, ...history, fixedMessages[1]!, ...exchanges], dropped, cut }
 }
 
 /**
- * Returns the newest whole turns that fit into `tokens`. Shortens their tool results if necessary, and removes the
- * images of a question if they do not fit.
+ * Returns the newest whole turns that fit into `tokens`. Shortens their tool results if necessary. If a question does
+ * not fit with its images, removes the images.
  */
 function newestTurnsThatFit(messages: readonly ChatMessage[], tokens: number): ChatMessage[] {
-  const fitting: ChatMessage[] = []
+  const newestTurns: ChatMessage[] = []
   let turn: ChatMessage[] = []
-  let spent = 0
+  let usedTokens = 0
   for (const original of messages.toReversed()) {
-    const fits = spent + minimumTokens([original]) <= tokens
+    const fits = usedTokens + minimumTokens([original]) <= tokens
     const message = fits ? original : withoutImages(original)
-    spent += minimumTokens([message])
-    if (spent > tokens) break
+    usedTokens += minimumTokens([message])
+    if (usedTokens > tokens) break
     turn.unshift(message)
     if (message.role !== 'user') continue
-    fitting.unshift(...turn)
+    newestTurns.unshift(...turn)
     turn = []
   }
-  return shortenResults(fitting, tokens).exchanges
+  return shortenResults(newestTurns, tokens).exchanges
 }
 
-/** Returns the number of tokens of messages, with their tool results shortened as much as possible. */
+/** Returns the number of tokens that messages have if their tool results are shortened as much as possible. */
 export function minimumTokens(messages: readonly ChatMessage[]): number {
   return countTokens(
     messages.map(message => (message.role === 'tool' ? shortenResult(message, Infinity) : message)),
   )
 }
 
-/** Shortens tool results, oldest first, until the messages fit into `tokens` or no result can be shortened further. */
+/** Shortens tool results, oldest first, until the messages fit into `tokens` or no result can become shorter. */
 function shortenResults(
   messages: readonly ChatMessage[],
   tokens: number,
@@ -145,7 +148,7 @@ function shortenResults(
 }
 
 /**
- * Shortens a tool result by `excess` characters, in the middle. Keeps the last line, because it contains the end mark.
+ * Removes up to `excess` characters from a tool result. Keeps the last line, because it contains the end mark.
  */
 function shortenResult<M extends ChatMessage & { role: 'tool' }>(message: M, excess: number): M {
   const { content } = message
@@ -155,7 +158,7 @@ function shortenResult<M extends ChatMessage & { role: 'tool' }>(message: M, exc
   return shorter.length < content.length ? { ...message, content: shorter } : message
 }
 
-/** Returns the number of tokens of the provider-specific fields that are sent back with the messages of this turn. */
+/** Returns the number of tokens of the provider-specific fields in the messages of this turn. */
 function providerTokensOf({ exchanges, wantsReasoning = false }: RequestDraft): number {
   return exchanges.reduce((sum, message) => {
     if (message.role !== 'assistant' || !message.providerFields) return sum

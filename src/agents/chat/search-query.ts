@@ -6,7 +6,7 @@ import { isAffirmation, isSmallTalk } from './small-talk.ts'
 /** Maximum number of words taken from an earlier query. */
 const addedWordsMax = 16
 
-/** English pronouns that can refer to earlier messages. `IT` in capitals is not a pronoun. */
+/** English pronouns that can refer to earlier messages. `IT` in capital letters does not count as a pronoun. */
 const pronouns = new Set(
   `it its itself they them their theirs themselves he him his she her hers this that these those`.split(
     /\s+/,
@@ -17,10 +17,10 @@ const pronouns = new Set(
 const followUpBeginning =
   /^(?:and|or|but|then|what about|how about|what if|what else|why|why not|how come|how so|since when|same for|only)\b/i
 
-/** Beginnings that are also words of other languages, so they count only if an English word follows. */
+/** Beginnings that are also words in other languages. They count only if an English word follows. */
 const ambiguousBeginning = /^(?:so|also|plus)\b/i
 
-/** English phrases that refer to one of several things. */
+/** English phrases that refer to one of several things in earlier messages. */
 const choicePhrase =
   /\b(?:(?:the )?(?:first|second|third|fourth|fifth|last|other|next|previous|same|that|this|which) ones?|the (?:former|latter|same)|another one|(?:the two|both)(?=\s*[?.!]*$)|the (?:first|second|third|fourth|fifth|last|other|others|rest|next|previous)(?=\s*[?.!]*$))\b/i
 
@@ -28,28 +28,31 @@ const choicePhrase =
 const detailBeginning = /^(?:at|by|for|from|in|on|since|to|until|with) (?:what|when|where|which|whom?)\b/i
 const detailWordsMax = 4
 
-/** Maximum number of words of a follow-up that begins with "and", "why" and so on. */
+/** Maximum number of words of a follow-up question that starts with a word such as "and" or "why". */
 const followUpWordsMax = 6
 
 /**
- * Returns the search query for a question, or undefined for small talk. A follow-up in English ("and abroad?",
- * "what about the second one?") gets the words of the last query; a question in another language stays as it is.
+ * Returns the search query for a question; undefined for small talk. Adds the words of the previous query to a
+ * follow-up question in English, such as "and abroad?" or "what about the second one?". Returns other questions
+ * unchanged.
  *
- * @param previousQuery  last query of the conversation
+ * @param previousQuery  last search query of the conversation
  */
 export function searchQuery(question: string, previousQuery: string | undefined): string | undefined {
   if (isAffirmation(question)) return previousQuery
   if (isSmallTalk(question)) return undefined
   const query = question.slice(0, limits.searchTextChars)
   if (previousQuery === undefined || !isFollowUp(question)) return query
-  const known = new Set(terms(question))
-  const added = queryWords(previousQuery).filter(word => !terms(word).some(term => known.has(term)))
-  return [query, ...added.slice(0, addedWordsMax)].join(' ').slice(0, limits.searchTextChars)
+  const questionTerms = new Set(terms(question))
+  const addedWords = queryWords(previousQuery).filter(
+    word => !terms(word).some(term => questionTerms.has(term)),
+  )
+  return [query, ...addedWords.slice(0, addedWordsMax)].join(' ').slice(0, limits.searchTextChars)
 }
 
 /**
- * Returns the last search query of the conversation. For a turn in which the model wrote its queries, that is the
- * question.
+ * Returns the last search query of the conversation. If the model wrote the queries of a turn, the question of the turn
+ * is used instead.
  */
 export function lastQuery(turns: readonly PastTurn[]): string | undefined {
   return turns

@@ -1,6 +1,6 @@
 import { words } from '../../base/words.ts'
 
-/** Greetings, thanks, praise and farewells, without accents; a line for each language. */
+/** Greetings, thanks, praise, acknowledgments, refusals and farewells, grouped by language or by related languages. */
 const phrases = [
   `hi|hello|hey|hey there|hi there|hello there|good morning|good afternoon|good evening|good night|good day|howdy|greetings
    |how are you|how are you doing|how is it going|how s it going|what s up|nice to meet you|thanks|thank you|thx|ty|cheers
@@ -36,43 +36,52 @@ const phrases = [
    |ありがとうございます|了解|了解です|さようなら|안녕하세요|안녕|감사합니다|고마워요|고맙습니다|नमस्ते|धन्यवाद|xin chao|cam on|สวัสดี|ขอบคุณ`,
 ].flatMap(line => line.split('|'))
 
-/** Answers to "Shall I go on?". */
+/** Affirmative replies to a question such as "Shall I go on?". */
 const affirmations =
   `yes|yes please|yeah|yep|yup|sure|sure thing|of course|please|please do|go on|go ahead|continue|please continue
    |more|tell me more|more please|more details|more details please|explain further|please explain|elaborate
    |please elaborate|can you elaborate|could you elaborate|go into detail|do it|exactly|correct|ja|ja bitte|gerne|bitte|weiter|oui|oui s il vous plait|si|si por favor|sim|da|tak
    |jo|evet|да|是|是的|はい|네`.split('|')
 
-const known = { smallTalk: keysOf([...phrases, ...affirmations]), affirmation: keysOf(affirmations) }
+const knownPhrases = {
+  smallTalk: normalizedPhraseSet([...phrases, ...affirmations]),
+  affirmation: normalizedPhraseSet(affirmations),
+}
 const phraseWordsMax = 6
 
-function keysOf(all: readonly string[]): ReadonlySet<string> {
-  return new Set(all.map(phrase => words(phrase).join(' ')))
+function normalizedPhraseSet(list: readonly string[]): ReadonlySet<string> {
+  return new Set(list.map(phrase => words(phrase).join(' ')))
 }
 
-/** Returns true if a message consists only of greetings, thanks and similar phrases, or contains no word. */
+/**
+ * Returns true if a message consists only of greetings, thanks, affirmations and similar phrases, or contains no words.
+ * Call {@link isAffirmation} first to tell affirmations apart.
+ */
 export function isSmallTalk(message: string): boolean {
-  return consistsOf(known.smallTalk, words(message))
+  return consistsOf(knownPhrases.smallTalk, words(message))
 }
 
 /** Returns true if a message only agrees, for example to an offer of more details. */
 export function isAffirmation(message: string): boolean {
-  const all = words(message)
-  return all.length > 0 && consistsOf(known.affirmation, all)
+  const messageWords = words(message)
+  return messageWords.length > 0 && consistsOf(knownPhrases.affirmation, messageWords)
 }
 
-/** Returns true if the words can be split into phrases of the set. Tries longer phrases first. */
-function consistsOf(phrases: ReadonlySet<string>, all: readonly string[]): boolean {
-  for (let at = 0; at < all.length; ) {
-    const length = phraseLengthAt(phrases, all, at)
+/**
+ * Returns true if the words split into phrases of the set when the longest phrase is taken at each position, without
+ * backtracking.
+ */
+function consistsOf(phrases: ReadonlySet<string>, messageWords: readonly string[]): boolean {
+  for (let at = 0; at < messageWords.length; ) {
+    const length = phraseLengthAt(phrases, messageWords, at)
     if (length === 0) return false
     at += length
   }
   return true
 }
 
-function phraseLengthAt(phrases: ReadonlySet<string>, all: readonly string[], at: number): number {
-  for (let length = Math.min(phraseWordsMax, all.length - at); length > 0; length--)
-    if (phrases.has(all.slice(at, at + length).join(' '))) return length
+function phraseLengthAt(phrases: ReadonlySet<string>, messageWords: readonly string[], at: number): number {
+  for (let length = Math.min(phraseWordsMax, messageWords.length - at); length > 0; length--)
+    if (phrases.has(messageWords.slice(at, at + length).join(' '))) return length
   return 0
 }

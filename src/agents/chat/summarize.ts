@@ -2,31 +2,33 @@ import type { Clock } from '../../base/clock.ts'
 import { withTimeout } from '../../base/deadline.ts'
 import type { ChatMessage } from '../../models/chat/completion.ts'
 import { bytesPerToken } from '../estimate-tokens.ts'
-import { shareAmong } from '../tools/passage-budget.ts'
+import { fitPassages } from '../tools/passage-budget.ts'
 import { previewText, truncateText } from '../tools/tool-result.ts'
 import type { AnsweringModel } from './answering-model.ts'
 import type { PastTurn } from './past-turns.ts'
 import { QuoteMarks } from './system-prompt.ts'
 
-/** A summary and its cost. */
+/** A summary, and the metadata of its message: the model, token counts and cost. */
 export interface WrittenSummary {
   readonly text: string
   readonly metadata: Record<string, string>
 }
 
 const timeoutMs = 60_000
-/** Maximum tokens of the answer. Reasoning needs more of them than the summary. */
+/** Maximum tokens of the model's answer, including reasoning. */
 const answerTokensMax = 1_024
 const questionCharsMax = 200
 
 /** Shares of the context window for the input and for the summary. */
-const share = { input: 1 / 6, summary: 1 / 16 }
+const contextShares = { input: 1 / 6, summary: 1 / 16 }
 const summaryTokensMax = 1_000
 
 /**
- * Summarizes turns together with the previous summary, in one model call.
+ * Summarizes turns and the previous summary in one model call.
  *
- * @throws TimedOut, the errors of `complete`, Error for an empty answer
+ * @throws TimedOut
+ * @throws Error  the answer is empty
+ * @throws the errors of `ChatClient.complete`
  */
 export async function summarize(
   previousSummary: string | undefined,
@@ -39,11 +41,12 @@ export async function summarize(
     { role: 'user', content: marks.enclose('conversation', inputOf(previousSummary, turns, model)) },
   ]
   const maxTokens = Math.min(model.maxTokens, answerTokensMax)
-  const request = (until: AbortSignal) => model.chat.complete(messages, { maxTokens, signal: until })
+  const request = (timeoutSignal: AbortSignal) =>
+    model.chat.complete(messages, { maxTokens, signal: timeoutSignal })
   signal.throwIfAborted()
-  const { text, ...spent } = await withTimeout(clock, timeoutMs, request, signal)
+  const { text, ...usage } = await withTimeout(clock, timeoutMs, request, signal)
   if (text.trim() === '') throw new Error('the model returned an empty summary')
-  const { promptTokens, completionTokens, costUsd } = spent
+  const { promptTokens, completionTokens, costUsd } = usage
   return {
     text: beginningOf(text.trim(), summaryBytesFor(model)),
     metadata: {
@@ -58,10 +61,10 @@ export async function summarize(
 
 function promptFor(model: AnsweringModel, marks: QuoteMarks): string {
   const words = Math.floor(summaryBytesFor(model) / 8)
-  return `You summarize the earlier part of a conversation, so that it can go on without it. Write at most ${words} words in the language of the conversation: what the user wants, what was answered and decided, with names, numbers and identifiers, and what is still open. Write plain text without citations. ${marks.rule}`
+  return `You summarize the earlier part of a conversation, so that the conversation can continue without it. Write at most ${words} words in the language of the conversation: what the user wants, what was answered and decided, with names, numbers and identifiers, and what is still open. Write plain text without citations. ${marks.rule}`
 }
 
-/** Returns the input of the summary as text. Each message is cut to its share of the space. */
+/** Returns the text to summarize. If it is too long, shortens all messages by the same factor. */
 function inputOf(
   previousSummary: string | undefined,
   turns: readonly PastTurn[],
@@ -72,19 +75,19 @@ function inputOf(
     ...turns.flatMap(({ messages }) => messages.map(textOf)).filter(text => text !== undefined),
   ]
   const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0)
-  const inputBytesMax = share.input * model.contextTokens * bytesPerToken
+  const inputBytesMax = contextShares.input * model.contextTokens * bytesPerToken
   return texts
     .map(text => truncateText(text, Math.floor(text.length * Math.min(1, inputBytesMax / bytes))))
     .join('\n\n')
 }
 
-/** Returns undefined for tool results, because the answer contains their outcome. */
+/** Returns the text of a message; undefined for tool results, because the answer reflects them. */
 function textOf(message: ChatMessage): string | undefined {
   if (message.role === 'user') return `User: ${message.content}`
   return message.role === 'assistant' && message.content ? `Assistant: ${message.content}` : undefined
 }
 
-/** Returns the previous summary and a list of the questions of turns. Used if a model writes no summary. */
+/** Returns a summary without a model call: the previous summary, and a list of the questions of the turns. */
 export function listQuestions(
   previousSummary: string | undefined,
   turns: readonly PastTurn[],
@@ -95,28 +98,28 @@ export function listQuestions(
   const questions = turns.map(
     ({ rows }) => `- ${previewText(oneLine(rows[0]!.content ?? ''), questionCharsMax)}`,
   )
-  const questionBytesMax = bytesMax - Buffer.byteLength(`${previous}\n\n${questionsHead}\n`)
+  const questionBytesMax = bytesMax - Buffer.byteLength(`${previous}\n\n${questionsHeading}\n`)
   return {
-    text: [previous, [questionsHead, ...newestLinesThatFit(questions, questionBytesMax)].join('\n')]
+    text: [previous, [questionsHeading, ...newestLinesThatFit(questions, questionBytesMax)].join('\n')]
       .filter(Boolean)
       .join('\n\n'),
     metadata: { summary_by: 'rule' },
   }
 }
 
-const questionsHead = 'The user asked earlier:'
+const questionsHeading = 'The user asked earlier:'
 
 function newestLinesThatFit(lines: readonly string[], bytesMax: number): readonly string[] {
-  let left = bytesMax
+  let bytesLeft = bytesMax
   const last = lines.findLastIndex(line => {
-    left -= Buffer.byteLength(line) + 1
-    return left < 0
+    bytesLeft -= Buffer.byteLength(line) + 1
+    return bytesLeft < 0
   })
   return lines.slice(last + 1)
 }
 
 function beginningOf(text: string, bytesMax: number): string {
-  return shareAmong([text], '', bytesMax)[0]!.text
+  return fitPassages([text], '', bytesMax)[0]!.text
 }
 
 function oneLine(text: string): string {
@@ -124,5 +127,5 @@ function oneLine(text: string): string {
 }
 
 function summaryBytesFor({ contextTokens }: AnsweringModel): number {
-  return Math.min(summaryTokensMax, Math.floor(contextTokens * share.summary)) * bytesPerToken
+  return Math.min(summaryTokensMax, Math.floor(contextTokens * contextShares.summary)) * bytesPerToken
 }

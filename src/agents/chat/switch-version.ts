@@ -17,21 +17,21 @@ import {
 
 const attemptsMax = 8
 
-/** A version of a question that replaces the current one. */
+/** A version of a question that replaces the current version. */
 export interface ReplacementVersion {
   readonly questionId: string
   /** ID of the user message that the version starts with. */
   readonly versionId: string
-  /** Last message of the version, stored in the same transaction. */
+  /** Last message of the version, which is stored in the same transaction. */
   readonly answer?: MessageRow
 }
 
 /**
- * Puts a version of a question into the conversation with all messages that followed it, and stores the messages that
- * it replaces as another version. Both happen in one transaction.
+ * Moves a version of a question, with all messages that followed it, into the conversation. Moves the current version
+ * to the stored versions in the same transaction.
  *
  * @throws conversation_not_found
- * @throws chat_message_not_found  no version of the question is in the conversation, or the version does not exist
+ * @throws chat_message_not_found  the conversation contains no version of the question, or the version does not exist
  * @throws validation_error        too many messages follow the question
  * @throws conflict                other requests changed the conversation during every attempt
  */
@@ -49,23 +49,26 @@ export async function switchVersion(
     // A version can be selected before its answer is complete.
     const isCurrent = current.rows[0].messageId === versionId
     if (isCurrent && !answer) return
-    const restored = isCurrent ? [] : await readVersionRows(rows, conversationKey, versionId)
+    const restoredRows = isCurrent ? [] : await readVersionRows(rows, conversationKey, versionId)
     const row = isCurrent
       ? { ...conversation.row, lastActivityAt: answer!.messageTs }
-      : conversationAfterSwitch(conversation.row, current, restored, answer)
+      : conversationAfterSwitch(conversation.row, current, restoredRows, answer)
     const outcome = await rows.atomic([
       { op: 'replace', table: tables.conversations, row, version: conversation.version },
       ...(isCurrent ? [] : current.rows.flatMap(row => storeVersionWrites(row, current, conversation.row))),
-      ...restored.flatMap(restoreWrites),
+      ...restoredRows.flatMap(restoreWrites),
       ...(answer ? [{ op: 'insert', table: tables.messages, row: answer } as const] : []),
     ])
     if (outcome.ok) return
   }
-  throw new WbError('conflict', 'the conversation keeps changing; nothing was written')
+  throw new WbError(
+    'conflict',
+    'other requests changed the conversation during every attempt; nothing was written',
+  )
 }
 
 /**
- * Reads the messages of a version that is not in the conversation.
+ * Reads the messages of a stored version, which is not in the conversation.
  *
  * @throws chat_message_not_found  there is no such version
  * @throws validation_error        it has too many messages
@@ -88,7 +91,7 @@ async function readVersionRows(
   return stored.map(({ row }) => row)
 }
 
-/** Returns the conversation after the switch. Untrusted text that was read before the question still counts. */
+/** Returns the conversation row after the switch. Keeps `untrustedSince` if it is earlier than the question. */
 function conversationAfterSwitch(
   conversation: ConversationRow,
   { rows: [question] }: CurrentVersion,

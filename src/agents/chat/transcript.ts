@@ -7,15 +7,15 @@ import { changeRow, type RowChange } from '../../storage/change-row.ts'
 import type { RowStore, Write } from '../../storage/rows.ts'
 import { type ConversationRow, type MessageRow, tables } from '../../storage/tables.ts'
 import type { ConversationKey } from '../conversations.ts'
-import { emptyFields, imageRows, imagesField } from '../messages.ts'
+import { emptyMessageFields, imageRows, imagesField } from '../messages.ts'
 import { conversationNotFound, messageNotFound } from '../not-found.ts'
 import { checkVersionLimit } from './current-version.ts'
 import type { ToolResponse } from './history.ts'
 import { switchVersion } from './switch-version.ts'
-import { titleFrom } from './title.ts'
+import { titleFromQuestion } from './title.ts'
 
-/** Parts that all turns share. */
-export interface TranscriptParts {
+/** Dependencies that all turns share. */
+export interface TranscriptDependencies {
   readonly rows: RowStore
   readonly clock: Clock
   /** Runs the writes to one conversation in sequence, so that they do not conflict. */
@@ -36,8 +36,8 @@ type TranscriptRow = Pick<MessageRow, 'role' | 'content'> & Partial<MessageRow>
 /**
  * Writes the messages of one turn, in order.
  *
- * Another version of a question is stored separately until its answer is complete. Then it replaces the current
- * version.
+ * If the turn adds another version of a question, its messages are stored separately until the answer is complete. Then
+ * they replace the current version.
  *
  * @see docs/decisions/0031-message-versions.md
  */
@@ -49,14 +49,14 @@ export class Transcript {
   readonly #questionId: string | undefined
   #lastMs: number
   #question: MessageRow | undefined
-  /** Title from the first question, for a conversation without a title. */
+  /** Title that is derived from the first question, for a conversation without a title. */
   #title: string | null = null
   readonly #isFirst: boolean
 
-  constructor(parts: TranscriptParts, conversationKey: ConversationKey, start: TranscriptStart) {
-    this.#rows = parts.rows
-    this.#clock = parts.clock
-    this.#writes = parts.writes
+  constructor(deps: TranscriptDependencies, conversationKey: ConversationKey, start: TranscriptStart) {
+    this.#rows = deps.rows
+    this.#clock = deps.clock
+    this.#writes = deps.writes
     this.#conversationKey = conversationKey
     this.#questionId = start.questionId
     this.#isFirst = start.lastAt === undefined
@@ -82,28 +82,28 @@ export class Transcript {
       ...imagesField(images),
       ...(questionId !== undefined && { questionId }),
     })
-    if (this.#isFirst) this.#title = titleFrom(content)
-    const inserts = imageRows(row, images).map(
+    if (this.#isFirst) this.#title = titleFromQuestion(content)
+    const imageInserts = imageRows(row, images).map(
       (image): Write => ({ op: 'insert', table: tables.messageImages, row: image }),
     )
-    await this.#write(row, inserts, isUntrusted)
+    await this.#write(row, imageInserts, isUntrusted)
     this.#question = row
     return row
   }
 
-  /** Records that text of documents is sent to the model, which was not known when the question was stored. */
+  /** Records that text of documents is sent to the model, if that was not known when the question was stored. */
   async markUntrusted(): Promise<void> {
-    const user = this.#question!
+    const question = this.#question!
     const isVersion = this.#questionId !== undefined
-    const untrusted = { untrustedSince: user.messageTs }
-    const row = { ...user, versionId: user.messageId, ...untrusted }
+    const untrusted = { untrustedSince: question.messageTs }
+    const row = { ...question, versionId: question.messageId, ...untrusted }
     const writes: Write[] = isVersion ? [{ op: 'replace', table: this.#table, row }] : []
     const change = (conversation: ConversationRow) =>
-      isVersion || isUntrustedAt(conversation, user) ? conversation : { ...conversation, ...untrusted }
+      isVersion || isUntrustedAt(conversation, question) ? conversation : { ...conversation, ...untrusted }
     await this.#change(change, writes)
   }
 
-  /** Removes the question of a turn that stored nothing else. */
+  /** Removes the question of a turn that has stored no other message. */
   async removeQuestion(): Promise<void> {
     const key = this.#keyOf(this.#question!)
     const writes: Write[] = [
@@ -115,7 +115,7 @@ export class Transcript {
     await this.#change(clearTitle, writes)
   }
 
-  /** Stores tool calls, with the text that the model wrote before them. */
+  /** Stores tool calls, and the text that the model wrote before them. */
   storeCalls(
     content: string,
     toolCalls: readonly ToolCall[],
@@ -127,7 +127,7 @@ export class Transcript {
   /**
    * Stores the result of a call.
    *
-   * @param isUntrusted  true if the model has read text of documents or tools, in this turn or before
+   * @param isUntrusted  true if the model has read text of documents or tools, in this turn or an earlier one
    */
   storeResult(
     call: ToolCall,
@@ -160,7 +160,7 @@ export class Transcript {
     return answer
   }
 
-  /** Stores the answer of a turn that failed or was interrupted. It does not replace another version. */
+  /** Stores the answer of a turn that failed or was interrupted. Does not replace the current version. */
   storeFailedAnswer(content: string, fields: Partial<MessageRow>): Promise<MessageRow> {
     return this.#appendMessage({ role: 'agent', content, authorId: this.#conversationKey.agentId, ...fields })
   }
@@ -178,7 +178,7 @@ export class Transcript {
     this.#lastMs = Math.max(this.#lastMs + 1, this.#clock.now())
     const { workspaceId, conversationId } = this.#conversationKey
     const messageTs = new Date(this.#lastMs).toISOString()
-    return { ...emptyFields, workspaceId, conversationId, messageId: newId(), messageTs, ...message }
+    return { ...emptyMessageFields, workspaceId, conversationId, messageId: newId(), messageTs, ...message }
   }
 
   #keyOf({ workspaceId, conversationId, messageId }: MessageRow): string[] {
@@ -186,8 +186,7 @@ export class Transcript {
   }
 
   /**
-   * Stores a message after the question. Fails if the question is no longer in its table, because versions were
-   * switched.
+   * Stores a message after the question. Fails if a switch between versions has moved the question to the other table.
    */
   async #appendMessage(message: TranscriptRow, isUntrusted = false): Promise<MessageRow> {
     const row = this.#createRow(message)
@@ -198,27 +197,27 @@ export class Transcript {
 
   /**
    * @throws conversation_not_found  the conversation was deleted in the meantime
-   * @throws chat_message_not_found  the question was moved to a stored version
+   * @throws chat_message_not_found  the question is no longer in its table
    */
-  async #write(row: MessageRow, furtherWrites: readonly Write[], isUntrusted: boolean): Promise<void> {
+  async #write(row: MessageRow, otherWrites: readonly Write[], isUntrusted: boolean): Promise<void> {
     const isVersion = this.#questionId !== undefined
-    const user = this.#question ?? row
-    const versionId = user.messageId
-    const untrusted = isUntrusted && { untrustedSince: user.messageTs }
-    const stored = isVersion ? { ...row, versionId, ...(row === user && untrusted) } : row
-    const writes: Write[] = [...furtherWrites, { op: 'insert', table: this.#table, row: stored }]
-    if (isVersion && untrusted && row !== user)
-      writes.push({ op: 'replace', table: this.#table, row: { ...user, versionId, ...untrusted } })
+    const question = this.#question ?? row
+    const versionId = question.messageId
+    const untrusted = isUntrusted && { untrustedSince: question.messageTs }
+    const stored = isVersion ? { ...row, versionId, ...(row === question && untrusted) } : row
+    const writes: Write[] = [...otherWrites, { op: 'insert', table: this.#table, row: stored }]
+    if (isVersion && untrusted && row !== question)
+      writes.push({ op: 'replace', table: this.#table, row: { ...question, versionId, ...untrusted } })
     const change = async (conversation: ConversationRow) => {
       if (!isVersion)
         return {
           ...conversation,
-          title: conversation.title ?? (row === user ? this.#title : null),
+          title: conversation.title ?? (row === question ? this.#title : null),
           lastActivityAt: row.messageTs,
-          ...(untrusted && !isUntrustedAt(conversation, user) && untrusted),
+          ...(untrusted && !isUntrustedAt(conversation, question) && untrusted),
         }
-      // Counted between reading and writing the conversation, so that concurrent turns cannot exceed the maximum.
-      if (row === user) await checkVersionLimit(this.#rows, this.#conversationKey, this.#questionId!)
+      // The check runs between reading and writing the conversation, so that concurrent turns cannot exceed the limit.
+      if (row === question) await checkVersionLimit(this.#rows, this.#conversationKey, this.#questionId!)
       return conversation
     }
     const changed = await this.#change(change, writes)
@@ -227,7 +226,7 @@ export class Transcript {
     throw messageNotFound(versionId)
   }
 
-  /** Changes the conversation in one transaction with further writes, after all earlier writes to it. */
+  /** Changes the conversation in one transaction with `writes`, after all earlier writes to the conversation. */
   #change(
     change: (conversation: ConversationRow) => ConversationRow | Promise<ConversationRow>,
     writes: readonly Write[],
@@ -248,8 +247,8 @@ export class Transcript {
 }
 
 /**
- * Returns true if text of documents or tools was read before a message or in its turn. A concurrent turn may still
- * record a later time.
+ * Returns true if the conversation row already states that text of documents or tools was read at or before the time of
+ * a message. Returns false for a later time, which a concurrent turn can have written.
  */
 function isUntrustedAt({ untrustedSince }: ConversationRow, { messageTs }: MessageRow): boolean {
   return Boolean(untrustedSince && untrustedSince <= messageTs)

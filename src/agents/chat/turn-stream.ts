@@ -3,13 +3,13 @@ import type { TurnEvent } from '../../contract/chat.ts'
 import type { ServerEvent } from '../../contract/route.ts'
 
 /**
- * Streams the events of a turn to one reader. When the reader disconnects, pending work of the turn is cancelled at
- * once. The `return` of a generator would wait for that work.
+ * Streams the events of a turn to one reader. When the reader disconnects, immediately cancels the pending work of the
+ * turn. The `return` method of a generator would wait for that work.
  */
 export class TurnStream implements AsyncIterableIterator<ServerEvent> {
   readonly #events: AsyncGenerator<TurnEvent, void, undefined>
   readonly #cancel: AbortController
-  readonly #unlink: () => void
+  readonly #removeAbortListener: () => void
 
   /**
    * @param readerSignal  fires when the reader disconnects
@@ -22,7 +22,7 @@ export class TurnStream implements AsyncIterableIterator<ServerEvent> {
   ) {
     this.#events = events
     this.#cancel = cancel
-    this.#unlink = abortWith(cancel, readerSignal)
+    this.#removeAbortListener = abortWith(cancel, readerSignal)
   }
 
   [Symbol.asyncIterator](): this {
@@ -36,14 +36,14 @@ export class TurnStream implements AsyncIterableIterator<ServerEvent> {
       isFinished = Boolean(done)
       return done ? { done, value: undefined } : { done: false, value: { id: '', ...value } }
     } finally {
-      // If the question could not be stored, a model request can still be running.
+      // A model request can still be running if the question could not be stored.
       if (isFinished) this.#cancel.abort()
     }
   }
 
   async return(): Promise<IteratorResult<ServerEvent>> {
     this.#cancel.abort()
-    this.#unlink()
+    this.#removeAbortListener()
     await this.#events.return()
     return { done: true, value: undefined }
   }

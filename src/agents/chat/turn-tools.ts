@@ -11,19 +11,19 @@ import { toToolSpec } from '../tools/tool-spec.ts'
 import { type ApprovalRequest, type Approvals, approvedTools } from './approvals.ts'
 import type { Citations } from './citations.ts'
 
-/** Tools whose passages are the basis of an answer. @see docs/agents.md#citations */
+/** Tools whose passages an answer is based on. @see docs/agents.md#citations */
 const groundingTools: ReadonlySet<string> = new Set(['search_kb'])
 /** Tools whose passages can be cited. */
 const citingTools: ReadonlySet<string> = new Set(['search_kb', 'list_chunks'])
 
-/** Dependencies and conditions of the tools of a turn. */
-export interface TurnToolsParts {
+/** Dependencies and settings for the tools of a turn. */
+export interface TurnToolsOptions {
   readonly gate: ToolGate
   readonly approvals: Approvals
   readonly agent: Agent
   readonly conversation: ConversationRow
   readonly tools: readonly Tool[]
-  /** Question of the user. It selects the tools for the model if the agent has too many. */
+  /** Question of the user. Determines which tools the model receives if the agent has too many. */
   readonly question: string
   readonly log: Log
   readonly context: Omit<ToolContext, 'signal' | 'cite'>
@@ -41,9 +41,9 @@ export interface TurnToolResult extends ToolResult {
   readonly groundingPassages: readonly ToolPassage[]
 }
 
-/** Tools of one turn: describes them to the model, checks permissions, and runs calls. */
+/** The tools of one turn. Describes them to the model, checks permissions, and runs calls. */
 export class TurnTools {
-  readonly #parts: TurnToolsParts
+  readonly #options: TurnToolsOptions
   readonly #tools: ReadonlyMap<string, Tool>
   #hasReadUntrusted: boolean
   /** Hashes of the tools that are approved in the conversation, by tool ID. */
@@ -52,27 +52,27 @@ export class TurnTools {
   /** Number of tools of the agent that the model does not receive. */
   readonly omittedCount: number
 
-  constructor(parts: TurnToolsParts) {
-    this.#parts = parts
-    this.#hasReadUntrusted = parts.hasReadUntrusted
-    this.#approved = approvedTools(parts.conversation, parts.context.caller.auth)
-    this.#tools = new Map(parts.tools.map(tool => [tool.id, tool]))
-    const selected = narrowTools(parts.tools, parts.question)
+  constructor(options: TurnToolsOptions) {
+    this.#options = options
+    this.#hasReadUntrusted = options.hasReadUntrusted
+    this.#approved = approvedTools(options.conversation, options.context.caller.auth)
+    this.#tools = new Map(options.tools.map(tool => [tool.id, tool]))
+    const selected = narrowTools(options.tools, options.question)
     this.specs = selected.map(toToolSpec)
-    this.omittedCount = parts.tools.length - selected.length
+    this.omittedCount = options.tools.length - selected.length
     if (this.omittedCount > 0) this.#logOmittedTools()
   }
 
   #logOmittedTools(): void {
-    const { log, agent, tools } = this.#parts
-    const facts = {
+    const { log, agent, tools } = this.#options
+    const logFields = {
       workspaceId: agent.workspaceId,
       agentId: agent.agentId,
       tools: tools.length,
       leftOut: this.omittedCount,
     }
     log.warn(
-      facts,
+      logFields,
       'the agent has more tools than a model accepts; the model received those that match the question best',
     )
   }
@@ -83,21 +83,21 @@ export class TurnTools {
   }
 
   /** True if the model has a search tool. */
-  get searches(): boolean {
+  get canSearch(): boolean {
     return this.specs.some(({ name }) => groundingTools.has(name))
   }
 
   /** True if the model has a tool whose passages can be cited. */
-  get cites(): boolean {
+  get canCite(): boolean {
     return this.specs.some(({ name }) => citingTools.has(name))
   }
 
   /**
-   * Creates an approval request for a call. Returns undefined if the call needs none, or if the sender cannot approve
-   * calls.
+   * Creates an approval request for a call. Returns undefined if the call needs no approval, or if the sender cannot
+   * approve calls.
    */
   requestApproval(call: ToolCall, signal: AbortSignal): ApprovalRequest | undefined {
-    const { canApprove, approvals, conversation, context } = this.#parts
+    const { canApprove, approvals, conversation, context } = this.#options
     const tool = this.#tools.get(call.name)
     if (!tool || !canApprove || this.#permissionOf(tool) !== 'ask') return undefined
     return approvals.request({ conversation, tool }, context.caller.auth, signal)
@@ -113,7 +113,7 @@ export class TurnTools {
     decision: Approval['decision'] | undefined,
     signal: AbortSignal,
   ): Promise<TurnToolResult> {
-    const { gate, agent, context, citations } = this.#parts
+    const { gate, agent, context, citations } = this.#options
     const tool = this.#tools.get(call.name)
     const passages: Citation[] = []
     const cite = (passage: ToolPassage) => {
@@ -134,16 +134,16 @@ export class TurnTools {
     if (permission === 'deny') return 'the rules of the agent deny it'
     if (permission === 'allow' || decision === 'once' || decision === 'always') return undefined
     return decision === 'never'
-      ? 'the person did not approve it'
+      ? 'the user did not approve it'
       : 'it needs an approval, which this client cannot request'
   }
 
   /**
-   * Returns the permission of a tool. If no rule of the agent matches, a tool that is not built in needs an approval
-   * once the agent has read text of documents or tools.
+   * Returns the permission of a tool. If no rule of the agent matches, a tool that is not built in requires approval
+   * after the agent has read text of documents or tools.
    */
   #permissionOf(tool: Tool): ToolPermission {
-    const { agent } = this.#parts
+    const { agent } = this.#options
     const fallback = this.#hasReadUntrusted && tool.source !== 'builtin' ? 'ask' : 'allow'
     const permission = permissionFor(
       agent.toolRules ?? {},

@@ -43,8 +43,8 @@ import {
   messagePairOf,
   type OpenedTurn,
   requireModelError,
+  runUntilCallerDisconnects,
   turnEventsOf,
-  untilCallerDisconnects,
 } from './opened-turn.ts'
 import { type PastImages, requireImageSupport, totalBytes } from './past-images.ts'
 import { attachmentTokensFor, historyTokensFor, passageTokensFor } from './request-budget.ts'
@@ -52,9 +52,9 @@ import { lastQuery, searchQuery } from './search-query.ts'
 import { type NamedBase, QuoteMarks, summaryPrompt, systemPrompt } from './system-prompt.ts'
 import { Transcript } from './transcript.ts'
 import { TurnStream } from './turn-stream.ts'
-import { TurnTools, type TurnToolsParts } from './turn-tools.ts'
+import { TurnTools, type TurnToolsOptions } from './turn-tools.ts'
 
-export interface TurnsParts {
+export interface TurnsDependencies {
   readonly rows: RowStore
   readonly clock: Clock
   readonly log: Log
@@ -72,13 +72,13 @@ export interface TurnsParts {
   /** Maximum number of passages from one knowledge base in the prompt of a model without tools. */
   readonly passagesPerBase: number
   readonly compactions: Pick<Compactions, 'startIfNeeded' | 'interrupt'>
-  /** Called after each turn, for the metrics. */
+  /** Called after each turn, to record metrics. */
   readonly onTurnEnd: (provider: string, outcome: TurnOutcome) => void
-  /** Present if the conversation is part of the request. */
+  /** Set if the conversation is part of the request. */
   readonly requestContext?: RequestContext
 }
 
-/** Facts about a conversation that is part of the request, in addition to its messages. */
+/** Properties of a conversation that is part of the request, in addition to its messages. */
 export interface RequestContext {
   /** Instructions that the sender adds to the agent's prompt; null if there are none. */
   readonly instructions: string | null
@@ -90,7 +90,7 @@ export interface RequestContext {
 type TurnCaller = Pick<Caller, 'auth' | 'visibility' | 'signal' | 'requestId'>
 
 /** Agent, conversation, model and limits of a turn. */
-interface TurnSetting {
+interface TurnContext {
   readonly agent: Agent
   readonly conversation: ConversationRow
   readonly caller: TurnCaller
@@ -106,14 +106,14 @@ interface TurnSetting {
 
 const nothingInBases = 'Nothing was found in the knowledge bases for the question.'
 
-/** Parts of the prompt about attachments and search results. */
+/** The parts of the prompt that contain attachments and search results. */
 interface PromptContext {
   readonly attached: AttachedPrompt
   readonly grounding: Grounding
 }
 
-/** The question, and the conditions for running tools. */
-type TurnConditions = Pick<TurnToolsParts, 'canApprove' | 'hasReadUntrusted' | 'question'>
+/** The question, and settings that affect permissions for tool calls. */
+type TurnConditions = Pick<TurnToolsOptions, 'canApprove' | 'hasReadUntrusted' | 'question'>
 
 interface TurnRequest {
   readonly conversationKey: ConversationKey
@@ -121,27 +121,27 @@ interface TurnRequest {
   readonly caller: TurnCaller
   /** True to request an unstreamed answer from the model. */
   readonly isUnstreamed: boolean
-  /** True to put passages into the prompt, and to send no tools. */
+  /** True to send passages in the prompt instead of tools. */
   readonly usesRetrieval?: boolean
 }
 
-/** An answer, and the chunks that were in its prompt. */
+/** An answer, and the IDs of the chunks in its prompt. */
 export interface AgentReply {
   readonly message: Message
   readonly contextChunkIds: readonly string[]
 }
 
-/** Runs turns: sends questions to agents, and stores and returns their answers. @see docs/agents.md */
+/** Sends questions to agents, and stores and returns the answers. @see docs/agents.md */
 export class Turns {
-  readonly #parts: TurnsParts
+  readonly #deps: TurnsDependencies
   readonly #approvals: Approvals
-  readonly #detached: DetachedTurns
+  readonly #detachedTurns: DetachedTurns
   readonly #writes = new KeyedQueue()
 
-  constructor(parts: TurnsParts) {
-    this.#parts = parts
-    this.#approvals = new Approvals(parts)
-    this.#detached = new DetachedTurns(parts)
+  constructor(deps: TurnsDependencies) {
+    this.#deps = deps
+    this.#approvals = new Approvals(deps)
+    this.#detachedTurns = new DetachedTurns(deps)
   }
 
   /**
@@ -157,7 +157,7 @@ export class Turns {
   }
 
   /**
-   * Sends a message and returns an answer that is based on retrieved passages, without tool calls.
+   * Sends a message and returns an answer that is based on passages in the prompt, without tool calls.
    *
    * @throws the errors of `send` and of a search
    * @throws draining  the turn was cancelled; the question is stored
@@ -176,7 +176,7 @@ export class Turns {
   }
 
   /**
-   * Sends a message and streams the answer. When the reader disconnects, the turn stops, unless it is detached.
+   * Sends a message and streams the answer. The turn stops when the reader disconnects, unless the turn is detached.
    *
    * @throws the errors of `send`, except errors of the model, which become a `stream-error` event
    * @throws rate_limited  too many detached turns are running
@@ -202,7 +202,7 @@ export class Turns {
       isUnstreamed: false,
     }
     const open = async () => turnEventsOf(await this.#open(request, signal).catch(requireModelError))
-    return this.#detached.start({
+    return this.#detachedTurns.start({
       conversationKey,
       sender: caller,
       imageBytes: totalBytes(body.images ?? []),
@@ -217,8 +217,8 @@ export class Turns {
    * @throws workspace_not_found, conversation_not_found, not_found
    */
   async attach(conversationKey: ConversationKey, auth: AuthContext): Promise<AsyncIterable<ServerEvent>> {
-    await this.#parts.conversations.get(conversationKey, auth)
-    return this.#detached.read(conversationKey, auth)
+    await this.#deps.conversations.get(conversationKey, auth)
+    return this.#detachedTurns.read(conversationKey, auth)
   }
 
   /**
@@ -227,13 +227,13 @@ export class Turns {
    * @throws workspace_not_found, conversation_not_found, not_found
    */
   async stop(conversationKey: ConversationKey, auth: AuthContext): Promise<void> {
-    await this.#parts.conversations.get(conversationKey, auth)
-    await this.#detached.stop(conversationKey, auth)
+    await this.#deps.conversations.get(conversationKey, auth)
+    await this.#detachedTurns.stop(conversationKey, auth)
   }
 
   /** Stops all detached turns, and waits until their partial answers are stored. */
   close(): Promise<void> {
-    return this.#detached.close()
+    return this.#detachedTurns.close()
   }
 
   /** @throws workspace_not_found, conversation_not_found, not_found */
@@ -242,7 +242,7 @@ export class Turns {
     { decision }: Approval,
     caller: Caller,
   ): Promise<Approval & { approvalId: string }> {
-    await this.#parts.conversations.get(approvalKey, caller.auth)
+    await this.#deps.conversations.get(approvalKey, caller.auth)
     await this.#approvals.decide(approvalKey, decision, caller)
     return { approvalId: approvalKey.approvalId, decision }
   }
@@ -250,7 +250,7 @@ export class Turns {
   #sendUnstreamed(
     request: Omit<TurnRequest, 'isUnstreamed'> & { readonly caller: Caller },
   ): Promise<MessagePair> {
-    return untilCallerDisconnects(request.caller, async signal =>
+    return runUntilCallerDisconnects(request.caller, async signal =>
       messagePairOf(await this.#open({ ...request, isUnstreamed: true }, signal), signal),
     )
   }
@@ -259,20 +259,20 @@ export class Turns {
     const { conversationKey, body, caller, isUnstreamed } = request
     const marks = new QuoteMarks()
     const { images = [] } = body
-    const { past, replaced, ...inputs } = await this.#readInputs(request)
+    const { historyReader, replaced, ...inputs } = await this.#readInputs(request)
     const modelAndTools = await this.#openModelAndTools({ ...inputs, caller }, body.llmServiceId, signal)
     const { model, bases, attached } = modelAndTools
     const { tools, signInServers } = modelAndTools.offer
     requireImageSupport(model, images)
     // A local model usually handles one request at a time, so a running summary would delay the answer.
-    if (model.provider === 'ollama') this.#parts.compactions.interrupt(conversationKey)
-    const isGrounded = request.usesRetrieval || model.supportsTools === false
-    const hasTools = !isGrounded && tools.length > 0
+    if (model.provider === 'ollama') this.#deps.compactions.interrupt(conversationKey)
+    const usesRetrieval = request.usesRetrieval || model.supportsTools === false
+    const hasTools = !usesRetrieval && tools.length > 0
     const promptTokens = model.contextTokens - model.maxTokens
     const tokens = historyTokensFor(promptTokens, hasTools)
-    const history = await past.read({ tokens, marks, replaced: replaced?.rows ?? [] })
-    const { rows, pastImages } = this.#parts
-    const setting = {
+    const history = await historyReader.read({ tokens, marks, replaced: replaced?.rows ?? [] })
+    const { rows, pastImages } = this.#deps
+    const turnContext = {
       ...inputs,
       caller,
       citations: new Citations(history.citations),
@@ -287,23 +287,23 @@ export class Turns {
       canApprove: body.approvals,
       hasReadUntrusted:
         hasReadUntrustedBefore(inputs.conversation, replaced) ||
-        this.#parts.requestContext?.hasReadUntrusted === true ||
+        this.#deps.requestContext?.hasReadUntrusted === true ||
         attached.length > 0,
       question: body.content,
     }
     const turn = new AgentTurn({
-      ...this.#parts,
-      ...setting,
-      ...(isGrounded
-        ? await this.#prepareWithRetrieval(setting, conditions, history)
-        : await this.#prepareWithTools(setting, conditions, history, tools)),
-      prepareWithoutTools: () => this.#prepareWithRetrieval(setting, conditions, history),
+      ...this.#deps,
+      ...turnContext,
+      ...(usesRetrieval
+        ? await this.#prepareWithRetrieval(turnContext, conditions, history)
+        : await this.#prepareWithTools(turnContext, conditions, history, tools)),
+      prepareWithoutTools: () => this.#prepareWithRetrieval(turnContext, conditions, history),
       sampling: {
         ...model.sampling,
         ...toSamplingSettings(inputs.agent),
         ...(body.temperature !== undefined && { temperature: body.temperature }),
       },
-      transcript: new Transcript({ ...this.#parts, writes: this.#writes }, conversationKey, {
+      transcript: new Transcript({ ...this.#deps, writes: this.#writes }, conversationKey, {
         lastAt: history.lastAt,
         questionId: replaced?.questionId,
       }),
@@ -313,12 +313,12 @@ export class Turns {
       loadPastImages: async () =>
         model.supportsImages === false
           ? { history, release() {} }
-          : pastImages.add(history, images, { rows, conversationKey, promptTokens }),
+          : pastImages.add(history, images, { rows, conversationKey, promptTokensMax: promptTokens }),
       signInServers: signInServers.map(({ label }) => label),
       isUnstreamed,
       onEnd: outcome => {
-        this.#parts.onTurnEnd(model.provider, outcome)
-        if (outcome === 'ok') this.#parts.compactions.startIfNeeded({ ...conversationKey, model, hasTools })
+        this.#deps.onTurnEnd(model.provider, outcome)
+        if (outcome === 'ok') this.#deps.compactions.startIfNeeded({ ...conversationKey, model, hasTools })
       },
       reportFailure: error => this.#reportFailure(conversationKey, caller, error),
     })
@@ -327,92 +327,97 @@ export class Turns {
 
   /** Reads the inputs of a turn concurrently, because each read is a round trip to the store. */
   async #readInputs({ conversationKey, body, caller }: TurnRequest) {
-    const { rows, conversations } = this.#parts
-    // A caller that cannot see the conversation must learn nothing about its messages.
+    const { rows, conversations } = this.#deps
+    // This check comes first: errors about messages must not reach callers that cannot see the conversation.
     if (body.replaces !== undefined) await conversations.get(conversationKey, caller.auth)
     const replaced =
       body.replaces === undefined
         ? undefined
         : await readReplacedVersion(rows, conversationKey, body.replaces)
-    const [conversation, agent, past] = await Promise.all([
+    const [conversation, agent, historyReader] = await Promise.all([
       conversations.get(conversationKey, caller.auth),
       rows.get(tables.agents, [conversationKey.workspaceId, conversationKey.agentId]),
       openHistory(rows, conversationKey),
     ])
     if (!agent) throw agentNotFound(conversationKey.agentId)
-    return { conversation, agent: agent.row, past, replaced }
+    return { conversation, agent: agent.row, historyReader, replaced }
   }
 
   /** Opens the model of a turn and its tools. */
   async #openModelAndTools(
-    { agent, conversation, caller }: Pick<TurnSetting, 'agent' | 'conversation' | 'caller'>,
+    { agent, conversation, caller }: Pick<TurnContext, 'agent' | 'conversation' | 'caller'>,
     llmServiceId: MessageSend['llmServiceId'],
     signal: AbortSignal,
   ) {
     const { workspaceId } = agent
     const [model, bases, offer, attached] = await Promise.all([
-      openAnsweringModel(this.#parts, workspaceId, llmServiceId ?? agent.llmServiceId),
-      this.#parts.findBases(workspaceId, knowledgeBasesFor(conversation, agent)),
-      this.#parts.findTools(agent, caller.auth, signal),
-      this.#parts.attachments.read(conversation),
+      openAnsweringModel(this.#deps, workspaceId, llmServiceId ?? agent.llmServiceId),
+      this.#deps.findBases(workspaceId, knowledgeBasesFor(conversation, agent)),
+      this.#deps.findTools(agent, caller.auth, signal),
+      this.#deps.attachments.read(conversation),
     ])
     return { model, bases, offer, attached }
   }
 
   /** Prepares a turn in which the model searches with tools. */
   async #prepareWithTools(
-    setting: TurnSetting,
+    turnContext: TurnContext,
     conditions: TurnConditions,
     history: History,
     tools: readonly Tool[],
   ) {
-    const { attached } = setting
-    const offered =
+    const { attached } = turnContext
+    const allTools =
       attached.length > 0 && tools.length > 0 ? [...tools, createAttachmentTool(attached)] : tools
-    const turnTools = this.#turnTools(setting, offered, conditions)
-    const prompt = await this.#buildAttachedPrompt(setting, turnTools, conditions.question, history)
-    return this.#prepare(setting, turnTools, { attached: prompt, grounding: notSearchedGrounding }, history)
+    const turnTools = this.#turnTools(turnContext, allTools, conditions)
+    const prompt = await this.#buildAttachedPrompt(turnContext, turnTools, conditions.question, history)
+    return this.#prepare(
+      turnContext,
+      turnTools,
+      { attached: prompt, grounding: notSearchedGrounding },
+      history,
+    )
   }
 
   /** Prepares a turn with passages in the prompt and without tools. */
-  async #prepareWithRetrieval(setting: TurnSetting, conditions: TurnConditions, history: History) {
-    const turnTools = this.#turnTools(setting, [], conditions)
-    const attached = await this.#buildAttachedPrompt(setting, turnTools, conditions.question, history)
-    const grounding = await this.#retrieve(setting, conditions.question, history, attached)
-    return this.#prepare(setting, turnTools, { attached, grounding }, history)
+  async #prepareWithRetrieval(turnContext: TurnContext, conditions: TurnConditions, history: History) {
+    const turnTools = this.#turnTools(turnContext, [], conditions)
+    const attached = await this.#buildAttachedPrompt(turnContext, turnTools, conditions.question, history)
+    const grounding = await this.#retrieve(turnContext, conditions.question, history, attached)
+    return this.#prepare(turnContext, turnTools, { attached, grounding }, history)
   }
 
-  #prepare(setting: TurnSetting, turnTools: TurnTools, promptContext: PromptContext, history: History) {
+  #prepare(turnContext: TurnContext, turnTools: TurnTools, promptContext: PromptContext, history: History) {
     const { attached, grounding } = promptContext
-    const system = this.#systemPrompt(setting, turnTools, promptContext, history.summary)
+    const system = this.#systemPrompt(turnContext, turnTools, promptContext, history.summary)
     const promptPassages = [...attached.passages, ...grounding.passages]
     const promptHasUntrustedText = attached.text !== '' || grounding.passages.length > 0
     return { turnTools, system, promptPassages, promptHasUntrustedText, searchQuery: grounding.query }
   }
 
   #buildAttachedPrompt(
-    setting: TurnSetting,
+    turnContext: TurnContext,
     { specs }: TurnTools,
     question: string,
-    past: History,
+    history: History,
   ): Promise<AttachedPrompt> {
-    const { model, bases, attached, passageTokens } = setting
-    const query = searchQuery(question, lastQuery(past.turns)) ?? ''
+    const { model, bases, attached, passageTokens } = turnContext
+    const query = searchQuery(question, lastQuery(history.turns)) ?? ''
     const isShared = specs.length > 0 || bases.length > 0
     const promptTokens = model.contextTokens - model.maxTokens
     const usedTokens = estimateTokens(JSON.stringify(specs)) + estimateTokens(question)
     const tokens = attachmentTokensFor({ passageTokens, isShared, leftTokens: promptTokens - usedTokens })
-    return buildAttachedPrompt(attached, { query, tokens, canRead: specs.length > 0 }, setting)
+    return buildAttachedPrompt(attached, { query, tokens, canRead: specs.length > 0 }, turnContext)
   }
 
   #turnTools(
-    { agent, conversation, caller, citations, passageTokens }: TurnSetting,
+    { agent, conversation, caller, citations, passageTokens }: TurnContext,
     tools: readonly Tool[],
     conditions: TurnConditions,
   ): TurnTools {
     const { workspaceId } = agent
     return new TurnTools({
-      ...this.#parts,
+      ...this.#deps,
       ...conditions,
       approvals: this.#approvals,
       agent,
@@ -429,53 +434,53 @@ export class Turns {
   }
 
   async #retrieve(
-    { agent, bases, ...setting }: TurnSetting,
+    { agent, bases, ...turnContext }: TurnContext,
     question: string,
-    past: History,
+    history: History,
     attached: AttachedPrompt,
   ): Promise<Grounding> {
-    const { retrieve, passagesPerBase } = this.#parts
+    const { retrieve, passagesPerBase } = this.#deps
     const { workspaceId } = agent
     const knowledgeBaseIds = bases.map(base => base.knowledgeBaseId)
-    const passageTokens = setting.passageTokens - Math.ceil(attached.bytes / bytesPerToken)
-    const query = searchQuery(question, lastQuery(past.turns))
+    const passageTokens = turnContext.passageTokens - Math.ceil(attached.bytes / bytesPerToken)
+    const query = searchQuery(question, lastQuery(history.turns))
     const grounding = await retrieveGrounding(
       { workspaceId, query, knowledgeBaseIds, passagesPerBase, passageTokens },
-      { ...setting, retrieve },
+      { ...turnContext, retrieve },
     )
     const isFinal = attached.text === '' || query === undefined || grounding.passages.length > 0
     return isFinal ? grounding : { ...grounding, text: bases.length > 0 ? nothingInBases : '' }
   }
 
   #systemPrompt(
-    { agent, bases, marks }: TurnSetting,
+    { agent, bases, marks }: TurnContext,
     turnTools: TurnTools,
     { attached, grounding }: PromptContext,
     summary: History['summary'],
   ): string {
     const prompt = systemPrompt({
       agentPrompt: agent.systemPrompt,
-      configuredPrompt: this.#parts.systemPrompt,
-      senderInstructions: this.#parts.requestContext?.instructions ?? null,
-      search: grounding === notSearchedGrounding ? (turnTools.searches ? 'tool' : 'none') : 'prompt',
-      cites: turnTools.cites || attached.text !== '' || grounding.passages.length > 0,
-      bases: turnTools.cites ? bases : [],
+      configuredPrompt: this.#deps.systemPrompt,
+      senderInstructions: this.#deps.requestContext?.instructions ?? null,
+      search: grounding === notSearchedGrounding ? (turnTools.canSearch ? 'tool' : 'none') : 'prompt',
+      cites: turnTools.canCite || attached.text !== '' || grounding.passages.length > 0,
+      bases: turnTools.canCite ? bases : [],
       marks,
     })
-    const earlier = summary && summaryPrompt(summary.text, marks)
-    return [prompt, earlier, attached.text, grounding.text].filter(Boolean).join('\n\n')
+    const earlierSummary = summary && summaryPrompt(summary.text, marks)
+    return [prompt, earlierSummary, attached.text, grounding.text].filter(Boolean).join('\n\n')
   }
 
   #reportFailure({ workspaceId, agentId }: ConversationKey, { requestId }: TurnCaller, error: unknown): void {
-    const facts = { requestId, workspaceId, agentId }
+    const logFields = { requestId, workspaceId, agentId }
     if (error instanceof ProviderFailure) {
       const { kind, providerStatus } = error.facts
-      this.#parts.log.warn({ ...facts, kind, providerStatus }, error.message)
-    } else this.#parts.log.error({ ...facts, error }, 'a turn failed')
+      this.#deps.log.warn({ ...logFields, kind, providerStatus }, error.message)
+    } else this.#deps.log.error({ ...logFields, error }, 'a turn failed')
   }
 }
 
-/** Returns true if earlier messages derive from text of documents or tools. Replaced messages do not count. */
+/** Returns true if earlier messages can derive from text of documents or tools. Ignores messages that are replaced. */
 function hasReadUntrustedBefore(
   { untrustedSince }: ConversationRow,
   replaced: CurrentVersion | undefined,
@@ -483,7 +488,7 @@ function hasReadUntrustedBefore(
   return Boolean(untrustedSince && !(replaced && replaced.rows[0].messageTs <= untrustedSince))
 }
 
-/** Returns the knowledge bases of a conversation; those of its agent if it has none. */
+/** Returns the knowledge bases of a conversation, or those of its agent if the conversation has none. */
 function knowledgeBasesFor(conversation: ConversationRow, agent: Agent): readonly string[] {
   return conversation.knowledgeBaseIds.length > 0 ? conversation.knowledgeBaseIds : agent.knowledgeBaseIds
 }

@@ -7,12 +7,12 @@ import { tables } from '../../storage/tables.ts'
 import { agentNotFound } from '../not-found.ts'
 
 const pageSize = 200
-/** Maximum length of one page as JSON. The prompts of agents can be long. */
+/** Maximum length of one page, as JSON. It limits memory, because the prompts of agents can be long. */
 const pageCharsMax = 8_000_000
 
 /**
- * Returns the agents of a workspace as models. A model has the name of its agent as ID, or else the agent's ID if
- * several agents share the name.
+ * Returns the agents of a workspace as models. The ID of a model is the name of its agent, or the agent's ID if several
+ * agents share the name.
  */
 export async function listModels(rows: RowStore, workspaceId: string): Promise<ModelList> {
   const agents: Pick<Agent, 'agentId' | 'name' | 'createdAt'>[] = []

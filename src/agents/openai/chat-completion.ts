@@ -16,7 +16,7 @@ export interface CompletionIdentity {
   readonly model: string
 }
 
-/** Returns the answer as one unstreamed completion. @throws chat_answer_failed */
+/** Converts an answer to one unstreamed completion. @throws chat_answer_failed */
 export function toChatCompletion(identity: CompletionIdentity, answer: Message): ChatCompletion {
   if (answer.metadata.finish_reason === 'error') throw answerFailed(answer)
   const usage = usageOf(answer)
@@ -42,7 +42,7 @@ export function toChatCompletion(identity: CompletionIdentity, answer: Message):
 
 type ChunkDelta = ChatCompletionChunk['choices'][number]['delta']
 
-/** Creates the chunks of one streamed answer. */
+/** Creates the chunks of a streamed answer. */
 export class CompletionChunks {
   readonly #identity: CompletionIdentity
   readonly #includesUsage: boolean
@@ -93,7 +93,7 @@ function referencesOf({ metadata }: Message): Citation[] {
 }
 
 function finishReasonOf({ metadata }: Message): CompletionFinishReason {
-  return completionFinishReasons.find(known => known === metadata.finish_reason) ?? 'stop'
+  return completionFinishReasons.find(reason => reason === metadata.finish_reason) ?? 'stop'
 }
 
 /** Returns the token counts of all model calls in the turn; undefined if the provider reports none. */

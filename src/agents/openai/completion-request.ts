@@ -9,7 +9,7 @@ export interface RequestMessage {
   readonly images: readonly ImageInput[]
 }
 
-/** A request, converted to the input of a turn. */
+/** A chat completions request, converted to the inputs of a turn. */
 export interface CompletionRequest {
   /** Text of the system messages; null if there are none. */
   readonly instructions: string | null
@@ -24,7 +24,7 @@ export interface CompletionRequest {
 const separator = '\n\n'
 
 /**
- * Converts a request to the input of a turn.
+ * Converts a chat completions request to the inputs of a turn.
  *
  * @throws validation_error  the last message is not a user message with text
  */

@@ -9,24 +9,24 @@ const separator = '\n\n'
 
 /** Events of a streamed completion, converted from the events of a turn. Closing the stream stops the turn. */
 export class CompletionStream implements AsyncIterableIterator<ServerEvent> {
-  readonly #turn: AsyncIterator<ServerEvent>
+  readonly #turnEvents: AsyncIterator<ServerEvent>
   readonly #events: AsyncGenerator<ServerEvent, void, undefined>
-  #first: IteratorResult<ServerEvent> | undefined
+  #firstEvent: IteratorResult<ServerEvent> | undefined
 
   constructor(turn: AsyncIterable<ServerEvent>, chunks: CompletionChunks) {
-    this.#turn = turn[Symbol.asyncIterator]()
+    this.#turnEvents = turn[Symbol.asyncIterator]()
     this.#events = completionEventsOf(turn, chunks)
   }
 
   /**
-   * Waits until the answer starts, so that an earlier failure is returned with an HTTP error status.
+   * Waits until the answer starts, so that the response to an earlier failure has an HTTP error status.
    *
-   * @throws errors before the model call, chat_answer_failed
+   * @throws chat_answer_failed, and the errors that occur before the model call
    * @throws draining  the turn ended before the answer started
    */
   async waitForStart(): Promise<void> {
-    this.#first = await this.#events.next()
-    if (this.#first.done) throw drainingError()
+    this.#firstEvent = await this.#events.next()
+    if (this.#firstEvent.done) throw drainingError()
   }
 
   [Symbol.asyncIterator](): this {
@@ -34,13 +34,13 @@ export class CompletionStream implements AsyncIterableIterator<ServerEvent> {
   }
 
   async next(): Promise<IteratorResult<ServerEvent>> {
-    const first = this.#first
-    this.#first = undefined
+    const first = this.#firstEvent
+    this.#firstEvent = undefined
     return first ?? this.#events.next()
   }
 
   async return(): Promise<IteratorResult<ServerEvent>> {
-    await this.#turn.return?.()
+    await this.#turnEvents.return?.()
     await this.#events.return()
     return { done: true, value: undefined }
   }

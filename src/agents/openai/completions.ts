@@ -10,17 +10,17 @@ import type { RowStore } from '../../storage/rows.ts'
 import type { ConversationRow, MessageRow } from '../../storage/tables.ts'
 import type { ChatModelSource } from '../chat/answering-model.ts'
 import { drainingError } from '../chat/opened-turn.ts'
-import { Turns, type TurnsParts } from '../chat/turns.ts'
+import { Turns, type TurnsDependencies } from '../chat/turns.ts'
 import { conversationVisibility } from '../conversation-visibility.ts'
 import type { ConversationKey } from '../conversations.ts'
-import { emptyFields, imageRows, imagesField } from '../messages.ts'
+import { emptyMessageFields, imageRows, imagesField } from '../messages.ts'
 import { findAgentByModel, listModels } from './agent-models.ts'
 import { CompletionChunks, type CompletionIdentity, toChatCompletion } from './chat-completion.ts'
 import { type CompletionRequest, parseCompletionRequest } from './completion-request.ts'
 import { CompletionStream } from './completion-stream.ts'
 import { RequestConversation, type RequestMessageRows } from './request-conversation.ts'
 
-/** The conversation in a request, with everything that its turn needs. */
+/** The conversation in a request, and the inputs of its turn. */
 interface OpenedConversation {
   readonly turns: Turns
   readonly conversationKey: ConversationKey
@@ -29,12 +29,14 @@ interface OpenedConversation {
 }
 
 /**
- * Answers requests of OpenAI clients. Each request contains its conversation, which is not stored.
+ * Handles requests of OpenAI clients. Each request contains its conversation, which is not stored.
  *
  * @see docs/agents.md#from-an-openai-client
  */
 export class Completions {
-  constructor(private readonly parts: Omit<TurnsParts, 'conversations' | 'compactions' | 'requestContext'>) {}
+  constructor(
+    private readonly deps: Omit<TurnsDependencies, 'conversations' | 'compactions' | 'requestContext'>,
+  ) {}
 
   /** @throws the errors of `Turns.send`, chat_answer_failed */
   async complete(workspaceId: string, body: CompletionCreate, caller: Caller): Promise<ChatCompletion> {
@@ -57,7 +59,7 @@ export class Completions {
     const close = () =>
       stream
         .return()
-        .catch(error => this.parts.log.error({ requestId, error }, 'a completion stream could not be closed'))
+        .catch(error => this.deps.log.error({ requestId, error }, 'a completion stream could not be closed'))
     const removeDrainListener = caller.onDrain(() => void close())
     try {
       await stream.waitForStart()
@@ -68,22 +70,22 @@ export class Completions {
   }
 
   async #open(workspaceId: string, body: CompletionCreate, { auth }: Caller): Promise<OpenedConversation> {
-    const { rows, models } = this.parts
+    const { rows, models } = this.deps
     const request = parseCompletionRequest(body)
-    // Applies the rule of `Conversations.create`: with row-level access, only principals have conversations.
+    // Applies the same rule as `Conversations.create`: with row-level access, only principals have conversations.
     if (conversationVisibility(await requireWorkspace(rows, workspaceId), auth).kind === 'none')
       throw new WbError(
         'policy_principal_required',
         'row-level access is on in this workspace, so only principals can have conversations',
       )
     const agent = await findAgentByModel(rows, workspaceId, body.model)
-    const created = this.parts.clock.now()
-    const conversation = conversationOf(agent, auth.subject?.principalId ?? null, created)
+    const createdMs = this.deps.clock.now()
+    const conversation = conversationOf(agent, auth.subject?.principalId ?? null, createdMs)
     const turns = new Turns({
-      ...this.parts,
+      ...this.deps,
       rows: new RequestConversation(rows, conversation, messagesOf(request, conversation)),
       conversations: { get: async () => conversation },
-      // Needs no summaries: the client decides which earlier messages to send.
+      // The conversation is not summarized, because the client decides which earlier messages to send.
       compactions: { startIfNeeded: () => {}, interrupt: () => {} },
       models: request.maxTokens === undefined ? models : withTokenLimit(models, request.maxTokens),
       requestContext: {
@@ -97,7 +99,7 @@ export class Completions {
       message: { content: request.question, images: [...request.images], approvals: false, detached: false },
       identity: {
         id: `chatcmpl-${conversation.conversationId}`,
-        created: Math.floor(created / 1_000),
+        created: Math.floor(createdMs / 1_000),
         model: body.model,
       },
     }
@@ -122,7 +124,7 @@ function conversationOf(
   }
 }
 
-/** Returns the earlier messages as rows, one millisecond apart, with the rows of their images. */
+/** Converts the earlier messages to rows, one millisecond apart, with the rows of their images. */
 function messagesOf(
   { earlierMessages }: CompletionRequest,
   conversation: ConversationRow,
@@ -131,7 +133,7 @@ function messagesOf(
   const firstMs = Date.parse(createdAt) - earlierMessages.length
   return earlierMessages.map(({ role, content, images }, index) => {
     const row: MessageRow = {
-      ...emptyFields,
+      ...emptyMessageFields,
       workspaceId,
       conversationId,
       messageId: newId(),
@@ -144,15 +146,15 @@ function messagesOf(
   })
 }
 
-/** Returns the chat models with answers limited to `maxTokens`. */
+/** Returns a source of chat models whose answers have at most `maxTokens` tokens. */
 function withTokenLimit(models: ChatModelSource, maxTokens: number): ChatModelSource {
-  const limit = <M extends { readonly maxTokens: number }>(model: M): M => ({
+  const limitAnswer = <M extends { readonly maxTokens: number }>(model: M): M => ({
     ...model,
     maxTokens: Math.min(model.maxTokens, maxTokens),
   })
   return {
-    openChat: (...service) => limit(models.openChat(...service)),
-    runtimeChat: () => limit(models.runtimeChat()),
+    openChat: (...service) => limitAnswer(models.openChat(...service)),
+    runtimeChat: () => limitAnswer(models.runtimeChat()),
   }
 }
 

@@ -15,25 +15,25 @@ const inMemoryTables: ReadonlySet<string> = new Set([
   tables.messageImages.name,
 ])
 
-/** The rows of one message in the request. */
+/** The rows of one message in a request. */
 export interface RequestMessageRows {
   readonly row: MessageRow
   readonly images: readonly MessageImageRow[]
 }
 
 /**
- * Row store for a turn whose conversation is part of the request. The conversation and its messages are in
- * memory, and writes to them are dropped. All other reads and writes go to the stored rows.
+ * A row store for a turn whose conversation is part of the request. The conversation and its messages are in memory,
+ * and writes to them are ignored. All other reads and writes use the store.
  */
 export class RequestConversation implements RowStore {
-  readonly #stored: RowStore
+  readonly #store: RowStore
   readonly #conversation: ConversationRow
   readonly #messages: readonly MessageRow[]
   readonly #images: readonly MessageImageRow[]
 
   /** @param messages  oldest first */
   constructor(stored: RowStore, conversation: ConversationRow, messages: readonly RequestMessageRows[]) {
-    this.#stored = stored
+    this.#store = stored
     this.#conversation = conversation
     this.#messages = messages.map(({ row }) => row)
     this.#images = messages.flatMap(({ images }) => images)
@@ -43,44 +43,44 @@ export class RequestConversation implements RowStore {
     table: RowTable<Row>,
     key: readonly ColumnValue[],
   ): Promise<Stored<Row> | undefined> {
-    if (table.name === tables.conversations.name) return inMemory(this.#conversation, 0) as Stored<never>
-    if (table.name !== tables.messages.name) return this.#stored.get(table, key)
+    if (table.name === tables.conversations.name) return toStoredRow(this.#conversation, 0) as Stored<never>
+    if (table.name !== tables.messages.name) return this.#store.get(table, key)
     const at = this.#messages.findIndex(({ messageId }) => messageId === key.at(-1))
-    return at === -1 ? undefined : (inMemory(this.#messages[at]!, at) as Stored<never>)
+    return at === -1 ? undefined : (toStoredRow(this.#messages[at]!, at) as Stored<never>)
   }
 
   async list<Row extends object>(table: RowTable<Row>, query: ListQuery): Promise<Stored<Row>[]> {
-    if (!inMemoryTables.has(table.name)) return this.#stored.list(table, query)
+    if (!inMemoryTables.has(table.name)) return this.#store.list(table, query)
     if (table.name === tables.messageImages.name) return this.#imagesOf(query.prefix[2]) as Stored<never>[]
     const rows: readonly object[] =
       table.name === tables.messages.name ? this.#messages : [this.#conversation]
-    const all = rows.map(inMemory) as Stored<never>[]
+    const all = rows.map(toStoredRow) as Stored<never>[]
     const ordered = query.descending ? all.reverse() : all
-    const from = query.after ? 1 + ordered.findIndex(({ row }) => isAt(row, query.after!)) : 0
+    const from = query.after ? 1 + ordered.findIndex(({ row }) => isAtPosition(row, query.after!)) : 0
     return ordered.slice(from, from + query.limit)
   }
 
   #imagesOf(messageId: ColumnValue | undefined): Stored<MessageImageRow>[] {
-    return this.#images.filter(image => image.messageId === messageId).map(inMemory)
+    return this.#images.filter(image => image.messageId === messageId).map(toStoredRow)
   }
 
   async count(...[table, ...query]: Parameters<RowStore['count']>): Promise<number> {
-    if (!inMemoryTables.has(table.name)) return this.#stored.count(table, ...query)
+    if (!inMemoryTables.has(table.name)) return this.#store.count(table, ...query)
     return table.name === tables.messages.name ? this.#messages.length : 1
   }
 
   async atomic(writes: readonly Write[]): Promise<WriteOutcome> {
     return writes.every(({ table }) => inMemoryTables.has(table.name))
       ? { ok: true }
-      : this.#stored.atomic(writes)
+      : this.#store.atomic(writes)
   }
 }
 
 /** Returns true if a message has the given position in the index `byConversation`. */
-function isAt({ messageId }: MessageRow, after: readonly ColumnValue[]): boolean {
+function isAtPosition({ messageId }: MessageRow, after: readonly ColumnValue[]): boolean {
   return messageId === after.at(-1)
 }
 
-function inMemory<Row extends object>(row: Row, ordinal: number): Stored<Row> {
+function toStoredRow<Row extends object>(row: Row, ordinal: number): Stored<Row> {
   return { row, version: 1, ordinal, text: JSON.stringify(row) }
 }

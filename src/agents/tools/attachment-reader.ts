@@ -6,7 +6,7 @@ import { type ConversationRow, tables } from '../../storage/tables.ts'
 import { createExecutableTool } from './executable-tool.ts'
 import { chunksResult } from './knowledge-tools.ts'
 import { bytesForTokens } from './passage-budget.ts'
-import { modelLabel } from './passages.ts'
+import { truncateLabel } from './passages.ts'
 import { readAttachmentTool } from './runtime-tools.ts'
 import type { Tool, ToolPassage } from './tool.ts'
 import { ToolError } from './tool-result.ts'
@@ -21,14 +21,14 @@ export interface AttachmentChunk {
   readonly text: string
 }
 
-/** An attachment with its text in chunks. */
+/** An attachment with its chunks, and a word index that is built for the first query. */
 export class AttachmentIndex {
   #index: Promise<WordIndex> | undefined
   #indexBytes = 0
 
   constructor(
     readonly attachment: Attachment,
-    /** Joined in order, the chunks are the whole text. */
+    /** Chunks in order. Together, they contain the whole text. */
     readonly chunks: readonly AttachmentChunk[],
     private readonly onIndexed: (index: AttachmentIndex) => void,
   ) {}
@@ -75,7 +75,7 @@ export class AttachmentReader {
     return indexes.filter(index => index !== undefined)
   }
 
-  /** Returns undefined if the attachment was removed in the meantime. */
+  /** Returns undefined if the attachment was deleted in the meantime. */
   async #indexOf(attachment: Attachment): Promise<AttachmentIndex | undefined> {
     const { workspaceId, conversationId, attachmentId } = attachment
     const key = [workspaceId, conversationId, attachmentId]
@@ -90,7 +90,7 @@ export class AttachmentReader {
       text: text.slice(chunkEnds[at - 1] ?? 0, end),
     }))
     const index = new AttachmentIndex(attachment, chunks, builtIndex => {
-      // The entry has grown, and the cache measures an entry only when it is added.
+      // Adds the larger entry again, because the cache computes the size of an entry only when it is added.
       this.#indexes.delete(cacheKey)
       this.#indexes.set(cacheKey, builtIndex)
     })
@@ -107,34 +107,34 @@ function passageOf({ attachmentId, filename }: Attachment, chunkIndex: number): 
     chunkId: `${attachmentId}:${chunkIndex}`,
     chunkIndex,
     title: null,
-    sourceFilename: modelLabel(filename),
+    sourceFilename: truncateLabel(filename),
     page: null,
   }
 }
 
-/** Returns the tool that reads chunks of the attachments of a conversation. */
+/** Creates the tool that reads chunks of a conversation's attachments. */
 export function createAttachmentTool(attached: readonly AttachmentIndex[]): Tool {
   return createExecutableTool(
     readAttachmentTool,
     async ({ attachmentId, offset, limit }, { cite, passageTokens }) => {
       const index = attached.find(({ attachment }) => attachment.attachmentId === attachmentId)
       if (!index) throw new ToolError('attachmentId: the conversation has no such attachment')
-      const { chunks: all, attachment } = index
-      const chunks = all.slice(offset, offset + limit).map(({ passage, text }) => ({
+      const { attachment } = index
+      const chunks = index.chunks.slice(offset, offset + limit).map(({ passage, text }) => ({
         id: passage.chunkId,
         chunkIndex: passage.chunkIndex,
         text,
         passage,
       }))
       if (chunks.length === 0) return `The attachment has no chunk at offset ${offset}.`
-      const head = {
+      const documentFields = {
         attachmentId,
-        filename: modelLabel(attachment.filename),
-        chunkTotal: all.length,
+        filename: truncateLabel(attachment.filename),
+        chunkTotal: index.chunks.length,
         offset,
       }
       const bytesMax = bytesForTokens(passageTokens)
-      return chunksResult(chunks, head, { cite: chunk => cite(chunk.passage), bytesMax })
+      return chunksResult(chunks, documentFields, { cite: chunk => cite(chunk.passage), bytesMax })
     },
     { readsUntrusted: true },
   )

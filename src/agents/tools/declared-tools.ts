@@ -9,9 +9,10 @@ import { createOffer, type McpOffer } from '../../workspaces/mcp-offer.ts'
 import { createMcpTool, listTimeoutMs } from './mcp-tool.ts'
 import type { Tool } from './tool.ts'
 
-export interface DeclaredToolsParts {
+export interface DeclaredToolsDependencies {
   readonly clock: Clock
   readonly log: Log
+  /** MCP servers that the configuration declares as commands. */
   readonly declared: readonly StdioServer[]
   readonly processes: Models['processes']
   /** Time for which a server's list of tools is cached, in milliseconds; 0 disables the cache. */
@@ -21,27 +22,29 @@ export interface DeclaredToolsParts {
 const concurrentServersMax = 4
 
 /**
- * Tools of the MCP servers that the configuration declares as commands. They need no review, because the
- * author of the configuration can run any command anyway.
+ * Tools of the MCP servers that the configuration declares as commands. They need no review, because the author of the
+ * configuration can already run any command.
  *
  * @see docs/security.md#rule-9
  */
 export class DeclaredTools {
-  /** Cached lists by server ID. */
-  readonly #cachedOffers = new Map<string, { readonly offer: Promise<McpOffer>; readonly untilMs: number }>()
+  /** Cached offers, by server ID. */
+  readonly #cachedOffers = new Map<
+    string,
+    { readonly offer: Promise<McpOffer>; readonly expiresAtMs: number }
+  >()
 
-  constructor(private readonly parts: DeclaredToolsParts) {}
+  constructor(private readonly deps: DeclaredToolsDependencies) {}
 
   /**
-   * Returns the tools that the servers offer to a workspace. If a server fails, logs the failure and leaves out its
-   * tools.
+   * Returns the tools that the servers offer to a workspace. If a server fails, logs the failure and omits its tools.
    *
-   * @param only  IDs of the servers to request; all by default
+   * @param serverIds  IDs of the servers whose tools to list; all by default
    */
-  async list(workspaceId: string, only?: ReadonlySet<string>): Promise<Tool[]> {
-    const servers = this.parts.declared.filter(
+  async list(workspaceId: string, serverIds?: ReadonlySet<string>): Promise<Tool[]> {
+    const servers = this.deps.declared.filter(
       ({ id, enabled, workspaces }) =>
-        enabled && (workspaces?.includes(workspaceId) ?? true) && (only?.has(id) ?? true),
+        enabled && (workspaces?.includes(workspaceId) ?? true) && (serverIds?.has(id) ?? true),
     )
     const tools = await pMap(servers, server => this.#toolsOf(server), { concurrency: concurrentServersMax })
     return tools.flat()
@@ -54,25 +57,25 @@ export class DeclaredTools {
       return tools
         .filter(({ name }) => server.allowedTools?.includes(name) ?? true)
         .map(tool =>
-          createMcpTool(toolServer, tool, (...call) => this.parts.processes.callTool(server, ...call)),
+          createMcpTool(toolServer, tool, (...call) => this.deps.processes.callTool(server, ...call)),
         )
         .filter(({ id }) => id.length <= limits.toolIdChars)
     } catch (error) {
       const reason = error instanceof Error ? error.message : ''
-      this.parts.log.warn({ server: server.id, reason }, 'a declared MCP server did not list its tools')
+      this.deps.log.warn({ server: server.id, reason }, 'a declared MCP server did not list its tools')
       return []
     }
   }
 
   /** Returns the tools of a server. Calls within `ttlMs` share one request. */
   #offer(server: StdioServer): Promise<McpOffer> {
-    const { clock, processes, ttlMs } = this.parts
+    const { clock, processes, ttlMs } = this.deps
     const cached = this.#cachedOffers.get(server.id)
-    if (cached && clock.now() < cached.untilMs) return cached.offer
+    if (cached && clock.now() < cached.expiresAtMs) return cached.offer
     const offer = withTimeout(clock, listTimeoutMs, signal => processes.listTools(server, signal)).then(
       createOffer,
     )
-    this.#cachedOffers.set(server.id, { offer, untilMs: clock.now() + ttlMs })
+    this.#cachedOffers.set(server.id, { offer, expiresAtMs: clock.now() + ttlMs })
     offer.catch(() => {
       if (this.#cachedOffers.get(server.id)?.offer === offer) this.#cachedOffers.delete(server.id)
     })

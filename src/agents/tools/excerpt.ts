@@ -2,7 +2,7 @@ import { stem, terms, wordSpans } from '../../base/words.ts'
 import { findBreaks } from '../../knowledge/chunk/breaks.ts'
 import { truncateText } from './tool-result.ts'
 
-/** A text, or an excerpt of it. */
+/** A text, or an excerpt of it. `isCut` is true for an excerpt. */
 export interface Excerpt {
   readonly text: string
   readonly isCut: boolean
@@ -15,13 +15,13 @@ interface TextSpan {
 }
 
 const ellipsis = '…'
-/** Maximum number of characters to search, so that a huge text does not block the process. */
+/** Maximum number of characters to search. Searching a huge text would block the process. */
 const scannedCharsMax = 200_000
 
 /**
- * Returns a text, or an excerpt around its best match with a query: the shortest span with the most distinct
- * query words, and the text around it. An excerpt is cut between sentences, or else between words, with an
- * ellipsis at each cut. Without a match in the first 200,000 characters, it is the beginning of the text.
+ * Returns a text if it is short enough. Otherwise returns an excerpt: the shortest span with the most distinct query
+ * words, and the text around it. The excerpt starts and ends between sentences, or otherwise between words, with an
+ * ellipsis where text is omitted. If the first 200,000 characters contain no query word, returns the beginning.
  *
  * @param charsMax  maximum length of the result, in UTF-16 units
  */
@@ -59,10 +59,7 @@ function bestMatch(text: string, query: string, charsMax: number): TextSpan {
   return best
 }
 
-/**
- * Extends a span to both sides by whole sentences, or by words if whole sentences would fill less than half of
- * `charsMax`.
- */
+/** Extends a span by whole sentences on both sides, or by words if the sentences fill less than half of `charsMax`. */
 function windowAround(text: string, match: TextSpan, charsMax: number): TextSpan {
   const sentences = extendBySentences(text, match, charsMax)
   if (sentences && sentences.end - sentences.start >= charsMax / 2) return sentences
@@ -96,7 +93,7 @@ function extendByWords(text: string, inner: TextSpan, charsMax: number): TextSpa
   return { start: startAfterSpace(text, first, inner.start), end: endBeforeSpace(text, last, inner.end) }
 }
 
-/** Returns the first start of a word in a range, or the start of the range if it contains no white space. */
+/** Returns the start of the first word in a range, or the start of the range if it contains no white space. */
 function startAfterSpace(text: string, from: number, to: number): number {
   if (from === 0) return 0
   for (let at = from; at <= to; at++) if (/\s/.test(text[at - 1]!)) return at

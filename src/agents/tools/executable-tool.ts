@@ -6,9 +6,9 @@ import type { Tool, ToolContext, ToolResult } from './tool.ts'
 import { failureResult, successResult, ToolError } from './tool-result.ts'
 
 /**
- * Creates a tool of the runtime that agents can call.
+ * Creates an agent tool from the definition of a runtime tool.
  *
- * @param run  returns the text of the result; if it throws a `ToolError` or a `WbError`, the model gets the message
+ * @param run  returns the result text; if it throws a `ToolError` or a `WbError`, the model receives the message
  */
 export function createExecutableTool<Input extends z.ZodType>(
   definition: RuntimeTool<Input>,

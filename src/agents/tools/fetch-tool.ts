@@ -12,7 +12,7 @@ import { previewText, ToolError } from './tool-result.ts'
 type FetchSettings = Config['chat']['tools']['fetch']
 type FetchArguments = z.output<typeof fetchTool.input>
 
-export interface FetchParts {
+export interface FetchToolDependencies {
   readonly clock: Clock
   /** Connects to public addresses, and to private ones that the operator allowed. Does not follow redirects. */
   readonly fetch: typeof fetch
@@ -24,26 +24,30 @@ const addressCharsMax = 2_000
 const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 const headerValue = /^[\t\x20-\x7e]*$/
 /**
- * Headers that a model must not set: credentials, origin of the request, and framing. For requests that need a
- * key, an operator can configure a tool server with the key.
+ * Headers that a model must not set: credentials, the request's origin, and message framing. If requests need a key, an
+ * operator can configure a tool server that has the key.
  */
 const reservedHeaders =
   /^(?:host|cookie2?|authorization|x-api-key|connection|keep-alive|te|trailer|transfer-encoding|upgrade|expect|content-length|content-encoding|accept-encoding|forwarded|via|origin|referer|(?:proxy|sec|x-forwarded|x-real)-.*)$/i
 const readableTypes = /^(?:text\/[\w.+-]+|application\/json|application\/xml)$/
 
 /**
- * Opens the tool that reads a page or calls an HTTP API. Does not send credentials of the runtime.
+ * Creates the tool that reads a web page or calls an HTTP API. It sends no credentials of the runtime.
  *
  * @see docs/agents.md#tools, docs/security.md#rule-14
  */
-export function openFetchTool(parts: FetchParts): Tool {
-  return createExecutableTool(fetchTool, (args, context) => fetchPage(parts, args, context), {
+export function createFetchTool(deps: FetchToolDependencies): Tool {
+  return createExecutableTool(fetchTool, (args, context) => fetchPage(deps, args, context), {
     readsUntrusted: true,
   })
 }
 
-async function fetchPage(parts: FetchParts, args: FetchArguments, context: ToolContext): Promise<string> {
-  const { clock, settings } = parts
+async function fetchPage(
+  deps: FetchToolDependencies,
+  args: FetchArguments,
+  context: ToolContext,
+): Promise<string> {
+  const { clock, settings } = deps
   const url = new URL(args.url)
   if (url.username || url.password) throw new ToolError('url: must not contain a user name or a password')
   if (args.method === 'GET' && args.body !== undefined) throw new ToolError('body: allowed only with POST')
@@ -52,7 +56,7 @@ async function fetchPage(parts: FetchParts, args: FetchArguments, context: ToolC
     return await withTimeout(
       clock,
       settings.timeoutMs,
-      signal => sendRequest(parts, url, args, signal),
+      signal => sendRequest(deps, url, args, signal),
       context.signal,
     )
   } catch (error) {
@@ -61,7 +65,7 @@ async function fetchPage(parts: FetchParts, args: FetchArguments, context: ToolC
 }
 
 async function sendRequest(
-  { fetch, settings }: FetchParts,
+  { fetch, settings }: FetchToolDependencies,
   url: URL,
   { method, headers, body }: FetchArguments,
   signal: AbortSignal,
@@ -94,11 +98,11 @@ function redirectError({ status, headers }: Response, url: URL): ToolError | und
 }
 
 function unreadableTypeError({ status, ok, body }: Response, type: string): ToolError | undefined {
-  const essence = type.split(';', 1)[0]!.trim().toLowerCase()
-  if (readableTypes.test(essence) || (ok && body === null)) return undefined
+  const mediaType = type.split(';', 1)[0]!.trim().toLowerCase()
+  if (readableTypes.test(mediaType) || (ok && body === null)) return undefined
   if (!ok) return new ToolError(`status ${status}`)
   return new ToolError(
-    `the response has ${essence === '' ? 'no content type' : `the type ${previewText(essence, 100)}`}; only text, JSON and XML can be read`,
+    `the response has ${mediaType === '' ? 'no content type' : `the type ${previewText(mediaType, 100)}`}; only text, JSON and XML can be read`,
   )
 }
 
@@ -120,7 +124,7 @@ function checkHeaders(headers: readonly [string, string][]): void {
   }
 }
 
-/** Converts a failure to an error for the model. The error does not reveal internal addresses. */
+/** Converts a failure to an error message for the model. The message does not reveal internal addresses. */
 function toModelError(
   error: unknown,
   { host }: URL,
@@ -129,7 +133,7 @@ function toModelError(
 ): unknown {
   if (error instanceof ToolError) return error
   if (error instanceof TimedOut)
-    return new ToolError(`${host} did not answer within ${settings.timeoutMs} ms`)
+    return new ToolError(`${host} did not respond within ${settings.timeoutMs} ms`)
   if (error instanceof BodyTooLong)
     return new ToolError(`the response of ${host} has more than ${settings.maxResponseBytes} bytes`)
   const refusal = endpointRefusalIn(error)

@@ -9,8 +9,8 @@ import type { ManySearcher } from '../../knowledge/many-searcher.ts'
 import type { DocumentRow } from '../../storage/tables.ts'
 import type { Excerpt } from './excerpt.ts'
 import { createExecutableTool } from './executable-tool.ts'
-import { bytesForTokens, citationMax, jsonBytes, shareAmong } from './passage-budget.ts'
-import { findPassageSources, modelLabel, pageNumberField, textField } from './passages.ts'
+import { bytesForTokens, citationMax, fitPassages, jsonBytes } from './passage-budget.ts'
+import { findPassageSources, pageNumberField, textField, truncateLabel } from './passages.ts'
 import { findReadableBases, type ReadableBases } from './readable-bases.ts'
 import { builtInTools } from './runtime-tools.ts'
 import type { Tool, ToolContext, ToolPassage } from './tool.ts'
@@ -20,6 +20,7 @@ import { fitEntries, ToolError } from './tool-result.ts'
 export interface KnowledgeReads {
   readonly bases: Pick<KnowledgeBases, 'list' | 'listExisting'>
   readonly documents: Pick<Documents, 'list' | 'count' | 'get' | 'chunks'>
+  /** Searches several knowledge bases at once. */
   readonly many: Pick<ManySearcher, 'search'>
 }
 
@@ -29,7 +30,7 @@ const samplesMax = 5
 const noBases = 'There are no knowledge bases.'
 const noDocuments = 'There are no documents.'
 
-/** The built-in tools. They read only what the caller can see in the knowledge bases of the call. */
+/** The built-in tools. They read only content that is visible to the caller, in the knowledge bases of the call. */
 export class KnowledgeTools {
   constructor(private readonly reads: KnowledgeReads) {}
 
@@ -71,14 +72,14 @@ export class KnowledgeTools {
     const entries = scope.bases.slice(0, listedMax).map(base => ({ ...idOf(base), ...describeBase(base) }))
     return fitEntries(entries, knowledgeBases => ({
       knowledgeBases,
-      ...totalIfTruncated(knowledgeBases, scope.bases.length, scope),
+      ...truncationFields(knowledgeBases, scope.bases.length, scope),
     }))
   }
 
-  async #listDocuments(args: OneOrAll, context: ToolContext): Promise<string> {
+  async #listDocuments(args: KnowledgeBaseArgs, context: ToolContext): Promise<string> {
     const { documents } = this.reads
     const scope = await findReadableBases(this.reads.bases, context, args.knowledgeBaseId)
-    const counts = await this.#counts(scope, context)
+    const counts = await this.#documentCounts(scope, context)
     const total = sum(counts)
     if (total === 0) return noDocuments
     const rows: DocumentRow[] = []
@@ -90,23 +91,23 @@ export class KnowledgeTools {
     }
     return fitEntries(rows.map(describeDocument), listed => ({
       documents: listed,
-      ...totalIfTruncated(listed, total, scope),
+      ...truncationFields(listed, total, scope),
     }))
   }
 
-  async #countDocuments(args: OneOrAll, context: ToolContext): Promise<string> {
+  async #countDocuments(args: KnowledgeBaseArgs, context: ToolContext): Promise<string> {
     const scope = await findReadableBases(this.reads.bases, context, args.knowledgeBaseId)
     if (scope.bases.length === 0) return noBases
-    const counts = await this.#counts(scope, context)
+    const counts = await this.#documentCounts(scope, context)
     const entries = scope.bases.map((base, at) => ({ ...idOf(base), documentCount: counts[at]! }))
     return fitEntries(entries, perKnowledgeBase => ({
       total: sum(counts),
       perKnowledgeBase,
-      ...(scope.isCut && { truncated: true }),
+      ...(scope.isTruncated && { truncated: true }),
     }))
   }
 
-  async #summarize(args: OneOrAll, context: ToolContext): Promise<string> {
+  async #summarize(args: KnowledgeBaseArgs, context: ToolContext): Promise<string> {
     const { documents } = this.reads
     const scope = await findReadableBases(this.reads.bases, context, args.knowledgeBaseId)
     if (scope.bases.length === 0) return noBases
@@ -122,7 +123,7 @@ export class KnowledgeTools {
           documentCount: await documents.count(workspaceId, knowledgeBaseId),
           sampleDocuments: sample.items.map(({ documentId, sourceFilename }) => ({
             documentId,
-            sourceFilename: modelLabel(sourceFilename),
+            sourceFilename: truncateLabel(sourceFilename),
           })),
         }
       }),
@@ -130,7 +131,7 @@ export class KnowledgeTools {
     const existing = entries.filter(entry => entry !== undefined)
     return fitEntries(existing, summaries => ({
       summaries,
-      ...totalIfTruncated(summaries, scope.bases.length, scope),
+      ...truncationFields(summaries, scope.bases.length, scope),
     }))
   }
 
@@ -158,7 +159,7 @@ export class KnowledgeTools {
     return searchResult(args.query, hits, passages, context)
   }
 
-  async #getDocument(args: OneDocument, context: ToolContext): Promise<string> {
+  async #getDocument(args: DocumentArgs, context: ToolContext): Promise<string> {
     const row = await this.#document(args, context)
     const {
       documentId,
@@ -173,7 +174,7 @@ export class KnowledgeTools {
     return fitEntries(Object.entries(row.metadata), entries => ({
       documentId,
       knowledgeBaseId,
-      sourceFilename: modelLabel(sourceFilename),
+      sourceFilename: truncateLabel(sourceFilename),
       fileType,
       fileSize,
       chunkTotal,
@@ -197,71 +198,71 @@ export class KnowledgeTools {
       knowledgeBaseId,
       attachmentId: null,
       documentId,
-      title: modelLabel(textField(metadata.title)),
+      title: truncateLabel(textField(metadata.title)),
     }
     const cite = ({ id, chunkIndex, payload }: Chunk) =>
       context.cite({
         ...source,
         chunkId: id,
         chunkIndex,
-        sourceFilename: modelLabel(sourceFilename),
+        sourceFilename: truncateLabel(sourceFilename),
         page: pageNumberField(payload.page),
       })
-    const head = { documentId, knowledgeBaseId, chunkTotal, offset: args.offset }
-    return chunksResult(chunks, head, { cite, bytesMax: bytesForTokens(context.passageTokens) })
+    const documentFields = { documentId, knowledgeBaseId, chunkTotal, offset: args.offset }
+    return chunksResult(chunks, documentFields, { cite, bytesMax: bytesForTokens(context.passageTokens) })
   }
 
   /** @throws document_not_found, ToolError */
-  async #document({ knowledgeBaseId, documentId }: OneDocument, context: ToolContext): Promise<DocumentRow> {
+  async #document({ knowledgeBaseId, documentId }: DocumentArgs, context: ToolContext): Promise<DocumentRow> {
     await findReadableBases(this.reads.bases, context, knowledgeBaseId)
     return this.reads.documents.get(context.workspaceId, knowledgeBaseId, documentId)
   }
 
-  /** Returns `limit` chunks from `offset` on. Chunks that the caller cannot see are not counted. */
+  /** Returns up to `limit` chunks, starting at `offset`. Skips and does not count chunks that the caller cannot see. */
   async #chunksFrom({ offset, limit, ...ids }: ChunksArgs, context: ToolContext): Promise<Chunk[]> {
     const documentKey = { ...ids, workspaceId: context.workspaceId }
-    let toSkip = offset
+    let remainingOffset = offset
     let cursor: string | undefined
     for (;;) {
       context.signal.throwIfAborted()
-      const query = { limit: Math.min(limits.chunkPageMax, toSkip + limit), cursor }
+      const query = { limit: Math.min(limits.chunkPageMax, remainingOffset + limit), cursor }
       const page = await this.reads.documents.chunks(documentKey, query, context.caller)
-      if (page.items.length > toSkip || page.nextCursor === null)
-        return page.items.slice(toSkip, toSkip + limit)
-      toSkip -= page.items.length
+      if (page.items.length > remainingOffset || page.nextCursor === null)
+        return page.items.slice(remainingOffset, remainingOffset + limit)
+      remainingOffset -= page.items.length
       cursor = page.nextCursor
     }
   }
 
-  #counts({ bases }: ReadableBases, { workspaceId }: ToolContext): Promise<number[]> {
+  #documentCounts({ bases }: ReadableBases, { workspaceId }: ToolContext): Promise<number[]> {
     return Promise.all(bases.map(base => this.reads.documents.count(workspaceId, base.knowledgeBaseId)))
   }
 }
 
-type OneOrAll = z.output<typeof builtInTools.listDocuments.input>
-type OneDocument = z.output<typeof builtInTools.getDocument.input>
+type KnowledgeBaseArgs = z.output<typeof builtInTools.listDocuments.input>
+type DocumentArgs = z.output<typeof builtInTools.getDocument.input>
 type ChunksArgs = z.output<typeof builtInTools.listChunks.input>
 
-/**
- * Returns the hits of a search as JSON, within a size budget. `contentPreview` is the whole chunk if it fits.
- */
+/** Returns search hits as JSON, within a size limit. `contentPreview` contains the whole chunk if it fits. */
 function searchResult(
   query: string,
   hits: readonly KnowledgeBaseHit[],
   passages: readonly ToolPassage[],
   context: ToolContext,
 ): string {
-  const headOf = (at: number, citation: number) => hitEntry(hits[at]!, passages[at]!, citation)
-  const heads = hits.map((_, at) => JSON.stringify({ ...headOf(at, citationMax), ...emptyTextFields }))
-  const frame = JSON.stringify({ results: [], truncated: true, total: hits.length })
-  const excerpts = shareAmong(
+  const fieldsOf = (at: number, citation: number) => hitFields(hits[at]!, passages[at]!, citation)
+  const entriesWithoutText = hits.map((_, at) =>
+    JSON.stringify({ ...fieldsOf(at, citationMax), ...emptyTextFields }),
+  )
+  const emptyResult = JSON.stringify({ results: [], truncated: true, total: hits.length })
+  const excerpts = fitPassages(
     hits.map(({ payload }) => textField(payload?.chunkText) ?? ''),
     query,
-    bytesForTokens(context.passageTokens) - jsonBytes(frame),
-    heads.map(head => Buffer.byteLength(head) + 1),
+    bytesForTokens(context.passageTokens) - jsonBytes(emptyResult),
+    entriesWithoutText.map(entry => Buffer.byteLength(entry) + 1),
   )
   const results = excerpts.map(({ text, isCut }, at) => ({
-    ...headOf(at, context.cite(passages[at]!)),
+    ...fieldsOf(at, context.cite(passages[at]!)),
     contentPreview: text,
     ...(isCut && { truncated: true }),
   }))
@@ -271,21 +272,21 @@ function searchResult(
   })
 }
 
-/** Fields that {@link searchResult} adds to each hit, without the text. Used to compute sizes. */
+/** Empty values of the fields that {@link searchResult} adds to each hit, to compute the size of a hit without text. */
 const emptyTextFields = { contentPreview: '', truncated: true }
 
-function hitEntry({ id, score }: KnowledgeBaseHit, passage: ToolPassage, citation: number) {
+function hitFields({ id, score }: KnowledgeBaseHit, passage: ToolPassage, citation: number) {
   const { knowledgeBaseId, documentId, chunkIndex, title, sourceFilename } = passage
   return { citation, knowledgeBaseId, documentId, chunkId: id, chunkIndex, title, sourceFilename, score }
 }
 
 /**
- * Returns as many whole chunks as fit, as JSON, and the offset of the next one. Only the first chunk can be
- * truncated.
+ * Returns chunks as JSON, as many as fit, and the offset of the next chunk. The first chunk is truncated if it does not
+ * fit; all others are whole.
  */
 export function chunksResult<C extends Pick<Chunk, 'id' | 'chunkIndex' | 'text'>>(
   chunks: readonly C[],
-  head: { offset: number },
+  documentFields: { offset: number },
   { cite, bytesMax }: { cite: (chunk: C) => number; bytesMax: number },
 ): string {
   const resultWith = (count: number, citations: readonly number[], first: Excerpt) => {
@@ -296,19 +297,19 @@ export function chunksResult<C extends Pick<Chunk, 'id' | 'chunkIndex' | 'text'>
       text: at === 0 ? first.text : (text ?? ''),
       ...(at === 0 && first.isCut && { truncated: true }),
     }))
-    const next = count < chunks.length && { truncated: true, nextOffset: head.offset + count }
-    return JSON.stringify({ ...head, returned: count, chunks: listed, ...next })
+    const next = count < chunks.length && { truncated: true, nextOffset: documentFields.offset + count }
+    return JSON.stringify({ ...documentFields, returned: count, chunks: listed, ...next })
   }
   const bytesOf = (count: number, first: Excerpt) => Buffer.byteLength(resultWith(count, [], first))
-  const whole = chunks[0]!.text ?? ''
-  const [first] = shareAmong([whole], '', bytesMax - bytesOf(1, { text: '', isCut: true }))
+  const firstText = chunks[0]!.text ?? ''
+  const [first] = fitPassages([firstText], '', bytesMax - bytesOf(1, { text: '', isCut: true }))
   let count = 1
   while (count < chunks.length && !first!.isCut && bytesOf(count + 1, first!) <= bytesMax) count++
   return resultWith(count, chunks.slice(0, count).map(cite), first!)
 }
 
 function describeDocument({ knowledgeBaseId, documentId, sourceFilename, fileType, status }: DocumentRow) {
-  return { knowledgeBaseId, documentId, sourceFilename: modelLabel(sourceFilename), fileType, status }
+  return { knowledgeBaseId, documentId, sourceFilename: truncateLabel(sourceFilename), fileType, status }
 }
 
 function idOf({ knowledgeBaseId }: KnowledgeBase) {
@@ -316,12 +317,12 @@ function idOf({ knowledgeBaseId }: KnowledgeBase) {
 }
 
 function describeBase({ name, description }: KnowledgeBase) {
-  return { name: modelLabel(name), description: modelLabel(description) }
+  return { name: truncateLabel(name), description: truncateLabel(description) }
 }
 
-/** Returns the fields that report omitted entries; no fields if all are shown. */
-function totalIfTruncated(shown: readonly unknown[], total: number, { isCut }: ReadableBases) {
-  return shown.length < total || isCut ? { truncated: true, total } : {}
+/** Returns the fields that report omitted entries; no fields if none were omitted. */
+function truncationFields(included: readonly unknown[], total: number, { isTruncated }: ReadableBases) {
+  return included.length < total || isTruncated ? { truncated: true, total } : {}
 }
 
 function sum(numbers: readonly number[]): number {

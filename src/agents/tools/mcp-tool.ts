@@ -4,10 +4,10 @@ import type { OfferedTool } from '../../workspaces/mcp-offer.ts'
 import type { Tool, ToolResult } from './tool.ts'
 import { failureResult, successResult, ToolError } from './tool-result.ts'
 
-/** Maximum time in milliseconds for a server to list its tools. */
+/** Maximum time in milliseconds for listing the tools of one server. */
 export const listTimeoutMs = 5_000
 
-/** MCP server of a tool. */
+/** The MCP server that offers a tool. */
 interface ToolServer {
   readonly id: string
   readonly label: string
@@ -16,7 +16,7 @@ interface ToolServer {
 }
 
 /**
- * Creates a tool of an MCP server that agents can call.
+ * Creates an agent tool from a tool of an MCP server.
  *
  * @param callTool  calls the tool; the message of an `McpFailure` or a `ToolError` is sent to the model
  */

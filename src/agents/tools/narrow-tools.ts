@@ -1,16 +1,16 @@
 import { terms } from '../../base/words.ts'
 import type { Tool } from './tool.ts'
 
-/** Maximum number of tools that hosted models accept in one request. */
+/** Maximum number of tools in one request. Hosted models reject more. */
 export const toolsMax = 128
 
-/** Weight of a word in the name of a tool, relative to its description. */
+/** Weight of a word in a tool's name, relative to a word in its description. */
 const nameWeight = 3
 
 /**
- * Returns at most `toolsMax` tools, in their original order. Selects tools of the runtime first, then tools of MCP
- * servers by the question words in their names and descriptions. Rare words count more. If two tools rank equal, the
- * first one is selected, so the result is deterministic.
+ * Returns at most `toolsMax` tools, in their original order. Selects tools of the runtime first, and then the tools of
+ * MCP servers whose names and descriptions contain the most words of the question. Rare words count more. Of tools with
+ * equal scores, selects the first, so the result is deterministic.
  */
 export function narrowTools(tools: readonly Tool[], question: string): readonly Tool[] {
   if (tools.length <= toolsMax) return tools
@@ -40,7 +40,10 @@ function rankByWords(question: string, tools: readonly Tool[]): Tool[] {
     .map(({ tool }) => tool)
 }
 
-/** Returns the words of a tool: all of them, and those of its name and its server. `createIssue` has two words. */
+/**
+ * Returns the words of a tool: `name` contains those of its name and its server's label, `all` also those of its
+ * description. A name such as `createIssue` is split into two words.
+ */
 function wordsOf({ id, description, serverLabel = '' }: Tool): { all: Set<string>; name: Set<string> } {
   const spacedName = id.replace(/^mcp:[^:]*:/, '').replace(/(?<=[a-z0-9])(?=[A-Z])/g, ' ')
   const name = terms(`${serverLabel} ${spacedName}`)

@@ -4,15 +4,15 @@ import type { Config } from '../../config/schema.ts'
 import type { Workspace } from '../../contract/workspaces.ts'
 import type { Outbound } from '../../models/outbound.ts'
 import { createExecutableTool } from './executable-tool.ts'
-import { openFetchTool } from './fetch-tool.ts'
+import { createFetchTool } from './fetch-tool.ts'
 import { dataApiTool } from './runtime-tools.ts'
 import type { Tool } from './tool.ts'
 import { ToolError } from './tool-result.ts'
-import { openWebSearchTool } from './web-search-tool.ts'
+import { createWebSearchTool } from './web-search-tool.ts'
 
 export type ToolSettings = Config['chat']['tools']
 
-export interface NativeParts {
+export interface NativeToolsDependencies {
   readonly clock: Clock
   readonly environment: ConfigEnvironment
   readonly settings: ToolSettings
@@ -22,15 +22,15 @@ export interface NativeParts {
 }
 
 /**
- * Returns a function that lists the tools of a workspace in addition to the built-in ones. They depend on the
- * configuration and on the kind of workspace.
+ * Returns a function that lists the tools of a workspace that are not built in: those that the configuration enables,
+ * and those for the kind of the workspace.
  */
-export function openNativeTools(parts: NativeParts): (workspace: Workspace) => readonly Tool[] {
-  const { fetch: page, webSearch } = parts.settings
+export function openNativeTools(deps: NativeToolsDependencies): (workspace: Workspace) => readonly Tool[] {
+  const { fetch: fetchSettings, webSearch } = deps.settings
   const native: Tool[] = []
-  if (page.enabled) native.push(openFetchTool({ ...parts, settings: page }))
+  if (fetchSettings.enabled) native.push(createFetchTool({ ...deps, settings: fetchSettings }))
   if (webSearch.enabled && webSearch.provider !== null && webSearch.apiKeyRef !== null)
-    native.push(openWebSearchTool({ ...parts, settings: webSearch }, webSearch.apiKeyRef))
+    native.push(createWebSearchTool({ ...deps, settings: webSearch }, webSearch.apiKeyRef))
   const dataApi = createExecutableTool(dataApiTool, () => {
     throw new ToolError('this runtime has no driver that reads the database of the workspace')
   })

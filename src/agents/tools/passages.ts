@@ -4,10 +4,10 @@ import type { DocumentRow } from '../../storage/tables.ts'
 import type { ToolPassage } from './tool.ts'
 import { previewText } from './tool-result.ts'
 
-/** Maximum length of names, titles and descriptions for a model. */
+/** Maximum length of names, titles and descriptions that are sent to a model. */
 const labelCharsMax = 400
 
-/** Returns the sources of the passages in search hits. Reads file names from the rows of the documents. */
+/** Returns the passages of search hits with their sources. Reads the file names from the document rows. */
 export function findPassageSources(
   documents: Pick<Documents, 'get'>,
   workspaceId: string,
@@ -33,16 +33,16 @@ export function findPassageSources(
         documentId,
         chunkId: id,
         chunkIndex: typeof chunkIndex === 'number' ? chunkIndex : null,
-        title: modelLabel(textField(title)),
-        sourceFilename: modelLabel(row?.sourceFilename ?? null),
+        title: truncateLabel(textField(title)),
+        sourceFilename: truncateLabel(row?.sourceFilename ?? null),
         page: pageNumberField(page),
       }
     }),
   )
 }
 
-/** Truncates a label, such as a title, to its maximum length for a model. */
-export function modelLabel(text: string | null): string | null {
+/** Truncates a label, such as a title, that is sent to a model. */
+export function truncateLabel(text: string | null): string | null {
   return text === null ? null : previewText(text, labelCharsMax)
 }
 

@@ -1,10 +1,10 @@
 import type { ToolPermission, ToolRules } from '../../contract/agents.ts'
 
 /**
- * Returns the permission of a tool by the rules of an agent. The rule for the exact ID takes precedence, then the rule
- * with the longest matching pattern.
+ * Returns the permission that the rules of an agent give to a tool. The rule for the exact ID takes precedence, and
+ * then the rule with the longest matching pattern.
  *
- * @param turn.afterReading  true if the turn contains text of documents or tools
+ * @param turn.afterReading  true if the messages to the model can derive from text of documents or tools
  * @param fallback           permission if no rule matches
  */
 export function permissionFor(
@@ -14,8 +14,8 @@ export function permissionFor(
   fallback: ToolPermission = 'allow',
 ): ToolPermission {
   const patterns = Object.keys(rules).filter(pattern => matchesPattern(pattern, id))
-  const longest = patterns.sort((a, b) => b.length - a.length)[0]
-  const matchingPattern = Object.hasOwn(rules, id) ? id : longest
+  const longestPattern = patterns.sort((a, b) => b.length - a.length)[0]
+  const matchingPattern = Object.hasOwn(rules, id) ? id : longestPattern
   if (matchingPattern === undefined) return fallback
   const { permission, afterReading: afterReadingPermission = permission === 'allow' ? 'ask' : permission } =
     rules[matchingPattern]!

@@ -7,19 +7,20 @@ import { ToolError } from './tool-result.ts'
 /** Maximum number of knowledge bases that a tool reads. If there are more, the result of the tool says so. */
 const basesMax = 200
 
-/** Knowledge bases that a call can read. `isCut` is true if some were left out. */
+/** Knowledge bases that a call can read. `isTruncated` is true if some were omitted. */
 export interface ReadableBases {
   readonly bases: readonly KnowledgeBase[]
-  readonly isCut: boolean
+  readonly isTruncated: boolean
 }
 
 type Bases = Pick<KnowledgeBases, 'list' | 'listExisting'>
 
 /**
- * Returns the knowledge bases that a call can read, in order of creation: those in `knowledgeBaseIds`, or all of the
- * workspace if that list is empty. With `requestedId`, returns only that one.
+ * Returns the knowledge bases that a call can read, in order of creation: those in `knowledgeBaseIds`, or all knowledge
+ * bases of the workspace if that list is empty. If `requestedId` is set, returns only that knowledge base.
  *
- * @throws ToolError  the requested one is missing or not available to this agent; the message does not reveal which
+ * @throws ToolError  the requested knowledge base does not exist, or is not available to this agent; the message does
+ *   not reveal which
  */
 export async function findReadableBases(
   bases: Bases,
@@ -28,19 +29,19 @@ export async function findReadableBases(
 ): Promise<ReadableBases> {
   if (requestedId !== undefined) {
     const isAvailable = knowledgeBaseIds.length === 0 || knowledgeBaseIds.includes(requestedId)
-    const found = isAvailable ? await bases.listExisting(workspaceId, [requestedId]) : []
-    if (found.length === 0)
+    const existing = isAvailable ? await bases.listExisting(workspaceId, [requestedId]) : []
+    if (existing.length === 0)
       throw new ToolError(`knowledge base ${requestedId} is not available to this agent`)
-    return { bases: found, isCut: false }
+    return { bases: existing, isTruncated: false }
   }
   const readable =
     knowledgeBaseIds.length > 0
       ? await bases.listExisting(workspaceId, knowledgeBaseIds)
       : await listBases(bases, workspaceId)
-  return { bases: readable.slice(0, basesMax), isCut: readable.length > basesMax }
+  return { bases: readable.slice(0, basesMax), isTruncated: readable.length > basesMax }
 }
 
-/** Returns the knowledge bases up to the limit, and at least one more if there are more. */
+/** Returns all knowledge bases, or more than `basesMax` of them if there are that many. */
 async function listBases(bases: Bases, workspaceId: string): Promise<KnowledgeBase[]> {
   const listed: KnowledgeBase[] = []
   let cursor: string | undefined

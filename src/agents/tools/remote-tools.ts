@@ -7,14 +7,14 @@ import type { Log } from '../../base/log.ts'
 import { type McpCall, McpFailure, type McpTool, type McpToolResult } from '../../models/mcp/client.ts'
 import type { RowStore } from '../../storage/rows.ts'
 import { type McpServerRow, tables } from '../../storage/tables.ts'
-import { createOffer, type McpOffer, type OfferedTool, reviewedTool } from '../../workspaces/mcp-offer.ts'
+import { createOffer, findAcceptedTool, type McpOffer, type OfferedTool } from '../../workspaces/mcp-offer.ts'
 import { acceptFirstOffer } from '../../workspaces/mcp-review.ts'
 import type { CallableServer, McpSignIns } from '../../workspaces/mcp-sign-ins.ts'
 import { createMcpTool, listTimeoutMs } from './mcp-tool.ts'
 import type { Tool } from './tool.ts'
 import { ToolError } from './tool-result.ts'
 
-/** Requests the tools of a server. Rejects if the server cannot be reached. */
+/** Requests the tools of a server. Rejects if the request fails. */
 export type ListRemoteTools = (server: CallableServer, signal: AbortSignal) => Promise<readonly McpTool[]>
 
 /**
@@ -28,13 +28,13 @@ export type CallRemoteTool = (
   signal: AbortSignal,
 ) => Promise<McpToolResult>
 
-/** Tools that a caller can use, and servers that the caller has to sign in to first. */
+/** Tools that a caller can use, and servers whose tools require that the caller signs in first. */
 export interface ToolOffer {
   readonly tools: readonly Tool[]
   readonly signInServers: readonly McpServerRow[]
 }
 
-export interface RemoteToolsParts {
+export interface RemoteToolsDependencies {
   readonly rows: RowStore
   readonly clock: Clock
   readonly log: Log
@@ -47,9 +47,9 @@ export interface RemoteToolsParts {
 
 const serversMax = 200
 const concurrentServersMax = 8
-/** Maximum time in milliseconds for listing all servers. After it, no further servers are requested. */
+/** Maximum time in milliseconds for listing the tools of all servers. After that, no more requests are sent. */
 const totalTimeoutMs = 10_000
-/** Maximum total size of all cached tools, and of the tools that one call of `list` returns, in UTF-16 units. */
+/** Maximum total size in UTF-16 units of all cached tools, and of the tools that one call of `list` returns. */
 const cachedCharsMax = 64_000_000
 const listCharsMax = 16_000_000
 
@@ -59,22 +59,19 @@ const listCharsMax = 16_000_000
  * @see docs/tool-servers.md
  */
 export class RemoteTools {
-  readonly #parts: RemoteToolsParts
-  /**
-   * Cached lists. The key contains the last change of the server's row, so that a change by any process
-   * invalidates the entry.
-   */
+  readonly #deps: RemoteToolsDependencies
+  /** Cached offers. The key contains the time of the row's last change, so the entry is not used after a change. */
   readonly #cachedOffers: LRUCache<string, McpOffer>
-  /** Requests in progress, by the same key. */
+  /** Requests in progress, by the key of the cache. */
   readonly #pendingOffers = new Map<string, Promise<McpOffer>>()
 
-  constructor(parts: RemoteToolsParts) {
-    this.#parts = parts
-    const perf = { now: () => parts.clock.now() }
+  constructor(deps: RemoteToolsDependencies) {
+    this.#deps = deps
+    const perf = { now: () => deps.clock.now() }
     this.#cachedOffers = new LRUCache({
       maxSize: cachedCharsMax,
       sizeCalculation: ({ chars }, key) => chars + key.length,
-      ttl: parts.ttlMs,
+      ttl: deps.ttlMs,
       ttlResolution: 0,
       perf,
     })
@@ -82,21 +79,22 @@ export class RemoteTools {
 
   /**
    * Returns the tools of the enabled servers of a workspace, in order of server ID. Includes only tools that
-   * were reviewed and have not changed since. The first list of a server is accepted without a review. If a server
-   * fails, logs the failure and leaves out its tools.
+   * were reviewed and have not changed since. If a server has no reviewed tools yet, accepts its first list without a
+   * review. If a server fails, logs the failure and omits its tools.
    *
-   * @param auth  caller, whose access token is sent to servers that require sign-in
-   * @param only  IDs of the servers to request; all by default
+   * @param auth       caller; a server that requires sign-in receives the access token from the caller's sign-in to
+   *   that server
+   * @param serverIds  IDs of the servers whose tools to list; all by default
    */
-  async list(workspaceId: string, auth: AuthContext, only?: ReadonlySet<string>): Promise<ToolOffer> {
-    const found = await this.#parts.rows.list(tables.mcpServers, {
+  async list(workspaceId: string, auth: AuthContext, serverIds?: ReadonlySet<string>): Promise<ToolOffer> {
+    const stored = await this.#deps.rows.list(tables.mcpServers, {
       index: 'byWorkspace',
       prefix: [workspaceId],
       limit: serversMax,
     })
-    const servers = found
+    const servers = stored
       .map(({ row }) => row)
-      .filter(({ enabled, mcpServerId }) => enabled && (only?.has(mcpServerId) ?? true))
+      .filter(({ enabled, mcpServerId }) => enabled && (serverIds?.has(mcpServerId) ?? true))
     let chars = 0
     const signInServers: McpServerRow[] = []
     const tools = (await this.#requestOffers(servers, auth)).flatMap(({ server, offer }) => {
@@ -107,9 +105,12 @@ export class RemoteTools {
     return { tools, signInServers }
   }
 
-  /** Requests the servers concurrently, at most eight at the same time, because each response is read into memory. */
+  /**
+   * Requests the tools of the servers concurrently. Sends at most eight requests at a time, because each response is
+   * read into memory.
+   */
   async #requestOffers(servers: readonly McpServerRow[], auth: AuthContext) {
-    const deadlineMs = this.#parts.clock.now() + totalTimeoutMs
+    const deadlineMs = this.#deps.clock.now() + totalTimeoutMs
     const offers = await pMap(servers, server => this.#offerOrSignIn(server, auth, deadlineMs), {
       concurrency: concurrentServersMax,
     })
@@ -117,27 +118,28 @@ export class RemoteTools {
   }
 
   /**
-   * Returns a server with its offer. The offer is undefined if the caller has to sign in first. If the server fails,
-   * logs the failure and returns undefined.
+   * Returns a server with its offer. The offer is undefined if the caller must sign in first. If the server fails, logs
+   * the failure and returns undefined.
    */
   async #offerOrSignIn(
     server: McpServerRow,
     auth: AuthContext,
     deadlineMs: number,
   ): Promise<{ server: McpServerRow; offer: McpOffer | undefined } | undefined> {
-    const { rows, log, signIns } = this.#parts
+    const { rows, log, signIns } = this.#deps
     const { workspaceId, mcpServerId } = server
     try {
       const signIn = await signIns.identifySignIn(server, auth)
       if (signIn === undefined) return { server, offer: undefined }
       const offer = await this.#cachedOffer(server, auth, signIn, deadlineMs)
       if (server.reviewedTools !== null) return { server, offer }
-      const reviewed = await acceptFirstOffer(rows, server, offer)
-      log.info(
-        { workspaceId, mcpServerId },
-        'an MCP server listed its tools for the first time, and they were accepted',
-      )
-      return reviewed && { server: reviewed, offer }
+      const acceptedServer = await acceptFirstOffer(rows, server, offer)
+      if (acceptedServer?.reviewedTools)
+        log.info(
+          { workspaceId, mcpServerId },
+          'an MCP server listed its tools for the first time, and they were accepted',
+        )
+      return acceptedServer && { server: acceptedServer, offer }
     } catch (error) {
       if (error instanceof McpFailure && error.code === 'sign_in_required')
         return { server, offer: undefined }
@@ -147,8 +149,10 @@ export class RemoteTools {
   }
 
   /**
-   * @param signIn  sign-in of the caller, because a server can offer different tools to each caller; null
-   * without sign-in
+   * Returns the offer of a server, from the cache if possible.
+   *
+   * @param signIn  key that identifies the caller's sign-in; part of the cache key, because a server can offer
+   *   different tools to each caller. Null if the server does not require sign-in
    */
   async #cachedOffer(
     server: McpServerRow,
@@ -160,9 +164,9 @@ export class RemoteTools {
     const key = JSON.stringify([workspaceId, mcpServerId, updatedAt, url, credentialRef, signIn])
     const cached = this.#cachedOffers.get(key)
     if (cached) return cached
-    if (this.#parts.clock.now() >= deadlineMs)
+    if (this.#deps.clock.now() >= deadlineMs)
       throw new Error('the time limit for listing the tools of all servers was reached')
-    if (this.#parts.ttlMs === 0) return this.#requestOffer(server, auth)
+    if (this.#deps.ttlMs === 0) return this.#requestOffer(server, auth)
     const pending =
       this.#pendingOffers.get(key) ??
       this.#requestOffer(server, auth).finally(() => this.#pendingOffers.delete(key))
@@ -174,16 +178,16 @@ export class RemoteTools {
 
   /** Requests the tools of a server, within the time limit. */
   async #requestOffer(server: McpServerRow, auth: AuthContext): Promise<McpOffer> {
-    const { clock, listTools, signIns } = this.#parts
+    const { clock, listTools, signIns } = this.#deps
     const callable = signIns.withAccessTokens(server, auth)
     return createOffer(await withTimeout(clock, listTimeoutMs, signal => listTools(callable, signal)))
   }
 
-  /** Returns the tools that the server's row allows and that are unchanged since their review. */
+  /** Returns the tools that the server's row allows and that have not changed since their review. */
   #toolsOf(server: McpServerRow, auth: AuthContext, { tools }: McpOffer): Tool[] {
     const { mcpServerId: id, label } = server
     return tools
-      .filter(tool => isOffered(server, tool))
+      .filter(tool => isAllowedAndReviewed(server, tool))
       .map(tool =>
         createMcpTool({ id, label, isRegistered: true }, tool, (call, signal) =>
           this.#call(server, auth, tool, call, signal),
@@ -192,8 +196,8 @@ export class RemoteTools {
   }
 
   /**
-   * Calls a tool. Reads the server's row again, so that changes since the list apply. The credential is
-   * resolved for this call.
+   * Calls a tool. Reads the server's row again to apply changes made since the tools were listed. Resolves the
+   * credential for this call.
    *
    * @throws ToolError, McpFailure
    */
@@ -204,14 +208,17 @@ export class RemoteTools {
     call: McpCall,
     signal: AbortSignal,
   ): Promise<McpToolResult> {
-    const current = (await this.#parts.rows.get(tables.mcpServers, [workspaceId, mcpServerId]))?.row
-    if (!current?.enabled || current.url !== url || !isOffered(current, tool))
+    const current = (await this.#deps.rows.get(tables.mcpServers, [workspaceId, mcpServerId]))?.row
+    if (!current?.enabled || current.url !== url || !isAllowedAndReviewed(current, tool))
       throw new ToolError(`the tool ${tool.name} is no longer offered`)
-    return this.#parts.callTool(this.#parts.signIns.withAccessTokens(current, auth), call, signal)
+    return this.#deps.callTool(this.#deps.signIns.withAccessTokens(current, auth), call, signal)
   }
 }
 
-function isOffered({ allowedTools, reviewedTools }: McpServerRow, { name, hash }: OfferedTool): boolean {
+function isAllowedAndReviewed(
+  { allowedTools, reviewedTools }: McpServerRow,
+  { name, hash }: OfferedTool,
+): boolean {
   const isAllowed = allowedTools?.includes(name) ?? true
-  return isAllowed && reviewedTools !== null && reviewedTool(reviewedTools, name)?.hash === hash
+  return isAllowed && reviewedTools !== null && findAcceptedTool(reviewedTools, name)?.hash === hash
 }

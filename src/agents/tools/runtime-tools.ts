@@ -3,7 +3,7 @@ import type { AvailableTool } from '../../contract/agents.ts'
 import { limits } from '../../contract/limits.ts'
 import { nativeTools } from '../../contract/tool-ids.ts'
 
-/** Definition of a tool of the runtime: its description for the model, and its arguments. */
+/** Definition of a tool that the runtime implements: its description for the model, and its arguments. */
 export interface RuntimeTool<Input extends z.ZodType = z.ZodType> {
   readonly id: string
   readonly description: string
@@ -23,10 +23,10 @@ function runtimeTool<Input extends z.ZodType>(tool: RuntimeTool<Input>): Runtime
 }
 
 const offset = z.int().min(0).default(0).describe('number of chunks to skip')
-const oneBaseOrAll = z.strictObject({ knowledgeBaseId: knowledgeBaseId.optional() })
+const optionalBase = z.strictObject({ knowledgeBaseId: knowledgeBaseId.optional() })
 
 /**
- * Built-in tools, which every agent can use.
+ * Definitions of the built-in tools, which every agent can use.
  *
  * @see docs/agents.md#tools
  */
@@ -39,18 +39,18 @@ export const builtInTools = {
   listDocuments: runtimeTool({
     id: 'list_documents',
     description: 'List documents, of one knowledge base or of all.',
-    input: oneBaseOrAll,
+    input: optionalBase,
   }),
   countDocuments: runtimeTool({
     id: 'count_documents',
     description: 'Count documents, of one knowledge base or of all.',
-    input: oneBaseOrAll,
+    input: optionalBase,
   }),
   summarizeBases: runtimeTool({
     id: 'summarize_kb',
     description:
       'Describe knowledge bases: their description, the number of documents, and some of their names.',
-    input: oneBaseOrAll,
+    input: optionalBase,
   }),
   search: runtimeTool({
     id: 'search_kb',
@@ -79,7 +79,7 @@ export const builtInTools = {
   }),
 }
 
-/** Reads an attachment. Offered only in conversations with attachments. */
+/** Definition of the tool that reads an attachment. Offered only in conversations with attachments. */
 export const readAttachmentTool = runtimeTool({
   id: 'read_attachment',
   description: 'Read the text of a file that is attached to this conversation, chunk by chunk.',
@@ -90,7 +90,7 @@ export const readAttachmentTool = runtimeTool({
   }),
 })
 
-/** Sends a request to any address, if the configuration enables it. */
+/** Definition of the tool that sends a request to a web address. Offered only if the configuration enables it. */
 export const fetchTool = runtimeTool({
   id: nativeTools.fetch,
   description: 'Read a web page or call an HTTP API. Returns its text.',
@@ -105,7 +105,7 @@ export const fetchTool = runtimeTool({
 /**
  * Returns the definition of the web search tool.
  *
- * @param maxResults  limit of the configuration
+ * @param maxResults  maximum number of results, from the configuration
  */
 export function webSearchTool(maxResults: number) {
   return runtimeTool({
@@ -118,7 +118,7 @@ export function webSearchTool(maxResults: number) {
   })
 }
 
-/** Reads the database of a workspace. */
+/** Definition of the tool that reads the database of a workspace. */
 export const dataApiTool = runtimeTool({
   id: 'astra:data_api',
   description:
@@ -134,7 +134,7 @@ export const dataApiTool = runtimeTool({
   }),
 })
 
-/** Returns a tool as listed in the API. */
+/** Converts a definition to a tool as the API lists it. */
 export function toAvailableTool({ id, description, input }: RuntimeTool): AvailableTool {
   const { $schema: _, ...inputSchema } = z.toJSONSchema(input, { io: 'input' })
   return { id, description, source: sourceOf(id), inputSchema }

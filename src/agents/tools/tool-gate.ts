@@ -15,42 +15,43 @@ import { boundResult, failureResult, previewText, ToolError } from './tool-resul
  * @see docs/agents.md#which-tools-may-run
  */
 const callTimeoutMs = 30_000
-/** Maximum length of a tool name in a denial for the model. */
+/** Maximum length of a tool name in a denial message for the model. */
 const nameCharsMax = 200
 
-/** Properties of all calls in a turn. */
+/** Properties that all calls of a turn share. */
 export interface ToolTurn {
   readonly agentId: string
   readonly context: ToolContext
 }
 
-export interface ToolGateParts {
+export interface ToolGateDependencies {
   readonly clock: Clock
   readonly log: Log
   readonly audit: Pick<AuditTrail, 'note'>
 }
 
 /**
- * Runs tool calls of models, with a time limit. A tool of an MCP server requires the scope `tools:invoke`. The rules of
- * the agent and approvals are checked before, by `TurnTools`.
+ * Runs the tool calls of models, with a time limit. Tools of MCP servers require the scope `tools:invoke`. `TurnTools`
+ * checks the agent's rules and the approvals before it calls this class.
  *
- * All calls are audited except successful calls of built-in tools, which only read.
+ * Audits all calls, except successful calls of built-in tools, because these only read.
  *
  * @see docs/requirements.md#S5.5-28, docs/agents.md#which-tools-may-run
  */
 export class ToolGate {
-  constructor(private readonly parts: ToolGateParts) {}
+  constructor(private readonly deps: ToolGateDependencies) {}
 
   /**
-   * Runs one call. Returns a result for the model in any case: failures and denials are results too.
+   * Runs one call. Failures and denials are also returned as results for the model.
    *
    * @param tool  tool of the call; undefined if the agent has no tool with that name
    */
   async run(call: ToolCall, tool: Tool | undefined, turn: ToolTurn): Promise<ToolResult> {
     const result = tool ? await this.#runIfPermitted(tool, call, turn) : unknownToolResult(call)
-    const shown = { ...result, content: boundResult(result.content) }
-    if (tool?.source !== 'builtin' || shown.outcome !== 'success') this.#audit(call, tool, turn, shown)
-    return shown
+    const boundedResult = { ...result, content: boundResult(result.content) }
+    if (tool?.source !== 'builtin' || boundedResult.outcome !== 'success')
+      this.#audit(call, tool, turn, boundedResult)
+    return boundedResult
   }
 
   /** Audits a call that a rule of the agent or an approver denied, and returns its result. */
@@ -62,8 +63,8 @@ export class ToolGate {
 
   async #runIfPermitted(tool: Tool, call: ToolCall, turn: ToolTurn): Promise<ToolResult> {
     const { caller, workspaceId } = turn.context
-    const demand = { rule: externalToolAccess, workspaceId }
-    if (tool.isExternal && !decideAccess(demand, caller).allow)
+    const accessRequest = { rule: externalToolAccess, workspaceId }
+    if (tool.isExternal && !decideAccess(accessRequest, caller).allow)
       return deniedResult(call, 'missing tools:invoke scope')
     try {
       return await this.#callWithTimeout(tool, argumentsOf(call), turn)
@@ -74,7 +75,7 @@ export class ToolGate {
 
   #callWithTimeout(tool: Tool, args: Record<string, unknown>, { context }: ToolTurn): Promise<ToolResult> {
     const work = (signal: AbortSignal) => tool.call(args, { ...context, signal })
-    return withTimeout(this.parts.clock, callTimeoutMs, work, context.signal)
+    return withTimeout(this.deps.clock, callTimeoutMs, work, context.signal)
   }
 
   #failureOf(tool: Tool, error: unknown, { agentId, context }: ToolTurn): ToolResult {
@@ -83,13 +84,13 @@ export class ToolGate {
       return failureResult(`the tool returned no result within ${callTimeoutMs / 1_000} s`)
     if (context.signal.aborted) return failureResult('the request was cancelled')
     const { workspaceId } = context
-    this.parts.log.error({ workspaceId, agentId, tool: tool.id, error }, 'a tool failed')
+    this.deps.log.error({ workspaceId, agentId, tool: tool.id, error }, 'a tool failed')
     return failureResult('the tool failed')
   }
 
   #audit(call: ToolCall, tool: Tool | undefined, { agentId, context }: ToolTurn, result: ToolResult): void {
     const { outcome, reason } = result
-    this.parts.audit.note(context.caller, {
+    this.deps.audit.note(context.caller, {
       action: 'tool.invoke',
       outcome,
       workspaceId: context.workspaceId,

@@ -1,14 +1,14 @@
 import type { ToolResult } from './tool.ts'
 
 /**
- * Maximum length of one result for a model, in UTF-16 units.
+ * Maximum length in UTF-16 units of one tool result that is sent to a model.
  *
- * @see docs/tool-servers.md#what-a-call-may-do
+ * @see docs/tool-servers.md#limits-and-results-of-tool-calls
  */
 export const resultCharsMax = 32_000
-const cutMark = `\n[cut off at ${resultCharsMax} characters]`
+const truncationNote = `\n[cut off at ${resultCharsMax} characters]`
 
-/** Failure of a call that the model can correct or report. The message is sent to the model. */
+/** Thrown for a failure that the model can correct or report. The message is sent to the model. */
 export class ToolError extends Error {
   override readonly name = 'ToolError'
 }
@@ -28,26 +28,26 @@ export function failureResult(message: string, reason = message): ToolResult {
   return { content: `Error: ${message}`, outcome: 'failure', reason }
 }
 
-/** Truncates a text without splitting a surrogate pair. */
+/** Truncates a text to at most `charsMax` UTF-16 units, without splitting a surrogate pair. */
 export function truncateText(text: string, charsMax: number): string {
   if (text.length <= charsMax) return text
   const isSplit = /[\uD800-\uDBFF]/.test(text[charsMax - 1]!)
   return text.slice(0, isSplit ? charsMax - 1 : charsMax)
 }
 
-/** Like {@link truncateText}, but with an ellipsis at the end of a truncated text. */
+/** Like {@link truncateText}, but a truncated text ends with an ellipsis. */
 export function previewText(text: string, charsMax: number): string {
   return text.length <= charsMax ? text : `${truncateText(text, charsMax - 1)}…`
 }
 
-/** Truncates a result to its maximum length, with a note at the end. */
+/** Truncates a result to the maximum length. A note at the end says so. */
 export function boundResult(content: string): string {
   return content.length <= resultCharsMax
     ? content
-    : truncateText(content, resultCharsMax - cutMark.length) + cutMark
+    : truncateText(content, resultCharsMax - truncationNote.length) + truncationNote
 }
 
-/** Returns a result as JSON, with as many of its entries as fit. */
+/** Returns a result as JSON, with as many of the entries as fit into the maximum length. */
 export function fitEntries<T>(entries: readonly T[], result: (included: readonly T[]) => object): string {
   for (let count = entries.length; ; count--) {
     const text = JSON.stringify(result(entries.slice(0, count)))

@@ -3,8 +3,8 @@ import type { ToolSpec } from '../../models/chat/completion.ts'
 import type { Tool } from './tool.ts'
 
 /**
- * Returns the description of a tool for a model. The alias of a server's tool begins with the label of the
- * server: `issues_search`.
+ * Returns the description of a tool for a model. For a tool of an MCP server, the alias starts with the server's label,
+ * for example `issues_search`.
  */
 export function toToolSpec({ id, description, inputSchema, serverLabel }: Tool): ToolSpec {
   const spec = { name: id, description, parameters: inputSchema }

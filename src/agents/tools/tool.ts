@@ -22,9 +22,9 @@ export interface ToolContext {
   readonly workspaceId: string
   /** Caller of the turn. Its visibility applies to all content that is read. */
   readonly caller: Pick<Caller, 'auth' | 'visibility' | 'signal' | 'requestId'>
-  /** Knowledge bases of the conversation, or else of the agent. Empty means all of the workspace. */
+  /** Knowledge bases of the conversation, or those of the agent if the conversation has none. Empty means all. */
   readonly knowledgeBaseIds: readonly string[]
-  /** Maximum tokens of all passages of one call together. */
+  /** Maximum total number of tokens of the passages that one call returns. */
   readonly passageTokens: number
   /** Fires when the result is no longer needed. */
   readonly signal: AbortSignal
@@ -45,13 +45,13 @@ export interface ToolResult {
 export interface Tool extends AvailableTool {
   /** True for a tool of an MCP server. Its calls require the scope `tools:invoke`. */
   readonly isExternal: boolean
-  /** True if the results contain text of documents, pages or other programs. */
+  /** True if the results can contain text of documents, web pages or other programs. */
   readonly readsUntrusted: boolean
-  /** Hash of the description and the schema. */
+  /** Hash of the name, the description and the schema. */
   readonly hash: string
   /**
-   * Calls the tool. For a mistake of the model, returns a `failure` whose content begins with `Error:`, and does not
-   * throw.
+   * Calls the tool. If the model made a mistake, does not throw, but returns a `failure` whose content starts with
+   * `Error:`.
    */
   call(args: Readonly<Record<string, unknown>>, context: ToolContext): Promise<ToolResult>
 }

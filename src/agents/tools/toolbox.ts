@@ -10,38 +10,38 @@ import type { DeclaredTools } from './declared-tools.ts'
 import type { RemoteTools, ToolOffer } from './remote-tools.ts'
 import type { Tool } from './tool.ts'
 
-export interface ToolboxParts {
+export interface ToolboxDependencies {
   readonly rows: RowStore
   /** Tools of servers that the workspace registered. */
   readonly remote: Pick<RemoteTools, 'list'>
   /** Tools of servers that the configuration declares. */
   readonly declared: Pick<DeclaredTools, 'list'>
-  /** Tools of each agent that does not list its tools. */
+  /** Built-in tools. An agent that lists no tools can use all of them. */
   readonly builtin: readonly Tool[]
-  /** Tools that the configuration enables, and tools of the workspace's database. */
+  /** Returns the tools that the configuration enables, and the tools for the workspace's database. */
   readonly extraTools: (workspace: Workspace) => readonly Tool[]
 }
 
 /** Tools that are available to agents. */
 export class Toolbox {
-  constructor(private readonly parts: ToolboxParts) {}
+  constructor(private readonly deps: ToolboxDependencies) {}
 
   /**
-   * Returns all tools that agents of a workspace can use: built-in tools, tools that the configuration enables, and
-   * tools of the workspace's database and of MCP servers.
+   * Returns all tools that agents of a workspace can use: built-in tools, tools that the configuration enables, tools
+   * for the workspace's database, and tools of MCP servers.
    *
    * @throws workspace_not_found
    */
   async available(workspaceId: string, auth: AuthContext): Promise<AvailableTool[]> {
-    const runtimeTools = this.#runtimeTools(await requireWorkspace(this.parts.rows, workspaceId))
+    const runtimeTools = this.#runtimeTools(await requireWorkspace(this.deps.rows, workspaceId))
     return [...runtimeTools, ...(await this.#serverTools(workspaceId, auth)).tools]
   }
 
   /**
-   * Checks that the workspace offers the given tools. Requests only the servers of these tools.
+   * Checks that tools are available in the workspace. Sends requests only to the servers of these tools.
    *
    * @throws workspace_not_found
-   * @throws agent_tool_unresolved  lists all tools that are not offered
+   * @throws agent_tool_unresolved  some tools are not available; the message lists them
    */
   async require(workspaceId: string, toolIds: readonly string[], auth: AuthContext): Promise<void> {
     const namespacedIds = toolIds.filter(id => namespacedId.test(id))
@@ -59,8 +59,8 @@ export class Toolbox {
   }
 
   /**
-   * Returns the current tools of an agent, in display order: all built-in tools if it lists none, or else the listed
-   * tools that are available. Requests only the servers of these tools.
+   * Returns the tools that an agent can currently use, in display order: the tools it lists that are available, or all
+   * built-in tools if it lists none. Sends requests only to the servers of these tools.
    *
    * @param auth  caller of the turn, whose access applies to tool calls
    * @throws workspace_not_found
@@ -71,30 +71,34 @@ export class Toolbox {
     auth: AuthContext,
     signal: AbortSignal,
   ): Promise<ToolOffer> {
-    if (toolIds.length === 0) return { tools: this.parts.builtin, signInServers: [] }
+    if (toolIds.length === 0) return { tools: this.deps.builtin, signInServers: [] }
     const { tools, signInServers } = await this.#offerFor(workspaceId, toolIds, auth)
     signal.throwIfAborted()
     return { tools: tools.filter(({ id }) => toolIds.includes(id)), signInServers }
   }
 
   async #offerFor(workspaceId: string, toolIds: readonly string[], auth: AuthContext): Promise<ToolOffer> {
-    const servers = new Set(toolIds.flatMap(id => parseMcpToolId(id)?.server ?? []))
-    const runtimeTools = this.#runtimeTools(await requireWorkspace(this.parts.rows, workspaceId))
-    if (servers.size === 0) return { tools: runtimeTools, signInServers: [] }
-    const { tools, signInServers } = await this.#serverTools(workspaceId, auth, servers)
+    const serverIds = new Set(toolIds.flatMap(id => parseMcpToolId(id)?.server ?? []))
+    const runtimeTools = this.#runtimeTools(await requireWorkspace(this.deps.rows, workspaceId))
+    if (serverIds.size === 0) return { tools: runtimeTools, signInServers: [] }
+    const { tools, signInServers } = await this.#serverTools(workspaceId, auth, serverIds)
     return { tools: [...runtimeTools, ...tools], signInServers }
   }
 
-  async #serverTools(workspaceId: string, auth: AuthContext, only?: ReadonlySet<string>): Promise<ToolOffer> {
-    const { declared, remote } = this.parts
+  async #serverTools(
+    workspaceId: string,
+    auth: AuthContext,
+    serverIds?: ReadonlySet<string>,
+  ): Promise<ToolOffer> {
+    const { declared, remote } = this.deps
     const [declaredTools, remoteOffer] = await Promise.all([
-      declared.list(workspaceId, only),
-      remote.list(workspaceId, auth, only),
+      declared.list(workspaceId, serverIds),
+      remote.list(workspaceId, auth, serverIds),
     ])
     return { tools: [...declaredTools, ...remoteOffer.tools], signInServers: remoteOffer.signInServers }
   }
 
   #runtimeTools(workspace: Workspace): Tool[] {
-    return [...this.parts.builtin, ...this.parts.extraTools(workspace)]
+    return [...this.deps.builtin, ...this.deps.extraTools(workspace)]
   }
 }

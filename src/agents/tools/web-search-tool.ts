@@ -13,7 +13,7 @@ import { previewText, ToolError } from './tool-result.ts'
 
 type WebSearchSettings = Config['chat']['tools']['webSearch']
 
-export interface WebSearchParts {
+export interface WebSearchDependencies {
   readonly clock: Clock
   readonly outbound: Outbound
   readonly environment: ConfigEnvironment
@@ -26,7 +26,7 @@ const titleCharsMax = 300
 const summaryCharsMax = 2_000
 
 /**
- * Fields of the response that are used.
+ * The fields of the response that this tool uses.
  *
  * @see https://docs.tavily.com/documentation/api-reference/endpoint/search
  */
@@ -34,22 +34,22 @@ const SearchResponse = z.object({
   results: z.array(z.object({ title: z.string().catch(''), url: z.string(), content: z.string().catch('') })),
 })
 
-/** Opens the tool that searches the web with the operator's key. */
-export function openWebSearchTool(parts: WebSearchParts, apiKeyRef: string): Tool {
-  const { maxResults } = parts.settings
+/** Creates the tool that searches the web with the operator's API key. */
+export function createWebSearchTool(deps: WebSearchDependencies, apiKeyRef: string): Tool {
+  const { maxResults } = deps.settings
   const tool = webSearchTool(maxResults)
   const search = ({ query, limit = maxResults }: z.output<typeof tool.input>, context: ToolContext) =>
-    searchWeb(parts, apiKeyRef, { query, max_results: limit }, context)
+    searchWeb(deps, apiKeyRef, { query, max_results: limit }, context)
   return createExecutableTool(tool, search, { readsUntrusted: true })
 }
 
 async function searchWeb(
-  { clock, outbound, environment, settings }: WebSearchParts,
+  { clock, outbound, environment, settings }: WebSearchDependencies,
   apiKeyRef: string,
   body: { query: string; max_results: number },
   context: ToolContext,
 ): Promise<string> {
-  const createFailure = (_trouble: string, reason: string) => new ToolError(`the web search ${reason}`)
+  const createFailure = (_source: string, reason: string) => new ToolError(`the web search ${reason}`)
   const key = resolveEndpointSecret({ environment, createFailure }, apiKeyRef, endpoint)
   const request = async (signal: AbortSignal) => {
     const response = await outbound(endpoint, {
@@ -77,12 +77,14 @@ async function searchWeb(
   } catch (error) {
     if (error instanceof ToolError || context.signal.aborted) throw error
     const reason =
-      error instanceof TimedOut ? `did not answer within ${settings.timeoutMs} ms` : 'cannot be used now'
+      error instanceof TimedOut
+        ? `did not respond within ${settings.timeoutMs} ms`
+        : 'is currently unavailable'
     throw new ToolError(`the web search ${reason}`)
   }
 }
 
-/** @throws SyntaxError, ZodError  the response has another format */
+/** @throws SyntaxError, ZodError  the response does not have the expected format */
 function formatResults(responseText: string, limit: number): string {
   const { results } = SearchResponse.parse(JSON.parse(responseText))
   if (results.length === 0) return 'Nothing was found.'

@@ -2,26 +2,26 @@ import { setImmediate as nextTick } from 'node:timers/promises'
 import { terms } from '../../base/words.ts'
 import { rarityOf } from '../../knowledge/rarity.ts'
 
-/** Parameters of BM25: the weight of repetitions (k1), and the weight of the length of a text (b). */
+/** Parameters of BM25: the weight of repeated occurrences of a term (k1), and the weight of text length (b). */
 const saturation = 1.2
 const lengthWeight = 0.75
-/** Time in milliseconds after which indexing yields to other work. */
+/** Time in milliseconds after which indexing yields to the event loop. */
 const sliceMs = 5
 
-/** Estimated memory in bytes of a term, and of each text that contains the term. */
+/** Estimated memory in bytes for a term, and for each text that contains it. */
 const bytesPerTerm = 120
 const bytesPerPosting = 16
 
 /** An index of short texts that ranks them by the words of a query, with BM25. */
 export class WordIndex {
-  /** Positions in the list of texts, each followed by the number of occurrences, by term. */
+  /** By term, the positions of the texts that contain it, each followed by the number of occurrences. */
   readonly #postings = new Map<string, number[]>()
   readonly #lengths: number[] = []
   #postingCount = 0
 
   private constructor() {}
 
-  /** Indexes texts, in slices of a few milliseconds. */
+  /** Indexes texts. Yields to the event loop every few milliseconds. */
   static async create(texts: readonly string[]): Promise<WordIndex> {
     const index = new WordIndex()
     let sliceStartedAt = performance.now()
@@ -39,7 +39,7 @@ export class WordIndex {
     return bytesPerTerm * this.#postings.size + bytesPerPosting * this.#postingCount
   }
 
-  /** Returns the scores of the texts that have a word of the query, by their position. */
+  /** Returns the scores of the texts that contain a word of the query, by text position. */
   scores(query: string): Map<number, number> {
     const scores = new Map<number, number>()
     const averageLength = this.#lengths.reduce((sum, length) => sum + length, 0) / this.#lengths.length
@@ -49,8 +49,8 @@ export class WordIndex {
       for (let at = 0; at < postings.length; at += 2) {
         const [text, count] = [postings[at]!, postings[at + 1]!]
         const length = 1 - lengthWeight + (lengthWeight * this.#lengths[text]!) / averageLength
-        const share = (count * (saturation + 1)) / (count + saturation * length)
-        scores.set(text, (scores.get(text) ?? 0) + weight * share)
+        const termScore = (count * (saturation + 1)) / (count + saturation * length)
+        scores.set(text, (scores.get(text) ?? 0) + weight * termScore)
       }
     }
     return scores
@@ -70,7 +70,7 @@ export class WordIndex {
   }
 }
 
-/** Returns a copy of a term. A slice would keep the whole text in memory. */
+/** Returns a copy of a term. A term that is a slice of a text would keep the whole text in memory. */
 function copyTerm(term: string): string {
   return Buffer.from(term).toString()
 }

@@ -4,16 +4,16 @@ import { WbError } from '../../contract/errors.ts'
 export interface QueueLimits {
   /** Maximum number of tasks in the queue. */
   readonly waitingMax: number
-  /** Maximum number of tasks of one client in the queue. */
+  /** Maximum number of tasks in the queue that belong to the same client. */
   readonly waitingPerClientMax: number
 }
 
 export interface AdmissionLimits {
   /** Maximum number of tasks that run at the same time. */
   readonly runningMax: number
-  /** Limits for tokens with a valid checksum. Only tokens that this store issued have one. */
+  /** Limits for the verification of tokens with a valid checksum. Only tokens that this store issued have one. */
   readonly withChecksum: QueueLimits
-  /** Limits for all other tokens. */
+  /** Limits for the verification of all other tokens. */
   readonly withoutChecksum: QueueLimits
   /** Limits for the creation of tokens. */
   readonly creations: QueueLimits
@@ -25,7 +25,7 @@ export interface AdmissionTask {
   readonly client: string
 }
 
-/** Default limits. Tasks use at most half the cores, so that the other half can serve verified callers. */
+/** Default limits. Tasks use at most half of the cores, so that the other half can serve verified callers. */
 const defaults: AdmissionLimits = {
   runningMax: Math.max(1, Math.floor(availableParallelism() / 2)),
   withChecksum: { waitingMax: 512, waitingPerClientMax: 64 },
@@ -34,9 +34,9 @@ const defaults: AdmissionLimits = {
 }
 
 /**
- * Schedules expensive tasks fairly: each round runs one task of every waiting client, no matter how many tasks
- * another client queues. Tokens with a valid checksum are verified before all others. Verifying and creating
- * tokens alternate, so neither blocks the other.
+ * Schedules expensive tasks fairly: each round runs one task of every waiting client, regardless of how many tasks
+ * other clients have queued. Tokens with a valid checksum are verified before all others. Verifications and creations
+ * alternate, so neither can block the other.
  *
  * @see docs/security.md#rule-10
  */
@@ -59,7 +59,7 @@ export class Admission {
   /**
    * Runs a task after waiting for a free slot.
    *
-   * @throws rate_limited  when too many tasks wait, of this client or in the whole queue
+   * @throws rate_limited  when too many tasks of this client, or too many tasks in the queue, are waiting
    */
   async run<T>({ queue, client }: AdmissionTask, work: () => Promise<T>): Promise<T> {
     if (this.#running < this.#runningMax) this.#running++
@@ -71,21 +71,21 @@ export class Admission {
     }
   }
 
-  /** Starts the next waiting task in a free slot. Returns false if none waits. */
+  /** Starts the next waiting task in a free slot. Returns false if no task is waiting. */
   #startNext(): boolean {
     const isCreationNext = this.#isCreationNext
     this.#isCreationNext = !isCreationNext
     return isCreationNext
-      ? this.#startCreation() || this.#startCheck()
-      : this.#startCheck() || this.#startCreation()
+      ? this.#startCreation() || this.#startVerification()
+      : this.#startVerification() || this.#startCreation()
   }
 
-  #startCheck(): boolean {
-    return this.#queues.withChecksum.next() || this.#queues.withoutChecksum.next()
+  #startVerification(): boolean {
+    return this.#queues.withChecksum.startNext() || this.#queues.withoutChecksum.startNext()
   }
 
   #startCreation(): boolean {
-    return this.#queues.creations.next()
+    return this.#queues.creations.startNext()
   }
 }
 
@@ -98,16 +98,16 @@ interface WaitingTask {
 
 /** A fair queue: each round starts one task of every waiting client. */
 class FairQueue {
-  /** Tasks by client; the first client is next. Clients without waiting tasks are removed. */
+  /** Tasks by client, in the order of the current round. Clients without waiting tasks are removed. */
   readonly #queues = new Map<string, WaitingTask[]>()
   #waiting = 0
 
   constructor(private readonly limits: QueueLimits) {}
 
   /**
-   * Waits for a turn.
+   * Waits until the task of a client may start.
    *
-   * @throws rate_limited  when too many tasks wait, of this client or in total
+   * @throws rate_limited  when too many tasks of this client, or too many tasks in total, are waiting
    */
   waitForTurn(client: string): Promise<void> {
     return new Promise((start, reject) => {
@@ -122,11 +122,11 @@ class FairQueue {
   }
 
   /**
-   * Starts the next task. Its client moves to the end of the round if it has more tasks.
+   * Starts the next task. If its client has more tasks, the client moves to the end of the order.
    *
-   * @returns false if no task waits
+   * @returns false if no task is waiting
    */
-  next(): boolean {
+  startNext(): boolean {
     const [nextClient] = this.#queues
     if (!nextClient) return false
     const [client, [first, ...others]] = nextClient
@@ -138,8 +138,8 @@ class FairQueue {
   }
 
   /**
-   * Removes the last task of the client with the most tasks, if that client has more tasks than the new client
-   * would have. Returns false if no task was removed.
+   * Rejects the last task of the client with the most tasks, if that client has more than `newcomerTasks` tasks.
+   * Returns false if no task was rejected.
    */
   #evictForNewcomer(newcomerTasks: number): boolean {
     let longest: WaitingTask[] = []

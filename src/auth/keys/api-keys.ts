@@ -12,7 +12,7 @@ import type { RowStore, Write } from '../../storage/rows.ts'
 import { type ApiKeyRow, tables } from '../../storage/tables.ts'
 import type { Admission } from './admission.ts'
 import { checkGrant, earlierExpiry, expiryAfter, expiryOfNewKey, type KeyGrant } from './grants.ts'
-import { lifetimeMs, principalOfKey, scopesOfKey, toApiKey } from './key-row.ts'
+import { originalLifetimeMs, principalOfKey, scopesOfKey, toApiKey } from './key-row.ts'
 import { digestToken, type KeyCost, newToken } from './token.ts'
 
 /** A new key and its token, which is returned only once. */
@@ -35,14 +35,14 @@ interface NewKey extends KeyGrant {
 }
 
 /**
- * Creates, lists, rotates and revokes the API keys of workspaces.
+ * Creates, lists, rotates and revokes API keys.
  *
  * @see docs/requirements.md#api-keys, docs/requirements.md#states
  */
 export class ApiKeys {
-  /** @param parts.tokenKey  secret of the store, from which the checksums of its tokens are derived */
+  /** @param deps.tokenKey  secret of the store, from which the checksums of tokens are derived */
   constructor(
-    readonly parts: {
+    readonly deps: {
       rows: RowStore
       pager: Pager
       clock: Clock
@@ -56,17 +56,17 @@ export class ApiKeys {
    * Lists the keys of a workspace in order of creation, including revoked ones.
    *
    * @throws workspace_not_found
-   * @throws invalid_cursor       when the cursor is not from this list
+   * @throws invalid_cursor       when the cursor is for another list
    */
   async list(workspaceId: string, query: PageQuery): Promise<RowPage<ApiKey>> {
-    await requireWorkspace(this.parts.rows, workspaceId)
+    await requireWorkspace(this.deps.rows, workspaceId)
     const byWorkspace = { index: 'byWorkspace', prefix: [workspaceId] }
-    const { items, nextCursor } = await this.parts.pager.page(tables.apiKeys, byWorkspace, query)
+    const { items, nextCursor } = await this.deps.pager.page(tables.apiKeys, byWorkspace, query)
     return { items: items.map(toApiKey), nextCursor }
   }
 
   /**
-   * Creates a key. The token is only in the result; it is not stored.
+   * Creates a key. Only the result contains the token, because the token is not stored.
    *
    * @throws workspace_not_found
    * @throws validation_error     when `expiresAt` is not in the future
@@ -80,7 +80,7 @@ export class ApiKeys {
     caller: Pick<Caller, 'auth' | 'record' | 'reauthorize'>,
   ): Promise<CreatedKey> {
     const { subject } = caller.auth
-    const now = this.parts.clock.now()
+    const now = this.deps.clock.now()
     const expiresAt = expiryOfNewKey(requestedExpiry, now, subject)
     checkGrant(subject, { scopes, principalId })
     const { plaintext, row } = await this.#prepareKey({
@@ -92,7 +92,7 @@ export class ApiKeys {
       expiresAt,
     })
     await caller.reauthorize()
-    const outcome = await this.parts.rows.atomic([
+    const outcome = await this.deps.rows.atomic([
       { op: 'require', table: tables.workspaces, key: [workspaceId] },
       insertWrite(row),
       caller.record(creationDetails(row)),
@@ -107,11 +107,11 @@ export class ApiKeys {
   }
 
   /**
-   * Creates a successor of a key, with the same rights, principal and lifetime, which starts now. The old key
+   * Creates a successor of a key, with the same rights, principal and lifetime. The lifetime starts again. The old key
    * expires after a grace period.
    *
    * @throws workspace_not_found
-   * @throws api_key_not_found    when there is no such key, or it was revoked
+   * @throws api_key_not_found    when there is no such key, or the key was revoked
    * @throws forbidden            when the successor would have more rights than the caller may grant
    * @throws rate_limited         when too many keys of the workspace are being created
    * @throws unauthorized         when the caller lost access during the request
@@ -122,11 +122,11 @@ export class ApiKeys {
     caller: Pick<Caller, 'auth' | 'record' | 'reauthorize'>,
   ): Promise<CreatedKey & { previous: ApiKey }> {
     const { subject } = caller.auth
-    const now = this.parts.clock.now()
+    const now = this.deps.clock.now()
     const old = requireActive(await this.#row(address))
     const grant = { scopes: [...scopesOfKey(old)], principalId: principalOfKey(old) }
     checkGrant(subject, grant)
-    const expiresAt = expiryAfter(now, [lifetimeMs(old), subject?.keyLifetimeMaxMs ?? null])
+    const expiresAt = expiryAfter(now, [originalLifetimeMs(old), subject?.keyLifetimeMaxMs ?? null])
     const { workspaceId, label } = old
     const { plaintext, row } = await this.#prepareKey({ workspaceId, label, ...grant, now, expiresAt })
     await caller.reauthorize()
@@ -134,7 +134,7 @@ export class ApiKeys {
       address,
       key => ({
         ...key,
-        spanMs: lifetimeMs(key),
+        spanMs: originalLifetimeMs(key),
         expiresAt: earlierExpiry(key.expiresAt, now + graceSeconds * 1_000),
       }),
       () => [insertWrite(row), caller.record({ ...creationDetails(row), source: address.keyId })],
@@ -143,25 +143,25 @@ export class ApiKeys {
   }
 
   /**
-   * Revokes a key permanently. It stays in the list.
+   * Revokes a key permanently. The key stays in the list.
    *
    * @throws workspace_not_found
-   * @throws api_key_not_found    when there is no such key, or it was already revoked
+   * @throws api_key_not_found    when there is no such key, or the key was already revoked
    */
   async revoke(address: KeyAddress, caller: Pick<Caller, 'record'>): Promise<void> {
     await this.#change(
       address,
-      key => ({ ...key, revokedAt: timestamp(this.parts.clock) }),
+      key => ({ ...key, revokedAt: timestamp(this.deps.clock) }),
       ({ keyId, label }) => [caller.record({ keyId, label })],
     )
   }
 
   /**
-   * Creates a token and its row. Computing the digest is as expensive as verifying it, so the request waits in a
-   * queue. The caller can lose access while it waits.
+   * Creates a token and its row. Computing the digest is as expensive as verifying a token, so the request waits in a
+   * queue. In the meantime, the caller can lose access.
    */
   async #prepareKey({ now, ...terms }: NewKey): Promise<{ plaintext: string; row: ApiKeyRow }> {
-    const { admission, tokenKey, keyCost } = this.parts
+    const { admission, tokenKey, keyCost } = this.deps
     const { token, prefix } = newToken(tokenKey)
     const task = { queue: 'creations', client: `workspace ${terms.workspaceId}` } as const
     const digest = await admission.run(task, () => digestToken(token, keyCost))
@@ -178,14 +178,14 @@ export class ApiKeys {
     return { plaintext: token, row }
   }
 
-  /** Changes a key that is not revoked, in one transaction with `otherWrites`. */
+  /** Changes a key that is not revoked, in the same transaction as `otherWrites`. */
   async #change(
     address: KeyAddress,
     change: (row: ApiKeyRow) => ApiKeyRow,
     otherWrites: (row: ApiKeyRow) => Write[],
   ): Promise<ApiKeyRow> {
     const changed = await changeRow(
-      this.parts.rows,
+      this.deps.rows,
       tables.apiKeys,
       [address.workspaceId, address.keyId],
       row => change(requireActive(row)),
@@ -197,13 +197,13 @@ export class ApiKeys {
   }
 
   async #row(address: KeyAddress): Promise<ApiKeyRow> {
-    const stored = await this.parts.rows.get(tables.apiKeys, [address.workspaceId, address.keyId])
+    const stored = await this.deps.rows.get(tables.apiKeys, [address.workspaceId, address.keyId])
     if (!stored) throw await this.#missing(address)
     return stored.row
   }
 
   async #missing({ workspaceId, keyId }: KeyAddress): Promise<WbError> {
-    await requireWorkspace(this.parts.rows, workspaceId)
+    await requireWorkspace(this.deps.rows, workspaceId)
     return keyNotFound(keyId)
   }
 }

@@ -6,17 +6,18 @@ import { grantsScope, type Scope } from '../../contract/scopes.ts'
 /** Rights of a new key. */
 export interface KeyGrant {
   readonly scopes: readonly Scope[]
-  /** Principal of the key under row-level access; null for a new principal. */
+  /** Principal that the key acts as under row-level access; null for a new principal. */
   readonly principalId: string | null
 }
 
-/** Latest timestamp that the contract allows. */
+/** Latest timestamp that the API allows. */
 const timestampMaxMs = Date.parse('9999-12-31T23:59:59.999Z')
 
 /**
- * Checks that a caller has all the rights that it grants to a key.
+ * Checks that a caller has all the rights that it wants to grant to a key.
  *
- * @throws forbidden  when the caller lacks a granted scope, or names another principal without `manage:access`
+ * @throws forbidden  when the caller does not have a granted scope, or names another principal without having
+ *                    `manage:access`
  * @see docs/security.md#rule-7
  */
 export function checkGrant(subject: Subject | null, { scopes, principalId }: KeyGrant): void {
@@ -34,7 +35,7 @@ function missingScopeError(scope: Scope, purpose: string): WbError {
 }
 
 /**
- * Returns the timestamp at which the shortest lifetime ends if it starts now; null if all are unlimited.
+ * Returns the end of the shortest of several lifetimes that start now; null if all are unlimited.
  *
  * @param now        time in milliseconds since 1970
  * @param lifetimes  in milliseconds; null for unlimited
@@ -49,7 +50,7 @@ export function expiryAfter(now: number, lifetimes: readonly (number | null)[]):
  *
  * @param requested  expiry in the request
  * @throws validation_error  when the expiry is not in the future
- * @throws forbidden         when the expiry is later than the caller may set
+ * @throws forbidden         when the expiry is later than the caller is allowed to set
  * @see docs/security.md#rule-7
  */
 export function expiryOfNewKey(
@@ -71,8 +72,8 @@ export function expiryOfNewKey(
 }
 
 /** Returns the earlier of an expiry and a time in milliseconds since 1970. */
-export function earlierExpiry(end: string | null, timeMs: number): string {
-  return end !== null && Date.parse(end) < timeMs ? end : isoTimestamp(timeMs)
+export function earlierExpiry(expiry: string | null, timeMs: number): string {
+  return expiry !== null && Date.parse(expiry) < timeMs ? expiry : isoTimestamp(timeMs)
 }
 
 function isoTimestamp(timeMs: number): string {

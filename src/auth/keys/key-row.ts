@@ -12,7 +12,7 @@ export function scopesOfKey({ scopes }: ApiKeyRow): readonly Scope[] {
 }
 
 /**
- * Returns the principal of a key under row-level access.
+ * Returns the principal that a key acts as under row-level access.
  *
  * @see docs/access.md#what-the-role-does
  */
@@ -21,20 +21,20 @@ export function principalOfKey({ principalId, keyId }: ApiKeyRow): string {
 }
 
 /** Returns the original lifetime of a key, in milliseconds; null for unlimited. */
-export function lifetimeMs(row: ApiKeyRow): number | null {
+export function originalLifetimeMs(row: ApiKeyRow): number | null {
   return row.spanMs !== undefined ? row.spanMs : currentLifetimeMs(row)
 }
 
 /**
- * Returns the time from the creation of a key to its current expiry, in milliseconds; null for unlimited. Unlike
- * {@link lifetimeMs}, it is limited by the grace period of a rotated key, so that such a key cannot create keys that
- * never expire.
+ * Returns the time from the creation of a key to its current expiry, in milliseconds; null for unlimited. Rotation
+ * reduces this lifetime, but not {@link originalLifetimeMs}. It limits new keys, so that a key in its grace period cannot
+ * create keys that never expire.
  */
 export function currentLifetimeMs({ createdAt, expiresAt }: ApiKeyRow): number | null {
   return expiresAt === null ? null : Date.parse(expiresAt) - Date.parse(createdAt)
 }
 
-/** Returns a key as in API responses, without the digest. */
+/** Returns a key as API responses contain it, without the digest. */
 export function toApiKey(row: ApiKeyRow): ApiKey {
   const { workspaceId, keyId, prefix, label, createdAt, lastUsedAt, revokedAt, expiresAt } = row
   const scopes = [...scopesOfKey(row)]

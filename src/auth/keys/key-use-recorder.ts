@@ -12,22 +12,22 @@ type UsedKey = Pick<ApiKeyRow, 'workspaceId' | 'keyId'>
 
 interface KeyUse {
   readonly key: UsedKey
-  /** Time of the last use that was not written yet, in milliseconds since 1970. */
+  /** Time of the last use that has not been written yet, in milliseconds since 1970. */
   unwrittenAt: number | undefined
   cancelTimer: () => void
 }
 
-/** Records when keys were last used. Writes rarely and in the background, and does not repeat a failed write. */
+/** Records when keys were last used. Writes rarely and in the background, and does not retry a failed write. */
 export class KeyUseRecorder {
-  /** Uses by key ID, for keys that were written less than `writeIntervalMs` ago; the oldest write first. */
+  /** Uses by key ID, for keys whose last write was less than `writeIntervalMs` ago; the oldest write first. */
   readonly #uses = new Map<string, KeyUse>()
   readonly #writes = new Set<Promise<void>>()
 
-  constructor(private readonly parts: { rows: RowStore; clock: Clock; log: Log }) {}
+  constructor(private readonly deps: { rows: RowStore; clock: Clock; log: Log }) {}
 
-  /** Records a use of a key now. */
+  /** Records that a key is being used now. */
   record(key: UsedKey): void {
-    const now = this.parts.clock.now()
+    const now = this.deps.clock.now()
     const recentUse = this.#uses.get(key.keyId)
     if (recentUse) {
       recentUse.unwrittenAt = now
@@ -47,7 +47,7 @@ export class KeyUseRecorder {
   #startInterval(use: KeyUse): void {
     this.#write(use)
     this.#uses.set(use.key.keyId, use)
-    use.cancelTimer = this.parts.clock.after(writeIntervalMs, () => {
+    use.cancelTimer = this.deps.clock.after(writeIntervalMs, () => {
       this.#uses.delete(use.key.keyId)
       if (use.unwrittenAt !== undefined) this.#startInterval(use)
     })
@@ -66,15 +66,15 @@ export class KeyUseRecorder {
     write.finally(() => this.#writes.delete(write))
   }
 
-  /** Stores a time, unless a later one is stored. Does not recreate a deleted key or undo other changes. */
+  /** Stores the time of a use, unless a later time is stored. Does not recreate a deleted key or undo other changes. */
   async #storeUse({ workspaceId, keyId }: UsedKey, usedAt: string): Promise<void> {
     try {
-      await changeRow(this.parts.rows, tables.apiKeys, [workspaceId, keyId], row => ({
+      await changeRow(this.deps.rows, tables.apiKeys, [workspaceId, keyId], row => ({
         ...row,
         lastUsedAt: row.lastUsedAt !== null && row.lastUsedAt > usedAt ? row.lastUsedAt : usedAt,
       }))
     } catch (error) {
-      this.parts.log.debug({ keyId, error }, 'the last use of an API key could not be stored')
+      this.deps.log.debug({ keyId, error }, 'the last use of an API key could not be stored')
     }
   }
 }

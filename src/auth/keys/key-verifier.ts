@@ -15,30 +15,30 @@ import { hasValidChecksum, type KeyCost, matchesDigest, prefixOf, unmatchableDig
 const verifiedMax = 10_000
 const mismatchedMax = 10_000
 
-export interface ApiKeyVerifierParts {
+export interface ApiKeyVerifierDependencies {
   readonly rows: RowStore
   readonly clock: Clock
   readonly log: Log
   readonly admission: Admission
-  /** Secret of the store, from which the checksums of its tokens are derived. */
+  /** Secret of the store, from which the checksums of tokens are derived. */
   readonly tokenKey: string
   readonly keyCost: KeyCost
 }
 
-/** A presented token, its hash, and the client that sent it. */
+/** A token in a request, its hash, and the client that sent it. */
 interface PresentedKey {
   readonly token: string
   readonly hash: string
   readonly client: string
 }
 
-/** A key, and the digest that its token matched. */
+/** A key, and the digest that a token matched. */
 type VerifiedKey = Pick<ApiKeyRow, 'workspaceId' | 'keyId' | 'digest'>
 
 /**
- * Verifies API keys. The row is read for every request, so a revocation takes effect with the next request, in
- * every process. Only the result of the digest check is cached, by a hash of the token. The key of that hash
- * exists only in this object.
+ * Verifies API keys. The row is read for every request, so a revocation takes effect with the next request in
+ * every process. Only the result of the digest check is cached, by a keyed hash of the token. The hash key exists only
+ * in this object.
  *
  * @see docs/requirements.md#S3-03, docs/security.md#rule-10
  */
@@ -46,16 +46,16 @@ export class ApiKeyVerifier implements TokenVerifier {
   readonly #hash = createKeyedHash()
   /** Verified keys by token hash. */
   readonly #verified = new LRUCache<string, VerifiedKey>({ max: verifiedMax })
-  /** Digests that tokens did not match, by token hash. If the digest changes, the token is checked again. */
+  /** Digests that tokens did not match, by token hash. A token is checked again if the digest of its key changes. */
   readonly #mismatched = new LRUCache<string, string>({ max: mismatchedMax })
   /** Digest checks in progress. */
   readonly #checks = new Map<string, Promise<boolean>>()
   readonly #lastUsed: KeyUseRecorder
-  /** Checked instead of a row if the prefix of a token is unknown. */
+  /** Checked instead of a stored key if the prefix of a token is unknown. */
   readonly #unmatchableKey: VerifiedKey = { workspaceId: '', keyId: '', digest: unmatchableDigest() }
 
-  constructor(private readonly parts: ApiKeyVerifierParts) {
-    this.#lastUsed = new KeyUseRecorder(parts)
+  constructor(private readonly deps: ApiKeyVerifierDependencies) {
+    this.#lastUsed = new KeyUseRecorder(deps)
   }
 
   verify(token: string, { client }: RequestCredentials): Promise<VerifiedToken> | undefined {
@@ -66,41 +66,42 @@ export class ApiKeyVerifier implements TokenVerifier {
   async #verify(presented: PresentedKey, prefix: string): Promise<VerifiedToken> {
     const row = (await this.#verifiedRow(presented)) ?? (await this.#verifyRow(presented, prefix))
     if (!row) throw new WbError('unauthorized', 'the token is not valid')
-    // These errors reveal that the key exists, but only to a caller with the correct secret.
+    // These errors reveal that the key exists, but only to a caller who knows its secret.
     if (row.revokedAt !== null) throw inactiveKey('the key was revoked', row)
-    if (row.expiresAt !== null && Date.parse(row.expiresAt) <= this.parts.clock.now())
+    if (row.expiresAt !== null && Date.parse(row.expiresAt) <= this.deps.clock.now())
       throw inactiveKey('the key has expired', row)
     this.#lastUsed.record(row)
     return { subject: subjectOfKey(row), expiresAtSeconds: null, keyExpiresAt: row.expiresAt }
   }
 
-  /** Returns the current row of a token that was verified before. */
+  /** Returns the current row of a token that has already been verified; undefined if it must be verified again. */
   async #verifiedRow({ hash }: PresentedKey): Promise<ApiKeyRow | undefined> {
     const verified = this.#verified.get(hash)
     if (!verified) return undefined
-    const stored = await this.parts.rows.get(tables.apiKeys, [verified.workspaceId, verified.keyId])
+    const stored = await this.deps.rows.get(tables.apiKeys, [verified.workspaceId, verified.keyId])
     if (stored?.row.digest === verified.digest) return stored.row
     this.#verified.delete(hash)
     return undefined
   }
 
-  /** Verifies a token, and returns its row. An unknown prefix takes as long as a wrong secret. */
+  /** Verifies a token, and returns its row. This takes as long for an unknown prefix as for a wrong secret. */
   async #verifyRow(presented: PresentedKey, prefix: string): Promise<ApiKeyRow | undefined> {
-    const rows = await this.parts.rows.list(tables.apiKeys, {
+    const rows = await this.deps.rows.list(tables.apiKeys, {
       index: 'byPrefix',
       prefix: [prefix],
       limit: 1,
     })
     const { workspaceId, keyId, digest } = rows[0]?.row ?? this.#unmatchableKey
     const isMatch = await this.#matches(presented, { workspaceId, keyId, digest })
-    // Reads the row again, because the check may have waited for a long time.
+    // Read the row again, because the check may have waited for a long time.
     return isMatch ? this.#verifiedRow(presented) : undefined
   }
 
   /**
-   * Returns true if a token matches the digest of a key. Identical checks of a client share one result.
+   * Returns true if a token matches the digest of a key. Concurrent checks of the same token from one client share one
+   * result.
    *
-   * @throws rate_limited  when too many tokens of the client are waiting
+   * @throws rate_limited  when too many tokens from the client are waiting to be verified
    */
   async #matches(presented: PresentedKey, key: VerifiedKey): Promise<boolean> {
     const { token, hash, client } = presented
@@ -109,7 +110,7 @@ export class ApiKeyVerifier implements TokenVerifier {
     const checkKey = [hash, key.digest, client].join()
     let check = this.#checks.get(checkKey)
     if (!check) {
-      const { admission, tokenKey } = this.parts
+      const { admission, tokenKey } = this.deps
       const queue = hasValidChecksum(token, tokenKey) ? 'withChecksum' : 'withoutChecksum'
       check = admission
         .run({ queue, client }, () => this.#check(presented, key))
@@ -122,21 +123,20 @@ export class ApiKeyVerifier implements TokenVerifier {
   async #check({ token, hash }: PresentedKey, key: VerifiedKey): Promise<boolean> {
     // A check for another client may have verified this token while this check waited.
     if (this.#verified.get(hash)?.digest === key.digest) return true
-    const isMatch = await matchesDigest(token, key.digest, this.parts.keyCost)
+    const isMatch = await matchesDigest(token, key.digest, this.deps.keyCost)
     if (isMatch) this.#verified.set(hash, key)
     else this.#mismatched.set(hash, key.digest)
     return isMatch
   }
 
-  /** Writes pending last-used times. */
+  /** Writes the pending times of last uses. */
   async close(): Promise<void> {
     await this.#lastUsed.close()
   }
 }
 
 /**
- * Returns the error for a revoked or expired key. Its facts are used to name the key in the workspace's audit
- * trail.
+ * Returns the error for a revoked or expired key. Its facts identify the key in the audit trail of the workspace.
  */
 function inactiveKey(message: string, { workspaceId, keyId }: ApiKeyRow): WbError {
   return new WbError('unauthorized', message, { auditWorkspaceId: workspaceId, keyId })

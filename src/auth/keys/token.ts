@@ -4,7 +4,7 @@ import { randomHex, randomLetters } from '../../base/id.ts'
 
 const prefixChars = 12
 const secretChars = 32
-/** Length of the checksum at the end of the secret. The characters before it contain 134 random bits. */
+/** Length of the checksum at the end of the secret. The remaining characters of the secret contain 134 random bits. */
 const checksumChars = 6
 const checksumBase = 36
 const checksumRange = BigInt(checksumBase ** checksumChars)
@@ -14,10 +14,10 @@ const digestBytes = 32
 const tokenPattern = new RegExp(`^wb_live_([a-z0-9]{${prefixChars}})_[a-z0-9]{${secretChars}}$`)
 const digestPattern = new RegExp(`^scrypt\\$([0-9a-f]{${2 * saltBytes}})\\$([0-9a-f]{${2 * digestBytes}})$`)
 
-/** Cost of deriving a digest from a token. All processes that use a store must have the same cost. */
+/** Cost of deriving a digest from a token. All processes that use a store must use the same cost. */
 export type KeyCost = Required<Pick<ScryptOptions, 'N' | 'r' | 'p'>>
 
-/** Deriving a digest at this cost takes 40 ms and 16 MB. */
+/** At this cost, deriving a digest takes 40 ms and 16 MB. */
 export const productionCost: KeyCost = { N: 16_384, r: 8, p: 1 }
 
 const derive = promisify<string, Buffer, number, KeyCost, Buffer>(scrypt)
@@ -35,7 +35,7 @@ export function newToken(key: string): { token: string; prefix: string } {
 }
 
 /**
- * Returns true if the checksum of a well-formed token is valid for the secret of the store, compared in constant
+ * Returns true if a well-formed token has the checksum that the secret of the store determines. Compares in constant
  * time. Only tokens that the store issued have a valid checksum, so they can be verified before others.
  */
 export function hasValidChecksum(token: string, key: string): boolean {
@@ -43,13 +43,13 @@ export function hasValidChecksum(token: string, key: string): boolean {
   return timingSafeEqual(Buffer.from(token.slice(-checksumChars)), Buffer.from(expected))
 }
 
-/** Returns the checksum of a token without its checksum, derived with HMAC-SHA256. */
+/** Returns the checksum for a token body (the token without its checksum), derived with HMAC-SHA256. */
 function checksumOf(body: string, key: string): string {
   const code = createHmac('sha256', key).update(body).digest().readBigUInt64BE() % checksumRange
   return code.toString(checksumBase).padStart(checksumChars, '0')
 }
 
-/** Returns the public prefix of a token; undefined if the string does not have the format of a token. */
+/** Returns the public prefix of a token; undefined if the token does not have the format of an API key. */
 export function prefixOf(token: string): string | undefined {
   return tokenPattern.exec(token)?.[1]
 }
@@ -61,13 +61,13 @@ export async function digestToken(token: string, cost: KeyCost): Promise<string>
   return `scrypt$${salt}$${digest.toString('hex')}`
 }
 
-/** Returns a digest that matches no token. A comparison with it takes as long as with a real one. */
+/** Returns a digest that does not match any token. Comparing a token with it takes as long as with a real digest. */
 export function unmatchableDigest(): string {
   return `scrypt$${randomHex(saltBytes)}$${randomHex(digestBytes)}`
 }
 
 /**
- * Returns true if a stored digest matches a token, compared in constant time; false if the digest is damaged.
+ * Returns true if a stored digest matches a token; false if the digest is damaged. Compares in constant time.
  */
 export async function matchesDigest(token: string, digest: string, cost: KeyCost): Promise<boolean> {
   const parts = digestPattern.exec(digest)

@@ -12,8 +12,8 @@ import type { ProviderFetch } from './provider-fetch.ts'
 import { hasOtherPurpose } from './token-purpose.ts'
 
 /**
- * Accepted signature algorithms, all asymmetric. With a symmetric one, anyone could sign a token with the
- * public key as the secret.
+ * Accepted signature algorithms, all of them asymmetric. With a symmetric algorithm, anyone could sign a token with
+ * the public key as the secret.
  */
 const algorithms = ['RS', 'PS', 'ES'].flatMap(family => [256, 384, 512].map(bits => `${family}${bits}`))
 algorithms.push('EdDSA', 'Ed25519')
@@ -22,7 +22,7 @@ algorithms.push('EdDSA', 'Ed25519')
 const cachedTokensMax = 10_000
 const cachedCharsMax = 16_777_216
 
-/** Result of verifying a token. It is valid while the keys have the same generation. */
+/** Result of verifying a token. It is valid as long as the keys have the same generation. */
 interface VerifiedAccessToken {
   readonly keyId: string | undefined
   readonly generation: number
@@ -46,7 +46,7 @@ export class AccessTokenVerifier {
   readonly #hash = createKeyedHash()
 
   constructor(
-    private readonly parts: {
+    private readonly deps: {
       oidc: OidcConfig
       keySetUrl(): Promise<URL>
       fetchProvider: ProviderFetch
@@ -54,8 +54,8 @@ export class AccessTokenVerifier {
       log: Log
     },
   ) {
-    const { oidc } = parts
-    this.#keys = new KeySet({ ...parts, url: parts.keySetUrl })
+    const { oidc } = deps
+    this.#keys = new KeySet({ ...deps, url: deps.keySetUrl })
     this.#options = {
       algorithms,
       issuer: oidc.issuer,
@@ -83,17 +83,17 @@ export class AccessTokenVerifier {
     return verified.verified
   }
 
-  /** Checks the times of a cached token. This is done for each request. */
+  /** Checks if a cached token is valid at the current time. Called for each request. */
   #requireCurrent({ expiresAtSeconds, validFromSeconds, verified }: VerifiedAccessToken): VerifiedToken {
-    const nowSeconds = Math.floor(this.parts.clock.now() / 1_000)
-    const { clockToleranceSeconds } = this.parts.oidc
+    const nowSeconds = Math.floor(this.deps.clock.now() / 1_000)
+    const { clockToleranceSeconds } = this.deps.oidc
     if (expiresAtSeconds <= nowSeconds - clockToleranceSeconds) throw invalidToken(messages.expired)
     if (validFromSeconds > nowSeconds + clockToleranceSeconds) throw invalidToken(messages.notYetValid)
     return verified
   }
 
   async #verifySignature(token: string): Promise<VerifiedAccessToken> {
-    const { oidc, clock } = this.parts
+    const { oidc, clock } = this.deps
     let keys: PublishedKeys | undefined
     const { payload, protectedHeader } = await verifyWithKey(
       async (header, jws) => {
@@ -117,10 +117,10 @@ export class AccessTokenVerifier {
   }
 }
 
-/** End of the year 9999 in seconds since 1970. Later times are invalid. */
+/** End of the year 9999, in seconds since 1970. Later expiries are invalid. */
 const expirySecondsMax = 253_402_300_800
 
-/** Messages of the API, which replace those of the library. */
+/** Messages for callers, which replace those of the library. */
 const messages = {
   expired: 'the token is expired',
   notYetValid: 'the token is not yet valid',
@@ -161,7 +161,7 @@ async function verifyWithKey(
   }
 }
 
-/** Tries each matching key to verify a token that has no key ID. */
+/** Verifies a token without a key ID by trying each key that matches its algorithm. */
 async function verifyWithAnyKey(
   keys: errors.JWKSMultipleMatchingKeys,
   token: string,

@@ -37,7 +37,7 @@ export function subjectOfClaims(payload: Claims, mapping: ClaimMapping): Subject
 type ClaimMapping = Pick<OidcConfig, 'claims' | 'roleMapping' | 'scopes'>
 
 /**
- * Returns the scopes of a token that this API defines. Reads `scope` (RFC 9068 section 2.2.3), and `scp`, which
+ * Returns those scopes of a token that this API defines. Reads `scope` (RFC 9068 section 2.2.3), and `scp`, which
  * some providers use.
  */
 function tokenScopesOf({ scope, scp }: Claims): Scope[] {
@@ -47,7 +47,7 @@ function tokenScopesOf({ scope, scp }: Claims): Scope[] {
   return scopes.filter(apiScope => names.includes(apiScope))
 }
 
-/** Returns the workspaces of a claim: null for all workspaces, an empty list if the value is invalid. */
+/** Returns the workspaces that a claim lists; null for all workspaces, and an empty list if the value is invalid. */
 function workspaceScopesOf(value: unknown): string[] | null {
   if (value === null) return null
   return stringsIn(typeof value === 'string' ? value.split(/\s+/) : value)
@@ -60,10 +60,10 @@ function stringsIn(value: unknown): string[] {
     : []
 }
 
-/** Returns the highest role to which a value of the claim is mapped; the default role if no value is mapped. */
+/** Returns the highest role that the mapping assigns to a value of the claim; the default role if it assigns none. */
 function roleOfClaim(value: unknown, mapping: NonNullable<ClaimMapping['roleMapping']>): Role {
   const values = stringsIn(typeof value === 'string' ? [value] : value)
-  // Inherited properties such as `constructor` are not roles, so `includes` ignores them.
+  // A value such as `constructor` selects an inherited property, which is ignored because it is not a role.
   const mappedRoles = values.map(name => mapping.values[name])
   return roles.findLast(role => mappedRoles.includes(role)) ?? mapping.default
 }

@@ -13,7 +13,7 @@ import type { OidcConfig } from './protocol.ts'
 import { type ProviderFetch, ProviderUnavailable } from './provider-fetch.ts'
 import { discoveryUrl, isSafeTransport } from './transport.ts'
 
-/** Discovered metadata of a provider. */
+/** Discovered metadata of a provider, and the library's configuration that contains it. */
 export interface DiscoveredProvider {
   readonly configuration: Configuration
   readonly metadata: ServerMetadata
@@ -25,16 +25,16 @@ export interface DiscoveredProvider {
  * @throws ProviderUnavailable  when the document cannot be loaded, or does not match
  * @see OpenID Connect Discovery 4
  */
-export async function discoverProvider(parts: {
+export async function discoverProvider(deps: {
   oidc: OidcConfig
   clientSecret: string | undefined
   fetchProvider: ProviderFetch
 }): Promise<DiscoveredProvider> {
-  const { oidc, clientSecret, fetchProvider } = parts
+  const { oidc, clientSecret, fetchProvider } = deps
   const metadata = await configuredMetadata(oidc, fetchProvider)
   const configuration = new Configuration(
     metadata,
-    // Without a configured client, only the metadata is used.
+    // This client ID is never sent: if no client is configured, only the metadata is used.
     oidc.client?.clientId ?? 'none',
     { [clockTolerance]: oidc.clockToleranceSeconds },
     clientSecret === undefined ? None() : secretAuthentication(clientSecret),
@@ -66,15 +66,15 @@ async function configuredMetadata(
   return metadata as ServerMetadata
 }
 
-/** Maximum number of characters of an unexpected issuer to show. */
+/** Maximum number of characters of an unexpected issuer in an error message. */
 const issuerCharsShown = 200
 
 /**
- * Returns the client authentication with a secret. The secret is sent in the header, which every provider
- * supports, unless the provider supports only the body.
+ * Returns a function that authenticates the client with a secret. The secret is sent in the header, unless the
+ * provider supports only the body.
  *
- * The library encodes `-` as `%2D`. This encoding leaves such characters unchanged, for providers that do not
- * decode the header.
+ * The library would encode `-` as `%2D` in the header. This function leaves such characters unchanged, because some
+ * providers do not decode the header.
  *
  * @see RFC 6749 section 2.3.1
  */

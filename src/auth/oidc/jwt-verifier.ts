@@ -11,7 +11,7 @@ import { createProviderFetch } from './provider-fetch.ts'
 const jwtPattern = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/
 
 /**
- * Verifies access tokens of the identity provider.
+ * Verifies access tokens from the identity provider.
  *
  * @see docs/requirements.md#verification-of-jwts, docs/security.md#rule-11
  */
@@ -19,7 +19,7 @@ export class JwtVerifier implements TokenVerifier {
   #verifier: Promise<AccessTokenVerifier> | undefined
 
   constructor(
-    readonly parts: {
+    readonly deps: {
       oidc: OidcConfig
       provider: Pick<IdentityProvider, 'keySetUrl'>
       fetch: typeof fetch
@@ -33,18 +33,19 @@ export class JwtVerifier implements TokenVerifier {
   }
 
   /**
-   * Like {@link verify}, for a token that the provider has just issued. It must be a JWT.
+   * Verifies a token that the provider has just issued. Unlike {@link verify}, throws if the token is not a JWT, and
+   * reports an unavailable provider.
    *
    * @throws unauthorized                   when the token is not valid
    * @throws identity_provider_unavailable  when the keys cannot be loaded
    */
   async check(token: string): Promise<VerifiedToken> {
     if (!jwtPattern.test(token))
-      throw new WbError('unauthorized', 'the access token of the provider is not a JWT')
+      throw new WbError('unauthorized', "the identity provider's access token is not a JWT")
     return (await this.#loadVerifier()).verify(token)
   }
 
-  /** Converts unavailability of the provider to `unauthorized`, because the token could not be verified. */
+  /** Like {@link check}, but throws `unauthorized` if the provider is unavailable, because the token was not verified. */
   async #verifyOrReject(token: string): Promise<VerifiedToken> {
     try {
       return await this.check(token)
@@ -54,14 +55,14 @@ export class JwtVerifier implements TokenVerifier {
     }
   }
 
-  /** Returns the verifier. It is loaded when the first token arrives, because most commands do not need it. */
+  /** Returns the verifier. Loads it for the first token only, because most commands do not need it. */
   #loadVerifier(): Promise<AccessTokenVerifier> {
-    const { provider, ...parts } = this.parts
+    const { provider, ...deps } = this.deps
     this.#verifier ??= import('./access-token-verifier.ts').then(
       ({ AccessTokenVerifier }) =>
         new AccessTokenVerifier({
-          ...parts,
-          fetchProvider: createProviderFetch(parts),
+          ...deps,
+          fetchProvider: createProviderFetch(deps),
           keySetUrl: () => provider.keySetUrl(),
         }),
     )

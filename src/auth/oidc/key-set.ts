@@ -5,14 +5,14 @@ import { WbError } from '../../contract/errors.ts'
 import { type ProviderFetch, ProviderUnavailable } from './provider-fetch.ts'
 
 /**
- * Age in milliseconds after which keys are reloaded, so that a key that the provider removed is no longer accepted.
+ * Age in milliseconds after which keys are reloaded, so that keys that the provider has removed are no longer accepted.
  *
  * @see docs/security.md#rule-11
  */
 const reloadAfterMs = 10 * 60_000
 /**
- * Maximum age of keys that cannot be reloaded, in milliseconds. Until then, users stay signed in while the
- * provider is unavailable.
+ * Maximum age of keys that cannot be reloaded, in milliseconds. If the provider is unavailable, users stay signed in
+ * until the keys reach this age.
  */
 const usableMaxMs = 24 * 60 * 60_000
 /**
@@ -20,12 +20,12 @@ const usableMaxMs = 24 * 60 * 60_000
  * reloads by sending tokens with unknown key IDs.
  */
 const unknownIdPauseMs = 30_000
-/** Pause after a failed load while older keys are usable, in milliseconds. */
+/** Pause after a failed load, in milliseconds, if older keys are still usable. */
 const retryPauseMs = 30_000
-/** Pause after a failed load without usable keys, in milliseconds. */
+/** Pause after a failed load, in milliseconds, if no keys are usable. */
 const noKeysPauseMs = 1_000
 
-/** The keys of a provider at the time of one load. */
+/** The keys of a provider, as returned by one load. */
 export interface PublishedKeys {
   /** Increases with each load. */
   readonly generation: number
@@ -38,7 +38,7 @@ interface LoadedKeys extends PublishedKeys {
 }
 
 /**
- * Published keys of a provider, loaded when the first token needs them.
+ * The published keys of a provider. They are loaded when the first token needs them.
  *
  * @see docs/requirements.md#S5.3-03
  */
@@ -50,7 +50,7 @@ export class KeySet {
   #unknownAt = Number.NEGATIVE_INFINITY
 
   constructor(
-    private readonly parts: {
+    private readonly deps: {
       /** Returns the URL of the keys. */
       url(): Promise<URL>
       fetchProvider: ProviderFetch
@@ -69,18 +69,18 @@ export class KeySet {
     const keys = await this.#current()
     if (id === undefined || keys.ids.has(id)) return keys
     if (this.#loading) return this.#loading
-    const now = this.parts.clock.now()
+    const now = this.deps.clock.now()
     if (now - this.#unknownAt >= unknownIdPauseMs) {
       this.#unknownAt = now
       return this.#load()
     }
-    // The last load failed, so the provider may have published this key since.
+    // The last load for an unknown key ID failed, so the provider may have published this key.
     if (this.#failedAt >= this.#unknownAt) throw keysUnavailable()
     return keys
   }
 
   async #current(): Promise<LoadedKeys> {
-    const now = this.parts.clock.now()
+    const now = this.deps.clock.now()
     const keys = this.#keys
     const age = keys ? now - keys.loadedAt : Number.POSITIVE_INFINITY
     if (keys && age < reloadAfterMs) return keys
@@ -102,7 +102,7 @@ export class KeySet {
   }
 
   async #fetchKeys(): Promise<LoadedKeys> {
-    const { url, fetchProvider, clock, log } = this.parts
+    const { url, fetchProvider, clock, log } = this.deps
     try {
       const response = await fetchProvider(await url(), { headers: { accept: 'application/json' } })
       if (response.status !== 200)
@@ -127,7 +127,7 @@ async function keysIn(response: Response): Promise<Pick<LoadedKeys, 'find' | 'id
   }
 }
 
-/** Returns the reason of a failed load, which may be a failed discovery. */
+/** Returns the reason for a failed load, which can be a failed discovery. */
 function loadFailureReason(error: unknown): unknown {
   return error instanceof WbError ? error.facts.why : (error as Error).message
 }

@@ -15,14 +15,14 @@ import type {
   LoginRequest,
   LoginResponse,
   OidcClient,
-  ProviderRefusal,
+  ProviderRejection,
   ProviderTokens,
 } from './protocol.ts'
 import { ProviderUnavailable } from './provider-fetch.ts'
 
 const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code'
 
-/** OAuth flows of one client. Each throws `ProviderUnavailable` when the provider does not respond correctly. */
+/** The OAuth flows of a client. Each flow throws `ProviderUnavailable` when the provider does not respond correctly. */
 export class OAuthFlows {
   readonly #client: OidcClient
 
@@ -42,8 +42,8 @@ export class OAuthFlows {
     })
   }
 
-  exchangeCode(response: LoginResponse): Promise<ProviderTokens | ProviderRefusal> {
-    // Uses the redirect URI that was sent to the provider, because a proxy may have changed the callback URL.
+  exchangeCode(response: LoginResponse): Promise<ProviderTokens | ProviderRejection> {
+    // Use the redirect URI that was sent to the provider, because a proxy may have changed the callback URL.
     const callbackUrl = new URL(response.redirectUri)
     callbackUrl.search = response.callbackUrl.search
     const checks = {
@@ -54,16 +54,16 @@ export class OAuthFlows {
     return toTokens(authorizationCodeGrant(this.provider.configuration, callbackUrl, checks, this.#resource))
   }
 
-  refresh(refreshToken: string): Promise<ProviderTokens | ProviderRefusal> {
+  refresh(refreshToken: string): Promise<ProviderTokens | ProviderRejection> {
     return toTokens(refreshTokenGrant(this.provider.configuration, refreshToken, this.#resource))
   }
 
-  authorizeDevice(): Promise<DeviceAuthorization | ProviderRefusal> {
+  authorizeDevice(): Promise<DeviceAuthorization | ProviderRejection> {
     const parameters = { scope: this.#scope, ...this.#resource }
     return catchRefusal(initiateDeviceAuthorization(this.provider.configuration, parameters))
   }
 
-  exchangeDeviceCode(deviceCode: string): Promise<ProviderTokens | ProviderRefusal> {
+  exchangeDeviceCode(deviceCode: string): Promise<ProviderTokens | ProviderRejection> {
     const parameters = { device_code: deviceCode, ...this.#resource }
     return toTokens(genericGrantRequest(this.provider.configuration, deviceGrant, parameters))
   }
@@ -74,7 +74,7 @@ export class OAuthFlows {
   }
 
   /**
-   * Requested scopes. Includes `offline_access` if the provider supports it, to get a refresh token.
+   * Scopes to request. They include `offline_access` if the provider supports it, to get a refresh token.
    *
    * @see docs/security.md#rule-13
    */
@@ -84,7 +84,7 @@ export class OAuthFlows {
   }
 
   /**
-   * The parameter that names the API that the tokens are for. Without it, many providers issue opaque tokens.
+   * The parameter with the API for which tokens are requested. Without it, many providers issue opaque tokens.
    *
    * @see RFC 8707
    */
@@ -95,11 +95,11 @@ export class OAuthFlows {
 }
 
 /**
- * Converts a token response. The library has already validated any ID token, which is dropped.
+ * Converts a token response. Omits the ID token, which the library has already validated.
  *
  * @see docs/security.md#rule-12
  */
-function toTokens(response: Promise<TokenEndpointResponse>): Promise<ProviderTokens | ProviderRefusal> {
+function toTokens(response: Promise<TokenEndpointResponse>): Promise<ProviderTokens | ProviderRejection> {
   return catchRefusal(
     response.then(({ access_token, token_type, refresh_token, expires_in, scope }) =>
       token_type === 'bearer'
@@ -110,16 +110,16 @@ function toTokens(response: Promise<TokenEndpointResponse>): Promise<ProviderTok
             ...(expires_in !== undefined && { expiresInSeconds: expires_in }),
             ...(scope !== undefined && { scope }),
           }
-        : { refused: invalidResponseCode },
+        : { errorCode: invalidResponseCode },
     ),
   )
 }
 
-/** Error code for an invalid response, for example with a wrong state or issuer or an invalid ID token. */
+/** Error code for an invalid response, such as one with a wrong state, a wrong issuer or an invalid ID token. */
 const invalidResponseCode = 'invalid_response'
 /** Error codes with which a provider reports that it is unavailable. */
 const unavailableCodes: readonly string[] = ['server_error', 'temporarily_unavailable']
-/** The library's error codes for a response that is not an OAuth response. */
+/** Codes of the library's errors for a response that is not an OAuth response. */
 const notOAuthCodes: readonly (string | undefined)[] = [
   undefined,
   'OAUTH_RESPONSE_IS_NOT_CONFORM',
@@ -127,7 +127,7 @@ const notOAuthCodes: readonly (string | undefined)[] = [
   'OAUTH_PARSE_ERROR',
 ]
 
-async function catchRefusal<T>(response: Promise<T>): Promise<T | ProviderRefusal> {
+async function catchRefusal<T>(response: Promise<T>): Promise<T | ProviderRejection> {
   try {
     return await response
   } catch (error) {
@@ -136,22 +136,22 @@ async function catchRefusal<T>(response: Promise<T>): Promise<T | ProviderRefusa
 }
 
 /** @throws ProviderUnavailable  when the provider is unavailable */
-function toRefusal(error: unknown): ProviderRefusal {
-  if (error instanceof AuthorizationResponseError) return { refused: wellFormedCode(error.error) }
+function toRefusal(error: unknown): ProviderRejection {
+  if (error instanceof AuthorizationResponseError) return { errorCode: wellFormedCode(error.error) }
   if (error instanceof ResponseBodyError) {
     const isBusy = error.status === 429 && error.error !== 'slow_down'
     if (isBusy || unavailableCodes.includes(error.error))
-      throw new ProviderUnavailable('it reports that it is not available')
-    return { refused: wellFormedCode(error.error) }
+      throw new ProviderUnavailable('it reports that it is unavailable')
+    return { errorCode: wellFormedCode(error.error) }
   }
   if (!(error instanceof ClientError)) throw error
   if (error.cause instanceof ProviderUnavailable) throw error.cause
   if (notOAuthCodes.includes(error.code))
     throw new ProviderUnavailable('its response is not an OAuth response')
-  return { refused: invalidResponseCode }
+  return { errorCode: invalidResponseCode }
 }
 
-/** Returns a well-formed error code unchanged. Codes are used in audit records and responses. */
+/** Returns an error code if it is well-formed, because codes are used in audit records and responses. */
 function wellFormedCode(code: string): string {
   return /^[a-z_]{1,64}$/.test(code) ? code : invalidResponseCode
 }

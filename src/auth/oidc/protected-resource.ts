@@ -50,16 +50,16 @@ export class ProtectedResources {
    * Returns the `WWW-Authenticate` header of a 401 response at a path; undefined if the path is not an MCP
    * endpoint.
    */
-  unauthorized(path: string, hasCredential: boolean): string | undefined {
+  unauthorizedChallenge(path: string, hasCredential: boolean): string | undefined {
     if (!mcpEndpoint.test(path)) return undefined
     return this.#challenge(path, hasCredential ? ['error="invalid_token"'] : [])
   }
 
   /**
-   * Returns the `WWW-Authenticate` header of a 403 response for a missing scope; undefined if no token can
-   * have the scope.
+   * Returns the `WWW-Authenticate` header of a 403 response for a missing scope; undefined if the provider does not
+   * issue tokens with a sufficient scope.
    */
-  insufficientScope(workspaceId: string, required: Scope): string | undefined {
+  insufficientScopeChallenge(workspaceId: string, required: Scope): string | undefined {
     const sufficient = this.#scopes.filter(scope => grantsScope([scope], required))
     const scope = sufficient.includes(required) ? required : sufficient[0]
     const path = mcpPathOf(workspaceId)
@@ -72,7 +72,7 @@ export class ProtectedResources {
   }
 }
 
-/** Returns undefined unless an identity provider, `runtime.publicOrigin` and MCP are configured. */
+/** Returns the metadata; undefined unless an identity provider, `runtime.publicOrigin` and MCP are configured. */
 export function openProtectedResources({ auth, runtime, mcp }: Config): ProtectedResources | undefined {
   const { oidc } = auth
   if (!usesOidc(auth) || !oidc || runtime.publicOrigin === null || !mcp.enabled) return undefined

@@ -11,9 +11,9 @@ export interface ProviderTokens {
   readonly scope?: string
 }
 
-/** Refusal by the provider, with an OAuth error code. */
-export interface ProviderRefusal {
-  readonly refused: string
+/** The OAuth error code with which the provider rejected a request. */
+export interface ProviderRejection {
+  readonly errorCode: string
 }
 
 /**
@@ -31,7 +31,7 @@ export interface LoginRequest {
   readonly codeChallenge: string
 }
 
-/** Response to an authorization request, with the parameters of the request that it must match. */
+/** Response to an authorization request, with those parameters of the request that the response must match. */
 export interface LoginResponse {
   /** Callback URL with the complete query from the provider. */
   readonly callbackUrl: URL

@@ -9,10 +9,13 @@ const responseTimeoutMs = 10_000
  * certificates.
  */
 const responseBytesMax = 1_048_576
-/** Statuses with which a `Response` must not have a body. */
-const bodiless: readonly number[] = [204, 205, 304]
+/** Statuses for which a `Response` must not have a body. */
+const bodilessStatuses: readonly number[] = [204, 205, 304]
 
-/** Thrown when the provider does not respond, or its response is invalid. `reason` has no text of the provider. */
+/**
+ * Thrown when the provider does not respond, or its response is invalid. `reason` describes the provider as "it", and
+ * follows a colon in messages.
+ */
 export class ProviderUnavailable extends Error {
   override readonly name = 'ProviderUnavailable'
 
@@ -21,12 +24,12 @@ export class ProviderUnavailable extends Error {
   }
 }
 
-/** Sends a request to the provider. The response has only one header, the content type. */
+/** Sends a request to the provider. Removes all headers from the response except the content type. */
 export type ProviderFetch = (url: string | URL, request: RequestInit) => Promise<Response>
 
 /**
- * Returns a `fetch` that times out after ten seconds, reads at most 1 MiB, does not follow redirects, and treats
- * a 5xx status as a failure. It throws only `ProviderUnavailable`.
+ * Returns a `fetch` function that times out after ten seconds, reads at most 1 MiB, and does not follow redirects. It
+ * throws only `ProviderUnavailable`, also for a 5xx status.
  */
 export function createProviderFetch({
   fetch,
@@ -55,7 +58,7 @@ async function bufferResponse(response: Response): Promise<Response> {
   }
   const body = await readBody(response.body, responseBytesMax)
   const type = headers.get('content-type')
-  return new Response(bodiless.includes(status) ? null : body, {
+  return new Response(bodilessStatuses.includes(status) ? null : body, {
     status,
     headers: type === null ? {} : { 'content-type': type },
   })

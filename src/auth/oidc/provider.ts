@@ -6,7 +6,7 @@ import type {
   LoginRequest,
   LoginResponse,
   OidcConfig,
-  ProviderRefusal,
+  ProviderRejection,
   ProviderTokens,
 } from './protocol.ts'
 import { createProviderFetch, ProviderUnavailable } from './provider-fetch.ts'
@@ -15,17 +15,17 @@ import { discoveryUrl, isSafeTransport } from './transport.ts'
 /**
  * Client of the identity provider.
  *
- * Each method throws `identity_provider_unavailable` when the provider cannot be reached or responds with 5xx.
+ * Each method throws `identity_provider_unavailable` when the provider cannot be reached or its response is invalid.
  */
 export interface IdentityProvider {
-  /** Returns the URL of the provider's keys, from the configuration or from discovery. */
+  /** Returns the URL of the provider's keys from the configuration or, if it is not set, from discovery. */
   keySetUrl(): Promise<URL>
   hasDeviceEndpoint(): Promise<boolean>
   authorizationUrl(request: LoginRequest): Promise<URL>
-  exchangeCode(response: LoginResponse): Promise<ProviderTokens | ProviderRefusal>
-  refresh(refreshToken: string): Promise<ProviderTokens | ProviderRefusal>
-  authorizeDevice(): Promise<DeviceAuthorization | ProviderRefusal>
-  exchangeDeviceCode(deviceCode: string): Promise<ProviderTokens | ProviderRefusal>
+  exchangeCode(response: LoginResponse): Promise<ProviderTokens | ProviderRejection>
+  refresh(refreshToken: string): Promise<ProviderTokens | ProviderRejection>
+  authorizeDevice(): Promise<DeviceAuthorization | ProviderRejection>
+  exchangeDeviceCode(deviceCode: string): Promise<ProviderTokens | ProviderRejection>
   /**
    * Discovers the provider now, as a server does at startup.
    *
@@ -34,7 +34,7 @@ export interface IdentityProvider {
   discover(): Promise<void>
 }
 
-export interface ProviderParts {
+export interface ProviderDependencies {
   readonly oidc: OidcConfig
   readonly clientSecret: string | undefined
   readonly fetch: typeof fetch
@@ -45,16 +45,16 @@ export interface ProviderParts {
  * Creates a client of the identity provider. It checks the URLs from discovery. Configured URLs are checked when
  * the configuration is loaded.
  */
-export function openProvider(parts: ProviderParts): IdentityProvider {
-  const { oidc } = parts
+export function openProvider(deps: ProviderDependencies): IdentityProvider {
+  const { oidc } = deps
   const { client } = oidc
-  const fetchProvider = createProviderFetch(parts)
+  const fetchProvider = createProviderFetch(deps)
   let discovery: Promise<DiscoveredProvider> | undefined
 
-  /** Discovers the provider once, and again after a failure. */
-  function discovered(): Promise<DiscoveredProvider> {
+  /** Discovers the provider on the first call. Tries again on the next call only if discovery failed. */
+  function discoverOnce(): Promise<DiscoveredProvider> {
     discovery ??= import('./discovery.ts')
-      .then(({ discoverProvider }) => discoverProvider({ ...parts, fetchProvider }))
+      .then(({ discoverProvider }) => discoverProvider({ ...deps, fetchProvider }))
       .catch(error => {
         discovery = undefined
         throw error
@@ -62,7 +62,7 @@ export function openProvider(parts: ProviderParts): IdentityProvider {
     return discovery
   }
 
-  const provider = () => throwUnavailable(discovered())
+  const provider = () => throwUnavailable(discoverOnce())
   const flows = async () => {
     const { configuration, metadata } = await provider()
     if (!client) throw new WbError('not_configured', 'auth.oidc.client is not configured')
@@ -80,7 +80,7 @@ export function openProvider(parts: ProviderParts): IdentityProvider {
     exchangeDeviceCode: async deviceCode => throwUnavailable((await flows()).exchangeDeviceCode(deviceCode)),
     async discover() {
       if (oidc.jwksUri !== null && !client) return
-      await discovered().catch(error => {
+      await discoverOnce().catch(error => {
         throw error instanceof ProviderUnavailable ? providerNotFound(oidc, error) : error
       })
     },
@@ -107,7 +107,7 @@ function providerNotFound({ issuer }: OidcConfig, { reason: why }: ProviderUnava
     'validation_error',
     `auth.oidc.issuer: no identity provider was found at ${discoveryUrl(issuer).href}: ${why}`,
     {
-      hint: "Check that this machine can reach it, and that the value is exactly the provider's issuer.",
+      hint: "Check that this machine can reach the address, and that the setting is exactly the provider's issuer.",
     },
   )
 }

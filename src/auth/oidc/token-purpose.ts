@@ -1,14 +1,14 @@
 import type { Claims } from './claims.ts'
 
 /**
- * Values of `typ` for tokens that are not access tokens. Values that end in `+jwt` are checked separately.
+ * Values of `typ` that identify other tokens than access tokens. Values that end in `+jwt` are checked separately.
  */
 const otherTokenTypes: ReadonlySet<string> = new Set(['id', 'id_token', 'logout', 'refresh', 'offline'])
 const logoutEvent = 'http://schemas.openid.net/event/backchannel-logout'
 
 /**
  * Returns true for a token that is not an access token, such as an ID token, a logout token or a request object.
- * A `nonce` alone does not prove this, because some providers put it into access tokens.
+ * A `nonce` is not evaluated, because some providers put it into access tokens, too.
  *
  * @see docs/security.md#rule-11, RFC 8725 section 3.11, OpenID Connect Core 3.1.3.6, Back-Channel Logout 2.4
  */

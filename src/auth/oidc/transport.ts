@@ -1,7 +1,8 @@
 import { isUnencryptedRemote } from '../../base/loopback.ts'
 
 /**
- * Returns true for a URL that uses https, or http on this machine, so that data cannot be read in transit.
+ * Returns true for an https URL, and for an http URL of this machine. Other users of the network cannot read the data
+ * that is sent to these URLs.
  *
  * @see docs/security.md#rule-15
  */

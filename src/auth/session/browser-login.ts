@@ -35,7 +35,7 @@ export interface CallbackQuery {
   readonly iss?: string | undefined
 }
 
-export interface BrowserLoginParts {
+export interface BrowserLoginDependencies {
   readonly client: Pick<OidcClient, 'redirectPath' | 'sessionCookieName'>
   readonly provider: Pick<IdentityProvider, 'authorizationUrl' | 'exchangeCode'>
   readonly verifier: Pick<JwtVerifier, 'check'>
@@ -48,19 +48,19 @@ export interface BrowserLoginParts {
 const secretBytes = 32
 
 /**
- * Lifetime of a session in seconds if the provider specifies none.
+ * Default lifetime of a session in seconds, for providers that do not specify a lifetime.
  *
  * @see docs/requirements.md#S2.5-05
  */
 const sessionSecondsDefault = 3_600
 
 /**
- * Sign-in of a browser with the authorization code flow.
+ * Browser sign-in with the authorization code flow.
  *
  * @see docs/requirements.md#browser-login, docs/security.md#rule-12, RFC 7636
  */
 export class BrowserLogin {
-  constructor(private readonly parts: BrowserLoginParts) {}
+  constructor(private readonly deps: BrowserLoginDependencies) {}
 
   /**
    * Starts a sign-in, and returns the redirect to the identity provider.
@@ -71,7 +71,7 @@ export class BrowserLogin {
     redirectAfter: string | undefined,
     { site, client: clientAddress }: Caller,
   ): Promise<Redirection> {
-    const { client, provider, pending } = this.parts
+    const { client, provider, pending } = this.deps
     const redirectUri = new URL(client.redirectPath, site.origin).href
     const [state, nonce, codeVerifier, browserSecret] = [
       randomSecret(),
@@ -104,30 +104,28 @@ export class BrowserLogin {
    * @throws control_plane_unavailable  when the login cannot be recorded
    */
   finish(query: CallbackQuery, caller: Caller): Promise<Redirection> {
-    return this.parts.trail.recordFailures(caller, { action: 'auth.login' }, () =>
-      this.#finish(query, caller),
-    )
+    return this.deps.trail.recordFailures(caller, { action: 'auth.login' }, () => this.#finish(query, caller))
   }
 
   async #finish(query: CallbackQuery, caller: Caller): Promise<Redirection> {
-    const { provider, verifier, cookies, trail, clock } = this.parts
+    const { provider, verifier, cookies, trail, clock } = this.deps
     const state = requireState(query)
     const login = await this.#takePending(state, caller.site)
     const { redirectUri, nonce, codeVerifier } = login
     const callbackUrl = callbackUrlWith(redirectUri, query)
     const tokens = await provider.exchangeCode({ callbackUrl, redirectUri, state, nonce, codeVerifier })
-    if ('refused' in tokens)
+    if ('errorCode' in tokens)
       throw new WbError('token_exchange_failed', 'the identity provider rejected the sign-in', {
         ...tokens,
       })
-    const refusal = { code: 'token_validation_failed', status: 502 } as const
-    const { verified } = await verifyIssuedTokens(verifier, tokens, refusal)
+    const rejection = { code: 'token_validation_failed', status: 502 } as const
+    const { verified } = await verifyIssuedTokens(verifier, tokens, rejection)
     const session = cookies.write(
       caller.site,
       sessionFromTokens(tokens, verified, clock),
       sessionLifetimeSeconds(tokens),
     )
-    await trail.require(caller, 'auth.login', verified.subject)
+    await trail.recordOrThrow(caller, 'auth.login', verified.subject)
     const { name, ...scope } = this.#bindingCookie(state, redirectUri, caller.site)
     return { location: login.redirectAfter, cookies: [...session, clearCookieLine(name, scope)] }
   }
@@ -139,7 +137,7 @@ export class BrowserLogin {
    * @throws invalid_state  when no login is pending for the state, or another browser started it
    */
   async #takePending(state: string, site: BrowserOrigin): Promise<PendingLogin> {
-    const { pending } = this.parts
+    const { pending } = this.deps
     const login = await pending.find(state)
     if (!login) throw loginNotFound()
     const { name } = this.#bindingCookie(state, login.redirectUri, site)
@@ -155,11 +153,11 @@ export class BrowserLogin {
   }
 
   /**
-   * Returns the cookie that binds a login to its browser. Each login has a separate cookie, so two tabs can sign
-   * in at the same time.
+   * Returns the name and scope of the cookie that binds a login to its browser. Each login has a separate cookie, so two
+   * tabs can sign in at the same time.
    */
   #bindingCookie(state: string, redirectUri: string, { origin }: BrowserOrigin) {
-    const { sessionCookieName } = this.parts.client
+    const { sessionCookieName } = this.deps.client
     // Browsers accept a cookie with this prefix only for the path `/`.
     const path = sessionCookieName.startsWith('__Host-') ? '/' : new URL(redirectUri).pathname
     return {
@@ -170,7 +168,7 @@ export class BrowserLogin {
   }
 }
 
-/** Returns the session to store, from the tokens of the provider. */
+/** Returns the session to store for tokens from the provider. */
 export function sessionFromTokens(
   tokens: ProviderTokens,
   verified: VerifiedToken,
@@ -198,10 +196,10 @@ export function sessionLifetimeSeconds({ expiresInSeconds = sessionSecondsDefaul
  */
 function requireState({ error, code, state }: CallbackQuery): string {
   if (error !== undefined) {
-    const errorCode = authorizationErrors.find(code => code === error) ?? 'invalid_callback'
+    const errorCode = authorizationErrors.find(known => known === error) ?? 'invalid_callback'
     throw new WbError(errorCode, 'the identity provider reported an error instead of a sign-in')
   }
-  if (!code || !state) throw new WbError('invalid_callback', 'code and state must both be in the query')
+  if (!code || !state) throw new WbError('invalid_callback', 'the query must contain code and state')
   return state
 }
 

@@ -20,14 +20,14 @@ interface RenewedTokens extends IssuedTokens {
   readonly session: StoredSession
 }
 
-export interface BrowserSessionParts {
+export interface BrowserSessionDependencies {
   readonly cookies: SessionCookies
   readonly renewer: TokenRenewer
   readonly trail: SignInTrail
   readonly clock: Clock
 }
 
-/** Error codes that end a session. */
+/** Codes of the errors that end a session. */
 const sessionEndingCodes: readonly ErrorCode[] = [
   'no_refresh_token',
   'refresh_failed',
@@ -35,23 +35,23 @@ const sessionEndingCodes: readonly ErrorCode[] = [
 ]
 
 /**
- * Renews and ends the sessions of browsers.
+ * Renews and ends browser sessions.
  *
  * @see docs/requirements.md#S5.7-17, docs/requirements.md#S5.7-22
  */
 export class BrowserSession {
   readonly #renewals: MemoryRenewals<RenewedTokens>
 
-  constructor(private readonly parts: BrowserSessionParts) {
+  constructor(private readonly deps: BrowserSessionDependencies) {
     this.#renewals = new MemoryRenewals({
-      clock: parts.clock,
+      clock: deps.clock,
       keyOf: ({ session }) => sessionKey(session),
       lifetimeSeconds: ({ tokens }) => tokens.expiresInSeconds,
     })
   }
 
   /**
-   * Renews the session. Concurrent requests, such as from two tabs, get the same session.
+   * Renews the session. Concurrent requests, for example from two tabs, get the same session.
    *
    * @throws no_refresh_token, refresh_failed, token_validation_failed  when the session is over; its cookies
    *   are cleared
@@ -59,7 +59,7 @@ export class BrowserSession {
    *   unchanged
    */
   async refresh(caller: Caller): Promise<RefreshedSession> {
-    const { cookies, trail } = this.parts
+    const { cookies, trail } = this.deps
     const { site } = caller
     const session = cookies.read(site)
     const step = { action: 'auth.refresh', subjectId: session?.subject } as const
@@ -76,9 +76,9 @@ export class BrowserSession {
   async #renew(session: StoredSession | undefined): Promise<RenewedTokens> {
     const refreshToken = session?.refreshToken
     if (!session || refreshToken === undefined)
-      throw new WbError('no_refresh_token', 'there is no session that can be renewed')
+      throw new WbError('no_refresh_token', 'there is no session to renew')
     return this.#renewals.once(sessionKey(session), async () => {
-      const { renewer, clock } = this.parts
+      const { renewer, clock } = this.deps
       const issued = await renewer.renew(refreshToken, session.subject)
       return {
         ...issued,
@@ -87,10 +87,10 @@ export class BrowserSession {
     })
   }
 
-  /** Throws the error again. If it ends the session, adds the headers that clear the cookies. */
+  /** Throws the given error. If the error ends the session, adds the headers that clear the cookies. */
   #end(site: BrowserOrigin, error: unknown): never {
     if (!(error instanceof WbError) || !sessionEndingCodes.includes(error.code)) throw error
-    const headers = { 'set-cookie': this.parts.cookies.clear(site) }
+    const headers = { 'set-cookie': this.deps.cookies.clear(site) }
     throw new WbError(error.code, error.message, { ...error.facts, headers })
   }
 
@@ -99,7 +99,7 @@ export class BrowserSession {
    * the cookies.
    */
   end(caller: Caller): readonly string[] {
-    const { cookies, trail } = this.parts
+    const { cookies, trail } = this.deps
     const session = cookies.read(caller.site)
     if (session) trail.note(caller, 'auth.logout', unverifiedSubject(session.subject))
     return cookies.clear(caller.site)

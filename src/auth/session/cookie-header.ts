@@ -7,8 +7,8 @@ export interface CookieScope {
 }
 
 /**
- * Returns the `Set-Cookie` line of a cookie that scripts cannot read. On a request from another site, browsers
- * send it only when the user navigates.
+ * Returns the `Set-Cookie` line of a cookie that scripts cannot read. Browsers send it with a request from another site
+ * only when the user navigates to this site.
  *
  * @see RFC 6265 4.1
  */
@@ -27,8 +27,8 @@ export function clearCookieLine(name: string, scope: Omit<CookieScope, 'maxAgeSe
 }
 
 /**
- * Returns all values with a given name in a `Cookie` header. There are several if cookies with different paths
- * or domains have the same name.
+ * Returns the values of all cookies with a given name in a `Cookie` header. Several cookies can have the same name if
+ * their paths or domains differ.
  */
 export function cookieValues(header: string | null, name: string): string[] {
   const prefix = `${name}=`
@@ -39,7 +39,7 @@ export function cookieValues(header: string | null, name: string): string[] {
     .map(pair => pair.slice(prefix.length))
 }
 
-/** Returns true for an HTTPS origin, whose cookies must be sent over HTTPS only. */
+/** Returns true for an HTTPS origin. Its cookies must be sent over HTTPS only. */
 export function needsSecureCookies(origin: string): boolean {
   return /^https:/i.test(origin)
 }

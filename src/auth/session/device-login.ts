@@ -12,7 +12,7 @@ import type { Sealer } from './sealer.ts'
 import { MemoryRenewals } from './shared-renewals.ts'
 import type { SignInTrail } from './sign-in-trail.ts'
 
-export interface DeviceLoginParts {
+export interface DeviceLoginDependencies {
   readonly client: Pick<OidcClient, 'clientId'>
   readonly provider: Pick<IdentityProvider, 'hasDeviceEndpoint' | 'authorizeDevice' | 'exchangeDeviceCode'>
   readonly verifier: Pick<JwtVerifier, 'check'>
@@ -22,23 +22,23 @@ export interface DeviceLoginParts {
   readonly clock: Clock
 }
 
-/** Plaintext of a device's sealed refresh token: the provider's refresh token, its subject and its client. */
+/** Content of the sealed refresh token of a device: the provider's refresh token, its subject and its client. */
 interface SealedRefreshToken {
   readonly refreshToken: string
   readonly subject: string
   readonly clientId: string
 }
 
-/** Token response for a device, and the subject of its tokens. */
+/** Token response for a device, and the subject of the tokens. */
 interface DeviceTokenReply {
   readonly reply: DeviceTokens
   readonly subject: Subject
 }
 
-/** Purpose of the sealed tokens. They cannot be opened for another purpose. */
+/** Purpose of the sealed tokens. A token cannot be opened for another purpose. */
 const sealPurpose = 'device refresh'
 
-const Envelope = auth.deviceAuthorize.replies[200]
+const DeviceAuthorizationResponse = auth.deviceAuthorize.replies[200]
 
 /**
  * Maximum length of a device code. Longer codes are invalid, and are not sent to the provider.
@@ -46,11 +46,11 @@ const Envelope = auth.deviceAuthorize.replies[200]
 const deviceCodeCharsMax = 4_096
 
 /**
- * Interval between polls if the provider specifies none.
+ * Default interval between polls, for providers that do not specify an interval.
  *
  * @see RFC 8628 3.2
  */
-const intervalSeconds = 5
+const intervalSecondsDefault = 5
 
 /**
  * Sign-in of a device without a browser.
@@ -60,9 +60,9 @@ const intervalSeconds = 5
 export class DeviceLogin {
   readonly #renewals: MemoryRenewals<DeviceTokenReply>
 
-  constructor(private readonly parts: DeviceLoginParts) {
+  constructor(private readonly deps: DeviceLoginDependencies) {
     this.#renewals = new MemoryRenewals({
-      clock: parts.clock,
+      clock: deps.clock,
       keyOf: ({ reply }) => hashSecret(reply.refresh_token!),
       lifetimeSeconds: ({ reply }) => reply.expires_in,
     })
@@ -74,11 +74,11 @@ export class DeviceLogin {
    * @throws device_flow_not_supported, device_authorize_failed, identity_provider_unavailable
    */
   authorize(caller: Caller) {
-    const { provider, trail } = this.parts
+    const { provider, trail } = this.deps
     return trail.recordFailures(caller, { action: 'auth.device.authorize' }, async () => {
       await this.#checkSupport()
-      const response = Envelope.safeParse({
-        interval: intervalSeconds,
+      const response = DeviceAuthorizationResponse.safeParse({
+        interval: intervalSecondsDefault,
         ...(await provider.authorizeDevice()),
       })
       if (!response.success)
@@ -97,7 +97,7 @@ export class DeviceLogin {
    *   accept
    */
   token(deviceCode: string, caller: Caller): Promise<DeviceTokens> {
-    const { provider, verifier, trail } = this.parts
+    const { provider, verifier, trail } = this.deps
     const step = {
       action: 'auth.device.token',
       expectedCodes: ['authorization_pending', 'slow_down'],
@@ -106,7 +106,7 @@ export class DeviceLogin {
       await this.#checkSupport()
       if (deviceCode.length > deviceCodeCharsMax) throw pollError('invalid_grant')
       const tokens = await provider.exchangeDeviceCode(deviceCode)
-      if ('refused' in tokens) throw pollError(tokens.refused)
+      if ('errorCode' in tokens) throw pollError(tokens.errorCode)
       const issued = await verifyIssuedTokens(verifier, tokens, { code: 'device_token_failed' })
       const { reply, subject } = this.#toReply(issued, tokens.refreshToken)
       trail.note(caller, step.action, subject)
@@ -117,12 +117,12 @@ export class DeviceLogin {
   /**
    * Renews the tokens of a device. Concurrent requests with the same token get the same response.
    *
-   * @throws invalid_grant            when the token was not issued by this runtime
+   * @throws invalid_grant            when this runtime did not issue the token
    * @throws refresh_failed           when the provider rejects the token
-   * @throws token_validation_failed  when this API does not accept the new token, or it has another subject
+   * @throws token_validation_failed  when this API does not accept the new token, or the token has another subject
    */
   async refresh(sealed: string, caller: Caller): Promise<DeviceTokens> {
-    const { renewer, trail } = this.parts
+    const { renewer, trail } = this.deps
     const action = 'auth.device.refresh'
     const content = this.#openToken(sealed)
     const { reply, subject } = await trail.recordFailures(
@@ -142,7 +142,7 @@ export class DeviceLogin {
 
   /** @throws device_flow_not_supported */
   async #checkSupport(): Promise<void> {
-    if (!(await this.parts.provider.hasDeviceEndpoint()))
+    if (!(await this.deps.provider.hasDeviceEndpoint()))
       throw new WbError('device_flow_not_supported', 'the identity provider has no device endpoint')
   }
 
@@ -162,30 +162,30 @@ export class DeviceLogin {
   }
 
   #sealToken(refreshToken: string, subject: Subject): string {
-    const { seal, client } = this.parts
+    const { seal, client } = this.deps
     const content: SealedRefreshToken = { refreshToken, subject: subject.id, clientId: client.clientId }
     return seal.seal(sealPurpose, JSON.stringify(content))
   }
 
   /** Returns undefined if the token was issued by another runtime or for another client. */
   #openToken(sealed: string): SealedRefreshToken | undefined {
-    const { seal, client } = this.parts
+    const { seal, client } = this.deps
     const content = JSON.parse(seal.open(sealPurpose, sealed) ?? 'null') as SealedRefreshToken | null
     return content?.clientId === client.clientId ? content : undefined
   }
 }
 
 /** Returns the error of an unsuccessful poll, with the provider's code if the device flow defines it. */
-function pollError(refused: string): WbError {
-  const code = deviceTokenErrors.find(known => known === refused)
+function pollError(errorCode: string): WbError {
+  const code = deviceTokenErrors.find(known => known === errorCode)
   return code
     ? new WbError(code, messages[code])
-    : new WbError('device_token_failed', 'the identity provider did not complete the sign-in', { refused })
+    : new WbError('device_token_failed', 'the identity provider did not complete the sign-in', { errorCode })
 }
 
 const messages: Readonly<Record<(typeof deviceTokenErrors)[number], string>> = {
-  authorization_pending: 'the sign-in was not approved yet',
-  slow_down: 'the sign-in was not approved yet, and the device polls too often',
+  authorization_pending: 'the sign-in has not been approved yet',
+  slow_down: 'the sign-in has not been approved yet, and the device polls too often',
   access_denied: 'the sign-in was denied',
   expired_token: 'the device code has expired',
   invalid_grant: 'the identity provider does not know the device code',

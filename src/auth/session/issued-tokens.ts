@@ -16,25 +16,26 @@ export interface IssuedTokens {
 /**
  * Verifies an access token that the provider has just issued.
  *
- * @param refusal  code and status of the error for an invalid token
- * @throws the error of `refusal`         when the token is not valid
+ * @param rejection  code and status of the error for an invalid token
+ * @throws the code of `rejection`        when the token is not valid
  * @throws identity_provider_unavailable  when the keys cannot be loaded
  */
 export async function verifyIssuedTokens(
   verifier: Pick<JwtVerifier, 'check'>,
   tokens: ProviderTokens,
-  refusal: { code: ErrorCode; status?: number },
+  rejection: { code: ErrorCode; status?: number },
 ): Promise<IssuedTokens> {
   try {
     return { tokens, verified: await verifier.check(tokens.accessToken) }
   } catch (error) {
     if (!(error instanceof WbError) || error.code !== 'unauthorized') throw error
     const message = `the identity provider issued a token that this runtime does not accept: ${error.message}`
-    throw new WbError(refusal.code, message, refusal.status === undefined ? {} : { status: refusal.status })
+    const { code, status } = rejection
+    throw new WbError(code, message, status === undefined ? {} : { status })
   }
 }
 
-/** Time for which unverified tokens are stored until the provider's keys are available, in milliseconds. */
+/** Maximum time for which unverified tokens are stored while the provider's keys are unavailable, in milliseconds. */
 const unverifiedTtlMs = 600_000
 const unverifiedMax = 256
 
@@ -42,12 +43,12 @@ const unverifiedMax = 256
 export class TokenRenewer {
   /**
    * Tokens that could not be verified yet, by the hash of the refresh token that was exchanged for them. They
-   * must not be lost, because that refresh token is no longer valid.
+   * must not be lost, because the old refresh token is no longer valid.
    */
   readonly #unverified: LRUCache<string, ProviderTokens>
 
   constructor(
-    private readonly parts: {
+    private readonly deps: {
       provider: Pick<IdentityProvider, 'refresh'>
       verifier: Pick<JwtVerifier, 'check'>
       clock: Clock
@@ -57,7 +58,7 @@ export class TokenRenewer {
       max: unverifiedMax,
       ttl: unverifiedTtlMs,
       ttlResolution: 0,
-      perf: parts.clock,
+      perf: deps.clock,
     })
   }
 
@@ -71,8 +72,8 @@ export class TokenRenewer {
    */
   async renew(refreshToken: string, subject: string): Promise<IssuedTokens> {
     const key = hashSecret(refreshToken)
-    const tokens = this.#unverified.get(key) ?? (await this.parts.provider.refresh(refreshToken))
-    if ('refused' in tokens)
+    const tokens = this.#unverified.get(key) ?? (await this.deps.provider.refresh(refreshToken))
+    if ('errorCode' in tokens)
       throw new WbError('refresh_failed', 'the identity provider did not renew the sign-in', { ...tokens })
     this.#unverified.set(key, tokens)
     const issued = await this.#verify(tokens, subject).catch(error => {
@@ -84,9 +85,9 @@ export class TokenRenewer {
   }
 
   async #verify(tokens: ProviderTokens, subject: string): Promise<IssuedTokens> {
-    const issued = await verifyIssuedTokens(this.parts.verifier, tokens, { code: 'token_validation_failed' })
+    const issued = await verifyIssuedTokens(this.deps.verifier, tokens, { code: 'token_validation_failed' })
     if (issued.verified.subject.id !== subject)
-      throw new WbError('token_validation_failed', 'the identity provider returned a token of another user')
+      throw new WbError('token_validation_failed', 'the identity provider returned a token for another user')
     return issued
   }
 }

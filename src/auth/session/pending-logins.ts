@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.ts'
 import { hashSecret } from '../secret-hash.ts'
 
-/** A sign-in of a browser that is still at the identity provider. */
+/** A browser sign-in that has started, but has not been completed at the identity provider. */
 export interface PendingLogin {
   readonly codeVerifier: string
   readonly nonce: string
@@ -12,8 +12,8 @@ export interface PendingLogin {
 }
 
 /**
- * Pending logins by state. Each replica stores only the logins that it started; an implementation with a shared
- * store is possible.
+ * Pending logins by state. The current implementation stores only the logins that this replica started. The functions
+ * are asynchronous, so that an implementation can use a shared store.
  *
  * @see docs/requirements.md#S5.7-23
  */
@@ -24,7 +24,7 @@ export interface PendingLogins {
    * Returns the login of a state without removing it; undefined if the state is unknown, used or expired.
    */
   find(state: string): Promise<PendingLogin | undefined>
-  /** Removes and returns the login of a state, so only one of several concurrent calls gets it. */
+  /** Removes and returns the login of a state. Only one of several concurrent calls gets the login. */
   take(state: string): Promise<PendingLogin | undefined>
 }
 
@@ -35,8 +35,8 @@ export interface PendingLogins {
  */
 export const pendingLoginSeconds = 600
 /**
- * Maximum number of pending logins, about 4 MB. When it is reached, the oldest login of the IP address with the
- * most logins is removed.
+ * Maximum number of pending logins, which take about 4 MB. When it is reached, the oldest login of the IP address with
+ * the most logins is removed.
  */
 const pendingLoginsMax = 4_096
 
@@ -52,8 +52,8 @@ interface StoredPendingLogin {
 }
 
 /**
- * Pending logins in memory. Anyone can start logins without completing them, so an IP address that starts
- * thousands of logins evicts its own, not those of other addresses.
+ * Pending logins in memory. Anyone can start logins without completing them. Therefore, an IP address that starts
+ * thousands of logins causes the removal of its own logins, but not of those of other addresses.
  */
 class MemoryPendingLogins implements PendingLogins {
   readonly #clock: Clock
@@ -97,8 +97,8 @@ class MemoryPendingLogins implements PendingLogins {
   }
 
   /**
-   * Returns the hashed state of the oldest login of the IP address with the most logins. Of several such
-   * addresses, the first in the map is chosen.
+   * Returns the hashed state of the oldest login of the IP address with the most logins. If several addresses have the
+   * most logins, uses the first one in the map.
    */
   #loginToEvict(): string {
     const [first, ...others] = this.#byClient.values()

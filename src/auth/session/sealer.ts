@@ -6,10 +6,10 @@ const algorithm = 'aes-256-gcm'
 const keyBytes = 32
 const ivBytes = 12
 const tagBytes = 16
-/** Label for key derivation. It gives different keys to different uses of a secret. */
+/** Label for key derivation, so that each use of a secret has a different key. */
 const keyLabel = 'workbase sealed value v2'
 
-/** In base64url, the 12 bytes of the IV are 16 characters, and the 16 bytes of the tag are 22. */
+/** In base64url, the 12 bytes of the IV have 16 characters, and the 16 bytes of the tag have 22. */
 const sealedPattern = /^v2\.([\w-]{16})\.([\w-]*)\.([\w-]{22})$/
 
 /**
@@ -21,14 +21,14 @@ export class Sealer {
   readonly #keys: readonly Buffer[]
 
   /**
-   * @param secrets  the first one is used to encrypt, and all are used to decrypt; if the list is empty, a random
-   *   key is used for the lifetime of this object
+   * @param secrets  the first secret is used to encrypt, and all secrets are used to decrypt; if the list is empty, a
+   *   random key is used for the lifetime of this object
    */
   constructor(secrets: readonly string[]) {
     this.#keys = secrets.length > 0 ? secrets.map(deriveKey) : [randomOctets(keyBytes)]
   }
 
-  /** @param purpose  must be repeated to open the value */
+  /** @param purpose  the same purpose is required to open the value */
   seal(purpose: string, text: string): string {
     const iv = randomOctets(ivBytes)
     const cipher = createCipheriv(algorithm, this.#keys[0]!, iv)

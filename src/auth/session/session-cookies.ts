@@ -3,10 +3,10 @@ import { WbError } from '../../contract/errors.ts'
 import { clearCookieLine, cookieValues, needsSecureCookies, setCookieLine } from './cookie-header.ts'
 import type { Sealer } from './sealer.ts'
 
-/** Session of a browser, as its cookies store it. */
+/** A browser session, as its cookies store it. */
 export interface StoredSession {
   readonly accessToken: string
-  /** ID of the subject, which a renewal must return unchanged. */
+  /** ID of the subject. The tokens of a renewal must have the same subject. */
   readonly subject: string
   /** Seconds since 1970. */
   readonly issuedAt: number
@@ -22,7 +22,7 @@ const attributesBytes = 100
 const sealedCharsMax = 14 * 1024
 
 /**
- * Stores a session in the cookies of a browser: one sealed value, split into the cookies `NAME`, `NAME.1`, …
+ * Stores a session in browser cookies, as a sealed value that is split into the cookies `NAME`, `NAME.1`, …
  *
  * The value can be opened only with the same name, site origin and number of pieces.
  *
@@ -86,8 +86,9 @@ export class SessionCookies {
   }
 
   /**
-   * Seals a session and splits it into pieces; undefined if it is too large. The length of a sealed value does
-   * not depend on its purpose, so it is known before the number of pieces.
+   * Seals a session and splits it into pieces; returns undefined if the session is too large. The purpose contains the
+   * number of pieces. The first seal determines this number, because the length of a sealed value does not depend on its
+   * purpose.
    */
   #splitSealed({ origin }: BrowserOrigin, session: StoredSession): string[] | undefined {
     const text = JSON.stringify(session)

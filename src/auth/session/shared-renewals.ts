@@ -2,32 +2,32 @@ import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../base/clock.ts'
 
 /**
- * Shares the result of a renewal. A refresh token is valid only once, but two tabs or processes of a user can
- * send the same one. Each replica shares only its own renewals; an implementation with a shared store is possible.
+ * Shares the results of renewals. A refresh token can be used only once, but two tabs or processes of a user can
+ * send the same token. The current implementation shares only the renewals of this replica.
  */
 export interface SharedRenewals<T> {
   /**
-   * Returns the result of a running or recent renewal of the session, or else calls `renew`.
+   * Returns the result of a running or recent renewal of the session. If there is none, calls `renew`.
    *
    * @param key  identifies the session to renew
    */
   once(key: string, renew: () => Promise<T>): Promise<T>
 }
 
-/** Time for which late requests get the result of a renewal, in milliseconds. */
+/** Time for which the result of a renewal is stored for later requests, in milliseconds. */
 const renewalTtlMs = 30_000
 /** Maximum number of stored results. When it is reached, the oldest is removed. */
 const renewalsMax = 1_024
 
 export interface RenewalRules<T> {
   readonly clock: Clock
-  /** Returns the key of the renewed session, for its next renewal. */
+  /** Returns the key that the next renewal of the renewed session will use. */
   readonly keyOf: (outcome: T) => string
-  /** Returns how long the result is valid; undefined for no limit. */
+  /** Returns the lifetime of the result in seconds; undefined for no limit. */
   readonly lifetimeSeconds: (outcome: T) => number | undefined
 }
 
-/** Shares renewals within this process. Failures are not stored, so the next request tries again. */
+/** Shares renewals within this process. Does not store failures, so the next request tries again. */
 export class MemoryRenewals<T extends object> implements SharedRenewals<T> {
   readonly #running = new Map<string, Promise<T>>()
   readonly #outcomes: LRUCache<string, T>
@@ -53,7 +53,7 @@ export class MemoryRenewals<T extends object> implements SharedRenewals<T> {
     return started
   }
 
-  /** Follows the chain of renewals to the last result, because all earlier refresh tokens are used up. */
+  /** Follows the chain of renewals to the last result, because all earlier refresh tokens have already been used. */
   #newest(first: string): { key: string; outcome: T } | undefined {
     let newest: { key: string; outcome: T } | undefined
     for (let steps = 0; steps < renewalsMax; steps++) {

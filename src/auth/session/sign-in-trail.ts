@@ -9,11 +9,11 @@ export interface SignInStep {
   readonly action: AuditAction
   /** ID of the subject, if it is known from a sealed value. */
   readonly subjectId?: string | undefined
-  /** Expected error codes, which are not recorded. */
+  /** Codes of expected errors, which are not recorded. */
   readonly expectedCodes?: readonly ErrorCode[]
 }
 
-/** Audit reasons of some error codes. For all others, the reason is the code. */
+/** Reasons in audit records, for error codes whose reason is not the code itself. */
 const reasons: Partial<Record<ErrorCode, string>> = {
   token_exchange_failed: 'idp_rejected',
   refresh_failed: 'idp_rejected',
@@ -37,7 +37,7 @@ export class SignInTrail {
    *
    * @throws control_plane_unavailable  when the login cannot be recorded
    */
-  async require(caller: Caller, action: AuditAction, subject: Subject): Promise<void> {
+  async recordOrThrow(caller: Caller, action: AuditAction, subject: Subject): Promise<void> {
     await this.audit.require(this.#actor(caller, subject), { action, details: { scheme } })
   }
 
@@ -46,7 +46,7 @@ export class SignInTrail {
     this.audit.note(this.#actor(caller, subject), { action, details: { scheme, ...details } })
   }
 
-  /** Runs a step, and records its failure. */
+  /** Runs a step, and records a failure. */
   async recordFailures<T>(caller: Caller, step: SignInStep, run: () => Promise<T>): Promise<T> {
     try {
       return await run()

@@ -19,7 +19,7 @@ import type { Sealer } from './sealer.ts'
 import type { SessionCookies } from './session-cookies.ts'
 import { SignInTrail } from './sign-in-trail.ts'
 
-export interface SignInParts {
+export interface SignInDependencies {
   readonly client: OidcClient
   readonly provider: IdentityProvider
   readonly verifier: Pick<JwtVerifier, 'check'>
@@ -36,7 +36,7 @@ export interface SignInFlows {
   readonly postLogoutPath: string
 }
 
-/** Paths below `/auth/` that need no identity provider. */
+/** Paths below `/auth/` that do not need an identity provider. */
 const alwaysServed: readonly string[] = [auth.config.path, auth.me.path]
 
 function notConfigured(): WbError {
@@ -46,7 +46,7 @@ function notConfigured(): WbError {
 /** Maximum time that `/auth/config` waits for the provider, in milliseconds. */
 const providerWaitMs = 1_000
 
-/** Sign-in of browsers and devices. Not configured if `parts` is undefined. */
+/** Sign-in for browsers and devices. It is not configured if `deps` is undefined. */
 export class SignIn {
   readonly #flows: SignInFlows | undefined
   /** True if the provider had a device endpoint when it last responded. */
@@ -54,9 +54,9 @@ export class SignIn {
 
   constructor(
     readonly mode: Config['auth']['mode'],
-    readonly parts: SignInParts | undefined,
+    readonly deps: SignInDependencies | undefined,
   ) {
-    this.#flows = parts && openFlows(mode, parts)
+    this.#flows = deps && openFlows(mode, deps)
   }
 
   /** @throws not_configured  when sign-in with an identity provider is not configured */
@@ -65,13 +65,13 @@ export class SignIn {
     throw notConfigured()
   }
 
-  /** Path of the redirect URI on this runtime; undefined if sign-in is not configured. */
+  /** Path of the redirect URI; undefined if sign-in is not configured. */
   get callbackPath(): string | undefined {
-    return this.parts && new URL(this.parts.client.redirectPath, 'http://localhost').pathname
+    return this.deps && new URL(this.deps.client.redirectPath, 'http://localhost').pathname
   }
 
   /**
-   * Returns the error for a path that is not served, regardless of the method; undefined for other paths.
+   * Returns the error for a path that requires sign-in to be configured, if it is not configured; otherwise undefined.
    */
   errorForPath(path: string): WbError | undefined {
     const isServed = this.#flows || !path.startsWith('/auth/') || alwaysServed.includes(path)
@@ -84,7 +84,7 @@ export class SignIn {
    * @see docs/requirements.md#S4.3-02
    */
   async config() {
-    const login = this.parts !== undefined
+    const login = this.deps !== undefined
     const pathIfConfigured = (path: string) => (login ? path : null)
     return {
       modes: {
@@ -101,10 +101,10 @@ export class SignIn {
     }
   }
 
-  /** Returns the provider's current state, or the last known one if the provider does not respond. */
+  /** Returns the current state of the provider, or its last known state if it does not respond. */
   async #hasDeviceEndpoint(): Promise<boolean> {
-    if (!this.parts) return false
-    const { provider, clock } = this.parts
+    if (!this.deps) return false
+    const { provider, clock } = this.deps
     const refreshed = provider.hasDeviceEndpoint().then(
       hasEndpoint => {
         this.#hadDeviceEndpoint = hasEndpoint
@@ -116,19 +116,19 @@ export class SignIn {
   }
 }
 
-function openFlows(mode: Config['auth']['mode'], parts: SignInParts): SignInFlows {
-  const trail = new SignInTrail(parts.audit, mode)
-  const renewer = new TokenRenewer(parts)
+function openFlows(mode: Config['auth']['mode'], deps: SignInDependencies): SignInFlows {
+  const trail = new SignInTrail(deps.audit, mode)
+  const renewer = new TokenRenewer(deps)
   return {
-    login: new BrowserLogin({ ...parts, trail, pending: createPendingLogins(parts.clock) }),
-    session: new BrowserSession({ ...parts, trail, renewer }),
-    device: new DeviceLogin({ ...parts, trail, renewer }),
-    postLogoutPath: parts.client.postLogoutPath,
+    login: new BrowserLogin({ ...deps, trail, pending: createPendingLogins(deps.clock) }),
+    session: new BrowserSession({ ...deps, trail, renewer }),
+    device: new DeviceLogin({ ...deps, trail, renewer }),
+    postLogoutPath: deps.client.postLogoutPath,
   }
 }
 
 /**
- * Returns a description of the caller for display. It grants no access: each route checks access itself.
+ * Returns a description of the caller for display. It does not grant access: each route checks access separately.
  *
  * @throws unauthorized  when the caller is anonymous
  * @see docs/requirements.md#S2.6-10

@@ -8,14 +8,14 @@ import { parseKeyValues } from '../command/flags.ts'
 import type { Fields } from '../fields/resources.ts'
 import { pickResource, type ResolveContext, type ResourceKind } from '../find/resolve.ts'
 
-const kind: ResourceKind = {
+const principalKind: ResourceKind = {
   noun: 'principal',
   notFoundCode: 'principal_not_found',
   listCommand: 'wb access principals list',
   createCommands: ['wb access principals create alice'],
 }
 
-/** Flags for the fields of a principal. */
+/** Flags that set the fields of a principal. */
 export const principalFlags = {
   label: Flags.string({ summary: 'display name; an empty value removes it' }),
   role: Flags.option({
@@ -50,13 +50,18 @@ export async function findPrincipal(
   labelOrId: string,
 ): Promise<Principal> {
   const all = await collect(client.items(principals.list, { params: { workspaceId } }))
-  const exact = all.find(({ principalId }) => principalId === labelOrId)
-  if (exact) return exact
-  const named = all.flatMap(row => [
+  const matchById = all.find(({ principalId }) => principalId === labelOrId)
+  if (matchById) return matchById
+  const candidates = all.flatMap(row => [
     { row, id: row.principalId, name: row.principalId },
     ...(row.label ? [{ row, id: row.principalId, name: row.label }] : []),
   ])
-  return pickResource(named, labelOrId, { ...kind, noun: `principal in workspace ${name}` }, promptForChoice)
+  return pickResource(
+    candidates,
+    labelOrId,
+    { ...principalKind, noun: `principal in workspace ${name}` },
+    promptForChoice,
+  )
 }
 
 /** Returns the fields of a principal to show. */
@@ -65,19 +70,19 @@ export function principalFields(principal: Principal): Fields {
     id: principal.principalId,
     label: principal.label,
     role: principal.role,
-    attributes: attributesOf(principal),
+    attributes: formatAttributes(principal),
     created: { time: principal.createdAt },
     updated: { time: principal.updatedAt },
   }
 }
 
-export function attributesOf({ attributes }: Principal): string {
+export function formatAttributes({ attributes }: Principal): string {
   return Object.entries(attributes)
     .map(pair => pair.join('='))
     .join(', ')
 }
 
-/** Returns true if the workspace has this principal. */
+/** Returns true if the workspace has a principal with this ID. */
 export async function principalExists(
   client: Client,
   workspaceId: string,

@@ -42,16 +42,16 @@ export const agentFlags = {
 /**
  * Parses the values of `--rule NAME=RULE`. Returns undefined if there are none.
  *
- * @throws UsageError                     a rule has another format, or its name matches several tools
+ * @throws UsageError                     a value does not have this format, or NAME matches several tools
  * @throws WbError agent_tool_unresolved  no tool matches; suggests a similar name
  */
 export async function parseToolRules(
   context: ResolveContext,
   workspaceId: string,
-  flags: readonly string[] | undefined,
+  values: readonly string[] | undefined,
 ): Promise<ToolRules | undefined> {
-  if (flags === undefined || flags.length === 0) return undefined
-  const rules = flags.map(parseRuleFlag)
+  if (values === undefined || values.length === 0) return undefined
+  const rules = values.map(parseRuleFlag)
   const patterns = await resolveToolPatterns(
     context,
     workspaceId,
@@ -60,11 +60,11 @@ export async function parseToolRules(
   return Object.fromEntries(rules.map(({ rule }, index) => [patterns[index]!, rule]))
 }
 
-function parseRuleFlag(flag: string): { tool: string; rule: ToolRules[string] } {
-  const [, tool = '', word] = /^(.+)=([a-z]+)$/.exec(flag) ?? []
+function parseRuleFlag(value: string): { tool: string; rule: ToolRules[string] } {
+  const [, tool = '', word] = /^(.+)=([a-z]+)$/.exec(value) ?? []
   const rule = parseRule(word)
   if (rule) return { tool, rule }
-  throw new UsageError(`--rule ${flag} is not NAME=RULE, where RULE is ${ruleWords.join(', ')}`, [
+  throw new UsageError(`--rule ${value} is not NAME=RULE, where RULE is ${ruleWords.join(', ')}`, [
     "--rule 'mcp:*=ask'",
   ])
 }
@@ -77,8 +77,8 @@ const llmServiceKind: ResourceKind = {
 }
 
 /**
- * Returns the ID of an LLM service by ID or name. Without one, returns that of the only service, or lets the
- * user choose. Returns null if there is no service.
+ * Finds an LLM service by ID or name, and returns its ID. Without `nameOrId`, selects the only service, or lets
+ * the user choose; returns null if there are no services.
  *
  * @throws WbError llm_service_not_found
  * @throws UsageError  several services match
@@ -91,13 +91,13 @@ export async function resolveLlmServiceId(
   const request = { params: { workspaceId } }
   const all = await collect(context.client.items(llmServices.list, request))
   if (all.length === 0 && nameOrId === undefined) return null
-  const named = all.map(row => ({ row: row.llmServiceId, id: row.llmServiceId, name: row.name }))
+  const candidates = all.map(row => ({ row: row.llmServiceId, id: row.llmServiceId, name: row.name }))
   const selectCommand = (name: string) => `--llm ${name}`
-  return pickResource(named, nameOrId, { ...llmServiceKind, selectCommand }, context.promptForChoice)
+  return pickResource(candidates, nameOrId, { ...llmServiceKind, selectCommand }, context.promptForChoice)
 }
 
 /**
- * Returns the IDs of the specified knowledge bases in order, or undefined if none is specified.
+ * Returns the IDs of the specified knowledge bases in the same order; undefined if none are specified.
  *
  * @throws WbError knowledge_base_not_found  no knowledge base matches; suggests a similar name
  */
@@ -108,6 +108,8 @@ export async function resolveKnowledgeBaseIds(
 ): Promise<string[] | undefined> {
   if (namesOrIds === undefined || namesOrIds.length === 0) return undefined
   const all = await listKnowledgeBases(client, workspaceId)
-  const named = all.map(row => ({ row: row.knowledgeBaseId, id: row.knowledgeBaseId, name: row.name }))
-  return Promise.all(namesOrIds.map(nameOrId => pickResource(named, nameOrId, knowledgeBaseKind, undefined)))
+  const candidates = all.map(row => ({ row: row.knowledgeBaseId, id: row.knowledgeBaseId, name: row.name }))
+  return Promise.all(
+    namesOrIds.map(nameOrId => pickResource(candidates, nameOrId, knowledgeBaseKind, undefined)),
+  )
 }

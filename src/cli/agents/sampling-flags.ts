@@ -35,7 +35,7 @@ export const samplingFlags = {
   }),
 }
 
-/** Converts the flags to fields of the API. Fields without a flag are undefined. */
+/** Converts the flags to API fields. The field of a flag that is not set is undefined. */
 export function samplingFields(flags: {
   readonly temperature?: number | undefined
   readonly 'top-p'?: number | undefined
@@ -50,5 +50,5 @@ export function samplingFields(flags: {
   }
 }
 
-/** Fields of an agent that uses the settings of its LLM service. */
+/** Sampling fields of an agent that uses the settings of its LLM service. */
 export const defaultSampling = { temperature: null, topP: null, reasoningEffort: null, stop: null }

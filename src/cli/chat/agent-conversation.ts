@@ -27,9 +27,9 @@ type ConversationParams = Record<'workspaceId' | 'agentId' | 'conversationId', s
 export class AgentConversation implements ChatPort {
   #conversation: Conversation | undefined
   #conversationId: string | undefined
-  /** True from when this object creates the conversation until its first question is accepted. */
+  /** True after this object has created the conversation, until a question is accepted. A rejected request deletes it. */
   #isUnused = false
-  /** Knowledge bases for the conversation if it is not created yet. */
+  /** IDs of the knowledge bases for a conversation that has not been created yet. */
   #knowledgeBaseIds: readonly string[] | undefined
   /** True if the last turn continues when its connection closes. */
   #isDetached = false
@@ -44,15 +44,15 @@ export class AgentConversation implements ChatPort {
     return this.#conversationId
   }
 
-  /** Sends a message whose turn continues if the connection breaks, unless the runtime has too many such turns. */
+  /** Sends a message. Its turn continues if the connection breaks, unless too many such turns are running already. */
   async *send(message: OutgoingMessage, signal: AbortSignal): AsyncGenerator<TurnEvent> {
     this.#isDetached = true
     try {
-      yield* this.#stream({ ...message, approvals: true, detached: true }, signal)
+      yield* this.#streamTurn({ ...message, approvals: true, detached: true }, signal)
     } catch (error) {
       if (!(error instanceof WbError && error.code === 'rate_limited')) throw error
       this.#isDetached = false
-      yield* this.#stream({ ...message, approvals: true }, signal)
+      yield* this.#streamTurn({ ...message, approvals: true }, signal)
     }
   }
 
@@ -75,12 +75,12 @@ export class AgentConversation implements ChatPort {
 
   /** Sends a message whose turn ends when the connection closes. The caller can approve tool calls. */
   sendWithApprovals(message: OutgoingMessage, signal: AbortSignal): AsyncGenerator<TurnEvent> {
-    return this.#stream({ ...message, approvals: true }, signal)
+    return this.#streamTurn({ ...message, approvals: true }, signal)
   }
 
   /** Like {@link sendWithApprovals}, but tools that need an approval are denied. */
   sendWithoutApprovals(message: OutgoingMessage, signal: AbortSignal): AsyncGenerator<TurnEvent> {
-    return this.#stream(message, signal)
+    return this.#streamTurn(message, signal)
   }
 
   async sendAndWait(message: OutgoingMessage): Promise<MessagePair> {
@@ -92,7 +92,7 @@ export class AgentConversation implements ChatPort {
   }
 
   /**
-   * Attaches files to the conversation, in order.
+   * Attaches files to the conversation in the given order.
    *
    * @throws WbError  the runtime rejects a file; if the conversation was created for the files, it is deleted
    */
@@ -104,8 +104,8 @@ export class AgentConversation implements ChatPort {
 
   /** Like {@link attachFiles} for one file, but keeps the conversation even if its first question is rejected. */
   async attachFile(file: File, signal: AbortSignal): Promise<Attachment> {
-    const either = AbortSignal.any([this.signal, signal])
-    const attachment = await this.#inConversation(params => this.#upload(params, file, either))
+    const combinedSignal = AbortSignal.any([this.signal, signal])
+    const attachment = await this.#inConversation(params => this.#upload(params, file, combinedSignal))
     this.#isUnused = false
     return attachment
   }
@@ -141,21 +141,21 @@ export class AgentConversation implements ChatPort {
 
   async exportMarkdown(): Promise<string | undefined> {
     const messages = await this.messages()
-    // The runtime derives the title from the first question.
+    // Load the conversation again, because the runtime sets its title after the first question.
     this.#conversation = undefined
-    const conversation = await this.#load()
+    const conversation = await this.#loadConversation()
     if (!conversation || messages.length === 0) return undefined
     const params = { ...this.#agentParams, conversationId: conversation.conversationId }
-    const attached = await this.client.call(attachments.list, {
+    const attachmentsPage = await this.client.call(attachments.list, {
       params,
       query: { limit: limits.attachmentsPerConversation },
     })
-    return plain(conversationMarkdown(conversation, this.agent.name, messages, attached.items))
+    return plain(conversationMarkdown(conversation, this.agent.name, messages, attachmentsPage.items))
   }
 
   async findPassages(question: string): Promise<Passage[]> {
     const { workspaceId } = this.agent
-    const ids = await this.#idsInUse()
+    const ids = await this.#knowledgeBaseIdsInUse()
     const knowledgeBaseIds = ids.length === 0 ? undefined : [...ids]
     return findPassages(
       {
@@ -174,15 +174,15 @@ export class AgentConversation implements ChatPort {
     if (documentId === null || knowledgeBaseId === null) return { text: '', neighbors: ['', ''] as const }
     const params = { workspaceId, knowledgeBaseId, documentId }
     const document = await this.client.call(documents.show, { params })
-    let before = ''
+    let previousText = ''
     let text: string | undefined
     for await (const chunk of readDocumentChunks(this.client, document)) {
       const chunkText = chunk.text ?? ''
-      if (text !== undefined) return { text, neighbors: [before, chunkText] as const }
+      if (text !== undefined) return { text, neighbors: [previousText, chunkText] as const }
       if (chunk.id === chunkId) text = chunkText
-      else before = chunkText
+      else previousText = chunkText
     }
-    return { text: text ?? '', neighbors: [text === undefined ? '' : before, ''] as const }
+    return { text: text ?? '', neighbors: [text === undefined ? '' : previousText, ''] as const }
   }
 
   async usedPassages(answer: Message): Promise<Citation[]> {
@@ -206,7 +206,7 @@ export class AgentConversation implements ChatPort {
 
   async documentTitles(max: number): Promise<string[]> {
     const { workspaceId } = this.agent
-    const usedIds = await this.#idsInUse()
+    const usedIds = await this.#knowledgeBaseIdsInUse()
     const ids = usedIds.length > 0 ? usedIds : (await this.knowledgeBases()).map(({ id }) => id)
     const pages = await Promise.all(
       ids.slice(0, max).map(knowledgeBaseId =>
@@ -226,9 +226,9 @@ export class AgentConversation implements ChatPort {
   async #attachedPassage(attachmentId: string, index: number) {
     const params = { ...this.#agentParams, conversationId: this.#conversationId ?? '', attachmentId }
     const { text, chunkEnds } = await this.client.call(attachments.show, { params })
-    const end = (index: number) => (index < 0 ? 0 : (chunkEnds[index] ?? text.length))
-    const chunk = (index: number) => text.slice(end(index - 1), end(index))
-    return { text: chunk(index), neighbors: [chunk(index - 1), chunk(index + 1)] as const }
+    const chunkEnd = (index: number) => (index < 0 ? 0 : (chunkEnds[index] ?? text.length))
+    const chunkText = (index: number) => text.slice(chunkEnd(index - 1), chunkEnd(index))
+    return { text: chunkText(index), neighbors: [chunkText(index - 1), chunkText(index + 1)] as const }
   }
 
   async tools() {
@@ -253,25 +253,25 @@ export class AgentConversation implements ChatPort {
 
   async knowledgeBases(): Promise<ChoiceItem[]> {
     const { workspaceId } = this.agent
-    const chosen = await this.#idsInUse()
+    const idsInUse = await this.#knowledgeBaseIdsInUse()
     const all = await listKnowledgeBases(this.client, workspaceId)
     return all.map(({ knowledgeBaseId: id, name, description }) => ({
       id,
       name,
       description: description ?? '',
-      isChosen: chosen.length === 0 || chosen.includes(id),
+      isChosen: idsInUse.length === 0 || idsInUse.includes(id),
     }))
   }
 
   async knowledgeBasesInUse(): Promise<string[]> {
-    const chosen = await this.#idsInUse()
-    if (chosen.length === 0) return []
+    const idsInUse = await this.#knowledgeBaseIdsInUse()
+    if (idsInUse.length === 0) return []
     const all = await listKnowledgeBases(this.client, this.agent.workspaceId)
-    return all.flatMap(({ knowledgeBaseId, name }) => (chosen.includes(knowledgeBaseId) ? [name] : []))
+    return all.flatMap(({ knowledgeBaseId, name }) => (idsInUse.includes(knowledgeBaseId) ? [name] : []))
   }
 
-  async useKnowledgeBases(chosen: readonly string[]): Promise<void> {
-    const ids = chosen.length === 0 ? await this.#allIds() : chosen
+  async useKnowledgeBases(selectedIds: readonly string[]): Promise<void> {
+    const ids = selectedIds.length === 0 ? await this.#wholeWorkspaceIds() : selectedIds
     this.#knowledgeBaseIds = ids
     const conversationId = this.#conversationId
     if (conversationId === undefined) return
@@ -284,9 +284,9 @@ export class AgentConversation implements ChatPort {
 
   /**
    * Returns the IDs that select the whole workspace: an empty list, or all IDs if the agent is limited to some
-   * knowledge bases.
+   * knowledge bases, because an empty list would select those.
    */
-  async #allIds(): Promise<string[]> {
+  async #wholeWorkspaceIds(): Promise<string[]> {
     if (this.agent.knowledgeBaseIds.length === 0) return []
     return (await this.knowledgeBases()).map(({ id }) => id)
   }
@@ -341,14 +341,14 @@ export class AgentConversation implements ChatPort {
     return { workspaceId, agentId }
   }
 
-  /** IDs of the knowledge bases of the conversation, or else of the agent; empty for the whole workspace. */
-  async #idsInUse(): Promise<readonly string[]> {
-    const conversation = await this.#load()
+  /** Returns the IDs of the knowledge bases of the conversation, else of the agent; empty for the whole workspace. */
+  async #knowledgeBaseIdsInUse(): Promise<readonly string[]> {
+    const conversation = await this.#loadConversation()
     const selected = conversation?.knowledgeBaseIds ?? this.#knowledgeBaseIds ?? []
     return selected.length > 0 ? selected : this.agent.knowledgeBaseIds
   }
 
-  async #load(): Promise<Conversation | undefined> {
+  async #loadConversation(): Promise<Conversation | undefined> {
     const conversationId = this.#conversationId
     if (conversationId === undefined) return undefined
     const params = { ...this.#agentParams, conversationId }
@@ -356,7 +356,7 @@ export class AgentConversation implements ChatPort {
     return this.#conversation
   }
 
-  async *#stream(
+  async *#streamTurn(
     message: OutgoingMessage & { approvals?: boolean; detached?: boolean },
     signal: AbortSignal,
   ): AsyncGenerator<TurnEvent> {
@@ -369,7 +369,7 @@ export class AgentConversation implements ChatPort {
     try {
       if (first.done) return
       const { event, data } = first.value
-      if (event === 'stream-error' && this.#isUnused) await this.#discard()
+      if (event === 'stream-error' && this.#isUnused) await this.#discardConversation()
       else this.#isUnused = false
       yield { event, data } as TurnEvent
       for await (const { event, data } of rest) yield { event, data } as TurnEvent
@@ -381,16 +381,16 @@ export class AgentConversation implements ChatPort {
 
   /** Sends a request in the conversation. A new conversation is deleted if its first request is rejected. */
   async #inConversation<T>(send: (params: ConversationParams) => Promise<T>): Promise<T> {
-    const conversationId = this.#conversationId ?? (await this.#create())
+    const conversationId = this.#conversationId ?? (await this.#createConversation())
     try {
       return await send({ ...this.#agentParams, conversationId })
     } catch (error) {
-      if (this.#isUnused && error instanceof WbError) await this.#discard()
+      if (this.#isUnused && error instanceof WbError) await this.#discardConversation()
       throw error
     }
   }
 
-  async #create(): Promise<string> {
+  async #createConversation(): Promise<string> {
     const body = { knowledgeBaseIds: [...(this.#knowledgeBaseIds ?? [])] }
     this.#conversation = await this.client.call(conversations.create, { params: this.#agentParams, body })
     this.#conversationId = this.#conversation.conversationId
@@ -398,7 +398,7 @@ export class AgentConversation implements ChatPort {
     return this.#conversationId
   }
 
-  async #discard(): Promise<void> {
+  async #discardConversation(): Promise<void> {
     const conversationId = this.#conversationId
     this.switchConversation(undefined)
     if (conversationId === undefined) return
@@ -406,7 +406,7 @@ export class AgentConversation implements ChatPort {
   }
 }
 
-/** Returns the request body for a message. Images are sent without their names. */
+/** Returns the request body for a message, without the file names of its images. */
 function requestBody<S extends OutgoingMessage>({ images = [], ...message }: S) {
   const imageInputs = images.map(({ mediaType, data }) => ({ mediaType, data }))
   return { ...message, ...(imageInputs.length > 0 && { images: imageInputs }) }

@@ -19,7 +19,12 @@ import { finishNote } from './finish-note.ts'
 import { readImage, readImages } from './images.ts'
 import { withModelSetup } from './model-setup.ts'
 import type { OutgoingMessage } from './port.ts'
-import { errorOfEvent, failedAnswer, printAnswer, unfinishedAnswer } from './print-answer.ts'
+import {
+  errorFromStreamEvent,
+  failedAnswerError,
+  printAnswer,
+  unfinishedAnswerError,
+} from './print-answer.ts'
 import { readAttachment } from './read-attachment.ts'
 import { resolveAgent } from './resolve-agent.ts'
 import { isMcpTool, toolDisplayName } from './tool-name.ts'
@@ -61,7 +66,10 @@ interface ChatTarget {
 
 /** A command that sends questions to an agent. */
 export abstract class ChatCommand extends WbCommand {
-  /** Opens a chat in a terminal. Without a terminal, answers one question from the arguments or stdin. */
+  /**
+   * Opens a chat in a terminal. Without a terminal, or with `--no-stream`, answers one question from the arguments
+   * or stdin.
+   */
   protected async chat(
     request: ChatRequest,
     isForScreenReader: boolean,
@@ -105,7 +113,7 @@ export abstract class ChatCommand extends WbCommand {
     })
   }
 
-  /** Shows one answer in a terminal, as a chat does. */
+  /** Shows one answer in a terminal, in the same layout as a chat. */
   private async showAnswer(
     target: ChatTarget,
     message: OutgoingMessage,
@@ -131,12 +139,12 @@ export abstract class ChatCommand extends WbCommand {
   private streamTurn({ agent, chat }: ChatTarget, message: OutgoingMessage): AsyncGenerator<TurnEvent> {
     if (!this.canAsk) return chat.sendWithoutApprovals(message, this.signal)
     return withApprovals({
-      send: closing => chat.sendWithApprovals(message, AbortSignal.any([this.signal, closing])),
-      ask: async ({ toolCall }, expired) => {
+      send: closeSignal => chat.sendWithApprovals(message, AbortSignal.any([this.signal, closeSignal])),
+      ask: async ({ toolCall }, expirySignal) => {
         const servers = await this.serverLabels(agent)
         const call = { ...toolCall, name: toolDisplayName(toolCall.name, servers) }
         this.progress.end()
-        return askApproval(call, agent.name, { io: this.io, output: this.output }, expired)
+        return askApproval(call, agent.name, { io: this.io, output: this.output }, expirySignal)
       },
       decide: (approvalId, decision) => chat.decide(approvalId, decision),
     })
@@ -146,7 +154,7 @@ export abstract class ChatCommand extends WbCommand {
     const pair = await this.waitFor('waiting for the answer', chat.sendAndWait(message))
     this.output.value(pair)
     const { finish_reason: finishReason, interrupted } = pair.assistant.metadata
-    if (finishReason === 'error' || interrupted) throw failedAnswer(pair.assistant)
+    if (finishReason === 'error' || interrupted) throw failedAnswerError(pair.assistant)
     const note = finishNote(pair.assistant)
     if (note) this.output.note(`  ${note}`)
   }
@@ -155,10 +163,10 @@ export abstract class ChatCommand extends WbCommand {
     for await (const event of chat.sendWithoutApprovals(message, this.signal)) {
       this.output.line(event)
       if (event.event === 'done') return
-      if (event.event === 'error') throw failedAnswer(event.data)
-      if (event.event === 'stream-error') throw errorOfEvent(event.data)
+      if (event.event === 'error') throw failedAnswerError(event.data)
+      if (event.event === 'stream-error') throw errorFromStreamEvent(event.data)
     }
-    throw unfinishedAnswer(this.signal)
+    throw unfinishedAnswerError(this.signal)
   }
 
   private get isTerminalChat(): boolean {
@@ -167,10 +175,10 @@ export abstract class ChatCommand extends WbCommand {
 
   private async readQuestion(argument: string | undefined): Promise<string> {
     if (argument !== undefined) return argument
-    const missing = new UsageError('QUESTION is missing')
-    if (this.io.stdin.isTTY) throw missing
+    const missingError = new UsageError('QUESTION is missing')
+    if (this.io.stdin.isTTY) throw missingError
     const text = (await readAll(this.io.stdin)).trim()
-    if (text === '') throw missing
+    if (text === '') throw missingError
     return text
   }
 
@@ -191,7 +199,7 @@ export abstract class ChatCommand extends WbCommand {
     const { agent, isAssumed } = await resolveAgent(resolveContext, nameOrId)
     if (isAssumed)
       this.progress.above(() =>
-        output.note(`  ${plainLine(agent.name)} answers; wb agents list shows the others`),
+        output.note(`  using agent ${plainLine(agent.name)}; wb agents list shows the others`),
       )
     const chat = new AgentConversation(client, agent, signal)
     const newest = flags.continue ? await chat.newestConversation() : undefined
@@ -224,11 +232,14 @@ export abstract class ChatCommand extends WbCommand {
   }
 
   private async describeSubject(agent: Agent, chat: AgentConversation): Promise<ChatSubject> {
-    const [inUse, servers] = await Promise.all([chat.knowledgeBasesInUse(), this.serverLabels(agent)])
-    return { agent: plainLine(agent.name), knowledgeBases: inUse.map(plainLine), servers }
+    const [knowledgeBases, servers] = await Promise.all([
+      chat.knowledgeBasesInUse(),
+      this.serverLabels(agent),
+    ])
+    return { agent: plainLine(agent.name), knowledgeBases: knowledgeBases.map(plainLine), servers }
   }
 
-  /** Returns the labels of the MCP servers by ID; empty if the agent does not use any MCP tools. */
+  /** Returns the labels of the workspace's MCP servers by ID; empty if the agent does not use MCP tools. */
   private async serverLabels({ workspaceId, toolIds }: Agent): Promise<ChatSubject['servers']> {
     if (!toolIds.some(isMcpTool)) return {}
     const servers = await listMcpServers(this.client, workspaceId)
@@ -236,7 +247,7 @@ export abstract class ChatCommand extends WbCommand {
   }
 }
 
-const reasonOfSystemCode: Readonly<Record<string, string>> = {
+const reasonBySystemCode: Readonly<Record<string, string>> = {
   ENOENT: 'its folder does not exist',
   EACCES: 'permission denied',
   EISDIR: 'it is a folder',
@@ -248,7 +259,7 @@ async function saveNewFile(file: string, path: string, text: string): Promise<vo
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined
     if (code === 'EEXIST') throw new UsageError(`"${path}" already exists; choose another file name`)
-    const reason = reasonOfSystemCode[String(code)]
+    const reason = reasonBySystemCode[String(code)]
     if (reason) throw new UsageError(`"${path}" cannot be written: ${reason}`)
     throw error
   }

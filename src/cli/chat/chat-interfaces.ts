@@ -3,9 +3,9 @@ import type { Io } from '../io.ts'
 import type { CopiedBy } from '../terminal/clipboard.ts'
 import type { ChatPort, NamedImage } from './port.ts'
 
-/** Files and the clipboard of the machine that a chat runs on. */
+/** Files and the clipboard of the machine on which a chat runs. */
 export interface ChatMachine {
-  /** Copies text to the clipboard; undefined if neither a program nor the terminal can. */
+  /** Copies text to the clipboard; undefined if there is no clipboard program, and the terminal cannot copy. */
   readonly copy: ((text: string) => Promise<CopiedBy>) | undefined
   /** Writes a new file. @throws UsageError  the file already exists */
   save(path: string, text: string): Promise<void>
@@ -15,10 +15,10 @@ export interface ChatMachine {
   readFile(path: string): Promise<File>
 }
 
-/** Names that describe a chat: the agent, its knowledge bases, and its MCP servers. */
+/** Names of the agent, the knowledge bases and the MCP servers of a chat. */
 export interface ChatSubject {
   readonly agent: string
-  /** Names of the agent's knowledge bases; empty for the whole workspace. */
+  /** Names of the knowledge bases that the agent searches; empty for the whole workspace. */
   readonly knowledgeBases: readonly string[]
   /** Names of the MCP servers whose tools the agent may use, by ID. */
   readonly servers: Readonly<Record<string, string>>
@@ -31,9 +31,9 @@ export interface ChatOptions {
   readonly terminal: Pick<Io, 'stdin' | 'stdout' | 'signals'>
   readonly subject: ChatSubject
   readonly hasColors: boolean
-  /** The conversation to continue. */
+  /** The conversation to continue; undefined for a new one. */
   readonly conversation: { readonly id: string; readonly name: string } | undefined
-  /** The question to send immediately. */
+  /** The question to send first; undefined to wait for input. */
   readonly question: string | undefined
   /** Aborts the chat. */
   readonly signal: AbortSignal

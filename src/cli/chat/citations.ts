@@ -7,14 +7,14 @@ import type { Passage } from '../passages/find-passages.ts'
 /** Returns the citations of an answer. Ignores invalid metadata. */
 export function citationsOf({ metadata }: Pick<Message, 'metadata'>): readonly Citation[] {
   try {
-    const listed: unknown = JSON.parse(metadata.citations ?? '[]')
-    return Array.isArray(listed) ? listed.map(addMissingAttachment).filter(isCitation) : []
+    const parsed: unknown = JSON.parse(metadata.citations ?? '[]')
+    return Array.isArray(parsed) ? parsed.map(addMissingAttachment).filter(isCitation) : []
   } catch {
     return []
   }
 }
 
-/** Adds a field that citations of earlier versions lack. */
+/** Adds `attachmentId`, which citations from earlier versions do not have. */
 function addMissingAttachment(citation: object): object {
   return { attachmentId: null, ...citation }
 }
@@ -22,37 +22,37 @@ function addMissingAttachment(citation: object): object {
 const isString = (value: unknown) => typeof value === 'string'
 const isStringOrNull = (value: unknown) => value === null || isString(value)
 const isIdOrNull = (value: unknown) => value === null || (isString(value) && isId(String(value)))
-const isCountOrNull = (value: unknown) => value === null || Number.isSafeInteger(value)
+const isIntegerOrNull = (value: unknown) => value === null || Number.isSafeInteger(value)
 
 /** Validators by field. Route schemas do not validate the content of metadata. */
-const validatorOfField: Readonly<Record<keyof Citation, (value: unknown) => boolean>> = {
+const validatorByField: Readonly<Record<keyof Citation, (value: unknown) => boolean>> = {
   number: value => Number.isSafeInteger(value) && Number(value) > 0,
   knowledgeBaseId: isIdOrNull,
   attachmentId: isIdOrNull,
   documentId: isStringOrNull,
   chunkId: isString,
-  chunkIndex: isCountOrNull,
+  chunkIndex: isIntegerOrNull,
   title: isStringOrNull,
   sourceFilename: isStringOrNull,
-  page: isCountOrNull,
+  page: isIntegerOrNull,
 }
 
 function isCitation(value: unknown): value is Citation {
   const fields = { ...(value as Record<string, unknown> | null) }
-  return Object.entries(validatorOfField).every(([name, isValid]) => isValid(fields[name]))
+  return Object.entries(validatorByField).every(([name, isValid]) => isValid(fields[name]))
 }
 
-/** Adds the citations of another answer. Within a conversation, a number always cites the same passage. */
+/** Adds the citations of another answer. They replace earlier citations with the same number. */
 export function accumulateCitations(
   earlier: readonly Citation[],
-  added: readonly Citation[],
+  newCitations: readonly Citation[],
 ): readonly Citation[] {
-  const others = earlier.filter(citation => !added.some(({ number }) => number === citation.number))
-  return [...others, ...added].sort((a, b) => a.number - b.number)
+  const others = earlier.filter(citation => !newCitations.some(({ number }) => number === citation.number))
+  return [...others, ...newCitations].sort((a, b) => a.number - b.number)
 }
 
 /** Converts a passage to a citation. */
-export function citationOf(passage: Passage): Citation {
+export function citationFromPassage(passage: Passage): Citation {
   const { number, knowledgeBaseId, documentId, id, chunkIndex, document } = passage
   const title = document ? documentName(document) : null
   const sourceFilename = document?.sourceFilename ?? null

@@ -22,7 +22,9 @@ export function conversationMarkdown(
 
 function messageMarkdown(message: Message, agent: string, footnotes: Footnotes): string {
   const author = { agent, user: 'You', system: 'Summary of earlier messages' }[message.role]
-  const numbers = new Map(citationsOf(message).map(each => [each.number, footnotes.numberOf(each)]))
+  const numbers = new Map(
+    citationsOf(message).map(citation => [citation.number, footnotes.numberOf(citation)]),
+  )
   const content = (message.content ?? '').replace(/\[(\d{1,4})\](?!\()/g, (match, number: string) =>
     numbers.has(Number(number)) ? `[^${numbers.get(Number(number))}]` : match,
   )
@@ -31,11 +33,11 @@ function messageMarkdown(message: Message, agent: string, footnotes: Footnotes):
   return [`## ${author}`, ...parts].join('\n\n')
 }
 
-/** Passages that a conversation cites. In old conversations, several passages can have the same number. */
+/** Collects the cited passages of a conversation. In old conversations, several passages can have the same number. */
 class Footnotes {
   readonly #citations = new Map<number, Citation>()
 
-  /** Returns the number of the citation, or the next free number if another passage already has that number. */
+  /** Returns the footnote number: the number of the citation, or the next free one if another passage has it. */
   numberOf(citation: Citation): number {
     let { number } = citation
     while (this.#isTaken(number, citation)) number++

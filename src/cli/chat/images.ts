@@ -8,7 +8,7 @@ import { resolveTypedPath } from '../resolve-typed-path.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 import type { NamedImage } from './port.ts'
 
-const reasonOfSystemCode: Readonly<Record<string, string>> = {
+const reasonBySystemCode: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file',
   EACCES: 'permission denied',
   EISDIR: 'it is a folder',
@@ -48,7 +48,7 @@ async function readBytes(path: string, cwd: string): Promise<Buffer> {
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : undefined
     if (code === undefined) throw error
-    throw new UsageError(`"${path}" cannot be read: ${reasonOfSystemCode[code] ?? code}`)
+    throw new UsageError(`"${path}" cannot be read: ${reasonBySystemCode[code] ?? code}`)
   }
 }
 

@@ -29,13 +29,13 @@ export const passagesHeading = 'search results, not written by a model:'
 /** Error codes of a runtime that has no model for the agent. */
 export const noModelCodes: readonly string[] = ['chat_disabled', 'llm_credential_missing']
 
-export function lacksModel(error: unknown): error is WbError {
+export function isNoModelError(error: unknown): error is WbError {
   return error instanceof WbError && noModelCodes.includes(error.code)
 }
 
-/** Adds the steps to set up a model, if the error says that the agent has none. */
+/** Adds the steps to set up a model to an error, if the error is that the agent has no model. */
 export function withModelSetup(error: unknown, agent: string): unknown {
-  if (!lacksModel(error)) return error
+  if (!isNoModelError(error)) return error
   return new WbError(error.code, error.message, {
     ...error.facts,
     next: [error.hint, ...modelSetupLines(agent)],

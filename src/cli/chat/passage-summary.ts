@@ -12,7 +12,10 @@ export interface PassageSummary {
 
 const linesMax = 4
 
-/** @param width  width of a line in cells */
+/**
+ * @param width  width of a line in cells
+ * @param lines  maximum number of lines
+ */
 export function summarizePassage(
   passage: Passage,
   question: string,

@@ -4,7 +4,7 @@ import type { Message } from '../../contract/conversations.ts'
 import type { ImageInput } from '../../contract/images.ts'
 import type { Passage } from '../passages/find-passages.ts'
 
-/** An image to send, with the name of its file, which is not sent. */
+/** An image to send. The file name is only shown to the user. */
 export interface NamedImage extends ImageInput {
   readonly name: string
 }
@@ -17,7 +17,7 @@ export interface OutgoingMessage {
   readonly llmServiceId?: string
   /** Temperature of the answer; by default, the setting of the service. */
   readonly temperature?: number
-  /** ID of the message that this one replaces. */
+  /** ID of the earlier message that this message replaces. */
   readonly replaces?: string
 }
 
@@ -25,7 +25,7 @@ export interface OutgoingMessage {
 export interface ChoiceItem {
   readonly id: string
   readonly name: string
-  /** Another name of the item. */
+  /** Alternative name of the item. */
   readonly alias?: string
   /** A short description. */
   readonly description: string
@@ -39,9 +39,13 @@ export const usedPassagesMax = 6
 export interface ChatPort {
   /** Sends a message, and returns the events of its turn. The first message starts the conversation. */
   send(message: OutgoingMessage, signal: AbortSignal): AsyncIterable<TurnEvent>
-  /** Returns all events of the last detached turn. @throws WbError not_found */
+  /**
+   * Returns all events of the last detached turn, which continues when its connection closes.
+   *
+   * @throws WbError not_found
+   */
   attach(signal: AbortSignal): AsyncIterable<TurnEvent>
-  /** Stops the running turn, if closing its connection does not. */
+  /** Stops the running turn if it is detached. Other turns stop when their connection closes. */
   stop(): Promise<void>
   decide(approvalId: string, decision: Approval['decision']): Promise<void>
   /** Returns the messages of the conversation in order. */
@@ -55,11 +59,11 @@ export interface ChatPort {
     citation: Citation,
   ): Promise<{ readonly text: string; readonly neighbors: readonly [string, string] }>
   /**
-   * Returns the passages that an answer without citations used, numbered from 1. Returns at most
-   * {@link usedPassagesMax}. Passages of attachments and deleted documents are left out.
+   * Returns the passages that were used for an answer without citations, numbered from 1. Returns at most
+   * {@link usedPassagesMax}, without passages of attachments and of deleted documents.
    */
   usedPassages(answer: Message): Promise<readonly Citation[]>
-  /** Returns at most `max` titles of documents in the agent's knowledge bases, alternating between these. */
+  /** Returns at most `max` document titles, alternating between the knowledge bases in use. */
   documentTitles(max: number): Promise<readonly string[]>
   /** Attaches a file to the conversation, and creates the conversation if necessary. */
   attachFile(file: File, signal: AbortSignal): Promise<Attachment>
@@ -80,6 +84,6 @@ export interface ChatPort {
   /** Restores a version of a question in the conversation, with all messages that followed it. */
   useVersion(messageId: string): Promise<void>
   rename(title: string): Promise<void>
-  /** Continues a conversation. With undefined, the next message starts a new one. */
+  /** Continues a conversation. If the ID is undefined, the next message starts a new conversation. */
   switchConversation(conversationId: string | undefined): void
 }

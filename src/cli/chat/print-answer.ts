@@ -11,10 +11,10 @@ import { plain, plainLine } from '../terminal/terminal-text.ts'
 import { citationSource } from './citation-source.ts'
 import { citationsOf } from './citations.ts'
 import { finishNote } from './finish-note.ts'
-import { lacksModel, modelSetupLines, noModelLines, passagesHeading } from './model-setup.ts'
+import { isNoModelError, modelSetupLines, noModelLines, passagesHeading } from './model-setup.ts'
 import { summarizePassage } from './passage-summary.ts'
 
-/** Maximum length of the buffered start of an answer, in characters. Text before a tool call is rarely longer. */
+/** Number of characters to buffer at the start of an answer. Text before a tool call is rarely longer. */
 const bufferedCharsMax = 300
 
 /** Line width of passages in cells. It is fixed, because the output can be a pipe. */
@@ -27,60 +27,60 @@ export interface PrintAnswerOptions {
   findPassages(): Promise<Passage[]>
   readonly agent: string
   readonly output: Output
-  /** Aborts the answer. */
+  /** Aborts when the user interrupts the command. */
   readonly signal: AbortSignal
   /** Receives the text of the answer as it arrives. */
   write(text: string): void
 }
 
 /**
- * Prints an answer and its sources to stdout, and tool calls and notes to stderr. Text before a tool call is not part of the
- * answer, so the start of the text is buffered until a tool call is unlikely.
+ * Prints an answer and its sources to stdout, and tool calls and notes to stderr. Text before a tool call is not
+ * part of the answer, so up to {@link bufferedCharsMax} characters are buffered before anything is written.
  *
  * @throws WbError                   the runtime rejected the question
  * @throws CommandFailed             the question is stored, but its answer failed
  * @throws Interrupted, Unreachable  the answer was interrupted
  */
 export async function printAnswer(options: PrintAnswerOptions): Promise<void> {
-  const text = new AnswerWriter(options.write)
+  const writer = new AnswerWriter(options.write)
   try {
-    for await (const event of options.events) printEvent(event, text, options)
-    if (!text.isFinished) throw unfinishedAnswer(options.signal)
+    for await (const event of options.events) printEvent(event, writer, options)
+    if (!writer.isFinished) throw unfinishedAnswerError(options.signal)
   } catch (error) {
-    text.end('', [])
-    if (!lacksModel(error)) throw error
+    writer.end('', [])
+    if (!isNoModelError(error)) throw error
     await printPassagesInstead(options, error)
   }
 }
 
-function printEvent({ event, data }: TurnEvent, text: AnswerWriter, { output }: PrintAnswerOptions): void {
+function printEvent({ event, data }: TurnEvent, writer: AnswerWriter, { output }: PrintAnswerOptions): void {
   switch (event) {
     case 'token':
-      text.add(plain(data.delta))
+      writer.add(plain(data.delta))
       break
     case 'token-reset':
-      text.reset()
+      writer.reset()
       break
     case 'tool-result':
       output.note(`  ${plainLine(data.name)}  ${data.outcome}  ${data.durationMs} ms`)
       if (data.outcome === 'denied') output.note(`    ${plainLine(data.content)}`)
       break
     case 'done': {
-      text.end(plain(data.content ?? ''), sourceLines(data))
+      writer.end(plain(data.content ?? ''), sourceLines(data))
       const note = finishNote(data)
       if (note) output.note(`  ${note}`)
       for (const line of signInLines(data)) output.note(`  ${line}`)
       break
     }
     case 'error':
-      throw failedAnswer(data)
+      throw failedAnswerError(data)
     case 'stream-error':
-      throw errorOfEvent(data)
+      throw errorFromStreamEvent(data)
   }
 }
 
 /** Returns the error of a `stream-error` event. */
-export function errorOfEvent({
+export function errorFromStreamEvent({
   code,
   message,
   status,
@@ -92,14 +92,17 @@ export function errorOfEvent({
 }
 
 /** Returns the error for a failed answer. The runtime stores the failure as the answer to the question. */
-export function failedAnswer({ metadata, content }: Pick<Message, 'metadata' | 'content'>): CommandFailed {
+export function failedAnswerError({
+  metadata,
+  content,
+}: Pick<Message, 'metadata' | 'content'>): CommandFailed {
   return new CommandFailed(plain(metadata.error_message || content || 'the answer was interrupted'), [
     'wb services list --type llm     shows the models and their addresses',
   ])
 }
 
 /** Returns the error for an event stream that ended before the answer was complete. */
-export function unfinishedAnswer(signal: AbortSignal): Error {
+export function unfinishedAnswerError(signal: AbortSignal): Error {
   return signal.aborted ? new Interrupted() : new Unreachable('the answer was interrupted', 'Ask again.')
 }
 
@@ -114,7 +117,7 @@ async function printPassagesInstead(
   for (const line of [...noModelLines(error.message, [error.hint]), ...modelSetupLines(agent)])
     output.warn(`  ${line}`)
   const passages = await findPassages()
-  if (passages.length === 0) return output.note('  nothing was found either')
+  if (passages.length === 0) return output.note('  no passages match the question')
   output.result(passagesHeading)
   for (const passage of passages) {
     const { title, lines, location } = summarizePassage(passage, question, passageWidth)
@@ -124,7 +127,7 @@ async function printPassagesInstead(
   output.note(`  wb search ${shellWord(question)} --json    prints them in full`)
 }
 
-/** Writes an answer while it arrives. */
+/** Writes the text of an answer as it arrives. */
 class AnswerWriter {
   #buffer = ''
   #hasWritten = false
@@ -134,7 +137,7 @@ class AnswerWriter {
 
   add(delta: string): void {
     this.#buffer += delta
-    if (this.#hasWritten || this.#buffer.length > bufferedCharsMax) this.#release()
+    if (this.#hasWritten || this.#buffer.length > bufferedCharsMax) this.#flush()
   }
 
   reset(): void {
@@ -154,11 +157,11 @@ class AnswerWriter {
     this.#isFinished = true
     if (!this.#hasWritten && this.#buffer === '') this.#buffer = content
     if (!this.#hasWritten && this.#buffer === '') return
-    if (!this.#hasWritten) this.#release()
+    if (!this.#hasWritten) this.#flush()
     this.write(`\n${sources.length > 0 ? `\n${sources.join('\n')}\n` : ''}`)
   }
 
-  #release(): void {
+  #flush(): void {
     this.write(this.#buffer)
     this.#buffer = ''
     this.#hasWritten = true

@@ -15,15 +15,15 @@ export async function readAttachment(path: string, cwd: string): Promise<File> {
   const file = resolveTypedPath(cwd, path)
   const name = basename(path)
   const type = isMaybeText(name) ? mediaTypeOf(name) : 'application/octet-stream'
-  const unreadable = (reason: string) => new UsageError(`"${path}" cannot be read: ${reason}`)
+  const unreadableError = (reason: string) => new UsageError(`"${path}" cannot be read: ${reason}`)
   try {
     const stats = await stat(file)
-    if (!stats.isFile()) throw unreadable('it is not a file')
+    if (!stats.isFile()) throw unreadableError('it is not a file')
     if (stats.size > limits.attachmentBodyBytes)
-      throw unreadable(`it is larger than ${limits.attachmentBodyBytes} bytes`)
+      throw unreadableError(`it is larger than ${limits.attachmentBodyBytes} bytes`)
     return new File([await readFile(file)], name, { type })
   } catch (error) {
     if (error instanceof UsageError) throw error
-    throw unreadable(systemFailure(error).message)
+    throw unreadableError(systemFailure(error).message)
   }
 }

@@ -1,7 +1,7 @@
 import type { Message } from '../../contract/conversations.ts'
 import { isId } from '../id.ts'
 
-/** A passage that was found in a knowledge base for an answer. */
+/** A passage from a knowledge base that the model received for an answer. */
 export interface UsedChunk {
   readonly chunkId: string
   readonly knowledgeBaseId: string
@@ -9,12 +9,12 @@ export interface UsedChunk {
 }
 
 /**
- * Returns the passages that an answer used, according to its metadata. Returns only the best passage of each document,
- * and leaves out passages of attachments.
+ * Returns the passages that were used for an answer, according to its metadata. Returns only the best passage of each
+ * document, and no passages of attachments.
  */
 export function usedChunks({ metadata }: Pick<Message, 'metadata'>): UsedChunk[] {
   const chunks = new Map<string, UsedChunk>()
-  for (const row of rowsOf(metadata.context_chunks)) {
+  for (const row of parseRows(metadata.context_chunks)) {
     const [chunkId, knowledgeBaseId = '', documentId] = Array.isArray(row) ? row.map(String) : []
     if (!chunkId || !isId(knowledgeBaseId) || !documentId || documentId === 'null') continue
     if (!chunks.has(documentId)) chunks.set(documentId, { chunkId, knowledgeBaseId, documentId })
@@ -22,7 +22,7 @@ export function usedChunks({ metadata }: Pick<Message, 'metadata'>): UsedChunk[]
   return [...chunks.values()]
 }
 
-function rowsOf(json = '[]'): readonly unknown[] {
+function parseRows(json = '[]'): readonly unknown[] {
   try {
     const rows: unknown = JSON.parse(json)
     return Array.isArray(rows) ? rows : []

@@ -9,7 +9,7 @@ interface WithApprovalsOptions {
   /** Starts the turn. The signal closes its connection. */
   send(signal: AbortSignal): AsyncGenerator<TurnEvent>
   /** Asks the user. The signal aborts when the decision is no longer needed. */
-  ask(request: ApprovalRequest, expired: AbortSignal): Promise<Approval['decision']>
+  ask(request: ApprovalRequest, expirySignal: AbortSignal): Promise<Approval['decision']>
   decide(approvalId: string, decision: Approval['decision']): Promise<void>
 }
 
@@ -19,54 +19,56 @@ interface WithApprovalsOptions {
  * @throws the errors of `ask` and `decide`, which end the turn
  */
 export async function* withApprovals({ send, ask, decide }: WithApprovalsOptions): AsyncGenerator<TurnEvent> {
-  const closing = new AbortController()
-  const events = send(closing.signal)
+  const closeController = new AbortController()
+  const events = send(closeController.signal)
   try {
-    let next = events.next()
-    for (let step = await next; !step.done; step = await next) {
-      const { event, data } = step.value
-      next = events.next()
+    let nextEvent = events.next()
+    for (let result = await nextEvent; !result.done; result = await nextEvent) {
+      const { event, data } = result.value
+      nextEvent = events.next()
       // Avoid an unhandled rejection if the stream fails while the user is asked.
-      next.catch(() => {})
+      nextEvent.catch(() => {})
       if (event !== 'tool-approval') {
-        yield step.value
+        yield result.value
         continue
       }
-      const expired = new AbortController()
-      const decided = ask(data, expired.signal).then(decision => decide(data.approvalId, decision))
-      // The next event means that the decision is no longer needed.
-      const expiry = next.then(
-        () => expired.abort(),
-        () => expired.abort(),
+      const expiryController = new AbortController()
+      const decisionSent = ask(data, expiryController.signal).then(decision =>
+        decide(data.approvalId, decision),
       )
-      await Promise.race([decided, expiry]).catch(error => {
-        if (!expired.signal.aborted) throw error
+      // If another event arrives first, the decision is no longer needed.
+      const expiry = nextEvent.then(
+        () => expiryController.abort(),
+        () => expiryController.abort(),
+      )
+      await Promise.race([decisionSent, expiry]).catch(error => {
+        if (!expiryController.signal.aborted) throw error
       })
-      decided.catch(() => {})
+      decisionSent.catch(() => {})
     }
   } finally {
-    closing.abort()
+    closeController.abort()
     await events.return(undefined)
   }
 }
 
-/** Asks in the terminal if a tool may run. Pressing only Enter denies the call. */
+/** Asks the user in the terminal whether a tool may run. Pressing only Enter denies the call. */
 export async function askApproval(
   { arguments: argumentsJson, name }: { readonly arguments: string; readonly name: string },
   agent: string,
   { io, output }: { io: PromptStreams; output: Output },
-  expired: AbortSignal,
+  expirySignal: AbortSignal,
 ): Promise<Approval['decision']> {
   output.warn(`  ${plainLine(agent)} wants to use ${plainLine(name)} with`)
   for (const line of formatArguments(argumentsJson).split('\n')) output.warn(`    ${line}`)
-  const answers = [
+  const choices = [
     { id: 'never', name: 'never' },
     { id: 'once', name: 'once' },
   ]
-  return (await choose(io, 'allow this call?', answers, expired)) as 'never' | 'once'
+  return (await choose(io, 'allow this call?', choices, expirySignal)) as 'never' | 'once'
 }
 
-/** Indents JSON, and leaves other text unchanged. Makes control characters visible. */
+/** Formats the arguments of a tool call: indents JSON, and makes control characters visible. */
 export function formatArguments(text: string): string {
   try {
     return revealHidden(JSON.stringify(JSON.parse(text), null, 2))

@@ -14,16 +14,17 @@ interface FolderContext {
   readonly usesFolderFiles: boolean
 }
 
-/** A profile with the settings of the working directory, and the error for requests that depend on untrusted settings. */
+/** A profile combined with the trusted settings of the working directory. */
 export interface FolderProfile {
   readonly profile: Profile
+  /** Error for requests that depend on untrusted settings. */
   readonly refusal: TrustRefusal | undefined
 }
 
 /**
- * Applies the files of the working directory to a profile. Warns if `.wb.yaml` selects another profile.
+ * Applies the configuration files of the working directory to a profile. Warns if `.wb.yaml` selects the profile.
  *
- * @param flags  flags that the profile was read with
+ * @param flags  flags with which the profile was read
  */
 export async function applyFolder(
   profile: Profile,
@@ -43,7 +44,7 @@ export async function applyFolder(
     warn: line => output.warn(line),
     confirm: usesFolderFiles && prompts.canAsk ? question => prompts.askYesNo(question, false) : undefined,
   })
-  // A command that does not use a runtime may create the profile.
+  // Commands that ignore these files, such as `wb profiles add`, must not fail because a profile does not exist yet.
   const mayBeNew = flags.mayBeNew || !usesFolderFiles
   const resolved = readProfile({ ...flags, mayBeNew }, io, settings)
   if (resolved.nameSource === '.wb.yaml' && usesFolderFiles)

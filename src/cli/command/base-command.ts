@@ -22,7 +22,7 @@ import { hintsFor } from './hints.ts'
 import { listenForInterrupts } from './interrupt.ts'
 import { type MissingArgument, missingArguments } from './parse-error.ts'
 import { Prompts } from './prompts.ts'
-import { reportJson, reportLines, reportOf } from './report.ts'
+import { reportJson, reportLines, toReport } from './report.ts'
 
 /** Parsed flags or arguments, by name. */
 type ParsedValues = Record<string, unknown>
@@ -44,7 +44,7 @@ export abstract class BaseCommand extends Command {
   protected readonly createsProfile: boolean = false
   /** True if this command asks about untrusted files in the working directory, or prints notes about them. */
   protected readonly usesFolderFiles: boolean = true
-  /** True if suggestions may repeat the command line, because none of its flags takes a credential. */
+  /** True if suggestions may repeat the command line, because it never contains a credential. */
   protected readonly isSafeToRepeat: boolean = true
   /** Error message to print if the user presses Ctrl-C. */
   protected interruptMessage = 'interrupted'
@@ -134,8 +134,8 @@ export abstract class BaseCommand extends Command {
   }
 
   /**
-   * Throws if untrusted files in the working directory would have an effect. For commands that read the
-   * configuration directly; the session checks requests to the runtime.
+   * Throws if the command would depend on untrusted files in the working directory. Needed only in commands that read
+   * the configuration directly, because the session checks requests to the runtime.
    *
    * @throws UsageError, validation_error
    */
@@ -233,15 +233,15 @@ export abstract class BaseCommand extends Command {
     const isInterrupted = error instanceof Interrupted || (this.signal.aborted && error.name === 'AbortError')
     const finalError = isInterrupted ? new Interrupted(this.interruptMessage) : error
     this.exitCode = exitStatus(finalError)
-    const report = reportOf(finalError)
+    const report = toReport(finalError)
     const { commandName, argv, isSafeToRepeat, profile, session } = this
-    const failed = {
+    const failedCommand = {
       commandLine: { name: commandName, argv, isSafeToRepeat },
       flags: Object.keys(this.#flags),
       profile,
       session,
     }
-    report.next = await hintsFor(finalError, report, failed)
+    report.next = await hintsFor(finalError, report, failedCommand)
     if (this.#jsonErrors) this.output.trace(reportJson(report))
     else for (const line of reportLines(report, this.output.errorStyle)) this.output.warn(line)
     if (this.#debug) this.output.trace(errorDetails(error))
@@ -250,9 +250,9 @@ export abstract class BaseCommand extends Command {
   override async finally(error: Error | undefined): Promise<void> {
     try {
       const wait = this.#wait && !error
-      const remaining = await this.session?.end({ wait, signal: this.signal, progress: this.progress })
-      if (remaining)
-        this.output.note(`  ${formatCounted(remaining, 'task')} left for the next command or wb serve`)
+      const remainingTasks = await this.session?.end({ wait, signal: this.signal, progress: this.progress })
+      if (remainingTasks)
+        this.output.note(`  ${formatCounted(remainingTasks, 'task')} left for the next command or wb serve`)
     } catch (closeError) {
       if (!error) await this.catch(closeError as Error)
     } finally {

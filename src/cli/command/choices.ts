@@ -156,7 +156,7 @@ async function workspaceRequest(context: ResolveContext) {
   return { params: { workspaceId } }
 }
 
-async function knowledgeBaseRequest(context: ResolveContext, { kb: named }: NarrowingFlags) {
-  const { workspaceId, knowledgeBaseId } = await resolveKnowledgeBase(context, named)
+async function knowledgeBaseRequest(context: ResolveContext, { kb: nameOrId }: NarrowingFlags) {
+  const { workspaceId, knowledgeBaseId } = await resolveKnowledgeBase(context, nameOrId)
   return { params: { workspaceId, knowledgeBaseId } }
 }

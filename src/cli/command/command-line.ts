@@ -11,7 +11,7 @@ export interface CommandLine {
 }
 
 /**
- * Returns the command line with another address, or only the changed part if the command line must not be shown.
+ * Returns the command line with a corrected address, or only the changed part if the command line must not be shown.
  *
  * @param source  source of the wrong address
  */
@@ -21,10 +21,10 @@ export function withAddressReplaced(
   { url, flag }: SuggestedAddress,
 ): string {
   const flagSuffix = flag === undefined ? '' : ` ${flag}    if you trust the network`
-  const variable = source === '--url' || url === address ? '' : `WB_URL=${shellWord(url)} `
-  if (!isSafeToRepeat) return `${variable || `--url ${shellWord(url)}`}${flagSuffix}`.trim()
+  const assignment = source === '--url' || url === address ? '' : `WB_URL=${shellWord(url)} `
+  if (!isSafeToRepeat) return `${assignment || `--url ${shellWord(url)}`}${flagSuffix}`.trim()
   const words = argv.map(word => shellWord(replaceAddress(word, address, url)))
-  return `${variable}${[name, ...words].join(' ')}${flagSuffix}`
+  return `${assignment}${[name, ...words].join(' ')}${flagSuffix}`
 }
 
 function replaceAddress(word: string, address: string, url: string): string {
@@ -34,7 +34,11 @@ function replaceAddress(word: string, address: string, url: string): string {
     : word
 }
 
-/** Returns true if a word is the address, which is normalized: lowercase host, no trailing slashes. */
+/**
+ * Returns true if a word is the address.
+ *
+ * @param address  normalized address: lowercase host, no trailing slashes
+ */
 function isSameAddress(word: string, address: string): boolean {
   if (word === address) return true
   return URL.canParse(word) && trimTrailingSlashes(new URL(word).href) === address

@@ -18,9 +18,9 @@ import type { MissingArgument } from './parse-error.ts'
 /** Default number of rows of a list in a terminal. */
 const terminalRowsDefault = 50
 
-/** The base class of all commands: resolves names, asks questions, and reads lists. */
+/** The base class of all commands, with methods that resolve names, prompt the user, and read lists. */
 export abstract class WbCommand extends BaseCommand {
-  /** Answers by question, to ask each question only once. */
+  /** Choices of the user by prompt, so that each prompt is shown only once. */
   readonly #answers = new Map<string, string>()
 
   protected override promptForArgument(argument: MissingArgument, flags: NarrowingFlags): Promise<string> {
@@ -38,8 +38,8 @@ export abstract class WbCommand extends BaseCommand {
   }
 
   /**
-   * Returns a workspace by name or ID. Without one, returns that of `--workspace`, else the default, else the
-   * only workspace.
+   * Returns a workspace by name or ID. Without `nameOrId`, returns the workspace that `--workspace` selects, else the
+   * default workspace, else the only workspace.
    */
   protected workspace(nameOrId?: string): Promise<Workspace> {
     return resolveWorkspace(this.resolveContext, nameOrId)
@@ -52,7 +52,10 @@ export abstract class WbCommand extends BaseCommand {
     )
   }
 
-  /** Returns a knowledge base by name or ID. Without one, returns that of `.wb.yaml`, else the only one. */
+  /**
+   * Returns a knowledge base by name or ID. Without `nameOrId`, returns the one that `.wb.yaml` selects, else the
+   * only knowledge base.
+   */
   protected knowledgeBase(nameOrId?: string): Promise<KnowledgeBase> {
     return resolveKnowledgeBase(this.resolveContext, nameOrId)
   }
@@ -134,8 +137,8 @@ export abstract class WbCommand extends BaseCommand {
   }
 
   /**
-   * Checks if a name is already in use. Names need not be unique, so a duplicate is allowed: after a
-   * confirmation in a terminal, and with a warning elsewhere.
+   * Names need not be unique. If a name is already in use, this asks for confirmation in a terminal, and prints a
+   * warning elsewhere.
    *
    * @throws UsageError  the user declined
    */
@@ -145,14 +148,14 @@ export abstract class WbCommand extends BaseCommand {
     flags: NarrowingFlags = {},
   ): Promise<void> {
     if (!(await isNameTaken(choices.list(this.resolveContext, flags), name))) return
-    const fact = `another ${choices.noun} is named ${plainLine(name)}`
-    if (!this.canAsk) this.output.warn(`  ! ${fact}; this creates a second one`)
-    else if (!(await this.askYesNo(`${fact}; create a second one?`, false)))
+    const notice = `another ${choices.noun} is named ${plainLine(name)}`
+    if (!this.canAsk) this.output.warn(`  ! ${notice}; this creates a second one`)
+    else if (!(await this.askYesNo(`${notice}; create a second one?`, false)))
       throw new UsageError('nothing was created', ['choose another name'])
   }
 
   /**
-   * Returns the first items of a list, and the number of items if some are left out.
+   * Returns the first items of a list. If more items follow, `total` is the number of all items.
    *
    * @param limit  value of `--limit`; the default is {@link terminalRowsDefault} in a terminal, and all items elsewhere
    */

@@ -16,14 +16,14 @@ interface ContextFlagValues {
  * with a leading space.
  */
 export function contextFlags(flags: ContextFlagValues): string {
-  const named = {
+  const options = {
     '-w': flags.workspace,
     '--profile': flags.profile,
     '--url': flags.url,
     '--data-dir': flags['data-dir'],
     '--config': flags.config,
   }
-  const words = Object.entries(named).flatMap(([flag, value]) =>
+  const words = Object.entries(options).flatMap(([flag, value]) =>
     value === undefined ? [] : [` ${flag} ${shellWord(value)}`],
   )
   const switches = ['local', 'as-operator'] as const

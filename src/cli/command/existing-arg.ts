@@ -8,15 +8,15 @@ import * as terminal from '../terminal/ask.ts'
 import type { Choices, NarrowingFlags } from './choices.ts'
 import type { MissingArgument } from './parse-error.ts'
 
-/** Maximum number of choices in a list. The user types the name of any other resource. */
+/** Maximum number of resources in a list of choices. To select any other resource, the user types its name. */
 const choicesMax = 200
 const typeNameId = 'type-name'
 
 /**
- * Declares a required argument that refers to an existing resource. If the argument is missing, the user can choose
- * a resource in a terminal; without a terminal, this is a usage error.
+ * Declares a required argument that refers to an existing resource. If the argument is missing, a command in a
+ * terminal lets the user choose a resource; elsewhere, the command fails with a usage error.
  *
- * @param mayBeNew  also accepts the name of a resource that does not exist yet
+ * @param mayBeNew  true to also accept the name of a resource that does not exist yet
  */
 export function existingArg(choices: Choices, description: string, { mayBeNew = false } = {}) {
   return { ...Args.string({ required: true, description }), choices, mayBeNew }
@@ -44,11 +44,18 @@ export async function promptForArgument(argument: MissingArgument, context: Prom
   if (available.length === 0 && mayBeNew) return promptForText(argument, context)
   if (available.length === 0)
     throw new UsageError(`${argument.name.toUpperCase()} is missing, and there is no ${noun} to choose`)
-  const typedChoice = { id: typeNameId, name: mayBeNew ? 'a new one, by name' : 'another one, by name or ID' }
-  const more = mayBeNew || available.length > choicesMax ? [typedChoice] : []
-  const listed = available.slice(0, choicesMax).map(choice => ({ id: choice.id, name: choiceLabel(choice) }))
-  const chosen = await terminal.choose(context.io, `Which ${noun}?`, [...listed, ...more], context.signal)
-  return chosen === typeNameId ? promptForText(argument, context) : chosen
+  const typeNameChoice = { id: typeNameId, name: mayBeNew ? 'enter a new name' : 'enter another name or ID' }
+  const additionalChoices = mayBeNew || available.length > choicesMax ? [typeNameChoice] : []
+  const listedChoices = available
+    .slice(0, choicesMax)
+    .map(choice => ({ id: choice.id, name: choiceLabel(choice) }))
+  const chosenId = await terminal.choose(
+    context.io,
+    `Which ${noun}?`,
+    [...listedChoices, ...additionalChoices],
+    context.signal,
+  )
+  return chosenId === typeNameId ? promptForText(argument, context) : chosenId
 }
 
 function promptForText(
@@ -64,17 +71,17 @@ async function listChoices(
   { resolveContext, flags }: PromptContext,
   mayBeNew = false,
 ): Promise<NamedResource[]> {
-  const listed: NamedResource[] = []
+  const resources: NamedResource[] = []
   try {
     for await (const choice of choices.list(resolveContext, flags)) {
-      listed.push(choice)
-      if (listed.length > choicesMax) break
+      resources.push(choice)
+      if (resources.length > choicesMax) break
     }
   } catch (error) {
     // If the resource may be new, its workspace or knowledge base may not exist yet either.
     if (!mayBeNew || !(error instanceof WbError) || error.status !== 404) throw error
   }
-  return listed
+  return resources
 }
 
 /** Returns a name with its ID in parentheses, because names are not unique. */

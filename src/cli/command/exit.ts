@@ -15,7 +15,7 @@ export const exit = {
   interrupted: 130,
 } as const
 
-const exitStatusOfHttpStatus: Record<number, number> = {
+const exitStatusByHttpStatus: Record<number, number> = {
   401: exit.notAllowed,
   403: exit.notAllowed,
   404: exit.notFound,
@@ -33,13 +33,13 @@ export function exitStatus(error: unknown): number {
   if (error instanceof Interrupted) return exit.interrupted
   if (error instanceof UsageError || isParseError(error)) return exit.usage
   if (error instanceof Unreachable) return exit.unavailable
-  if (error instanceof KeychainUnavailable || hasSignInEnded(error)) return exit.notAllowed
-  if (error instanceof WbError) return exitStatusOfHttpStatus[wireStatus(error)] ?? exit.failed
+  if (error instanceof KeychainUnavailable || isSignInFailure(error)) return exit.notAllowed
+  if (error instanceof WbError) return exitStatusByHttpStatus[wireStatus(error)] ?? exit.failed
   return exit.failed
 }
 
-/** Returns true if the identity provider denied the sign-in, or the sign-in expired. */
-function hasSignInEnded(error: unknown): boolean {
+/** Returns true if the identity provider denied a sign-in, or the time for the sign-in has expired. */
+function isSignInFailure(error: unknown): boolean {
   return error instanceof WbError && (error.code === 'access_denied' || error.code === 'expired_token')
 }
 
@@ -47,7 +47,7 @@ function wireStatus(error: WbError): number {
   return typeof error.facts.wireStatus === 'number' ? error.facts.wireStatus : error.status
 }
 
-/** Returns true for errors that oclif throws if arguments or flags do not parse. */
+/** Returns true for errors that oclif throws if it cannot parse arguments or flags. */
 export function isParseError(error: unknown): error is Error {
   if (!(error instanceof Error) || !('oclif' in error)) return false
   return (error.oclif as { exit?: unknown } | undefined)?.exit === exit.usage

@@ -48,13 +48,14 @@ export const limitFlag = Flags.integer({
   min: 1,
   summary: 'maximum number of rows [50 in a terminal, otherwise all]',
 })
+
 /** `--yes` flag of commands that ask for confirmation. */
 export const yesFlag = Flags.boolean({ char: 'y', summary: 'skip the confirmation' })
 
 /**
  * Parses the `NAME=VALUE` pairs of a flag that can be repeated.
  *
- * @throws UsageError  a pair has no `=`
+ * @throws UsageError  a pair has no `=`, or no name before it
  */
 export function parseKeyValues(pairs: readonly string[], flag: string): Record<string, string> {
   const entries = pairs.map(pair => {

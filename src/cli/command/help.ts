@@ -7,7 +7,7 @@ import { wrapCommandLine, wrapLine } from '../terminal/wrap.ts'
 
 type LoadableCommand = Config['commands'][number]
 
-/** Commands that `wb` without arguments lists, in this order. */
+/** Commands listed by `wb` without arguments, in display order. */
 const basicCommands = ['quickstart', 'kb ingest', 'kb search', 'kb list', 'chat', 'serve', 'login', 'status']
 
 /** Order of commands and topics in `wb --help`. All others follow in alphabetical order. */
@@ -47,7 +47,7 @@ const topicOrder = [
 ]
 
 /** Order of subtopics and commands within a topic. */
-const verbOrder = [
+const commandOrder = [
   'principals',
   'policy',
   'status',
@@ -87,7 +87,7 @@ const verbOrder = [
 
 const introduction = 'Search your own documents on this machine, and get answers with citations.'
 const widthMax = 100
-/** Minimum width of the name column in `wb --help`, in cells. It aligns the lists. */
+/** Minimum width of the name column in `wb --help`, in cells, so that the columns of all lists are aligned. */
 const nameWidthMin = 18
 /** Minimum width of a description beside its name, in cells. */
 const descriptionWidthMin = 30
@@ -195,10 +195,10 @@ function compareTopics(a: string, b: string): number {
 
 function compareCommands(a: string, b: string): number {
   const [topic = '', ...words] = a.split(':')
-  const [otherTopic = '', ...others] = b.split(':')
-  const rank = (word: string | undefined) => (word === undefined ? -1 : verbOrder.indexOf(word))
+  const [otherTopic = '', ...otherWords] = b.split(':')
+  const rank = (word: string | undefined) => (word === undefined ? -1 : commandOrder.indexOf(word))
   return words.reduce(
-    (order, word, index) => order || rank(word) - rank(others[index]),
+    (order, word, index) => order || rank(word) - rank(otherWords[index]),
     topic.localeCompare(otherTopic),
   )
 }
@@ -266,7 +266,7 @@ function sectionLines(title: string, rows: (readonly [string, string])[], style:
   return rows.length === 0 ? [] : ['', style.strong(title), ...listLines(rows, style)]
 }
 
-/** Returns names with their descriptions beside them, or below them if the terminal is too narrow. */
+/** Formats names and descriptions as a list. If the terminal is narrow, each description is below its name. */
 function listLines(rows: (readonly [string, string])[], style: HelpStyle, widthMin = 0): string[] {
   const widest = Math.max(widthMin, ...rows.map(([name]) => displayWidth(name)))
   const hangingIndent = widest + 4

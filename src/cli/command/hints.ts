@@ -20,8 +20,8 @@ export interface FailedCommand {
 }
 
 /**
- * Returns suggestions after an error, adapted to the command line, its profile and its runtime. If a command
- * solves the problem, it is the last line.
+ * Returns suggestions for an error, adapted to the command line, its profile and its runtime. If a command solves
+ * the problem, the last line is this command.
  */
 export async function hintsFor(error: Error, report: Report, failed: FailedCommand): Promise<string[]> {
   const { kind, code, next } = report
@@ -37,11 +37,11 @@ export async function hintsFor(error: Error, report: Report, failed: FailedComma
     }
     return signInHints(session.profile, session.credential.used, rejectingRuntime)
   }
-  const corrected = suggestOtherAddresses(error, failed)
-  if (kind === 'unreachable' && corrected.length === 0)
+  const correctedCommands = suggestOtherAddresses(error, failed)
+  if (kind === 'unreachable' && correctedCommands.length === 0)
     return error instanceof Unreachable && error.next ? next : [...next, ...unreachableHints(profile, error)]
-  if (kind === 'unreachable') return [...next, ...corrected]
-  if (corrected.length > 0) return corrected
+  if (kind === 'unreachable') return [...next, ...correctedCommands]
+  if (correctedCommands.length > 0) return correctedCommands
   if (kind === 'keychain' && profile) return [...next, loginCommand(profile, ' --insecure-storage')]
   if (code === 'internal_error' && runtime?.kind === 'process') return [bugHint]
   if (code === 'forbidden' && runtime) return [...next, ...operatorHints(runtime.kind)]
@@ -50,7 +50,7 @@ export async function hintsFor(error: Error, report: Report, failed: FailedComma
   return next
 }
 
-/** Returns the command line with each address that was probably meant, the most likely one last. */
+/** Returns one corrected command line for each address that the user probably meant, the most likely one last. */
 function suggestOtherAddresses(error: unknown, { commandLine, profile }: FailedCommand): string[] {
   if (error instanceof InvalidAddress)
     return error.suggestions.map(suggestion => withAddressReplaced(commandLine, error, suggestion))
@@ -65,8 +65,8 @@ function suggestOtherAddresses(error: unknown, { commandLine, profile }: FailedC
 }
 
 /**
- * Returns true if the runtime rejected the request as unauthenticated. Errors of the CLI about a stored login
- * are excluded, because they include suggestions.
+ * Returns true if the runtime rejected the request as unauthenticated. Returns false for errors that the CLI created,
+ * for instance about a stored login, because they already contain suggestions.
  */
 function isUnauthenticated(error: Error): boolean {
   return error instanceof WbError && error.code === 'unauthorized' && error.facts.wireStatus === 401

@@ -10,7 +10,7 @@ import { exit } from './exit.ts'
  */
 export function listenForInterrupts(signals: Signals): { signal: AbortSignal; stop: () => void } {
   const controller = new AbortController()
-  // The number of concurrent listeners is not limited.
+  // Each concurrent request adds a listener. Node would print a warning if there are more than ten.
   setMaxListeners(0, controller.signal)
   const stop = signals.listen(name => {
     if (name !== 'SIGHUP' && controller.signal.aborted) signals.exit(exit.interrupted)

@@ -27,7 +27,7 @@ export function missingArguments(error: unknown): MissingArgument[] {
   return ((error as ParseErrorDetails).args ?? []).filter(arg => typeof arg === 'object')
 }
 
-/** Returns the message of a parse error, without oclif's wording about parsing. */
+/** Returns the message of a parse error, without the phrases that oclif adds. */
 export function parseMessage(error: Error): string {
   const { flags = [] } = error as ParseErrorDetails
   const missing = missingArguments(error).map(
@@ -42,15 +42,15 @@ export function parseMessage(error: Error): string {
     .trim()
 }
 
-/** Returns a suggestion for misspelled flags; empty if no known flag is similar. */
-export function suggestFlags(error: unknown, known: readonly string[]): string[] {
+/** Returns a suggestion for misspelled flags; empty if no flag of the command is similar. */
+export function suggestFlags(error: unknown, flagNames: readonly string[]): string[] {
   if (!isParseError(error)) return []
   const suggestedFlags = ((error as ParseErrorDetails).flags ?? []).flatMap(flag => {
-    const close = nearestMatch(
+    const nearest = nearestMatch(
       flag,
-      known.map(name => `--${name}`),
+      flagNames.map(name => `--${name}`),
     )
-    return close ? [close] : []
+    return nearest ? [nearest] : []
   })
   return suggestedFlags.length > 0 ? [`did you mean ${suggestedFlags.join(', ')}?`] : []
 }

@@ -43,12 +43,12 @@ export class Prompts {
     return this.canAsk && terminal.askYesNo(this.io, question, this.signal, defaultAnswer)
   }
 
-  /** Lets the user choose from a list, and returns the ID of the choice. The caller must check `canAsk`. */
+  /** Lets the user choose from a list, and returns the ID of the choice. Call this only if `canAsk` is true. */
   choose(question: string, choices: readonly { id: string; name: string }[]): Promise<string> {
     return terminal.choose(this.io, question, choices, this.signal)
   }
 
-  /** Asks for a line that confirms an irreversible action. The caller must check `canAsk`. */
+  /** Asks for a line that confirms an irreversible action. Call this only if `canAsk` is true. */
   askToConfirm(question: string): Promise<string> {
     return terminal.askToConfirm(this.io, question, this.signal)
   }

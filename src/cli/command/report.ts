@@ -8,18 +8,19 @@ import { isParseError } from './exit.ts'
 import { parseMessage } from './parse-error.ts'
 import { explainSqliteError } from './sqlite-error.ts'
 
-/** Error as shown to the user: message, code, request ID, and suggestions. */
+/** An error as it is shown to the user. */
 export interface Report {
   /** Category of the error; used as the code in JSON output if there is no error code. */
-  kind: 'refused' | 'unreachable' | 'keychain' | 'usage' | 'interrupted' | 'failed' | 'defect'
+  kind: 'rejected' | 'unreachable' | 'keychain' | 'usage' | 'interrupted' | 'failed' | 'defect'
   message: string
   code?: string
   requestId?: string
+  /** Suggestions for the user. */
   next: string[]
 }
 
 /** Converts an error to a report. Errors of unknown types are reported as defects. */
-export function reportOf(error: unknown): Report {
+export function toReport(error: unknown): Report {
   if (error instanceof WbError) return reportWbError(error)
   if (error instanceof Unreachable)
     return { kind: 'unreachable', message: error.message, next: [error.hint, ...(error.next ?? [])] }
@@ -29,8 +30,8 @@ export function reportOf(error: unknown): Report {
   if (error instanceof Interrupted) return { kind: 'interrupted', message: error.message, next: [] }
   if (error instanceof CommandFailed) return { kind: 'failed', message: error.message, next: [...error.next] }
   if (isParseError(error)) return { kind: 'usage', message: parseMessage(error), next: [] }
-  const fault = explainSqliteError(error)
-  if (fault) return { kind: 'failed', ...fault }
+  const sqliteProblem = explainSqliteError(error)
+  if (sqliteProblem) return { kind: 'failed', ...sqliteProblem }
   const message = error instanceof Error ? error.message : String(error)
   return { kind: 'defect', message: `unexpected error: ${message}`, next: [bugHint] }
 }
@@ -40,13 +41,13 @@ export const bugHint = 'This is a bug in wb. Run the command again with --debug 
 const noKeychainHint =
   'To work without a keychain, set WB_API_KEY=…, or store the login in a file that only you can read:'
 
-/** Suggested commands by error code, for API hints that do not name a command. */
-const commandsOfErrorCode: Readonly<Record<string, readonly string[]>> = {
+/** Commands to suggest for error codes whose API hint does not contain a command. */
+const commandsByErrorCode: Readonly<Record<string, readonly string[]>> = {
   agent_tool_unresolved: ['wb agents tools'],
   job_not_found: ['wb jobs list'],
 }
 
-/** Replaces HTTP requests in a hint with the commands that send them. */
+/** Replaces HTTP requests in a hint with `wb api` commands. */
 function toCommands(hint: string): string {
   return hint.replace('send POST /', 'run wb api POST /').replace('. GET /', '. wb api GET /')
 }
@@ -56,20 +57,20 @@ function reportWbError(error: WbError): Report {
   const code = typeof wireCode === 'string' ? wireCode : error.code
   const lines = Array.isArray(next)
     ? next.map(String)
-    : [toCommands(error.hint), ...(commandsOfErrorCode[code] ?? [])]
-  // A second line in a message from the runtime could be mistaken for a suggestion of the CLI.
+    : [toCommands(error.hint), ...(commandsByErrorCode[code] ?? [])]
+  // Print a message from the runtime on one line, because a second line would look like a suggestion from wb.
   const message = wireStatus === undefined ? error.message : plainLine(error.message)
-  return { kind: 'refused', message, code, requestId, next: lines }
+  return { kind: 'rejected', message, code, requestId, next: lines }
 }
 
 /** Returns the lines of a report for a terminal. */
 export function reportLines(report: Report, style: Style): string[] {
   const details = [report.code, report.requestId && `request ${report.requestId}`].filter(Boolean).join(', ')
   const message = capitalizeMessage(plain(report.message))
-  const [first = '', ...more] = message.split('\n')
+  const [first = '', ...otherLines] = message.split('\n')
   return [
     `  ${style.bad('✗')} ${first}${details ? style.dim(` (${plainLine(details)})`) : ''}`,
-    ...more.map(line => `    ${line}`),
+    ...otherLines.map(line => `    ${line}`),
     ...report.next.map(line => `    ${plain(line).replaceAll('\n', ' ')}`),
   ]
 }

@@ -26,8 +26,8 @@ export interface UnauthenticatedRuntime {
 const keyPattern = /^wb_live_(?:([a-z0-9]{12})_)?/
 
 /**
- * Returns suggestions after an unauthenticated request. They do not repeat the command line, because it can
- * contain a credential. They can contain the prefix of a key, because it is public.
+ * Returns suggestions for an unauthenticated request. They do not repeat the command line, which can contain a
+ * credential. They can contain the prefix of a key, which is not secret.
  *
  * @see docs/security.md#rule-8
  */
@@ -54,7 +54,7 @@ function describeRejectedCredential(
   return `${runtimeName} does not accept ${credentialName} ${location}`
 }
 
-/** Returns ways to authenticate. If a command solves the problem, it is the last line. */
+/** Returns ways to authenticate. If a command solves the problem, the last line is this command. */
 function authenticationHints(
   profile: Profile,
   prefix: string | undefined,
@@ -79,16 +79,16 @@ function authenticationHints(
 }
 
 /**
- * Returns the command to sign in again. In CI, the command reads a key, because no user can approve a sign-in.
- * The command unsets `WB_API_KEY`, because it could take precedence over the new login.
+ * Returns the command to sign in again. In CI, the command reads a key, because no user can approve a sign-in. If
+ * `WB_API_KEY` is set, the command unsets it first, because it could take precedence over the new login.
  */
 function signInAgainCommand(profile: Profile, { isCi }: UnauthenticatedRuntime): string {
-  const prefix = profile.apiKey === undefined ? '' : 'unset WB_API_KEY; '
-  return prefix + loginCommand(profile, isCi ? ' --with-token < KEY_FILE' : '')
+  const unsetCommand = profile.apiKey === undefined ? '' : 'unset WB_API_KEY; '
+  return unsetCommand + loginCommand(profile, isCi ? ' --with-token < KEY_FILE' : '')
 }
 
 /**
- * Returns how to sign in at a runtime that accepts only tokens of the identity provider.
+ * Returns a suggestion to sign in to a runtime that accepts only access tokens of the identity provider.
  *
  * @param url        address of the runtime; undefined if a browser cannot reach it
  * @param loginPath  path of the browser sign-in
@@ -99,31 +99,31 @@ export function browserSignInHint(url: string | undefined, loginPath: string | n
     : 'set WB_API_KEY to an access token of the identity provider'
 }
 
-/** Suggests `--as-operator`; returns nothing for a runtime that was selected by its address. */
+/** Suggests `--as-operator`, except for a runtime that was selected by its address. */
 export function operatorHints(kind: ResolvedRuntime['kind']): string[] {
   return kind === 'url' ? [] : ['add --as-operator to act as the owner of the data directory']
 }
 
 /**
  * Returns suggestions for a runtime that does not respond. If its address comes from a profile, the first lines
- * explain how to continue without it. The last line is the command that starts it on this machine if the port is
- * free, else the command that finds the cause.
+ * explain how to work without that runtime. The last line is the command that starts a runtime if the address is a
+ * free port of this machine, else the command that finds the cause.
  */
 export function unreachableHints(profile: Profile | undefined, error: Error): string[] {
   const withoutRuntime = profile?.urlSource === 'profile' ? localHints(profile) : []
-  const isRefused = !(error instanceof Unreachable) || isRefusedConnection(error)
-  const start = profile?.url !== undefined && isRefused ? serveCommand(profile.url) : undefined
+  const isPortFree = !(error instanceof Unreachable) || isRefusedConnection(error)
+  const start = profile?.url !== undefined && isPortFree ? serveCommand(profile.url) : undefined
   const flag = profile?.urlSource === '--url' ? ` --url ${shellWord(profile.url!)}` : ''
   return [...withoutRuntime, start ?? `wb doctor${flag}`]
 }
 
-/** Returns suggestions to work without the runtime of a profile: for one command, and permanently. */
+/** Returns suggestions to work without the runtime of a profile, for one command or permanently. */
 function localHints({ name, nameSource, settingsDir }: Profile): string[] {
   if (nameSource === '--profile')
     return [`use --local instead of --profile ${name} for this machine's data directory, without a server`]
-  const once = "add --local to use this machine's data directory, without a server, for one command"
-  if (nameSource !== 'wb profiles use') return [once]
-  return [once, `${localProfileCommand(readProfiles(settingsDir))}    switches back to this machine`]
+  const forOneCommand = "add --local to use this machine's data directory, without a server, for one command"
+  if (nameSource !== 'wb profiles use') return [forOneCommand]
+  return [forOneCommand, `${localProfileCommand(readProfiles(settingsDir))}    switches back to this machine`]
 }
 
 /** Returns the command that starts a runtime at an address; undefined if the address is on another machine. */

@@ -5,8 +5,8 @@ import { shellWord } from '../../base/shell-word.ts'
 const nativeModulePath =
   /(?<folder>(?:[A-Z]:|\/)[^\n'"]*?)[\\/]node_modules[\\/](?<driver>better-sqlite3(?:-13)?)[\\/][^\n'"]*\.node/
 /**
- * True if this Node can load the prebuilt SQLite. npm would still try to compile SQLite, and would remove the
- * package if that fails.
+ * True if this Node can load the prebuilt SQLite. In this case, suggest `--ignore-scripts`, because npm would still
+ * try to compile SQLite, and would remove the package if the compilation fails.
  */
 const hasPrebuiltSqlite = hostFacts.napiVersion >= 10
 const missingDriver = /^Cannot find module 'better-sqlite3/

@@ -1,5 +1,5 @@
-/** Commands by the verbs that other tools use for them. The first command that the topic has is used. */
-const commandsOfSynonym = new Map([
+/** Equivalent commands by the verb that other tools use. The first command that exists in the topic is used. */
+const commandsBySynonym = new Map([
   ['ls', ['list']],
   ['get', ['show']],
   ['describe', ['show']],
@@ -13,15 +13,15 @@ const commandsOfSynonym = new Map([
   ['edit', ['update']],
 ])
 
-const endingVerbs = ['revoke', 'cancel', 'disallow']
+const removalCommands = ['revoke', 'cancel', 'disallow']
 
-/** Commands that are only suggested for a verb, because they do not do exactly the same. */
+/** Similar commands by verb. They are only suggested, because they do not do exactly the same thing. */
 const suggestedCommands = new Map([
   ['add', ['ingest', 'create']],
-  ['rm', endingVerbs],
-  ['del', endingVerbs],
-  ['delete', endingVerbs],
-  ['remove', endingVerbs],
+  ['rm', removalCommands],
+  ['del', removalCommands],
+  ['delete', removalCommands],
+  ['remove', removalCommands],
   ['set', ['update']],
   ['mv', ['rename', 'update']],
   ['rename', ['update']],
@@ -30,13 +30,13 @@ const suggestedCommands = new Map([
 /**
  * Returns the command of a topic that does what the typed verb does in other tools.
  *
- * @param has  returns true if the topic has a command of this name
+ * @param hasCommand  returns true if the topic has a command with this name
  */
-export function synonymOf(verb: string, has: (verb: string) => boolean): string | undefined {
-  return has(verb) ? undefined : commandsOfSynonym.get(verb)?.find(has)
+export function synonymOf(verb: string, hasCommand: (verb: string) => boolean): string | undefined {
+  return hasCommand(verb) ? undefined : commandsBySynonym.get(verb)?.find(hasCommand)
 }
 
-/** Returns the command of a topic to suggest for a verb that it does not have. */
-export function suggestionFor(verb: string, has: (verb: string) => boolean): string | undefined {
-  return suggestedCommands.get(verb)?.find(has)
+/** Returns the command to suggest for a verb that is not a command of the topic. */
+export function suggestionFor(verb: string, hasCommand: (verb: string) => boolean): string | undefined {
+  return suggestedCommands.get(verb)?.find(hasCommand)
 }

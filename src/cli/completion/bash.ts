@@ -1,5 +1,5 @@
 import { singleQuoted } from '../../base/shell-word.ts'
-import type { CompletedFlag, CompletedValue, CompletionSpec } from './completion-spec.ts'
+import type { CompletionFlag, CompletionSpec, CompletionValue } from './completion-spec.ts'
 
 /**
  * Returns a completion script for bash.
@@ -16,7 +16,8 @@ export function bashScript(spec: CompletionSpec): string {
     ),
   ]
   const flagCases = commands.map(
-    ({ path, flags }) => `${singleQuoted(` ${path}`)}) words=${quotedList(names(flags))}" $global_flags" ;;`,
+    ({ path, flags }) =>
+      `${singleQuoted(` ${path}`)}) words=${quoteList(flagNames(flags))}" $global_flags" ;;`,
   )
   const wordCases = [
     ...topics.map(topic => [topic.path, topic.words.map(({ word }) => word)] as const),
@@ -24,30 +25,30 @@ export function bashScript(spec: CompletionSpec): string {
   ].map(([path, value]) => `${singleQuoted(path ? ` ${path}` : '')}) ${completeValue(value)} ;;`)
   return `# Completes wb in bash: source <(wb autocomplete bash)
 _wb() {
-  local line=\${COMP_LINE:0:COMP_POINT} command_path='' words='' cur prev at
-  local global_flags=${quotedList([...names(globalFlags), '--help'])}
+  local line=\${COMP_LINE:0:COMP_POINT} command_path='' words='' cur prev index
+  local global_flags=${quoteList([...flagNames(globalFlags), '--help'])}
   COMPREPLY=()
   cur=\${line##*[[:blank:]]}
   prev=\${line%"$cur"}
   prev=\${prev%"\${prev##*[![:blank:]]}"}
   prev=\${prev##*[[:blank:]]}
   [[ $cur == --*=* ]] && prev=\${cur%%=*} cur=\${cur#*=}
-  for ((at = 1; at < COMP_CWORD; at++)); do
-    case "$command_path \${COMP_WORDS[at]}" in
-      ${paths.map(path => singleQuoted(` ${path}`)).join(' | ')}) command_path+=" \${COMP_WORDS[at]}" ;;
+  for ((index = 1; index < COMP_CWORD; index++)); do
+    case "$command_path \${COMP_WORDS[index]}" in
+      ${paths.map(path => singleQuoted(` ${path}`)).join(' | ')}) command_path+=" \${COMP_WORDS[index]}" ;;
       *) break ;;
     esac
   done
   case "$command_path $prev" in
-${indented(flagValueCases)}
+${indent(flagValueCases)}
     *) case $cur in
       -*) case $command_path in
-${indented(flagCases, 8)}
+${indent(flagCases, 8)}
         '') words='--help --version' ;;
         *) words='--help' ;;
       esac ;;
       *) case $command_path in
-${indented(wordCases, 8)}
+${indent(wordCases, 8)}
       esac ;;
     esac ;;
   esac
@@ -60,30 +61,30 @@ complete -o default -F _wb wb workbase
 `
 }
 
-/** Shell code for a value that cannot be completed, not even with file names. */
+/** Shell code for a value without completions. It also disables the completion of file names. */
 const noCompletion = 'compopt +o default 2>/dev/null; return 0'
 
-function valueCases(path: string, { names, value }: CompletedFlag): string[] {
+function valueCases(path: string, { names, value }: CompletionFlag): string[] {
   if (value === undefined) return []
   return [
     `${names.map(name => `${path}${singleQuoted(` ${name}`)}`).join(' | ')}) ${completeValue(value)} ;;`,
   ]
 }
 
-/** Returns shell code that completes a value. Bash completes files and folders by default. */
-function completeValue(value: CompletedValue): string {
+/** Returns shell code that completes a value. Files and folders need no code, because bash completes them by default. */
+function completeValue(value: CompletionValue): string {
   if (value === 'text') return noCompletion
-  return typeof value === 'string' ? 'return 0' : `words=${quotedList(value)}`
+  return typeof value === 'string' ? 'return 0' : `words=${quoteList(value)}`
 }
 
-function names(flags: readonly CompletedFlag[]): string[] {
+function flagNames(flags: readonly CompletionFlag[]): string[] {
   return flags.flatMap(flag => flag.names)
 }
 
-function quotedList(words: readonly string[]): string {
+function quoteList(words: readonly string[]): string {
   return singleQuoted(words.join(' '))
 }
 
-function indented(lines: readonly string[], by = 4): string {
-  return lines.map(line => ' '.repeat(by) + line).join('\n')
+function indent(lines: readonly string[], width = 4): string {
+  return lines.map(line => ' '.repeat(width) + line).join('\n')
 }

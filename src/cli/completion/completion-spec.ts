@@ -3,42 +3,42 @@ import type { Config } from '@oclif/core/config'
 type LoadableCommand = Config['commands'][number]
 
 /** Possible values of a flag or argument: fixed words, a file, a folder, or any text. */
-export type CompletedValue = readonly string[] | 'file' | 'folder' | 'text'
+export type CompletionValue = readonly string[] | 'file' | 'folder' | 'text'
 
-export interface CompletedFlag {
+export interface CompletionFlag {
   /** Names with dashes, the long name first. */
   readonly names: readonly string[]
   readonly summary: string
   /** Undefined for a flag without a value. */
-  readonly value: CompletedValue | undefined
+  readonly value: CompletionValue | undefined
   readonly isMultiple: boolean
 }
 
-/** A command or subtopic of a topic. */
-export interface CompletedWord {
+/** The next word after a topic: a command or a subtopic. */
+export interface CompletionWord {
   readonly word: string
   readonly summary: string
 }
 
-export interface CompletedTopic {
+export interface CompletionTopic {
   /** Path as typed, such as `mcp servers`; empty for the first word. */
   readonly path: string
-  readonly words: readonly CompletedWord[]
+  readonly words: readonly CompletionWord[]
 }
 
-export interface CompletedCommand {
+export interface CompletionCommand {
   readonly path: string
-  /** Flags that are specific to the command. */
-  readonly flags: readonly CompletedFlag[]
-  /** Possible values of the first argument that can be completed. */
-  readonly operand: CompletedValue
+  /** Flags of the command, without the global flags. */
+  readonly flags: readonly CompletionFlag[]
+  /** Possible values of the first argument that can be completed; `text` without such an argument. */
+  readonly operand: CompletionValue
 }
 
 /** The words, flags and arguments that can be completed. */
 export interface CompletionSpec {
-  readonly topics: readonly CompletedTopic[]
-  readonly commands: readonly CompletedCommand[]
-  readonly globalFlags: readonly CompletedFlag[]
+  readonly topics: readonly CompletionTopic[]
+  readonly commands: readonly CompletionCommand[]
+  readonly globalFlags: readonly CompletionFlag[]
 }
 
 /** Builds the completion data from the command manifest. */
@@ -63,7 +63,7 @@ export function completionSpec({ commands, topics }: Pick<Config, 'commands' | '
 function topicsOf(
   commands: readonly LoadableCommand[],
   summaries: ReadonlyMap<string, string>,
-): CompletedTopic[] {
+): CompletionTopic[] {
   const words = new Map<string, Map<string, string>>()
   for (const { id } of commands) {
     const parts = id.split(':')
@@ -79,7 +79,7 @@ function topicsOf(
   }))
 }
 
-function flagsOf({ flags }: LoadableCommand, isWanted: (group?: string) => boolean): CompletedFlag[] {
+function flagsOf({ flags }: LoadableCommand, isWanted: (group?: string) => boolean): CompletionFlag[] {
   return Object.values(flags)
     .filter(({ helpGroup, hidden }) => !hidden && isWanted(helpGroup))
     .flatMap(flag => {
@@ -93,13 +93,13 @@ function flagsOf({ flags }: LoadableCommand, isWanted: (group?: string) => boole
     })
 }
 
-function valueOfFlag(helpValue: string | undefined): CompletedValue {
+function valueOfFlag(helpValue: string | undefined): CompletionValue {
   if (helpValue === 'DIR') return 'folder'
   return helpValue === 'FILE' ? 'file' : 'text'
 }
 
-/** Returns the possible values of the first argument that can be completed, else `text`. */
-function operandValue({ args }: LoadableCommand): CompletedValue {
+/** Returns the possible values of the first argument that can be completed; `text` without such an argument. */
+function operandValue({ args }: LoadableCommand): CompletionValue {
   for (const { name, options } of Object.values(args)) {
     if (options) return options
     if (name === 'path' || name === 'folder') return 'file'

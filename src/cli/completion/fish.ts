@@ -1,4 +1,4 @@
-import type { CompletedFlag, CompletedValue, CompletionSpec } from './completion-spec.ts'
+import type { CompletionFlag, CompletionSpec, CompletionValue } from './completion-spec.ts'
 
 /**
  * Returns a completion script for fish 3.4 and later.
@@ -6,7 +6,7 @@ import type { CompletedFlag, CompletedValue, CompletionSpec } from './completion
  * @see https://fishshell.com/docs/current/completions.html
  */
 export function fishScript({ topics, commands, globalFlags }: CompletionSpec): string {
-  const isWithin = (path: string) => `__wb_within ${quoted(path)}`
+  const withinCondition = (path: string) => `__wb_within ${quote(path)}`
   return `# Completes wb in fish: wb autocomplete fish >~/.config/fish/completions/wb.fish
 function __wb_typed
     set -l words (commandline -opc)
@@ -24,49 +24,49 @@ function __wb_within
     return 1
 end
 function __wb_command
-    __wb_within ${commands.map(({ path }) => quoted(path)).join(' ')}
+    __wb_within ${commands.map(({ path }) => quote(path)).join(' ')}
 end
 complete -c wb -f
 complete -c workbase -w wb
 ${[
   ...topics.flatMap(({ path, words }) =>
-    words.map(({ word, summary }) => line(`__wb_at ${path}`.trim(), ['-a', word], summary)),
+    words.map(({ word, summary }) => completeLine(`__wb_at ${path}`.trim(), ['-a', word], summary)),
   ),
   ...commands.flatMap(({ path, flags, operand }) => [
-    ...flags.map(flag => flagLine(isWithin(path), flag)),
-    ...(operand === 'text' ? [] : [line(isWithin(path), operandWords(operand), '')]),
+    ...flags.map(flag => flagLine(withinCondition(path), flag)),
+    ...(operand === 'text' ? [] : [completeLine(withinCondition(path), operandWords(operand), '')]),
   ]),
   ...globalFlags.map(flag => flagLine('__wb_command', flag)),
-  line('', ['-l', 'help'], 'show help'),
+  completeLine('', ['-l', 'help'], 'show help'),
 ].join('\n')}
 `
 }
 
-function flagLine(condition: string, { names, summary, value }: CompletedFlag): string {
+function flagLine(condition: string, { names, summary, value }: CompletionFlag): string {
   const nameWords = names.flatMap(name =>
     name.startsWith('--') ? ['-l', name.slice(2)] : ['-s', name.slice(1)],
   )
-  return line(condition, [...nameWords, ...valueWords(value)], summary)
+  return completeLine(condition, [...nameWords, ...valueWords(value)], summary)
 }
 
-function valueWords(value: CompletedValue | undefined): string[] {
+function valueWords(value: CompletionValue | undefined): string[] {
   if (value === undefined) return []
   if (value === 'text') return ['-x']
   if (value === 'file') return ['-r', '-F']
-  return ['-x', '-a', quoted(value === 'folder' ? '(__fish_complete_directories)' : value.join(' '))]
+  return ['-x', '-a', quote(value === 'folder' ? '(__fish_complete_directories)' : value.join(' '))]
 }
 
-function operandWords(operand: CompletedValue): string[] {
-  return typeof operand === 'string' ? ['-F'] : ['-a', quoted(operand.join(' '))]
+function operandWords(operand: CompletionValue): string[] {
+  return typeof operand === 'string' ? ['-F'] : ['-a', quote(operand.join(' '))]
 }
 
-function line(condition: string, words: readonly string[], summary: string): string {
-  const when = condition === '' ? [] : ['-n', quoted(condition)]
-  const description = summary === '' ? [] : ['-d', quoted(summary)]
-  return ['complete', '-c', 'wb', ...when, ...words, ...description].join(' ')
+function completeLine(condition: string, words: readonly string[], summary: string): string {
+  const conditionOption = condition === '' ? [] : ['-n', quote(condition)]
+  const description = summary === '' ? [] : ['-d', quote(summary)]
+  return ['complete', '-c', 'wb', ...conditionOption, ...words, ...description].join(' ')
 }
 
 /** Quotes a string for fish. */
-function quoted(text: string): string {
+function quote(text: string): string {
   return `'${text.replace(/['\\]/g, '\\$&')}'`
 }

@@ -10,19 +10,20 @@ type Shell = keyof typeof scripts
 
 const scripts = { bash: bashScript, zsh: zshScript, fish: fishScript }
 
-/** Command for each shell that installs the script permanently. */
+/** Commands that install the script permanently, by shell. */
 export const installCommands: Readonly<Record<Shell, string>> = {
   bash: "echo 'source <(wb autocomplete bash)' >>~/.bashrc",
   zsh: "echo 'source <(wb autocomplete zsh)' >>~/.zshrc",
   fish: 'wb autocomplete fish >~/.config/fish/completions/wb.fish',
 }
 
-/** Returns instructions to load the script. A terminal shows them instead of the script. */
+/** Returns instructions to load the script. They are printed in a terminal, instead of the script. */
 export function installInstructions(shell: Shell): string[] {
-  const now = shell === 'fish' ? 'wb autocomplete fish | source' : `source <(wb autocomplete ${shell})`
+  const loadCommand =
+    shell === 'fish' ? 'wb autocomplete fish | source' : `source <(wb autocomplete ${shell})`
   return [
     `  ${shell} uses a script that wb autocomplete ${shell} writes to a pipe or file. To load it:`,
-    `  ${now}`,
+    `  ${loadCommand}`,
     '      in this shell',
     `  ${installCommands[shell]}`,
     '      in every new shell',
@@ -39,7 +40,7 @@ export function chooseShell(name: string | undefined, environment: Environment):
   const shell = name ?? loginShell(environment)
   if (shell !== undefined && shell in scripts) return shell as Shell
   throw new UsageError(
-    shell === undefined ? 'your shell is unknown' : `${shell} is not supported`,
+    shell === undefined ? 'cannot detect your shell' : `${shell} is not supported`,
     Object.keys(scripts).map(name => `wb autocomplete ${name}`),
   )
 }

@@ -1,8 +1,8 @@
 import { singleQuoted } from '../../base/shell-word.ts'
-import type { CompletedFlag, CompletedTopic, CompletedValue, CompletionSpec } from './completion-spec.ts'
+import type { CompletionFlag, CompletionSpec, CompletionTopic, CompletionValue } from './completion-spec.ts'
 
 /**
- * Returns a completion script for zsh, to be sourced or stored as `_wb` in the function path.
+ * Returns a completion script for zsh. Users can source the script, or store it as `_wb` in the function path.
  *
  * @see https://zsh.sourceforge.io/Doc/Release/Completion-System.html
  */
@@ -11,18 +11,18 @@ export function zshScript({ topics, commands, globalFlags }: CompletionSpec): st
   const operands = commands.map(({ path, flags, operand }) => {
     const specs = [
       ...flags.flatMap(flagSpecs),
-      `*:${operand === 'text' ? ' ' : 'what'}:${completeValue(operand)}`,
+      `*:${operand === 'text' ? ' ' : 'argument'}:${completeValue(operand)}`,
     ]
     return `    ${singleQuoted(` ${path}`)}) command_flags=(${specs.map(singleQuoted).join(' ')}) ;;`
   })
   return `#compdef wb workbase
 # Completes wb in zsh: source <(wb autocomplete zsh)
 _wb() {
-  local command_path='' at=2
+  local command_path='' index=2
   local -a subcommands command_flags global_flags
-  while (( at < CURRENT )); do
-    case "$command_path \${words[at]}" in
-      (${paths.map(path => singleQuoted(` ${path}`)).join('|')}) command_path+=" \${words[at]}"; (( at++ )) ;;
+  while (( index < CURRENT )); do
+    case "$command_path \${words[index]}" in
+      (${paths.map(path => singleQuoted(` ${path}`)).join('|')}) command_path+=" \${words[index]}"; (( index++ )) ;;
       (*) break ;;
     esac
   done
@@ -32,10 +32,10 @@ ${operands.join('\n')}
   esac
   if (( $#command_flags )); then
     global_flags=(${[...globalFlags.flatMap(flagSpecs), '--help[show help]'].map(singleQuoted).join(' ')})
-    words=(wb "\${(@)words[at,-1]}")
-    (( CURRENT -= at - 2 ))
+    words=(wb "\${(@)words[index,-1]}")
+    (( CURRENT -= index - 2 ))
     _arguments -s -S : $command_flags $global_flags
-  elif (( at == CURRENT )); then
+  elif (( index == CURRENT )); then
     _describe command subcommands
   fi
 }
@@ -48,13 +48,13 @@ fi
 `
 }
 
-function topicCase({ path, words }: CompletedTopic): string {
+function topicCase({ path, words }: CompletionTopic): string {
   const subcommands = words.map(({ word, summary }) => singleQuoted(`${word}:${summary}`))
   return `    ${singleQuoted(path ? ` ${path}` : '')}) subcommands=(${subcommands.join(' ')}) ;;`
 }
 
-/** Returns the `_arguments` specifications of a flag, one for each name. Its names exclude each other. */
-function flagSpecs({ names, summary, value, isMultiple }: CompletedFlag): string[] {
+/** Returns one `_arguments` specification for each name of a flag. A flag that was typed is not offered again. */
+function flagSpecs({ names, summary, value, isMultiple }: CompletionFlag): string[] {
   const exclusions = isMultiple ? '*' : names.length > 1 ? `(${names.join(' ')})` : ''
   const description = `[${summary.replace(/[[\]\\]/g, '\\$&')}]`
   if (value === undefined) return names.map(name => `${exclusions}${name}${description}`)
@@ -64,7 +64,7 @@ function flagSpecs({ names, summary, value, isMultiple }: CompletedFlag): string
   )
 }
 
-function completeValue(value: CompletedValue): string {
+function completeValue(value: CompletionValue): string {
   if (value === 'text') return ''
   if (value === 'file') return '_files'
   return value === 'folder' ? '_files -/' : `(${value.map(word => word.replaceAll(':', '\\:')).join(' ')})`

@@ -8,11 +8,11 @@ import type { Io } from '../io.ts'
 import { type Announcement, findLocalServer } from '../local.ts'
 import { profileFlag } from '../settings/login-command.ts'
 import { type Profile, runtimeKey } from '../settings/profile.ts'
-import { connectOverNetwork } from './over-network.ts'
+import { connectOverNetwork } from './connect-over-network.ts'
 import type { ResolvedRuntime } from './resolve-runtime.ts'
 import { withResponseTimeout } from './response-timeout.ts'
 
-/** Authentication methods of a runtime, as it reports them. */
+/** Authentication methods that a runtime reports. */
 export interface AuthMethods {
   readonly modes: { readonly apiKey: boolean; readonly oidc: boolean; readonly device: boolean }
   /** Path for browser sign-in; null if it is not supported. */
@@ -29,14 +29,14 @@ export function requiresNoCredential({ modes }: Pick<AuthMethods, 'modes'>): boo
   return !modes.apiKey && !modes.oidc
 }
 
-/** Returns true if the runtime accepts access tokens but not API keys. Returns false if unknown. */
+/** Returns true if the runtime accepts access tokens but not API keys; false if this is unknown. */
 export function acceptsTokensOnly(methods: AuthMethods | undefined): methods is AuthMethods {
   return methods?.modes.oidc === true && !methods.modes.apiKey
 }
 
 /**
- * Returns the authentication methods of a runtime. With `--as-operator`, requests them from the server of the
- * data directory if one runs, because other callers use that server.
+ * Returns the authentication methods of a runtime. With `--as-operator`, requests them from the server of the data
+ * directory if one is running, because other callers send their requests to that server.
  *
  * @returns undefined if they cannot be determined
  */
@@ -82,17 +82,17 @@ async function fetchFromServer(
 export async function fetchAuthMethods(client: Client, profile: Profile): Promise<AuthMethods> {
   const { method, path } = auth.config
   const response = await client.raw({ method, path })
-  if (response.status >= 300) throw await errorOfResponse(response, profile)
+  if (response.status >= 300) throw await responseError(response, profile)
   const methods = parseAuthMethods(parseJson(await response.text()))
   if (methods) return methods
-  throw notRuntimeError(profile, 'it does not report how to sign in')
+  throw wrongServerError(profile, 'it does not report how to sign in')
 }
 
-async function errorOfResponse(response: IncomingResponse, profile: Profile): Promise<Error> {
+async function responseError(response: IncomingResponse, profile: Profile): Promise<Error> {
   const error = await errorFromResponse(response)
   const isOtherServer = response.status === 404 || (response.status >= 400 && error instanceof Unreachable)
   return isOtherServer
-    ? notRuntimeError(profile, `it responds to /auth/config with status ${response.status}`)
+    ? wrongServerError(profile, `it responds to /auth/config with status ${response.status}`)
     : error
 }
 
@@ -107,10 +107,10 @@ function parseAuthMethods(body: unknown): AuthMethods | undefined {
   return isValid ? { modes: { apiKey, oidc, device }, loginPath } : undefined
 }
 
-function notRuntimeError(profile: Profile, reason: string): Unreachable {
+function wrongServerError(profile: Profile, reason: string): Unreachable {
   return new Unreachable(
     `${runtimeKey(profile)} does not look like a Workbase runtime: ${reason}`,
     addressHint,
-    { next: [`wb login URL${profileFlag(profile)}    with the address of the runtime itself`] },
+    { next: [`wb login URL${profileFlag(profile)}    where URL is the address of the runtime`] },
   )
 }

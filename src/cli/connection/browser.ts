@@ -9,7 +9,7 @@ import type { Output } from '../terminal/output.ts'
 export const browserPages = { docs: '/docs', api: '/api/v1/openapi.json' } as const
 
 /**
- * Returns the browser address of the runtime of a profile.
+ * Returns the address at which a browser can open the runtime of a profile.
  *
  * @throws Unreachable  no address is known, and no server is running
  */

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 
-/** Value of the `st` column for a listening socket. */
+/** Value of the `st` column of `/proc/net/tcp` for a listening socket. */
 const listeningState = '0A'
 
 /**
@@ -21,7 +21,7 @@ export function findPortHolder(port: number): string | undefined {
   }
 }
 
-/** Reads a kernel table, and returns the inodes of sockets that listen on a port. */
+/** Returns the inodes of sockets that listen on a port, from a socket table of the kernel. */
 function listeningInodes(path: string, port: number): string[] {
   const suffix = `:${port.toString(16).toUpperCase().padStart(4, '0')}`
   const rows = readFileSync(path, 'utf8').split('\n').slice(1)

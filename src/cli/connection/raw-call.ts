@@ -4,7 +4,7 @@ import { errorFromResponse } from '../../client/error-from-response.ts'
 import type { IncomingResponse } from '../../client/fetch.ts'
 import { UsageError } from '../errors.ts'
 
-/** A request from the command line. */
+/** A request that was specified on the command line. */
 export interface CommandLineRequest {
   method: string
   path: string
@@ -12,7 +12,7 @@ export interface CommandLineRequest {
   body?: string
 }
 
-/** Headers that the transport sets. */
+/** Headers that the HTTP transport sets, so users cannot set them. */
 const transportHeaders = new Set(['content-length', 'expect', 'keep-alive', 'transfer-encoding', 'upgrade'])
 
 const methods = ['GET', 'POST', 'PATCH', 'PUT', 'DELETE', 'HEAD']
@@ -22,22 +22,24 @@ const methods = ['GET', 'POST', 'PATCH', 'PUT', 'DELETE', 'HEAD']
  *
  * @throws UsageError  no route uses the method
  */
-export function parseMethod(typed: string): string {
-  const method = typed.toUpperCase()
+export function parseMethod(input: string): string {
+  const method = input.toUpperCase()
   if (methods.includes(method)) return method
-  throw new UsageError(`"${typed}" is not a method`, ['wb api GET /version'])
+  throw new UsageError(`"${input}" is not an HTTP method that the API uses`, ['wb api GET /version'])
 }
 
 /**
- * Parses headers in the format `Name: value`. Error messages do not contain values, because these may be secret.
+ * Parses headers in the format `Name: value`. Error messages do not contain the values, which may be secret.
  *
- * @throws UsageError  a header has another format, or cannot be sent
+ * @throws UsageError  a header does not have this format, or cannot be sent
  */
 export function parseHeaders(headers: readonly string[]): Record<string, string> {
   const pairs = headers.map(header => {
     const separator = header.indexOf(':')
     if (separator < 1)
-      throw new UsageError('a header is not "Name: value"', ['-H "Accept: text/event-stream"'])
+      throw new UsageError('a header does not have the format "Name: value"', [
+        '-H "Accept: text/event-stream"',
+      ])
     const [name, value] = [header.slice(0, separator).trim(), header.slice(separator + 1).trim()]
     if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name) || !/^[\t\x20-\x7e\x80-\xff]*$/.test(value))
       throw new UsageError(`the header ${name.split(/\s/)[0]} contains an invalid character`)

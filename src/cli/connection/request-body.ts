@@ -9,18 +9,18 @@ import { resolveTypedPath } from '../resolve-typed-path.ts'
  * @throws UsageError  the file cannot be read
  */
 export async function readRequestBody(
-  typed: string,
+  argument: string,
   io: Pick<Io, 'stdin' | 'cwd' | 'signals'>,
 ): Promise<string> {
-  if (typed === '-') return readAll(io.stdin)
-  if (!typed.startsWith('@')) return typed
+  if (argument === '-') return readAll(io.stdin)
+  if (!argument.startsWith('@')) return argument
   try {
-    return io.signals.withDefaults(() => readFileSync(resolveTypedPath(io.cwd, typed.slice(1)), 'utf8'))
+    return io.signals.withDefaults(() => readFileSync(resolveTypedPath(io.cwd, argument.slice(1)), 'utf8'))
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : undefined
     if (code === undefined) throw error
     const reason = code === 'ENOENT' ? 'file not found' : code
-    throw new UsageError(`"${typed.slice(1)}" cannot be read: ${reason}`)
+    throw new UsageError(`"${argument.slice(1)}" cannot be read: ${reason}`)
   }
 }
 

@@ -8,12 +8,12 @@ const secretHeader = /cookie|auth|token|secret|key|passw|session/i
 const redacted = '[redacted]'
 
 /**
- * Logs each request and its response as one block: request line, headers, and outcome. Only the size of a body is
+ * Logs each request with its response as one entry: request line, headers, and outcome. Of a body, only the size is
  * logged, because bodies can contain secrets.
  */
 export function withRequestLog(
   fetch: Fetch,
-  write: (block: string) => void,
+  write: (entry: string) => void,
   clock: Pick<Clock, 'now'>,
 ): Fetch {
   return async (url, outgoing) => {

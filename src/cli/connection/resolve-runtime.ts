@@ -16,14 +16,14 @@ import type { Profile } from '../settings/profile.ts'
 import type { Progress } from '../terminal/progress.ts'
 import { trustCreatedDataDir } from '../trust/created-data-dir.ts'
 import { untrustedFileMessage } from '../trust/trust-lines.ts'
-import { connectOverNetwork, type NetworkObserver } from './over-network.ts'
+import { connectOverNetwork, type NetworkObserver } from './connect-over-network.ts'
 
-/** The runtime of a command. */
+/** The runtime that a command uses. */
 export interface ResolvedRuntime {
   /** `url`: selected by its address; `server`: a `wb serve` of the data directory; `process`: in this process. */
   readonly kind: 'url' | 'server' | 'process'
   readonly baseUrl: string
-  /** Announcement of a `server`. */
+  /** Only for a `server`. */
   readonly announcement?: Announcement
   readonly fetch: Fetch
   /** Waits for background work that the command started. */
@@ -33,7 +33,7 @@ export interface ResolvedRuntime {
   close(): Promise<void>
 }
 
-/** Origin of requests to the runtime in this process. Every runtime accepts it. */
+/** Origin of requests to the runtime in this process. Runtimes accept it regardless of their configuration. */
 const inProcessUrl = 'http://localhost'
 
 const noBackgroundWork = { settle: async () => {}, pending: async () => 0 }
@@ -48,7 +48,7 @@ export interface RuntimeReporter extends NetworkObserver {
  * Returns the runtime of a profile if it is in another process: the runtime at the profile's address, else the
  * `wb serve` of the data directory. With `--as-operator`, the runtime is always in this process.
  *
- * @returns undefined if it is in this process
+ * @returns undefined if the runtime is in this process
  * @see docs/security.md#rule-5, docs/security.md#rule-6, docs/security.md#rule-8
  */
 export async function findRemoteRuntime(
@@ -76,7 +76,7 @@ export async function isCurrentRuntime(
 }
 
 /**
- * Runs the runtime in this process, without opening a port. If there is no store yet, requests that only read use an empty
+ * Opens the runtime in this process, without a port. If there is no store yet, GET and HEAD requests use an empty
  * store in memory, and the first other request creates the data directory.
  */
 export async function openInProcessRuntime(
@@ -86,23 +86,23 @@ export async function openInProcessRuntime(
 ): Promise<ResolvedRuntime> {
   const config = await readConfig(profile, io)
   for (const line of untrustedConfigNotes(config.file)) note(line)
-  const opened: Partial<Record<StoreChoice, Promise<Runtime>>> = {}
-  const open = (store: StoreChoice) => {
-    opened[store] ??= openStore(profile, config, { logSettings, store }).catch(error => {
-      delete opened[store]
+  const runtimes: Partial<Record<StoreChoice, Promise<Runtime>>> = {}
+  const openRuntime = (store: StoreChoice) => {
+    runtimes[store] ??= openStore(profile, config, { logSettings, store }).catch(error => {
+      delete runtimes[store]
       throw error
     })
-    return opened[store]
+    return runtimes[store]
   }
-  const isNew = () => hasNoStore(profile, config)
-  if (!(await isNew())) await open('persistent')
+  const isStoreMissing = () => hasNoStore(profile, config)
+  if (!(await isStoreMissing())) await openRuntime('persistent')
   return {
     kind: 'process',
     baseUrl: inProcessUrl,
     async fetch(url, request) {
       // Another process may have created the store in the meantime.
-      const runtime = await (opened.persistent ??
-        open(isRead(request) && (await isNew()) ? 'empty' : 'persistent'))
+      const runtime = await (runtimes.persistent ??
+        openRuntime(isRead(request) && (await isStoreMissing()) ? 'empty' : 'persistent'))
       const webRequest = new Request(url, { ...request, duplex: 'half' } as RequestInit)
       const response = await runtime.fetch(webRequest, profile.asOperator ? 'operator' : undefined)
       // The runtime responds to an aborted request with an error, but the caller expects the abort reason.
@@ -110,10 +110,10 @@ export async function openInProcessRuntime(
       return response
     },
     settle: async ({ signal, progress }) =>
-      (await opened.persistent)?.settle({ signal, onProgress: step => progress.step(step) }),
-    pending: async () => (await opened.persistent)?.pending() ?? 0,
+      (await runtimes.persistent)?.settle({ signal, onProgress: step => progress.step(step) }),
+    pending: async () => (await runtimes.persistent)?.pending() ?? 0,
     async close() {
-      for (const runtime of Object.values(opened)) await (await runtime).close()
+      for (const runtime of Object.values(runtimes)) await (await runtime).close()
     },
   }
 }

@@ -7,24 +7,24 @@ import { Unreachable } from '../../client/unreachable.ts'
 const responseTimeoutMs = 30_000
 
 /**
- * Limits the total time of sign-in requests. After {@link responseTimeoutMs}, the request, or reading the text of
- * its response, throws Unreachable.
+ * Limits the total time of sign-in requests. If a request and the reading of its response take longer than
+ * {@link responseTimeoutMs}, they fail with Unreachable.
  */
 export function withResponseTimeout(fetch: Fetch, clock: Clock = systemClock): Fetch {
   return async (url, request) => {
     const timeout = new AbortController()
     const detach = abortWith(timeout, request.signal)
     const cancel = clock.after(responseTimeoutMs, () => timeout.abort(timeoutError(url)))
-    const end = () => {
+    const cleanUp = () => {
       cancel()
       detach()
     }
     try {
       const response = await fetch(url, { ...request, signal: timeout.signal })
       const { status, headers, body } = response
-      return { url: response.url, status, headers, body, text: () => response.text().finally(end) }
+      return { url: response.url, status, headers, body, text: () => response.text().finally(cleanUp) }
     } catch (error) {
-      end()
+      cleanUp()
       throw error
     }
   }

@@ -28,19 +28,19 @@ import {
 import { withResponseTimeout } from './response-timeout.ts'
 
 const renewalTimeoutMs = 30_000
-/** Field that commands always send. Older runtimes may ignore it, which is not reported. */
+/** Request field that commands always send. If an older runtime ignores it, the user does not need a warning. */
 const alwaysSentField = 'includeCoverage'
 
-/** The connection of one command to its runtime. It is opened at the first call. */
+/** The connection of one command to its runtime. The first request opens the connection. */
 export class Session {
   readonly client: Client
   /** Client that sends no credential. */
   readonly anonymousClient: Client
   #runtime: Promise<ResolvedRuntime> | undefined
-  #remote: Promise<ResolvedRuntime | undefined> | undefined
-  #inProcess: Promise<ResolvedRuntime> | undefined
-  /** Earlier runtimes. Calls to them can still be in progress. */
-  readonly #replaced = new Set<ResolvedRuntime>()
+  #remoteRuntime: Promise<ResolvedRuntime | undefined> | undefined
+  #inProcessRuntime: Promise<ResolvedRuntime> | undefined
+  /** Runtimes that {@link rediscover} replaced. Requests to them can still be in progress. */
+  readonly #replacedRuntimes = new Set<ResolvedRuntime>()
   #credential: CredentialSelection | undefined
   #tokenStore: TokenStore | undefined
 
@@ -52,13 +52,13 @@ export class Session {
     private readonly signal: AbortSignal,
     private readonly refusal?: TrustRefusal,
   ) {
-    this.client = this.#openClient((path, request) => this.#send(path, request))
-    this.anonymousClient = this.#openClient((path, request) => this.#deliver(path, request))
+    this.client = this.#openClient((path, request) => this.#sendAuthenticated(path, request))
+    this.anonymousClient = this.#openClient((path, request) => this.#sendUnchanged(path, request))
   }
 
-  /** Returns a client that sends the given token. */
+  /** Returns a client that sends this token instead of the credential. */
   clientWithToken(token: string): Client {
-    return this.#openClient((path, request) => this.#deliver(path, withBearer(request, token)))
+    return this.#openClient((path, request) => this.#sendUnchanged(path, withBearer(request, token)))
   }
 
   /** Returns the credential to send. @throws UsageError  there is no credential of the type that `--credential` selects */
@@ -97,22 +97,22 @@ export class Session {
 
   /** Returns the runtime if it is in another process. Does not open a runtime in this process. */
   remoteRuntime(): Promise<ResolvedRuntime | undefined> {
-    this.#remote ??= findRemoteRuntime(this.profile, this.io, this.#reporter)
-    return this.#remote
+    this.#remoteRuntime ??= findRemoteRuntime(this.profile, this.io, this.#reporter)
+    return this.#remoteRuntime
   }
 
   /**
-   * Makes the next call look for the runtime again if a `wb serve` has started, ended or restarted in the meantime. For
-   * commands that can run longer than the runtime.
+   * Makes the next request search for the runtime again if a `wb serve` has started, ended or restarted in the
+   * meantime. For commands that can run longer than the runtime.
    */
   async rediscover(): Promise<void> {
-    const before = this.#runtime
+    const previous = this.#runtime
     const current = await this.openedRuntime()
     if (current && (await isCurrentRuntime(this.profile, current))) return
-    if (this.#runtime !== before) return
-    if (current) this.#replaced.add(current)
+    if (this.#runtime !== previous) return
+    if (current) this.#replacedRuntimes.add(current)
     this.#runtime = undefined
-    this.#remote = undefined
+    this.#remoteRuntime = undefined
   }
 
   /** Returns the runtime if it has been opened, else undefined. */
@@ -131,14 +131,14 @@ export class Session {
    * @returns number of remaining tasks
    */
   async end(options: { wait: boolean; signal: AbortSignal; progress: Progress }): Promise<number> {
-    const runtime = await (this.#runtime ?? this.#remote)?.catch(() => undefined)
-    const used = new Set([...(runtime ? [runtime] : []), ...this.#replaced])
+    const runtime = await (this.#runtime ?? this.#remoteRuntime)?.catch(() => undefined)
+    const openRuntimes = new Set([...(runtime ? [runtime] : []), ...this.#replacedRuntimes])
     try {
       if (options.wait) await runtime?.settle(options)
       return (await runtime?.pending()) ?? 0
     } finally {
       options.progress.end()
-      for (const openRuntime of used) await openRuntime.close()
+      for (const openRuntime of openRuntimes) await openRuntime.close()
     }
   }
 
@@ -146,19 +146,19 @@ export class Session {
     if (this.refusal) throw this.refusal.error
     const remote = await this.remoteRuntime()
     if (remote) return remote
-    this.#inProcess ??= openInProcessRuntime(this.profile, this.io, this.#reporter)
-    this.#inProcess.catch(() => {
-      this.#inProcess = undefined
+    this.#inProcessRuntime ??= openInProcessRuntime(this.profile, this.io, this.#reporter)
+    this.#inProcessRuntime.catch(() => {
+      this.#inProcessRuntime = undefined
     })
-    return this.#inProcess
+    return this.#inProcessRuntime
   }
 
   get #reporter(): RuntimeReporter {
     return {
       note: line => this.output.note(line),
       logSettings: { level: this.debug ? 'debug' : 'silent', stream: this.io.stderr },
-      onRequest: this.debug ? block => this.output.trace(block) : undefined,
-      onOtherVersion: this.output.json || isCi(this.io.env) ? undefined : line => this.output.note(line),
+      onRequest: this.debug ? entry => this.output.trace(entry) : undefined,
+      onVersionMismatch: this.output.json || isCi(this.io.env) ? undefined : line => this.output.note(line),
     }
   }
 
@@ -176,26 +176,27 @@ export class Session {
   }
 
   /**
-   * Sends a request with the credential. If the runtime rejects a login, renews the login and repeats the
-   * request once.
+   * Sends a request with the credential. If the runtime rejects the token of a login, renews the token and repeats
+   * the request once.
    */
-  async #send(path: string, request: OutgoingRequest): Promise<IncomingResponse> {
+  async #sendAuthenticated(path: string, request: OutgoingRequest): Promise<IncomingResponse> {
     const [, token] = await Promise.all([this.runtime(), this.token()])
-    if (token === undefined) return this.#deliver(path, request)
-    const response = await this.#deliver(path, withBearer(request, token))
+    if (token === undefined) return this.#sendUnchanged(path, request)
+    const response = await this.#sendUnchanged(path, withBearer(request, token))
     if (response.status !== 401 || !this.#tokenStore || !isRepeatable(request)) return response
     const renewed = await this.#tokenStore.token(token)
-    return renewed === token ? response : this.#deliver(path, withBearer(request, renewed))
+    return renewed === token ? response : this.#sendUnchanged(path, withBearer(request, renewed))
   }
 
-  #deliver: Fetch = async (path, request) => {
+  /** Sends a request without adding a credential. Requests for signing in have a time limit. */
+  #sendUnchanged: Fetch = async (path, request) => {
     const { baseUrl, fetch } = await this.runtime()
     return (path.startsWith('/auth/') ? withResponseTimeout(fetch) : fetch)(baseUrl + path, request)
   }
 
   /**
-   * Renews a login. Aborting the command does not abort the renewal, because the provider may already have
-   * replaced the old token.
+   * Renews the tokens of a login. Aborting the command does not abort the renewal, because the provider may already
+   * have replaced the old refresh token.
    */
   async #renew(refreshToken: string): Promise<DeviceTokens> {
     const body = { refresh_token: refreshToken }

@@ -3,7 +3,7 @@ import { loginCommand } from '../settings/login-command.ts'
 import { type CredentialChoice, type Profile, runtimeKey } from '../settings/profile.ts'
 import type { StoredLogin } from './logins.ts'
 
-/** A credential that could be sent: a key, or a bearer token of the identity provider. */
+/** An available credential: an API key, or an access token of the identity provider. */
 export type Credential =
   | { readonly kind: CredentialChoice; readonly from: 'WB_API_KEY'; readonly token: string }
   | { readonly kind: CredentialChoice; readonly from: 'wb login'; readonly login: StoredLogin }
@@ -12,7 +12,7 @@ export type Credential =
 export interface CredentialSelection {
   readonly used: Credential | undefined
   readonly others: readonly Credential[]
-  /** Reason for the choice; undefined if there was only one. */
+  /** Reason for the choice; undefined if at most one credential is available. */
   readonly reason: string | undefined
 }
 
@@ -24,17 +24,17 @@ export interface CredentialSelection {
  * @see docs/requirements.md#S5.8-03
  */
 export function chooseCredential(profile: Profile, login: StoredLogin | undefined): CredentialSelection {
-  const available = candidates(profile, login)
+  const available = listAvailable(profile, login)
   if (profile.asOperator)
     return { used: undefined, others: available, reason: '--as-operator sends no credential' }
   if (profile.credential !== undefined) return selectByKind(profile, profile.credential, available)
-  const bearer = available.find(({ kind }) => kind === 'login')
-  const used = bearer ?? available[0]
+  const loginCredential = available.find(({ kind }) => kind === 'login')
+  const used = loginCredential ?? available[0]
   const others = available.filter(candidate => candidate !== used)
   return { used, others, reason: others[0] && used && explainPrecedence(used, others[0]) }
 }
 
-function candidates({ apiKey }: Profile, login: StoredLogin | undefined): Credential[] {
+function listAvailable({ apiKey }: Profile, login: StoredLogin | undefined): Credential[] {
   const available: Credential[] = []
   if (apiKey !== undefined)
     available.push({ kind: credentialKind(apiKey), from: 'WB_API_KEY', token: apiKey })
@@ -43,8 +43,7 @@ function candidates({ apiKey }: Profile, login: StoredLogin | undefined): Creden
 }
 
 /**
- * Returns the type of a token. A token without the prefix of API keys is an access token of the identity
- * provider.
+ * Returns the kind of a token. A token without the prefix of API keys is an access token of the identity provider.
  */
 export function credentialKind(token: string): CredentialChoice {
   return token.startsWith('wb_live_') ? 'key' : 'login'

@@ -10,11 +10,11 @@ export function credentialsFolder({ settingsDir }: Pick<Profile, 'settingsDir'>)
 }
 
 /** Returns the selected keychain driver, or the default. */
-export function keychainDriver(chosen: KeychainDriver | undefined): KeychainDriver {
-  return chosen ?? 'keyring'
+export function keychainDriver(selected: KeychainDriver | undefined): KeychainDriver {
+  return selected ?? 'keyring'
 }
 
-/** Opens a keychain of the user. */
+/** Opens the user's keychain with a driver. */
 export function openUserKeychain(
   profile: Pick<Profile, 'settingsDir' | 'sessionVariables'>,
   driver: KeychainDriver,

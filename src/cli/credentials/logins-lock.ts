@@ -3,7 +3,7 @@ import type { Profile } from '../settings/profile.ts'
 import { withLock } from '../settings/with-lock.ts'
 
 /**
- * Runs work on the stored logins. No other command can access them at the same time.
+ * Runs work while holding the lock of the stored logins, so that no other command changes them at the same time.
  *
  * @throws UsageError, Unreachable  see `withLock`
  */

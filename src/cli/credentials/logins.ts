@@ -44,7 +44,7 @@ function readIndex(settingsDir: string): LoginIndex {
 }
 
 function isLogin(login: unknown): login is Login {
-  return isObject(login) && [login.account, login.who, login.driver].every(word => typeof word === 'string')
+  return isObject(login) && [login.account, login.who, login.driver].every(value => typeof value === 'string')
 }
 
 /** Changes the login index. The caller must hold the logins lock. */

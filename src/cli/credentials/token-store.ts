@@ -17,13 +17,13 @@ export interface StoredTokens {
 }
 
 /**
- * Time before expiration at which a token is renewed. A token with a short lifetime is renewed in the last
- * quarter of it.
+ * A token is renewed this long before it expires. If its lifetime is shorter than four minutes, it is renewed when a
+ * quarter of the lifetime remains.
  */
 const renewalLeadMs = 60_000
 
 /** Maximum lifetime of a token: ten years. */
-const lifeSecondsMax = 315_360_000
+const lifetimeSecondsMax = 315_360_000
 
 /**
  * Validates tokens from the runtime, and converts them to the stored format.
@@ -37,13 +37,14 @@ export function parseTokens(issued: DeviceTokens, nowMs: number): StoredTokens {
     (refreshToken === undefined || isToken(refreshToken)) &&
     (seconds === undefined || Number.isFinite(seconds))
   if (!isValid) throw unexpectedResponse('the runtime returned invalid tokens')
-  const lifeMs = seconds === undefined ? undefined : Math.min(Math.max(seconds, 0), lifeSecondsMax) * 1_000
+  const lifetimeMs =
+    seconds === undefined ? undefined : Math.min(Math.max(seconds, 0), lifetimeSecondsMax) * 1_000
   return {
     token,
     ...(refreshToken !== undefined && { refreshToken }),
-    ...(lifeMs !== undefined && {
-      expiresAt: nowMs + lifeMs,
-      renewAt: nowMs + lifeMs - Math.min(renewalLeadMs, lifeMs / 4),
+    ...(lifetimeMs !== undefined && {
+      expiresAt: nowMs + lifetimeMs,
+      renewAt: nowMs + lifetimeMs - Math.min(renewalLeadMs, lifetimeMs / 4),
     }),
   }
 }
@@ -55,7 +56,7 @@ function isToken(value: unknown): boolean {
 export interface TokenStoreOptions {
   readonly keychain: Pick<Keychain, 'getPassword' | 'setPassword'>
   readonly account: string
-  /** Command that signs in again. */
+  /** Command with which the user can sign in again. */
   readonly loginCommand: string
   readonly clock: Clock
   /** Runs work while holding the lock of the user's logins. */
@@ -73,7 +74,7 @@ export class TokenStore {
   constructor(private readonly options: TokenStoreOptions) {}
 
   /**
-   * Returns a token for a request. Renews it if it is about to expire; only one process renews at a time.
+   * Returns a token for a request. Renews the token if it is about to expire. Only one process renews it at a time.
    *
    * @param rejected  token that the runtime rejected; it is renewed even if it has not expired
    * @throws KeychainUnavailable
@@ -83,10 +84,10 @@ export class TokenStore {
     const { clock } = this.options
     this.#tokens ??= this.#load()
     const tokens = await this.#tokens
-    const isDue = clock.now() >= (tokens.renewAt ?? tokens.expiresAt ?? Infinity)
-    if (!isDue && tokens.token !== rejected) return tokens.token
+    const isRenewalDue = clock.now() >= (tokens.renewAt ?? tokens.expiresAt ?? Infinity)
+    if (!isRenewalDue && tokens.token !== rejected) return tokens.token
     if (tokens.refreshToken === undefined) {
-      if (clock.now() >= (tokens.expiresAt ?? Infinity)) throw this.#endedError()
+      if (clock.now() >= (tokens.expiresAt ?? Infinity)) throw this.#loginEndedError()
       return tokens.token
     }
     const renewed = this.options.withLock(() => this.#renew(tokens))
@@ -101,22 +102,22 @@ export class TokenStore {
     return this.#tokens
   }
 
-  /** Renews the tokens, unless another process has done so in the meantime. */
+  /** Renews the tokens, unless another process has renewed them in the meantime. */
   async #renew(previous: StoredTokens): Promise<StoredTokens> {
     const { keychain, account, clock, renew } = this.options
     const current = await this.#load()
     if (current.token !== previous.token || current.refreshToken === undefined) return current
     try {
-      const next = parseTokens(await renew(current.refreshToken), clock.now())
+      const renewed = parseTokens(await renew(current.refreshToken), clock.now())
       // Store the new tokens before the lock is released, because the old refresh token may no longer be valid.
       await keychain.setPassword(
         keychainService,
         account,
-        JSON.stringify({ ...previousRefreshToken(current), ...next }),
+        JSON.stringify({ ...previousRefreshToken(current), ...renewed }),
       )
-      return next
+      return renewed
     } catch (error) {
-      if (isLoginEnded(error)) throw this.#endedError(error)
+      if (isLoginEnded(error)) throw this.#loginEndedError(error)
       // The current token is still valid, and the provider may respond again before it expires.
       if (error instanceof WbError && clock.now() < (current.expiresAt ?? 0)) return current
       throw error
@@ -133,7 +134,7 @@ export class TokenStore {
     })
   }
 
-  #endedError(cause?: WbError): WbError {
+  #loginEndedError(cause?: WbError): WbError {
     const reason = cause ? `: ${plainLine(cause.message)}` : ''
     return new WbError(
       'unauthorized',
@@ -144,7 +145,7 @@ export class TokenStore {
   }
 }
 
-/** Returns the old refresh token, for providers that do not issue a new one. */
+/** Returns the old refresh token, which is kept if the provider does not issue a new one. */
 function previousRefreshToken({ refreshToken }: StoredTokens): Partial<StoredTokens> {
   return refreshToken === undefined ? {} : { refreshToken }
 }

@@ -6,7 +6,7 @@ import { WbError } from '../../contract/errors.ts'
 import { runtimeRoutes } from '../../contract/runtime-routes.ts'
 import { workspaces } from '../../contract/workspaces.ts'
 import { KeychainUnavailable } from '../../keychain/keychain.ts'
-import { reportOf } from '../command/report.ts'
+import { toReport } from '../command/report.ts'
 import { serveCommand, signInHints } from '../command/sign-in-hints.ts'
 import { requiresNoCredential } from '../connection/auth-methods.ts'
 import type { ResolvedRuntime } from '../connection/resolve-runtime.ts'
@@ -36,7 +36,7 @@ export async function checkRuntime(runtime: RuntimeEndpoint, signal: AbortSignal
     if (error instanceof Unreachable)
       return failed(error.message, startCommand(runtime, isRefusedConnection(error)))
     if (!(error instanceof WbError) || error.code === 'draining') return findingFromError(error)
-    const { code, message } = reportOf(error)
+    const { code, message } = toReport(error)
     return failed(`${message} (${code}); fix the cause first`, 'wb api POST /setup/restart')
   }
 }
@@ -55,8 +55,8 @@ function startCommand({ kind, baseUrl }: RuntimeEndpoint, isPortFree: boolean): 
 }
 
 /**
- * Compares the builds of the runtime and wb. `APP_VERSION` can replace the version of a build, but not its
- * commit.
+ * Compares the versions and commits of the runtime and wb. The commits are compared because `APP_VERSION` can set the
+ * version that a runtime reports.
  */
 export async function checkVersion(
   runtime: RuntimeEndpoint,
@@ -64,18 +64,18 @@ export async function checkVersion(
   signal: AbortSignal,
 ): Promise<Finding> {
   const { version, commit } = await openClient(runtime).call(runtimeRoutes.version, {}, { signal })
-  const ownVersion = packageVersion()
-  const ownCommit = packageBuild()?.commit ?? 'unknown'
-  const build = compareCommits(ownCommit, commit)
+  const cliVersion = packageVersion()
+  const cliCommit = packageBuild()?.commit ?? 'unknown'
+  const build = compareCommits(cliCommit, commit)
   const restart = runtime.kind === 'server' && server ? `kill ${server.pid}; wb serve` : undefined
-  if (version === ownVersion && restart && build === 'different')
+  if (version === cliVersion && restart && build === 'different')
     return warning(
-      `wb ${ownVersion} is commit ${ownCommit}, but the server runs ${plainLine(commit)}`,
+      `wb ${cliVersion} is commit ${cliCommit}, but the server runs ${plainLine(commit)}`,
       restart,
     )
-  if (version === ownVersion) return ok(`${ownVersion}, same as the runtime`)
-  if (build === 'equal') return ok(`${ownVersion}, which the runtime reports as ${plainLine(version)}`)
-  const detail = `wb is version ${ownVersion}, but the runtime is ${plainLine(version)}`
+  if (version === cliVersion) return ok(`${cliVersion}, same as the runtime`)
+  if (build === 'equal') return ok(`${cliVersion}, which the runtime reports as ${plainLine(version)}`)
+  const detail = `wb is version ${cliVersion}, but the runtime is ${plainLine(version)}`
   if (restart) return warning(detail, restart)
   return warning(detail, isVersion(version) ? `npm install --global workbase@${version}` : undefined)
 }
@@ -84,14 +84,14 @@ export async function checkVersion(
  * Compares two commits. Only hashes can be compared, and one of them may be abbreviated. A build outside a clone
  * has no hash, and `APP_COMMIT` can have any value.
  */
-function compareCommits(own: string, theirs: string): 'equal' | 'different' | 'unknown' {
+function compareCommits(first: string, second: string): 'equal' | 'different' | 'unknown' {
   const isHash = (text: string) => /^[0-9a-f]{7,64}$/i.test(text)
-  if (!isHash(own) || !isHash(theirs)) return 'unknown'
-  const [a, b] = [own.toLowerCase(), theirs.toLowerCase()]
+  if (!isHash(first) || !isHash(second)) return 'unknown'
+  const [a, b] = [first.toLowerCase(), second.toLowerCase()]
   return a.startsWith(b) || b.startsWith(a) ? 'equal' : 'different'
 }
 
-/** Returns true for a version number. Other text from the runtime must not reach a shell command. */
+/** Returns true for a version number. Other text from the runtime must not become part of a suggested command. */
 function isVersion(text: string): boolean {
   return /^\d+\.\d+\.\d+(?:-[\w.]+)?$/.test(text)
 }
@@ -107,8 +107,8 @@ export async function fetchDateHeader(
 }
 
 /**
- * Checks that the runtime accepts the credential. Without a runtime, only describes the credential that would
- * be sent.
+ * Checks that the runtime accepts the credential. If `runtime` is undefined, only describes the credential that
+ * would be sent.
  */
 export async function checkCredential(
   session: Session,
@@ -118,7 +118,7 @@ export async function checkCredential(
   const { used } = session.credential
   const credential = used ? describeCredential(used) : 'no credential'
   if (!runtime) return skipped(`${credential}; no server is running to check it`, 'wb whoami')
-  const caller = await identifyCaller(session, signal).catch(unreadableKeychain)
+  const caller = await identifyCaller(session, signal).catch(toUnreadable)
   if (caller === 'unreadable') return skipped(`${credential}, which could not be read; see keychain`)
   if (caller.kind === 'identified') return ok(`${credential}; you are ${callerName(caller.me)}`)
   if (caller.kind === 'anonymous' || (!used && (await allowsAnonymous(session, signal))))
@@ -140,18 +140,18 @@ export async function checkCredential(
   return failedWithHint(used ? lines[0]! : `${credential}, but the runtime requires one`, lines.at(-1))
 }
 
-/** @throws any error except {@link KeychainUnavailable} */
-function unreadableKeychain(error: unknown): 'unreadable' {
+/** Converts {@link KeychainUnavailable} to `unreadable`. Throws other errors again. */
+function toUnreadable(error: unknown): 'unreadable' {
   if (error instanceof KeychainUnavailable) return 'unreadable'
   throw error
 }
 
-/** Replaces the error for a missing login with a reference to the `auth` check, which explains the error. */
-export async function skipIfSignedOut<Found extends Finding | Finding[]>(
-  finding: Promise<Found>,
-): Promise<Found | Finding> {
+/** Replaces the error for a missing login with a finding that refers to the `auth` check, which explains the error. */
+export async function skipIfSignedOut<Result extends Finding | Finding[]>(
+  check: Promise<Result>,
+): Promise<Result | Finding> {
   try {
-    return await finding
+    return await check
   } catch (error) {
     const isSignedOut =
       error instanceof KeychainUnavailable || (error instanceof WbError && error.code === 'unauthorized')

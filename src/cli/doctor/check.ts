@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts'
 import { TimedOut, withTimeout } from '../../base/deadline.ts'
-import { reportOf } from '../command/report.ts'
+import { toReport } from '../command/report.ts'
 
 /** Result of one check. */
 export interface Finding {
@@ -16,8 +16,8 @@ export interface Check extends Finding {
 }
 
 /**
- * Timeout of a check. It is half a second longer than the timeouts of the keychain and of the runtime's provider
- * probe, because their errors are more precise.
+ * Timeout of a check. The keychain and the provider probe of the runtime time out half a second earlier, because
+ * their errors are more precise.
  */
 const timeoutMs = 3_500
 
@@ -43,7 +43,7 @@ export interface CheckRun {
   readonly clock: Clock
   /** Aborts all checks. */
   readonly signal: AbortSignal
-  /** Performs the check. Errors become findings. */
+  /** Runs the check. Errors are converted to findings. */
   run(signal: AbortSignal): Promise<Finding | Finding[]>
   /** Finding for a check that takes too long. */
   readonly onTimeout?: Finding
@@ -61,18 +61,18 @@ export async function runCheck({ name, clock, signal, run, onTimeout }: CheckRun
 /** Converts an error to a finding. */
 export function findingFromError(error: unknown): Finding {
   if (error instanceof TimedOut) return failed(`no response within ${timeoutMs / 1_000} s`)
-  const { message, next } = reportOf(error)
+  const { message, next } = toReport(error)
   return failedWithHint(message, next.at(-1))
 }
 
 /**
- * Returns a failed finding with the suggestion of an error.
+ * Returns a failed finding with a suggestion.
  *
- * @param line  suggestion: a command, optionally with a description, or a sentence
+ * @param suggestion  a command, optionally with a description after four spaces, or a sentence
  */
-export function failedWithHint(detail: string, line: string | undefined): Finding {
-  if (line === undefined) return failed(detail)
-  return /^(?:wb|chmod|unset) /.test(line)
-    ? failed(detail, line.split('    ')[0])
-    : failed(`${detail}; ${line}`)
+export function failedWithHint(detail: string, suggestion: string | undefined): Finding {
+  if (suggestion === undefined) return failed(detail)
+  return /^(?:wb|chmod|unset) /.test(suggestion)
+    ? failed(detail, suggestion.split('    ')[0])
+    : failed(`${detail}; ${suggestion}`)
 }

@@ -3,7 +3,7 @@ import { hostFacts } from '../../base/host-facts.ts'
 import { formatCount } from '../terminal/output.ts'
 import { type Finding, failed, ok, skipped, warning } from './check.ts'
 
-/** Identity providers usually tolerate a clock skew of 30 seconds. With two minutes, many sign-ins fail. */
+/** Identity providers usually tolerate a clock skew of 30 seconds. With a skew of two minutes, many sign-ins fail. */
 const warningSkewMs = 30_000
 const failureSkewMs = 120_000
 /** Precision of HTTP dates. @see RFC 9110 section 5.6.7 */
@@ -48,11 +48,11 @@ export function clockSkewFinding(skew: ClockSkew | undefined, owner: string): Fi
   if (!skew) return skipped(`${owner} does not send its time`)
   const minMs = Math.abs(skew.ms) - skew.uncertaintyMs
   const maxMs = Math.abs(skew.ms) + skew.uncertaintyMs
-  if (minMs <= warningSkewMs) return ok(`within ${seconds(maxMs)} of ${owner}`)
-  const detail = `this machine is ${seconds(Math.abs(skew.ms))} ${skew.ms > 0 ? 'behind' : 'ahead of'} ${owner}; set the clock that is wrong`
+  if (minMs <= warningSkewMs) return ok(`within ${formatSeconds(maxMs)} of ${owner}`)
+  const detail = `this machine is ${formatSeconds(Math.abs(skew.ms))} ${skew.ms > 0 ? 'behind' : 'ahead of'} ${owner}; set the clock that is wrong`
   return (minMs > failureSkewMs ? failed : warning)(detail, clockCommands[hostFacts.platform])
 }
 
-function seconds(ms: number): string {
+function formatSeconds(ms: number): string {
   return `${formatCount(Math.ceil(ms / 1_000))} s`
 }

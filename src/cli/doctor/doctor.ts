@@ -1,5 +1,5 @@
 import type { Clock } from '../../base/clock.ts'
-import { connectOverNetwork } from '../connection/over-network.ts'
+import { connectOverNetwork } from '../connection/connect-over-network.ts'
 import type { Session } from '../connection/session.ts'
 import { type Announcement, findLocalServer, locateConfig } from '../local.ts'
 import type { Profile } from '../settings/profile.ts'
@@ -28,7 +28,7 @@ import { checkNode, checkPort, checkServerLock, configFindings } from './this-ma
 import { checkToolServers } from './tool-servers.ts'
 import { type ValidatedConfig, validateConfig } from './validate-config.ts'
 
-export interface DoctorParts {
+export interface DoctorDependencies {
   readonly profile: Profile
   readonly session: Session
   readonly clock: Clock
@@ -46,31 +46,32 @@ export interface CheckResults {
   readonly config: ValidatedConfig
 }
 
-type RunNamed = (name: string, run: CheckRun['run'], onTimeout?: Finding) => Promise<Check[]>
+type RunNamedCheck = (name: string, run: CheckRun['run'], onTimeout?: Finding) => Promise<Check[]>
 
-/** Data that all checks share. */
-interface CheckContext extends DoctorParts {
-  readonly runNamed: RunNamed
+/** Data that several checks use. */
+interface CheckContext extends DoctorDependencies {
+  readonly runNamedCheck: RunNamedCheck
   readonly config: ValidatedConfig
   readonly server: Announcement | undefined
 }
 
 /** Runs all checks concurrently. Checks that need a runtime start after the runtime has responded. */
-export async function runChecks(parts: DoctorParts): Promise<CheckResults> {
-  const { profile, session, clock, signal } = parts
+export async function runChecks(dependencies: DoctorDependencies): Promise<CheckResults> {
+  const { profile, session, clock, signal } = dependencies
   const [server, { path }, config, runtime] = await Promise.all([
     findLocalServer(profile.dataDir),
     locateConfig(profile),
     validateConfig(profile, session.io),
     session.remoteRuntime(),
   ])
-  const runNamed: RunNamed = (name, run, onTimeout) => runCheck({ name, clock, signal, run, onTimeout })
-  const context: CheckContext = { ...parts, runNamed, config, server }
+  const runNamedCheck: RunNamedCheck = (name, run, onTimeout) =>
+    runCheck({ name, clock, signal, run, onTimeout })
+  const context: CheckContext = { ...dependencies, runNamedCheck, config, server }
   const usesServer = runtime?.kind === 'server'
   const [machineChecks, runtimeChecks, keychainChecks, otherServerChecks] = await Promise.all([
     checkThisMachine(context, path),
     runtime ? checkRemoteRuntime(context, runtime) : checkInProcessRuntime(context),
-    runNamed('keychain', () => checkKeychain(profile)),
+    runNamedCheck('keychain', () => checkKeychain(profile)),
     server && !usesServer ? checkServer(context, server) : [],
   ])
   const serverChecks = usesServer ? runtimeChecks.filter(({ name }) => name === 'runtime') : otherServerChecks
@@ -84,41 +85,44 @@ export async function runChecks(parts: DoctorParts): Promise<CheckResults> {
   }
 }
 
-/** Checks this machine. */
 async function checkThisMachine(
-  { profile, session, runNamed, config, server, clock }: CheckContext,
+  { profile, session, runNamedCheck, config, server, clock }: CheckContext,
   path: string | null,
 ) {
   const checks = await Promise.all([
-    runNamed('node', async () => checkNode()),
-    runNamed('data', async () => checkDataDirFiles(profile)),
-    runNamed('secrets', async () => checkSecretFiles(profile)),
-    runNamed('config', async () => configFindings(config, path)),
-    runNamed('mcp', async () => checkToolServers(profile, session.io.env, config)),
-    runNamed('folder', () => checkFolderTrust(profile, clock)),
-    runNamed('lock', async () => checkServerLock(server, clock.now())),
-    runNamed('port', signal => checkPort(profile, config, server, signal)),
-    runNamed('identity', signal => checkIdentityProvider(profile, config, clock, signal)),
+    runNamedCheck('node', async () => checkNode()),
+    runNamedCheck('data', async () => checkDataDirFiles(profile)),
+    runNamedCheck('secrets', async () => checkSecretFiles(profile)),
+    runNamedCheck('config', async () => configFindings(config, path)),
+    runNamedCheck('mcp', async () => checkToolServers(profile, session.io.env, config)),
+    runNamedCheck('folder', () => checkFolderTrust(profile, clock)),
+    runNamedCheck('lock', async () => checkServerLock(server, clock.now())),
+    runNamedCheck('port', signal => checkPort(profile, config, server, signal)),
+    runNamedCheck('identity', signal => checkIdentityProvider(profile, config, clock, signal)),
   ])
   return checks.flat()
 }
 
 /** Checks a runtime in another process. */
 async function checkRemoteRuntime(context: CheckContext, runtime: RuntimeEndpoint): Promise<Check[]> {
-  const { runNamed, session, server, clock } = context
+  const { runNamedCheck, session, server, clock } = context
   const timeoutFinding = runtimeTimeoutFinding(runtime)
-  const runtimeChecks = await runNamed('runtime', signal => checkRuntime(runtime, signal), timeoutFinding)
+  const runtimeChecks = await runNamedCheck(
+    'runtime',
+    signal => checkRuntime(runtime, signal),
+    timeoutFinding,
+  )
   if (runtimeChecks.some(({ state }) => state === 'failed'))
     return [...runtimeChecks, ...skippedChecks('no runtime to check')]
   const otherChecks = await Promise.all([
-    runNamed('version', signal => checkVersion(runtime, server, signal)),
-    runNamed('auth', signal => checkCredential(session, runtime, signal)),
-    runNamed('clock', async signal =>
+    runNamedCheck('version', signal => checkVersion(runtime, server, signal)),
+    runNamedCheck('auth', signal => checkCredential(session, runtime, signal)),
+    runNamedCheck('clock', async signal =>
       clockSkewFinding(await measureClockSkew(clock, () => fetchDateHeader(runtime, signal)), 'the runtime'),
     ),
-    runNamed('chat', signal => skipIfSignedOut(checkChatProvider(session.client, signal))),
-    runNamed('embedding', signal => skipIfSignedOut(checkEmbeddingServices(session.client, signal))),
-    runNamed('llm', signal => skipIfSignedOut(checkLlmServices(session.client, signal))),
+    runNamedCheck('chat', signal => skipIfSignedOut(checkChatProvider(session.client, signal))),
+    runNamedCheck('embedding', signal => skipIfSignedOut(checkEmbeddingServices(session.client, signal))),
+    runNamedCheck('llm', signal => skipIfSignedOut(checkLlmServices(session.client, signal))),
   ])
   return [...runtimeChecks, ...otherChecks.flat()]
 }
@@ -128,36 +132,34 @@ function skippedChecks(reason: string): Check[] {
 }
 
 /**
- * Checks the runtime that each command starts in its own process. Does not open the runtime, because that could
+ * Returns the checks for a runtime that each command starts in its own process. Does not start it, because that could
  * create or change files.
  */
 async function checkInProcessRuntime({
   profile,
   session,
-  runNamed,
+  runNamedCheck,
   config: { local },
 }: CheckContext): Promise<Check[]> {
   const inProcess = skipped(
-    profile.asOperator
-      ? 'with --as-operator, each command runs it'
-      : 'each command runs it in its own process',
+    profile.asOperator ? 'with --as-operator, runs inside each command' : 'runs inside each command',
     'wb serve',
   )
   const unreadableConfig = skipped('the configuration cannot be read')
   const checks = await Promise.all([
-    runNamed('runtime', async () => inProcess),
-    runNamed('auth', signal => checkCredential(session, undefined, signal)),
-    runNamed('chat', async () => (local ? checkLocalChatProvider(local) : unreadableConfig)),
+    runNamedCheck('runtime', async () => inProcess),
+    runNamedCheck('auth', signal => checkCredential(session, undefined, signal)),
+    runNamedCheck('chat', async () => (local ? checkLocalChatProvider(local) : unreadableConfig)),
   ])
   return checks.flat()
 }
 
-/** Checks the server of the data directory if commands do not use it. */
-async function checkServer({ runNamed, session }: CheckContext, server: Announcement): Promise<Check[]> {
+/** Checks a server of the data directory that commands do not use. */
+async function checkServer({ runNamedCheck, session }: CheckContext, server: Announcement): Promise<Check[]> {
   const { fetch, close } = connectOverNetwork(server, session.io, {})
   try {
     const runtime = { kind: 'server', baseUrl: server.url, fetch } as const
-    return await runNamed('server', signal => checkRuntime(runtime, signal))
+    return await runNamedCheck('server', signal => checkRuntime(runtime, signal))
   } finally {
     await close()
   }

@@ -43,8 +43,8 @@ function unwritableFinding(folder: string): Finding | undefined {
 }
 
 /**
- * Returns a finding if other users can access the folder. Commands do not trust a server if other users can write
- * its folder. If other users can read it, its secrets are exposed.
+ * Returns a finding if other users can access the folder. If they can write to it, commands do not trust the server
+ * that uses the folder. If they can read it, its secrets are exposed.
  */
 function exposedFinding(folder: string, { mode }: Stats): Finding | undefined {
   if (!isOpenTo(mode, otherUserBits.any)) return undefined
@@ -115,8 +115,8 @@ function statsOf(path: string): Stats | undefined {
   }
 }
 
-function isOpenTo(mode: number, rights: number): boolean {
-  return hostFacts.platform !== 'win32' && (mode & rights) !== 0
+function isOpenTo(mode: number, bits: number): boolean {
+  return hostFacts.platform !== 'win32' && (mode & bits) !== 0
 }
 
 function isWritable(folder: string): boolean {

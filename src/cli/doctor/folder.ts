@@ -6,7 +6,7 @@ import { resolveFolderSettings } from '../trust/folder-settings.ts'
 import { type Finding, findingFromError, ok, warning } from './check.ts'
 
 /**
- * Checks for files in the working directory that are ignored because they are not trusted.
+ * Reports files in the working directory that are ignored because they are not trusted.
  *
  * @throws UsageError  `.wb.yaml` selects a profile that does not exist
  */

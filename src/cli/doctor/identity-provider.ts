@@ -24,5 +24,5 @@ export async function checkIdentityProvider(
   } catch {
     return failed(`${provider.issuer} does not respond`, `curl -v ${shellWord(provider.url.href)}`)
   }
-  return clockSkewFinding(skew, `${provider.issuer}, which responds`)
+  return clockSkewFinding(skew, provider.issuer)
 }

@@ -8,8 +8,8 @@ import { requireKeychain } from '../sign-in/save-login.ts'
 import { type Finding, failedWithHint, ok } from './check.ts'
 
 /**
- * Checks the keychain that stores, or would store, the login of a profile. An unavailable keychain is only a
- * warning if it contains no login and the profile does not select it, because API keys work without a keychain.
+ * Checks the keychain that stores the login of a profile, or would store a new one. If there is no login and the
+ * profile does not select a keychain, an unavailable keychain is only a warning, because API keys work without it.
  */
 export async function checkKeychain(profile: Profile): Promise<Finding> {
   const login = findLogin(profile)

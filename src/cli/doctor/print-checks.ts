@@ -14,7 +14,7 @@ const nameWidth = 10
 export function doctorJson(
   { dataDir }: Pick<Profile, 'dataDir'>,
   { server, isReady, configPath, config: { problems, warnings } }: CheckResults,
-  { checks, examined }: { checks: readonly Check[]; examined?: DataDirReport },
+  { checks, storeReport }: { checks: readonly Check[]; storeReport?: DataDirReport },
 ): object {
   return {
     ok: checks.every(({ state }) => state !== 'failed'),
@@ -22,7 +22,7 @@ export function doctorJson(
     dataDir,
     server: server ? { url: server.url, pid: server.pid, startedAt: server.startedAt, ready: isReady } : null,
     config: { path: configPath, problems, warnings },
-    ...(examined && { store: examined }),
+    ...(storeReport && { store: storeReport }),
     checks,
   }
 }
@@ -44,8 +44,8 @@ function checkLines({ style, width }: Output, { name, state, detail, mend }: Che
   const isSkipped = state === 'skipped'
   const mark = isSkipped ? symbols.skipped : style[state === 'ok' ? 'good' : 'bad'](symbols[state])
   const hangingIndent = nameWidth + 6
-  const first = `  ${mark} ${name.padEnd(nameWidth)}  ${plainLine(detail)}`
-  const wrapped = wrapLine(first, width, hangingIndent).map(line => (isSkipped ? style.dim(line) : line))
+  const firstLine = `  ${mark} ${name.padEnd(nameWidth)}  ${plainLine(detail)}`
+  const wrapped = wrapLine(firstLine, width, hangingIndent).map(line => (isSkipped ? style.dim(line) : line))
   // The command is not wrapped, so it can be copied.
   return mend === undefined || isSkipped
     ? wrapped

@@ -19,12 +19,12 @@ const workspacesMax = 10
 /** Maximum number of services of one type to check in a workspace. */
 const servicesMax = 20
 const showConfigCommand = 'wb config show'
-const noChatProvider = skipped('no chat provider is configured')
+const noChatProviderFinding = skipped('no chat provider is configured')
 
-/** Checks the chat provider through the health report of the runtime. */
+/** Returns the result of the chat provider check that the runtime performs. */
 export async function checkChatProvider(client: Client, signal: AbortSignal): Promise<Finding> {
   const { hasChatProvider } = await client.call(setup.status, {}, { signal })
-  if (!hasChatProvider) return noChatProvider
+  if (!hasChatProvider) return noChatProviderFinding
   try {
     return probeFinding((await client.call(monitoringRoutes.healthDetails, {}, { signal })).chat)
   } catch (error) {
@@ -34,10 +34,10 @@ export async function checkChatProvider(client: Client, signal: AbortSignal): Pr
   }
 }
 
-/** Checks the chat provider from this process, for commands that run the runtime in their own process. */
+/** Checks the chat provider without a server, if commands open the runtime in their own process. */
 export async function checkLocalChatProvider(local: LocalConfig): Promise<Finding> {
   const probe = await probeConfiguredChat(local)
-  return probe ? probeFinding(probe) : noChatProvider
+  return probe ? probeFinding(probe) : noChatProviderFinding
 }
 
 function probeFinding({ status, detail }: Probe): Finding {
@@ -77,7 +77,7 @@ export async function checkLlmServices(client: Client, signal: AbortSignal): Pro
   ]
 }
 
-/** A service and its problem, if it has one. */
+/** A service with its problem, or null. */
 interface CheckedService {
   readonly service: Service
   readonly provider: string
@@ -99,13 +99,13 @@ async function findServices(
       services
         .map(service => ({ service, provider: String(service.record.provider), workspace: name }))
         .filter(({ provider }) => provider !== builtInProvider)
-        .map(async checked => ({ ...checked, problem: await calls.findProblem(checked.service, signal) })),
+        .map(async entry => ({ ...entry, problem: await calls.findProblem(entry.service, signal) })),
     )
   })
   return (await Promise.all(lists)).flat()
 }
 
-/** Name of the LLM service that every new workspace has. It is optional, so its missing key is not a warning. */
+/** Name of the LLM service that every new workspace has. Using it is optional, so a missing key is not a warning. */
 const defaultLlmName = llmPresets['openrouter-gpt-4o-mini'].name
 
 function withoutProblem(services: readonly CheckedService[]): CheckedService[] {

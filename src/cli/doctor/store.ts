@@ -4,33 +4,33 @@ import type { Profile } from '../settings/profile.ts'
 import { formatCounted } from '../terminal/output.ts'
 import { type Check, type Finding, failed, findingFromError, ok, warning } from './check.ts'
 
-/** Converts the result of the store checks to findings. If the store cannot be read, returns a failed check. */
+/** Converts the report about the data directory to checks. If the report fails, returns one failed check. */
 export async function checkDataStore(
   { dataDir }: Pick<Profile, 'dataDir'>,
   server: Announcement | undefined,
-  examination: Promise<DataDirReport>,
-): Promise<{ examined?: DataDirReport; checks: Check[] }> {
+  pendingReport: Promise<DataDirReport>,
+): Promise<{ storeReport?: DataDirReport; checks: Check[] }> {
   const toCheck = (finding: Finding): Check => ({ name: 'store', ...finding })
   try {
-    const examined = await examination
-    return { examined, checks: storeFindings(examined, dataDir, server).map(toCheck) }
+    const storeReport = await pendingReport
+    return { storeReport, checks: storeFindings(storeReport, dataDir, server).map(toCheck) }
   } catch (error) {
     return { checks: [toCheck(findingFromError(error))] }
   }
 }
 
-/** Returns one finding for each problem. */
+/** Returns one finding for each problem, or a finding that there are none. */
 function storeFindings(
-  examined: DataDirReport,
+  storeReport: DataDirReport,
   dataDir: string,
   server: Announcement | undefined,
 ): Finding[] {
-  const failedChecks = examined.checks.filter(({ count }) => count > 0)
-  if (failedChecks.length === 0) return [ok(describeStore(examined))]
+  const failedChecks = storeReport.checks.filter(({ count }) => count > 0)
+  if (failedChecks.length === 0) return [ok(describeStore(storeReport))]
   const faults = failedChecks.map(({ count, check, examples, mend = restoreCommand(dataDir, server) }) =>
     failed(`${count} ${check}: ${examples.join(', ')}`, mend),
   )
-  return examined.readable ? [...faults, warning(describeRecoverable(examined.readable))] : faults
+  return storeReport.readable ? [...faults, warning(describeRecoverable(storeReport.readable))] : faults
 }
 
 /** Lists the rows that can be recovered without a backup. */

@@ -40,7 +40,7 @@ export function checkServerLock(server: Announcement | undefined, nowMs: number)
   )
 }
 
-/** Returns one finding for each error and warning of the configuration. */
+/** Returns one finding for each error and warning of the configuration, and names its file if there are no errors. */
 export function configFindings({ problems, warnings }: ValidatedConfig, path: string | null): Finding[] {
   const file = path ?? 'the defaults'
   const errorFindings = problems.map(({ key, message }) =>
@@ -78,10 +78,10 @@ function isPortTaken(host: string, port: number, signal: AbortSignal): Promise<b
   const connectHost = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host
   return new Promise(resolve => {
     const socket = connect({ host: connectHost, port, signal })
-    const end = (isTaken: boolean) => () => {
+    const resolveWith = (isTaken: boolean) => () => {
       socket.destroy()
       resolve(isTaken)
     }
-    socket.on('connect', end(true)).on('error', end(false))
+    socket.on('connect', resolveWith(true)).on('error', resolveWith(false))
   })
 }

@@ -20,15 +20,15 @@ export function checkToolServers(
   const missing = servers.filter(server => server.enabled && !isInstalled(server, dataDir, environment))
   if (missing.length > 0)
     return missing.map(({ id, command }) =>
-      warning(`${id} of mcp.stdioServers: program ${command} not found`, 'wb config show'),
+      warning(`MCP server ${id}: program ${command} not found`, 'wb config show'),
     )
   const names = servers.map(({ id, enabled }) => (enabled ? id : `${id} (disabled)`))
   return [ok(`${formatCounted(servers.length, 'server')} from the configuration: ${names.join(', ')}`)]
 }
 
 /**
- * Returns true if the command exists. Paths are relative to the data directory, in which servers start. Always
- * returns true on Windows, where programs have various extensions.
+ * Returns true if the command exists. Relative paths start from the data directory, which is the working directory of
+ * the servers. Always returns true on Windows, where programs have various extensions.
  */
 function isInstalled({ command, env }: StdioServer, dataDir: string, environment: Environment): boolean {
   if (hostFacts.platform === 'win32') return true

@@ -24,7 +24,7 @@ export async function* readDocumentChunks(
   } while (cursor)
 }
 
-/** Yields the chunks that start at an index. Yields all chunks if the index is null or does not exist. */
+/** Yields the chunks from an index onward. Yields all chunks if the index is null or does not exist. */
 export async function* skipToChunk(
   chunks: AsyncIterable<Chunk>,
   index: number | null,

@@ -3,11 +3,11 @@ import { type Document, documents } from '../../contract/documents.ts'
 import { limits } from '../../contract/limits.ts'
 import type { ReplyBody } from '../../contract/route.ts'
 
-type Outcome = ReplyBody<typeof documents.bulkDelete>
+type BulkDeleteResult = ReplyBody<typeof documents.bulkDelete>
 
-/** Deletes documents of one or more knowledge bases, in batches. Continues if documents cannot be deleted. */
-export async function deleteDocuments(client: Client, all: readonly Document[]): Promise<Outcome> {
-  const outcome: Outcome = { deleted: [], failed: [] }
+/** Deletes documents of one or more knowledge bases, in batches. Continues if a document cannot be deleted. */
+export async function deleteDocuments(client: Client, all: readonly Document[]): Promise<BulkDeleteResult> {
+  const result: BulkDeleteResult = { deleted: [], failed: [] }
   for (const documentsOfBase of groupByBase(all))
     for (let start = 0; start < documentsOfBase.length; start += limits.documentsPerBulkDelete) {
       const { workspaceId, knowledgeBaseId } = documentsOfBase[start]!
@@ -18,10 +18,10 @@ export async function deleteDocuments(client: Client, all: readonly Document[]):
         params: { workspaceId, knowledgeBaseId },
         body: { documentIds },
       })
-      outcome.deleted.push(...deleted)
-      outcome.failed.push(...failed)
+      result.deleted.push(...deleted)
+      result.failed.push(...failed)
     }
-  return outcome
+  return result
 }
 
 function groupByBase(all: readonly Document[]): Iterable<Document[]> {

@@ -10,12 +10,14 @@ import { readDocumentChunks } from './chunks.ts'
 export interface DocumentView extends CitedDocument {
   /** Part of the text to show; undefined if none is shown. */
   readonly part?: Span
-  /** Text, at least to the end of that part. */
+  /** Text of the document, at least up to the end of `part`. */
   readonly text: string
+  /** True if the whole text is shown. */
   readonly isWhole: boolean
   readonly isMarkdown: boolean
-  /** The cited chunk and its context; undefined if no chunk was cited, or it was deleted. */
+  /** Range of the cited chunk; undefined if no chunk was cited, or it was deleted. */
   readonly cited?: Span
+  /** Context of the cited chunk. */
   readonly context?: PassageContext
 }
 

@@ -33,7 +33,7 @@ export function agentFields(agent: Agent, { llmService, knowledgeBases, servers 
   }
 }
 
-/** Returns the sampling settings of the agent, without those of its service. */
+/** Returns the sampling settings that the agent overrides. */
 function samplingFields({ temperature, topP, reasoningEffort, stop }: Agent): Fields {
   return {
     ...(temperature != null && { temperature }),

@@ -1,7 +1,7 @@
 import type { AuditRecord } from '../../contract/audit-record.ts'
 import type { Column } from '../terminal/output.ts'
 
-const labelOfSubjectType = {
+const labelBySubjectType = {
   apiKey: 'key',
   oidc: 'signed in',
   bootstrap: 'bootstrap token',
@@ -9,14 +9,14 @@ const labelOfSubjectType = {
   system: 'system',
 } as const
 
-/** Returns the label or ID of the caller, and its type. */
+/** Describes the caller by its label or ID, and its type. */
 export function auditSubject({ subject }: Pick<AuditRecord, 'subject'>): string {
   if (!subject) return ''
   const name = subject.label ?? subject.id
-  return name === null ? labelOfSubjectType[subject.type] : `${name} (${labelOfSubjectType[subject.type]})`
+  return name === null ? labelBySubjectType[subject.type] : `${name} (${labelBySubjectType[subject.type]})`
 }
 
-/** Returns the target of an action, or the reason if it was denied or failed. */
+/** Describes the target of an action, or the reason if the action was denied or failed. */
 export function auditTarget({ details, outcome }: Pick<AuditRecord, 'details' | 'outcome'>): string {
   if (!details) return ''
   const { label, reason, count, toolName, jobKind, principalId, user_code, ...rest } = details
@@ -31,7 +31,7 @@ export function auditTarget({ details, outcome }: Pick<AuditRecord, 'details' | 
 }
 
 /**
- * Returns the columns of an audit record.
+ * Returns the columns of a list of audit records.
  *
  * @param isForAllWorkspaces  true for records of the whole runtime
  */

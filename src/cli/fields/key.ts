@@ -15,8 +15,8 @@ export function keyState(
 }
 
 /**
- * Returns true if a key is in its grace period: there is a newer key with the same name and permissions that was
- * created at most the maximum grace period before this key expires, and that expires later.
+ * Returns true if a newer key replaces this key: it has the same label, principal and scopes, expires later, and was
+ * created at most the maximum grace period before this key expires.
  */
 export function isReplaced(key: ApiKey, all: readonly ApiKey[]): boolean {
   const { expiresAt } = key

@@ -1,6 +1,6 @@
 import type { StatusTone } from '../terminal/style.ts'
 
-const toneOfStatus: Readonly<Record<string, StatusTone>> = {
+const toneByStatus: Readonly<Record<string, StatusTone>> = {
   active: 'good',
   ready: 'good',
   succeeded: 'good',
@@ -18,7 +18,7 @@ const toneOfStatus: Readonly<Record<string, StatusTone>> = {
   expired: 'bad',
 }
 
-/** Returns the tone of a status: `good` if it is final and works, `warning` if it will change, `bad` if it failed. */
+/** Returns the color category of a status; undefined for unknown statuses. */
 export function statusTone(status: unknown): StatusTone | undefined {
-  return toneOfStatus[String(status)]
+  return toneByStatus[String(status)]
 }

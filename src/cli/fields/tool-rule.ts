@@ -5,7 +5,7 @@ type Rule = ToolRules[string]
 /** Word for the rule that allows a tool even after the agent has read documents or tool results. */
 const alwaysWord = 'always'
 
-/** Words for rules on the command line. */
+/** Words that represent rules on the command line. */
 export const ruleWords: readonly string[] = [...toolPermissions, alwaysWord]
 
 /** Returns the rule for a word; undefined for an unknown word. */

@@ -22,35 +22,39 @@ export async function listAgents({ client }: ResolveContext, workspaceId: string
 }
 
 /**
- * Finds an agent by ID or name. Without one, returns the only agent of the workspace.
+ * Finds an agent by ID or name. Without `nameOrId`, returns the only agent of the workspace, or lets the user choose.
  *
- * @throws WbError agent_not_found  when no agent matches; suggests a similar name
- * @throws UsageError               when several agents match
+ * @throws WbError agent_not_found  no agent matches; suggests a similar name
+ * @throws UsageError               several agents match
  */
 export async function findAgent(context: ResolveContext, nameOrId?: string): Promise<Agent> {
   const { workspaceId } = await resolveWorkspace(context)
   if (nameOrId && isId(nameOrId))
     return context.client.call(agents.show, { params: { workspaceId, agentId: nameOrId } })
   const all = await listAgents(context, workspaceId)
-  const named = all.map(row => ({ row, id: row.agentId, name: row.name }))
+  const candidates = all.map(row => ({ row, id: row.agentId, name: row.name }))
   return pickResource(
-    named,
+    candidates,
     matchIgnoringCase(all, nameOrId),
     { ...agentKind, selectCommand: context.commandWithBase },
     context.promptForChoice,
   )
 }
 
-/** Returns the ID of the only agent whose name matches regardless of case (`maven` for Maven), else the input. */
+/** If exactly one agent has the name in another case (`maven` for Maven), returns its ID. Otherwise, returns the input. */
 function matchIgnoringCase(all: readonly Agent[], nameOrId: string | undefined): string | undefined {
   if (nameOrId === undefined || all.some(({ name }) => name === nameOrId)) return nameOrId
   const matches = all.filter(({ name }) => name.toLowerCase() === nameOrId.toLowerCase())
   return matches.length === 1 ? matches[0]!.agentId : nameOrId
 }
 
-/** @throws WbError agent_template_not_found  when no template matches; suggests a similar name */
+/**
+ * Finds an agent template by ID or name.
+ *
+ * @throws WbError agent_template_not_found  no template matches; suggests a similar name
+ */
 export async function findTemplate({ client }: ResolveContext, nameOrId: string): Promise<AgentTemplate> {
   const { items } = await client.call(agentTemplates.list, {})
-  const named = items.map(row => ({ row, id: row.templateId, name: row.name }))
-  return pickResource(named, nameOrId, templateKind, undefined)
+  const candidates = items.map(row => ({ row, id: row.templateId, name: row.name }))
+  return pickResource(candidates, nameOrId, templateKind, undefined)
 }

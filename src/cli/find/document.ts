@@ -18,9 +18,9 @@ export const kbFlag = Flags.string({
 /**
  * Finds a document by ID, file name, source ID or title.
  *
- * @param base  name or ID of the knowledge base to search; by default, all of the workspace
- * @throws WbError document_not_found  when no document matches in these knowledge bases
- * @throws UsageError                  when several documents match
+ * @param base  name or ID of the knowledge base to search; by default, all knowledge bases of the workspace
+ * @throws WbError document_not_found  no document matches in these knowledge bases
+ * @throws UsageError                  several documents match
  */
 export async function findDocument(
   context: ResolveContext,

@@ -5,7 +5,7 @@ import { WbError } from '../../contract/errors.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 
 /**
- * Explains that a caller cannot access a workspace because it is restricted to other workspaces, or to none.
+ * Explains that the caller can access only some workspaces, or none.
  *
  * @param names  names of the workspaces that the caller can access
  * @returns undefined if the caller is not restricted, or the runtime does not identify the caller
@@ -19,9 +19,9 @@ export async function explainWorkspaceLimits(
   const name = plainLine(me.label ?? me.id)
   if (names.length === 0 && me.type === 'oidc')
     return `you are signed in as ${name}, but you have no access to any workspace: the claim wb_workspace_scopes of your token is missing or empty`
-  const prefix = me.type === 'apiKey' ? `this key (${name}) has access to` : `${name} has access to`
-  if (names.length === 0) return `${prefix} no existing workspace`
-  return `${prefix} workspace ${names.map(plainLine).join(', ')} only`
+  const caller = me.type === 'apiKey' ? `this key (${name})` : name
+  if (names.length === 0) return `${caller} has access to no existing workspace`
+  return `${caller} has access only to workspace ${names.map(plainLine).join(', ')}`
 }
 
 async function fetchCaller(client: Client) {

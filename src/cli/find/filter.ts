@@ -16,10 +16,11 @@ export const baseFlag = Flags.string({
 export const filterArg = Args.string({ description: 'name or ID [the only filter]' })
 
 /**
- * Finds a saved filter by name or ID. Without one, returns the only filter of the knowledge base.
+ * Finds a saved filter by name or ID. Without `nameOrId`, returns the only filter of the knowledge base, or lets the
+ * user choose.
  *
- * @throws WbError knowledge_filter_not_found  when no filter matches; suggests a similar name
- * @throws UsageError                          when several filters match
+ * @throws WbError knowledge_filter_not_found  no filter matches; suggests a similar name
+ * @throws UsageError                          several filters match
  */
 export async function findFilter(
   { client, promptForChoice }: Pick<ResolveContext, 'client' | 'promptForChoice'>,

@@ -11,10 +11,10 @@ import { type ResolveContext, resolveWorkspace } from './resolve.ts'
 export const jobArg = Args.string({ description: 'job ID [the newest job]' })
 
 /**
- * Finds a job by ID. Without one, returns the newest job.
+ * Finds a job by ID. Without `id`, returns the newest job.
  *
- * @throws UsageError             when the argument is not an ID
- * @throws WbError job_not_found  when the job does not exist
+ * @throws UsageError             `id` is not an ID
+ * @throws WbError job_not_found  the job does not exist
  */
 export async function findJob(context: ResolveContext, id: string | undefined): Promise<Job> {
   const { client } = context
@@ -28,8 +28,8 @@ export async function findJob(context: ResolveContext, id: string | undefined): 
   })
 }
 
-/** Returns the number of processed and total items: "4/12". */
-export function progressOf({ processed, total }: Job): string {
+/** Returns the number of processed items and of all items: "4/12"; empty if the total is unknown. */
+export function formatJobProgress({ processed, total }: Job): string {
   return total === null ? '' : `${processed}/${total}`
 }
 
@@ -39,7 +39,7 @@ export function jobFields(job: Job, { document, base }: JobNames): Record<string
     id: job.jobId,
     kind: job.kind,
     status: job.status,
-    chunks: progressOf(job),
+    chunks: formatJobProgress(job),
     error: job.errorMessage,
     document,
     'document id': job.documentId,

@@ -14,12 +14,12 @@ const candidatesShownMax = 8
 const tokenPattern = /^wb_live_([a-z0-9]{12})_/
 
 /**
- * Finds a key by label, ID or prefix. Among keys with the same label, prefers active keys, and among active keys
- * those that were not replaced.
+ * Finds a key by label, ID or prefix. If several keys have the label, active keys take precedence, and among these,
+ * keys that were not replaced.
  *
  * @param commandName  command without arguments, to suggest a command for each match
- * @throws WbError api_key_not_found  when no key matches; suggests a similar label
- * @throws UsageError                 when several keys match, or the argument is a token
+ * @throws WbError api_key_not_found  no key matches; suggests a similar label
+ * @throws UsageError                 several keys match, or the argument is a token
  */
 export async function findKey(
   { client }: Pick<ResolveContext, 'client'>,
@@ -47,9 +47,11 @@ export async function findKey(
 /**
  * Like {@link findKey}, but throws if the key was revoked.
  *
- * @throws WbError api_key_not_found  when no key matches, or the key was revoked
+ * @throws WbError api_key_not_found  no key matches, or the key was revoked
  */
-export async function findKeyInUse(...[context, workspace, nameOrId, options]: Parameters<typeof findKey>) {
+export async function findUnrevokedKey(
+  ...[context, workspace, nameOrId, options]: Parameters<typeof findKey>
+) {
   const key = await findKey(context, workspace, nameOrId, options)
   if (key.revokedAt === null) return key
   const when = formatAgo(Date.parse(key.revokedAt), options.nowMs)
@@ -63,13 +65,13 @@ export async function findKeyInUse(...[context, workspace, nameOrId, options]: P
   )
 }
 
-/** Returns the active keys with a label. If there are any, a new key with this label would make it ambiguous. */
+/** Returns the active keys with a label. If there are any, the label of a new key should be different. */
 export async function findKeysWithLabel(
   client: Client,
   { workspaceId, label, nowMs }: { workspaceId: string; label: string; nowMs: number },
 ): Promise<ApiKey[]> {
-  const call = { params: { workspaceId } }
-  const all = await collect(client.items(apiKeys.list, call))
+  const request = { params: { workspaceId } }
+  const all = await collect(client.items(apiKeys.list, request))
   return all.filter(key => key.label === label && keyState(key, nowMs) === 'active' && !isReplaced(key, all))
 }
 

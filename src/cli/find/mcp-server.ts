@@ -11,10 +11,11 @@ const mcpServerKind: ResourceKind = {
 }
 
 /**
- * Finds an MCP server by ID or label. Without one, returns the only server of the workspace.
+ * Finds an MCP server by ID or label. Without `labelOrId`, returns the only server of the workspace, or lets the user
+ * choose.
  *
- * @throws WbError mcp_server_not_found  when no server matches; suggests a similar label
- * @throws UsageError                    when several servers match
+ * @throws WbError mcp_server_not_found  no server matches; suggests a similar label
+ * @throws UsageError                    several servers match
  */
 export async function findMcpServer(context: ResolveContext, labelOrId?: string): Promise<McpServer> {
   const { client, promptForChoice } = context
@@ -22,9 +23,9 @@ export async function findMcpServer(context: ResolveContext, labelOrId?: string)
   if (labelOrId && isId(labelOrId))
     return client.call(mcpServers.show, { params: { workspaceId, mcpServerId: labelOrId } })
   const all = await listMcpServers(client, workspaceId)
-  const named = all.map(row => ({ row, id: row.mcpServerId, name: row.label }))
+  const candidates = all.map(row => ({ row, id: row.mcpServerId, name: row.label }))
   return pickResource(
-    named,
+    candidates,
     labelOrId,
     { ...mcpServerKind, selectCommand: context.commandWithBase },
     promptForChoice,

@@ -8,7 +8,7 @@ import { isId } from '../id.ts'
 import { listMcpServers } from './mcp-server.ts'
 import { listKnowledgeBases } from './resolve.ts'
 
-/** Looks up the names of the resources that an agent refers to by ID. Requests only the lists that it needs. */
+/** Looks up the names of the resources to which an agent refers by ID. Requests only the lists that are necessary. */
 export async function lookUpAgentNames(client: Client, agent: Agent): Promise<AgentNames> {
   const { workspaceId, llmServiceId, knowledgeBaseIds } = agent
   const [services, knowledgeBases, servers] = await Promise.all([

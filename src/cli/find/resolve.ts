@@ -11,13 +11,13 @@ import { nearestMatch } from '../terminal/nearest-match.ts'
 import { explainWorkspaceLimits } from './explain-workspace-limits.ts'
 
 const candidatesShownMax = 8
-/** ID of the choice "all of them". No resource has this ID. */
+/** ID of the choice that selects all resources. No resource has this ID. */
 const allChoiceId = 'all'
 
 export interface NamedResource {
   id: string
   name: string
-  /** Detail that distinguishes resources of the same name. */
+  /** Detail that distinguishes resources with the same name. */
   detail?: string
 }
 
@@ -29,9 +29,9 @@ export interface ResourceKind {
   listCommand: string
   /** Commands that create the first resource. */
   createCommands: readonly string[]
-  /** Returns the command that selects one of several resources. */
+  /** Returns the command that selects a resource by name or ID. */
   selectCommand?: (name: string) => string
-  /** Source of a name that was not typed, such as a file or an environment variable. */
+  /** Source of the name if it is not an argument, such as a file or an environment variable. */
   nameSource?: string | undefined
 }
 
@@ -48,7 +48,7 @@ export const knowledgeBaseKind: ResourceKind = {
   createCommands: ['wb kb create handbook'],
 }
 
-/** The choice "all of them". */
+/** An additional choice that selects all resources. */
 export interface AllChoice<T> {
   /** Result for this choice. */
   readonly row: T
@@ -56,9 +56,7 @@ export interface AllChoice<T> {
   readonly command: string
 }
 
-/**
- * Prompts the user to choose one of several resources, and returns its ID.
- */
+/** Prompts the user to choose a resource, and returns its ID. */
 export type PromptForChoice = (question: string, choices: readonly NamedResource[]) => Promise<string>
 
 export interface ResolveContext {
@@ -73,11 +71,11 @@ export interface ResolveContext {
 }
 
 /**
- * Finds a workspace by ID or name. Without one, returns the workspace of the profile, else the only workspace,
+ * Finds a workspace by ID or name. Without `nameOrId`, returns the workspace of the profile, else the only workspace,
  * else the workspace named `default`, else lets the user choose.
  *
- * @throws WbError workspace_not_found  when no workspace matches; suggests a similar name
- * @throws UsageError                   when several workspaces match
+ * @throws WbError workspace_not_found  no workspace matches; suggests a similar name
+ * @throws UsageError                   several workspaces match
  */
 export async function resolveWorkspace(context: ResolveContext, nameOrId?: string): Promise<Workspace> {
   const { client, profile } = context
@@ -126,8 +124,8 @@ export async function workspaceOrDefault(
   onCreated: (workspace: Workspace) => void,
 ): Promise<Workspace> {
   const { client, profile } = context
-  const first = await collect(client.items(workspaces.list, {}))
-  if (first.length > 0 || profile.workspace) return resolveWorkspace(context)
+  const existing = await collect(client.items(workspaces.list, {}))
+  if (existing.length > 0 || profile.workspace) return resolveWorkspace(context)
   if ((await explainWorkspaceLimits(client, [])) !== undefined) return resolveWorkspace(context)
   try {
     const created = await client.call(workspaces.create, { body: { name: 'default' } })
@@ -156,12 +154,12 @@ async function showWorkspace(
 }
 
 /**
- * Finds a knowledge base by ID or name. Without one, returns the knowledge base of `.wb.yaml`, else the only one of
- * the workspace, else lets the user choose.
+ * Finds a knowledge base by ID or name. Without `nameOrId`, returns the knowledge base that `.wb.yaml` selects, else
+ * the only one of the workspace, else lets the user choose.
  *
- * @param resultForAll  returns the result for all knowledge bases; for commands with the flag `--all`
- * @throws WbError knowledge_base_not_found  when no knowledge base matches; suggests a similar name
- * @throws UsageError                        when several knowledge bases match
+ * @param resultForAll  returns the result if the user chooses all knowledge bases; for commands with the flag `--all`
+ * @throws WbError knowledge_base_not_found  no knowledge base matches; suggests a similar name
+ * @throws UsageError                        several knowledge bases match
  */
 export async function resolveKnowledgeBase<E = never>(
   context: ResolveContext,
@@ -195,11 +193,13 @@ export async function listKnowledgeBases(client: Client, workspaceId: string): P
 }
 
 /**
- * Selects a resource by ID or name. Without one, returns the only resource, or lets the user choose.
+ * Selects a resource by ID or name. Without `nameOrId`, selects the only resource, or lets the user choose.
  *
+ * @param choose     prompts the user; undefined if prompts are not possible
  * @param allChoice  additional choice that selects all resources
- * @throws WbError     with the not-found code of the kind, when no resource matches; suggests a similar name
- * @throws UsageError  when several resources match
+ * @returns the `row` of the resource
+ * @throws WbError     no resource matches; has the `notFoundCode` of the kind, and suggests a similar name
+ * @throws UsageError  several resources match
  */
 export async function pickResource<T>(
   all: readonly (NamedResource & { row: T })[],

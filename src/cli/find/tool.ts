@@ -28,8 +28,8 @@ interface SelectableTool {
  * Resolves tools by ID, name or `SERVER/TOOL`. The name of a server selects all tools that the server currently offers.
  *
  * @returns undefined if `words` is empty
- * @throws WbError agent_tool_unresolved  when no tool matches; suggests a similar name
- * @throws UsageError                     when several tools match
+ * @throws WbError agent_tool_unresolved  no tool matches; suggests a similar name
+ * @throws UsageError                     several tools match
  */
 export async function resolveToolIds(
   context: ResolveContext,
@@ -47,11 +47,11 @@ export async function resolveToolIds(
 }
 
 /**
- * Resolves the tool patterns of rules, like {@link resolveToolIds}. A server or `SERVER/*` matches all current and
- * future tools of the server. Other patterns that end in `*` are returned unchanged.
+ * Resolves the tools of rules, like {@link resolveToolIds}. The name of a server, or `SERVER/*`, is converted to a
+ * pattern for all its current and future tools. Other patterns that end in `*` are returned unchanged.
  *
- * @throws WbError agent_tool_unresolved  when no tool matches; suggests a similar name
- * @throws UsageError                     when several tools match
+ * @throws WbError agent_tool_unresolved  no tool matches; suggests a similar name
+ * @throws UsageError                     several tools match
  */
 export async function resolveToolPatterns(
   context: ResolveContext,
@@ -61,14 +61,14 @@ export async function resolveToolPatterns(
   const isPattern = (word: string) =>
     namespacedId.test(word) || (word.endsWith('*') && !word.endsWith('/*')) || word === '*'
   if (words.every(isPattern)) return [...words]
-  const [offered, registered] = await Promise.all([
+  const [availableTools, servers] = await Promise.all([
     listSelectableTools(context, workspaceId),
     listMcpServers(context.client, workspaceId),
   ])
-  const unavailableServers = registered
-    .filter(({ mcpServerId }) => !offered.some(({ id }) => id === mcpServerId))
+  const unavailableServers = servers
+    .filter(({ mcpServerId }) => !availableTools.some(({ id }) => id === mcpServerId))
     .map(({ mcpServerId: id, label: name }): SelectableTool => ({ id, name, isServer: true, toolIds: [] }))
-  const selectable = [...offered, ...unavailableServers]
+  const selectable = [...availableTools, ...unavailableServers]
   const patterns: string[] = []
   for (const word of words) {
     if (isPattern(word)) patterns.push(word)
@@ -108,11 +108,11 @@ async function selectTool(
   return first
 }
 
-/** @throws WbError agent_tool_unresolved  when the tool is disabled */
+/** @throws WbError agent_tool_unresolved  the tool is disabled */
 function requireEnabled(match: SelectableTool): SelectableTool {
   if (!match.isDisabled) return match
-  const fact = `the tool ${match.id} is disabled; enable it under chat.tools in the configuration`
-  throw new WbError('agent_tool_unresolved', fact, { next: [listCommand] })
+  const message = `the tool ${match.id} is disabled; enable it under chat.tools in the configuration`
+  throw new WbError('agent_tool_unresolved', message, { next: [listCommand] })
 }
 
 function toSelectableTool(tool: AvailableTool): SelectableTool {
@@ -167,8 +167,8 @@ async function notFoundError(
 }
 
 /**
- * Returns the error for a tool that is not offered. If the name contains a server, suggests a review of that server,
- * which shows if the tool needs approval or the server does not respond.
+ * Returns the error for a tool that is not offered. If the name contains a server, suggests reviewing that server. The
+ * review shows whether the tool has not been accepted, or the server does not respond.
  */
 async function notOfferedError(
   { client }: ResolveContext,
@@ -179,7 +179,9 @@ async function notOfferedError(
   const server = servers.map(({ label }) => label).find(name => word === name || word.startsWith(`${name}/`))
   if (server === undefined)
     return new WbError('agent_tool_unresolved', `no tool is named "${word}"`, { next: [listCommand] })
-  const what = word === server ? 'no tools' : `no tool "${word.slice(server.length + 1)}"`
+  const missingTools = word === server ? 'no tools' : `no tool "${word.slice(server.length + 1)}"`
   const next = [listCommand, `wb mcp servers review ${shellWord(server)}`]
-  return new WbError('agent_tool_unresolved', `MCP server ${server} offers agents ${what}`, { next })
+  return new WbError('agent_tool_unresolved', `MCP server ${server} offers ${missingTools} to agents`, {
+    next,
+  })
 }

@@ -1,12 +1,12 @@
 import type { Source } from './ingest-item.ts'
 
-/** Maximum size of a request. A lost connection then repeats little work. */
+/** Maximum size of a batch in bytes. It is small so that little work is repeated after a lost connection. */
 export const batchBytesMax = 8_000_000
 export const batchDocumentsMax = 256
-/** Texts of this size are sent alone, so that the upload can show progress. */
+/** Size in bytes from which a text is sent in a separate request, so that the progress of its upload can be shown. */
 export const largeBytes = 1_000_000
 
-/** Groups sources into batches, each sent as one request. A large source forms its own batch. */
+/** Groups sources into batches. Each batch is one request. A large source is the only source of its batch. */
 export async function* groupIntoBatches(sources: AsyncIterable<Source>): AsyncGenerator<Source[]> {
   let batch: Source[] = []
   let bytes = 0
@@ -27,7 +27,7 @@ export async function* groupIntoBatches(sources: AsyncIterable<Source>): AsyncGe
   if (batch.length > 0) yield takeBatch()
 }
 
-/** Returns true if the text is so large that its upload shows progress. */
+/** Returns true if the text is so large that the progress of its upload is shown. */
 export function isLarge(source: Source): boolean {
   return textBytes(source) >= largeBytes
 }

@@ -4,7 +4,7 @@ import { limits } from '../../contract/limits.ts'
 import type { FileToRead, IngestItem, Source } from './ingest-item.ts'
 import { mediaTypeOf } from './text-types.ts'
 
-/** Maximum size of a line: the longest text with every character escaped, plus its ID and title. */
+/** Maximum size of a line in bytes: the longest text with every character escaped, plus its ID and title. */
 const lineBytesMax = limits.ingestTextChars * 6 + 1_000_000
 /** Number of invalid lines after which reading stops, because the file is probably not JSON Lines. */
 const invalidLinesMax = 100
@@ -13,7 +13,7 @@ type Scalar = string | number | boolean | null
 
 /**
  * Yields the documents in a file in BEIR format: one JSON object per line with `_id`, `title` and `text`.
- * Each document gets a distinct file name, so a changed line replaces only its document.
+ * Each document has a different file name, so a changed line replaces only the document of this line.
  *
  * @see https://github.com/beir-cellar/beir/wiki/Load-your-custom-dataset
  */

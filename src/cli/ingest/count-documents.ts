@@ -4,13 +4,13 @@ import type { Intake } from './sources.ts'
 import { isJsonLines, isMaybeText } from './text-types.ts'
 import type { WalkedItem } from './walk.ts'
 
-/** Size of a read. It is large because the ingest, which runs at the same time, leaves little time for reads. */
+/** Bytes per read. The value is large, because the ingest runs at the same time and leaves little time for reads. */
 const readBytes = 4 << 20
 
 /**
- * Counts the documents and problems of an intake without reading the texts, for a progress bar.
+ * Counts the documents and problems of an intake in advance, for a progress bar. Reads only `.jsonl` files.
  *
- * @returns undefined if the intake has to be read first, such as a stream
+ * @returns undefined if the intake includes stdin, or the signal aborts
  */
 export async function countDocuments(
   { stdin }: Intake,
@@ -28,11 +28,12 @@ export async function countDocuments(
   return count
 }
 
-/** Returns 1 for a file that cannot be read, because it is reported as one problem. */
+/** Counts the lines that are not empty. Returns 1 if the file cannot be read, because that is one problem. */
 async function countLines(file: string, signal: AbortSignal): Promise<number> {
   let lines = 0
   try {
     const stream = createReadStream(file, { highWaterMark: readBytes, signal })
+    // With a limit of 0 bytes, each line that is not empty is too long, and its value is undefined.
     for await (const line of splitLines(stream, { bytesMax: 0 })) lines += line ? 0 : 1
   } catch {
     return 1

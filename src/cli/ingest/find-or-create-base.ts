@@ -3,12 +3,13 @@ import { WbError } from '../../contract/errors.ts'
 import { type KnowledgeBase, kb } from '../../contract/knowledge.ts'
 import type { Workspace } from '../../contract/workspaces.ts'
 
-/** The knowledge base to find or create, and how to do it. */
+/** Options of {@link findOrCreateBase}. */
 export interface FindOrCreateBaseOptions {
   readonly client: Client
+  /** Name or ID of the knowledge base. */
   readonly name: string
   find(name: string): Promise<KnowledgeBase>
-  /** True if the user named the workspace. A missing one is then not created. */
+  /** True if the user selected the workspace. It is then not created if it is missing. */
   readonly isWorkspaceNamed: boolean
   workspace(): Promise<Workspace>
   /** Returns true if a missing knowledge base may be created. */
@@ -19,7 +20,7 @@ export interface FindOrCreateBaseOptions {
 /**
  * Finds a knowledge base by name or ID, or creates a missing one if `confirm` returns true.
  *
- * @throws WbError knowledge_base_not_found  when it is missing and may not be created; suggests `--create`
+ * @throws WbError knowledge_base_not_found  it is missing, and `confirm` returned false; suggests `--create`
  */
 export async function findOrCreateBase(
   options: FindOrCreateBaseOptions,

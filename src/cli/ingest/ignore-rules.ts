@@ -6,7 +6,8 @@ import { readText } from './read-text.ts'
 const fileName = '.gitignore'
 
 /**
- * Rules of the `.gitignore` files in a folder and above it. The deepest file with a matching rule decides.
+ * Rules of the `.gitignore` files in a folder and its parent folders. If several files have a matching rule, the
+ * deepest file takes precedence.
  *
  * @see https://git-scm.com/docs/gitignore
  */
@@ -21,8 +22,8 @@ export class IgnoreRules {
   static readonly none = new IgnoreRules('/', undefined, undefined)
 
   /**
-   * Loads the rules for a folder that the user named. They include the rules of the enclosing repository,
-   * unless those ignore the folder itself.
+   * Loads the rules for a folder that is an argument. They include the rules of the enclosing repository, unless these
+   * rules ignore the folder itself.
    */
   static async load(folder: string): Promise<IgnoreRules> {
     const target = resolve(folder)

@@ -12,7 +12,7 @@ import {
 import type { IngestItem, Source } from './ingest-item.ts'
 import type { Tally } from './tally.ts'
 
-/** Number of concurrent batches. While the runtime processes one, the next one is read and sent. */
+/** Number of concurrent batches. While the runtime processes a batch, the command reads and sends the next one. */
 const batchesInFlight = 2
 /** Number of concurrent requests with one text each. */
 const singlesInFlight = 8
@@ -23,8 +23,8 @@ const consecutiveFailuresMax = 20
  * Ingests all sources and counts the results in `tally`.
  *
  * @param onStep  called after each document and each problem
- * @throws WbError, Unreachable  when the runtime rejects every request or disconnects; the counts so far
- *   remain valid
+ * @throws WbError, Unreachable  the connection is lost, or too many consecutive requests fail; `tally` then contains the
+ *   results up to the error
  */
 export async function ingestAll(
   target: IngestTarget,
@@ -32,8 +32,8 @@ export async function ingestAll(
   tally: Tally,
   onStep: () => void,
 ): Promise<void> {
-  const stopping = new AbortController()
-  const signal = AbortSignal.any([target.signal, stopping.signal])
+  const stopController = new AbortController()
+  const signal = AbortSignal.any([target.signal, stopController.signal])
   const { send, batchSizeMax, concurrency } = await chooseSender({ ...target, signal })
   const batches = groupIntoBatches(countProblems(items, tally, onStep))
   const failures = new FailureStreak()
@@ -49,13 +49,13 @@ export async function ingestAll(
     }
   }
   const stop = (error: unknown) => {
-    stopping.abort(error)
+    stopController.abort(error)
     throw error
   }
   await waitForAll(Array.from({ length: concurrency }, () => sendBatches().catch(stop)))
 }
 
-/** Chooses batches if the runtime supports them and no jobs are used, otherwise one request per text. */
+/** Selects batches if the runtime supports them and no jobs are requested, otherwise one request per text. */
 async function chooseSender(
   target: IngestTarget,
 ): Promise<{ send: SendBatch; batchSizeMax: number; concurrency: number }> {
@@ -91,7 +91,7 @@ async function* countProblems(
   }
 }
 
-/** Counts consecutive failures that the runtime causes, not a text, and stops the ingest at the limit. */
+/** Counts consecutive failures for which the runtime is the cause, not a text. Stops the ingest at the limit. */
 class FailureStreak {
   #count = 0
 
@@ -112,13 +112,13 @@ class FailureStreak {
 
 /** Waits for all promises, then throws the first rejection, if any. */
 async function waitForAll(promises: readonly Promise<void>[]): Promise<void> {
-  const first: { error?: unknown } = {}
+  const firstRejection: { error?: unknown } = {}
   await Promise.all(
     promises.map(promise =>
       promise.catch((error: unknown) => {
-        if (!('error' in first)) first.error = error
+        if (!('error' in firstRejection)) firstRejection.error = error
       }),
     ),
   )
-  if ('error' in first) throw first.error
+  if ('error' in firstRejection) throw firstRejection.error
 }

@@ -28,7 +28,7 @@ export interface IngestTarget {
 export interface UploadProgress {
   readonly source: Source
   readonly sentBytes: number
-  /** Equal to `sentBytes` when everything was sent, or the request has ended; otherwise larger. */
+  /** Larger than `sentBytes` until the whole text is sent or the request has ended; then equal to it. */
   readonly totalBytes: number
 }
 
@@ -44,22 +44,22 @@ type TextResponse =
   | { readonly error: { readonly status: number; readonly code: string; readonly message: string } }
 
 /**
- * First sends all sources without permission to overwrite. Then sends those whose file name already has
- * another text again, with that permission. This distinguishes replaced documents from new ones. If the same
- * text is already stored under this name, only its metadata is updated.
+ * Sends all sources without permission to overwrite documents. If a document with the same file name has another text,
+ * sends the source again with this permission. These two steps distinguish replaced documents from new ones. If a
+ * document with the same file name has the same text, only its metadata is updated.
  */
 export async function* ingestBatch(
   target: IngestTarget,
   send: SendBatch,
   batch: readonly Source[],
 ): AsyncGenerator<[Source, IngestOutcome]> {
-  const changed: Source[] = []
+  const conflictingSources: Source[] = []
   for await (const [source, response] of send(batch, false)) {
-    if ('outcome' in response && response.outcome === 'name_conflict') changed.push(source)
+    if ('outcome' in response && response.outcome === 'name_conflict') conflictingSources.push(source)
     else yield [source, await toOutcome(target, source, response, 'added')]
   }
-  if (changed.length === 0) return
-  for await (const [source, response] of send(changed, true))
+  if (conflictingSources.length === 0) return
+  for await (const [source, response] of send(conflictingSources, true))
     yield [source, await toOutcome(target, source, response, 'replaced')]
 }
 
@@ -80,16 +80,16 @@ async function toOutcome(
     : { result: 'unchanged' }
 }
 
-/** Updates only the given metadata fields. Returns false if nothing changed. */
+/** Adds or updates the metadata fields in `changes`. Returns false if nothing changed. */
 async function updateMetadata(
   { client, base, signal }: IngestTarget,
   document: Document,
   changes: Document['metadata'],
 ): Promise<boolean> {
-  const before = document.metadata
-  if (Object.entries(changes).every(([key, value]) => before[key] === value)) return false
+  const existing = document.metadata
+  if (Object.entries(changes).every(([key, value]) => existing[key] === value)) return false
   const params = { ...baseParams(base), documentId: document.documentId }
-  await client.call(documents.update, { params, body: { metadata: { ...before, ...changes } } }, { signal })
+  await client.call(documents.update, { params, body: { metadata: { ...existing, ...changes } } }, { signal })
   return true
 }
 
@@ -98,9 +98,9 @@ class UploadReporter {
   readonly onSent: ((bytes: number) => void) | undefined
   readonly end: () => void = () => {}
 
-  constructor([source, ...more]: readonly Source[], onUpload: IngestTarget['onUpload']) {
-    if (!onUpload || !source || more.length > 0 || !isLarge(source)) return
-    // Only the text counts. The rest of the request is small.
+  constructor([source, ...otherSources]: readonly Source[], onUpload: IngestTarget['onUpload']) {
+    if (!onUpload || !source || otherSources.length > 0 || !isLarge(source)) return
+    // Measure only the text, because the rest of the request is small.
     const totalBytes = Buffer.byteLength(JSON.stringify(source.body.text))
     this.onSent = bytes => onUpload({ source, sentBytes: Math.min(bytes, totalBytes), totalBytes })
     this.end = () => onUpload({ source, sentBytes: totalBytes, totalBytes })
@@ -122,19 +122,19 @@ export function createBatchSender({ client, base, signal, onUpload }: IngestTarg
         const { line: lineNumber, status, ...rest } = line as { line: number; status: number } & TextResponse
         const response = 'error' in rest ? { error: { ...rest.error, status } } : rest
         const source = batch[lineNumber - 1]
-        if (!source) throw connectionLost()
+        if (!source) throw connectionLostError()
         responseCount++
         yield [source, response]
       }
     } catch (error) {
-      if (isSocketError(error)) throw connectionLost(error)
+      if (isSocketError(error)) throw connectionLostError(error)
       if (batch.length > 1 || responseCount > 0) throw error
       yield [batch[0]!, responseFromError(error)]
       return
     } finally {
       upload.end()
     }
-    if (responseCount < batch.length) throw connectionLost()
+    if (responseCount < batch.length) throw connectionLostError()
   }
 }
 
@@ -142,7 +142,7 @@ async function* requestLines(batch: readonly Source[], overwriteOnNameConflict: 
   for (const { body } of batch) yield { ...body, overwriteOnNameConflict }
 }
 
-function connectionLost(cause?: unknown): Unreachable {
+function connectionLostError(cause?: unknown): Unreachable {
   return new Unreachable(
     'the connection to the runtime was lost during the ingest',
     'Run the command again; documents that are already stored are skipped.',
@@ -174,7 +174,7 @@ export function createSingleSender({ client, base, signal, usesJobs, onUpload }:
 /** HTTP statuses caused by the text, not by the knowledge base, the caller or the runtime. */
 const statusesCausedByText = new Set([400, 409, 413, 415, 422])
 
-/** Converts an error that one text caused to its response. Throws other errors. */
+/** Converts an error to a response if it was caused by the text. Throws other errors again. */
 function responseFromError(error: unknown): TextResponse {
   const status = error instanceof WbError ? Number(error.facts.wireStatus ?? error.status) : 0
   if (!(error instanceof WbError) || !statusesCausedByText.has(status)) throw error

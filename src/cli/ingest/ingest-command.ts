@@ -12,7 +12,7 @@ import { ingest } from './ingest.ts'
 import { stdinIntake } from './sources.ts'
 import { type IngestSummary, printIngestSummary } from './summary.ts'
 
-/** First path of commands that ingest files. More paths can follow. */
+/** First path argument of commands that ingest files. More paths can follow. */
 export const pathArg = {
   ...Args.string({
     required: true,
@@ -38,7 +38,7 @@ interface IngestFlags {
   readonly name?: string
 }
 
-/** The target knowledge base: how to find it, and its name if it has to be created. */
+/** The target knowledge base. If `find` does not find it, it is created with this name. */
 interface Destination {
   readonly name: string
   find(name: string): Promise<KnowledgeBase>
@@ -49,10 +49,10 @@ export abstract class IngestCommand extends WbCommand {
   /** Summary of the work that was completed before an error. */
   #partialSummary: IngestSummary | undefined
 
-  /** Reports the error before the summary, because it explains the counts. Prints no summary if nothing was done. */
+  /** Reports the error first, because it explains the counts in the summary. Prints no summary if nothing was done. */
   override async catch(error: Error): Promise<void> {
     await super.catch(error)
-    if (this.#partialSummary && this.#partialSummary.tally.done > 0)
+    if (this.#partialSummary && this.#partialSummary.tally.processedCount > 0)
       printIngestSummary(this.output, this.#partialSummary)
   }
 

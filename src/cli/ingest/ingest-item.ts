@@ -7,7 +7,7 @@ export interface Source {
   readonly body: IngestInput & { readonly sourceFilename: string }
 }
 
-/** Reason why a file was not ingested. The code is from the API or the operating system (`EACCES`). */
+/** Reason why a file was not ingested. The code is an error code of the API or of the operating system (`EACCES`). */
 export interface Problem {
   readonly path: string
   readonly code: string
@@ -23,7 +23,7 @@ export type IngestItem =
 /** A file or line that is not a document. */
 export interface Skipped {
   readonly path: string
-  /** Category under which it is counted, such as `.png` or `empty files`. */
+  /** Category in which the file is counted, such as `.png` or `empty files`. */
   readonly category: string
   /** Reason in a few words: `not supported`. */
   readonly reason: string
@@ -37,11 +37,11 @@ export interface FileToRead {
   readonly path: string
   /** Value for `sourceFilename`: path relative to the argument, with forward slashes. */
   readonly name: string
-  /** True if the user named this file. It is then not skipped silently. */
+  /** True if this file is an argument. It is then reported as failed instead of being skipped. */
   readonly isNamedByUser: boolean
 }
 
-/** Returns the problem if the user named the file; otherwise returns the file as skipped. */
+/** Returns a failed item if the file is an argument, otherwise a skipped item. */
 export function failOrSkip(
   { isNamedByUser, path }: FileToRead,
   skipped: Omit<Skipped, 'path'>,

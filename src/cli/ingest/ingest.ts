@@ -23,8 +23,8 @@ export interface IngestReport {
 }
 
 /**
- * Ingests files into a knowledge base and shows progress. Does not throw: an error is returned together with
- * the summary of the work before it.
+ * Ingests files into a knowledge base and shows progress. If an error interrupts the ingest, it is not thrown, but
+ * returned with a summary of the work up to then.
  */
 export async function ingest(
   {
@@ -36,31 +36,33 @@ export async function ingest(
   }: Pick<IngestTarget, 'client' | 'signal'> & {
     base: KnowledgeBase
     progress: Progress
-    /** Uses background jobs: `wait` waits until they end, `detach` does not. */
+    /** Ingests in background jobs if set: `wait` waits until the jobs have ended, `detach` does not. */
     jobs?: 'wait' | 'detach'
   },
   intake: Intake,
 ): Promise<IngestReport> {
   const tally = new Tally()
   const startedMs = systemClock.now()
-  const size: { total?: number } = {}
+  const documentCount: { total?: number } = {}
   const uploads = new Map<Source, UploadProgress>()
-  const show = () => {
-    const { total } = size
+  const showProgress = () => {
+    const { total } = documentCount
     const [upload] = uploads.values()
     if (upload) return progress.step(uploadProgress(upload))
-    if (total === undefined) progress.spin(`${base.name}  ${formatCount(tally.done)} documents`)
-    else progress.step({ label: base.name, done: Math.min(tally.done, total), total, unit: 'docs' })
+    if (total === undefined) progress.spin(`${base.name}  ${formatCount(tally.processedCount)} documents`)
+    else progress.step({ label: base.name, done: Math.min(tally.processedCount, total), total, unit: 'docs' })
   }
   const onUpload = (upload: UploadProgress) => {
     if (upload.sentBytes < upload.totalBytes) uploads.set(upload.source, upload)
     else uploads.delete(upload.source)
-    show()
+    showProgress()
   }
-  show()
+  showProgress()
   const files = progress === silentProgress ? walkIntake(intake) : shareWalk(walkIntake(intake))
   if (progress !== silentProgress)
-    await waitForCount(countDocuments(intake, files, signal), total => Object.assign(size, { total }))
+    await waitForCount(countDocuments(intake, files, signal), total =>
+      Object.assign(documentCount, { total }),
+    )
   const work = async () => {
     const target: IngestTarget = {
       client,
@@ -69,7 +71,7 @@ export async function ingest(
       usesJobs: jobs !== undefined,
       onUpload: progress === silentProgress ? undefined : onUpload,
     }
-    await ingestAll(target, readSources(intake, files), tally, show)
+    await ingestAll(target, readSources(intake, files), tally, showProgress)
     if (jobs === 'wait') await waitForJobs({ client, signal, progress }, base.name, tally)
   }
   const interruption = await work().then(
@@ -78,7 +80,8 @@ export async function ingest(
   )
   progress.end()
   const remaining = interruption && {
-    count: size.total === undefined ? undefined : Math.max(0, size.total - tally.done),
+    count:
+      documentCount.total === undefined ? undefined : Math.max(0, documentCount.total - tally.processedCount),
   }
   return { summary: { base, tally, elapsedMs: systemClock.now() - startedMs, remaining }, interruption }
 }
@@ -103,8 +106,8 @@ async function waitForJobs(
 }
 
 /**
- * Waits for the count, for at most {@link countWaitMaxMs}, so that the progress bar usually appears at once. A
- * longer count continues in the background.
+ * Waits for at most {@link countWaitMaxMs} until the documents are counted, so that the progress bar usually appears
+ * immediately. A longer count continues in the background.
  */
 async function waitForCount(
   count: Promise<number | undefined>,

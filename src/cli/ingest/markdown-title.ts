@@ -1,5 +1,5 @@
 const titleCharsMax = 200
-/** Number of characters at the start of a document in which to search for a title. */
+/** Number of characters, from the start of a document, in which to search for a title. */
 const searchedChars = 20_000
 
 /**

@@ -15,7 +15,7 @@ export interface SystemFailure {
   readonly message: string
 }
 
-/** Maximum size in UTF-8: three bytes for each UTF-16 code unit, plus a byte order mark. */
+/** Maximum size of a file: three bytes of UTF-8 for each UTF-16 code unit, plus a byte order mark. */
 const bytesMax = limits.ingestTextChars * 3 + 3
 const readBytes = 1 << 20
 
@@ -72,7 +72,7 @@ function tryDecode(decode: () => string): string | undefined {
   }
 }
 
-const messageOfSystemCode: Record<string, string> = {
+const messageBySystemCode: Record<string, string> = {
   ENOENT: 'file or folder not found',
   EACCES: 'you do not have permission to read it',
   EPERM: 'you do not have permission to read it',
@@ -82,9 +82,9 @@ const messageOfSystemCode: Record<string, string> = {
   ENAMETOOLONG: 'its name is too long',
 }
 
-/** Converts an error of the operating system; the result does not contain a path. Throws other errors. */
+/** Converts an error of the operating system to a result without a path. Throws other errors again. */
 export function systemFailure(error: unknown): SystemFailure {
   if (!(error instanceof Error) || !('code' in error)) throw error
   const code = String(error.code)
-  return { failure: 'system', code, message: messageOfSystemCode[code] ?? 'it could not be read' }
+  return { failure: 'system', code, message: messageBySystemCode[code] ?? 'it could not be read' }
 }

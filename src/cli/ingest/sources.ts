@@ -27,8 +27,8 @@ export function walkIntake({ paths, cwd, all }: Intake): AsyncGenerator<WalkedIt
 }
 
 /**
- * Returns a walk that several readers can iterate. It advances when any reader requests the next file, and
- * stores a few hundred bytes for each file.
+ * Returns a walk over which several readers can iterate. The walk advances when the first reader requests the next
+ * file, and keeps all its items in memory (a few hundred bytes each).
  */
 export function shareWalk(files: AsyncGenerator<WalkedItem, void>): AsyncIterable<WalkedItem> {
   const results: Promise<IteratorResult<WalkedItem, void>>[] = []
@@ -44,7 +44,7 @@ export function shareWalk(files: AsyncGenerator<WalkedItem, void>): AsyncIterabl
   }
 }
 
-/** Yields all sources of an intake. Each one is read when it is requested. */
+/** Yields all items of an intake. Each file is read when the caller requests its item. */
 export async function* readSources(
   intake: Intake,
   files: AsyncIterable<WalkedItem> = walkIntake(intake),
@@ -80,7 +80,7 @@ async function* readJsonLinesOrText(file: FileToRead): AsyncGenerator<IngestItem
 
 function unsupportedTypeItem(file: FileToRead): IngestItem {
   const extension = `.${extensionOf(file.name)}`
-  const message = `${extension} files are not supported; convert it to text, or pipe it in: wb kb ingest NAME - --name FILE`
+  const message = `${extension} files are not supported; convert the file to text, or pipe its text: wb kb ingest NAME - --name FILE`
   return failOrSkip(
     file,
     { category: extension, reason: 'not supported' },
@@ -136,7 +136,7 @@ function unreadableItem(file: FileToRead, result: Extract<ReadResult, { failure:
   }
 }
 
-/** Returns stdin as a part of an intake. @throws UsageError  when the file name is missing */
+/** Returns the `stdin` of an intake. @throws UsageError  the file name is missing */
 export function stdinIntake(
   name: string | undefined,
   stream: AsyncIterable<Uint8Array>,

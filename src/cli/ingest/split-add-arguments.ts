@@ -9,16 +9,16 @@ import { resolveTypedPath } from '../resolve-typed-path.ts'
 
 /** Arguments of `wb add`. */
 export interface AddArguments {
-  /** Name or ID of the knowledge base; undefined selects the only one. */
+  /** Name or ID of the knowledge base; undefined for the only knowledge base. */
   readonly base: string | undefined
   readonly paths: readonly string[]
 }
 
 /**
- * Separates the knowledge base from the paths. The first of several words is the knowledge base, unless it is
- * a path and no knowledge base has this name. A single word is always a path.
+ * Separates the knowledge base from the paths. If there are several words, the first is the knowledge base, unless it
+ * is a path and no knowledge base has this name. A single word is always a path.
  *
- * @throws UsageError  when the only word is not a path
+ * @throws UsageError  the only word is not a path
  */
 export async function splitAddArguments(
   words: readonly string[],

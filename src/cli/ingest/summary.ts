@@ -13,7 +13,7 @@ export interface IngestSummary {
   readonly remaining: { readonly count: number | undefined } | undefined
 }
 
-/** Maximum number of failures and duplicates shown in a terminal; `--json` prints all. */
+/** Maximum number of failures, and of duplicates, to print as lines. `--json` prints more. */
 const listedLinesMax = 20
 
 /** Returns the summary as JSON. */
@@ -36,7 +36,7 @@ export function ingestSummaryJson({ base, tally, elapsedMs, remaining }: IngestS
   }
 }
 
-/** Prints the result on one line, then details, then a suggested command. */
+/** Prints the result in one line, then details, then a suggested command. In a pipe, prints one line per count or job. */
 export function printIngestSummary(output: Output, summary: IngestSummary): void {
   const { base, tally } = summary
   if (output.json) {
@@ -51,12 +51,12 @@ export function printIngestSummary(output: Output, summary: IngestSummary): void
   if (summary.remaining)
     output.warn(`  ${describeRemaining(summary.remaining.count)}; run the command again to continue`)
   else if (tally.queued.length > 0) output.suggest('wb jobs list')
-  else if (tally.done > tally.failed) output.suggest(`wb kb search ${base.name} "…"`)
+  else if (tally.processedCount > tally.failed) output.suggest(`wb kb search ${base.name} "…"`)
 }
 
 function summaryLine({ style }: Output, { tally, elapsedMs }: IngestSummary): string {
   const parts = countsByOutcome(tally, false).map(([name, value]) => `${formatCount(value)} ${name}`)
-  const mark = tally.failed > 0 && tally.done === tally.failed ? style.bad('✗') : style.good('✓')
+  const mark = tally.failed > 0 && tally.processedCount === tally.failed ? style.bad('✗') : style.good('✓')
   const text = parts.length > 0 ? parts.join('   ') : 'nothing to ingest'
   return `  ${mark} ${text}   in ${formatElapsed(elapsedMs)}`
 }
@@ -106,10 +106,10 @@ function skippedLines({ skippedByCategory }: Tally): string[] {
 }
 
 function describeRemaining(count: number | undefined): string {
-  return count === undefined ? 'the rest was not confirmed' : `${formatCount(count)} not confirmed`
+  return count === undefined ? 'some documents were not confirmed' : `${formatCount(count)} not confirmed`
 }
 
-/** Formats a duration as `2.1 s`; from one minute on, as `3 min 12 s`. */
+/** Formats a duration as `2.1 s`, or as `3 min 12 s` if it is at least one minute. */
 export function formatElapsed(elapsedMs: number): string {
   const tenths = Math.round(elapsedMs / 100)
   if (tenths < 600) return `${(tenths / 10).toFixed(1)} s`

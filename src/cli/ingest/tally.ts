@@ -2,12 +2,12 @@ import type { Job } from '../../contract/jobs.ts'
 import type { IngestOutcome } from './ingest-batch.ts'
 import type { Problem, Skipped } from './ingest-item.ts'
 
-/** Maximum number of entries to list by name. Further entries are only counted. */
+/** Maximum number of failures, and of duplicates, to list by name. All others are only counted. */
 export const listedByNameMax = 10_000
-/** Maximum number of skipped files to name in each category. */
+/** Maximum number of skipped files to list by name in each category. */
 export const skippedNamesMax = 3
 
-/** A text queued as a job. */
+/** A text that is processed by a job. */
 export interface QueuedText {
   readonly path: string
   /** Count to increase if the job succeeds. */
@@ -38,7 +38,7 @@ export class Tally {
   readonly skippedByCategory = new Map<string, SkippedCategory>()
 
   /** Number of documents and problems processed. */
-  get done(): number {
+  get processedCount(): number {
     const { queued, added, replaced, unchanged, duplicates, failed } = this
     return queued.length + added + replaced + unchanged + duplicates + failed
   }
@@ -56,7 +56,7 @@ export class Tally {
     this.skippedByCategory.set(category, files)
   }
 
-  /** Removes the first queued job, which has ended, and counts its result. */
+  /** Counts the result of the first queued job after it has ended, and removes it from the queue. */
   countEndedJob({ status, errorMessage }: Job): void {
     const { path, resultOnSuccess } = this.queued.shift()!
     if (status === 'failed')

@@ -1,6 +1,6 @@
 import { extname } from 'node:path'
 
-/** Extensions of text files: those in docs/ingesting.md#files-over-http, then source code in more languages. */
+/** Extensions of text files: those in docs/ingesting.md#files-over-http, and those of more programming languages. */
 const textExtensions = new Set(
   `txt text md markdown mdx rst adoc asciidoc json jsonc jsonl ndjson csv tsv log xml html htm yaml yml toml ini
   cfg conf properties graphql gql sql css scss sass less js jsx ts tsx py go rs java kt rb sh bash zsh ps1

@@ -10,16 +10,16 @@ import { systemFailure } from './read-text.ts'
 export type WalkedItem = FileToRead | IngestItem
 
 export interface WalkOptions {
-  /** Folder that relative paths start from. */
+  /** Folder from which relative paths start. */
   readonly cwd: string
-  /** True to include hidden files and those that `.gitignore` excludes. The folder `.git` is never included. */
+  /** True to include hidden files and files that `.gitignore` excludes. The folder `.git` is never included. */
   readonly all: boolean
 }
 
 /**
- * Yields the files that match the arguments (files, folders and globs), in the order of the arguments, and
- * within each folder sorted by name. Follows only symbolic links that the user named, so a walk always ends and
- * stays inside its folder.
+ * Yields the files that match the arguments (files, folders and globs) in the order of the arguments. The files of a
+ * folder are sorted by name. Follows only symbolic links that are arguments, so a walk always ends and does not leave
+ * its folder.
  */
 export async function* walk(args: readonly string[], options: WalkOptions): AsyncGenerator<WalkedItem> {
   const pathsByName = args.length > 1 ? new Map<string, string>() : undefined
@@ -31,11 +31,11 @@ export async function* walk(args: readonly string[], options: WalkOptions): Asyn
 }
 
 /**
- * Changes the name of a file if a file of another argument already has it, because one document would replace
- * the other. The new name is relative to the working directory. Returns undefined for a file that was already
- * yielded.
+ * Changes the name of a file if a file from another argument has the same name. Otherwise, the document of one file
+ * would replace that of the other. The new name is relative to the working directory. Returns undefined for a file
+ * that was already yielded.
  *
- * @param pathsByName  absolute paths of the files so far; undefined if there is only one argument
+ * @param pathsByName  absolute paths of the files that were yielded; undefined if there is only one argument
  */
 function withDistinctName(
   file: FileToRead,
@@ -63,7 +63,7 @@ async function* walkExisting(arg: string, stats: Stats, options: WalkOptions): A
   if (stats.isFile()) yield fileToRead
   else if (stats.isDirectory())
     yield* walkFolder(
-      { file, path: arg, root: file },
+      { folder: file, path: arg, root: file },
       options.all ? IgnoreRules.none : await IgnoreRules.load(file),
       options,
     )
@@ -73,7 +73,7 @@ async function* walkExisting(arg: string, stats: Stats, options: WalkOptions): A
 /** A folder of a walk. */
 interface Folder {
   /** Absolute path. */
-  readonly file: string
+  readonly folder: string
   /** Path to show, which starts with the argument as the user typed it. */
   readonly path: string
   /** Absolute path of the folder in which the walk started. */
@@ -81,7 +81,7 @@ interface Folder {
 }
 
 async function* walkFolder(
-  { file: folder, path: shownPath, root }: Folder,
+  { folder, path: shownPath, root }: Folder,
   rules: IgnoreRules,
   options: WalkOptions,
 ): AsyncGenerator<WalkedItem> {
@@ -98,7 +98,7 @@ async function* walkFolder(
     if (isExcluded(file, entry, rules, options)) continue
     if (entry.isDirectory()) {
       const folderRules = options.all ? rules : await rules.extend(file)
-      yield* walkFolder({ file, path, root }, folderRules, options)
+      yield* walkFolder({ folder: file, path, root }, folderRules, options)
     } else if (entry.isFile()) yield fileToRead
     else if (entry.isSymbolicLink())
       yield { kind: 'skipped', path, category: 'symbolic links', reason: 'not followed' }

@@ -13,7 +13,7 @@ interface IdentifiedEvent {
 export interface FollowOptions<E> {
   /** ID of the last event received. If undefined, the stream starts with new events. */
   after: string | undefined
-  /** Opens the stream with the events after an event ID. If undefined, the stream starts with new events. */
+  /** Opens the stream of events after the event with this ID. If undefined, the stream starts with new events. */
   open(after: string | undefined): AsyncIterable<E>
   /** Called when the connection is lost, with the time until the next attempt. */
   onLost(waitMs: number): void

@@ -28,7 +28,7 @@ export async function lookUpJobNames(
   return { get: namesOf(await lookUpBaseNames(client, first), await lookUpDocumentNames(client, jobs)) }
 }
 
-/** Returns a function that returns the names of a job, given names by the IDs of knowledge bases and documents. */
+/** Returns a function that looks up the names of a job in two maps, which contain names by ID. */
 function namesOf(bases: ReadonlyMap<string, string>, documents: ReadonlyMap<string, string>) {
   return ({ documentId, knowledgeBaseId }: Job): JobNames => ({
     document: documentId && (documents.get(documentId) ?? documentId),

@@ -15,7 +15,7 @@ interface CreatedKey {
 }
 
 /**
- * Writes the token of a new key to its target.
+ * Writes the token of a new key to `target`.
  *
  * @throws CommandFailed  when the key was created but its token could not be written
  */

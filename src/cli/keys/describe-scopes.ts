@@ -18,8 +18,8 @@ const permissionOfScope: Readonly<Record<Scope, string>> = {
   'tools:invoke': 'let agents call external tools',
 }
 
-/** Permissions that a key lacks if it has no scope of a tier, worded to follow "may not". */
-const missingPermissionOfTier = {
+/** Permissions that a key lacks if it has neither a coarse scope nor its fine scopes, worded to follow "may not". */
+const missingPermissionOfScope = {
   write: 'change anything',
   manage: 'manage keys or access, or delete the workspace',
 } as const
@@ -61,13 +61,13 @@ export function describeScopes(scopes: readonly Scope[]): ScopeDescription {
 
 type HasScope = (scope: Scope) => boolean
 
-/** Reading over HTTP needs no scope; reading through tools does. */
+/** Describes what a key without `read` can read. Over HTTP, every key can read. Through tools, it needs a scope. */
 function describeReading(has: HasScope): string[] {
   const granted = (['read:content', 'read:chat'] as const).filter(has).map(scope => permissionOfScope[scope])
   return [...granted, 'read the content of the workspace over HTTP, like every key']
 }
 
-/** Describes a tier as a whole if the key has its coarse scope, otherwise by the fine scopes that the key has. */
+/** Describes the coarse scope if the key has it, otherwise the fine scopes that the key has. */
 function describeGranted(
   coarseScope: 'write' | 'manage',
   fineScopes: readonly Scope[],
@@ -83,6 +83,6 @@ function describeMissing(
   has: HasScope,
 ): string[] {
   if (has(coarseScope)) return []
-  if (!fineScopes.some(has)) return [missingPermissionOfTier[coarseScope]]
+  if (!fineScopes.some(has)) return [missingPermissionOfScope[coarseScope]]
   return fineScopes.filter(scope => !has(scope)).map(scope => permissionOfScope[scope])
 }

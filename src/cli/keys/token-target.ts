@@ -59,7 +59,7 @@ function stdoutTarget(io: Io): TokenTarget {
   }
 }
 
-/** Writes a temporary file in the same folder, then moves it to the path in one step. */
+/** Writes a temporary file in the same folder, then moves it to the path atomically. */
 function fileTarget(path: string, force: boolean): TokenTarget {
   requireFreePath(path, force)
   requireWritableFolder(path)
@@ -84,11 +84,11 @@ function fileTarget(path: string, force: boolean): TokenTarget {
 
 /** @throws UsageError  when the path exists and may not be replaced */
 function requireFreePath(path: string, force: boolean): void {
-  const existing = lstatSync(path, { throwIfNoEntry: false })
-  if (!existing) return
-  if (existing.isSymbolicLink())
+  const existingStats = lstatSync(path, { throwIfNoEntry: false })
+  if (!existingStats) return
+  if (existingStats.isSymbolicLink())
     throw new UsageError(`"${path}" is a symbolic link; tokens are not written through links`)
-  if (!existing.isFile()) throw new UsageError(`"${path}" is not a file`)
+  if (!existingStats.isFile()) throw new UsageError(`"${path}" is not a file`)
   if (!force) throw new UsageError(`"${path}" already exists`, ['add --force to replace it'])
 }
 
@@ -104,12 +104,12 @@ function requireWritableFolder(path: string): void {
   }
 }
 
-/** Moves a file to a path, but never replaces a file that was created there in the meantime. */
+/** Moves a file to a path. Does not replace a file that another process has created there in the meantime. */
 function moveWithoutReplacing(temporary: string, path: string): void {
   try {
     linkSync(temporary, path)
   } catch (error) {
-    // Some file systems do not support links.
+    // Without support for links, such as on FAT, a file created between the check and the rename is replaced.
     if (errorCodeOf(error) === 'EEXIST' || lstatSync(path, { throwIfNoEntry: false })) throw error
     renameSync(temporary, path)
   }

@@ -93,7 +93,7 @@ export class McpBridge {
 
   /**
    * Cancels a call by aborting its request. The notification is not forwarded, because the runtime handles each
-   * request by itself.
+   * request independently of others.
    */
   #handleNotification({ method, params }: RpcMessage): void {
     if (method === 'notifications/cancelled') this.#calls.get(params?.requestId as RpcId)?.abort()
@@ -118,7 +118,7 @@ export class McpBridge {
     }
   }
 
-  /** Returns the response to a request that is not forwarded; undefined if it may be forwarded. */
+  /** Returns the error response to a request that must not be forwarded; undefined for other requests. */
   #checkRequest(request: RpcRequest): object | undefined {
     const { id, method, params } = request
     if (typeof id !== 'string' && typeof id !== 'number')
@@ -150,7 +150,7 @@ export class McpBridge {
 
   /** Forwards a request, and retries it if that is safe. @throws the error to report to the client */
   async #forward(request: RpcRequest, signal: AbortSignal): Promise<void> {
-    const { path, sendRequest: raw, pause } = this.#options
+    const { path, sendRequest, pause } = this.#options
     // The parsed request is serialized again, so that the runtime reads the same tool name that was checked here.
     const call = {
       method: 'POST',
@@ -161,10 +161,10 @@ export class McpBridge {
     }
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.#relay(request, await raw(call), signal)
+        return await this.#relay(request, await sendRequest(call), signal)
       } catch (error) {
-        const reported = errorToReport(error, request)
-        if (reported !== undefined) throw reported
+        const errorForClient = errorToReport(error, request)
+        if (errorForClient !== undefined) throw errorForClient
         if (attempt === attemptsMax) throw error
         await pause(pauseMs(attempt), signal)
         signal.throwIfAborted()

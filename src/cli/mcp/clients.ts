@@ -12,7 +12,7 @@ import type { Output } from '../terminal/output.ts'
 import type { McpPermission } from './mcp-permissions.ts'
 import { fieldsOf } from './message.ts'
 
-/** Command that a client starts. It contains no credential, except with `--include-key`. */
+/** Entry with the command that a client runs. It contains no credential, except with `--include-key`. */
 export interface ServerEntry {
   readonly type?: 'stdio'
   readonly command: string
@@ -47,7 +47,7 @@ interface McpClient {
 const keyInput: PromptedInput = {
   type: 'promptString',
   id: 'workbase-api-key',
-  description: 'API key of the Workbase runtime',
+  description: 'Workbase API key',
   password: true,
 }
 
@@ -103,15 +103,15 @@ export function clientConfiguration(
 ): ClientConfiguration {
   const field = client ? clients[client].field : 'mcpServers'
   if (field === 'mcpServers') return { [field]: servers }
-  const typed = Object.entries(servers).map(([name, entry]) => [name, { type: 'stdio', ...entry }])
+  const typedEntries = Object.entries(servers).map(([name, entry]) => [name, { type: 'stdio', ...entry }])
   const needsInput = Object.values(servers).some(({ env }) => env?.WB_API_KEY === clients.vscode.keyReference)
   return {
     ...(needsInput && { inputs: [keyInput] }),
-    [field]: Object.fromEntries(typed) as Record<string, ServerEntry>,
+    [field]: Object.fromEntries(typedEntries) as Record<string, ServerEntry>,
   }
 }
 
-/** Prints a configuration in the form in which it can be pasted into the file of the client. */
+/** Prints a configuration in the format of the client's configuration file. */
 export function printConfiguration(output: Output, configuration: ClientConfiguration): void {
   if (output.json) output.value(configuration)
   else output.result(JSON.stringify(configuration, null, 2))
@@ -136,8 +136,8 @@ export function serverEntry(
   if (url === undefined && dataDirSource !== 'platform') args.push('--data-dir', dataDir)
   const file = config.flag ?? config.variable ?? config.trusted
   if (url === undefined && file !== undefined) args.push('--config', file)
-  const start = launchCommand(io)
-  return { command: start.command, args: [...start.args, ...args] }
+  const launcher = launchCommand(io)
+  return { command: launcher.command, args: [...launcher.args, ...args] }
 }
 
 /** A planned change to the configuration file of a client. */
@@ -159,34 +159,35 @@ export function planChange(
 ): ConfigurationChange {
   const { title, field, path: configurationPath } = clients[client]
   const { path, content } = readConfiguration(configurationPath(homeFolder(environment)), title)
-  const existing = fieldsOf(content[field])
+  const existingEntries = fieldsOf(content[field])
   const { inputs = [], [field]: entries } = clientConfiguration(client, servers)
-  const added = fieldsOf(entries)
-  const replaced = Object.keys(added).filter(
-    name => name in existing && JSON.stringify(existing[name]) !== JSON.stringify(added[name]),
+  const newEntries = fieldsOf(entries)
+  const replacedNames = Object.keys(newEntries).filter(
+    name =>
+      name in existingEntries && JSON.stringify(existingEntries[name]) !== JSON.stringify(newEntries[name]),
   )
   const existingInputs = Array.isArray(content.inputs) ? (content.inputs as unknown[]) : []
   const missingInputs = inputs.filter(({ id }) => !existingInputs.some(input => fieldsOf(input).id === id))
-  const after = {
+  const newContent = {
     ...content,
     ...(missingInputs.length > 0 && { inputs: [...existingInputs, ...missingInputs] }),
-    [field]: { ...existing, ...added },
+    [field]: { ...existingEntries, ...newEntries },
   }
   return {
     title,
     path,
-    description: `change ${path}${replaced.length > 0 ? `, replacing the entry ${replaced.join(', ')}` : ''}`,
+    description: `change ${path}${replacedNames.length > 0 ? `, replacing the entry ${replacedNames.join(', ')}` : ''}`,
     isDone:
       missingInputs.length === 0 &&
-      replaced.length === 0 &&
-      Object.keys(added).every(name => name in existing),
-    write: () => writePrivateFile(path, `${JSON.stringify(after, null, 2)}\n`),
+      replacedNames.length === 0 &&
+      Object.keys(newEntries).every(name => name in existingEntries),
+    write: () => writePrivateFile(path, `${JSON.stringify(newContent, null, 2)}\n`),
   }
 }
 
 /**
- * Reads a configuration file, and returns its path with symbolic links resolved, so that the target of a link is
- * written instead of the link. A missing file counts as empty.
+ * Reads a configuration file, and returns its path with symbolic links resolved, so that the caller writes to the
+ * target of a link and keeps the link. A missing file counts as empty.
  */
 function readConfiguration(
   configurationPath: string,

@@ -8,15 +8,18 @@ import type { Profile } from '../settings/profile.ts'
 import { type ClientName, clientTitle, keyReferenceOf } from './clients.ts'
 
 /**
- * Credential that `wb mcp serve` needs when a client starts it: `none` if the runtime requires none, `login` if the
- * stored login of this machine is used, `sign-in` if the runtime accepts no API keys and there is no login yet,
- * otherwise `key` for an API key.
+ * Credential that `wb mcp serve` needs when a client starts it:
+ *
+ * - `none`: the runtime requires no credential, or the entry already contains the key
+ * - `login`: the stored login of this machine
+ * - `sign-in`: a login, which does not exist yet, because the runtime does not accept API keys
+ * - `key`: an API key
  */
 export type RequiredCredential = 'none' | 'login' | 'key' | 'sign-in'
 
 interface EntryKeyOptions {
   readonly client: ClientName | undefined
-  /** Undefined if the runtime rejected this command because it has no credential. */
+  /** Undefined if the runtime rejected this command because it sent no credential. */
   readonly workspaceId: string | undefined
   /** True to write the value of the key into the entry. */
   readonly includesKey: boolean
@@ -36,17 +39,20 @@ interface EntryKey {
  */
 export async function resolveEntryKey(
   session: Session,
-  { client, workspaceId, includesKey: isWritten }: EntryKeyOptions,
+  { client, workspaceId, includesKey }: EntryKeyOptions,
 ): Promise<EntryKey> {
   const { apiKey } = session.profile
-  if (isWritten && apiKey !== undefined) return { requiredCredential: 'none', env: { WB_API_KEY: apiKey } }
-  if (isWritten)
+  if (includesKey && apiKey !== undefined) return { requiredCredential: 'none', env: { WB_API_KEY: apiKey } }
+  if (includesKey)
     throw new UsageError('--include-key writes the value of WB_API_KEY, which is not set', [
       'WB_API_KEY=KEY wb mcp install --include-key',
     ])
-  const need = await determineRequiredCredential(session, workspaceId)
-  const reference = need === 'key' ? keyReferenceOf(client) : undefined
-  return { requiredCredential: need, env: reference === undefined ? undefined : { WB_API_KEY: reference } }
+  const requiredCredential = await determineRequiredCredential(session, workspaceId)
+  const reference = requiredCredential === 'key' ? keyReferenceOf(client) : undefined
+  return {
+    requiredCredential,
+    env: reference === undefined ? undefined : { WB_API_KEY: reference },
+  }
 }
 
 async function determineRequiredCredential(
@@ -74,13 +80,14 @@ async function allowsAnonymous({ anonymousClient }: Session, workspaceId: string
 
 /** Returns lines that explain how to provide the credential. */
 export function credentialInstructions(
-  need: RequiredCredential,
+  requiredCredential: RequiredCredential,
   client: ClientName | undefined,
   profile: Profile,
 ): string[] {
-  if (need === 'none') return []
-  if (need === 'login') return ['  the runtime requires a key; wb mcp serve uses your login on this machine']
-  if (need === 'sign-in')
+  if (requiredCredential === 'none') return []
+  if (requiredCredential === 'login')
+    return ['  the runtime requires a key; wb mcp serve uses your login on this machine']
+  if (requiredCredential === 'sign-in')
     return ['  the runtime requires sign-in; sign in once on this machine:', `    ${loginCommand(profile)}`]
   return [...keyInstructions(client), ...alternativeInstructions(client, profile)]
 }
@@ -99,14 +106,14 @@ function keyInstructions(client: ClientName | undefined): string[] {
 }
 
 function alternativeInstructions(client: ClientName | undefined, profile: Profile): string[] {
-  const stored = `    ${loginCommand(profile, ' --with-token < KEY_FILE')}    stores it in the keychain`
-  if (client === 'vscode' || client === 'cursor') return ['  or store the key on this machine:', stored]
-  const written = `    wb mcp install ${client ?? ''}${client ? ' ' : ''}--include-key    writes WB_API_KEY into the entry`
-  return [stored, written]
+  const loginHint = `    ${loginCommand(profile, ' --with-token < KEY_FILE')}    stores it in the keychain`
+  if (client === 'vscode' || client === 'cursor') return ['  or store the key on this machine:', loginHint]
+  const includeKeyHint = `    wb mcp install ${client ?? ''}${client ? ' ' : ''}--include-key    writes WB_API_KEY into the entry`
+  return [loginHint, includeKeyHint]
 }
 
-/** Returns the result, or undefined if the runtime requires a credential and this command has none. */
-export async function undefinedWithoutCredential<T>(
+/** Awaits a result. Returns undefined if the runtime requires a credential and this command has none. */
+export async function undefinedIfCredentialMissing<T>(
   session: Session,
   result: Promise<T>,
 ): Promise<T | undefined> {

@@ -19,7 +19,7 @@ export const rpcErrorCodes = {
   failed: -32_000,
 }
 
-/** Metadata field with the protocol version. Every request has it since the 2026 revision of the protocol. */
+/** Metadata field with the protocol version. The 2026 and later revisions of the protocol require it in every request. */
 const versionField = 'io.modelcontextprotocol/protocolVersion'
 
 /** Returns the protocol version in a message; undefined for clients older than the 2026 revision. */

@@ -29,9 +29,9 @@ export async function findPendingReviews(
   servers: readonly McpServer[],
   signal: AbortSignal,
 ): Promise<PendingReview[]> {
-  const enabled = servers.filter(server => server.enabled)
+  const enabledServers = servers.filter(server => server.enabled)
   const reviews = await pMap(
-    enabled,
+    enabledServers,
     async server => ({ server, tools: await fetchPendingTools(client, server, signal) }),
     { concurrency: concurrencyMax },
   )
@@ -44,7 +44,8 @@ async function fetchPendingTools(
   signal: AbortSignal,
 ): Promise<readonly McpServerTool[]> {
   const params = { workspaceId, mcpServerId }
-  const listTools = (until: AbortSignal) => client.call(mcpServers.tools, { params }, { signal: until })
+  const listTools = (timeoutSignal: AbortSignal) =>
+    client.call(mcpServers.tools, { params }, { signal: timeoutSignal })
   try {
     return toolsAwaitingReview(await withTimeout(systemClock, waitMs, listTools, signal))
   } catch (error) {

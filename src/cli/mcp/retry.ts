@@ -32,8 +32,8 @@ export class UncertainOutcome extends Unreachable {
 }
 
 /**
- * Returns the error to report, or undefined if it is safe to send the request again: the runtime did not process
- * it, or it only reads.
+ * Returns the error to report. Returns undefined if it is safe to send the request again, because the runtime did not
+ * process it or because the request changes nothing.
  */
 export function errorToReport(error: unknown, request: RpcRequest): unknown {
   if (wasNotProcessed(error)) return undefined

@@ -8,8 +8,8 @@ export function toolsAwaitingReview({ items }: McpServerTools): McpServerTool[] 
 }
 
 /**
- * Returns the texts of a tool that a model reads, compared with the accepted version. Lines of the accepted
- * description start with `-`, and lines of a changed or new description with `+`.
+ * Returns what a model reads about a tool: its name, description and arguments. Lines of the accepted description start
+ * with `-`, and lines of a changed or new description with `+`.
  */
 export function reviewLines({ name, state, description, acceptedDescription, inputSchema }: McpServerTool) {
   const isSame = description === acceptedDescription
@@ -30,11 +30,13 @@ function argumentLines(schema: McpServerTool['inputSchema']): string[] {
   const { type, properties = {}, required = [], ...otherFields } = schema
   if (type !== 'object' || !isObject(properties) || !Array.isArray(required))
     return [`arguments: ${revealedJson(schema)}`]
-  const undescribed = required.filter(name => typeof name !== 'string' || !Object.hasOwn(properties, name))
+  const undescribedNames = required.filter(
+    name => typeof name !== 'string' || !Object.hasOwn(properties, name),
+  )
   const lines = Object.entries(properties).map(([name, property]) =>
     argumentLine(name, property, required.includes(name)),
   )
-  const rest = { ...(undescribed.length > 0 && { required: undescribed }), ...otherFields }
+  const rest = { ...(undescribedNames.length > 0 && { required: undescribedNames }), ...otherFields }
   return [
     lines.length === 0 ? 'no arguments' : 'arguments',
     ...lines.map(line => `  ${line}`),

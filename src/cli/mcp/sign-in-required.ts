@@ -9,7 +9,7 @@ export function signInLines({ metadata }: Pick<Message, 'metadata'>): string[] {
   )
 }
 
-/** Parses labels. Returns an empty list for invalid metadata, because no schema checks it. */
+/** Parses a JSON list of labels. Returns an empty list for invalid metadata, because no schema checks it. */
 function parseLabels(text = '[]'): string[] {
   try {
     const labels: unknown = JSON.parse(text)

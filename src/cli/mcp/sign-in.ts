@@ -46,7 +46,7 @@ export async function listenForCallback(): Promise<CallbackListener> {
     response.end(
       isExpected
         ? htmlPage('The sign-in continues in your terminal.')
-        : htmlPage('No sign-in is waiting at this address.'),
+        : htmlPage('This link does not match a pending sign-in. Start the sign-in again from your terminal.'),
     )
     if (isExpected) response.on('close', () => resolve(url))
   })
@@ -68,9 +68,9 @@ export async function listenForCallback(): Promise<CallbackListener> {
 /**
  * Returns the sign-in address to open in a browser.
  *
- * @throws Unreachable  when the address is not http(s), or is unencrypted on another machine
+ * @throws Unreachable  when the address is not HTTP(S), or uses unencrypted HTTP to another machine
  */
-export function checkedAuthorizationUrl({ authorizationUrl }: PendingSignIn): string {
+export function requireSafeAuthorizationUrl({ authorizationUrl }: PendingSignIn): string {
   const url = URL.canParse(authorizationUrl) ? new URL(authorizationUrl) : undefined
   if (!url || !/^https?:$/.test(url.protocol) || isUnencryptedRemote(url))
     throw unexpectedResponse('the runtime returned a sign-in address that is not safe to open')
@@ -88,9 +88,14 @@ export async function waitForBrowser(
   loginCommand: string,
   signal: AbortSignal,
 ): Promise<URL> {
-  const leftMs = Math.max(0, Date.parse(expiresAt) - systemClock.now())
+  const remainingMs = Math.max(0, Date.parse(expiresAt) - systemClock.now())
   try {
-    return await withTimeout(systemClock, leftMs, until => unlessAborted(redirect, until), signal)
+    return await withTimeout(
+      systemClock,
+      remainingMs,
+      timeoutSignal => unlessAborted(redirect, timeoutSignal),
+      signal,
+    )
   } catch (error) {
     if (error instanceof TimedOut)
       throw new UsageError('the sign-in expired before you completed it in the browser', [loginCommand])
@@ -98,7 +103,7 @@ export async function waitForBrowser(
   }
 }
 
-/** Returns the first line of a pipe that is not blank. @throws UsageError  when all lines are blank */
+/** Returns the first nonblank line of stdin, trimmed. @throws UsageError  when all lines are blank */
 export async function readPastedLine(stdin: NodeJS.ReadStream, loginCommand: string): Promise<string> {
   for await (const line of createInterface({ input: stdin }))
     if (line.trim() !== '') return line.trim().slice(0, pastedCharsMax)

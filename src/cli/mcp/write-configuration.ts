@@ -4,17 +4,17 @@ import type { ConfigurationChange } from './clients.ts'
 
 interface WriteOptions {
   readonly output: Output
-  /** True with `--yes`: the change is not confirmed. */
+  /** True with `--yes`, to write without confirmation. */
   readonly skipsConfirmation: boolean
-  /** Undefined if the user cannot be asked. */
+  /** Asks a yes-or-no question; undefined if there is no terminal. */
   readonly confirm: ((question: string) => Promise<boolean>) | undefined
   readonly commandName: string
 }
 
 /**
- * Writes an entry to the configuration file of an MCP client after the user confirmed it.
+ * Asks for confirmation, and writes an entry to the configuration file of an MCP client.
  *
- * @throws UsageError  the user declined, or cannot be asked
+ * @throws UsageError  the user declined, or there is no terminal
  */
 export async function writeConfiguration(
   { title, path, description, isDone, write }: ConfigurationChange,

@@ -29,25 +29,25 @@ export async function joinDocumentText(
   { chunkIndex, isWhole, contentHash }: DocumentTextOptions,
 ): Promise<DocumentText> {
   const texts: string[] = []
-  let citedAt: number | undefined
-  let charsAfter = 0
+  let citedIndex: number | undefined
+  let charsAfterCited = 0
   let isCut = false
   for await (const { chunkIndex: index, text } of chunks) {
     const chunk = text ?? ''
-    // Counts only the characters that certainly do not overlap the chunk before.
-    if (citedAt !== undefined) charsAfter += chunk.length - (overlapsOf(texts.at(-1)!, chunk)[0] ?? 0)
-    else if (index !== null && index === chunkIndex) citedAt = texts.length
+    // Subtracts the longest possible overlap, to count only characters that are certainly new.
+    if (citedIndex !== undefined) charsAfterCited += chunk.length - (overlapsOf(texts.at(-1)!, chunk)[0] ?? 0)
+    else if (index !== null && index === chunkIndex) citedIndex = texts.length
     texts.push(chunk)
-    isCut = !isWhole && citedAt !== undefined && charsAfter > contextCharsMax
+    isCut = !isWhole && citedIndex !== undefined && charsAfterCited > contextCharsMax
     if (isCut) break
   }
   const { text, starts } = joinChunks(texts, isCut ? null : contentHash)
-  if (citedAt === undefined) return { text }
-  const start = starts[citedAt]!
-  return { text, cited: { start, end: start + texts[citedAt]!.length } }
+  if (citedIndex === undefined) return { text }
+  const start = starts[citedIndex]!
+  return { text, cited: { start, end: start + texts[citedIndex]!.length } }
 }
 
-/** A passage, and the part of the document to show with it: its section, or the part of the section that fits. */
+/** A passage, and the part of the document to show with it: its section, or a part of a long section. */
 export interface PassageContext {
   readonly passage: Span
   readonly context: Span
@@ -60,33 +60,33 @@ export function findContext(text: string, cited: Span, isMarkdown: boolean): Pas
   const passage = isMarkdown ? widenToWords(text, cited) : cited
   const heading = headings.findLast(({ offset }) => offset <= passage.start)
   const next = headings.find(({ offset }) => offset >= passage.end)
-  const around = {
+  const context = {
     start: Math.max(heading?.offset ?? 0, contextStart(text, passage.start)),
     end: Math.min(next?.offset ?? text.length, contextEnd(text, passage.end)),
   }
   const section = sectionAt({ headings }, (passage.start + passage.end) / 2)
-  return { passage, context: around, ...(section && { section: section.title }) }
+  return { passage, context, ...(section && { section: section.title }) }
 }
 
 /** Separators at which a context can start or end, the best one first. */
 const separators = ['\n\n', '\n', ' ']
 
 function contextStart(text: string, start: number): number {
-  const from = start - contextCharsMax
-  if (from <= 0) return 0
+  const earliest = start - contextCharsMax
+  if (earliest <= 0) return 0
   for (const separator of separators) {
-    const at = text.indexOf(separator, from)
-    if (at >= 0 && at < start) return at + separator.length
+    const index = text.indexOf(separator, earliest)
+    if (index >= 0 && index < start) return index + separator.length
   }
   return start
 }
 
 function contextEnd(text: string, end: number): number {
-  const until = end + contextCharsMax
-  if (until >= text.length) return text.length
+  const latest = end + contextCharsMax
+  if (latest >= text.length) return text.length
   for (const separator of separators) {
-    const at = text.lastIndexOf(separator, until - separator.length)
-    if (at >= end) return at
+    const index = text.lastIndexOf(separator, latest - separator.length)
+    if (index >= end) return index
   }
   return end
 }

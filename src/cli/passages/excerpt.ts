@@ -17,16 +17,16 @@ export interface ExcerptSize {
 }
 
 const ellipsis = '…'
-/** The excerpt starts at the sentence of the first match if the match is at most this many words into it. */
+/** The excerpt starts with the sentence of the first match if at most this many words of it precede the match. */
 const sentenceWordsMax = 12
 /**
- * The excerpt starts at the table row, list item or line of code of the first match if the match is at most this many
- * words into it.
+ * The excerpt starts with the table row, list item or line of code of the first match if at most this many words of it
+ * precede the match.
  */
 const lineWordsMax = 24
-/** Number of words before the first match to show if its sentence and line start further away. */
+/** Number of words to show before the first match if its sentence and line start too far before it. */
 const leadingWords = 5
-/** Share of the excerpt in which matches are counted; the rest is for the text before them. */
+/** Share of the excerpt in which matches are counted. The rest is reserved for the text before the first match. */
 const matchShare = 0.75
 
 /** A passage that is split into lines. */
@@ -52,55 +52,58 @@ export function excerpt(
 ): ExcerptLine[] {
   const pieces = splitPieces(text)
   const matches = matchesIn(text, stems)
-  const source = { text, pieces, matches, lineStarts: lineStartPieces(pieces, lineStarts) }
-  const allLines = wrapPieces(source, 0, pieces.length, size.width)
+  const passage = { text, pieces, matches, lineStarts: lineStartPieces(pieces, lineStarts) }
+  const allLines = wrapPieces(passage, 0, pieces.length, size.width)
   if (allLines.length <= size.lines) return allLines
-  return fillLines(source, size, excerptStart(source, bestStart(source, size)))
+  return fillLines(passage, size, excerptStart(passage, findBestWindow(passage, size)))
 }
 
 function lineStartPieces(pieces: readonly Piece[], lineStarts: readonly number[]): ReadonlySet<Piece> {
-  const starting = new Set<Piece>()
-  let at = 0
+  const startPieces = new Set<Piece>()
+  let index = 0
   for (const offset of lineStarts) {
-    while (at < pieces.length && pieces[at]!.start < offset) at++
-    if (at < pieces.length) starting.add(pieces[at]!)
+    while (index < pieces.length && pieces[index]!.start < offset) index++
+    if (index < pieces.length) startPieces.add(pieces[index]!)
   }
-  return starting
+  return startPieces
 }
 
-/** Returns the lines that start with a piece. Adds earlier pieces if lines remain empty at the end of the text. */
-function fillLines(source: SplitPassage, size: ExcerptSize, from: number): ExcerptLine[] {
-  const { pieces } = source
-  let until = from
+/** Returns lines from a piece onward. If the text ends before all lines are full, also adds earlier pieces. */
+function fillLines(passage: SplitPassage, size: ExcerptSize, firstIndex: number): ExcerptLine[] {
+  const { pieces } = passage
+  let endIndex = firstIndex
   let lines: ExcerptLine[] = []
-  for (let end = from + 1; end <= pieces.length; end++) {
-    const next = wrapPieces(source, from, end, size.width)
-    if (next.length > size.lines && lines.length > 0) break
-    lines = next
-    until = end
+  for (let end = firstIndex + 1; end <= pieces.length; end++) {
+    const candidate = wrapPieces(passage, firstIndex, end, size.width)
+    if (candidate.length > size.lines && lines.length > 0) break
+    lines = candidate
+    endIndex = end
   }
-  for (let start = from - 1; until === pieces.length && start >= 0; start--) {
-    const next = wrapPieces(source, start, until, size.width)
-    if (next.length > size.lines) break
-    lines = next
+  for (let start = firstIndex - 1; endIndex === pieces.length && start >= 0; start--) {
+    const candidate = wrapPieces(passage, start, endIndex, size.width)
+    if (candidate.length > size.lines) break
+    lines = candidate
   }
   return lines
 }
 
-/** Returns the start of the window with the most distinct matched words, and among those, the most matches. */
-function bestStart({ pieces, matches, lineStarts }: SplitPassage, { width, lines }: ExcerptSize): number {
-  const windowed = pieces.map(piece => ({
+/** Returns the first piece of the window with the most distinct matched words. Among equals, the most matches win. */
+function findBestWindow(
+  { pieces, matches, lineStarts }: SplitPassage,
+  { width, lines }: ExcerptSize,
+): number {
+  const windowedPieces = pieces.map(piece => ({
     cells: piece.width + 1,
     startsLine: lineStarts.has(piece),
     matches: matches.filter(match => match.start < piece.end && match.end > piece.start),
   }))
-  let best = { from: 0, score: 0 }
-  for (const [from, piece] of windowed.entries()) {
+  let best = { index: 0, score: 0 }
+  for (const [startIndex, piece] of windowedPieces.entries()) {
     if (piece.matches.length === 0) continue
-    const score = scoreWindow(windowed, from, { width, cells: width * lines * matchShare })
-    if (score > best.score) best = { from, score }
+    const score = scoreWindow(windowedPieces, startIndex, { width, cells: width * lines * matchShare })
+    if (score > best.score) best = { index: startIndex, score }
   }
-  return best.from
+  return best.index
 }
 
 interface WindowedPiece {
@@ -111,13 +114,13 @@ interface WindowedPiece {
 
 function scoreWindow(
   pieces: readonly WindowedPiece[],
-  from: number,
+  startIndex: number,
   { width, cells }: { width: number; cells: number },
 ): number {
   const stems = new Set<string>()
   let matchCount = 0
   let usedCells = 0
-  for (let at = from; at < pieces.length; at++) {
+  for (let at = startIndex; at < pieces.length; at++) {
     const piece = pieces[at]!
     if (piece.startsLine) usedCells = Math.ceil(usedCells / width) * width
     usedCells += piece.cells
@@ -132,31 +135,31 @@ function scoreWindow(
  * Returns the index of the first piece of an excerpt: the start of the line or sentence of the match, or a few words
  * before the match.
  */
-function excerptStart({ text, pieces, lineStarts }: SplitPassage, from: number): number {
-  for (let start = from; start >= Math.max(0, from - lineWordsMax); start--) {
+function excerptStart({ text, pieces, lineStarts }: SplitPassage, matchIndex: number): number {
+  for (let start = matchIndex; start >= Math.max(0, matchIndex - lineWordsMax); start--) {
     if (lineStarts.has(pieces[start]!)) return start
-    if (start > 0 && from - start > sentenceWordsMax) continue
+    if (start > 0 && matchIndex - start > sentenceWordsMax) continue
     if (start === 0 || /[.!?]$/.test(text.slice(pieces[start - 1]!.start, pieces[start - 1]!.end)))
       return start
   }
-  return Math.max(0, from - leadingWords)
+  return Math.max(0, matchIndex - leadingWords)
 }
 
 /** Splits pieces into lines. A piece wider than a line is not cut. */
 function wrapPieces(
   { text, pieces, matches, lineStarts }: SplitPassage,
-  from: number,
-  until: number,
+  start: number,
+  end: number,
   width: number,
 ): ExcerptLine[] {
-  const isCutAfter = until < pieces.length
-  const isCutBefore = from > 0 && !lineStarts.has(pieces[from]!)
+  const isCutAfter = end < pieces.length
+  const isCutBefore = start > 0 && !lineStarts.has(pieces[start]!)
   const lines: ExcerptLine[] = []
   let line = new Line(isCutBefore ? `${ellipsis} ` : '')
-  for (let at = from; at < until; at++) {
+  for (let at = start; at < end; at++) {
     const piece = pieces[at]!
-    const last = isCutAfter && at === until - 1
-    if ((at > from && lineStarts.has(piece)) || !line.fits(piece, last ? width - 2 : width)) {
+    const isLast = isCutAfter && at === end - 1
+    if ((at > start && lineStarts.has(piece)) || !line.fits(piece, isLast ? width - 2 : width)) {
       lines.push(line.toExcerptLine())
       line = new Line('')
     }
@@ -200,8 +203,8 @@ class Line {
     this.#start ??= piece.start
   }
 
-  end(mark: string): void {
-    this.#text += mark
+  end(ending: string): void {
+    this.#text += ending
   }
 
   toExcerptLine(): ExcerptLine {

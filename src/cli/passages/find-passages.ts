@@ -4,13 +4,13 @@ import { WbError } from '../../contract/errors.ts'
 import { type KnowledgeBaseHit, kb, type SearchHit, type SearchRequest } from '../../contract/knowledge.ts'
 import { limits } from '../../contract/limits.ts'
 
-/** One document takes at most {@link hitsPerDocumentMax} of this many consecutive results. */
+/** Of this many consecutive results, at most {@link hitsPerDocumentMax} are from the same document. */
 const rankGroupSize = 10
 const hitsPerDocumentMax = 3
-/** Number of hits in the first request, as a multiple of the number of passages to show. */
-const firstExcessFactor = 3
-/** Factor by which each further request is larger than the one before. */
-const nextExcessFactor = 4
+/** Number of hits to request first, as a multiple of the number of passages to show. */
+const firstRequestFactor = 3
+/** Factor by which the number of hits increases with each following request. */
+const nextRequestFactor = 4
 
 /** A passage to show. */
 export interface Passage {
@@ -45,13 +45,13 @@ export interface SearchContext {
  * @param limit  maximum number of passages
  */
 export async function findPassages(context: SearchContext, limit: number): Promise<Passage[]> {
-  let topK = Math.min(limits.topKMax, limit * firstExcessFactor)
+  let topK = Math.min(limits.topKMax, limit * firstRequestFactor)
   for (;;) {
     const hits = await search(context, { topK, includeCoverage: true })
     const selected = limitPerDocument(hits, limit)
     if (selected.length === limit || hits.length < topK || topK === limits.topKMax)
       return withDocuments(context, selected)
-    topK = Math.min(limits.topKMax, topK * nextExcessFactor)
+    topK = Math.min(limits.topKMax, topK * nextRequestFactor)
   }
 }
 
@@ -67,8 +67,8 @@ export function search(
 }
 
 /**
- * Returns the first hits in order. In each group of ten, hits that exceed the maximum of their document move to the
- * next group.
+ * Returns the first hits in order. In each group of ten, hits that exceed the maximum per document move to the next
+ * group.
  */
 export function limitPerDocument<H extends SearchHit>(hits: readonly H[], limit: number): H[] {
   const selected: H[] = []
@@ -76,18 +76,18 @@ export function limitPerDocument<H extends SearchHit>(hits: readonly H[], limit:
   while (selected.length < limit && remaining.length > 0) {
     const countByDocument = new Map<string, number>()
     const groupEnd = Math.min(selected.length + rankGroupSize, limit)
-    const postponed: H[] = []
+    const nextGroups: H[] = []
     for (const hit of remaining) {
       const document = payloadText(hit, 'documentId') ?? hit.id
       const count = countByDocument.get(document) ?? 0
-      if (selected.length === groupEnd || count === hitsPerDocumentMax) postponed.push(hit)
+      if (selected.length === groupEnd || count === hitsPerDocumentMax) nextGroups.push(hit)
       else {
         countByDocument.set(document, count + 1)
         selected.push(hit)
       }
     }
     if (selected.length < groupEnd) return selected
-    remaining = postponed
+    remaining = nextGroups
   }
   return selected
 }
@@ -146,7 +146,7 @@ export async function fetchDocument(
   }
 }
 
-/** Returns true for a number from 0 to 1. The response of a server is not trusted. */
+/** Returns true for a number from 0 to 1. Needed because the client does not validate responses. */
 function isCoverage(value: unknown): value is number {
   return typeof value === 'number' && value >= 0 && value <= 1
 }

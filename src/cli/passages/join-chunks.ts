@@ -14,23 +14,23 @@ export interface JoinedText {
 }
 
 /**
- * Joins slices of a text whose overlaps are unknown. If lines repeat, several overlaps are possible. This function
- * uses the longest possible overlap up to a limit. The limit is the one with which the joined text has the given
- * hash, or else the most likely one.
+ * Joins slices of a text whose overlaps are unknown. If the text is repetitive, several overlaps are possible. This
+ * function uses the longest possible overlap up to a limit. It chooses a limit with which the joined text has the given
+ * hash. If no limit has this result, it chooses the most likely one.
  *
  * @param contentHash  SHA-256 of the text in hexadecimal; null if it is unknown, or the last slices are missing
  */
 export function joinChunks(chunks: readonly string[], contentHash: string | null): JoinedText {
   const overlaps = chunks.map((chunk, at) => (at === 0 ? [] : overlapsOf(chunks[at - 1]!, chunk)))
-  const likely = joinWithLimit(likelyLimit(chunks, overlaps), chunks, overlaps)
-  if (contentHash === null || sha256(likely.text) === contentHash) return likely
-  const attemptsMax = Math.floor(hashedCharsMax / likely.text.length)
+  const likelyResult = joinWithLimit(likelyLimit(chunks, overlaps), chunks, overlaps)
+  if (contentHash === null || sha256(likelyResult.text) === contentHash) return likelyResult
+  const attemptsMax = Math.floor(hashedCharsMax / likelyResult.text.length)
   const limits = [0, ...[...new Set(overlaps.flat())].sort((a, b) => a - b)]
   for (const limit of limits.slice(0, attemptsMax)) {
-    const attempt = joinWithLimit(limit, chunks, overlaps)
-    if (sha256(attempt.text) === contentHash) return attempt
+    const candidate = joinWithLimit(limit, chunks, overlaps)
+    if (sha256(candidate.text) === contentHash) return candidate
   }
-  return likely
+  return likelyResult
 }
 
 /** Returns the longest unambiguous overlap, but at least the default of the runtime. */
@@ -52,17 +52,17 @@ function joinWithLimit(
   const parts: string[] = []
   let length = 0
   for (const [at, chunk] of chunks.entries()) {
-    const shared = overlaps[at]!.find(overlap => overlap <= limit) ?? 0
-    starts.push(length - shared)
-    parts.push(chunk.slice(shared))
-    length += chunk.length - shared
+    const overlap = overlaps[at]!.find(overlap => overlap <= limit) ?? 0
+    starts.push(length - overlap)
+    parts.push(chunk.slice(overlap))
+    length += chunk.length - overlap
   }
   return { text: parts.join(''), starts }
 }
 
 /**
- * Returns the lengths of the possible overlaps of the end of a text with the start of the next one, longest first.
- * An overlap is shorter than each of the texts.
+ * Returns the possible lengths of an overlap between the end of a text and the start of the next one, longest first.
+ * An overlap is shorter than either text.
  *
  * @see Knuth, Morris, Pratt, "Fast pattern matching in strings", 1977
  */
@@ -98,9 +98,9 @@ function longestMatch(text: string, head: string, borders: readonly number[]): n
   return length
 }
 
-/** Extends a match with a prefix of `head` by one UTF-16 unit, and returns the length of the longest match. */
-function extendMatch(length: number, unit: string, head: string, borders: readonly number[]): number {
+/** Extends a match with a prefix of `head` by one UTF-16 code unit, and returns the length of the longest match. */
+function extendMatch(length: number, codeUnit: string, head: string, borders: readonly number[]): number {
   let matched = length
-  while (matched > 0 && head[matched] !== unit) matched = borders[matched - 1]!
-  return head[matched] === unit ? matched + 1 : 0
+  while (matched > 0 && head[matched] !== codeUnit) matched = borders[matched - 1]!
+  return head[matched] === codeUnit ? matched + 1 : 0
 }

@@ -8,7 +8,7 @@ import { readSettings, withoutPrototype, writeSettings } from '../settings/setti
 import { formatCounted } from '../terminal/output.ts'
 import type { Passage } from './find-passages.ts'
 
-/** Stored location of a search result. It contains no text of the question or the document. */
+/** Stored location of a search result. It contains no text from the question or the document. */
 interface CitedHit {
   readonly workspaceId: string
   readonly knowledgeBaseId: string
@@ -90,7 +90,7 @@ export interface CitedDocument {
   readonly passage?: { readonly number: string; readonly chunkIndex: number | null }
 }
 
-/** Finds a document like `findDocument`, or by the number of a result of the last search. */
+/** Like `findDocument`, but also accepts the number of a result from the last search. */
 export async function findCitedDocument(
   context: ResolveContext,
   reference: string,
@@ -111,7 +111,7 @@ export async function findCitedDocument(
  * Finds a document to delete. Does not accept numbers of search results, because their meaning changes with each
  * search.
  *
- * @throws WbError document_not_found  when no document matches; explains this for a number
+ * @throws WbError document_not_found  when no document matches; for a number, the message explains the rule
  */
 export async function findDocumentToDelete(
   context: ResolveContext,
@@ -130,7 +130,7 @@ export async function findDocumentToDelete(
   }
 }
 
-/** Adds the number of results of the last search to the error for an unknown number. */
+/** Returns the error for an unknown number, with the number of results of the last search added to its message. */
 function explainMissingNumber(error: unknown, profile: Profile): unknown {
   if (!(error instanceof WbError) || error.code !== 'document_not_found') return error
   const hits = readSearches(profile)[runtimeKey(profile)]

@@ -38,7 +38,7 @@ export function readMarkdown(text: string, title: string): ReadableMarkdown {
       isInCode = !isInCode
       lineStarts.push(readable.length)
     }
-    if (isFence || (!isInCode && (ruleLine.test(line) || isTableHead(line, lines[index + 1])))) continue
+    if (isFence || (!isInCode && (ruleLine.test(line) || isTableHeader(line, lines[index + 1])))) continue
     const isSeparate = isInCode || tableLine.test(line) || itemLine.test(line)
     if (isSeparate || (wasSeparate && line.trim() === '')) lineStarts.push(readable.length)
     wasSeparate = isSeparate || (wasSeparate && line.trim() !== '')
@@ -52,8 +52,8 @@ export function readMarkdown(text: string, title: string): ReadableMarkdown {
   return { text: readable, headings, lineStarts }
 }
 
-/** Returns true for a table header. Headers are omitted, because they mean little without columns. */
-function isTableHead(line: string, next = ''): boolean {
+/** Returns true for a table header. Headers are omitted, because the readable text has no aligned columns. */
+function isTableHeader(line: string, next = ''): boolean {
   return tableLine.test(line) && tableLine.test(next) && ruleLine.test(next)
 }
 
@@ -104,8 +104,8 @@ function* linesOf(text: string): Generator<SourceLine> {
 }
 
 /**
- * Returns a part of a Markdown text. If it starts inside code or a table, the opening line of the code or the table
- * header is added before it.
+ * Returns a part of a Markdown text. If the part starts inside a code block or a table, adds the opening line of the
+ * code block or the header of the table.
  */
 export function slicePart(text: string, { start, end }: Span): string {
   return openingLines(text, start) + text.slice(start, end)
@@ -125,20 +125,20 @@ function openingLines(text: string, offset: number): string {
   return ''
 }
 
-/** Extends a part to whole words; in code, tables and headings, to whole lines. */
+/** Extends a span to whole words or, in code, tables and headings, to whole lines. */
 export function widenToWords(text: string, { start, end }: Span): Span {
   const blankRestOfLine = /^[ \t]*\n/
-  let from = start
-  let until = end
-  for (const { line, start: at, openFence } of linesOf(text)) {
-    const lineEnd = at + line.length
+  let newStart = start
+  let newEnd = end
+  for (const { line, start: lineStart, openFence } of linesOf(text)) {
+    const lineEnd = lineStart + line.length
     const isIndivisible = openFence !== undefined || tableLine.test(line) || headingLine.test(line)
-    if (at < start && start < lineEnd)
-      from = isIndivisible ? at : at + line.slice(0, start - at).search(/\S*$/)
-    if (at < end && end < lineEnd && !blankRestOfLine.test(text.slice(end)))
-      until = isIndivisible ? lineEnd : end + /^\S*/.exec(text.slice(end, lineEnd))![0].length
+    if (lineStart < start && start < lineEnd)
+      newStart = isIndivisible ? lineStart : lineStart + line.slice(0, start - lineStart).search(/\S*$/)
+    if (lineStart < end && end < lineEnd && !blankRestOfLine.test(text.slice(end)))
+      newEnd = isIndivisible ? lineEnd : end + /^\S*/.exec(text.slice(end, lineEnd))![0].length
   }
-  return { start: from, end: until }
+  return { start: newStart, end: newEnd }
 }
 
 /** Returns the last heading at or before an offset. */

@@ -14,16 +14,16 @@ export interface Match extends Span {
 /** Returns the stems of the words in a question. Stop words are omitted, unless there are no other words. */
 export function stemsOf(question: string): ReadonlySet<string> {
   const words = [...wordSpans(question)].map(span => span.word)
-  const meaningful = words.filter(word => !stopwords.has(word))
-  return new Set((meaningful.length > 0 ? meaningful : words).map(stem))
+  const contentWords = words.filter(word => !stopwords.has(word))
+  return new Set((contentWords.length > 0 ? contentWords : words).map(stem))
 }
 
 /** Returns the words of a text that match a question, in order. */
 export function matchesIn(text: string, stems: ReadonlySet<string>): Match[] {
   const matches: Match[] = []
   for (const { word, start, end } of wordSpans(text)) {
-    const stemmed = stem(word)
-    if (stems.has(stemmed)) matches.push({ start, end, stem: stemmed })
+    const wordStem = stem(word)
+    if (stems.has(wordStem)) matches.push({ start, end, stem: wordStem })
   }
   return matches
 }

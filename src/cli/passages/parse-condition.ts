@@ -17,7 +17,7 @@ type Condition = Record<string, unknown>
 /**
  * Returns the condition that the flags express; undefined if there are no flags.
  *
- * @throws UsageError  when `--filter` is not a JSON object, or `--where` is not a pair
+ * @throws UsageError  when `--filter` is not a JSON object, or `--where` is not `KEY=VALUE`
  */
 export function parseCondition(flags: { filter?: string; where?: readonly string[] }): Condition | undefined {
   const conditions = [
@@ -46,15 +46,15 @@ function parseJsonOrUndefined(text: string): unknown {
 function parsePairs(pairs: readonly string[]): Condition[] {
   const values = new Map<string, (string | number | boolean)[]>()
   for (const pair of pairs) {
-    const at = pair.indexOf('=')
-    if (at < 1) throw new UsageError(`--where "${pair}" is not KEY=VALUE`, ['--where lang=en'])
-    const key = pair.slice(0, at)
-    values.set(key, [...(values.get(key) ?? []), ...possibleValues(pair.slice(at + 1))])
+    const separatorIndex = pair.indexOf('=')
+    if (separatorIndex < 1) throw new UsageError(`--where "${pair}" is not KEY=VALUE`, ['--where lang=en'])
+    const key = pair.slice(0, separatorIndex)
+    values.set(key, [...(values.get(key) ?? []), ...possibleValues(pair.slice(separatorIndex + 1))])
   }
   return [...values].map(([key, list]) => ({ [key]: list.length === 1 ? list[0] : { $in: list } }))
 }
 
-/** Returns the value as a number or boolean, and as text, because the metadata can contain either. */
+/** Returns the value as a string and, if possible, as a number or boolean, because metadata can contain either. */
 function possibleValues(text: string): (string | number | boolean)[] {
   if (text === 'true' || text === 'false') return [text === 'true', text]
   const isNumber = /^-?\d+(\.\d+)?$/.test(text) && Number.isFinite(Number(text))

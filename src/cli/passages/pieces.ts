@@ -14,8 +14,8 @@ const unspacedScript =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u
 
 /**
- * Splits a text into words with their punctuation: at white space, and with a dictionary in scripts without
- * spaces.
+ * Splits a text at white space into words with their punctuation. For scripts without spaces, also splits words with a
+ * dictionary.
  */
 export function splitPieces(text: string): Piece[] {
   const pieces: Piece[] = []

@@ -114,11 +114,11 @@ export function excerptWithSection(
   const name = passageTitle(passage)
   const readable = readMarkdown(text, name)
   const lines = excerpt(readable.text, stems, size, readable.lineStarts)
-  const from = lines[0]?.start ?? 0
-  const match = matchesIn(readable.text, stems).find(({ start }) => start >= from)
-  const section = sectionAt(readable, match?.start ?? from)
+  const excerptOffset = lines[0]?.start ?? 0
+  const match = matchesIn(readable.text, stems).find(({ start }) => start >= excerptOffset)
+  const section = sectionAt(readable, match?.start ?? excerptOffset)
   if (section === undefined || section.title === name) return { lines }
-  if (section.offset !== from) return { lines, section: section.title }
+  if (section.offset !== excerptOffset) return { lines, section: section.title }
   // The card's title already shows this heading. It is replaced by spaces, so that the offsets stay valid.
   const { offset, title } = section
   const { text: fullText, lineStarts } = readable

@@ -32,15 +32,15 @@ export function rankingOptions({ mode, lexicalWeight, rerank }: RankingSettings)
 }
 
 /**
- * Checks the arguments of a search: at most a knowledge base and a question in quotes, and a knowledge base if
- * `--saved` is used.
+ * Checks the arguments of a search. A question of several words must be in quotes, and `--saved` requires a knowledge
+ * base.
  *
- * @param searchAllCommand  start of the command that searches all knowledge bases, to which the question is added
+ * @param searchAllCommand  command that searches all knowledge bases, without the question
  * @throws UsageError  with the corrected command
  */
 export function requireClearQuestion(
   words: readonly string[],
-  { all, saved, everywhere: searchAllCommand }: { all: boolean; saved?: string; everywhere: string },
+  { all, saved, searchAllCommand }: { all: boolean; saved?: string; searchAllCommand: string },
 ): void {
   const question = `"${words.join(' ')}"`
   if (words.length > (all ? 1 : 2))
@@ -54,7 +54,7 @@ export function requireClearQuestion(
     ])
 }
 
-/** Returns the command for the other possible meaning: the first word is the knowledge base. */
+/** Returns the command for the case that the first word is the knowledge base. */
 function suggestBaseFirst([first, ...rest]: readonly string[]): string {
   return `wb kb search ${first} "${rest.join(' ')}"`
 }

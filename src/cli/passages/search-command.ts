@@ -21,7 +21,7 @@ export const searchFlags = {
     summary: 'weight of the lexical score in hybrid mode, from 0 to 1',
     helpValue: 'NUMBER',
   }),
-  rerank: Flags.boolean({ summary: 'rerank the results by their lexical rank' }),
+  rerank: Flags.boolean({ summary: 'rerank the results by combining their rank with their lexical rank' }),
   ...conditionFlags,
   saved: Flags.string({ summary: 'saved filter name or ID', helpValue: 'NAME' }),
   explain: Flags.boolean({ summary: 'show scores and coverage as numbers' }),
@@ -49,9 +49,9 @@ function parseWeight(text: string): number {
 /** Base class of search commands. */
 export abstract class SearchCommand extends WbCommand {
   /** Returns the question from the command line, or prompts for it. */
-  protected async question(typed: string | undefined): Promise<string> {
-    const missing = 'QUESTION is missing: type search terms or a question'
-    return typed ?? this.ask('What do you want to know?', missing)
+  protected async question(argument: string | undefined): Promise<string> {
+    const errorMessage = 'QUESTION is missing: type search terms or a question'
+    return argument ?? this.ask('What do you want to know?', errorMessage)
   }
 
   protected async searchAndPrint(question: string, base: KnowledgeBase | WorkspaceScope, flags: SearchFlags) {

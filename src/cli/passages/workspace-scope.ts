@@ -23,9 +23,9 @@ export async function workspaceScope(client: Client, { workspaceId }: Workspace)
  */
 export function knowledgeBaseOrAll(
   context: ResolveContext,
-  named: string | undefined,
+  reference: string | undefined,
 ): Promise<KnowledgeBase | WorkspaceScope> {
-  return resolveKnowledgeBase(context, named, createScope)
+  return resolveKnowledgeBase(context, reference, createScope)
 }
 
 function createScope(workspaceId: string, bases: readonly KnowledgeBase[]): WorkspaceScope {

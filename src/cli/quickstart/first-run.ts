@@ -8,8 +8,8 @@ import { askYesNo } from '../terminal/ask.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 
 /**
- * If Workbase was never used before, asks the user whether to ingest and search the working directory. Does not ask
- * for the home folder or the root of a disk.
+ * If Workbase has not been used before, asks the user whether to ingest and search the working directory. Does not ask
+ * in CI, in the home folder or in the root of a disk.
  *
  * @returns true if the user agreed
  */

@@ -23,7 +23,7 @@ export interface QuickstartPlan {
   readonly question: string | undefined
   /** True if the documents in the package are used. */
   readonly isShipped: boolean
-  /** Folder that the user named, if it contains no text; the documents in the package are then used instead. */
+  /** Folder from the command line, if it contains no text. If so, the documents in the package are used instead. */
   readonly emptyFolder?: string
 }
 
@@ -33,17 +33,17 @@ export interface QuickstartPlan {
  * @throws UsageError  when the folder does not exist or is not a folder
  */
 export async function planQuickstart(
-  first: string | undefined,
-  second: string | undefined,
+  firstArgument: string | undefined,
+  secondArgument: string | undefined,
   { cwd, signal }: { cwd: string; signal: AbortSignal },
 ): Promise<QuickstartPlan> {
   const isQuestionOnly =
-    second === undefined &&
-    first !== undefined &&
-    /\s/.test(first) &&
-    !(await isFolder(resolveTypedPath(cwd, first)))
-  const folder = isQuestionOnly ? undefined : first
-  const question = isQuestionOnly ? first : second
+    secondArgument === undefined &&
+    firstArgument !== undefined &&
+    /\s/.test(firstArgument) &&
+    !(await isFolder(resolveTypedPath(cwd, firstArgument)))
+  const folder = isQuestionOnly ? undefined : firstArgument
+  const question = isQuestionOnly ? firstArgument : secondArgument
   if (folder === undefined) return planShipped(question, cwd)
   if (!(await isFolder(resolveTypedPath(cwd, folder))))
     throw new UsageError(`there is no folder "${folder}"`, [
@@ -56,7 +56,7 @@ export async function planQuickstart(
   return { intake, name: baseNameFromPath(resolve(cwd, folder)), question, isShipped: false }
 }
 
-/** Reference pages that are not ingested, because they contain words of every question, but no answers. */
+/** Reference pages. They are not ingested, because they contain the words of most questions, but no answers. */
 const referencePages = [
   'architecture.md',
   'benchmarks.md',

@@ -19,7 +19,7 @@ import { pad, plainLine } from '../terminal/terminal-text.ts'
 import { nextShippedQuestion, type QuickstartPlan, shippedQuestion } from './plan.ts'
 
 /** Maximum number of passages in the result. */
-const passagesShown = 3
+const passagesMax = 3
 
 /** Dependencies of a quickstart. */
 export interface QuickstartOptions {
@@ -37,7 +37,7 @@ export interface QuickstartOptions {
 export interface QuickstartResult {
   readonly workspace: Workspace
   readonly base: KnowledgeBase
-  /** True if commands use this workspace by default. Suggested commands then do not name it. */
+  /** True if commands use this workspace by default. If so, suggested commands do not contain its name. */
   readonly isDefaultWorkspace: boolean
   readonly contents: { readonly documents: number; readonly chunks: number | undefined }
   readonly summary: IngestSummary
@@ -61,7 +61,7 @@ export async function quickstart(
   const style = output.errorStyle
   if (plan.emptyFolder)
     output.note(
-      `  – ${folderName(plan.emptyFolder)} contains no text, so the documents of Workbase are used instead\n`,
+      `  – ${folderName(plan.emptyFolder)} contains no text, so the Workbase documentation is used instead\n`,
     )
   const { workspace, base, isDefaultWorkspace } = await findOrCreateTarget(
     client,
@@ -79,7 +79,7 @@ export async function quickstart(
     `  ${style.good('✓')} knowledge   ${pad(base.name, nameWidth)}  ${formatContents(contents, summary)}\n`,
   )
   const [question, nextQuestion] = await chooseQuestions(client, base, plan)
-  const passages = await findPassages({ client, base, signal, body: { text: question } }, passagesShown)
+  const passages = await findPassages({ client, base, signal, body: { text: question } }, passagesMax)
   storeSearch(profile, toCitedHits(base, passages))
   return { workspace, base, isDefaultWorkspace, contents, summary, question, nextQuestion, passages }
 }
@@ -94,19 +94,19 @@ function formatContents(
   { documents, chunks }: QuickstartResult['contents'],
   { tally, elapsedMs }: IngestSummary,
 ): string {
-  const changed = tally.added + tally.replaced > 0
+  const hasChanges = tally.added + tally.replaced > 0
   const parts = [
     formatCounted(documents, 'document'),
     ...(chunks === undefined ? [] : [formatCounted(chunks, 'chunk')]),
   ]
-  return `${parts.join(', ')}   ${changed ? formatElapsed(elapsedMs) : 'unchanged'}`
+  return `${parts.join(', ')}   ${hasChanges ? formatElapsed(elapsedMs) : 'unchanged'}`
 }
 
 /**
  * Returns commands to try next, with descriptions if the terminal is wide enough.
  *
  * @param program  words that start this program, such as `wb` or `npx workbase`
- * @param kind     kind of the runtime; for an embedded runtime (`process`), a server has to be started first
+ * @param kind     kind of the runtime; for an embedded runtime (`process`), the suggested command starts a server
  */
 export function nextStepLines(
   { base, workspace, isDefaultWorkspace, nextQuestion, passages }: QuickstartResult,
@@ -132,9 +132,9 @@ export function nextStepLines(
     [`${program} ${openApi}`, 'start or open the HTTP API'],
   ]
   const commandWidth = Math.max(...lines.map(([command]) => command.length)) + 4
-  const fits = lines.every(([, description]) => commandWidth + description.length + 4 <= width)
+  const showsDescriptions = lines.every(([, description]) => commandWidth + description.length + 4 <= width)
   return lines.map(([command, description]) =>
-    fits ? `    ${pad(command, commandWidth)}${description}` : `    ${command}`,
+    showsDescriptions ? `    ${pad(command, commandWidth)}${description}` : `    ${command}`,
   )
 }
 
@@ -146,14 +146,15 @@ async function findOrCreateTarget(
 ): Promise<Pick<QuickstartResult, 'workspace' | 'base' | 'isDefaultWorkspace'>> {
   const workspaceName = namedWorkspace ?? 'demo'
   const all = await collect(client.items(workspaces.list, {}))
-  const existing = all.find(row => row.name === workspaceName || row.workspaceId === workspaceName)
-  const workspace = existing ?? (await client.call(workspaces.create, { body: { name: workspaceName } }))
+  const existingWorkspace = all.find(row => row.name === workspaceName || row.workspaceId === workspaceName)
+  const workspace =
+    existingWorkspace ?? (await client.call(workspaces.create, { body: { name: workspaceName } }))
   const params = { workspaceId: workspace.workspaceId }
   const bases = await listKnowledgeBases(client, workspace.workspaceId)
   const base =
     bases.find(row => row.name === baseName) ??
     (await client.call(kb.create, { params, body: { name: baseName } }))
-  const isDefaultWorkspace = namedWorkspace !== undefined || all.length === (existing ? 1 : 0)
+  const isDefaultWorkspace = namedWorkspace !== undefined || all.length === (existingWorkspace ? 1 : 0)
   return { workspace, base, isDefaultWorkspace }
 }
 
@@ -165,8 +166,8 @@ async function countContents(client: Client, { workspaceId, knowledgeBaseId }: K
 }
 
 /**
- * Returns the question to ask now, and the one to suggest next. For documents of the user, they are derived from the
- * names of the first documents.
+ * Returns the question to search for now, and the one to suggest next. For the user's documents, questions are derived
+ * from the names of the first documents.
  */
 async function chooseQuestions(
   client: Client,

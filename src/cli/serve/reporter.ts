@@ -1,5 +1,5 @@
 import { hostFacts } from '../../base/host-facts.ts'
-import { type Report, reportLines, reportOf } from '../command/report.ts'
+import { type Report, reportLines, toReport } from '../command/report.ts'
 import type { Io } from '../io.ts'
 import type { LocalConfig, LogSettings } from '../local.ts'
 import type { Output } from '../terminal/output.ts'
@@ -30,16 +30,16 @@ export class ServeReporter implements ServeEvents {
     return this.output.hasFilter ? { write: line => this.#printJsonLine(JSON.parse(line)) } : this.io.stdout
   }
 
-  /** Prints a JSON line. An error in the `--jq` expression is reported, but does not end the server. */
+  /** Prints a JSON line. An error in the `--jq` expression is reported, but does not stop the server. */
   #printJsonLine(value: unknown): void {
     try {
       this.output.line(value)
     } catch (error) {
-      this.#printReport(reportOf(error))
+      this.#printReport(toReport(error))
     }
   }
 
-  /** Returns the target of the log without `--json`: formatted lines in a terminal, unless `--verbose` is set. */
+  /** Returns the log stream for use without `--json`. In a terminal without `--verbose`, it formats the lines. */
   #terminalLog(): { write(line: string): unknown } {
     if (this.options.verbose || !this.io.stderr.isTTY) return this.io.stderr
     return { write: line => this.output.trace(formatLogLine(line)) }
@@ -50,15 +50,15 @@ export class ServeReporter implements ServeEvents {
     return { level: this.output.json ? config.runtime.logLevel : terminalLevel, stream: this.#log }
   }
 
-  /** Prints the startup message, then the log lines from before it, then warnings. */
+  /** Prints the startup message, then the buffered log lines, then warnings. */
   async started(server: RestartableServer): Promise<void> {
     const { output } = this
     if (server.runtime.fault !== undefined) this.#reportRescueMode(server)
     else if (output.json) this.#printEvent('ready', server)
     else output.result(await this.#welcome(server))
     this.release()
-    const open = await openAccessWarning(this.#details(server))
-    if (open) output.warn(`  ${output.errorStyle.bad('!')} ${open}`)
+    const accessWarning = await openAccessWarning(this.#details(server))
+    if (accessWarning) output.warn(`  ${output.errorStyle.bad('!')} ${accessWarning}`)
     for (const warning of server.config.warnings) output.warn(`  ! ${warning}`)
   }
 
@@ -79,7 +79,7 @@ export class ServeReporter implements ServeEvents {
   }
 
   notRestarted(error: unknown): void {
-    const report = reportOf(error)
+    const report = toReport(error)
     const { kind, code = kind, message } = report
     if (this.output.json) this.#printJsonLine({ event: 'not restarted', error: { code, message } })
     else
@@ -89,7 +89,7 @@ export class ServeReporter implements ServeEvents {
   }
 
   #reportRescueMode(server: RestartableServer): void {
-    const report = reportOf(server.runtime.fault)
+    const report = toReport(server.runtime.fault)
     const { kind, code = kind, message } = report
     if (this.output.json) return void this.#printEvent('rescue', server, { error: { code, message } })
     this.#printReport({ ...report, message: `rescue mode: ${message}` }, [
@@ -99,12 +99,12 @@ export class ServeReporter implements ServeEvents {
     ])
   }
 
-  #printReport(report: Report, more: readonly string[] = []): void {
-    this.output.trace([...reportLines(report, this.output.errorStyle), ...more].join('\n'))
+  #printReport(report: Report, extraLines: readonly string[] = []): void {
+    this.output.trace([...reportLines(report, this.output.errorStyle), ...extraLines].join('\n'))
   }
 
-  #printEvent(event: string, { url }: RestartableServer, more: object = {}): void {
-    this.#printJsonLine({ event, url, pid: hostFacts.pid, dataDir: this.options.dataDir, ...more })
+  #printEvent(event: string, { url }: RestartableServer, extraFields: object = {}): void {
+    this.#printJsonLine({ event, url, pid: hostFacts.pid, dataDir: this.options.dataDir, ...extraFields })
   }
 
   #welcome(server: RestartableServer): Promise<string> {

@@ -15,74 +15,74 @@ export interface RestartReporter {
 export interface RestartableServerOptions {
   readonly config: LocalConfig
   readonly runtime: ServerRuntime
-  readonly listening: RunningServer
+  readonly listener: RunningServer
   /** True if the server listens on a loopback address, so that other machines cannot connect. */
   readonly loopback: boolean
   readonly reporter: RestartReporter
   /** Reads the configuration again. @throws the error that prevents a server from starting with it */
-  read(): Promise<LocalConfig>
+  readConfig(): Promise<LocalConfig>
   /** Opens a runtime, in rescue mode if necessary. */
-  open(config: LocalConfig): Promise<ServerRuntime>
-  /** Releases the lock of the data directory. */
+  openRuntime(config: LocalConfig): Promise<ServerRuntime>
+  /** Releases the lock of the data directory, and stops catching exceptions. Called after the server has stopped. */
   release(): void
 }
 
 /**
- * A server on a port whose runtime can be replaced by a new one. The process keeps the port and the lock of the data
- * directory during the replacement.
+ * A server whose runtime can be replaced with a new one. The process keeps the port and the lock of the data directory
+ * during the replacement.
  */
 export class RestartableServer {
-  readonly #parts: RestartableServerOptions
+  readonly #options: RestartableServerOptions
   #restarting: Promise<void> | undefined
-  #isEnding = false
+  #isStopping = false
   config: LocalConfig
   runtime: ServerRuntime
 
-  constructor(parts: RestartableServerOptions) {
-    this.#parts = parts
-    this.config = parts.config
-    this.runtime = parts.runtime
+  constructor(options: RestartableServerOptions) {
+    this.#options = options
+    this.config = options.config
+    this.runtime = options.runtime
   }
 
   get url(): string {
-    return this.#parts.listening.url
+    return this.#options.listener.url
   }
   get loopback(): boolean {
-    return this.#parts.loopback
+    return this.#options.loopback
   }
 
   /** Replaces the runtime in the background. If the new configuration is invalid, the current runtime continues. */
   restart(): void {
-    if (this.#isEnding) return
+    if (this.#isStopping) return
     this.#restarting ??= this.#replaceRuntime().finally(() => {
       this.#restarting = undefined
     })
   }
 
   async #replaceRuntime(): Promise<void> {
-    const { listening, reporter, read, open } = this.#parts
+    const { listener, reporter, readConfig, openRuntime } = this.#options
     let config: LocalConfig
     try {
-      config = await read()
+      config = await readConfig()
     } catch (error) {
       return reporter.notRestarted(error)
     }
     reporter.restarting()
-    await listening.drain(drainMs)
+    await listener.drain(drainMs)
     await closeRuntime(this.runtime)
-    this.runtime = await open(config)
+    this.runtime = await openRuntime(config)
     this.config = config
-    listening.replaceApp(this.runtime.app)
+    listener.replaceApp(this.runtime.app)
     reporter.restarted(this)
   }
 
   /** Rejects new requests, waits for those in progress, and releases all resources. */
   async stop(): Promise<void> {
-    this.#isEnding = true
+    this.#isStopping = true
     await this.#restarting
-    await this.#parts.listening.close(drainMs)
+    await this.#options.listener.close(drainMs)
     await closeRuntime(this.runtime)
-    this.#parts.release()
+    this.#options.release()
   }
 }
 

@@ -55,49 +55,49 @@ export async function serve(
 ): Promise<RestartableServer> {
   const config = await readConfig(profile, io, flags)
   requireTrustedConfig(config)
-  const { host, port } = { ...config.config.runtime, ...definedFlags(flags) }
+  const { host, port } = { ...config.config.runtime, ...addressFlags(flags) }
   await requireAuthenticationOnNetwork(host, config, flags.allowOpenAccess)
   const certificate = flags.https && readCertificate(flags.https, io.cwd)
   const trustDataDir = trustCreatedDataDir(profile)
-  const locked = await lockDataDir(profile.dataDir)
-  if (!('lock' in locked)) throw alreadyServedError(profile, locked.heldBy)
-  const { lock } = locked
+  const lockResult = await lockDataDir(profile.dataDir)
+  if (!('lock' in lockResult)) throw alreadyServedError(profile, lockResult.heldBy)
+  const { lock } = lockResult
   const cleanups: (() => unknown)[] = [() => lock.release()]
   let server: RestartableServer | undefined
   try {
     const loopback = isLoopback(host)
-    const open = (config: LocalConfig, isRestart: boolean) =>
+    const openRuntime = (config: LocalConfig, isRestart: boolean) =>
       openServed(profile, config, {
         loopback,
         logSettings: reporter.logSettings(config),
         isRestart,
         restart: () => server?.restart(),
       })
-    const runtime = await open(config, false)
+    const runtime = await openRuntime(config, false)
     cleanups.unshift(() => runtime.close())
     await trustDataDir()
-    const listening = await serveRuntime(runtime, { host, port, https: flags.https }).catch(error =>
+    const listener = await serveRuntime(runtime, { host, port, https: flags.https }).catch(error =>
       throwListenError(error, { host, port, configFlag: configFlagOf(profile) }),
     )
     // An open port would keep the process alive after an error.
-    cleanups.unshift(() => listening.close(0))
+    cleanups.unshift(() => listener.close(0))
     const stopKeepingAlive = keepServing(io.signals, () => (server?.runtime ?? runtime).app.log)
     cleanups.unshift(stopKeepingAlive)
     server = new RestartableServer({
       config,
       runtime,
-      listening,
+      listener,
       loopback,
       reporter,
-      read: () => rereadConfig(profile, io, flags, host),
-      open: config => open(config, true),
+      readConfig: () => rereadConfig(profile, io, flags, host),
+      openRuntime: config => openRuntime(config, true),
       release() {
         stopKeepingAlive()
         lock.release()
       },
     })
     lock.announce({
-      url: listening.url,
+      url: listener.url,
       pid: thisHost.pid,
       startedAt: timestamp(io.clock),
       certificate,
@@ -124,7 +124,7 @@ async function rereadConfig(profile: Profile, io: Io, flags: ServeFlags, host: s
   return config
 }
 
-function definedFlags({ host, port }: ServeFlags): { host?: string; port?: number } {
+function addressFlags({ host, port }: ServeFlags): { host?: string; port?: number } {
   return { ...(host !== undefined && { host }), ...(port !== undefined && { port }) }
 }
 
@@ -159,7 +159,7 @@ function alreadyServedError({ dataDir }: Profile, holder: { pid: number; url: st
     ? `process ${holder.pid} at ${holder.url}`
     : 'another process, which is still starting'
   const next = holder
-    ? [`wb kb list    uses it`, `kill ${holder.pid}    stops it`]
+    ? [`wb kb list    uses that server`, `kill ${holder.pid}    stops it`]
     : ['try again in a moment']
   return new WbError('conflict', `${dataDir} is already served by ${server}`, { next })
 }
@@ -168,7 +168,7 @@ function alreadyServedError({ dataDir }: Profile, holder: { pid: number; url: st
  * Reads the certificate, and checks that the key belongs to it.
  *
  * @returns the certificate in PEM format
- * @throws UsageError  when a file cannot be read or contains something else, or the key does not match
+ * @throws UsageError  when a file cannot be read or parsed, or the key does not belong to the certificate
  */
 function readCertificate({ cert, key }: { cert: string; key: string }, cwd: string): string {
   const certificate = readPem('--https-cert', cert, cwd, text => new X509Certificate(text))
@@ -199,7 +199,7 @@ function readPem<T>(
   }
 }
 
-/** Returns the `--config` flag of this command, with a leading space; empty if it was not used. */
+/** Returns the `--config` flag of this command, with a leading space. Empty if the command has no such flag. */
 function configFlagOf({ config: { flag } }: Profile): string {
   return flag === undefined ? '' : ` --config ${shellWord(flag)}`
 }

@@ -1,8 +1,8 @@
 import type { ChatProvider } from '../../contract/providers.ts'
 
 /**
- * Explains why the built-in list of models was used instead of the list of the provider, and how to change that. The
- * runtime requests the list from every provider that offers it without a key, which excludes OpenAI.
+ * Explains why the built-in list of models was used instead of the provider's list, and how to change that. The runtime
+ * requests the list from every provider that offers it without a key, which excludes OpenAI.
  */
 export function explainBuiltInModels(provider: ChatProvider): readonly string[] {
   if (provider === 'openai')

@@ -25,7 +25,7 @@ export interface ServicePrompts {
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Returns the type of the flag, or else the type of the preset. Prompts if both are missing. */
+/** Returns the type from the flag, or else the type of the preset. Prompts if both are missing. */
 export async function chooseServiceType(
   prompts: ServicePrompts,
   typeFlag: string | undefined,
@@ -68,19 +68,19 @@ export async function composeService(
   return body
 }
 
-/** Providers by service type. Reranking services are only stored, so any name is accepted. */
+/** Providers by service type. Any name is accepted for reranking services, because searches do not use them. */
 const providersByType: Readonly<Partial<Record<ServiceType, readonly string[]>>> = {
   llm: chatProviders,
   embedding: Object.keys(providers),
 }
-/** Embedding providers that run inside the runtime. */
-const serverlessProviders: readonly string[] = [builtInProvider, 'mock']
+/** Embedding providers that run in the process of the runtime. */
+const inProcessProviders: readonly string[] = [builtInProvider, 'mock']
 
 function requireProviderOrEndpoint(type: ServiceType, { provider, endpointBaseUrl }: Fields): void {
   const knownProviders = providersByType[type]
   const name = String(provider)
   if (!knownProviders || knownProviders.includes(name) || endpointBaseUrl) return
-  if (type === 'embedding' && serverlessProviders.includes(name)) return
+  if (type === 'embedding' && inProcessProviders.includes(name)) return
   const similar = nearestMatch(name, knownProviders)
   throw new UsageError(`there is no provider "${name}" for ${serviceTypeDetails[type].noun}s`, [
     ...(similar ? [`did you mean --provider ${similar}?`] : [`providers: ${knownProviders.join(', ')}`]),
@@ -118,7 +118,7 @@ async function findChoices(
   if (type !== 'llm' || field !== 'modelName' || !isChatProvider(String(provider))) return undefined
   const name = String(provider) as (typeof chatProviders)[number]
   const baseUrl = typeof endpointBaseUrl === 'string' ? endpointBaseUrl : undefined
-  // A custom server has other models than the provider whose API it uses. Only an Ollama server can list them.
+  // The models of a custom server differ from those of the provider whose API it uses. Only Ollama can list them.
   if (baseUrl !== undefined && name !== 'ollama') return undefined
   const { models } = await client.call(llmModels.list, { query: { provider: name, baseUrl } })
   return models.map(({ id, name: title }) => ({ id, name: title === id ? id : `${id}  ${title}` }))

@@ -9,8 +9,8 @@ interface ReleasePrompts {
 }
 
 /**
- * Asks the user whether to release a secret. If the user declines or cannot be asked, or does not have the
- * permission, prints the command instead.
+ * Asks the user whether to release a secret. Prints the command instead if the user declines, cannot be asked, or does
+ * not have the permission.
  */
 export async function offerRelease(
   { client, confirm, note }: ReleasePrompts,

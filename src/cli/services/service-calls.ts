@@ -63,7 +63,7 @@ export class ServiceCalls {
   /**
    * Finds a service by ID or name.
    *
-   * @throws WbError     with the not-found code of the type, when no service matches; the hint has a similar name
+   * @throws WbError     when no service matches; the code depends on the type, and the hint suggests a similar name
    * @throws UsageError  when several services match
    */
   async find(

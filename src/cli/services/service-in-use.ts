@@ -8,8 +8,8 @@ import { kb } from '../../contract/knowledge.ts'
 const listedLinesMax = 8
 
 /**
- * Adds the knowledge bases and agents that use a service to the error of its deletion. Returns other errors
- * unchanged.
+ * If a service could not be deleted because it is in use, adds commands to the error that show its knowledge bases and
+ * agents. Returns other errors unchanged.
  */
 export async function explainServiceInUse(
   error: unknown,
@@ -19,10 +19,10 @@ export async function explainServiceInUse(
   if (!(error instanceof WbError) || !error.code.endsWith('_service_in_use')) return error
   const request = { params: { workspaceId } }
   const bases = (await client.call(kb.list, request)).items.filter(row => refersTo(row, serviceId))
-  const users = (await client.call(agents.list, request)).items.filter(row => refersTo(row, serviceId))
+  const usingAgents = (await client.call(agents.list, request)).items.filter(row => refersTo(row, serviceId))
   const lines = [
     ...bases.map(({ name }) => `wb kb show ${shellWord(name)}`),
-    ...users.map(({ name }) => `wb agents show ${shellWord(name)}`),
+    ...usingAgents.map(({ name }) => `wb agents show ${shellWord(name)}`),
   ]
   return new WbError(error.code, error.message, {
     ...error.facts,

@@ -5,8 +5,7 @@ import type { ServiceCalls } from './service-calls.ts'
 import type { Service } from './service-types.ts'
 
 /**
- * Warns if a service that was just stored cannot be used. An error of the check is ignored, because the service is
- * already stored.
+ * Warns if a stored service cannot be used. Errors of this check are ignored, because the service is already stored.
  */
 export async function warnOfProblem(
   services: Pick<ServiceCalls, 'findProblem'>,

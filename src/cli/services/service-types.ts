@@ -18,7 +18,7 @@ export interface Service {
   readonly record: Readonly<Record<string, unknown>> & { readonly name: string }
 }
 
-/** Details of a service type that commands need. */
+/** Names, routes, presets and flags of a service type. */
 interface ServiceTypeDetails {
   readonly noun: string
   readonly idField: string
@@ -30,7 +30,7 @@ interface ServiceTypeDetails {
     | typeof llmServices
   /** Request bodies of presets by name. */
   readonly presets: Readonly<Record<string, object>>
-  /** Flags of required fields, by field. */
+  /** Names of the flags for required fields, by field. */
   readonly requiredFlags: Readonly<Record<string, string>>
 }
 
@@ -71,7 +71,7 @@ export const serviceTypeDetails: Readonly<Record<ServiceType, ServiceTypeDetails
   },
 }
 
-/** Returns the type that has a preset of this name. */
+/** Returns the type that has a preset with this name. */
 export function typeOfPreset(name: string): ServiceType | undefined {
-  return serviceTypes.find(type => name in serviceTypeDetails[type].presets)
+  return serviceTypes.find(type => Object.hasOwn(serviceTypeDetails[type].presets, name))
 }

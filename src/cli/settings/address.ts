@@ -14,7 +14,7 @@ export interface SuggestedAddress {
 
 /** Error for an invalid address of a runtime, or an address to which a credential must not be sent. */
 export class InvalidAddress extends UsageError {
-  /** @param suggestions  addresses that are probably meant, the most likely one last */
+  /** @param suggestions  addresses that the user probably meant, the most likely one last */
   constructor(
     message: string,
     readonly address: string,
@@ -26,7 +26,7 @@ export class InvalidAddress extends UsageError {
   }
 }
 
-/** Returns a valid address for one without a scheme. */
+/** Returns an address to suggest for an invalid one. If only the scheme is missing, adds it. */
 function suggestScheme(address: string): string {
   const [, host] = /^([\w-]+(?:\.[\w-]+)*)(?::\d+)?$/.exec(address) ?? []
   if (host !== undefined && isLoopback(host)) return `http://${address}`
@@ -37,13 +37,13 @@ function suggestScheme(address: string): string {
  * Parses the address of a runtime, and removes trailing slashes.
  *
  * @param name  source of the address, for messages
- * @throws InvalidAddress  it is not an http(s) address, or contains a query, a fragment or a credential
+ * @throws InvalidAddress  it is not an HTTP(S) address, or contains a query, a fragment or a credential
  */
 export function parseRuntimeAddress(address: string, name: '--url' | 'WB_URL' | 'URL'): string {
   const source = name === 'URL' ? '--url' : name
-  const invalidAddress = (fact: string, url: string) => {
+  const invalidAddress = (problem: string, url: string) => {
     const fallback = name === 'WB_URL' ? `WB_URL=${url}` : `--url ${url}`
-    return new InvalidAddress(`${name} ${fact}`, address, source, [{ url }], [fallback])
+    return new InvalidAddress(`${name} ${problem}`, address, source, [{ url }], [fallback])
   }
   const url = URL.canParse(address) ? new URL(address) : undefined
   if (!url || !/^https?:$/.test(url.protocol))
@@ -64,7 +64,7 @@ export function trimTrailingSlashes(address: string): string {
  *
  * @param credential       description of the credential, for messages
  * @param target           address of the runtime, and its source
- * @param options.isBound  true if the credential may be sent to this address only, so no other is suggested
+ * @param options.isBound  true if the credential may be sent to this address only, so that `https:` is not suggested
  * @throws InvalidAddress  the connection is not encrypted
  * @see docs/security.md#rule-15
  */
@@ -75,12 +75,12 @@ export function requireEncryption(
 ): void {
   const target = new URL(url)
   if (!isUnencryptedRemote(target)) return
-  const encrypted = isBound ? [] : [{ url: url.replace(/^http:/, 'https:') }]
+  const httpsSuggestion = isBound ? [] : [{ url: url.replace(/^http:/, 'https:') }]
   throw new InvalidAddress(
     `${credential} would be sent unencrypted to ${target.origin}`,
     url,
     urlSource,
-    [{ url, flag: '--insecure-http' }, ...encrypted],
+    [{ url, flag: '--insecure-http' }, ...httpsSuggestion],
     ['use https://, or add --insecure-http if you trust the network'],
   )
 }
@@ -88,10 +88,10 @@ export function requireEncryption(
 /** Error codes of Node.js for a server that does not use TLS. */
 const nonTlsErrorCodes = ['ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_PACKET_LENGTH_TOO_LONG']
 
-/** Path of a route of the runtime, which can follow the path prefix of a proxy. */
+/** Path of a runtime route. It can follow the path prefix of a proxy. */
 const runtimePath = /\/(?:docs|api|auth)(?:\/.*)?$/
 
-/** Returns the address that was probably meant, based on the error; undefined if the error gives no indication. */
+/** Returns the address that the user probably meant, based on the error; undefined if the error gives no indication. */
 export function suggestAddress(url: string, error: unknown): SuggestedAddress | undefined {
   const { origin, hostname, pathname } = new URL(url)
   if (error instanceof Unreachable && errorCodeOfCause(error.cause) === speaksTlsCode)

@@ -5,9 +5,9 @@ import { writeSettings } from './settings-file.ts'
 import { withLock } from './with-lock.ts'
 
 /**
- * Changes a settings file while no other command changes one. Settings and logins have separate locks, because a
- * command can change settings while it holds the lock of the logins. The wait for the lock cannot be interrupted,
- * because it is short.
+ * Changes a settings file while it holds the settings lock, which prevents concurrent changes by other commands. Logins
+ * have a separate lock, because a command that holds it can change settings. The wait for the settings lock cannot be
+ * interrupted, because it is short.
  *
  * @param change  reads and writes the file
  * @throws UsageError, Unreachable  see `withLock`

@@ -131,22 +131,24 @@ function resolveProfileName(
   settingsDir: string,
   folder: FolderSettings,
 ) {
-  const all = readProfiles(settingsDir)
+  const storedProfiles = readProfiles(settingsDir)
   const [nameSource, name]: [Profile['nameSource'], string] = flags.profile
     ? ['--profile', flags.profile]
     : variables.WB_PROFILE
       ? ['WB_PROFILE', variables.WB_PROFILE]
       : folder.profile
         ? ['.wb.yaml', folder.profile]
-        : ['wb profiles use', all.current]
+        : ['wb profiles use', storedProfiles.current]
   requireProfileName(name)
-  const stored = flags.mayBeNew ? (all.profiles[name] ?? { workspaces: {} }) : requireProfile(all, name)
+  const stored = flags.mayBeNew
+    ? (storedProfiles.profiles[name] ?? { workspaces: {} })
+    : requireProfile(storedProfiles, name)
   return { name, nameSource, stored } as const
 }
 
 /**
- * Returns the workspace and the knowledge base. The knowledge base of `.wb.yaml` is used only together with the
- * workspace of `.wb.yaml`.
+ * Returns the workspace and the knowledge base. The knowledge base in `.wb.yaml` is not used if a flag or a variable
+ * selects the workspace.
  */
 function resolveWorkspaceSetting(
   flags: ProfileFlags,
@@ -175,32 +177,32 @@ function resolveDataDir(
   return { dataDir: resolve(cwd, dataFolder(variables)), dataDirSource: 'platform' }
 }
 
-/** @throws UsageError  there is no keychain of this name */
+/** @throws UsageError  there is no keychain with this name */
 function parseKeychainDriver(name: string | undefined): KeychainDriver | undefined {
   if (name === undefined || name === 'keyring' || name === 'keytar' || name === 'file') return name
   throw new UsageError(`WB_KEYCHAIN is "${name}"; it must be keyring, keytar or file`)
 }
 
 /**
- * Returns the address of `--url`, `WB_URL` or the profile, in this order. `--local` and `--data-dir` take precedence
- * over `WB_URL`, and `WB_DATA_DIR` over the profile.
+ * Returns the address from `--url`, `WB_URL` or the profile, in this order. Returns no address if `--local` or
+ * `--data-dir` is used without `--url`. `WB_DATA_DIR` takes precedence over the profile.
  */
 function resolveUrl(
   flags: ProfileFlags,
   variables: Environment,
-  stored: string | undefined,
+  profileUrl: string | undefined,
 ): Pick<Profile, 'url' | 'urlSource'> {
   if (flags.url) return { url: parseRuntimeAddress(flags.url, '--url'), urlSource: '--url' }
   if (flags.local || flags.dataDir) return { url: undefined, urlSource: undefined }
   if (variables.WB_URL) return { url: parseRuntimeAddress(variables.WB_URL, 'WB_URL'), urlSource: 'WB_URL' }
-  return stored && !variables.WB_DATA_DIR
-    ? { url: stored, urlSource: 'profile' }
+  return profileUrl && !variables.WB_DATA_DIR
+    ? { url: profileUrl, urlSource: 'profile' }
     : { url: undefined, urlSource: undefined }
 }
 
 /**
- * Returns `WB_API_KEY`; undefined if it belongs to another runtime: `WB_URL` is set, but a flag selects another
- * address or the data directory.
+ * Returns `WB_API_KEY`. Returns undefined if the key belongs to the runtime at `WB_URL`, but a flag selects another
+ * address or a data directory.
  *
  * @see docs/security.md#rule-6
  */
@@ -247,7 +249,7 @@ function operatorConflict({
       'to authenticate over HTTP, sign in or set WB_API_KEY',
       urlSource === '--url'
         ? `remove --url`
-        : `--data-dir ${shellWord(dataDir)}    selects the one of this machine`,
+        : `--data-dir ${shellWord(dataDir)}    selects the data directory of this machine`,
     ],
   )
 }

@@ -47,8 +47,8 @@ export function readProfiles(settingsDir: string): StoredProfiles {
 
 /** Returns the command that switches to a profile for this machine, and creates such a profile if necessary. */
 export function localProfileCommand({ profiles }: StoredProfiles): string {
-  const [existing] = Object.keys(profiles).filter(name => profiles[name]?.url === undefined)
-  if (existing !== undefined) return `wb profiles use ${existing}`
+  const [existingProfile] = Object.keys(profiles).filter(name => profiles[name]?.url === undefined)
+  if (existingProfile !== undefined) return `wb profiles use ${existingProfile}`
   const name = ['here', 'local'].find(candidate => !profiles[candidate]) ?? 'this-machine'
   return `wb profiles add ${name} && wb profiles use ${name}`
 }
@@ -62,17 +62,19 @@ export function requireProfileName(name: string): void {
 }
 
 /**
- * Checks that no other profile has this name, or a name that differs only in case, which would be easy to confuse.
+ * Checks that no other profile has this name or a name that differs only in case, because users could confuse them.
  *
- * @param renamed  current name of the profile that gets the name; a change of case only is allowed
+ * @param currentName  current name of the profile to rename; it may differ from the new name only in case
  * @throws UsageError  another profile has the name
  */
-export function requireFreeName({ profiles }: StoredProfiles, name: string, renamed?: string): void {
-  const names = Object.keys(profiles).filter(other => other !== renamed || other === name)
-  const taken = names.find(other => other.toLowerCase() === name.toLowerCase())
-  if (taken === undefined) return
-  const differs = taken === name ? '' : `; ${name} differs from it only in case`
-  throw new UsageError(`a profile named ${taken} already exists${differs}`, [`wb profiles use ${taken}`])
+export function requireFreeName({ profiles }: StoredProfiles, name: string, currentName?: string): void {
+  const names = Object.keys(profiles).filter(other => other !== currentName || other === name)
+  const existingName = names.find(other => other.toLowerCase() === name.toLowerCase())
+  if (existingName === undefined) return
+  const caseNote = existingName === name ? '' : `; ${name} differs from it only in case`
+  throw new UsageError(`a profile named ${existingName} already exists${caseNote}`, [
+    `wb profiles use ${existingName}`,
+  ])
 }
 
 function readProfilesFile(path: string): Partial<StoredProfiles> {
@@ -101,7 +103,7 @@ function isProfile(stored: unknown): boolean {
   return (url === undefined || isAddress) && isObject(workspaces)
 }
 
-/** Returns the profile of this name. @throws UsageError  it does not exist */
+/** Returns the profile with this name. @throws UsageError  it does not exist */
 export function requireProfile({ profiles }: StoredProfiles, name: string): StoredProfile {
   const stored = profiles[name]
   if (stored) return stored

@@ -34,7 +34,7 @@ export function readSettings(path: string): Settings | 'none' | 'broken' {
   }
 }
 
-/** Returns the command that makes a file readable, or moves it away. */
+/** Returns the command that makes a file readable or renames it. */
 function repairCommand(path: string, code: string): string {
   const folder = dirname(path)
   if (code === 'ENOTDIR') return moveAwayCommand(folder)
@@ -69,7 +69,7 @@ function requireWritableByOwnerOnly(path: string): void {
   ])
 }
 
-/** Returns a copy without a prototype, so that a key such as `constructor` is not inherited. */
+/** Returns a copy without a prototype, so that it does not inherit keys such as `constructor`. */
 export function withoutPrototype<T extends object>(value: T): T {
   return Object.assign(Object.create(null), value)
 }

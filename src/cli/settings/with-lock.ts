@@ -9,7 +9,7 @@ import { runExclusively } from '../local.ts'
 /** A lock file. */
 interface Lock {
   readonly path: string
-  /** Description of what it protects, for messages. */
+  /** Description of the protected data, for messages. */
   readonly resource: string
 }
 
@@ -30,10 +30,10 @@ export async function withLock<T>(
   } catch (error) {
     const { name, message } = error as Error
     if (name === 'NotALock') throw new UsageError(message, [`rm -r ${shellWord(path)}`])
-    if (name === 'LockRefused') throw new UsageError(message, [unlockCommand(path)])
+    if (name === 'LockUnavailable') throw new UsageError(message, [unlockCommand(path)])
     if (!(error instanceof TimedOut)) throw error
     const hint = `End the process that has ${path} open.`
-    throw new Unreachable(`another command has locked ${resource} and does not continue`, hint, {
+    throw new Unreachable(`another command has locked ${resource} for too long`, hint, {
       cause: error,
     })
   }

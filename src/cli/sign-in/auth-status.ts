@@ -6,7 +6,7 @@ import { type Profile, runtimeKey } from '../settings/profile.ts'
 import { callerName, permissionPhrases } from './identity.ts'
 import { describeCredential, expirationField, expirationTime, keychainLocation } from './notes.ts'
 
-/** The identity of the caller at a runtime, and the credential that it is based on. */
+/** The identity of the caller at a runtime, and the credential that proves it. */
 export interface AuthStatus {
   readonly profile: Profile
   readonly selection: CredentialSelection

@@ -44,8 +44,8 @@ export function requireStorableLogin({ name, settingsDir, url, urlSource, insecu
 }
 
 /**
- * Stores the address of a runtime in the profile of its login. If the login is stored in a file, the profile also stores
- * this choice.
+ * Stores the address from `--url` in the profile, if there is one, and `file` as the keychain if the login is stored in
+ * a file.
  */
 export function saveProfileRuntime(
   { name, url, urlSource, settingsDir }: Profile,

@@ -5,7 +5,7 @@ import { Unreachable, unexpectedResponse } from '../../client/unreachable.ts'
 import { auth, type DeviceTokens } from '../../contract/auth.ts'
 import { WbError } from '../../contract/errors.ts'
 
-/** A device sign-in that the user has to approve. */
+/** A device sign-in that waits for the user's approval. */
 export interface DeviceSignIn {
   readonly deviceCode: string
   /** Code that the user enters at the provider. */
@@ -71,16 +71,16 @@ export async function startDeviceLogin(client: Client, clock: Clock): Promise<De
  * @throws WbError access_denied, expired_token, and other errors that end the sign-in
  * @see docs/requirements.md#S5.8-01, RFC 8628 sections 3.4 and 3.5
  */
-export async function pollForTokens(started: DeviceSignIn, polling: PollOptions): Promise<DeviceTokens> {
+export async function pollForTokens(signIn: DeviceSignIn, polling: PollOptions): Promise<DeviceTokens> {
   const { client, clock, signal, onProblemChange, pause: wait = pause } = polling
-  let { intervalMs } = started
+  let { intervalMs } = signIn
   for (;;) {
     await wait(intervalMs, signal)
     signal.throwIfAborted()
-    if (clock.now() >= started.expiresAt)
+    if (clock.now() >= signIn.expiresAt)
       throw new WbError('expired_token', 'the code expired before you approved the sign-in')
     try {
-      const body = { device_code: started.deviceCode }
+      const body = { device_code: signIn.deviceCode }
       const tokens = await client.call(auth.deviceToken, { body }, { signal })
       onProblemChange(undefined)
       return tokens

@@ -9,7 +9,7 @@ import { plainLine } from '../terminal/terminal-text.ts'
 import type { DeviceSignIn } from './device-login.ts'
 import { listenForEnter } from './listen-for-enter.ts'
 
-export interface DeviceScreenParts {
+export interface DeviceScreenDependencies {
   readonly output: Output
   readonly progress: Progress
   readonly io: Io
@@ -25,13 +25,13 @@ export class DeviceScreen {
   #cleanups: (() => void)[] = []
 
   constructor(
-    private readonly started: DeviceSignIn,
-    private readonly parts: DeviceScreenParts,
+    private readonly signIn: DeviceSignIn,
+    private readonly deps: DeviceScreenDependencies,
   ) {}
 
   show(): void {
-    const { output, canAsk } = this.parts
-    const { userCode, verificationUri } = this.started
+    const { output, canAsk } = this.deps
+    const { userCode, verificationUri } = this.signIn
     const { strong } = output.errorStyle
     output.warn('')
     output.warn(`    open   ${strong(plainLine(verificationUri))}`)
@@ -48,24 +48,24 @@ export class DeviceScreen {
 
   end(): void {
     for (const stop of this.#cleanups.splice(0)) stop()
-    this.parts.progress.end()
+    this.deps.progress.end()
   }
 
-  /** Copies the code and opens the browser, as far as possible, when the user presses Enter. */
+  /** When the user presses Enter, copies the code and opens a browser, if this machine supports it. */
   #listenForEnter(): void {
-    const { output, io } = this.parts
+    const { output, io } = this.deps
     const [copy, url] = [findClipboardProgram(io), hasBrowser(io.env) ? this.#browserUrl() : undefined]
     const actions = [copy && 'copy the code', url && 'open the browser'].filter(Boolean)
     if (actions.length > 0) output.warn(`  Press Enter to ${actions.join(' and ')}`)
-    // Needed even without actions: otherwise typed text would appear on the screen and in the next line of the shell.
+    // Needed even without actions. Otherwise, the terminal would show what the user types, and pass it to the shell.
     this.#cleanups.push(listenForEnter(io, () => void this.#copyAndOpen(copy, url)))
   }
 
   async #copyAndOpen(copy: ReturnType<typeof findClipboardProgram>, url: string | undefined): Promise<void> {
-    const { output, progress, io } = this.parts
+    const { output, progress, io } = this.deps
     const print = (line: string) => progress.above(() => output.warn(line))
     try {
-      await copy?.(plainLine(this.started.userCode))
+      await copy?.(plainLine(this.signIn.userCode))
       if (copy) print('  ✓ copied the code to the clipboard')
     } catch (error) {
       print(`  ! the code was not copied: ${(error as Error).message}`)
@@ -75,11 +75,11 @@ export class DeviceScreen {
   }
 
   /**
-   * Returns the address to open. It includes the code if the provider returned such an address with the same origin.
-   * Returns undefined if the address is not http(s), or is unencrypted on another machine.
+   * Returns the address to open: the one that includes the code, if the provider returned one with the same origin.
+   * Returns undefined if the address is not HTTP(S), or uses unencrypted HTTP to another machine.
    */
   #browserUrl(): string | undefined {
-    const { verificationUriComplete: complete, verificationUri } = this.started
+    const { verificationUriComplete: complete, verificationUri } = this.signIn
     const url = URL.canParse(verificationUri) ? new URL(verificationUri) : undefined
     if (!url || !/^https?:$/.test(url.protocol) || isUnencryptedRemote(url)) return undefined
     const hasSameOrigin =
@@ -91,10 +91,10 @@ export class DeviceScreen {
     const {
       progress,
       io: { clock },
-    } = this.parts
+    } = this.deps
     let cancel = () => {}
     const draw = () => {
-      const time = formatCountdown(this.started.expiresAt - clock.now())
+      const time = formatCountdown(this.signIn.expiresAt - clock.now())
       progress.spin(
         this.#problem === undefined
           ? `waiting for your approval, ${time} left`

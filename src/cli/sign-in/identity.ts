@@ -9,9 +9,9 @@ import type { Session } from '../connection/session.ts'
 import { describeScopes } from '../keys/describe-scopes.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 
-/** Maximum number of workspaces to list by name. Further ones are only counted. */
+/** Maximum number of workspaces to list by name. Other workspaces are only counted. */
 const listedNamesMax = 5
-/** Maximum number of further workspaces to count. */
+/** Maximum number of other workspaces to count. */
 const countMax = 1_000
 
 /** Identity of the caller at a runtime. */
@@ -19,7 +19,7 @@ export type CallerIdentity =
   | { readonly kind: 'identified'; readonly me: Me }
   /** No credential is sent, and the runtime requires none. */
   | { readonly kind: 'anonymous' }
-  /** The runtime requires a credential, but no credential was sent, or it was not accepted. */
+  /** The runtime requires a credential, but the caller sent none, or the runtime did not accept it. */
   | {
       readonly kind: 'rejected'
       readonly error: WbError
@@ -55,13 +55,14 @@ export async function identifyCaller(session: Session, signal?: AbortSignal): Pr
 export async function fetchIdentity(client: Client, signal?: AbortSignal): Promise<Me> {
   const me = await client.call(auth.me, {}, { signal })
   const isString = (value: unknown) => typeof value === 'string' && value.length <= nameCharsMax
-  const isList = (value: unknown) => value === null || (Array.isArray(value) && value.every(isString))
+  const isStringListOrNull = (value: unknown) =>
+    value === null || (Array.isArray(value) && value.every(isString))
   const isValid =
     isString(me.id) &&
     (me.label === null || isString(me.label)) &&
     (me.role === null || isString(me.role)) &&
-    isList(me.scopes) &&
-    isList(me.workspaceScopes) &&
+    isStringListOrNull(me.scopes) &&
+    isStringListOrNull(me.workspaceScopes) &&
     isUnixTime(me.expiresAt) &&
     isExpiration(me.keyExpiresAt)
   if (!isValid) throw unexpectedResponse('the runtime returned an invalid identity')

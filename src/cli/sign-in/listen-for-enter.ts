@@ -4,7 +4,7 @@ const enter = /[\r\n]/
 const controlC = '\x03'
 
 /**
- * Calls `onEnter` when the user presses Enter, and does not show other input.
+ * Calls `onEnter` when the user presses Enter. Does not show what the user types.
  *
  * @returns a function that stops listening and restores the terminal
  */

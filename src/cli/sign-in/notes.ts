@@ -43,7 +43,7 @@ export function noSignInNotes(profile: Profile, kind: ResolvedRuntime['kind']): 
   return [`  ${runtimeKey(profile)} does not require a sign-in`, '  wb kb list']
 }
 
-/** Returns a warning if, because of an environment variable, the next command would use another runtime. */
+/** Returns a warning if an environment variable would make the next command use another runtime. */
 export function otherRuntimeNote({ name, url }: Profile, io: Io): string | undefined {
   const next = readProfile({ profile: name }, io)
   if (url === undefined || next.url === url) return undefined
@@ -52,8 +52,8 @@ export function otherRuntimeNote({ name, url }: Profile, io: Io): string | undef
 
 function expirationLine(end: Field, nowMs: number): string[] {
   if (end === undefined || end === null) return []
-  const words = typeof end === 'object' && 'due' in end ? formatDue(Date.parse(end.due ?? ''), nowMs) : end
-  return [`    ends   ${words}`]
+  const text = typeof end === 'object' && 'due' in end ? formatDue(Date.parse(end.due ?? ''), nowMs) : end
+  return [`    ends   ${text}`]
 }
 
 /** Returns the field for the expiration of an identity: a time, or a description; undefined if it is unknown. */

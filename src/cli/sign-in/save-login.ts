@@ -40,9 +40,10 @@ export async function saveLogin(
 }
 
 /**
- * Removes a login, first from its keychain, then from the index. If the keychain fails, the login stays in the index.
+ * Removes a login, first from its keychain, then from the list of logins. If the keychain is not available, the login
+ * stays in the list.
  *
- * @param options.isForced  true to remove it from the index even if the keychain is not available
+ * @param options.isForced  true to remove it from the list even if the keychain is not available
  * @returns description of the keychain entry that could not be removed, if any
  * @throws KeychainUnavailable
  */
@@ -73,8 +74,8 @@ interface OrphanResult {
 }
 
 /**
- * Removes keychain entries that have no login in the index, such as after a command was killed. Several settings
- * folders can share a keychain, so this can also remove the entries of another settings folder.
+ * Removes keychain entries without a listed login, such as after a command was killed. Several settings folders can
+ * share a keychain, so this can also remove the entries of another settings folder.
  *
  * @param drivers  keychains to check
  */

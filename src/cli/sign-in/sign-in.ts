@@ -11,7 +11,7 @@ import { UsageError } from '../errors.ts'
 import { loginCommand } from '../settings/login-command.ts'
 import { parseHeaderToken, runtimeKey } from '../settings/profile.ts'
 import { pollForTokens, startDeviceLogin } from './device-login.ts'
-import { DeviceScreen, type DeviceScreenParts } from './device-screen.ts'
+import { DeviceScreen, type DeviceScreenDependencies } from './device-screen.ts'
 import { fetchIdentity } from './identity.ts'
 
 /** Tokens that the runtime has accepted, and the identity of the caller. */
@@ -27,14 +27,14 @@ export interface SignInOptions {
   readonly readToken: (() => Promise<string>) | undefined
   /** Prompts for an API key; undefined if there is no terminal. */
   readonly promptForKey: (() => Promise<string>) | undefined
-  readonly screen: DeviceScreenParts & { signal: AbortSignal }
+  readonly screen: DeviceScreenDependencies & { signal: AbortSignal }
 }
 
 /**
  * Signs in with a token if the user provides one, otherwise with a method that the runtime supports: the device
  * flow, or an API key.
  *
- * @throws UsageError  the runtime supports neither, there is no terminal, or the command runs in CI
+ * @throws UsageError  the runtime supports neither method, there is no terminal, or the command runs in CI
  */
 export async function signIn(
   session: Session,
@@ -62,28 +62,28 @@ export async function signIn(
 /** Signs in with a browser on any device. */
 async function signInByDevice(
   session: Session,
-  screen: DeviceScreenParts & { signal: AbortSignal },
+  screen: DeviceScreenDependencies & { signal: AbortSignal },
 ): Promise<SignedIn> {
   const {
     io: { clock },
     signal,
   } = screen
-  const started = await startDeviceLogin(session.anonymousClient, clock)
-  const instructions = new DeviceScreen(started, screen)
-  instructions.show()
+  const deviceSignIn = await startDeviceLogin(session.anonymousClient, clock)
+  const deviceScreen = new DeviceScreen(deviceSignIn, screen)
+  deviceScreen.show()
   try {
     const polling = {
       client: session.anonymousClient,
       clock,
       signal,
-      onProblemChange: (reason?: string) => instructions.showProblem(reason),
+      onProblemChange: (reason?: string) => deviceScreen.showProblem(reason),
     }
-    const tokens = parseTokens(await pollForTokens(started, polling), clock.now())
+    const tokens = parseTokens(await pollForTokens(deviceSignIn, polling), clock.now())
     return { kind: 'login', tokens, me: await fetchIdentity(session.clientWithToken(tokens.token)) }
   } catch (error) {
     throw hasSignInEnded(error) ? withNextCommand(error, loginCommand(session.profile)) : error
   } finally {
-    instructions.end()
+    deviceScreen.end()
   }
 }
 
@@ -91,7 +91,7 @@ function hasSignInEnded(error: unknown): error is WbError {
   return error instanceof WbError && ['access_denied', 'expired_token', 'invalid_grant'].includes(error.code)
 }
 
-/** Adds the command that signs in again to an error. */
+/** Returns an error with the command to run next. */
 function withNextCommand({ code, message, facts }: WbError, next: string): WbError {
   return new WbError(code, message, { ...facts, next: [next] })
 }
@@ -125,9 +125,9 @@ function notAcceptedError({ facts, message }: WbError, { profile }: Session): Wb
 export function readToken(
   stdin: Readable & { isTTY?: boolean },
   signal: AbortSignal,
-  ask: (question: string) => Promise<string>,
+  prompt: (question: string) => Promise<string>,
 ): Promise<string> {
-  return stdin.isTTY ? ask('Key or token:') : readTokenFromPipe(stdin, signal)
+  return stdin.isTTY ? prompt('Key or token:') : readTokenFromPipe(stdin, signal)
 }
 
 async function readTokenFromPipe(stream: Readable, signal: AbortSignal): Promise<string> {

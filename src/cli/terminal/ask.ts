@@ -6,10 +6,8 @@ import { unquotePath } from './unquote-path.ts'
 /** Streams for prompts. */
 export type PromptStreams = Pick<Io, 'stdin' | 'stderr'>
 
-/**
- * Loads the prompt library, which only prompts need.
- */
-async function prompts() {
+/** Loads the prompt library at the first prompt, because most commands do not need it. */
+async function loadPrompts() {
   return import('@inquirer/prompts')
 }
 
@@ -38,14 +36,14 @@ export async function choose(
   choices: readonly { id: string; name: string }[],
   signal: AbortSignal,
 ): Promise<string> {
-  const { select } = await prompts()
+  const { select } = await loadPrompts()
   const items = choices.map(({ id, name }) => ({ value: id, name: plainLine(name) }))
   return waitForAnswer(select({ message: question, choices: items }, promptContext(io, signal)))
 }
 
 /** Prompts for a line of text, and returns it without surrounding white space. An empty line is not accepted. */
 export async function ask(io: PromptStreams, question: string, signal: AbortSignal): Promise<string> {
-  const { input } = await prompts()
+  const { input } = await loadPrompts()
   const validate = (text: string) => text.trim() !== '' || 'Type an answer, or press Ctrl-C to cancel.'
   const text = await waitForAnswer(input({ message: question, validate }, promptContext(io, signal)))
   return text.trim()
@@ -60,13 +58,13 @@ export async function askPath(
   return unquotePath(io.env, await ask(io, question, signal))
 }
 
-/** Prompts for a line that the caller compares with an expected one. The prompt does not mark it as accepted. */
+/** Prompts for a line that the caller then verifies. The prompt shows no check mark, because the line can be wrong. */
 export async function askToConfirm(
   io: PromptStreams,
   question: string,
   signal: AbortSignal,
 ): Promise<string> {
-  const { input } = await prompts()
+  const { input } = await loadPrompts()
   const config = { message: question, theme: { prefix: '?' } }
   return waitForAnswer(input(config, promptContext(io, signal)))
 }
@@ -78,13 +76,13 @@ export async function askYesNo(
   signal: AbortSignal,
   defaultAnswer = true,
 ): Promise<boolean> {
-  const { confirm } = await prompts()
+  const { confirm } = await loadPrompts()
   return waitForAnswer(confirm({ message: question, default: defaultAnswer }, promptContext(io, signal)))
 }
 
 /** Prompts for a line without showing what the user types. */
 export async function askSecret(io: PromptStreams, question: string, signal: AbortSignal): Promise<string> {
-  const { password } = await prompts()
+  const { password } = await loadPrompts()
   const config = { message: question, toggleMask: false, theme: { style: { maskedText: '(not shown)' } } }
   return waitForAnswer(password(config, promptContext(io, signal)))
 }

@@ -47,7 +47,7 @@ export function asciiSink(stream: Sink): Sink {
   }
 }
 
-/** Returns a proxy of a terminal that writes ASCII, like {@link asciiSink}. All other properties are unchanged. */
+/** Returns a proxy for a terminal stream. Its `write` writes ASCII, like {@link asciiSink}. */
 export function asciiTerminal(stream: NodeJS.WriteStream): NodeJS.WriteStream {
   const write = (text: string, ...rest: [BufferEncoding?, (() => void)?]) =>
     stream.write(toAscii(text), ...rest)

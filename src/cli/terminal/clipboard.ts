@@ -11,10 +11,10 @@ export function findClipboardProgram(
   return command && (text => io.copyWith(command, text))
 }
 
-/** How a text was copied: by a program, or by the terminal, which does not confirm that it stored the text. */
+/** The program or terminal that copied a text. A terminal does not confirm that it has stored the text. */
 export type CopiedBy = 'program' | 'terminal' | 'tmux'
 
-/** Maximum size of a text that a terminal copies: 100,000 bytes as base64. Terminals ignore longer texts. */
+/** Maximum size of a text that a terminal can copy: 100,000 bytes as base64. Terminals ignore longer texts. */
 const terminalCopyBytesMax = 75_000
 
 /**

@@ -14,7 +14,7 @@ const unitMs: Readonly<Record<string, number>> = {
   w: 7 * day,
   y: 365 * day,
 }
-/** Maximum duration of 1,000 years, so that the resulting date has a year of four digits. */
+/** Maximum duration: 1,000 years, so that the year of the resulting date has four digits. */
 const durationMaxMs = 1_000 * 365 * day
 const durationPattern = /^(\d{1,6})(s|m|min|h|d|w|y)$/
 const datePattern = /^(\d{4}-\d{2}-\d{2})(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2})?)?$/i
@@ -114,9 +114,9 @@ export function formatAgo(thenMs: number, nowMs: number): string {
  * {@link formatAgo}.
  */
 export function formatDue(thenMs: number, nowMs: number): string {
-  const leftMs = thenMs - nowMs
-  if (Number.isNaN(thenMs) || leftMs < second) return formatAgo(thenMs, nowMs)
-  const duration = formatDuration(leftMs)
+  const remainingMs = thenMs - nowMs
+  if (Number.isNaN(thenMs) || remainingMs < second) return formatAgo(thenMs, nowMs)
+  const duration = formatDuration(remainingMs)
   return duration === undefined ? formatDate(thenMs) : `in ${duration}`
 }
 
@@ -129,14 +129,14 @@ export function formatDue(thenMs: number, nowMs: number): string {
 export function formatLifetime(end: string | null, nowMs: number): string {
   if (end === null) return 'until it is revoked'
   const thenMs = Date.parse(end)
-  const leftMs = thenMs - nowMs
+  const remainingMs = thenMs - nowMs
   // Rounded up, so that an expiration of one hour that was set a moment ago is shown as one hour.
-  const stepMs = leftMs > minute ? minute : second
-  const duration = leftMs > 0 ? formatDuration(Math.ceil(leftMs / stepMs) * stepMs) : undefined
+  const stepMs = remainingMs > minute ? minute : second
+  const duration = remainingMs > 0 ? formatDuration(Math.ceil(remainingMs / stepMs) * stepMs) : undefined
   return duration === undefined ? `until ${formatDate(thenMs)}` : `for ${duration}`
 }
 
-/** Formats the time of day, for lines that stay on the screen. */
+/** Formats the time of day, for lines that stay on the screen, where a relative time would become outdated. */
 export function formatTimeOfDay(iso: string): string {
   return new Date(iso).toLocaleTimeString('en-GB')
 }

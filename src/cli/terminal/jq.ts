@@ -10,8 +10,8 @@ const messageCharsMax = 200
 const example = "wb kb list --jq '.[].name'"
 
 /**
- * Returns a filter for the expression of `--jq`. The expression is checked at once, so that errors are reported
- * before the command does anything.
+ * Returns a filter for the expression of `--jq`. Checks the expression immediately, so that errors are reported before
+ * the command does anything.
  *
  * @throws UsageError  jq rejects the expression; the filter throws it if jq rejects a value
  * @see https://jqlang.org/manual
@@ -36,14 +36,14 @@ export async function jqFilter(
 
 /** Runs jq, and discards what it writes to the console. @throws UsageError  jq ran out of memory or stack */
 function runWithoutConsole<T>(run: () => T): T {
-  const { error: print } = console
+  const { error: originalError } = console
   console.error = () => {}
   try {
     return run()
   } catch {
     throw new UsageError('--jq: the expression needs too much memory', [example])
   } finally {
-    console.error = print
+    console.error = originalError
   }
 }
 

@@ -31,7 +31,7 @@ export interface OutputOptions {
   useColor: boolean
   /** Flags to add to suggested commands, with a leading space. */
   contextFlags?: string
-  /** Changes the commands in messages to the way in which this program was started, such as `npx workbase`. */
+  /** Replaces `wb` in the commands of a message with the words that start this program, such as `npx workbase`. */
   adaptCommands?(text: string): string
   /** Returns the current time in milliseconds since 1970. */
   now: () => number
@@ -62,7 +62,7 @@ export interface Column<T> {
 export interface ListOptions<T> {
   /** Columns by heading. In a pipe, columns are separated by tabs and have no headings. */
   columns: Record<string, Column<T>>
-  /** Lines for stderr if there are no rows: a statement, then a command to type. */
+  /** Lines for stderr if there are no rows: a statement, then a command to run. */
   empty: readonly string[]
   /** Total number of items, if it is larger than the number of rows. */
   total?: string
@@ -103,8 +103,8 @@ export class Output {
 
   /** Writes a line or several lines to stdout: to a pipe unchanged, to a terminal without control characters. */
   result(text: string): void {
-    const shown = this.options.stdout.isTTY ? keepStylesOnly(text) : text
-    this.options.stdout.write(shown.endsWith('\n') ? shown : `${shown}\n`)
+    const printedText = this.options.stdout.isTTY ? keepStylesOnly(text) : text
+    this.options.stdout.write(printedText.endsWith('\n') ? printedText : `${printedText}\n`)
   }
 
   /** Writes a value as JSON. In a terminal, it is indented. */
@@ -118,8 +118,8 @@ export class Output {
   }
 
   /**
-   * Returns the texts to print for a value: its JSON, or the results of `--jq`, of which strings are printed without
-   * quotes.
+   * Returns the strings to print for a value: its JSON, or each result of `--jq` as JSON. Results that are strings have
+   * no quotes.
    *
    * @throws UsageError  the expression cannot be applied to the value
    */
@@ -157,7 +157,7 @@ export class Output {
     this.note(`  ${command}${this.contextFlags}`)
   }
 
-  /** Flags of this command that suggested commands need too, with a leading space; empty if there are none. */
+  /** Flags of this command that suggested commands also need, with a leading space; empty if there are none. */
   get contextFlags(): string {
     return this.options.contextFlags ?? ''
   }
@@ -166,8 +166,8 @@ export class Output {
   warn(text: string): void {
     const { stderr, adaptCommands } = this.options
     const { isTTY, columns = widthDefault } = stderr
-    const adapted = adaptCommands ? adaptCommands(text) : text
-    this.trace(isTTY ? wrapWords(adapted, columns) : adapted)
+    const adaptedText = adaptCommands ? adaptCommands(text) : text
+    this.trace(isTTY ? wrapWords(adaptedText, columns) : adaptedText)
   }
 
   /** Writes to stderr without wrapping. Removes API keys, because stderr is often stored in logs. */
@@ -190,11 +190,11 @@ export class Output {
    * with `--json`.
    */
   row<T>(row: T, columns: Record<string, Column<T>>): void {
-    const all = Object.values(columns)
+    const allColumns = Object.values(columns)
     if (this.json) this.line(row)
-    else if (!this.interactive) this.result(all.map(column => pipeCell(column.value(row))).join('\t'))
+    else if (!this.interactive) this.result(allColumns.map(column => pipeCell(column.value(row))).join('\t'))
     else {
-      for (const line of this.#rowLines(row, all)) this.result(line)
+      for (const line of this.#rowLines(row, allColumns)) this.result(line)
     }
   }
 
@@ -202,8 +202,8 @@ export class Output {
    * Returns the lines of a row: one line if its flexible columns can be truncated enough, otherwise wrapped
    * lines.
    */
-  #rowLines<T>(row: T, all: readonly Column<T>[]): string[] {
-    const columns = all.filter(({ pipeOnly }) => !pipeOnly)
+  #rowLines<T>(row: T, allColumns: readonly Column<T>[]): string[] {
+    const columns = allColumns.filter(({ pipeOnly }) => !pipeOnly)
     const texts = columns.map(column => this.#rowCell(column, row))
     const widths = texts.map((text, index) => Math.max(columns[index]!.widthMin ?? 0, displayWidth(text)))
     if (this.#shrinkToFit(columns, widths)) return [`${gap}${this.#line(columns, row, texts, widths)}`]
@@ -220,9 +220,11 @@ export class Output {
     return texts
       .map((text, index) => {
         const column = columns[index]!
-        const shown = truncate(text, widths[index]!)
+        const truncatedText = truncate(text, widths[index]!)
         const side = column.format === 'count' ? 'left' : 'right'
-        return pad(shown, widths[index]!, side).replace(shown, () => this.#withTone(column, row, shown))
+        return pad(truncatedText, widths[index]!, side).replace(truncatedText, () =>
+          this.#withTone(column, row, truncatedText),
+        )
       })
       .join(gap)
       .trimEnd()
@@ -253,11 +255,11 @@ export class Output {
 
   /** Returns the lines of {@link fields}, for a screen that is redrawn. */
   fieldLines(fields: Record<string, Field>): string[] {
-    const shown = Object.entries(fields).filter(
+    const visibleFields = Object.entries(fields).filter(
       ([, cell]) => cell !== undefined && cell !== null && cell !== '',
     )
-    const width = Math.max(...shown.map(([name]) => displayWidth(name)))
-    return shown.flatMap(([name, cell]) => {
+    const width = Math.max(...visibleFields.map(([name]) => displayWidth(name)))
+    return visibleFields.flatMap(([name, cell]) => {
       const time = timeOfField(cell)
       if (!this.interactive) return [`${name}\t${plainLine(String(time ? (time.iso ?? '') : cell))}`]
       return this.#fieldLines(
@@ -273,11 +275,14 @@ export class Output {
   }
 
   /** Yields a table with headings, or one field per line if the terminal is too narrow. */
-  *#table<T>(rows: readonly T[], all: [string, Column<T>][]): Generator<string> {
-    const shown = all.filter(
+  *#table<T>(rows: readonly T[], allColumns: [string, Column<T>][]): Generator<string> {
+    const visibleColumns = allColumns.filter(
       ([, column]) => !column.pipeOnly && rows.some(row => !isEmpty(column.value(row))),
     )
-    const [headings, columns] = [shown.map(([heading]) => heading), shown.map(([, column]) => column)]
+    const [headings, columns] = [
+      visibleColumns.map(([heading]) => heading),
+      visibleColumns.map(([, column]) => column),
+    ]
     const cells = rows.map(row => columns.map(column => this.#cell(column, row)))
     const widths = headings.map((heading, index) =>
       Math.max(displayWidth(heading), ...cells.map(line => displayWidth(line[index]!))),
@@ -312,9 +317,9 @@ export class Output {
   #shrinkToFit<T>(columns: readonly Column<T>[], widths: number[]): boolean {
     const excessWidth = () =>
       gap.length + widths.reduce((sum, width) => sum + width + gap.length, -gap.length) - this.width
-    const flexible = columns.flatMap(({ format }, index) => (format === 'flexible' ? [index] : []))
+    const flexibleIndexes = columns.flatMap(({ format }, index) => (format === 'flexible' ? [index] : []))
     for (let excess = excessWidth(); excess > 0; excess--) {
-      const widest = flexible.reduce(
+      const widest = flexibleIndexes.reduce(
         (best, index) => (widths[index]! > (widths[best] ?? 0) ? index : best),
         -1,
       )

@@ -42,7 +42,7 @@ export function terminalProgress(stream: Sink, clock: Clock): Progress {
   let isDrawn = false
   let cancel: (() => void) | undefined
   let frame = 0
-  /** Start times by label, because the calls for several bars can alternate. */
+  /** Start times by label, because calls can alternate between several labels. */
   const startMsOfLabel = new Map<string, number>()
 
   function draw(): void {
@@ -93,7 +93,7 @@ export function progressLine(
   if (total === 0) return `  ${spinner[frame % spinner.length]} ${label}`
   const filled = Math.min(barCells, Math.floor((done / total) * barCells))
   const bar = '█'.repeat(filled) + '░'.repeat(barCells - filled)
-  const [format, name] = unit === 'bytes' ? [formatMegabytes, ' MB'] : [formatWhole, unit && ` ${unit}`]
+  const [format, name] = unit === 'bytes' ? [formatMegabytes, ' MB'] : [formatInteger, unit && ` ${unit}`]
   const parts = [`  ${label}`, bar, `${format(done)}/${format(total)}${unit === 'bytes' ? name : ''}`]
   const seconds = (nowMs - sinceMs) / 1_000
   if (done > 0 && seconds > 0.5) {
@@ -103,7 +103,7 @@ export function progressLine(
   return parts.join('  ')
 }
 
-function formatWhole(value: number): string {
+function formatInteger(value: number): string {
   return formatCount(Math.round(value))
 }
 

@@ -32,14 +32,14 @@ export function revealHidden(text: string): string {
 
 /** Escapes a character like JSON does. */
 function escapeCharacter(character: string): string {
-  const units = character.split('').map(unit => unit.charCodeAt(0).toString(16).padStart(4, '0'))
-  return units.map(unit => `\\u${unit}`).join('')
+  const codeUnits = character.split('').map(unit => unit.charCodeAt(0).toString(16).padStart(4, '0'))
+  return codeUnits.map(unit => `\\u${unit}`).join('')
 }
 
 /** Color and weight sequences, which are harmless. */
 const styles = /(\x1b\[[0-9;]*m)/
 
-/** Removes all escape sequences except styles, as a safeguard for text that was not passed through {@link plain}. */
+/** Removes all escape sequences except styles. A safeguard for text to which {@link plain} was not applied. */
 export function keepStylesOnly(text: string): string {
   const parts = text.split(styles)
   return parts.map((part, at) => (at % 2 === 1 ? part : plain(part))).join('')
@@ -65,7 +65,7 @@ export function plainJson(value: unknown, indent?: number): string {
 
 /**
  * Text in which each character occupies one cell: ASCII, Latin, Greek, Cyrillic, punctuation and box drawing.
- * For such text, its length is its width. `string-width` takes a hundred times as long.
+ * The width of such text is its length. Calculating the width with `string-width` takes a hundred times as long.
  */
 export const singleCellText =
   /^[\x20-\x7e\xa1-\xac\xae-\u02ff\u0370-\u0482\u048a-\u052f\u2010-\u2027\u2500-\u257f]*$/
@@ -80,14 +80,14 @@ export function displayWidth(line: string): number {
 export function truncate(line: string, width: number): string {
   if (displayWidth(line) <= width) return line
   if (width < 1) return ''
-  let start = ''
+  let prefix = ''
   let usedCells = 1
   for (const { segment } of segmenter.segment(line)) {
     usedCells += displayWidth(segment)
     if (usedCells > width) break
-    start += segment
+    prefix += segment
   }
-  return `${start}…`
+  return `${prefix}…`
 }
 
 /** Pads a line with spaces to a width in cells, on the right or on the left. */

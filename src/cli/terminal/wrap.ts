@@ -23,13 +23,13 @@ export function wrapLine(line: string, width: number, continuationIndent: number
       continue
     }
     lines.push(current)
-    const trimmed = word.trimStart()
-    current = ' '.repeat(Math.max(0, Math.min(indent, width - displayWidth(trimmed)))) + trimmed
+    const trimmedWord = word.trimStart()
+    current = ' '.repeat(Math.max(0, Math.min(indent, width - displayWidth(trimmedWord)))) + trimmedWord
   }
   return [...lines, current]
 }
 
-/** Words of a shell command with the spaces before them. Quoted text belongs to a word. */
+/** Words of a shell command with the spaces before them. Quoted text is part of its word. */
 const commandWords = /\s*(?:[^\s"']|"[^"]*"|'[^']*'|["'])+/g
 
 /**

@@ -9,18 +9,17 @@ import { findDataDirWithoutStore } from './folder-files.ts'
 const dataDirFile = '.workbase/'
 
 /**
- * Stores a trust decision for a `.workbase/` that this process is about to create, or for a store that it is about to
- * create in a trusted `.workbase/`.
+ * Prepares to trust a `.workbase/` that this process is about to create, or a new store in a trusted `.workbase/`.
  *
- * @returns a function to call after the data directory was opened, which stores the decision
+ * @returns a function that stores the trust decision; call it after opening the data directory
  * @see docs/security.md#rule-6
  */
 export function trustCreatedDataDir(profile: Pick<Profile, 'dataDir' | 'settingsDir'>): () => Promise<void> {
-  const before = findDataDirWithoutStore(profile.dataDir)
+  const dataDirWithoutStore = findDataDirWithoutStore(profile.dataDir)
   return async () => {
-    if (!before) return
+    if (!dataDirWithoutStore) return
     try {
-      await storeTrust(profile, before.isFolder)
+      await storeTrust(profile, dataDirWithoutStore.isFolder)
     } catch {
       // If the decision cannot be stored, a later command asks the user.
     }
@@ -33,13 +32,13 @@ async function storeTrust(
 ): Promise<void> {
   const folder = realpathSync(dirname(dataDir))
   const { files, fault } = await surveyFolder(folder)
-  const created = files[dataDirFile]
+  const createdDataDir = files[dataDirFile]
   const decision = findDecision(settingsDir, folder)
   const trustedFiles = decision?.trusted ? decision.files : {}
-  if (!created || fault !== undefined || (existedBefore && !(dataDirFile in trustedFiles))) return
+  if (!createdDataDir || fault !== undefined || (existedBefore && !(dataDirFile in trustedFiles))) return
   await storeDecision(
     settingsDir,
     folder,
-    createDecision(systemClock, true, { ...trustedFiles, [dataDirFile]: created }),
+    createDecision(systemClock, true, { ...trustedFiles, [dataDirFile]: createdDataDir }),
   )
 }

@@ -11,11 +11,11 @@ export interface TrustDecision {
   readonly trusted: boolean
   /** Time in ISO 8601. */
   readonly decidedAt: string
-  /** The risky settings in the files at the time of the decision: those that could send data or run programs. */
+  /** The settings that could send data or run programs, with their values at the time of the decision. */
   readonly files: FolderFiles
 }
 
-/** Trust decisions by the real path of the folder. */
+/** Trust decisions by the path of the folder, without symbolic links. */
 export type Decisions = Readonly<Record<string, TrustDecision>>
 
 function decisionsPath(settingsDir: string): string {
@@ -53,7 +53,7 @@ export function createDecision(clock: Clock, trusted: boolean, files: FolderFile
   return { trusted, decidedAt: timestamp(clock), files }
 }
 
-/** Returns true if the risky settings have not changed since the decision. */
-export function isUnchanged(before: FolderFiles, now: FolderFiles): boolean {
-  return isDeepStrictEqual(before, now)
+/** Returns true if the settings that could send data or run programs have not changed since the decision. */
+export function isUnchanged(previous: FolderFiles, current: FolderFiles): boolean {
+  return isDeepStrictEqual(previous, current)
 }

@@ -34,10 +34,9 @@ export function findFolderFiles(cwd: string): FolderFilePaths | undefined {
 }
 
 /**
- * Checks a data directory that is about to be opened. Returns undefined if it is not a `.workbase/`, or already has a
- * store.
+ * Checks a data directory that is about to be opened.
  *
- * @returns `isFolder`: true if the folder exists
+ * @returns undefined if it is not a `.workbase/` or already has a store; otherwise, `isFolder` is true if it exists
  */
 export function findDataDirWithoutStore(dataDir: string): { isFolder: boolean } | undefined {
   if (basename(dataDir) !== dataDirName || existsSync(join(dataDir, 'workbase.db'))) return undefined
@@ -45,8 +44,8 @@ export function findDataDirWithoutStore(dataDir: string): { isFolder: boolean } 
 }
 
 /**
- * Returns the real path of a folder, which identifies it in decisions. For a missing folder, returns the
- * absolute path.
+ * Returns the path of a folder without symbolic links. Decisions identify folders by this path. For a missing folder,
+ * returns the absolute path.
  */
 export function realFolder(folder: string): string {
   try {

@@ -11,13 +11,13 @@ import { type FolderFilePaths, realFolder } from './folder-files.ts'
 import { diffLines, fileLines, untrustedFileMessage } from './trust-lines.ts'
 
 /**
- * Maximum number of lines to show before the question whether to trust a folder. With more, the user is not
+ * Maximum number of lines to show before asking whether to trust a folder. If there are more lines, the user is not
  * asked.
  */
 const linesShownMax = 60
 
 export interface TrustOptions {
-  /** Settings without the files of the folder. */
+  /** Profile that does not include the settings of the folder. */
   readonly profile: Profile
   readonly clock: Clock
   /** True in CI, where untrusted files are an error. */
@@ -53,8 +53,8 @@ interface UntrustedFile {
 
 /**
  * Returns the settings from the files of the working directory. The workspace and knowledge base of `.wb.yaml`
- * are always used; all other settings only in a trusted folder. The user is asked only about files that would
- * have an effect.
+ * are always used. All other settings are used only in a trusted folder. The user is asked only about files that
+ * would have an effect.
  *
  * @returns a refusal if `.wb.yaml` is invalid, if a file is not trusted in CI, or if a trusted file has changed
  *   and the user cannot be asked
@@ -68,35 +68,35 @@ export async function resolveFolderSettings(
   if (project instanceof Error)
     return { settings: {}, ignored: [], refusal: { error: project, selectsRuntime: true } }
   const { profile: profileName, ...trustedSettings } = project
-  const untrusted = filesNeedingTrust(files, profileName, options.profile)
-  if (untrusted.length === 0) return { settings: trustedSettings, ignored: [] }
-  const decision = await decideTrust(files.folder, untrusted, options)
+  const untrustedFiles = filesNeedingTrust(files, profileName, options.profile)
+  if (untrustedFiles.length === 0) return { settings: trustedSettings, ignored: [] }
+  const decision = await decideTrust(files.folder, untrustedFiles, options)
   if (decision === true)
     return {
       settings: {
         ...trustedSettings,
-        ...Object.fromEntries(untrusted.flatMap(({ settings }) => Object.entries(settings))),
+        ...Object.fromEntries(untrustedFiles.flatMap(({ settings }) => Object.entries(settings))),
       },
       ignored: [],
     }
-  const ignored = untrusted.map(({ file }) => file)
+  const ignored = untrustedFiles.map(({ file }) => file)
   if (decision !== false) {
-    const selectsRuntime = untrusted.some(({ settings }) => settings.config === undefined)
+    const selectsRuntime = untrustedFiles.some(({ settings }) => settings.config === undefined)
     return { settings: trustedSettings, ignored, refusal: { error: decision, selectsRuntime } }
   }
-  for (const line of untrusted.flatMap(ignoredFileLines)) options.note(line)
+  for (const line of untrustedFiles.flatMap(ignoredFileLines)) options.note(line)
   return { settings: trustedSettings, ignored }
 }
 
-/** Returns an error that the content of a file caused. Throws other errors. */
+/** Returns the error if the content of the file caused it. Throws other errors. */
 function contentError(error: unknown): WbError {
   if (error instanceof WbError) return error
   throw error
 }
 
 /**
- * Returns the files that would have an effect. Files that flags, the environment or an address override have none, so
- * they do not need trust.
+ * Returns the files that would have an effect, and therefore need trust. A file has no effect if a flag, an environment
+ * variable or the address of a runtime overrides it.
  *
  * @param profileName  name of the profile in `.wb.yaml`
  */
@@ -106,54 +106,54 @@ function filesNeedingTrust(
   profile: Profile,
 ): UntrustedFile[] {
   const { name, nameSource, url, urlSource, local, dataDir, dataDirSource, config } = profile
-  const untrusted: UntrustedFile[] = []
+  const untrustedFiles: UntrustedFile[] = []
   const selectsProfile =
     !local && profileName !== undefined && nameSource === 'wb profiles use' && profileName !== name
   if (selectsProfile)
-    untrusted.push({
+    untrustedFiles.push({
       file: files.project!,
       flag: `--profile ${profileName}`,
       settings: { profile: profileName },
     })
-  if (url !== undefined && !(selectsProfile && urlSource === 'profile')) return untrusted
+  if (url !== undefined && !(selectsProfile && urlSource === 'profile')) return untrustedFiles
   if (files.dataDir !== undefined && dataDirSource === 'platform')
-    untrusted.push({
+    untrustedFiles.push({
       file: `${files.dataDir}/`,
       flag: `--data-dir ${shellWord(files.dataDir)}`,
       settings: { dataDir: files.dataDir },
     })
-  const hasNamedConfig = config.flag !== undefined || config.variable !== undefined
-  const isOfDataDir = files.config === join(realFolder(dataDir), 'workbase.yaml')
-  if (files.config !== undefined && !hasNamedConfig && !isOfDataDir)
-    untrusted.push({
+  const hasExplicitConfig = config.flag !== undefined || config.variable !== undefined
+  const isDataDirConfig = files.config === join(realFolder(dataDir), 'workbase.yaml')
+  if (files.config !== undefined && !hasExplicitConfig && !isDataDirConfig)
+    untrustedFiles.push({
       file: files.config,
       flag: `--config ${shellWord(files.config)}`,
       settings: { config: files.config },
     })
-  return untrusted
+  return untrustedFiles
 }
 
 /**
- * Returns true if the files may be used, false if the command continues without them, or the error for commands that
- * depend on them.
+ * Returns true if the files may be used, and false if the command continues without them. Returns an error if commands
+ * that depend on the files must fail.
  */
 async function decideTrust(
   folder: string,
-  untrusted: readonly UntrustedFile[],
+  untrustedFiles: readonly UntrustedFile[],
   options: TrustOptions,
 ): Promise<boolean | UsageError> {
   const { settingsDir } = options.profile
   const survey = await surveyFolder(folder)
-  const before = findDecision(settingsDir, folder)
+  const previous = findDecision(settingsDir, folder)
   const isDecided =
-    before !== undefined && survey.fault === undefined && isUnchanged(before.files, survey.files)
-  if (isDecided && before.trusted) return true
-  if (await isServerRunning(untrusted, options.profile)) return false
-  if (before?.trusted && (survey.fault !== undefined || !canAskAbout(survey, before, options)))
-    return changedError(folder, before, survey)
-  if (options.isCi) return untrustedInCiError(untrusted, survey)
-  if (isDecided || survey.fault !== undefined || !canAskAbout(survey, before, options)) return false
-  const isTrusted = await askToTrust(folder, before, survey, options)
+    previous !== undefined && survey.fault === undefined && isUnchanged(previous.files, survey.files)
+  if (isDecided && previous.trusted) return true
+  if (await isServerRunning(untrustedFiles, options.profile)) return false
+  if (previous?.trusted && (survey.fault !== undefined || !canAskAbout(survey, previous, options)))
+    return changedError(folder, previous, survey)
+  if (options.isCi) return untrustedInCiError(untrustedFiles, survey)
+  if (isDecided || survey.fault !== undefined || !canAskAbout(survey, previous, options)) return false
+  const isTrusted = await askToTrust(folder, previous, survey, options)
   await storeDecision(settingsDir, folder, createDecision(options.clock, isTrusted, survey.files))
   return isTrusted
 }
@@ -163,38 +163,38 @@ async function decideTrust(
  * server, which has already read its configuration.
  */
 async function isServerRunning(
-  untrusted: readonly UntrustedFile[],
+  untrustedFiles: readonly UntrustedFile[],
   { dataDir, asOperator }: Profile,
 ): Promise<boolean> {
-  if (asOperator || untrusted.some(({ settings }) => settings.config === undefined)) return false
+  if (asOperator || untrustedFiles.some(({ settings }) => settings.config === undefined)) return false
   return (await findLocalServer(dataDir)) !== undefined
 }
 
 function canAskAbout(
   { files }: FolderSurvey,
-  before: TrustDecision | undefined,
+  previous: TrustDecision | undefined,
   { confirm }: TrustOptions,
 ): boolean {
-  return confirm !== undefined && surveyLines(before, files).length <= linesShownMax
+  return confirm !== undefined && surveyLines(previous, files).length <= linesShownMax
 }
 
-function surveyLines(before: TrustDecision | undefined, files: FolderSurvey['files']): string[] {
-  return before ? diffLines(before.files, files) : fileLines(files)
+function surveyLines(previous: TrustDecision | undefined, files: FolderSurvey['files']): string[] {
+  return previous ? diffLines(previous.files, files) : fileLines(files)
 }
 
 async function askToTrust(
   folder: string,
-  before: TrustDecision | undefined,
+  previous: TrustDecision | undefined,
   { files }: FolderSurvey,
   options: TrustOptions,
 ) {
   const path = plainLine(folder)
   options.warn(
-    before
-      ? `  The files of ${path} have changed since you ${before.trusted ? 'trusted' : 'declined to trust'} them:`
+    previous
+      ? `  The files of ${path} have changed since you ${previous.trusted ? 'trusted' : 'declined to trust'} them:`
       : `  The folder ${path} contains files that wb would use:`,
   )
-  for (const line of surveyLines(before, files)) options.warn(line)
+  for (const line of surveyLines(previous, files)) options.warn(line)
   options.warn('  Such files can send keys and documents to other hosts, and start programs.')
   return options.confirm!('Trust them?')
 }
@@ -209,29 +209,29 @@ export async function requireStillTrusted(profile: Profile): Promise<void> {
   const file = config.trusted ?? (dataDirSource === 'working directory' ? dataDir : undefined)
   if (file === undefined) return
   const folder = join(file, '..')
-  const [survey, before] = [await surveyFolder(folder), findDecision(settingsDir, folder)]
-  if (!before?.trusted || survey.fault !== undefined || !isUnchanged(before.files, survey.files))
-    throw changedError(folder, before, survey)
+  const [survey, decision] = [await surveyFolder(folder), findDecision(settingsDir, folder)]
+  if (!decision?.trusted || survey.fault !== undefined || !isUnchanged(decision.files, survey.files))
+    throw changedError(folder, decision, survey)
 }
 
 function changedError(
   folder: string,
-  before: TrustDecision | undefined,
+  decision: TrustDecision | undefined,
   { files, fault }: FolderSurvey,
 ): UsageError {
   if (fault !== undefined) return new UsageError(`the files of ${folder} can no longer be trusted: ${fault}`)
-  const lines = surveyLines(before, files)
-  const shown = lines.length > linesShownMax ? [] : lines.map(line => line.slice(2))
+  const lines = surveyLines(decision, files)
+  const visibleLines = lines.length > linesShownMax ? [] : lines.map(line => line.slice(2))
   return new UsageError(`the files of ${folder} have changed since you trusted them`, [
-    ...shown,
+    ...visibleLines,
     `wb trust ${shellWord(folder)}    trusts their current content`,
   ])
 }
 
-function untrustedInCiError(untrusted: readonly UntrustedFile[], { fault }: FolderSurvey): UsageError {
-  const [{ file }] = untrusted as [UntrustedFile, ...UntrustedFile[]]
+function untrustedInCiError(untrustedFiles: readonly UntrustedFile[], { fault }: FolderSurvey): UsageError {
+  const [{ file }] = untrustedFiles as [UntrustedFile, ...UntrustedFile[]]
   return new UsageError(`${file} is not trusted (in CI, wb does not ask)`, [
-    ...untrusted.map(({ flag }) => `${flag}    uses it without trust`),
+    ...untrustedFiles.map(({ flag }) => `${flag}    uses it without trust`),
     fault ?? 'wb trust    trusts the files of this folder',
   ])
 }

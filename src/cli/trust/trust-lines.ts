@@ -2,22 +2,22 @@ import type { FolderFiles } from '../local.ts'
 import { plainLine, truncate } from '../terminal/terminal-text.ts'
 
 /**
- * Maximum width of a value, in cells. A longer value is truncated and ends with an ellipsis, so that the user sees that
- * it is incomplete.
+ * Maximum width of a value, in cells. Longer values are truncated and end with an ellipsis, to show that they are
+ * incomplete.
  */
 const valueWidthMax = 300
 
 const descriptionOfFile: Readonly<Record<string, string>> = {
   'workbase.yaml': 'configuration',
   '.workbase/': 'data directory',
-  '.workbase/workbase.yaml': 'configuration of that data directory',
+  '.workbase/workbase.yaml': 'configuration of the data directory',
   '.workbase/.env': 'environment variables',
   '.wb.yaml': 'selects the profile',
 }
 
 /** Returns the message for a file that is not used because its folder is not trusted. */
 export function untrustedFileMessage(file: string): string {
-  return `${file} is not used because its folder is not trusted; run wb trust, or name it`
+  return `${file} is not used because its folder is not trusted; run wb trust, or select the file with a flag`
 }
 
 /** Returns lines with the files of a folder, and their settings that could send data or run programs. */
@@ -29,16 +29,16 @@ export function fileLines(files: FolderFiles): string[] {
 }
 
 /** Returns lines with the differences between the settings at the time of a decision and the current ones. */
-export function diffLines(before: FolderFiles, now: FolderFiles): string[] {
-  return unionOfKeys(before, now).flatMap(file => {
-    const changed = unionOfKeys(before[file], now[file]).filter(
-      key => before[file]?.[key] !== now[file]?.[key],
+export function diffLines(previous: FolderFiles, current: FolderFiles): string[] {
+  return unionOfKeys(previous, current).flatMap(file => {
+    const changedKeys = unionOfKeys(previous[file], current[file]).filter(
+      key => previous[file]?.[key] !== current[file]?.[key],
     )
-    const presence = file in before ? (file in now ? '' : '  was deleted') : '  is new'
-    if (changed.length === 0 && presence === '') return []
-    const lines = changed.map(
+    const presence = file in previous ? (file in current ? '' : '  was deleted') : '  is new'
+    if (changedKeys.length === 0 && presence === '') return []
+    const lines = changedKeys.map(
       key =>
-        `      ${plainLine(key)}  ${formatValue(key, before[file]?.[key])} → ${formatValue(key, now[file]?.[key])}`,
+        `      ${plainLine(key)}  ${formatValue(key, previous[file]?.[key])} → ${formatValue(key, current[file]?.[key])}`,
     )
     return [`    ${file}${presence}`, ...lines]
   })

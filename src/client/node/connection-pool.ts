@@ -15,16 +15,16 @@ const connectTimeoutMs = 10_000
 const connectionsMax = 16
 
 /**
- * Number of executed bytes after which V8 optimizes a WebAssembly function. undici's parser is one large
- * function that reaches the default after a few responses. The optimization takes 200 ms, and a process cannot
- * exit before it is done.
+ * Number of executed bytes after which V8 optimizes a WebAssembly function. Set high to prevent the optimization of
+ * undici's parser, a large function that reaches the default after a few responses. The optimization takes 200 ms,
+ * and a process cannot exit before it is done.
  */
 const wasmTieringBudget = 1_000_000_000
 
 export type PoolResponse = Dispatcher.ResponseData
 type PoolRequest = Omit<Dispatcher.RequestOptions, 'method'> & { method: string }
 
-/** Connections of one protocol. */
+/** Connections that use one protocol, `http:` or `https:`. */
 export interface ConnectionPool {
   /**
    * Sends a request.
@@ -39,7 +39,7 @@ export interface ConnectionPool {
   close(): Promise<void>
 }
 
-/** Loads the parts of undici that the options need. Does not connect yet. */
+/** Loads the undici modules that the options require. Does not connect yet. */
 export async function openConnectionPool(protocol: string, options: NetworkOptions): Promise<ConnectionPool> {
   setFlagsFromString(`--wasm-tiering-budget=${wasmTieringBudget}`)
   const tls = protocol === 'https:' ? await tlsOptions(options) : {}
@@ -50,7 +50,7 @@ export async function openConnectionPool(protocol: string, options: NetworkOptio
   return {
     send(poolRequest, retryContext, done) {
       const composed = retryContext
-        ? dispatcher.compose(countTextBody(retryContext), retry(retryOptions(retryContext)))
+        ? dispatcher.compose(reportStringBodyProgress(retryContext), retry(retryOptions(retryContext)))
         : dispatcher
       request.call(composed, poolRequest as Dispatcher.RequestOptions, done)
     },
@@ -59,10 +59,10 @@ export async function openConnectionPool(protocol: string, options: NetworkOptio
 }
 
 /**
- * Returns an interceptor that sends a string body in pieces, to report the progress. It must run inside the retry
- * interceptor, because a body in pieces can be read only once.
+ * Returns an interceptor that sends a string body in pieces to report progress. It must run inside the retry
+ * interceptor, so that each attempt gets a new stream of pieces.
  */
-function countTextBody({ onSent }: RetryContext): Dispatcher.DispatcherComposeInterceptor {
+function reportStringBodyProgress({ onSent }: RetryContext): Dispatcher.DispatcherComposeInterceptor {
   return dispatch => (options, handler) => {
     if (!onSent || typeof options.body !== 'string') return dispatch(options, handler)
     const bytes = Buffer.from(options.body)
@@ -91,7 +91,7 @@ async function createDispatcher(
   return createProxyDispatcher(options, proxies)
 }
 
-/** Returns the TLS options with the trusted certificates. They are prepared once for all connections. */
+/** Returns TLS options with the trusted certificates, which are parsed once for all connections. */
 async function tlsOptions({ certificate, authorities = [] }: NetworkOptions): Promise<ConnectionOptions> {
   if (certificate !== undefined) return trustSingleCertificate(certificate)
   if (authorities.length === 0) return {}

@@ -11,12 +11,12 @@ export interface Proxies {
 
 export interface NetworkOptions {
   readonly userAgent?: string
-  /** Certificate (PEM) of a server on this machine, trusted under any host name. */
+  /** Certificate (PEM) of a server on this machine, trusted for any host name. */
   readonly certificate?: string
   /** Certificates (PEM) of authorities to trust in addition to Node's authorities. */
   readonly authorities?: readonly string[]
   readonly proxies?: Proxies
-  /** Maximum time without data for all requests, in milliseconds. The defaults are in `timeouts.ts`. */
+  /** Maximum time without data, in milliseconds, for all requests. The defaults are in `timeouts.ts`. */
   readonly idleTimeoutMs?: number
   /** Called before a request is sent again. */
   readonly onRetry?: (retry: Retry) => void

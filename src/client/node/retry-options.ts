@@ -3,8 +3,8 @@ import type { RetryHandler } from 'undici'
 const attemptsMax = 3
 const backoffMs = 250
 /**
- * Maximum wait before a retry. If the server requests a longer wait, the request is not retried, and the caller
- * gets the response.
+ * Maximum time to wait before a retry. If the server requests a longer time, the request is not retried, and the
+ * caller gets the response.
  */
 const retryDelayMaxMs = 20_000
 
@@ -15,15 +15,15 @@ const retryDelayMaxMs = 20_000
  */
 const idempotentMethods = new Set(['GET', 'HEAD', 'PUT', 'DELETE'])
 /**
- * Error codes of a connection that broke after it was established. A refused connection or an unknown host name is
- * not retried.
+ * Error codes of a connection that broke after it was established. Refused connections and unknown host names are not
+ * retried.
  */
 export const brokenConnectionCodes: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
 /** Statuses of temporary failures, including those that a gateway sends if it cannot reach the runtime. */
 const temporaryStatuses = new Set([429, 502, 504])
 /**
- * Statuses that are retried if the response has `Retry-After`. A 503 without it is not temporary: a runtime in
- * rescue mode sends it.
+ * Statuses that are retried if the response has `Retry-After`. A 503 without this header is not temporary: a runtime
+ * in rescue mode sends it.
  */
 const retryAfterStatuses = new Set([429, 503])
 
@@ -64,16 +64,16 @@ export function retryOptions({
       const waitMs = hasResponse() ? undefined : retryDelayMs(method, failed, state.counter)
       if (waitMs === undefined || signal?.aborted) return done(failed)
       onRetry?.({ reason: String(failed.statusCode ?? failed.code), waitMs })
-      const giveUp = () => {
+      const onAbort = () => {
         clearTimeout(timer)
         // undici ends an aborted request after a response, but not after a broken connection.
         if (failed.statusCode === undefined) done(signal?.reason as Error)
       }
       const timer = setTimeout(() => {
-        signal?.removeEventListener('abort', giveUp)
+        signal?.removeEventListener('abort', onAbort)
         done()
       }, waitMs)
-      signal?.addEventListener('abort', giveUp, { once: true })
+      signal?.addEventListener('abort', onAbort, { once: true })
     },
   }
 }
@@ -91,13 +91,13 @@ function retryDelayMs(
 ): number | undefined {
   if (attempt > attemptsMax) return undefined
   const backoffDelayMs = backoffMs * 2 ** (attempt - 1)
-  const mayRepeat = idempotentMethods.has(method)
+  const isIdempotent = idempotentMethods.has(method)
   if (statusCode === undefined)
-    return mayRepeat && brokenConnectionCodes.has(code ?? '') ? backoffDelayMs : undefined
+    return isIdempotent && brokenConnectionCodes.has(code ?? '') ? backoffDelayMs : undefined
   const requestedMs = retryAfterStatuses.has(statusCode) ? retryAfterMs(headers) : undefined
   if (requestedMs !== undefined)
     return requestedMs > retryDelayMaxMs ? undefined : Math.max(requestedMs, backoffDelayMs)
-  return mayRepeat && temporaryStatuses.has(statusCode) ? backoffDelayMs : undefined
+  return isIdempotent && temporaryStatuses.has(statusCode) ? backoffDelayMs : undefined
 }
 
 /**

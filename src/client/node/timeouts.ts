@@ -7,12 +7,12 @@ export interface Timeouts {
 }
 
 const readTimeoutMs = 60_000
-/** Timeout for requests that take the runtime longer: ingestion, deletions, and model calls. */
+/** Timeout for requests that the runtime needs more time for: ingestion, deletions, and model calls. */
 const workTimeoutMs = 300_000
 
 /**
- * Returns the timeouts of one request. Event streams have the default timeout, because the runtime sends pings. A
- * batch has a longer one, because each response line arrives only after its text is ingested.
+ * Returns the timeouts of one request. Event streams have the short timeout, because the runtime sends pings. A batch
+ * has the long timeout, because each response line arrives only after its text is ingested.
  *
  * @param overrideMs  replaces all timeouts
  */

@@ -14,14 +14,14 @@ export interface Network {
 }
 
 /**
- * Maximum size of a response, in bytes. The largest is about 200 MB: a thousand hits with vectors of 16,384
- * numbers.
+ * Maximum size of a response, in bytes. The largest response has about 200 MB: a thousand hits with vectors of
+ * 16,384 numbers.
  */
 const responseBytesMax = 256_000_000
 
 /**
- * Opens a transport over the network, with persistent connections. Requests that failed temporarily are retried
- * if that is safe. Streams are not retried.
+ * Opens a transport over the network, with persistent connections. Requests with a temporary failure are retried if
+ * that is safe. Streams are not retried.
  *
  * A request throws Unreachable if it cannot connect, or if the connection breaks.
  *
@@ -64,7 +64,7 @@ function send(
     ...requestTimeouts(outgoing, options.idleTimeoutMs),
   }
   const proxy = proxyFor(url, options.proxies)
-  const fail = (error: Error) =>
+  const toCallerError = (error: Error) =>
     signal?.aborted ? signal.reason : unreachableError(url, error, { proxy, ...request })
   return new Promise((resolve, reject) => {
     let hasResponse = false
@@ -74,9 +74,9 @@ function send(
       isStream(outgoing) ? undefined : retryContext,
       (error, response) => {
         hasResponse = true
-        if (!error) return resolve(toIncoming(url, response, fail))
-        if (proxy || signal?.aborted) return reject(fail(error))
-        void explainBrokenConnection(url, error).then(explained => reject(fail(explained)))
+        if (!error) return resolve(toIncomingResponse(url, response, toCallerError))
+        if (proxy || signal?.aborted) return reject(toCallerError(error))
+        void explainBrokenConnection(url, error).then(explained => reject(toCallerError(explained)))
       },
     )
   })
@@ -105,10 +105,10 @@ function encodeBody({ body, onSent }: OutgoingRequest): string | Readable | unde
   return onSent ? countBytes(body, onSent) : Readable.from(body, { objectMode: false })
 }
 
-function toIncoming(
+function toIncomingResponse(
   url: URL,
   { statusCode, headers, body }: PoolResponse,
-  fail: (error: Error) => Error,
+  toCallerError: (error: Error) => Error,
 ): IncomingResponse {
   // Without a listener, an error in an unread response would crash the process.
   body.on('error', () => {})
@@ -122,7 +122,7 @@ function toIncoming(
       },
     },
     body,
-    text: () => readText(url, body, fail),
+    text: () => readText(url, body, toCallerError),
   }
 }
 
@@ -130,7 +130,7 @@ function toIncoming(
 async function readText(
   url: URL,
   body: PoolResponse['body'],
-  fail: (error: Error) => Error,
+  toCallerError: (error: Error) => Error,
 ): Promise<string> {
   const chunks: Buffer[] = []
   let size = 0
@@ -141,11 +141,12 @@ async function readText(
       chunks.push(chunk as Buffer)
     }
   } catch (error) {
-    throw fail(error as Error)
+    throw toCallerError(error as Error)
   }
   if (size > responseBytesMax)
     throw unexpectedResponse(`${url.origin} sent more than ${responseBytesMax} bytes`)
-  // undici releases the connection in the next turn of the event loop. A request before that would open another one.
+  // undici releases the connection in the next turn of the event loop. A request before that would open another
+  // connection.
   await new Promise(resolve => setImmediate(resolve))
   return Buffer.concat(chunks).toString('utf8')
 }
@@ -177,8 +178,8 @@ const reasonOfErrorCode: Record<string, string> = {
 }
 
 /**
- * Returns the address of the proxy for a protocol, without its user information. The proxy may still not be used,
- * if the host is in `NO_PROXY`.
+ * Returns the address of the proxy for a protocol, without user information. The proxy is not used if the host is in
+ * `NO_PROXY`, which is not checked here.
  */
 function proxyFor({ protocol }: URL, { http, https }: Proxies = {}): string | undefined {
   const proxy = protocol === 'https:' ? (https ?? http) : http
@@ -207,7 +208,7 @@ function idleTimeoutError(message: string, cause: Error): Unreachable {
   return new Unreachable(message, 'Try again, or raise WB_IDLE_TIMEOUT (seconds).', { cause })
 }
 
-/** Error codes of undici if a proxy refuses the connection. undici has no specific code for this. */
+/** Error codes that undici uses if a proxy refuses the connection. It has no specific code for this. */
 const proxyRefusalCodes = ['UND_ERR_ABORTED', 'UND_ERR_INVALID_ARG']
 
 function describeError({ code, message }: Error & { code?: string }, proxy: string | undefined): string {

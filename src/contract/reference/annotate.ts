@@ -6,7 +6,7 @@ import { operationDescriptions } from './operation-descriptions.ts'
 import { schemaDescriptions } from './schema-descriptions.ts'
 import { topicTexts } from './topic-texts.ts'
 
-/** Schema of the resource that the request bodies of a topic create or change, by topic. */
+/** Name of the resource schema of each topic. Request bodies use the field descriptions of this schema. */
 const resourceSchemas: Readonly<Record<string, string>> = {
   workspaces: 'Workspace',
   kb: 'KnowledgeBase',
@@ -33,9 +33,10 @@ export function annotate(document: OpenApi): void {
   }
   for (const operation of Object.values(document.paths).flatMap(path => Object.values(path)))
     annotateOperation(operation)
-  const rank = Object.keys(topicTexts)
-  const rankOf = (name: string) => (rank.includes(name) ? rank.indexOf(name) : rank.length)
-  document.tags.sort((a, b) => rankOf(a.name) - rankOf(b.name))
+  const topicOrder = Object.keys(topicTexts)
+  const positionOf = (name: string) =>
+    topicOrder.includes(name) ? topicOrder.indexOf(name) : topicOrder.length
+  document.tags.sort((a, b) => positionOf(a.name) - positionOf(b.name))
   for (const tag of document.tags) {
     const { title, description } = topicTexts[tag.name] ?? {}
     Object.assign(tag, { ...(title && { 'x-displayName': title, description }) })
@@ -67,7 +68,7 @@ function describeFields(schema: JsonSchema, owners: readonly string[], parent?: 
     const keys = [...(parent ? [`${parent}.${name}`] : []), ...owners.map(owner => `${owner}.${name}`), name]
     setDescription(field, fieldDescriptions[keys.find(key => Object.hasOwn(fieldDescriptions, key)) ?? ''])
     if (field.$ref) {
-      // Next to a reference, zod repeats the keywords of the referenced schema.
+      // zod adds these keywords of the referenced schema next to the reference.
       delete field.type
       delete field.additionalProperties
     }

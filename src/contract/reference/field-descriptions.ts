@@ -1,10 +1,13 @@
-/** Descriptions of the event fields of a turn. Two operations stream these events. */
+/** Descriptions of the fields of turn events. Two operations stream these events. */
 const turnFields: Readonly<Record<string, string>> = {
   name: 'Name of the tool.',
   id: 'Identifier of the tool call.',
-  expiresAt: 'Time at which the tool call is denied if it is still undecided.',
+  expiresAt: 'Time at which the tool call is denied if there is no decision until then.',
   message: 'Human-readable description of the problem. The wording can change.',
-  content: 'Your message, or the result of a tool call.',
+  content: 'Result of the tool call.',
+  outcome: 'Result of the tool call: `success`, `failure` or `denied`.',
+  status:
+    'HTTP status of the error. The status of the response is 200, because the stream has already started.',
   delta: 'Next part of the answer.',
 }
 
@@ -15,7 +18,7 @@ function turnFieldDescriptions(operationId: string): Record<string, string> {
 }
 
 /**
- * Descriptions of fields that have none in their schema, by field name. More specific keys take precedence:
+ * Descriptions of fields whose schema has no description, by field name. More specific keys take precedence:
  * `Schema.field`, `topic.operation.field`, and `parent.field` for a field of the object in `parent`.
  */
 export const fieldDescriptions: Readonly<Record<string, string>> = {
@@ -23,6 +26,7 @@ export const fieldDescriptions: Readonly<Record<string, string>> = {
   ...turnFieldDescriptions('chat.attach'),
   // Names, identity and time
   name: 'Display name.',
+  'operational.root.name': 'Name of the runtime.',
   'Adoptable.name': 'Name of the collection.',
   'Chunker.name': 'Display name.',
   'KnowledgeBase.name': 'Name of the knowledge base and of its collection. It cannot be changed.',
@@ -38,7 +42,7 @@ export const fieldDescriptions: Readonly<Record<string, string>> = {
   'McpServerTool.description': 'Description of the tool from its server.',
   'tools.description': 'What the tool does.',
   label: 'Display name.',
-  'McpServer.label': 'Display name. The names of its tools start with it when a model sees them.',
+  'McpServer.label': 'Display name. Models see it as the prefix of tool names.',
   'subject.label': 'Name of the caller when the record was written.',
   'auth.me.label': 'Name of the caller, such as the label of a key or an email address.',
   'details.label': 'Name of the resource when the record was written.',
@@ -90,7 +94,7 @@ export const fieldDescriptions: Readonly<Record<string, string>> = {
   decisionId: 'Identifier of the decision.',
   releaseId: 'Identifier of the release.',
   'details.releaseId': 'Secret release that the action concerns.',
-  approvalId: 'Identifier of the approval request. Send the decision to the route with this ID.',
+  approvalId: 'Identifier of the approval request. Send the decision to `POST …/approvals/{approvalId}`.',
   'details.approvalId': 'Approval request that the action concerns.',
   templateId: 'Identifier of the template.',
   'details.templateId': 'Template that the agent was created from.',
@@ -100,14 +104,14 @@ export const fieldDescriptions: Readonly<Record<string, string>> = {
   principalId: 'Principal that acted. Null if unknown.',
   'ApiKey.principalId': 'Principal that callers with this key act as. Null if not set.',
   'Principal.principalId': 'Identifier that you choose, such as an email address.',
-  'PolicyPreview.principalId': 'Principal of the preview. Null if not set.',
+  'PolicyPreview.principalId': 'Principal that the policy was compiled for. Null if not set.',
   'details.principalId': 'Principal that the action concerns.',
   requestId: 'Identifier of the request. The log and the response headers also contain it.',
   chunkingServiceId:
-    'Chunking service that splits the documents. By default, the first one of the workspace.',
+    'Chunking service that splits the documents. By default, the first chunking service of the workspace.',
   'ChunkingService.chunkingServiceId': 'Identifier of the service. You can choose it when you create one.',
   embeddingServiceId:
-    'Embedding service that computes the vectors. By default, the first one of the workspace.',
+    'Embedding service that computes the vectors. By default, the first embedding service of the workspace.',
   'EmbeddingService.embeddingServiceId': 'Identifier of the service. You can choose it when you create one.',
   rerankingServiceId: 'Reranking service. Null if not set.',
   'RerankingService.rerankingServiceId': 'Identifier of the service. You can choose it when you create one.',
@@ -168,9 +172,9 @@ export const fieldDescriptions: Readonly<Record<string, string>> = {
   'operation.vendorProfiles.reason': 'Why the Astra CLI is not used.',
   error: 'The failure. Null if there was none.',
   'Error.error': 'The failure.',
-  problem: 'Reason why the service cannot be used. Null if not available.',
+  problem: 'Reason why the service cannot be used. Null if no problem is known.',
   errorMessage: 'Reason for the failure. Null if there was none.',
-  docs: 'Path of the documentation.',
+  docs: 'Path of the API reference.',
   'codes.docs': 'Page and anchor in the documentation.',
   codes: 'All error codes in alphabetical order.',
   defaultStatus: 'Usual HTTP status of responses with this code.',
@@ -182,7 +186,7 @@ export const fieldDescriptions: Readonly<Record<string, string>> = {
   'ConnectionTest.details': 'Human-readable result.',
 
   // Audit and policy
-  action: 'Action that was performed.',
+  action: 'Action that was performed or attempted.',
   'PolicyDecision.action': 'Action that was attempted.',
   subject: 'The caller. Null if it is not known.',
   'auth.me.type': 'How the caller was authenticated.',
@@ -199,14 +203,14 @@ export const fieldDescriptions: Readonly<Record<string, string>> = {
   requiredScope: 'Scope that the caller did not have.',
   ref: 'Secret reference: `env:NAME` or `file:/absolute/path`. Never the secret itself.',
   host: 'Host that the secret may be sent to, with the port unless it is 443.',
-  'details.host': 'Host of the release.',
-  count: 'Number of resources that the action affected.',
+  'details.host': 'Host that the secret was released for.',
+  count: 'Number of deleted documents, or number of identical records that were merged into this record.',
   'recentErrors.count': 'Number of stored errors.',
   dsl: 'Policy to compile.',
   policyDsl:
     'Policy that decides who can see which documents. Null if not set. It is validated and can be previewed, but searches do not apply it yet.',
   policyEnabled: 'True to apply the policy. Searches do not apply policies yet.',
-  parseError: 'Why the policy cannot be parsed. Null if it can.',
+  parseError: 'Reason why the policy cannot be parsed. Null if it can be parsed.',
   issues: 'Mistakes in a policy whose syntax is valid.',
   compiledFilter: 'Filter that the policy compiles to for this principal. Null if the policy is not valid.',
   compiledFilterJson: 'Filter that was applied, as a JSON string. Null if there was none.',
@@ -214,7 +218,7 @@ export const fieldDescriptions: Readonly<Record<string, string>> = {
   'Principal.role': 'Role of the principal in this workspace.',
   'ApiKey.role': 'Role that defines the scopes of the key. Send either this or `scopes`.',
   'Message.role': 'Author of the message.',
-  'auth.me.role': 'Role with exactly the scopes of the caller. Null if no role has them.',
+  'auth.me.role': 'Role whose scopes are exactly those of the caller. Null if there is no such role.',
   rlacEnabled:
     'True to limit callers to their own conversations (row-level access). Searches do not apply it to documents yet.',
 
@@ -260,7 +264,7 @@ export const fieldDescriptions: Readonly<Record<string, string>> = {
   credentials: 'Secret references by name, such as `token`.',
   publicBaseUrl: 'Address of the runtime.',
   mcpUrl: 'Address of the MCP server of the workspace.',
-  restBaseUrl: 'Address of the workspace in the HTTP API.',
+  restBaseUrl: 'Base address of the HTTP API.',
   mcpEnabled: 'True if the workspace is available as an MCP server.',
   apiKeyEnvVar: 'Environment variable that the code reads the API key from.',
   targets: 'Code by framework or program.',
@@ -273,19 +277,19 @@ export const fieldDescriptions: Readonly<Record<string, string>> = {
   notes: 'Notes to read before you use the code. Null if there are none.',
   entries: 'Recent calls, newest first.',
   'operation.recentErrors.entries': 'Recent errors, newest first.',
-  summary: 'Totals over the entries.',
+  summary: 'Totals of all stored calls. `entries` contains only the latest ones.',
   'summary.total': 'Number of calls.',
   successes: 'Number of calls that succeeded.',
   failures: 'Number of calls that failed or were denied.',
   toolCount: 'Number of tools.',
-  tools: 'Tools that are offered.',
+  tools: 'Names of the tools, sorted.',
 
   // Knowledge bases and search
   vectorDimension: 'Length of the vectors.',
   vectorSimilarity: 'How vectors are compared.',
-  vectorService: 'Embedding model that the database calls itself. Null if it calls none.',
+  vectorService: 'Embedding model that the database calls. Null if it does not call one.',
   vectorCollection:
-    'Collection of the store that contains the vectors. Null uses the name of the knowledge base.',
+    'Name of the collection that contains the vectors. If null, the name of the knowledge base is used.',
   attach: 'True to use an existing collection instead of creating one.',
   owned: 'True if the collection was created for this knowledge base and is deleted with it.',
   lexical: 'Settings of lexical search.',
@@ -312,7 +316,7 @@ export const fieldDescriptions: Readonly<Record<string, string>> = {
   'KnowledgeFilter.filter': 'The condition.',
   includeEmbeddings: 'True to return the vector of each hit.',
   hybrid:
-    'True for hybrid search, false for vector search. By default, a search for a text is hybrid if the knowledge base indexes words.',
+    'True for hybrid search, false for vector search. By default, a search with `text` is hybrid if the knowledge base indexes words.',
   score: 'How well the passage matches. Scores of different responses cannot be compared.',
   payload:
     'Stored fields of the passage, such as `chunkText`, `documentId` and the metadata of its document.',
@@ -321,7 +325,7 @@ export const fieldDescriptions: Readonly<Record<string, string>> = {
   upserted: 'Number of records that were stored.',
 
   // Documents
-  sourceDocId: 'Your own identifier for the document. Null if not set.',
+  sourceDocId: 'Identifier that you give the document, in addition to `documentId`. Null if not set.',
   sourceFilename: 'File name. Null if not set.',
   filename: 'File name.',
   'Attachment.fileType': 'Media type of the file, as sent by the client.',
@@ -329,9 +333,10 @@ export const fieldDescriptions: Readonly<Record<string, string>> = {
   'attachments.show.text': 'Whole text of the attachment.',
   fileType: 'Media type or file extension. Null if not known.',
   fileSize: 'Size of the source in bytes. Null if not known.',
-  contentHash: 'Hash of the text, which detects duplicates. Null before the first ingest.',
+  contentHash: 'Hash of the text, used to detect duplicates. Null before the first ingest.',
   chunkTotal: 'Number of chunks. Null before the first ingest.',
-  metadata: 'Your own fields. Values are strings, numbers, booleans or null. Searches can filter by them.',
+  metadata:
+    'Fields that you define. Values are strings, numbers, booleans or null. Searches can filter by them.',
   'Message.metadata': 'Data about the answer, such as `model` and `finish_reason`.',
   visibleTo:
     'Principals who can see the document. `*` means everyone, and null means administrators only. Searches do not apply this yet.',
@@ -371,7 +376,7 @@ export const fieldDescriptions: Readonly<Record<string, string>> = {
   maxChunkSize: 'Maximum size of a chunk, in `chunkUnit`.',
   minChunkSize: 'Minimum size of a chunk, in `chunkUnit`.',
   chunkUnit: 'Unit of the sizes: `characters` or `rows`.',
-  overlapSize: 'Size that neighboring chunks share, in `overlapUnit`.',
+  overlapSize: 'Size of the overlap between neighboring chunks, in `overlapUnit`.',
   overlapUnit: 'Unit of the overlap.',
   preserveStructure: 'True to keep headings and blank lines as boundaries.',
   readingOrder: 'Reading order of pages. Stored, but not used yet.',
@@ -391,14 +396,14 @@ export const fieldDescriptions: Readonly<Record<string, string>> = {
   supportsTools: 'True if the model can call tools. Null if not known.',
   maxCandidates: 'Maximum number of passages to reorder. Null for the default.',
   scoringStrategy: 'How passages are scored. For information only.',
-  scoreNormalized: 'True if scores are scaled to 0 to 1. For information only.',
+  scoreNormalized: 'True if scores are scaled to the range from 0 to 1. For information only.',
   returnScores: 'True if scores are returned. For information only.',
   models: 'Models of the provider.',
   recommended: 'True for models that are known to work well with agents.',
 
   // Agents and chat
   persona: 'Role of the agent, in a few words.',
-  systemPrompt: 'Instructions for the model. Null uses the default ones.',
+  systemPrompt: 'Instructions for the model. Null uses the default instructions.',
   userPrompt: 'Stored with the agent. It is not sent to the model.',
   defaultOnNewWorkspace: 'True if new workspaces get an agent of this template.',
   rerankEnabled: 'True to reorder passages with a reranking model. Reranking models are not supported yet.',
@@ -428,7 +433,7 @@ export const fieldDescriptions: Readonly<Record<string, string>> = {
   'ChatCompletion.id': 'Identifier of the completion.',
   'openai.id': 'Identifier of the completion.',
   'openai.complete.text': 'The text.',
-  choices: 'The answer, as the only choice.',
+  choices: 'A list with one entry, which contains the answer.',
   index: 'Always 0.',
   'ChatCompletion.message': 'The answer.',
   'ChatCompletion.role': 'Always `assistant`.',
@@ -449,7 +454,7 @@ export const fieldDescriptions: Readonly<Record<string, string>> = {
   stream_options: 'Options of the stream.',
   'references.number': 'Number with which the answer cites the passage.',
   'references.knowledgeBaseId': 'Knowledge base of the passage.',
-  'references.documentId': 'Document of the passage. Null for records.',
+  'references.documentId': 'Document of the passage. Null for records and attachments.',
   'references.title': 'Title of the document. Null if it has none.',
   'references.page': 'Page of the passage in its document. Null if not known.',
   chunkId: 'Identifier of the passage.',
@@ -464,7 +469,7 @@ export const fieldDescriptions: Readonly<Record<string, string>> = {
   oauthClientSecretRef: 'Reference to the secret of the OAuth client. Null for a public client.',
   oauthScopes: 'Scopes to request. Null requests the scopes that the server lists.',
   redirectUri:
-    'Address that the browser returns to: an http URL of this machine (`127.0.0.1`, `[::1]`, `localhost`) or a URL of `runtime.publicOrigin`.',
+    'Address that the browser returns to: an http URL of this machine (`127.0.0.1`, `[::1]`, `localhost`), or a URL that starts with `runtime.publicOrigin`.',
   authorizationUrl: 'Page to open in a browser.',
   'mcpServers.beginSignIn.state': 'Identifier of the sign-in. The browser returns with it.',
   'mcpServers.beginSignIn.expiresAt': 'Time after which the sign-in cannot be finished.',
@@ -482,7 +487,7 @@ export const fieldDescriptions: Readonly<Record<string, string>> = {
   // Data API playground
   commandName: 'Name of the command.',
   targetKind: 'Kind of target: collection or table.',
-  targetName: 'Name of the collection or table. Null if the command needs none.',
+  targetName: 'Name of the collection or table. Null if the command does not need one.',
   collection: 'Collection that the command works on. Null if not set.',
   table: 'Table that the command works on. Null if not set.',
   command: 'The command that was sent.',
@@ -519,7 +524,7 @@ export const fieldDescriptions: Readonly<Record<string, string>> = {
   present: 'True if the file exists.',
   writable: 'True if the file can be written.',
   configuredKeys: 'Variables that are set in the environment or in the file.',
-  bootError: 'Why the runtime is in rescue mode. Absent otherwise.',
+  bootError: 'Reason why the runtime is in rescue mode. Absent if it is not in rescue mode.',
   values: 'Values by variable name. Empty values are ignored.',
   ASTRA_DB_API_ENDPOINT: 'Address of a remote database.',
   ASTRA_DB_APPLICATION_TOKEN: 'Token of a remote database.',
@@ -555,7 +560,7 @@ export const parameterDescriptions: Readonly<Record<string, string>> = {
   action: 'Only records of this action.',
   auditDay: 'Only decisions of this day, in UTC.',
   cursor: '`nextCursor` of the previous page.',
-  provider: 'Provider whose models to list. By default, the chat provider of the runtime.',
+  provider: 'Provider whose models are listed. By default, the chat provider of the runtime.',
   'policy.audit.principalId': 'Only decisions about this principal.',
   'policy.audit.knowledgeBaseId': 'Only decisions about this knowledge base.',
   'connect.snippets.knowledgeBaseId': 'Knowledge base that the code searches. By default, all of them.',

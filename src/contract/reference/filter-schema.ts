@@ -2,7 +2,7 @@ import type { JsonSchema } from '../openapi-types.ts'
 
 const scalar: JsonSchema = { type: ['string', 'number', 'boolean', 'null'] }
 const scalars: JsonSchema = { type: 'array', items: scalar }
-const bound: JsonSchema = { type: ['string', 'number'] }
+const orderedScalar: JsonSchema = { type: ['string', 'number'] }
 const filter: JsonSchema = { $ref: '#/components/schemas/Filter' }
 const filters: JsonSchema = { type: 'array', items: filter }
 
@@ -15,18 +15,18 @@ const comparisons: JsonSchema = {
     $in: { ...scalars, description: 'Equal to one of these values.' },
     $nin: { ...scalars, description: 'Equal to none of these values, or missing.' },
     $all: { ...scalars, description: 'A list that contains all of these values.' },
-    $lt: { ...bound, description: 'Less than this value.' },
-    $lte: { ...bound, description: 'Less than or equal to this value.' },
-    $gt: { ...bound, description: 'Greater than this value.' },
-    $gte: { ...bound, description: 'Greater than or equal to this value.' },
+    $lt: { ...orderedScalar, description: 'Less than this value.' },
+    $lte: { ...orderedScalar, description: 'Less than or equal to this value.' },
+    $gt: { ...orderedScalar, description: 'Greater than this value.' },
+    $gte: { ...orderedScalar, description: 'Greater than or equal to this value.' },
   },
   minProperties: 1,
   additionalProperties: false,
 }
 
 /**
- * JSON Schema of filters, for the API reference. One object can combine both forms. It does not validate
- * requests: the filter parser does.
+ * JSON Schema of filters, for the API reference only: requests are validated by the filter parser. A filter can
+ * combine both forms in one object.
  *
  * @see docs/http.md#filters
  */

@@ -1,12 +1,12 @@
-/** Descriptions of the operations whose route declares none, by operation ID. */
+/** Descriptions of the operations whose route has no `description`, by operation ID. */
 export const operationDescriptions: Readonly<Record<string, string>> = {
   'operational.root': 'Returns the name and version of the runtime, and the path of its API reference.',
   'operational.health': 'Returns 200 as long as the server process is running. Use it as a liveness probe.',
   'operational.ready': 'Returns 503 while the runtime cannot handle requests. Use it as a readiness probe.',
   'operational.version': 'Returns the version, commit and build time of the runtime.',
-  'operational.features': 'Returns which optional features of the API are available.',
+  'operational.features': 'Reports which optional features of the API are available.',
   'operational.errorCodes': 'Returns all error codes with their status, hint and documentation.',
-  'operational.docs': 'Returns this API reference as a single HTML page that loads no other files.',
+  'operational.docs': 'Returns this API reference as a single HTML page that does not load other files.',
   'operational.openapi': 'Returns the OpenAPI document of the API. You can generate typed clients from it.',
   'operation.metrics':
     'Returns counters, gauges and histograms of the server process, for Prometheus to scrape.',
@@ -17,7 +17,7 @@ export const operationDescriptions: Readonly<Record<string, string>> = {
     'Finishes the requests in progress, then reopens the runtime with the current configuration and environment. The process, address and port do not change.',
   'auth.config': 'Returns how callers can authenticate, and the paths of the sign-in routes.',
   'auth.login':
-    'Redirects a browser to the identity provider. Open it in a browser, not with an HTTP client.',
+    'Redirects a browser to the identity provider. Open this address in a browser, not with an HTTP client.',
   'auth.callback': 'Receives the redirect from the identity provider and sets the session cookie.',
   'protectedResources.runtime':
     'Returns the authorization servers that issue access tokens for the API (RFC 9728).',
@@ -50,11 +50,11 @@ export const operationDescriptions: Readonly<Record<string, string>> = {
   'apiKeys.rotate':
     'Creates a new key with the same scopes. The old token keeps working until the grace period ends.',
   'apiKeys.revoke': 'Revokes a key. Further requests with it are rejected. The key stays in the list.',
-  'principals.list': 'Returns the principals of a workspace, by ID.',
+  'principals.list': 'Returns the principals of a workspace, sorted by ID.',
   'principals.show': 'Returns a principal.',
   'policy.preview':
     'Compiles a policy for a principal without applying it. Returns 200 even if the policy is not valid. The result is in `ok`.',
-  'policy.audit': 'Returns the decisions of policies about documents, newest first.',
+  'policy.audit': 'Returns policy decisions about documents, newest first.',
   'chunkers.list': 'Returns the built-in chunkers. Use their `engine` and `strategy` in a chunking service.',
   'chunkingServices.list': 'Returns the chunking services of a workspace, oldest first.',
   'chunkingServices.create':
@@ -66,7 +66,7 @@ export const operationDescriptions: Readonly<Record<string, string>> = {
     'Deletes a chunking service. The request fails while a knowledge base uses the service.',
   'embeddingServices.list': 'Returns the embedding services of a workspace, oldest first.',
   'embeddingServices.create':
-    'Stores how to call an embedding model. Knowledge bases refer to the service by ID.',
+    'Stores the settings for calling an embedding model. Knowledge bases refer to the service by ID.',
   'embeddingServices.show': 'Returns an embedding service.',
   'embeddingServices.update':
     'Changes only the fields that you send. While a knowledge base uses the service, you cannot change fields that affect its vectors, such as the model.',
@@ -74,7 +74,7 @@ export const operationDescriptions: Readonly<Record<string, string>> = {
     'Deletes an embedding service. The request fails while a knowledge base uses the service.',
   'rerankingServices.list': 'Returns the reranking services of a workspace, oldest first.',
   'rerankingServices.create':
-    'Stores how to call a reranking model. Searches do not call reranking models yet.',
+    'Stores the settings for calling a reranking model. Searches do not call reranking models yet.',
   'rerankingServices.show': 'Returns a reranking service.',
   'rerankingServices.update': 'Changes only the fields that you send.',
   'rerankingServices.delete':
@@ -87,8 +87,8 @@ export const operationDescriptions: Readonly<Record<string, string>> = {
   'secretReleases.create':
     'Allows services to send a secret of the runtime to one host. Without a release, a secret reference in a service is stored but never used.',
   'secretReleases.delete': 'Deletes a release. Services can no longer send the secret to its host.',
-  'mcp.end': 'Has no effect, because the server keeps no sessions. It always succeeds.',
-  'mcpServers.list': 'Returns the MCP servers of a workspace, by ID.',
+  'mcp.end': 'Always succeeds and has no effect, because the server does not keep sessions.',
+  'mcpServers.list': 'Returns the MCP servers of a workspace, sorted by ID.',
   'mcpServers.create': 'Registers an MCP server. Agents can call the tools that you add to their `toolIds`.',
   'mcpServers.show': 'Returns an MCP server.',
   'mcpServers.update':
@@ -120,15 +120,16 @@ export const operationDescriptions: Readonly<Record<string, string>> = {
     'Creates a document without text. Use it if your program stores the chunks of the document as records.',
   'documents.show': 'Returns a document with the progress of its ingest.',
   'documents.update':
-    'Changes only the fields that you send. Changes of metadata and visibility also apply to the chunks.',
+    'Changes only the fields that you send. Changes to metadata and visibility also apply to the chunks.',
   'documents.delete': 'Deletes a document and its chunks.',
   'documents.bulkDelete':
-    'Deletes up to 100 documents. Returns 200 even if some documents could not be deleted. They are listed in `failed`.',
+    'Deletes up to 100 documents. Returns 200 even if some documents could not be deleted. The response lists those documents in `failed`.',
   'documents.ingest':
     'Splits a text into chunks, then embeds and indexes them. Returns 201 when the document is searchable, 202 with a job for `?async=true`, and 200 if a document with this text or file name exists.',
   'records.upsert':
     'Stores up to 500 passages directly, without a document. A record replaces the one with the same ID.',
-  'records.delete': 'Deletes a record. Returns 200 even if there is no such record. `deleted` is then false.',
+  'records.delete':
+    'Deletes a record. If there is no such record, returns 200 with the value false in `deleted`.',
   'jobs.list': 'Returns the jobs of a workspace, newest first.',
   'jobs.show': 'Returns a job. Poll it, or follow its events.',
   'agentTemplates.list': 'Returns the built-in templates for agents.',
@@ -144,7 +145,7 @@ export const operationDescriptions: Readonly<Record<string, string>> = {
   'agents.tools':
     'Returns the built-in tools and the tools of registered MCP servers. Tools of servers that cannot be reached are omitted.',
   'conversations.listAll':
-    'Returns the conversations of a workspace, with any agent, newest first. Conversations that the caller may not see are omitted.',
+    'Returns the conversations with all agents of a workspace, newest first. Conversations that the caller may not see are omitted.',
   'conversations.list':
     'Returns the conversations with an agent, newest first. Conversations that the caller may not see are omitted.',
   'conversations.create':

@@ -21,7 +21,7 @@ export const topicTexts: Readonly<Record<string, TopicText>> = {
   jobs: { title: 'Jobs', description: 'Background work, such as an asynchronous ingest.' },
   filters: {
     title: 'Saved filters',
-    description: 'Named conditions that limit a search to a part of a knowledge base.',
+    description: 'Named conditions that limit a search to some passages of a knowledge base.',
   },
   records: { title: 'Records', description: 'Passages that you store directly, without a document.' },
   agents: { title: 'Agents', description: 'Assistants that answer questions from knowledge bases.' },
@@ -56,11 +56,11 @@ export const topicTexts: Readonly<Record<string, TopicText>> = {
   },
   policy: { title: 'Policies', description: 'Rules that decide who can see which documents.' },
   audit: { title: 'Audit', description: 'Records of actions and denied requests, with their callers.' },
-  mcp: { title: 'MCP', description: 'Each workspace as a server of the Model Context Protocol.' },
+  mcp: { title: 'MCP', description: 'The MCP (Model Context Protocol) server of each workspace.' },
   mcpServers: { title: 'MCP servers', description: 'Servers whose tools agents can call.' },
   openai: {
     title: 'OpenAI API',
-    description: 'Agents as models of the OpenAI API, for any client that supports this API.',
+    description: 'Access to agents for any client of the OpenAI API. Each agent is a model.',
   },
   connect: { title: 'Connect', description: 'Code and checks for other programs that use a workspace.' },
   operational: { title: 'Runtime', description: 'Health, version and documentation of the runtime.' },

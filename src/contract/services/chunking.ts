@@ -9,7 +9,7 @@ import {
   nullablePositive,
   nullableText,
   serviceBody,
-  serviceStamps,
+  serviceSystemFields,
   sharedServiceCreate,
   sharedServiceFields,
   sharedServicePatch,
@@ -53,7 +53,7 @@ const create = {
 }
 
 export const ChunkingService = z
-  .object({ chunkingServiceId: z.uuid(), ...serviceStamps, ...fields })
+  .object({ chunkingServiceId: z.uuid(), ...serviceSystemFields, ...fields })
   .meta({ id: 'ChunkingService' })
 export type ChunkingService = z.output<typeof ChunkingService>
 

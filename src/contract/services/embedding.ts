@@ -10,7 +10,7 @@ import {
   nullablePositive,
   problemQuery,
   serviceBody,
-  serviceStamps,
+  serviceSystemFields,
   sharedServiceCreate,
   sharedServiceFields,
   sharedServicePatch,
@@ -37,7 +37,7 @@ const create = {
 }
 
 export const EmbeddingService = z
-  .object({ embeddingServiceId: z.uuid(), ...serviceStamps, ...fields })
+  .object({ embeddingServiceId: z.uuid(), ...serviceSystemFields, ...fields })
   .meta({ id: 'EmbeddingService' })
 export type EmbeddingService = z.output<typeof EmbeddingService>
 

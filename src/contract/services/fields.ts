@@ -42,7 +42,7 @@ export const sharedServiceFields = {
   authType: z.enum(['none', 'api_key', 'oauth2', 'mTLS']),
   credentialRef: secretRef.nullable(),
 }
-/** Fields with length limits. The limits apply only to requests, because stored records can be older. */
+/** Fields with length limits. The limits apply only to requests, because older stored records can exceed them. */
 export const sharedServicePatch = {
   name: boundedText(limits.nameChars),
   description: optionalTextUpTo(limits.descriptionChars),
@@ -68,9 +68,9 @@ export const modelContentCreate = {
 }
 
 /** Fields that the runtime sets, for all kinds of services. */
-export const serviceStamps = { workspaceId: z.uuid(), createdAt: isoTimestamp, updatedAt: isoTimestamp }
+export const serviceSystemFields = { workspaceId: z.uuid(), createdAt: isoTimestamp, updatedAt: isoTimestamp }
 
-/** Reason why a service cannot be used, found without sending a request to its provider. */
+/** Reason why a service cannot be used, as far as the runtime can detect it without a request to the provider. */
 export const ServiceProblem = z.object({ message: z.string(), hint: z.string() })
 export type ServiceProblem = z.output<typeof ServiceProblem>
 

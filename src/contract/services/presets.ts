@@ -18,7 +18,7 @@ const passages: ChunkingCreateInput = {
 function recursive(max: number, min: number, overlap: number): ChunkingCreateInput {
   return {
     name: `recursive-char-${max}`,
-    description: `Windows of up to ${max.toLocaleString('en-US')} characters that overlap by ${overlap}, split at paragraphs, lines, sentences or words.`,
+    description: `Chunks of up to ${max.toLocaleString('en-US')} characters that overlap by ${overlap}, split at paragraphs, lines, sentences or words.`,
     engine: 'langchain_ts',
     strategy: 'recursive',
     chunkUnit: 'characters',

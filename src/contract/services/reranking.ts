@@ -10,7 +10,7 @@ import {
   nullablePositive,
   nullableText,
   serviceBody,
-  serviceStamps,
+  serviceSystemFields,
   sharedServiceCreate,
   sharedServiceFields,
   sharedServicePatch,
@@ -43,7 +43,7 @@ const create = {
 }
 
 export const RerankingService = z
-  .object({ rerankingServiceId: z.uuid(), ...serviceStamps, ...fields })
+  .object({ rerankingServiceId: z.uuid(), ...serviceSystemFields, ...fields })
   .meta({ id: 'RerankingService' })
 export type RerankingService = z.output<typeof RerankingService>
 

@@ -3,13 +3,13 @@ import { type Html, html } from './html.ts'
 /**
  * Returns the introduction of the API reference: how to authenticate, and the first requests to send.
  *
- * @param operationIds  operations that have a section on the page; names of others are not linked
+ * @param operationIds  operations that have a section on the page; other operations are not linked
  */
 export function introductionHtml(operationIds: ReadonlySet<string>): Html {
   const linkTo = (id: string, text: string) =>
     operationIds.has(id) ? html`<a href="#${id}">${text}</a>` : html`${text}`
   return html`<section id="authentication"><h2>Authentication</h2>
-<p>By default, there is no authentication, and the server accepts connections from its own machine only. If
+<p>By default, there is no authentication, and the server accepts connections from the same machine only. If
 <code>auth.mode</code> is set, send a credential as a bearer token with every request:</p>
 <pre><code>curl -H "Authorization: Bearer $WB_API_KEY" http://127.0.0.1:8787/api/v1/workspaces</code></pre>
 <dl>
@@ -30,8 +30,8 @@ ${linkTo('auth.me', 'GET /auth/me')} shows who you are. Each operation below sho
 <li>${linkTo('documents.ingest', 'Ingest a text')} or ${linkTo('documents.ingestFile', 'a file')}</li>
 <li>${linkTo('kb.search', 'Search')} the knowledge base</li>
 </ol>
-<p>Bodies are JSON in UTF-8. Lists return <code>items</code> and <code>nextCursor</code>. Send the latter as <code>cursor</code> to get the
-next page. All errors have the format <a href="#schema-Error">Error</a>. The <code>requestId</code> is also in the response
+<p>Bodies are JSON in UTF-8. Lists return <code>items</code> and <code>nextCursor</code>. To get the next page, send
+<code>nextCursor</code> as <code>cursor</code>. All errors have the format <a href="#schema-Error">Error</a>. The <code>requestId</code> is also in the response
 headers.</p>
 </section>
 `

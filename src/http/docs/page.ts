@@ -83,7 +83,7 @@ function operationHtml({ method, path, operation }: OperationEntry, title: strin
 <summary class="operation"><span class="method ${method}">${method.toUpperCase()}</span><span>${summary}</span>
 <code class="path">${breakableHtml(path)}</code></summary>
 <div>${description ? html`<p>${proseHtml(description)}</p>` : html``}
-<h4>Access</h4><p class="access">${operation['x-access'].rule}</p>
+<h4>Access</h4><p class="access">${proseHtml(operation['x-access'].rule)}</p>
 ${parameters.length > 0 ? parametersHtml(parameters) : html``}
 ${body ? html`<h4>Body <span class="dim">${body[0]}</span></h4>${schemaTable(body[1].schema)}${exampleHtml(body[1].example)}` : html``}
 ${Object.entries(responses).flatMap(([status, response]) =>

@@ -34,16 +34,16 @@ export function typeHtml(schema: JsonSchema): Html {
     const name = schema.$ref.split('/').at(-1)!
     return html`<a href="#schema-${name}">${name}</a>`
   }
-  if (schema.enum) return html`${joinHtml(schema.enum.map(value => html`<code>${String(value)}</code>`))}`
+  if (schema.enum) return html`${joinWithOr(schema.enum.map(value => html`<code>${String(value)}</code>`))}`
   if (schema.const !== undefined) return html`<code>${String(schema.const)}</code>`
-  if (schema.anyOf) return joinHtml(schema.anyOf.map(typeHtml))
+  if (schema.anyOf) return joinWithOr(schema.anyOf.map(typeHtml))
   if (schema.type === 'array') return html`list of ${typeHtml(schema.items ?? {})}`
   if (Array.isArray(schema.type)) return html`${schema.type.join(' or ')}`
   return html`${schema.format ?? schema.type ?? 'any value'}`
 }
 
-function joinHtml(parts: Html[]): Html {
-  return html`${parts.map((part, at) => (at === 0 ? part : html` or ${part}`))}`
+function joinWithOr(parts: Html[]): Html {
+  return html`${parts.map((part, index) => (index === 0 ? part : html` or ${part}`))}`
 }
 
 const bounds = [
@@ -58,11 +58,11 @@ const bounds = [
 
 /** Returns the description of a schema, with its limits and its default. */
 export function constraintsHtml(schema: JsonSchema): Html {
-  const limits = bounds.flatMap(([keyword, words, unit]) => {
+  const limits = bounds.flatMap(([keyword, phrase, unit]) => {
     const bound = schema[keyword]
-    return typeof bound === 'number' ? [`${words} ${bound.toLocaleString('en')} ${unit}`.trim()] : []
+    return typeof bound === 'number' ? [`${phrase} ${bound.toLocaleString('en')} ${unit}`.trim()] : []
   })
-  const fallback = schema.default === undefined ? [] : [`default ${JSON.stringify(schema.default)}`]
-  const facts = [...limits, ...fallback].join(', ')
+  const defaultNote = schema.default === undefined ? [] : [`default ${JSON.stringify(schema.default)}`]
+  const facts = [...limits, ...defaultNote].join(', ')
   return html`${proseHtml(schema.description ?? '')}${facts ? html` <span class="dim">${facts}</span>` : html``}`
 }

@@ -4,7 +4,7 @@
  */
 export const docsScript = `
 const box = document.getElementById('filter')
-const found = document.getElementById('found')
+const result = document.getElementById('found')
 const entries = [...document.querySelectorAll('[data-entry]')].map(element => ({ element, text: element.dataset.entry.toLowerCase() }))
 const links = [...document.querySelectorAll('nav li a')]
 const sections = [...document.querySelectorAll('main > section')]
@@ -20,7 +20,7 @@ function filter() {
     const link = links.find(({ hash }) => hash === '#' + section.id)
     if (link) link.parentElement.hidden = section.hidden
   }
-  found.textContent = words.length === 0 ? '' : count === 0 ? 'Nothing matches.' : count + ' found'
+  result.textContent = words.length === 0 ? '' : count === 0 ? 'Nothing matches.' : count + ' found'
 }
 function reveal() {
   const target = document.getElementById(location.hash.slice(1))

@@ -1,9 +1,9 @@
 import { isLineStart, isSpace, skipSpace } from './space.ts'
 
-/** How well a text can be split at a break, by type of break; higher is better. */
+/** Types of breaks in a text. A break with a higher number is a better place to split. */
 export const breakStrength = { sentence: 1, item: 2, paragraph: 3, heading: 4 } as const
 
-/** Offsets in a text where a sentence or a larger part starts, ascending. */
+/** Ascending offsets at which a sentence or a larger part of a text starts. */
 export interface TextBreaks {
   readonly count: number
   /** Only the first `count` entries are set. */
@@ -15,10 +15,11 @@ export interface TextBreaks {
 /**
  * Finds the starts of sentences, list items, paragraphs and sections.
  *
- * A break after a line end is at the start of the next line, before its indentation. There is no break after a
- * heading, so that a heading stays with its text. In fenced code, only blank lines are breaks. Makes one pass
- * over the character codes, because `Intl.Segmenter` takes more than linear time (on Node 20, three minutes for
- * 2,000,000 characters instead of 30 ms).
+ * A break between lines is at the start of the second line, before its indentation. There is no break after a
+ * heading, so that a heading stays with its text. In fenced code, only blank lines are breaks.
+ *
+ * Reads the character codes in one pass. `Intl.Segmenter` takes more than linear time: on Node 20, three minutes
+ * instead of 30 ms for 2,000,000 characters.
  */
 export function findBreaks(text: string): TextBreaks {
   const breaks = new BreakList()
@@ -70,7 +71,7 @@ function copyInto<Numbers extends Int32Array | Uint8Array>(from: Numbers, to: Nu
   return to
 }
 
-/** Kind of a line. `open` and `close` are the fences around code. */
+/** Kind of line. `open` and `close` are the fences around code. */
 type LineKind = 'text' | 'item' | 'heading' | 'open' | 'code' | 'close'
 
 function lineKind(text: string, start: number, before: LineKind): LineKind {
@@ -101,7 +102,7 @@ function strengthBetween(
   return isSentenceEnd ? breakStrength.sentence : 0
 }
 
-/** Returns true if the fence does not open a block, because the code ends in the same line, as in ```` ```x``` ````. */
+/** Returns true if a fence does not open a block, because the code ends in the same line, as in ```` ```x``` ````. */
 function isInlineCode(text: string, start: number): boolean {
   const limit = Math.min(start + 200, text.length)
   let offset = start
@@ -126,7 +127,7 @@ function isItem(text: string, start: number): boolean {
   return offset < text.length && marks.includes(text.charAt(offset)) && isSpace(text.charCodeAt(offset + 1))
 }
 
-/** Returns the number of line ends in the given white space, and the offset after the last one. */
+/** Returns the number of line breaks in the given white space, and the offset after the last one. */
 function lineEnds(text: string, from: number, to: number): { count: number; last: number } {
   let count = 0
   let last = from
@@ -139,8 +140,8 @@ function lineEnds(text: string, from: number, to: number): { count: number; last
 }
 
 /**
- * Abbreviations whose period would be mistaken for the end of a sentence, because they have more than three letters,
- * or because a capital letter often follows.
+ * Abbreviations that need a list, because otherwise their period would look like the end of a sentence: they have more
+ * than three letters, or a capital letter often follows.
  */
 const abbreviations = new Set(
   'mr mrs ms dr prof st vs fig figs eq eqs ref refs no nos nr vol ch sec pp cf al ca approx dept gen sen rep rev bzw vgl abb abs tab'.split(
@@ -155,8 +156,8 @@ const abbreviationCharsMax = 12
  * Returns true if the text before white space ends a sentence.
  *
  * @param end   offset of the white space
- * @param next  offset of the text after it
- * @param line  offset of the start of the line; a number with a period there is a list marker
+ * @param next  offset of the text after the white space
+ * @param line  offset of the start of the line; a number with a period at this offset is a list marker
  */
 function endsSentence(text: string, end: number, next: number, line: number): boolean {
   let offset = end
@@ -184,7 +185,7 @@ function periodEndsSentence(text: string, stop: number, next: number, line: numb
   return word.length > 3 || !isLower(text, next)
 }
 
-/** Returns true for a character of a word: not white space, and not an opening bracket or quote. */
+/** Returns true if a character can be in a word: it is not white space, and not an opening bracket or quote. */
 function isWordUnit(codeUnit: number): boolean {
   return !isSpace(codeUnit) && !'([{"\'“‘«'.includes(String.fromCharCode(codeUnit))
 }
@@ -213,7 +214,7 @@ function isCloser(codeUnit: number): boolean {
   }
 }
 
-/** Returns true for sentence ends in scripts without spaces between sentences: 。！？｡ */
+/** Returns true for punctuation that ends a sentence in scripts without spaces between sentences: 。！？｡ */
 function isWideEnd(codeUnit: number): boolean {
   return (
     codeUnit >= 0x3002 &&
@@ -221,7 +222,7 @@ function isWideEnd(codeUnit: number): boolean {
   )
 }
 
-/** Returns true for sentence ends in Arabic, Urdu, Devanagari, Ethiopic, Khmer, Burmese and Armenian. */
+/** Returns true for punctuation that ends a sentence in Arabic, Urdu, Devanagari, Ethiopic, Khmer, Burmese or Armenian. */
 function isOtherEnd(codeUnit: number): boolean {
   return (
     codeUnit > 0x580 &&

@@ -22,7 +22,7 @@ export interface ChunkOptions {
   readonly maxLines: number | null
 }
 
-/** An algorithm that splits texts, chosen by the engine and strategy of a chunking service. */
+/** An algorithm that splits texts. The engine and strategy of a chunking service select it. */
 export interface Chunker {
   /** Name and version. The version must change whenever texts are split differently. */
   readonly id: string
@@ -41,7 +41,7 @@ export interface Chunker {
 }
 
 /**
- * Maximum number of chunks in a text. An overlap near `maxChars` would create one chunk per character.
+ * Maximum number of chunks in a text. An overlap just below `maxChars` would create about one chunk per character.
  */
 export const chunksMax = 1_000_000
 

@@ -20,9 +20,9 @@ export type ChunkerSettings = Pick<
 /** Sizes for one ingest, which override those of the service. */
 export type ChunkOverride = NonNullable<Ingest['chunker']>
 
-/** A chunker with its chunk sizes. */
+/** A chunker with fixed chunk sizes. */
 export interface BoundChunker {
-  /** Chunker id, which is stored with each chunk as `chunker.id`. */
+  /** Chunker ID, which is stored with each chunk as `chunker.id`. */
   readonly id: string
   /**
    * Returns the chunks of a text in order. Each is an exact slice of the text.
@@ -33,10 +33,10 @@ export interface BoundChunker {
 }
 
 /**
- * Returns the chunker of a service, with its sizes and the overrides of one ingest.
+ * Returns the chunker of a service, with the sizes of the service or of an ingest that overrides them.
  *
- * A missing size is derived from `maxChars`. If an ingest overrides `maxChars`, sizes of the service that are
- * not below it are also derived. So callers can request small chunks without knowing the service's overlap.
+ * A missing size is derived from `maxChars`. If an ingest overrides `maxChars`, service sizes that are not below the new
+ * value are also derived. So callers can request small chunks without knowing the service's overlap.
  *
  * @throws invalid_chunker  the engine or strategy is unknown, or a size is not an integer or not below `maxChars`
  * @see docs/http.md#chunkers
@@ -57,30 +57,34 @@ function findChunker({ engine, strategy }: ChunkerSettings): Chunker {
   if (match) return match
   const names = knownChunkers.map(chunker => `${chunker.engine}/${chunker.strategy}`).join(', ')
   const requested = `${engine}/${strategy ?? '(none)'}`.slice(0, 200)
-  throw new WbError('invalid_chunker', `no chunker ${requested}; there are ${names}`)
+  throw new WbError('invalid_chunker', `chunker ${requested} does not exist; available chunkers: ${names}`)
 }
 
 function optionsOf(service: ChunkerSettings, override: ChunkOverride): ChunkOptions {
-  const areRows = service.chunkUnit === 'rows'
-  const maxChars = override.maxChars ?? (areRows ? null : service.maxChunkSize) ?? 1_000
+  const usesRows = service.chunkUnit === 'rows'
+  const maxChars = override.maxChars ?? (usesRows ? null : service.maxChunkSize) ?? 1_000
   if (!Number.isSafeInteger(maxChars) || maxChars < 1)
-    throw new WbError('invalid_chunker', 'maxChars: must be a whole number above 0')
-  const pick = (name: 'minChars' | 'overlapChars', inherited: number | null, derived: number): number => {
+    throw new WbError('invalid_chunker', 'maxChars: must be an integer above 0')
+  const sizeOf = (name: 'minChars' | 'overlapChars', inherited: number | null, derived: number): number => {
     const size = override[name] ?? inherited ?? derived
     if (!Number.isSafeInteger(size) || size < 0)
-      throw new WbError('invalid_chunker', `${name}: must be a whole number, 0 or above`)
+      throw new WbError('invalid_chunker', `${name}: must be an integer of at least 0`)
     if (size < maxChars) return size
     if (override[name] === undefined && override.maxChars !== undefined) return derived
-    throw new WbError('invalid_chunker', `${name}: ${size} is not below maxChars, which is ${maxChars}`)
+    throw new WbError('invalid_chunker', `${name}: ${size} must be less than maxChars (${maxChars})`)
   }
   return {
     maxChars,
-    minChars: pick('minChars', areRows ? 0 : service.minChunkSize, Math.min(100, Math.floor(maxChars / 4))),
-    overlapChars: pick(
+    minChars: sizeOf(
+      'minChars',
+      usesRows ? 0 : service.minChunkSize,
+      Math.min(100, Math.floor(maxChars / 4)),
+    ),
+    overlapChars: sizeOf(
       'overlapChars',
-      areRows ? 0 : service.overlapSize,
+      usesRows ? 0 : service.overlapSize,
       Math.min(150, Math.floor(maxChars / 6)),
     ),
-    maxLines: areRows ? service.maxChunkSize : null,
+    maxLines: usesRows ? service.maxChunkSize : null,
   }
 }

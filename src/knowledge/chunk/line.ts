@@ -10,7 +10,7 @@ export const lineChunker: Chunker = {
   engine: 'langchain_ts',
   strategy: 'line',
   description:
-    'Chunks of whole lines, up to maxChars characters or the maximum number of rows, overlapping by whole lines; a line longer than maxChars is split',
+    'Chunks of whole lines, up to maxChars characters or the maximum number of rows, that overlap by whole lines. A line longer than maxChars is split.',
   chunk,
 }
 
@@ -26,7 +26,7 @@ function chunk(text: string, options: ChunkOptions): ChunkSpan[] {
     if (end > start && (next - start > maxChars || lines >= maxLines)) {
       addSpan(spans, start, end)
       const from = Math.max(end - overlapChars, next - maxChars)
-      // Line ends are computed again instead of stored, because there may be as many lines as characters.
+      // Line ends are not stored but computed again, because a text can have as many lines as characters.
       do {
         start = pieceEnd(text, start, maxChars)
         lines--

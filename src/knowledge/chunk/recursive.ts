@@ -7,11 +7,12 @@ import {
   splitsSurrogatePair,
 } from './chunker.ts'
 
-/** Separators in order of preference. A blank line may consist of LF or CRLF line ends. */
+/** Separators in order of preference. A blank line can have LF or CRLF line endings. */
 const separators: readonly (readonly string[])[] = [['\n\n', '\n\r\n'], ['\n'], ['. '], ['? '], ['! '], [' ']]
 
 /**
- * Splits a text into windows of `maxChars`, each cut after the last occurrence of the best separator in it.
+ * Splits a text into windows of `maxChars`. Each is cut after the last occurrence of the most preferred separator that it
+ * contains.
  *
  * @see docs/http.md#chunkers
  */
@@ -20,19 +21,23 @@ export const recursiveChunker: Chunker = {
   engine: 'langchain_ts',
   strategy: 'recursive',
   description:
-    'Chunks of up to maxChars characters, split after the last blank line, line end, sentence end or space beyond minChars, overlapping by overlapChars',
+    'Chunks of up to maxChars characters that overlap by overlapChars. Each is split after the last blank line beyond minChars or, if there is none, the last line break, sentence or space.',
   chunk,
 }
 
-/** Splits a text. A short last chunk is not merged with the previous one, because both would exceed maxChars. */
+/** A short last chunk is not merged with the previous one, because together they would exceed maxChars. */
 function chunk(text: string, options: ChunkOptions): ChunkSpan[] {
   const spans: ChunkSpan[] = []
-  const latest = separators.map(forms => forms.map(form => latestOf(text, form)))
+  const separatorFinders = separators.map(alternatives =>
+    alternatives.map(separator => createSeparatorFinder(text, separator)),
+  )
   let start = 0
   let cut = 0
   while (text.length - start > options.maxChars) {
-    const before = cut
-    cut = softCut(latest, start, before, options) ?? hardCut(text, start, before, options.maxChars)
+    const previousCut = cut
+    cut =
+      softCut(separatorFinders, start, previousCut, options) ??
+      hardCut(text, start, previousCut, options.maxChars)
     addSpan(spans, start, cut)
     start = nextStart(text, start, cut, options)
   }
@@ -40,31 +45,31 @@ function chunk(text: string, options: ChunkOptions): ChunkSpan[] {
   return spans
 }
 
-type FindLatest = (from: number, to: number) => number | undefined
+type FindLastSeparator = (from: number, to: number) => number | undefined
 
 function softCut(
-  latest: readonly FindLatest[][],
+  separatorFinders: readonly FindLastSeparator[][],
   start: number,
-  before: number,
+  previousCut: number,
   options: ChunkOptions,
 ): number | undefined {
-  for (const forms of latest) {
-    const ends = forms.map(form => form(start + options.minChars, start + options.maxChars) ?? 0)
+  for (const finders of separatorFinders) {
+    const ends = finders.map(findLast => findLast(start + options.minChars, start + options.maxChars) ?? 0)
     const cut = Math.max(...ends)
-    if (cut > before) return cut
+    if (cut > previousCut) return cut
   }
   return undefined
 }
 
-function hardCut(text: string, start: number, before: number, maxChars: number): number {
+function hardCut(text: string, start: number, previousCut: number, maxChars: number): number {
   const cut = start + maxChars
   if (!splitsSurrogatePair(text, cut)) return cut
-  return cut - 1 > Math.max(start, before) ? cut - 1 : cut + 1
+  return cut - 1 > Math.max(start, previousCut) ? cut - 1 : cut + 1
 }
 
 /**
- * Returns the start of the next window: `overlapChars` before the cut, or later if the window would otherwise end at
- * or before the cut.
+ * Returns the start of the next window: `overlapChars` before the cut, or later if the window would otherwise not reach
+ * beyond the cut.
  */
 function nextStart(
   text: string,
@@ -78,22 +83,22 @@ function nextStart(
 }
 
 /**
- * Returns a function that finds the end of the last separator in [from, to). In later calls, the bounds must not
- * decrease.
+ * Returns a function that finds the last separator in [from, to), and returns the offset after it. From call to call, the
+ * bounds must not decrease.
  *
  * All calls together read each character once, even if windows overlap or contain no separator. `lastIndexOf` on
- * the whole text would search back to its start.
+ * the whole text could search back to its start in each call.
  */
-function latestOf(text: string, separator: string): FindLatest {
-  let last = -1
-  let searched = 0
+function createSeparatorFinder(text: string, separator: string): FindLastSeparator {
+  let lastIndex = -1
+  let searchedTo = 0
   return (from, to) => {
-    const low = Math.max(from, searched)
+    const low = Math.max(from, searchedTo)
     if (to - separator.length >= low) {
       const index = text.slice(low, to).lastIndexOf(separator)
-      if (index >= 0) last = low + index
-      searched = to - separator.length + 1
+      if (index >= 0) lastIndex = low + index
+      searchedTo = to - separator.length + 1
     }
-    return last >= from ? last + separator.length : undefined
+    return lastIndex >= from ? lastIndex + separator.length : undefined
   }
 }

@@ -22,29 +22,31 @@ import {
 /**
  * Packs whole sentences into chunks.
  *
- * A chunk ends before a heading, a paragraph or a list item that starts late enough in it, else before the first
- * sentence that does not fit, else at a line end or between words. A word is split only if it is longer than
- * `maxChars`, after punctuation if possible, and never inside a code point. A chunk starts with the preceding whole
- * sentences that fit into `overlapChars` (or words, if a sentence had to be split). Every character except white
- * space is in a chunk. No chunk consists only of white space. White space between chunks may not be in any chunk.
+ * A chunk ends before a heading, a paragraph or a list item, if one starts late enough in the window of `maxChars`.
+ * Otherwise, it ends before the first sentence that does not fit, or else at a line break or between words. A word is
+ * split only if it is longer than `maxChars`, after punctuation if possible, and never inside a code point.
+ *
+ * A chunk starts with the preceding whole sentences that fit into `overlapChars` (or words, if a sentence had to be
+ * split). Every character except white space is in a chunk. No chunk consists only of white space, and white space
+ * between chunks can be missing from all chunks.
  */
 export const sentenceChunker: Chunker = {
   id: 'sentence:1',
   engine: 'workbase',
   strategy: 'sentence',
   description:
-    'Chunks of whole sentences, up to maxChars characters, split before headings, paragraphs and list items if possible, overlapping by whole sentences',
+    'Chunks of whole sentences, up to maxChars characters, that overlap by whole sentences. They are split before headings, paragraphs and list items if possible.',
   chunk,
 }
 
-/** Breaks that are preferred to a later sentence if at least this share of `maxChars` is before them. */
+/** A break of one of these types is preferred to a later sentence if the chunk would fill this share of `maxChars`. */
 const preferred = [
   { strength: breakStrength.heading, share: 1 / 2 },
   { strength: breakStrength.paragraph, share: 2 / 3 },
   { strength: breakStrength.item, share: 3 / 4 },
 ]
 
-/** Number of characters before the end of a chunk that are searched for punctuation, if a word must be split. */
+/** If a word must be split, this many characters before the end of the window are searched for punctuation. */
 const punctuationSearchChars = 64
 
 function chunk(text: string, options: ChunkOptions): ChunkSpan[] {
@@ -59,22 +61,27 @@ function chunk(text: string, options: ChunkOptions): ChunkSpan[] {
   return rebalanceTail(text, spans, breaks, last, options)
 }
 
-/** One pass over a text. The offsets to search from only increase, so each search reads the text once in total. */
+/**
+ * Splits a text in one pass. The bounds of each search function only increase, so all its calls together read the text
+ * once.
+ */
 class SentenceWalker {
   /** Offset where the next chunk starts. */
   start: number
-  /** Offset of the first text that is not in a chunk yet. */
+  /** Offset after which no text is in a chunk yet. */
   #newStart: number
   readonly #text: string
   readonly #breaks: TextBreaks
   readonly #options: ChunkOptions
-  /** The last break of each strength up to the end of the window, and the number of breaks up to there. */
+  /** Offset of the last break of each strength up to the end of the window. */
   readonly #latest = [0, 0, 0, 0, 0]
+  /** Number of breaks up to the end of the window. */
   #breaksSeen = 0
-  /** Index of the first break after `#newStart`, and of the first break in the overlap. */
+  /** Index of the first break after `#newStart`. */
   #nextBreak = 0
+  /** Index of the first break in the overlap. */
   #overlapBreak = 0
-  /** Offset of the next break, and the end of the text before it, which many chunks need if a sentence is long. */
+  /** Offset of the next break, and the end of the text before it. Cached, because a long sentence spans many chunks. */
   #nextSentence = { next: -1, end: -1 }
   readonly #textEnd: number
   readonly #skipSpace: FindForward
@@ -101,7 +108,7 @@ class SentenceWalker {
     this.#newStart = this.start
   }
 
-  /** Adds the chunk at `start`, and moves to the next. The rest of the text must be longer than `maxChars`. */
+  /** Adds the chunk at `start`, and moves to the next one. The remaining text must be longer than `maxChars`. */
   advance(spans: ChunkSpan[]): void {
     const windowEnd = this.start + this.#options.maxChars
     const contentStart = this.#skipNewSpace(this.#newStart)
@@ -130,12 +137,12 @@ class SentenceWalker {
     if (word >= cutMin) return word
     const early = Math.max(sentence, line, word)
     if (early > contentStart) return early
-    // The word fits without the white space before it, for example after deep indentation.
+    // The word fits if the chunk starts at the word, without the white space before it (such as deep indentation).
     if (this.#endOfWord(contentStart) - contentStart <= this.#options.maxChars) return contentStart
     return this.#cutInWord(windowEnd, contentStart, cutMin)
   }
 
-  /** Returns a preferred break up to `cutMax`, else the last break; 0 without a break. */
+  /** Returns the offset of a preferred break up to `cutMax`, or else of the last break; 0 if there is no break. */
   #breakUpTo(cutMax: number, cutMin: number): number {
     const { offsets, count, strengths } = this.#breaks
     for (; this.#breaksSeen < count && offsets[this.#breaksSeen]! <= cutMax; this.#breaksSeen++)
@@ -175,7 +182,8 @@ class SentenceWalker {
   }
 
   /**
-   * Returns the earliest start with which a chunk can contain the next sentence, or at least the next word.
+   * Returns the smallest start offset from which a chunk can include the whole next sentence or, if the sentence is too
+   * long, the next word.
    */
   #minStart(newStart: number): number {
     const { maxChars } = this.#options
@@ -192,8 +200,8 @@ class SentenceWalker {
 }
 
 /**
- * If the last chunk is shorter than minChars, moves sentences to it from the previous chunk. Merging both chunks would
- * exceed maxChars.
+ * If the last chunk is shorter than minChars, moves sentences to it from the previous chunk. The two chunks are not
+ * merged, because together they would exceed maxChars.
  */
 function rebalanceTail(
   text: string,
@@ -202,16 +210,19 @@ function rebalanceTail(
   last: number,
   options: ChunkOptions,
 ): ChunkSpan[] {
-  const [third, before, tail] = [spans.at(-3), spans.at(-2), spans.at(-1)]
-  if (!before || !tail || last - tail.start >= options.minChars) return spans
+  const [thirdLast, secondLast, tail] = [spans.at(-3), spans.at(-2), spans.at(-1)]
+  if (!secondLast || !tail || last - tail.start >= options.minChars) return spans
   const { maxChars, minChars, overlapChars } = options
   const cut = breaks.offsets[firstBreak(breaks, last - minChars + 1) - 1] ?? 0
-  const low = Math.max(before.start + Math.max(minChars, 1), third ? skipSpace(text, third.end) + 1 : 0)
-  if (cut < low || cut >= before.end || last - cut > maxChars) return spans
-  const bound = Math.max(cut - overlapChars, before.start + 1, last - maxChars)
+  const low = Math.max(
+    secondLast.start + Math.max(minChars, 1),
+    thirdLast ? skipSpace(text, thirdLast.end) + 1 : 0,
+  )
+  if (cut < low || cut >= secondLast.end || last - cut > maxChars) return spans
+  const bound = Math.max(cut - overlapChars, secondLast.start + 1, last - maxChars)
   const start = breaks.offsets[firstBreak(breaks, bound)]!
   const end = Math.min(text.length, start + maxChars)
-  return [...spans.slice(0, -2), { start: before.start, end: cut }, { start, end }]
+  return [...spans.slice(0, -2), { start: secondLast.start, end: cut }, { start, end }]
 }
 
 /** Returns the index of the first break at or after an offset. */
@@ -234,8 +245,8 @@ function firstLineStart(text: string): number {
 }
 
 /**
- * Returns true if a long word can be cut after this character: after punctuation, and between characters of
- * scripts without spaces.
+ * Returns true if a long word can be cut after this character, because it is punctuation or belongs to a script
+ * without spaces between words.
  */
 function isBreakAfter(codeUnit: number): boolean {
   if (codeUnit >= 0x80) return codeUnit >= 0x2e80 && (codeUnit < 0xac00 || codeUnit > 0xdfff)
@@ -249,7 +260,7 @@ function isBreakAfter(codeUnit: number): boolean {
 
 type FindForward = (from: number) => number
 
-/** Wraps a search for the first offset at or after `from`, to reuse the last result as long as it is correct. */
+/** Wraps a search for the first offset at or after `from`. Reuses the last result as long as it is correct. */
 function cacheForward(find: FindForward): FindForward {
   let lastFrom = 0
   let lastResult = -1
@@ -269,13 +280,13 @@ type FindBackward = (from: number, to: number) => number
  * bounds never decrease.
  */
 function cacheBackward(find: FindBackward): FindBackward {
-  let last = -1
-  let searched = 0
+  let lastFound = -1
+  let searchedTo = 0
   return (from, to) => {
-    const low = Math.max(from, searched)
+    const low = Math.max(from, searchedTo)
     const offset = find(low, to)
-    if (offset >= low) last = offset
-    searched = Math.max(searched, to + 1)
-    return last >= from ? last : -1
+    if (offset >= low) lastFound = offset
+    searchedTo = Math.max(searchedTo, to + 1)
+    return lastFound >= from ? lastFound : -1
   }
 }

@@ -1,4 +1,4 @@
-/** Returns true for white space at which a line can break. No-break spaces are part of a word. */
+/** Returns true for white space at which a line can break. A no-break space is part of a word. */
 export function isSpace(codeUnit: number): boolean {
   if (codeUnit < 0x80) return codeUnit === 32 || (codeUnit >= 9 && codeUnit <= 13)
   if (codeUnit < 0x1680) return codeUnit === 0x85
@@ -12,7 +12,7 @@ export function isSpace(codeUnit: number): boolean {
   )
 }
 
-/** Returns true if the character before this offset ends a line. CRLF is one line end. */
+/** Returns true if the character before this offset ends a line. CRLF is one line break. */
 export function isLineStart(text: string, offset: number): boolean {
   const codeUnit = text.charCodeAt(offset - 1)
   if (codeUnit === 13) return text.charCodeAt(offset) !== 10
@@ -30,7 +30,7 @@ export function skipSpace(text: string, from: number): number {
   return offset
 }
 
-/** Returns the offset after the last character before `before` that is not white space; 0 if not found. */
+/** Skips white space backward: returns the offset after the last other character before `before`; 0 if there is none. */
 export function endOfText(text: string, before: number): number {
   let offset = before
   while (offset > 0 && isSpace(text.charCodeAt(offset - 1))) offset--
@@ -45,7 +45,7 @@ export function skipWord(text: string, from: number): number {
 }
 
 /**
- * Returns the first start of a word at or after `from` that follows white space, or the end of the text.
+ * Returns the offset of the first word start at or after `from` that follows white space, or the end of the text.
  */
 export function nextWord(text: string, from: number): number {
   let offset = from
@@ -53,21 +53,21 @@ export function nextWord(text: string, from: number): number {
   return offset
 }
 
-/** Returns the last start of a word in [from, to]; `from` - 1 if not found. */
+/** Returns the offset of the last word start in [from, to]; `from` - 1 if there is none. */
 export function lastWord(text: string, from: number, to: number): number {
   let offset = to
   while (offset >= from && !isWordStart(text, offset)) offset--
   return offset
 }
 
-/** Returns the first start of a line at or after `from`, or the end of the text. */
+/** Returns the offset of the first line start at or after `from`, or the end of the text. */
 export function nextLine(text: string, from: number): number {
   let offset = from
   while (offset < text.length && !isLineStart(text, offset)) offset++
   return offset
 }
 
-/** Returns the last start of a line in [from, to]; `from` - 1 if not found. */
+/** Returns the offset of the last line start in [from, to]; `from` - 1 if there is none. */
 export function lastLine(text: string, from: number, to: number): number {
   let offset = to
   while (offset >= from && !isLineStart(text, offset)) offset--

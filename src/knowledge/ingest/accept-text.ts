@@ -8,7 +8,7 @@ import type { BaseContext } from '../knowledge-bases.ts'
 /** Maximum number of documents with the same file name that are read. */
 const sameNameMax = 1_000
 
-/** A text that passed the checks, before it is chunked. */
+/** A text that has passed the checks of {@link acceptText}, but has not been chunked yet. */
 export interface AcceptedIngest {
   readonly context: BaseContext
   readonly body: Ingest
@@ -16,7 +16,7 @@ export interface AcceptedIngest {
   readonly contentHash: string
   readonly ingestKey: string
   readonly nameKey: string | null
-  /** Documents that the new document replaces. */
+  /** Documents to delete when the new document is stored. */
   readonly replaced: readonly DocumentRow[]
 }
 
@@ -28,11 +28,11 @@ export interface ExistingDocument {
 }
 
 /**
- * Checks whether there is already a document with the same text, file name or ID. Includes documents that a job is
- * still working on.
+ * Checks if there is already a document with the same text, file name or ID. This includes documents that are still
+ * being ingested.
  *
- * @returns the existing document if it must not be replaced
- * @throws conflict  the document ID is taken
+ * @returns the existing document if the new text must not be ingested
+ * @throws conflict  another document has the requested ID
  * @see docs/http.md#documents-and-chunks
  */
 export async function acceptText(
@@ -52,8 +52,8 @@ export async function acceptText(
   const documentId = body.documentId ?? newId()
   const existing = body.documentId && (await findById(rows, context, documentId))
   if (existing && existing.status !== 'failed') throw documentIdTaken(documentId)
-  const isIncluded = sameName.some(row => row.documentId === documentId)
-  const replaced = existing && !isIncluded ? [...sameName, existing] : sameName
+  const hasSameName = sameName.some(row => row.documentId === documentId)
+  const replaced = existing && !hasSameName ? [...sameName, existing] : sameName
   const nameKey = nameKeyOf(context, body.sourceFilename)
   return { context, body, documentId, contentHash, ingestKey, nameKey, replaced }
 }

@@ -7,7 +7,7 @@ import type { EmbeddedVectors, PreparedText } from '../passage-operations.ts'
 import { documentPayload, titleOfPayload } from '../payload.ts'
 import type { AcceptedIngest } from './accept-text.ts'
 
-/** The chunks of a text, each with its vector. */
+/** The chunks of a text and their vectors, in the same order. */
 export type EmbeddedChunks = Omit<PreparedText, 'embedded'> & EmbeddedVectors
 
 /** Creates the document for an accepted text. */
@@ -34,7 +34,7 @@ export function createDocument(
   }
 }
 
-/** Returns the writes that delete documents and their chunks. They fail if the knowledge base does not exist. */
+/** Returns writes that delete documents and their chunks. The writes fail if the knowledge base does not exist. */
 export function documentDeletionWrites(
   { base, key }: BaseContext,
   documents: readonly DocumentRow[],
@@ -51,7 +51,7 @@ export function documentDeletionWrites(
   }
 }
 
-/** Returns the change that stores the chunks of a document. It fails if their vector space is outdated. */
+/** Returns the write that stores the chunks of a document. The write fails if their vector space is outdated. */
 export function chunkUpsert(
   { key }: BaseContext,
   document: Document,

@@ -17,9 +17,9 @@ import { documentsWithName, nameKeyOf } from './accept-text.ts'
 import { chunkUpsert, documentDeletionWrites, type EmbeddedChunks } from './document-writes.ts'
 import { documentNoLongerExists, readStoredBatches, storeBatch } from './stored-batches.ts'
 
-/** Number of passages that are embedded between progress reports in a fitted space. */
+/** Number of passages that are embedded between two progress reports, in a space that the runtime fits. */
 const passagesPerReport = 512
-/** Maximum number of attempts. A write is retried if another one changed its rows in the meantime. */
+/** Maximum number of attempts of a write. It is retried if its rows changed in the meantime. */
 const attemptsMax = 100
 
 /** A job in progress: its claim, its knowledge base, and its input. */
@@ -31,13 +31,12 @@ interface IngestWork {
 
 type IngestStage = Pick<DocumentRow, 'status'> & Partial<Pick<DocumentRow, 'chunkTotal'>>
 
-/** Runs the jobs of asynchronous ingests. Continues where an earlier attempt ended. */
+/** Runs the jobs of asynchronous ingests. A new attempt reuses the stored vectors of earlier attempts. */
 export class IngestJob {
   constructor(private readonly parts: IngestParts) {}
 
   /**
-   * Chunks, embeds and writes the document of a job. Stores vectors from a provider, so that a later attempt can reuse
-   * them.
+   * Chunks, embeds and writes the document of a job. Stores vectors from a provider for later attempts.
    *
    * @throws ClaimLost
    * @throws knowledge_base_not_found, document_not_found, invalid_chunker, collection_unavailable
@@ -45,7 +44,7 @@ export class IngestJob {
    */
   async perform(claim: JobClaim): Promise<void> {
     const { workspaceId, knowledgeBaseId, jobId } = claim.job
-    const context = await this.parts.bases.context(workspaceId, knowledgeBaseId!)
+    const context = await this.parts.bases.openContext(workspaceId, knowledgeBaseId!)
     const input = await this.parts.rows.get(tables.jobInputs, [workspaceId, jobId])
     if (!input) throw documentNoLongerExists()
     const work = { claim, context, body: input.row.body }
@@ -95,12 +94,14 @@ export class IngestJob {
     throw concurrentChange()
   }
 
-  /** Returns undefined if the vector space changed in the meantime. */
+  /** Embeds the passages. Returns undefined if the vector space changed in the meantime. */
   private embed(
     work: IngestWork,
     passages: readonly EmbeddedPassage[],
   ): Promise<EmbeddedVectors | undefined> {
-    return work.context.fitted ? this.embedLocally(work, passages) : this.embedWithProvider(work, passages)
+    return work.context.isFittedByRuntime
+      ? this.embedLocally(work, passages)
+      : this.embedWithProvider(work, passages)
   }
 
   private async embedLocally(
@@ -121,18 +122,19 @@ export class IngestJob {
     return { generation, vectors }
   }
 
-  /** Requests a batch from the provider only if no earlier attempt has stored it. */
+  /** Requests a batch of vectors from the provider only if no earlier attempt has stored it. */
   private async embedWithProvider(
     { claim, context }: IngestWork,
     passages: readonly EmbeddedPassage[],
   ): Promise<EmbeddedVectors | undefined> {
     const { generation } = context.collection
     const size = concurrentTextsMax(context.embedding)
-    const sourceOf = (batch: readonly EmbeddedPassage[]) => sha256(JSON.stringify([modelOf(context), batch]))
+    const hashSource = (batch: readonly EmbeddedPassage[]) =>
+      sha256(JSON.stringify([modelOf(context), batch]))
     const vectors: Float32Array[] = []
     for await (const batch of readStoredBatches(this.parts.rows, claim)) {
       const texts = passages.slice(vectors.length, vectors.length + batch.vectors.length)
-      if (batch.start !== vectors.length || batch.source !== sourceOf(texts)) break
+      if (batch.start !== vectors.length || batch.source !== hashSource(texts)) break
       vectors.push(...batch.vectors)
     }
     while (vectors.length < passages.length) {
@@ -140,14 +142,14 @@ export class IngestJob {
       const batch = passages.slice(start, start + size)
       const embedded = await this.parts.space.embed(context, batch, 'document', claim.signal)
       vectors.push(...embedded.vectors)
-      await storeBatch(claim, { start, source: sourceOf(batch), vectors: embedded.vectors })
+      await storeBatch(claim, { start, source: hashSource(batch), vectors: embedded.vectors })
     }
     return { generation, vectors }
   }
 
   /**
-   * Writes the document and its chunks, deletes the documents that it replaces, and ends the job, in one transaction.
-   * Returns undefined if the vector space changed in the meantime.
+   * Writes the document and its chunks, deletes the documents that it replaces, and ends the job, all in one
+   * transaction. Returns undefined if the vector space or, in a fitted space, the title changed in the meantime.
    */
   private async write(
     work: IngestWork,
@@ -157,7 +159,7 @@ export class IngestJob {
     const { claim, context } = work
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
       const before = await this.requireDocument(claim)
-      if (context.fitted && titleOfPayload(before.row.metadata) !== title) return undefined
+      if (context.isFittedByRuntime && titleOfPayload(before.row.metadata) !== title) return undefined
       const { replaced, nameKey } = await this.findReplaced(work, before)
       const now = timestamp(this.parts.clock)
       const row: DocumentRow = {
@@ -189,8 +191,7 @@ export class IngestJob {
   }
 
   /**
-   * Returns the documents that this one replaces, and its name key, which is null if a later document has the same
-   * name.
+   * Returns the documents that this document replaces, and its name key. The key is null if a later document has it.
    */
   private async findReplaced({ context, body }: IngestWork, { row, ordinal }: Stored<DocumentRow>) {
     const sameName = await documentsWithName(this.parts.rows, context, row.sourceFilename)
@@ -207,7 +208,7 @@ export class IngestJob {
   }
 }
 
-/** Returns the properties that identify the model. Vectors of different models are incompatible. */
+/** Returns the properties that identify the model. Vectors of different models cannot be compared. */
 function modelOf({ embedding }: BaseContext) {
   const { embeddingServiceId, provider, modelName, embeddingDimension } = embedding
   return [embeddingServiceId, provider, modelName, embeddingDimension]

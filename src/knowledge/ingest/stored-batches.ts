@@ -3,19 +3,19 @@ import type { JobClaim } from '../../jobs/job-claim.ts'
 import type { RowStore } from '../../storage/rows.ts'
 import { type JobBatchRow, tables } from '../../storage/tables.ts'
 
-/** Number of batches per read. Each can have a few megabytes. */
+/** Number of batches per read. A batch can take a few megabytes. */
 const batchesPerRead = 8
 
 /** Vectors of consecutive passages of a text, from one request to the provider. */
 export interface VectorBatch {
   /** Index of the first passage in the text. */
   readonly start: number
-  /** Identifies the passages and the model. */
+  /** Hash of the passages and the model. */
   readonly source: string
   readonly vectors: readonly Float32Array[]
 }
 
-/** Yields the batches that earlier attempts of a job stored, in the order of the text. */
+/** Yields the batches that earlier attempts of a job stored, in the order of their passages. */
 export async function* readStoredBatches(
   rows: RowStore,
   { job: { workspaceId, jobId } }: JobClaim,
@@ -31,8 +31,8 @@ export async function* readStoredBatches(
 }
 
 /**
- * Stores a batch for later attempts. Fails if the input of the job no longer exists, so that a job leaves no batches
- * behind when its knowledge base is deleted.
+ * Stores a batch for later attempts. Fails if the input of the job no longer exists. Otherwise, a batch could remain in
+ * the store after its knowledge base was deleted.
  *
  * @throws ClaimLost, document_not_found
  */

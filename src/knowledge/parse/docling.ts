@@ -45,7 +45,7 @@ export class Docling {
       })
     const form = await createForm(file)
     signal.throwIfAborted()
-    const request = (until: AbortSignal) => this.request(url, form, until)
+    const request = (timeoutSignal: AbortSignal) => this.request(url, form, timeoutSignal)
     const response = await withTimeout(this.parts.clock, timeoutMs, request, signal).catch(cause => {
       signal.throwIfAborted()
       throw cause instanceof WbError ? cause : doclingUnavailable('cannot be reached', cause)

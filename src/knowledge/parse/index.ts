@@ -24,13 +24,13 @@ function parserFor({ name, type }: Pick<SourceFile, 'name' | 'type'>): FileParse
   )
 }
 
-/** Returns true for a file that contains plain text. */
+/** Returns true if the name or media type of a file is that of a text format. */
 export function isTextLike(file: Pick<SourceFile, 'name' | 'type'>): boolean {
   return textParser.acceptsType(file.type) || textParser.extensions.has(extensionOf(file.name))
 }
 
 /**
- * Checks an extracted text against the rules for a text in a JSON ingest request.
+ * Returns an extracted text if it meets the rules for the text of a JSON ingest request.
  *
  * @throws payload_too_large  the text is too long
  * @throws extraction_failed  the text contains NUL characters or lone surrogates
@@ -45,7 +45,7 @@ export function requireText(extracted: ExtractedText): ExtractedText {
     )
   if (/[\0\p{Surrogate}]/u.test(text))
     throw new WbError('extraction_failed', 'the file contains NUL characters or lone surrogates', {
-      hint: 'If the file is UTF-16 text, convert it to UTF-8, for instance with iconv, and send it again.',
+      hint: 'If the file is UTF-16 text, convert it to UTF-8, for example with iconv, and send it again.',
     })
   return extracted
 }
@@ -58,7 +58,7 @@ export function requireText(extracted: ExtractedText): ExtractedText {
 export async function extractNatively(file: SourceFile): Promise<ExtractedText> {
   const parser = parserFor(file)
   const extracted = await parser.extract(await readFile(file.path))
-  // Checked before the text is returned, because that may copy it to another thread.
+  // Check the text here, because returning it may copy it to another thread.
   return requireText({ text: extracted, parser: 'native', version: parser.version })
 }
 

@@ -21,7 +21,7 @@ export const textParser: FileParser = {
       throw new WbError(
         'extraction_failed',
         'the file is not UTF-8',
-        { hint: 'Convert it to UTF-8, for instance with iconv, and send it again.' },
+        { hint: 'Convert it to UTF-8, for example with iconv, and send it again.' },
         { cause },
       )
     }

@@ -1,9 +1,9 @@
 import { CodeScanner } from './code-scanner.ts'
 
-/** Part of an answer. Parts are in the order in which the model wrote them. */
+/** A part of an answer. The parts arrive in the order in which the model wrote them. */
 export type AnswerPart =
   | { readonly kind: 'text' | 'reasoning'; readonly delta: string }
-  /** Means that all text parts so far are reasoning. */
+  /** Reports that all text parts so far are reasoning. */
   | { readonly kind: 'reclassified' }
 
 const openingPattern = /^<(think|thinking|thought|reasoning)>/i
@@ -11,15 +11,16 @@ const openingTags = ['<think>', '<thinking>', '<thought>', '<reasoning>']
 const thinkTag = '<think>'
 const thinkEndTag = '</think>'
 const tagCharsMax = 16
-/** Maximum white space at the start that is buffered while an opening tag can follow. If there is more, it is text. */
+/** Maximum length of initial white space that is buffered, because a tag can follow. Longer white space is text. */
 const leadingCharsMax = 1_000
 
 /**
- * Splits text into pieces of at most 2048 characters, because each step searches its whole piece for markers.
+ * Matches pieces of at most 2048 characters. Long text is read in pieces, because each step searches all pending text
+ * for markers.
  */
 const piecePattern = /[\s\S]{1,2048}/gu
 
-/** Opening markers of tool calls and their closing markers. Null means that the call ends with the answer. */
+/** Closing markers of tool calls, by opening marker. Null means that the call extends to the end of the answer. */
 const callMarkers: Readonly<Record<string, string | null>> = {
   '<tool_call>': '</tool_call>',
   '[TOOL_CALLS]': null,
@@ -28,35 +29,35 @@ const callMarkers: Readonly<Record<string, string | null>> = {
 /**
  * Splits the text of a streamed answer into answer text, reasoning in tags, and tool calls in tags.
  *
- * Reasoning is the text in `<think>…</think>` at the start. It can also be all text before a `</think>` at the start
- * or end of a line, because some chat templates contain the opening tag. Tags in code, and a `<think>` after the
- * start of the answer, are text.
+ * Reasoning is the text in `<think>…</think>` at the start. Some chat templates contain the opening tag, so all text
+ * before a `</think>` at the start or end of a line is also reasoning. Tags in code, and a `<think>` after the start of
+ * the answer, are text.
  */
 export class AnswerSplitter {
   #state: 'start' | 'reasoning' | 'answer' | 'call' = 'start'
-  /** Characters that are not classified yet. There are only a few, except for white space before the answer. */
+  /** Characters that are not classified yet: usually few, except for white space before the answer. */
   #pending = ''
   #parts: AnswerPart[] = []
   /** Closing tag of the current reasoning or tool call. */
   #closingTag: string | null = null
   #call: string[] = []
-  /** True if all further text is answer text or tool calls. */
+  /** True if no more reasoning can follow, only answer text and tool calls. */
   #isReasoningOver = false
-  /** True directly after a tool call, where white space is not part of the answer. */
+  /** True directly after a tool call. White space is not part of the answer there. */
   #isAfterCall = false
   #endsLine = true
   readonly #code = new CodeScanner()
   readonly #markers: readonly string[]
 
   /**
-   * @param onToolCall  called with each tool call and its markers; returns false if it is text. Undefined if the model
-   *   has no tools
+   * @param onToolCall  called with each tool call, including its markers; returns false if the text is not a tool call.
+   *   Undefined if the model has no tools
    */
   constructor(private readonly onToolCall: ((call: string) => boolean) | undefined) {
     this.#markers = onToolCall ? Object.keys(callMarkers) : []
   }
 
-  /** Treats all further text as answer text. Call it if reasoning arrives in a separate field. */
+  /** Treats all following text as answer text. Call this if reasoning arrives in a separate field. */
   treatAllAsAnswer(): void {
     this.#isReasoningOver = true
   }
@@ -68,7 +69,7 @@ export class AnswerSplitter {
     })
   }
 
-  /** Ends the answer, and returns the text that was not classified yet. */
+  /** Ends the answer, and returns the parts that were still pending. */
   end(): AnswerPart[] {
     return this.#drain(true)
   }
@@ -134,7 +135,7 @@ export class AnswerSplitter {
       this.#addText(marker)
     } else if (marker !== thinkEndTag) this.#startCall(marker)
     else if (this.#pending === '' && !isEnd) {
-      // Waits for the next character, which shows whether the line ends after the tag.
+      // The next character shows whether the line ends after the tag.
       this.#pending = marker
       return false
     } else this.#endUnopenedReasoning()
@@ -155,7 +156,7 @@ export class AnswerSplitter {
     this.#closingTag = callMarkers[marker]!
   }
 
-  /** Moves searched text to the call, so that a long call is searched only once. */
+  /** Moves text to the call after it was searched, so that no part of a long call is searched twice. */
   #toolCall(isEnd: boolean): boolean {
     const closing = this.#closingTag
     const at = closing === null ? -1 : this.#pending.indexOf(closing)
@@ -174,7 +175,7 @@ export class AnswerSplitter {
     return true
   }
 
-  /** Removes and returns the pending text, except for an end that could be the start of a marker. */
+  /** Removes and returns the pending text, except for trailing characters that could be the start of a marker. */
   #takeUntil(markers: readonly string[]): string {
     const partialLength = partialMarkerLength(this.#pending, markers)
     const text = this.#pending.slice(0, this.#pending.length - partialLength)
@@ -195,8 +196,7 @@ export class AnswerSplitter {
 }
 
 /**
- * Finds the first of several markers, which must start with `<` or `[`. Searching for each marker separately would
- * read the text several times.
+ * Finds the first of several markers, which must start with `<` or `[`. Reads the text once, not once per marker.
  */
 function findFirstMarker(
   text: string,

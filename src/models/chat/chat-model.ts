@@ -4,7 +4,7 @@ import type { LlmService } from '../../contract/services.ts'
 import { chatProviderProblem } from './chat-provider.ts'
 import type { ChatClient, SamplingSettings } from './completion.ts'
 import { knownModelFacts } from './model-request.ts'
-import { type ChatParts, openChat } from './open-chat.ts'
+import { type ChatDependencies, openChat } from './open-chat.ts'
 import { toSamplingSettings } from './sampling.ts'
 
 const retriesMax = 2
@@ -12,38 +12,38 @@ const retriesMax = 2
 /** A chat model and its known properties. */
 export interface ChatModel {
   readonly chat: ChatClient
-  /** Name of the model, as the provider knows it. */
+  /** The provider's name for the model. */
   readonly model: string
   readonly provider: string
   /** Maximum number of tokens in one answer. */
   readonly maxTokens: number
-  /** Maximum number of tokens in the prompt and the answer together; null if unknown. */
+  /** Maximum total number of tokens in the prompt and the answer; null if unknown. */
   readonly contextWindowTokens: number | null
   readonly supportsTools: boolean | null
   readonly supportsImages: boolean | null
   readonly supportsStreaming: boolean | null
-  /** True if requests must contain the reasoning of earlier answers of the turn. */
+  /** True if requests must contain the reasoning of earlier answers in the turn. */
   readonly wantsReasoning: boolean
   /** Sampling settings of the service. */
   readonly sampling: SamplingSettings
 }
 
-type ChatModelParts = Omit<ChatParts, 'retriesMax' | 'chat'> & { readonly chat: Config['chat'] }
+type ChatModelDependencies = Omit<ChatDependencies, 'retriesMax' | 'chat'> & { readonly chat: Config['chat'] }
 
 /**
  * Opens the model of an LLM service.
  *
  * @throws llm_provider_unsupported  the runtime cannot call the provider of the service
  */
-export function openServiceModel(service: LlmService, parts: ChatModelParts): ChatModel {
+export function openServiceModel(service: LlmService, deps: ChatModelDependencies): ChatModel {
   const { provider, modelName, maxOutputTokens, contextWindowTokens, supportsTools, supportsStreaming } =
     service
-  const facts = knownModelFacts(service, parts)
+  const facts = knownModelFacts(service, deps)
   return {
-    chat: openChat(service, { ...parts, retriesMax }),
+    chat: openChat(service, { ...deps, retriesMax }),
     model: modelName,
     provider,
-    maxTokens: maxOutputTokens ?? parts.chat.maxOutputTokens,
+    maxTokens: maxOutputTokens ?? deps.chat.maxOutputTokens,
     contextWindowTokens: contextWindowTokens ?? facts.contextTokens,
     supportsTools: supportsTools ?? facts.supportsTools,
     supportsImages: facts.supportsImages,
@@ -54,13 +54,13 @@ export function openServiceModel(service: LlmService, parts: ChatModelParts): Ch
 }
 
 /**
- * Opens the chat model of the configuration. Its credential needs no release, because the configuration also
- * determines the host that receives it.
+ * Opens the chat model of the configuration. Does not require that its credential is released, because the
+ * configuration also determines the host that receives it.
  *
  * @throws chat_disabled  chat is disabled, or its credential is missing
  */
-export function openConfiguredModel(parts: ChatModelParts): ChatModel {
-  const { chat, environment } = parts
+export function openConfiguredModel(deps: ChatModelDependencies): ChatModel {
+  const { chat, environment } = deps
   const problem = chatProviderProblem({ chat }, environment)
   if (problem) {
     const { reason, ...facts } = problem
@@ -78,9 +78,9 @@ export function openConfiguredModel(parts: ChatModelParts): ChatModel {
     credentialRef: null,
     requestTimeoutMs,
   }
-  const { contextTokens, supportsTools, supportsImages, wantsReasoning } = knownModelFacts(service, parts)
+  const { contextTokens, supportsTools, supportsImages, wantsReasoning } = knownModelFacts(service, deps)
   return {
-    chat: openChat(service, { ...parts, retriesMax }),
+    chat: openChat(service, { ...deps, retriesMax }),
     model,
     provider,
     maxTokens: maxOutputTokens,

@@ -12,7 +12,7 @@ export function hasChatProvider(config: ConfigWithChat, environment: ConfigEnvir
   return chatProviderProblem(config, environment) === undefined
 }
 
-/** Returns why the configured chat provider cannot be called, and what to do; undefined if it can be called. */
+/** Returns the reason why the configured chat provider cannot be called, and a hint; undefined if it can be called. */
 export function chatProviderProblem(
   { chat }: ConfigWithChat,
   environment: ConfigEnvironment,

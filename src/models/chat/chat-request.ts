@@ -7,10 +7,10 @@ import type { ChatMessage, CompletionSettings, SamplingSettings, ToolSpec } from
 import type { ModelTraits } from './model-traits.ts'
 import { ToolNames } from './tool-names.ts'
 
-/** Length of tool call IDs for Mistral. */
+/** Length of tool call IDs for providers that require short ones, such as Mistral. */
 const shortIdChars = 9
 
-/** The part of a request that depends on the messages and settings, and the data to read its answer. */
+/** The part of a request that depends on the messages and the settings, and the data for reading its answer. */
 export interface ChatRequest {
   readonly body: Readonly<Record<string, unknown>>
   readonly names: ToolNames
@@ -52,8 +52,7 @@ export function buildChatRequest(
 }
 
 /**
- * Returns the messages to send. For a model without a system role, the system prompt is added to the first
- * user message.
+ * Returns the messages to send. For a model without a system role, moves the system prompt to the first user message.
  */
 function arrangeMessages(
   messages: readonly ChatMessage[],

@@ -23,7 +23,7 @@ export interface ProviderFields {
   readonly callExtras?: Readonly<Record<string, unknown>>
 }
 
-/** Sampling settings. The provider's default applies to undefined ones. */
+/** Sampling settings. The provider's defaults apply to undefined settings. */
 export interface SamplingSettings {
   readonly temperature?: number
   readonly topP?: number
@@ -33,7 +33,7 @@ export interface SamplingSettings {
 
 /** Description of a tool in a request to a model. */
 export interface ToolSpec {
-  /** Any string. A name that the provider does not accept is encoded in the request, and decoded in the answer. */
+  /** Any string. A name that the provider does not accept is replaced in the request, and restored in the answer. */
   readonly name: string
   /** Readable replacement for a name that a provider does not accept. */
   readonly alias?: string
@@ -55,18 +55,18 @@ export interface CompletionSettings {
 
 /** The answer of a model. */
 export interface Completion {
-  /** Empty if the model only called tools, or used up its tokens before it wrote any text. */
+  /** Empty if the model only called tools, or reached its token limit before it wrote any text. */
   readonly text: string
   /**
-   * Tool calls in the order of the answer. Each has an ID, which is created if the model sent none. Arguments are
-   * as the model wrote them, and can be invalid JSON.
+   * Tool calls in the order of the answer. Each has an ID, which is created if the model sent none. Arguments can be
+   * invalid JSON.
    */
   readonly toolCalls: readonly ToolCall[]
   /** Reasoning before the answer; empty if there was none, or if the provider hides it. */
   readonly reasoning: string
   readonly finishReason: 'stop' | 'length' | 'tool_calls' | 'content_filter'
   readonly providerFields?: ProviderFields
-  /** Number of tokens in the prompt and the answer. All token counts are null if the provider does not report them. */
+  /** Number of tokens in the prompt and the answer. Each token count is null if the provider does not report it. */
   readonly tokenCount: number | null
   readonly promptTokens: number | null
   readonly completionTokens: number | null
@@ -94,9 +94,8 @@ export interface ChatClient {
    */
   complete(messages: readonly ChatMessage[], settings: CompletionSettings): Promise<Completion>
   /**
-   * Streams the text and reasoning of an answer, and returns the whole answer at the end. The request can be
-   * repeated only before the first part arrives. If the connection breaks later, the stream throws after the last
-   * part that arrived.
+   * Streams the text and reasoning of an answer, and returns the whole answer at the end. Repeats the request only
+   * before the first part arrives. If the connection breaks later, the stream throws after the last part that arrived.
    *
    * @throws the errors of `complete`, at the first step or later
    */

@@ -1,4 +1,4 @@
-/** Detects the end of a JSON object that is received in pieces. Reads each character once. */
+/** Detects the end of a JSON object that arrives in pieces. Reads each character once. */
 export class JsonEndDetector {
   #depth = 0
   #isInString = false
@@ -9,7 +9,7 @@ export class JsonEndDetector {
     for (const character of piece) if (character.trim() !== '') this.#step(character)
   }
 
-  /** True if the object is closed and only white space has followed. */
+  /** True if the object is complete, and only white space has followed it. */
   get isAtEnd(): boolean {
     return this.#isReached
   }

@@ -7,9 +7,12 @@ const modelsMax = 1_000
 /** Time after which a failure is ignored. */
 const failureTtlMs = 3_600_000
 
-/** The last failure of each model. The number of failures is limited, and each is available for an hour. */
+/** The last failure of each model. Stores each failure for an hour, and a limited number of failures. */
 export class LastFailures {
-  readonly #failures = new LRUCache<string, { readonly failure: ProviderFailure; readonly atMs: number }>({
+  readonly #failures = new LRUCache<
+    string,
+    { readonly failure: ProviderFailure; readonly failedAtMs: number }
+  >({
     max: modelsMax,
   })
 
@@ -17,11 +20,11 @@ export class LastFailures {
 
   get(key: string): ProviderFailure | undefined {
     const stored = this.#failures.get(key)
-    return stored && this.clock.now() - stored.atMs < failureTtlMs ? stored.failure : undefined
+    return stored && this.clock.now() - stored.failedAtMs < failureTtlMs ? stored.failure : undefined
   }
 
   set(key: string, failure: ProviderFailure): void {
-    this.#failures.set(key, { failure, atMs: this.clock.now() })
+    this.#failures.set(key, { failure, failedAtMs: this.clock.now() })
   }
 
   delete(key: string): void {

@@ -8,21 +8,21 @@ import type { ModelTraits } from './model-traits.ts'
 /** Maximum number of models whose traits are stored. */
 const modelsMax = 1_000
 
-/** Facts about models that the runtime has learned since it started. */
+/** Properties and failures of models that the runtime has learned of since it started. */
 export interface LearnedModels {
-  /** Traits learned from refusals, by model and endpoint. */
+  /** Traits learned from providers' error messages, by model and endpoint. */
   readonly traits: LRUCache<string, ModelTraits>
   readonly failures: LastFailures
   readonly details: ModelDetails
 }
 
-export function openLearnedModels(parts: {
+export function openLearnedModels(deps: {
   readonly clock: Clock
   readonly outbound: Outbound
 }): LearnedModels {
   return {
     traits: new LRUCache({ max: modelsMax }),
-    failures: new LastFailures(parts.clock),
-    details: new ModelDetails(parts),
+    failures: new LastFailures(deps.clock),
+    details: new ModelDetails(deps),
   }
 }

@@ -4,9 +4,9 @@ import { fieldOfUntrusted } from '../provider/provider-failure.ts'
 export interface MessageParts {
   readonly text: string
   readonly reasoning: string
-  /** Reasoning in the format of OpenRouter. It must be sent back unchanged. */
+  /** Reasoning in the format of OpenRouter. Later requests must contain it unchanged. */
   readonly details: readonly unknown[]
-  /** Tool calls. In a whole answer, each call gets its position as its index. */
+  /** Tool calls. In a whole answer, the `index` of each call is its position. */
   readonly calls: readonly unknown[]
 }
 
@@ -34,7 +34,7 @@ export function messagePartsOf(choice: unknown): MessageParts {
   }
 }
 
-/** Names of the field that contains reasoning, for DeepSeek, OpenRouter, Ollama and others. */
+/** Names of the reasoning field at DeepSeek, OpenRouter, Ollama and other providers. */
 const reasoningFields = ['reasoning_content', 'reasoning', 'reasoning_text', 'thinking']
 
 function reasoningOf(message: object): string {
@@ -55,10 +55,10 @@ function detailText(detail: unknown): string {
 function contentOf(content: unknown): { text: string; reasoning: string } {
   if (!Array.isArray(content)) return { text: textOf(content), reasoning: '' }
   const isReasoning = (part: unknown) => /think|reason/.test(String(fieldOfUntrusted(part, 'type') ?? ''))
-  const joined = (parts: unknown[]) => parts.map(textOf).join('')
+  const joinText = (parts: unknown[]) => parts.map(textOf).join('')
   return {
-    text: joined(content.filter(part => !isReasoning(part))),
-    reasoning: joined(content.filter(isReasoning)),
+    text: joinText(content.filter(part => !isReasoning(part))),
+    reasoning: joinText(content.filter(isReasoning)),
   }
 }
 
@@ -79,8 +79,8 @@ function callsOf(message: object, isDelta: boolean): unknown[] {
   const calls = Array.isArray(toolCalls)
     ? toolCalls.filter(call => typeof call === 'object' && call !== null)
     : []
-  const legacy = fieldOfUntrusted(message, 'function_call')
-  if (calls.length === 0 && typeof legacy === 'object' && legacy !== null)
-    return [{ index: 0, function: legacy }]
+  const functionCall = fieldOfUntrusted(message, 'function_call')
+  if (calls.length === 0 && typeof functionCall === 'object' && functionCall !== null)
+    return [{ index: 0, function: functionCall }]
   return isDelta ? calls : calls.map((call: object, index) => ({ ...call, index }))
 }

@@ -7,9 +7,9 @@ import { requestModels } from '../model-catalog.ts'
 import type { Outbound, OutboundResponse } from '../outbound.ts'
 import { fieldOfUntrusted } from '../provider/provider-failure.ts'
 
-/** Properties of a model, as its provider lists them; null if not listed. */
+/** Properties of a model that its provider lists. Null means that a property is not listed. */
 export interface ModelDetail {
-  /** Maximum number of tokens in the prompt and the answer together. */
+  /** Maximum total number of tokens in the prompt and the answer. */
   readonly contextTokens: number | null
   readonly supportsTools: boolean | null
   readonly supportsImages: boolean | null
@@ -26,12 +26,12 @@ const modelsMax = 500
 const requestTimeoutMs = 5_000
 const responseBytesMax = 4_000_000
 const detailTtlMs = 3_600_000
-/** Largest context window that Ollama uses for a model without configuration. */
+/** Maximum context window that Ollama uses for a model whose context window is not configured. */
 const ollamaWindowTokens = 8_192
 
 /**
- * Requests details of models from Ollama and OpenRouter, and stores them for an hour. Requests run in the background
- * and without a credential. Details are missing if the provider does not respond.
+ * Requests details of models from Ollama and OpenRouter, and requests them again after an hour. Requests run in the
+ * background and contain no credential. If the provider does not respond, the details are missing.
  */
 export class ModelDetails {
   readonly #details = new LRUCache<
@@ -39,20 +39,20 @@ export class ModelDetails {
     { readonly detail: ModelDetail | undefined; readonly expiresAtMs: number }
   >({ max: modelsMax })
 
-  constructor(private readonly parts: { readonly clock: Clock; readonly outbound: Outbound }) {}
+  constructor(private readonly deps: { readonly clock: Clock; readonly outbound: Outbound }) {}
 
   /** Returns the stored details of a model; undefined if there are none. */
   get(location: ModelLocation): ModelDetail | undefined {
     return this.#details.get(keyOf(location))?.detail
   }
 
-  /** Requests the details of a model in the background, unless they are known. */
+  /** Requests the details of a model in the background, unless they were requested less than an hour ago. */
   request(location: ModelLocation): void {
-    const { clock, outbound } = this.parts
+    const { clock, outbound } = this.deps
     const request = detailReader(location, outbound)
     const key = keyOf(location)
     if (!request || (this.#details.get(key)?.expiresAtMs ?? 0) > clock.now()) return
-    // Keeps the old details and prevents further requests until the response arrives.
+    // Keeps the old details until the response arrives, and prevents more requests.
     this.#set(key, this.get(location))
     withTimeout(clock, requestTimeoutMs, request).then(
       detail => this.#set(key, detail),
@@ -61,7 +61,7 @@ export class ModelDetails {
   }
 
   #set(key: string, detail: ModelDetail | undefined): void {
-    this.#details.set(key, { detail, expiresAtMs: this.parts.clock.now() + detailTtlMs })
+    this.#details.set(key, { detail, expiresAtMs: this.deps.clock.now() + detailTtlMs })
   }
 }
 

@@ -2,7 +2,7 @@ import { WbError } from '../../contract/errors.ts'
 import { isChatProvider } from '../../contract/providers.ts'
 import { type EndpointSettings, type FailureFacts, type ModelService, resolveEndpoint } from '../endpoint.ts'
 import type { ProviderCallSettings, ProviderClient } from '../provider/provider-client.ts'
-import { ProviderFailure, shownReason } from '../provider/provider-failure.ts'
+import { formatProviderReason, ProviderFailure } from '../provider/provider-failure.ts'
 import { buildChatRequest } from './chat-request.ts'
 import type { ChatMessage, Completion, CompletionSettings } from './completion.ts'
 import type { LearnedModels } from './learned-models.ts'
@@ -12,12 +12,12 @@ import { StreamedMessage } from './streamed-message.ts'
 /** Path of chat completions, relative to the endpoint. */
 export const chatPath = '/chat/completions'
 /**
- * Maximum number of times that a request is repeated in another format, for providers that reject every format.
+ * Maximum number of times that a request is repeated in another format, in case the provider rejects every format.
  */
 const formatChangesMax = 4
 
-/** Inputs of a request to a model. */
-interface RequestParts {
+/** Inputs of a {@link ModelRequest}. */
+interface ModelRequestInputs {
   readonly service: ModelService
   readonly learned: LearnedModels
   readonly client: ProviderClient
@@ -28,23 +28,23 @@ interface RequestParts {
 
 /** A request to a model. It can be repeated in another format if the provider's error message suggests one. */
 export class ModelRequest {
-  readonly #parts: RequestParts
+  readonly #inputs: ModelRequestInputs
   readonly #key: string
   #body: Readonly<Record<string, unknown>> = {}
   #formatChanges = 0
 
-  constructor(parts: RequestParts) {
-    this.#parts = parts
-    this.#key = traitsKey(parts.service, parts.callSettings.endpoint)
+  constructor(inputs: ModelRequestInputs) {
+    this.#inputs = inputs
+    this.#key = traitsKey(inputs.service, inputs.callSettings.endpoint)
   }
 
   /**
    * Returns the request in the format that the model is currently known to accept.
    *
-   * @param baseFields  fields that all requests to the model have
+   * @param baseFields  fields that all requests to the model contain
    */
   nextRequest(baseFields: object) {
-    const { client, messages, settings } = this.#parts
+    const { client, messages, settings } = this.#inputs
     const { body, names, tools } = buildChatRequest(messages, settings, this.#traits)
     this.#body = { ...baseFields, ...body }
     return {
@@ -58,15 +58,15 @@ export class ModelRequest {
     return this.#traits.omitsStreamOptions ? {} : { stream_options: { include_usage: true } }
   }
 
-  /** Learns from a failure. Returns true if it shows a request format that the model may accept. */
+  /** Records what a failure shows about the model. Returns true if the request can be repeated in another format. */
   learnFrom(error: unknown): boolean {
     if (!(error instanceof ProviderFailure)) return false
-    const known = this.#parts.learned.traits
+    const traitsByKey = this.#inputs.learned.traits
     const { kind, providerStatus } = error.facts
     const traits = this.#traits
-    const hasImages = this.#parts.messages.some(message => 'images' in message)
-    if (kind === 'no_images' && hasImages) known.set(this.#key, { ...traits, lacksImages: true })
-    if (kind === 'no_tools') known.set(this.#key, { ...traits, lacksTools: true })
+    const hasImages = this.#inputs.messages.some(message => 'images' in message)
+    if (kind === 'no_images' && hasImages) traitsByKey.set(this.#key, { ...traits, lacksImages: true })
+    if (kind === 'no_tools') traitsByKey.set(this.#key, { ...traits, lacksTools: true })
     if (kind !== undefined || providerStatus === undefined || providerStatus >= 500) return false
     if (this.#formatChanges++ === formatChangesMax) return false
     const newTraits = traitsAfterRefusal(
@@ -74,15 +74,15 @@ export class ModelRequest {
       { ...this.#body, ...this.streamOptions },
       traits,
     )
-    if (newTraits) known.set(this.#key, newTraits)
+    if (newTraits) traitsByKey.set(this.#key, newTraits)
     return newTraits !== undefined
   }
 
   /**
-   * Returns the error to throw for a failure. It has a specific code if the model does not exist or cannot chat.
+   * Returns the error to throw for a failure. Its code is specific if the model does not exist or cannot chat.
    */
   toServiceError(error: unknown): unknown {
-    const { service, settings, callSettings } = this.#parts
+    const { service, settings, callSettings } = this.#inputs
     if (settings.signal.aborted) return settings.signal.reason
     if (!(error instanceof ProviderFailure)) return error
     const { facts, providerReason } = error
@@ -97,34 +97,34 @@ export class ModelRequest {
     const setting = isRequestProblem ? refusedSetting(providerReason, this.#body) : undefined
     const reason = setting ? `does not support the setting ${setting}` : error.reason
     const hint = setting ? `Change or clear ${setting} of the agent or the service.` : facts.hint
-    const shown = shownReason(providerReason, callSettings.credential)
+    const quotedMessage = formatProviderReason(providerReason, callSettings.credential)
     const failure = new ProviderFailure(
-      `${serviceLabel(service)} ${reason}${shown === '' ? '' : `: "${shown}"`}`,
+      `${serviceLabel(service)} ${reason}${quotedMessage === '' ? '' : `: "${quotedMessage}"`}`,
       { ...facts, ...(hint === undefined ? {} : { hint }) },
       providerReason,
       error.cause,
     )
-    // An exhausted budget is not recorded, because a probe allows only one token, which reasoning can use up.
-    if (facts.kind !== 'reasoning_budget') this.#parts.learned.failures.set(this.#key, failure)
+    // A failure because of the token limit is not recorded: a probe allows only one token, which reasoning can use.
+    if (facts.kind !== 'reasoning_budget') this.#inputs.learned.failures.set(this.#key, failure)
     return failure
   }
 
   /** Records that the model answered, and returns the answer. */
   recordSuccess(completion: Completion): Completion {
-    const { learned, service, callSettings } = this.#parts
+    const { learned, service, callSettings } = this.#inputs
     learned.failures.delete(this.#key)
     learned.details.request({ ...service, endpoint: callSettings.endpoint })
     return completion
   }
 
   get #traits(): ModelTraits {
-    const { learned, callSettings } = this.#parts
+    const { learned, callSettings } = this.#inputs
     return learned.traits.get(this.#key) ?? initialTraits(callSettings.endpoint.host)
   }
 }
 
 /**
- * Returns the key under which a model's traits are stored. It includes the credential, because models can behave
+ * Returns the key for a model's traits. The key includes the credential reference, because a model can behave
  * differently for different credentials.
  */
 function traitsKey({ workspaceId, name, modelName, credentialRef }: ModelService, endpoint: URL): string {
@@ -144,7 +144,7 @@ interface KnownModelFacts {
 /** Returns the properties of a service's model that are known from earlier requests. */
 export function knownModelFacts(
   service: ModelService,
-  parts: Pick<EndpointSettings, 'environment' | 'isReleased'> & { readonly learned: LearnedModels },
+  inputs: Pick<EndpointSettings, 'environment' | 'isReleased'> & { readonly learned: LearnedModels },
 ): KnownModelFacts {
   const { provider } = service
   const unknown = {
@@ -157,7 +157,7 @@ export function knownModelFacts(
   if (!isChatProvider(provider)) return unknown
   try {
     const endpointSettings: EndpointSettings = {
-      ...parts,
+      ...inputs,
       service,
       provider,
       path: chatPath,
@@ -165,7 +165,7 @@ export function knownModelFacts(
     }
     const endpoint = resolveEndpoint(endpointSettings)
     const key = traitsKey(service, endpoint)
-    const { traits, failures, details } = parts.learned
+    const { traits, failures, details } = inputs.learned
     const {
       supportsTools = null,
       supportsImages = null,
@@ -185,7 +185,7 @@ export function knownModelFacts(
   }
 }
 
-/** Patterns of provider messages about a model that cannot chat, and about a model that does not exist. */
+/** Patterns that match provider messages about a model that cannot chat, and about a model that does not exist. */
 const notChatPattern = /\bnot (?:a|supported for) chat|does not support chat|only supported in v1\/(?!chat)/i
 const modelMissingPattern =
   /not a valid model|no endpoints found|no such model|unknown model|model\b.{0,200}\b(?:does not exist|not found)/i

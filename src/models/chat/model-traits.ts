@@ -1,15 +1,14 @@
 import type { ProviderReason } from '../provider/provider-failure.ts'
 
-/** Request format that a model at an endpoint accepts, learned from its error messages. */
+/** Request format that a model at an endpoint accepts, learned from error messages. */
 export interface ModelTraits {
   readonly tokenLimit: 'max_tokens' | 'max_completion_tokens'
-  /** True if streams must be requested without `stream_options`. They then have no token counts. */
+  /** True if requests for streams must not contain `stream_options`. These streams have no token counts. */
   readonly omitsStreamOptions: boolean
-  /** True if requests must contain the reasoning of earlier answers of the turn. */
+  /** True if requests must contain the reasoning of earlier answers in the turn. */
   readonly wantsReasoning: boolean
   /**
-   * True if requests must define the tools even if the model may not call them, because earlier messages contain
-   * calls.
+   * True if requests must define the tools even when the model may not call any, because earlier messages contain calls.
    */
   readonly definesTools: boolean
   /** True if tool call IDs must consist of nine letters or digits. */
@@ -37,9 +36,10 @@ export function initialTraits(host: string): ModelTraits {
 }
 
 /**
- * Returns the traits after a refusal that shows how to change the request; undefined if it shows nothing new.
+ * Returns the traits after a provider rejected a request, if its message shows how to change the request; undefined
+ * otherwise.
  *
- * @param body  the request that was refused
+ * @param body  the rejected request
  */
 export function traitsAfterRefusal(
   { message = '', param = '' }: ProviderReason,
@@ -63,18 +63,18 @@ export function traitsAfterRefusal(
   return undefined
 }
 
-/** Words in providers' messages about an unsupported parameter. */
+/** Matches words in providers' messages about an unsupported parameter. */
 const unsupportedPattern =
   /unsupported|not supported|unrecognized|unknown|unexpected|not permitted|not allowed|not available|invalid|only (?:allowed|supported)/i
 
-/** Messages about a missing system role, from chat templates and from Gemini. */
+/** Matches messages of chat templates and of Gemini about an unsupported system role. */
 const systemRoleMissing = /system role (?:is )?not supported|developer instruction is not enabled/i
 
-/** Messages about tool calls without tool definitions, from Anthropic and its proxies. */
+/** Matches messages of Anthropic, and of proxies to it, about tool calls without tool definitions. */
 const toolsMissing =
   /must define `?tools|`?tools=?`? (?:param|must be|is required)|without specifying `?tools/i
 
-/** Names of the settings of agents and services, by field of the request. */
+/** Names of settings of agents and services, by request field. */
 const settingsByField: Readonly<Record<string, string>> = {
   temperature: 'temperature',
   top_p: 'topP',
@@ -82,7 +82,7 @@ const settingsByField: Readonly<Record<string, string>> = {
   stop: 'stop',
 }
 
-/** Returns the setting that a refusal is about; undefined if the request does not contain one. */
+/** Returns the setting that a provider rejected; undefined if it rejected something else. */
 export function refusedSetting(
   { message = '', param = '' }: ProviderReason,
   body: Readonly<Record<string, unknown>>,

@@ -4,7 +4,7 @@ import { type ChatProvider, isChatProvider, needsKey } from '../../contract/prov
 import {
   defaultBaseUrl,
   type EndpointSettings,
-  type ModelParts,
+  type ModelDependencies,
   type ModelService,
   parseEndpoint,
   resolveCredential,
@@ -24,15 +24,15 @@ import { type StreamedMessage, startsAnswer } from './streamed-message.ts'
 export interface ChatConfig {
   readonly provider: ChatProvider
   /**
-   * Credential of the configured chat model; null for none. It is also used for services at the same endpoint that
-   * have no credential.
+   * Reference to the credential of the configured chat model; null for none. The credential is also used for services
+   * without a credential at the same endpoint.
    */
   readonly tokenRef: string | null
   readonly baseUrl: string | null
   readonly allowDataCollection: boolean
 }
 
-export interface ChatParts extends ModelParts {
+export interface ChatDependencies extends ModelDependencies {
   readonly clock: Clock
   readonly chat: ChatConfig
   readonly learned: LearnedModels
@@ -40,7 +40,7 @@ export interface ChatParts extends ModelParts {
   readonly retriesMax: number
 }
 
-/** Default timeout. It is long because models can reason for a long time before they write text. */
+/** Default timeout. It is long, because models can reason for a long time before they write text. */
 const timeoutMsDefault = 120_000
 
 /**
@@ -49,7 +49,7 @@ const timeoutMsDefault = 120_000
  * @throws llm_provider_unsupported  the runtime cannot call this provider
  * @see https://platform.openai.com/docs/api-reference/chat/create
  */
-export function openChat(service: ModelService, parts: ChatParts): ChatClient {
+export function openChat(service: ModelService, deps: ChatDependencies): ChatClient {
   const { provider } = service
   if (!isChatProvider(provider))
     throw new WbError(
@@ -57,20 +57,20 @@ export function openChat(service: ModelService, parts: ChatParts): ChatClient {
       `${serviceLabel(service)} has a provider that this runtime cannot call`,
     )
   const endpointSettings: EndpointSettings = {
-    ...parts,
+    ...deps,
     service,
     provider,
     path: chatPath,
     createFailure: llmFailureFactory(service),
   }
-  const resolve = () => chatCallSettings(endpointSettings, provider, parts)
+  const resolve = () => chatCallSettings(endpointSettings, provider, deps)
   let checked: ReturnType<typeof resolve> | undefined
   const createRequest = async (messages: readonly ChatMessage[], settings: CompletionSettings) => {
     const resolution = checked ?? resolve()
     checked = undefined
     const callSettings = await resolution
-    const client = openProviderClient(callSettings, parts.outbound)
-    return new ModelRequest({ service, learned: parts.learned, client, callSettings, messages, settings })
+    const client = openProviderClient(callSettings, deps.outbound)
+    return new ModelRequest({ service, learned: deps.learned, client, callSettings, messages, settings })
   }
   return {
     async check() {
@@ -81,7 +81,7 @@ export function openChat(service: ModelService, parts: ChatParts): ChatClient {
     async complete(messages, settings) {
       const request = await createRequest(messages, settings)
       for (;;) {
-        const { client, body, draft } = request.nextRequest(commonFields(service, provider, parts.chat))
+        const { client, body, draft } = request.nextRequest(commonFields(service, provider, deps.chat))
         try {
           draft.add(await client.post(chatPath, body, settings.signal))
           draft.end()
@@ -95,11 +95,11 @@ export function openChat(service: ModelService, parts: ChatParts): ChatClient {
       const request = await createRequest(messages, settings)
       const { signal } = settings
       for (;;) {
-        const { client, body, draft } = request.nextRequest(commonFields(service, provider, parts.chat))
+        const { client, body, draft } = request.nextRequest(commonFields(service, provider, deps.chat))
         const streamBody = { ...body, stream: true, ...request.streamOptions }
         try {
           yield* streamAnswerParts(
-            client.stream(chatPath, streamBody, { clock: parts.clock, signal, startsAnswer }),
+            client.stream(chatPath, streamBody, { clock: deps.clock, signal, startsAnswer }),
             draft,
           )
           signal.throwIfAborted()
@@ -112,7 +112,7 @@ export function openChat(service: ModelService, parts: ChatParts): ChatClient {
   }
 }
 
-/** Streams the parts of an answer. Ignores a failure after the end of the answer, which loses only token counts. */
+/** Streams the parts of an answer. Ignores a failure after the last part, because only token counts can be lost. */
 async function* streamAnswerParts(
   events: AsyncIterable<unknown>,
   draft: StreamedMessage,
@@ -128,23 +128,23 @@ async function* streamAnswerParts(
 async function chatCallSettings(
   endpointSettings: EndpointSettings,
   provider: ChatProvider,
-  parts: ChatParts,
+  deps: ChatDependencies,
 ): Promise<ProviderCallSettings> {
   const endpoint = resolveEndpoint(endpointSettings)
-  const credential = await chatCredential(endpointSettings, endpoint, parts.chat)
+  const credential = await chatCredential(endpointSettings, endpoint, deps.chat)
   const headers = provider === 'openrouter' ? attribution : {}
   const timeoutMs = endpointSettings.service.requestTimeoutMs ?? timeoutMsDefault
   const isLocal = provider === 'ollama' || isLocalEndpoint(endpoint)
-  return { endpoint, credential, timeoutMs, retriesMax: parts.retriesMax, headers, isLocal }
+  return { endpoint, credential, timeoutMs, retriesMax: deps.retriesMax, headers, isLocal }
 }
 
 /** @see https://openrouter.ai/docs/app-attribution */
 const attribution = { 'http-referer': 'http://localhost', 'x-title': 'Workbase' }
 
 /**
- * Resolves the credential of a service. If the service has none, the credential of the configured chat model is
- * used, but only at the same endpoint, so that it cannot be sent to the address of another service. If that
- * credential does not resolve and the server needs no key, none is used.
+ * Resolves the credential of a service. If the service has none, uses the credential of the configured chat model, but
+ * only at the same endpoint, so that it is never sent to the endpoint of another service. If that credential does not
+ * resolve and the server needs no key, uses none.
  */
 async function chatCredential(
   endpointSettings: EndpointSettings,

@@ -1,10 +1,10 @@
 import { isObject } from '../../base/is-object.ts'
 
-/** Fields whose values are concatenated. For all others, the last value is used. */
+/** Fields whose values are concatenated. For any other field, the last value is used. */
 const textFields: ReadonlySet<string> = new Set(['text', 'summary', 'data'])
 
 /**
- * Adds pieces to a list of reasoning details, which must be sent back to OpenRouter complete and in order.
+ * Adds pieces to a list of reasoning details. Later requests to OpenRouter must contain all details in order.
  * Consecutive pieces with the same type and index belong to one detail.
  *
  * @see https://openrouter.ai/docs/use-cases/reasoning-tokens#preserving-reasoning-blocks
@@ -18,7 +18,7 @@ export function addDetails(details: unknown[], pieces: readonly unknown[]): void
   }
 }
 
-/** Adds a piece to a detail in place, because copying the detail for each piece would take quadratic time. */
+/** Adds a piece to a detail in place. Copying the detail for each piece would take quadratic time. */
 function appendPiece(detail: Record<string, unknown>, piece: Record<string, unknown>): void {
   for (const [name, value] of Object.entries(piece)) {
     const previous = detail[name]

@@ -1,7 +1,7 @@
 import type { LlmService } from '../../contract/services.ts'
 import type { SamplingSettings } from './completion.ts'
 
-/** Returns the sampling settings of a service or an agent, without those that are not set. */
+/** Returns the sampling settings that a service or an agent sets. */
 export function toSamplingSettings({
   temperature,
   topP,

@@ -11,19 +11,20 @@ import { callsMax, type DraftedCall, newCallId, ToolCallDrafts, tooManyCalls } f
 import type { ToolNames } from './tool-names.ts'
 
 /**
- * Maximum total number of characters of text, reasoning and arguments. Answers rarely exceed about ten thousand.
+ * Maximum total number of characters in the text, reasoning and tool arguments of an answer. Answers rarely have more
+ * than ten thousand.
  */
 const charsMax = 1_000_000
 
-/** Properties of a request that affect how its answer is read. */
-export interface StreamedMessageParts {
+/** Properties of a request that affect how its answer is parsed. */
+export interface StreamedMessageSettings {
   readonly names: ToolNames
   /** Tools that the model may call in this answer. */
   readonly tools: readonly ToolSpec[]
   readonly maxTokens: number
 }
 
-/** Assembles an answer from the events of a stream, or from a whole response. */
+/** Assembles an answer from the events of a stream, or from one whole response. */
 export class StreamedMessage {
   #text = ''
   #reasoning = ''
@@ -37,8 +38,8 @@ export class StreamedMessage {
   readonly #splitter: AnswerSplitter
   readonly #tools: ReadonlyMap<string, ToolSpec>
 
-  constructor(private readonly parts: StreamedMessageParts) {
-    const { names, tools } = parts
+  constructor(private readonly settings: StreamedMessageSettings) {
+    const { names, tools } = settings
     this.#tools = new Map(tools.map(tool => [tool.name, tool]))
     this.#calls = new ToolCallDrafts(name => names.hasEncoded(name))
     this.#splitter = new AnswerSplitter(tools.length > 0 ? call => this.#addTextCall(call) : undefined)
@@ -47,7 +48,7 @@ export class StreamedMessage {
   /**
    * Adds an event of a stream, or a whole answer.
    *
-   * @returns the text and reasoning that it adds
+   * @returns the text and reasoning that the event adds
    * @throws ProviderFailure  the event contains an error, or the answer is too long
    */
   add(event: unknown): AnswerPart[] {
@@ -67,18 +68,18 @@ export class StreamedMessage {
     if (reasoning !== '') this.#splitter.treatAllAsAnswer()
     const parts: AnswerPart[] = reasoning === '' ? [] : [{ kind: 'reasoning', delta: reasoning }]
     const newParts = this.#addParts(text === '' ? parts : [...parts, ...this.#splitter.read(text)])
-    // Must come last, because a failure after the end of the answer is ignored.
+    // This must be the last step: once the finish reason is set, failures are ignored.
     const reason = fieldOfUntrusted(choice, 'finish_reason')
     if (typeof reason === 'string' && reason !== '') this.#rawFinishReason = reason
     return newParts
   }
 
-  /** Ends the stream, and returns the parts that were not classified yet. */
+  /** Ends the stream, and returns the parts that were still pending. */
   end(): AnswerPart[] {
     return this.#addParts(this.#splitter.end())
   }
 
-  /** True once a part of the answer was returned. The request then cannot be repeated. */
+  /** True after a part of the answer was returned. The request can then no longer be repeated. */
   get hasStarted(): boolean {
     return this.#hasStarted
   }
@@ -91,7 +92,7 @@ export class StreamedMessage {
   /**
    * Returns the whole answer. Call it after `end`.
    *
-   * @throws ProviderFailure  the answer is empty, or reasoning used up the tokens
+   * @throws ProviderFailure  the answer is empty, or the token limit was reached during reasoning
    */
   completion(): Completion {
     if (abortReasons.has(this.#rawFinishReason ?? ''))
@@ -105,7 +106,7 @@ export class StreamedMessage {
     )
     const hasReasoned = this.#reasoning.trim() !== '' || Boolean(reasoningTokens)
     const isEmpty = (hasReasoned ? this.#text.trim() : this.#text) === '' && toolCalls.length === 0
-    if (isEmpty) this.#checkEmpty(finishReason, hasReasoned)
+    if (isEmpty) this.#requireValidEmptyAnswer(finishReason, hasReasoned)
     const providerFields = this.#providerFields(draftedCalls)
     return {
       text: this.#text,
@@ -135,7 +136,7 @@ export class StreamedMessage {
   }
 
   #addTextCall(block: string): boolean {
-    const { names } = this.parts
+    const { names } = this.settings
     const calls = parseTextToolCalls(block, name => this.#tools.get(names.decode(name))?.parameters)
     if (!calls) return false
     if (this.#textCalls.length + calls.length > callsMax) throw tooManyCalls()
@@ -144,14 +145,14 @@ export class StreamedMessage {
   }
 
   /**
-   * Returns the tool calls of the answer. Calls in the text count only if there are no others, because some servers
-   * send the same call in both forms.
+   * Returns the tool calls of the answer. Ignores calls in the text if there are other calls, because some servers send
+   * the same call in both forms.
    */
   #finishedCalls(): DraftedCall[] {
     const draftedCalls = this.#calls.calls()
     const textCalls = this.#textCalls.map(call => ({ id: newCallId(), ...call }))
     return (draftedCalls.length > 0 ? draftedCalls : textCalls).map(call => {
-      const name = this.parts.names.decode(call.name)
+      const name = this.settings.names.decode(call.name)
       return {
         ...call,
         name,
@@ -168,15 +169,15 @@ export class StreamedMessage {
   }
 
   /**
-   * Checks an answer without text and tool calls. It is valid only if the tokens ran out without any reasoning.
+   * Checks an answer without text and tool calls. It is valid only if the token limit was reached without reasoning.
    *
    * @throws ProviderFailure  the answer is not valid
    */
-  #checkEmpty(finishReason: Completion['finishReason'], hasReasoned: boolean): void {
+  #requireValidEmptyAnswer(finishReason: Completion['finishReason'], hasReasoned: boolean): void {
     if (finishReason === 'content_filter') throw toProviderFailure({ code: 'content_filter' })
     if (hasReasoned && finishReason === 'length')
       throw new ProviderFailure(
-        `used all of its ${this.parts.maxTokens} output tokens for reasoning, and wrote no answer`,
+        `used all of its ${this.settings.maxTokens} output tokens for reasoning, and wrote no answer`,
         {
           kind: 'reasoning_budget',
           hint: 'Increase maxOutputTokens of the service, or decrease its reasoningEffort.',
@@ -202,9 +203,9 @@ export class StreamedMessage {
   }
 }
 
-/** Finish reasons of answers that were cut off because they were too long. */
+/** Finish reasons of answers that ended because the token limit was reached. */
 const lengthReasons: ReadonlySet<string> = new Set(['length', 'max_tokens', 'model_length'])
-/** Finish reasons of answers that the server aborted, for DeepSeek and vLLM. */
+/** Finish reasons with which DeepSeek and vLLM mark answers that the server aborted. */
 const abortReasons: ReadonlySet<string> = new Set(['insufficient_system_resource', 'abort'])
 const filterReasons: ReadonlySet<string> = new Set([
   'content_filter',
@@ -225,7 +226,7 @@ function toProviderFailure(error: unknown): ProviderFailure {
   const providerReason = providerReasonIn(error)
   const { kind, reason, hint } = findKnownRefusal(undefined, providerReason) ?? {}
   return new ProviderFailure(
-    reason ?? 'answered with an error',
+    reason ?? 'responded with an error',
     { ...(kind && { kind }), ...(hint && { hint }) },
     providerReason,
   )

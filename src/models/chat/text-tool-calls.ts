@@ -13,8 +13,8 @@ export interface TextToolCall {
  * Parses tool calls that a model wrote as text: `<tool_call>` with JSON (Hermes, Qwen) or with parameters in tags
  * (Qwen3 Coder), and `[TOOL_CALLS]` (Mistral).
  *
- * @param block  text from the opening marker to the closing marker, or to the end of the answer
- * @param schemaOf  returns the JSON Schema of a tool of the request; undefined for any other name
+ * @param block     text from the opening marker to the closing marker, or to the end of the answer
+ * @param schemaOf  returns the JSON Schema of a tool in the request; undefined for any other name
  * @returns undefined if the block contains anything other than calls of these tools
  */
 export function parseTextToolCalls(
@@ -52,7 +52,7 @@ function toJsonText(value: unknown): string {
 
 /** Reads one call in the format of newer Mistral models: `name[ARGS]{…}` or `name{…}`. */
 function namedCall(text: string): TextToolCall[] | undefined {
-  // All parts after the name are optional, so white space causes no backtracking.
+  // Everything after the name is optional in the pattern, so white space causes no backtracking.
   const [prefix, name] = /^([\w.:-]{1,64})\s*(?:\[ARGS\]\s*)?/.exec(text) ?? []
   if (prefix === undefined || name === undefined || text[prefix.length] !== '{') return undefined
   const argumentsText = text.slice(prefix.length)

@@ -5,9 +5,8 @@ import { parseJson } from '../../base/parse-json.ts'
 export type ToolSchema = Readonly<Record<string, unknown>>
 
 /**
- * Normalizes the arguments of a tool call. Decodes JSON that was encoded twice, returns `{}` for an empty string,
- * and removes null and empty values of optional parameters that do not accept them. Any other string is returned
- * unchanged.
+ * Normalizes the arguments of a tool call. Decodes JSON that was encoded twice, returns `{}` for an empty string, and
+ * removes null and empty values of optional parameters that do not accept them. Returns any other string unchanged.
  *
  * @param schema  JSON Schema of the arguments; undefined for an unknown tool
  */

@@ -12,7 +12,7 @@ interface CallDraft {
   name: string
   argumentsText: string
   readonly endDetector: JsonEndDetector
-  /** Data of the provider that must be sent back with the call. */
+  /** Data from the provider that later requests must contain with the call. */
   extra?: unknown
 }
 
@@ -24,9 +24,9 @@ export interface DraftedCall extends ToolCall {
 /**
  * Assembles tool calls from their pieces.
  *
- * In the protocol, `index` identifies the call of a piece, and only the first piece has an ID and a name. Some
- * providers omit the index (Gemini), use index 0 for all calls (Ollama), repeat the ID and the name in every piece,
- * split the name, or send no ID (Gemini, sometimes with index 0 for all calls).
+ * In the protocol, `index` identifies the call to which a piece belongs, and only the first piece has an ID and a name.
+ * Some providers omit the index (Gemini), use index 0 for all calls (Ollama), repeat the ID and the name in every
+ * piece, split the name, or send no ID (Gemini, sometimes with index 0 for all calls).
  *
  * @see https://platform.openai.com/docs/api-reference/chat-streaming/streaming
  */
@@ -34,7 +34,7 @@ export class ToolCallDrafts {
   readonly #calls: CallDraft[] = []
   readonly #byIndex = new Map<number, CallDraft>()
 
-  /** @param isCompleteName  returns true for the complete name of a tool in the request */
+  /** @param isCompleteName  returns true if a string is the complete name of a tool in the request */
   constructor(private readonly isCompleteName: (name: string) => boolean) {}
 
   /**
@@ -97,7 +97,7 @@ export function tooManyCalls(): ProviderFailure {
   return new ProviderFailure(`sent an answer with more than ${callsMax} tool calls`)
 }
 
-/** Returns an ID for a tool call without one. */
+/** Creates an ID for a tool call that has none. */
 export function newCallId(): string {
   return `call_${randomNameHex(callIdBytes)}`
 }

@@ -1,6 +1,6 @@
 import { sha256 } from '../../base/id.ts'
 
-/** Function names that every provider accepts. */
+/** Matches function names that every provider accepts. */
 const acceptedName = /^[a-zA-Z0-9_-]{1,64}$/
 const replacementCharsMax = 64
 const hashChars = 8
@@ -8,9 +8,9 @@ const hashChars = 8
 /**
  * Replaces tool names with names that all providers accept, and restores the original names.
  *
- * A name that all providers accept is not replaced. Any other name is replaced with its alias, if that is unique in
- * the request. Otherwise the replacement consists of the accepted characters of the alias or name, and a hash of the
- * name, so that it is usually the same in all requests.
+ * A name that all providers accept is not replaced. Any other name is replaced with its alias, if the alias is unique
+ * in the request. Otherwise, the replacement consists of the accepted characters of the alias or the name, and a hash
+ * of the name. Therefore, a name usually has the same replacement in all requests.
  */
 export class ToolNames {
   readonly #replacements = new Map<string, string>()
@@ -43,8 +43,7 @@ export class ToolNames {
   }
 
   /**
-   * Returns the original name for a replacement. Unknown names are returned unchanged, because models can invent
-   * names.
+   * Returns the original name for a replacement. Returns an unknown name unchanged, because models can invent names.
    */
   decode(replacement: string): string {
     return this.#names.get(replacement) ?? replacement

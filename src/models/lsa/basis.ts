@@ -1,16 +1,19 @@
 import {
+  createPanels,
   innerProducts,
   multiply,
-  newPanels,
+  multiplyByUpper,
   type Panels,
   type SparseRows,
-  timesUpper,
   transpose,
 } from './panels.ts'
 
-/** Columns whose squared length is below this share of the largest one contain only rounding errors. */
+/** A column contains only rounding errors if its squared length is below this share of the largest squared length. */
 const emptyColumnShare = 1e-24
-/** A column depends on earlier columns if at most this share of it remains after their parts are subtracted. */
+/**
+ * A column depends on earlier columns if at most this share of its squared length remains after its projections on them
+ * are subtracted.
+ */
 const dependentShare = 1e-11
 
 interface BasisOptions {
@@ -34,7 +37,7 @@ export function randomNumbers(seed: number): () => number {
 /**
  * Returns the upper triangular matrix T that makes the columns of MT orthonormal, computed from the inner products
  * MᵀM. T is the inverse of the Cholesky factor, after the columns are scaled to unit length. Columns that are empty
- * or depend on earlier ones become zero, which avoids divisions by zero: a matrix of rank r keeps r columns.
+ * or depend on earlier columns become zero, which avoids divisions by zero. A matrix of rank r keeps r nonzero columns.
  */
 function whitening(products: Float64Array, width: number): Float64Array {
   let largest = 0
@@ -76,11 +79,11 @@ function whitening(products: Float64Array, width: number): Float64Array {
 
 /**
  * Returns an orthonormal basis, `matrix.columns` × `width`, of the directions in which the rows of the matrix
- * vary most. They are the leading right singular vectors up to a rotation, which does not affect cosines.
+ * vary most. These are the leading right singular vectors, except for a rotation, which does not affect cosines.
  * Columns beyond the rank are zero.
  *
- * Uses randomized subspace iteration with Cholesky QR, with all dense work on the smaller side. Costs 2 ×
- * entries × width + min(rows, columns) × width² multiplications per iteration.
+ * Uses randomized subspace iteration with Cholesky QR. Orthonormalizes only matrices with min(rows, columns) rows.
+ * Takes 2 × entries × width + min(rows, columns) × width² multiplications per iteration.
  *
  * @see Halko, Martinsson and Tropp, "Finding structure with randomness", SIAM Review 53(2), 2011, algorithm
  * 4.4
@@ -90,21 +93,21 @@ export function rowBasis(matrix: SparseRows, { width, iterations, seed, onRound 
   const hasFewerRows = matrix.rows <= matrix.columns
   const [small, large] = hasFewerRows ? [matrix, transposed] : [transposed, matrix]
   const next = randomNumbers(seed)
-  let basis = newPanels(small.rows, width)
-  let image = newPanels(small.rows, width)
-  const wide = newPanels(large.rows, width)
+  let basis = createPanels(small.rows, width)
+  let image = createPanels(small.rows, width)
+  const largeProduct = createPanels(large.rows, width)
   for (let index = 0; index < basis.values.length; index++) basis.values[index] = next()
   for (let round = 0; round < iterations; round++) {
-    multiply(large, basis, wide)
-    multiply(small, wide, image)
-    timesUpper(image, whitening(innerProducts(image, image), width))
+    multiply(large, basis, largeProduct)
+    multiply(small, largeProduct, image)
+    multiplyByUpper(image, whitening(innerProducts(image, image), width))
     ;[basis, image] = [image, basis]
     onRound(round + 1, iterations)
   }
   if (!hasFewerRows) return basis
-  multiply(large, basis, wide)
-  multiply(small, wide, image)
-  timesUpper(basis, whitening(innerProducts(basis, image), width))
-  multiply(large, basis, wide)
-  return wide
+  multiply(large, basis, largeProduct)
+  multiply(small, largeProduct, image)
+  multiplyByUpper(basis, whitening(innerProducts(basis, image), width))
+  multiply(large, basis, largeProduct)
+  return largeProduct
 }

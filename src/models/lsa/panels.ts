@@ -1,9 +1,9 @@
-// Tall dense matrices are stored in panels of eight columns. A panel is stored contiguously, row by row, so that a
-// sparse product reads one cache line per entry. A whole panel often fits into the second-level cache.
+// Dense matrices with many rows are stored in panels of eight columns. A panel is stored contiguously, row by row, so
+// that a product with a sparse matrix reads one cache line per entry. A whole panel often fits into the L2 cache.
 
 const panelWidth = 8
 
-/** Matrix in compressed sparse row format: row r has the entries `starts[r]` to `starts[r + 1]`. */
+/** A matrix in compressed sparse row format. Row r has the entries from `starts[r]` to `starts[r + 1]`, exclusive. */
 export interface SparseRows {
   rows: number
   columns: number
@@ -12,7 +12,7 @@ export interface SparseRows {
   values: Float64Array
 }
 
-/** Dense matrix of `rows` × `width` in panels. `width` is a multiple of eight. */
+/** A dense `rows` × `width` matrix in panels. `width` is a multiple of eight. */
 export interface Panels {
   rows: number
   width: number
@@ -20,13 +20,13 @@ export interface Panels {
 }
 
 /** Rounds a width up to whole panels. */
-export const wholePanels = (width: number) => Math.ceil(width / panelWidth) * panelWidth
+export const roundUpToPanels = (width: number) => Math.ceil(width / panelWidth) * panelWidth
 
-export function newPanels(rows: number, width: number): Panels {
+export function createPanels(rows: number, width: number): Panels {
   return { rows, width, values: new Float64Array(rows * width) }
 }
 
-/** Returns the index of row 0 of a column. Each following row is eight numbers further. */
+/** Returns the index of row 0 of a column. The index of each following row is eight higher. */
 const columnStart = (rows: number, column: number) =>
   (column & ~(panelWidth - 1)) * rows + (column & (panelWidth - 1))
 
@@ -58,8 +58,8 @@ export function transpose(matrix: SparseRows): SparseRows {
 }
 
 /**
- * Sets `to` to sparse × from. Costs entries × width multiplications. Processes one panel at a time, so that the sums
- * of a row stay in registers.
+ * Sets `to` to sparse × from. Takes entries × width multiplications. Processes one panel at a time, so that the sums of
+ * a row stay in registers.
  */
 export function multiply(sparse: SparseRows, from: Panels, to: Panels): void {
   const { rows, starts, indices, values } = sparse
@@ -136,8 +136,8 @@ function innerTile(a: Panels, aColumn: number, b: Panels, bColumn: number): numb
 }
 
 /**
- * Returns aᵀb, which must be symmetric, for matrices of equal width. Computes only the lower triangle, and mirrors
- * it.
+ * Returns aᵀb, which must be symmetric, for matrices of equal width. Computes only the lower triangle, and copies it to
+ * the upper one.
  */
 export function innerProducts(a: Panels, b: Panels): Float64Array {
   const { width } = a
@@ -157,7 +157,7 @@ export function innerProducts(a: Panels, b: Panels): Float64Array {
 }
 
 /** Replaces `matrix` with matrix × upper. `upper` is an upper triangular width × width matrix, stored row by row. */
-export function timesUpper(matrix: Panels, upper: Float64Array): void {
+export function multiplyByUpper(matrix: Panels, upper: Float64Array): void {
   const { rows, width, values } = matrix
   const line = new Float64Array(width)
   const product = new Float64Array(width)

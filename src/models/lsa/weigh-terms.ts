@@ -8,16 +8,15 @@ export interface EmbeddedPassage {
 }
 
 const titleWeight = 2
-/** Minimum rarity. A term in every passage still distinguishes a passage from an empty one. */
+/** Minimum rarity. It is not zero, so that passages with only very common terms do not have an all-zero vector. */
 const rarityMin = 0.01
 const vocabularyMax = 60_000
 /**
- * Number of passages at which terms that occur in a single passage start to be omitted, because they only cost time
- * and space.
+ * Minimum number of passages for omitting terms that occur in a single passage. Such terms only take time and space.
  */
 const singlesPassagesMin = 256
 
-/** Terms of a set of passages, and the passages as rows of unit length over these terms. */
+/** The terms of a set of passages, and a matrix with one row of unit length per passage and one column per term. */
 export interface TermMatrix {
   terms: string[]
   /** Rarity of each term: ln((N + 1) / (passages with the term + 1)). */
@@ -25,7 +24,7 @@ export interface TermMatrix {
   matrix: SparseRows
 }
 
-/** Counts the terms of a passage. An occurrence in the text counts 1, in the title 2. */
+/** Counts the terms of a passage. An occurrence in the title counts twice. */
 export function countTerms({ title, text }: EmbeddedPassage): Map<string, number> {
   const counts = new Map<string, number>()
   for (const term of terms(text)) counts.set(term, (counts.get(term) ?? 0) + 1)
@@ -33,12 +32,12 @@ export function countTerms({ title, text }: EmbeddedPassage): Map<string, number
   return counts
 }
 
-/** Returns the weight of a term that occurs `count` times in a passage, without its rarity. */
+/** Returns the weight of a term that occurs `count` times in a passage, not including the rarity of the term. */
 export const frequencyWeight = (count: number) => Math.log(1 + count)
 
 /**
  * Term counts of passages. `columns` and `counts` have one entry per passage and distinct term.
- * `documentFrequencies` contains the number of passages with each term.
+ * `documentFrequencies` contains, for each term, the number of passages with the term.
  */
 interface TermCounts {
   names: string[]
@@ -70,7 +69,7 @@ function countPassages(passages: readonly EmbeddedPassage[]): TermCounts {
 
 /**
  * Returns the IDs of the terms to keep. If there are too many, keeps those that occur in the most passages. If there
- * are enough passages, drops terms that occur in a single passage, because they do not relate passages.
+ * are enough passages, omits terms that occur in a single passage, because they do not connect passages.
  */
 function chooseTerms(documentFrequencies: readonly number[], passageCount: number): number[] {
   const frequencyMin = passageCount >= singlesPassagesMin ? 2 : 1

@@ -4,7 +4,7 @@ import { renderResultPart } from './render-result-part.ts'
 
 export type McpSdk = typeof import('@modelcontextprotocol/client')
 
-/** The description of a tool, from its server. */
+/** A tool, as its server describes it. */
 export interface McpTool {
   readonly name: string
   readonly description: string
@@ -25,7 +25,7 @@ export interface McpToolResult {
   readonly isError: boolean
 }
 
-/** Thrown when a tool server cannot be used. The message can be shown; the cause can contain text of the server. */
+/** Thrown if an MCP server cannot be used. The message can be shown; the cause can contain text from the server. */
 export class McpFailure extends Error {
   override readonly name = 'McpFailure'
 
@@ -38,7 +38,7 @@ export class McpFailure extends Error {
   }
 }
 
-/** Returns a cause for the log that has only the name of an error. The message could repeat tokens of a request. */
+/** Returns a cause that can be logged: only the name of an error, because its message could contain tokens. */
 export function causeWithNameOnly(error: unknown): Error {
   return new Error(error instanceof Error ? error.name : typeof error)
 }
@@ -51,7 +51,7 @@ export function mcpTimeout(cause: unknown): McpFailure {
 /** Maximum total size of the responses in one session, in bytes. */
 export const sessionBytesMax = 2_000_000
 const toolPagesMax = 20
-/** Maximum number of requests in one session: start, end, pages, and a few responses to requests of the server. */
+/** Maximum number of HTTP requests in one session: start, end, pages, and some responses to requests of the server. */
 export const sessionRequestsMax = 64
 
 /**

@@ -19,7 +19,7 @@ import {
   sessionRequestsMax,
 } from './client.ts'
 
-/** Address and credential of a tool server. */
+/** Address and credential of an MCP server. */
 export interface McpEndpoint {
   readonly workspaceId: string
   readonly url: string
@@ -28,7 +28,7 @@ export interface McpEndpoint {
   readonly accessTokens?: McpAccessTokens
 }
 
-/** Provides the access tokens of one subject for one server. */
+/** Access tokens of one subject for one server. */
 export interface McpAccessTokens {
   /** @throws McpFailure  the subject is not signed in */
   current(): Promise<string>
@@ -40,7 +40,7 @@ export interface McpAccessTokens {
   renew(rejectedToken: string): Promise<string>
 }
 
-export interface McpHttpParts {
+export interface McpHttpDependencies {
   readonly environment: ConfigEnvironment
   /** Called for each session, so that a changed release takes effect immediately. */
   readonly isReleased: IsReleased
@@ -51,33 +51,33 @@ export interface McpHttpParts {
 /**
  * Returns the tools of a server. Opens a new session.
  *
- * @param signal  ends the session. There is no other timeout
+ * @param signal  ends the session; there is no timeout
  * @throws McpFailure
  */
 export async function listMcpTools(
   server: McpEndpoint,
-  parts: McpHttpParts,
+  deps: McpHttpDependencies,
   signal: AbortSignal,
 ): Promise<McpTool[]> {
-  return inSession(server, parts, signal, listToolsOf)
+  return inSession(server, deps, signal, listToolsOf)
 }
 
 /**
  * Calls a tool of a server. Opens a new session.
  *
- * @param signal  ends the session. There is no other timeout
- * @returns the parts of the result, one per line. Parts that are not text are replaced with notes. If the result has
- *   no text, its structured content is added as JSON
+ * @param signal  ends the session; there is no timeout
+ * @returns the parts of the result, joined with line breaks. Notes replace parts that are not text. If the result
+ *   contains no text, its structured content is added as JSON
  * @throws McpFailure
- * @see docs/tool-servers.md#what-a-call-may-do
+ * @see docs/tool-servers.md#limits-and-results-of-tool-calls
  */
 export async function callMcpTool(
   server: McpEndpoint,
   call: McpCall,
-  parts: McpHttpParts,
+  deps: McpHttpDependencies,
   signal: AbortSignal,
 ): Promise<McpToolResult> {
-  return inSession(server, parts, signal, (client, sessionSignal, sdk) =>
+  return inSession(server, deps, signal, (client, sessionSignal, sdk) =>
     callToolOf(call, client, sessionSignal, sdk),
   )
 }
@@ -90,16 +90,16 @@ export async function callMcpTool(
  */
 async function inSession<T>(
   server: McpEndpoint,
-  parts: McpHttpParts,
+  deps: McpHttpDependencies,
   signal: AbortSignal,
-  use: (client: Client, sessionSignal: AbortSignal, sdk: McpSdk) => Promise<T>,
+  work: (client: Client, sessionSignal: AbortSignal, sdk: McpSdk) => Promise<T>,
 ): Promise<T> {
   const url = new URL(server.url)
   const { accessTokens } = server
   const bearer = accessTokens && (await McpBearer.open(accessTokens, url))
-  const credential = bearer ? undefined : await resolveServerCredential(server, parts, url)
+  const credential = bearer ? undefined : await resolveServerCredential(server, deps, url)
   const sdk = await import('@modelcontextprotocol/client')
-  const requests = new McpSessionRequests(url.origin, parts.fetch, signal, accessTokens !== undefined)
+  const requests = new McpSessionRequests(url.origin, deps.fetch, signal, accessTokens !== undefined)
   const transport = new sdk.StreamableHTTPClientTransport(url, {
     fetch: requests.fetch,
     ...(bearer && { authProvider: bearer }),
@@ -117,7 +117,7 @@ async function inSession<T>(
   const client = createMcpClient(sdk, 'auto')
   try {
     await client.connect(transport, { signal: requests.signal })
-    return await use(client, requests.signal, sdk)
+    return await work(client, requests.signal, sdk)
   } catch (error) {
     throw bearer?.failure ?? requests.failureOf(error)
   } finally {
@@ -126,14 +126,14 @@ async function inSession<T>(
   }
 }
 
-/** Provides access tokens to the SDK, which repeats a request once after a 401 response. */
+/** Provides access tokens to the SDK. The SDK repeats a request once after a 401 response. */
 class McpBearer implements AuthProvider {
   /** Error of the last failed attempt to renew the token. */
   failure: unknown
 
   private constructor(
     private readonly tokens: McpAccessTokens,
-    private latest: string,
+    private latestToken: string,
   ) {}
 
   /** @throws McpFailure  the subject is not signed in, or the token would be sent unencrypted */
@@ -147,12 +147,12 @@ class McpBearer implements AuthProvider {
   }
 
   async token(): Promise<string> {
-    return this.latest
+    return this.latestToken
   }
 
   async onUnauthorized(): Promise<void> {
     try {
-      this.latest = await this.tokens.renew(this.latest)
+      this.latestToken = await this.tokens.renew(this.latestToken)
     } catch (error) {
       this.failure = error
       throw error
@@ -167,7 +167,7 @@ class McpBearer implements AuthProvider {
  */
 async function resolveServerCredential(
   { credentialRef, workspaceId }: McpEndpoint,
-  { environment, isReleased }: McpHttpParts,
+  { environment, isReleased }: McpHttpDependencies,
   url: URL,
 ): Promise<string | undefined> {
   if (credentialRef === null) return undefined
@@ -188,7 +188,7 @@ class McpSessionRequests {
 
   constructor(
     private readonly origin: string,
-    private readonly fetchOnce: typeof fetch,
+    private readonly fetchFn: typeof fetch,
     private readonly callerSignal: AbortSignal,
     private readonly hasTokens: boolean,
   ) {
@@ -196,19 +196,19 @@ class McpSessionRequests {
   }
 
   /**
-   * Sends requests of the SDK. Does not open a stream for unsolicited messages of the server, because they are not
-   * used.
+   * Sends the SDK's requests. Does not open a stream for messages that the server sends on its own, because this client
+   * does not use them.
    */
   readonly fetch = async (input: string | URL, init: RequestInit = {}): Promise<Response> => {
     const url = new URL(input)
     if (url.origin !== this.origin) throw new Error(`${url.origin} is not ${this.origin}`)
     if (init.method === 'GET') return new Response(null, { status: 405 })
-    // The SDK responds to every request of a server, and one response can contain a hundred thousand requests.
+    // The SDK responds to every request of a server, and one server response can contain a hundred thousand requests.
     if (++this.#requests > sessionRequestsMax) this.#requestLimit.abort()
     this.signal.throwIfAborted()
     const signal = init.signal ? AbortSignal.any([init.signal, this.signal]) : this.signal
     try {
-      const response = await this.fetchOnce(url, { ...init, signal })
+      const response = await this.fetchFn(url, { ...init, signal })
       if (init.method === 'POST') this.#status = response.status
       return await requireSingleMessage(response, response.body?.pipeThrough(this.#countBytes()) ?? null)
     } catch (error) {
@@ -251,8 +251,8 @@ class McpSessionRequests {
 }
 
 /**
- * Thrown for a JSON-RPC batch. This client sends no batches, so a server has no reason to respond with one. A batch of
- * requests would block the session until all have a response.
+ * Thrown for a response that is a JSON-RPC batch. This client sends no batches, so a server has no reason to respond
+ * with one. A batch of requests would block the session until the client has responded to all of them.
  */
 class BatchRejected extends Error {
   override readonly name = 'BatchRejected'
@@ -274,12 +274,12 @@ async function requireSingleMessage(
   return new Response(text, { status, headers })
 }
 
-/** Returns the code and message of a failed session whose last response had a given status. */
+/** Returns the code and message of the failure for a failed session, by the status of its last response. */
 function failureByStatus(status: number, hasTokens: boolean): [McpFailureCode, string] {
   if (status === 401 || status === 403)
     return [
       'unauthorized',
-      `The server responded with status ${status}. ${hasTokens ? 'Sign in to it again, or ask for access to it.' : 'Check the key that credentialRef refers to.'}`,
+      `The server responded with status ${status}. ${hasTokens ? 'Sign in to the server again, or request access to it.' : 'Check the key that credentialRef refers to.'}`,
     ]
   if (status >= 300 && status < 400)
     return [

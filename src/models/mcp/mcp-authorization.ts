@@ -10,7 +10,7 @@ import { BodyTooLong, readBody } from '../../base/read-body.ts'
 import { type CreateFailure, resolveReleasedSecret } from '../endpoint.ts'
 import { type EndpointGuard, endpointRefusalIn } from '../endpoint-guard.ts'
 import { causeWithNameOnly, McpFailure, type McpSdk } from './client.ts'
-import type { McpHttpParts } from './http.ts'
+import type { McpHttpDependencies } from './http.ts'
 
 /** A server that requires sign-in, and the OAuth client that is configured for it. */
 export interface AuthorizedServer {
@@ -30,7 +30,7 @@ export interface AuthorizedServer {
 export interface AuthorizationContext {
   readonly metadata: AuthorizationServerMetadata
   readonly client: OAuthClientInformationMixed
-  /** Identifies the MCP server (RFC 8707). */
+  /** Resource identifier of the MCP server (RFC 8707). */
   readonly resource: string
 }
 
@@ -66,15 +66,15 @@ const clientAuthMethods = ['none', 'client_secret_basic', 'client_secret_post'] 
 type ClientAuthMethod = (typeof clientAuthMethods)[number]
 
 /**
- * Signs users in to MCP servers, as an OAuth client that uses the authorization code flow with PKCE. All metadata comes
- * from remote servers, so the endpoint guard checks each request, and time and response size are limited.
+ * Signs users in to MCP servers, as an OAuth client with the authorization code flow and PKCE. All metadata comes from
+ * remote servers. Therefore, the endpoint guard checks each request, and time and response sizes are limited.
  *
  * @see docs/tool-servers.md#sign-in-as-yourself,
  * https://modelcontextprotocol.io/specification/2025-11-25/basic/authorization
  */
 export class McpAuthorization {
   constructor(
-    private readonly parts: McpHttpParts & { readonly clock: Clock; readonly guard: EndpointGuard },
+    private readonly deps: McpHttpDependencies & { readonly clock: Clock; readonly guard: EndpointGuard },
   ) {}
 
   /**
@@ -161,9 +161,9 @@ export class McpAuthorization {
   }
 
   /**
-   * Exchanges a refresh token for new tokens. The refresh token can become invalid.
+   * Exchanges a refresh token for new tokens. The refresh token can become invalid in the process.
    *
-   * @throws McpFailure  code `sign_in_required` if the grant has ended
+   * @throws McpFailure  code `sign_in_required` if the user must sign in again
    */
   refresh(
     server: AuthorizedServer,
@@ -202,12 +202,12 @@ export class McpAuthorization {
     })
   }
 
-  /** Runs one step within its limits. Converts each failure to an `McpFailure`. */
+  /** Runs one step, with limits for time and requests. Converts each failure to an `McpFailure`. */
   async #step<T>(signal: AbortSignal, work: (sdk: McpSdk, fetchFn: typeof fetch) => Promise<T>): Promise<T> {
     const sdk = await import('@modelcontextprotocol/client')
     try {
       return await withTimeout(
-        this.parts.clock,
+        this.deps.clock,
         stepTimeoutMs,
         stepSignal => work(sdk, this.#fetch(stepSignal)),
         signal,
@@ -224,7 +224,7 @@ export class McpAuthorization {
       const url = new URL(input instanceof Request ? input.url : input)
       requireSafe(url)
       if (++requests > requestsPerStepMax) throw signInNotPossible('it requires too many requests')
-      const response = await this.parts.fetch(url, { ...init, redirect: 'manual', signal })
+      const response = await this.deps.fetch(url, { ...init, redirect: 'manual', signal })
       if (response.status >= 300 && response.status < 400) {
         await response.body?.cancel()
         throw new McpFailure('redirected', `${url.host} responded with a redirect, which is not followed.`)
@@ -279,7 +279,7 @@ export class McpAuthorization {
     if (!URL.canParse(endpoint) || endpoint.length > urlCharsMax)
       throw signInNotPossible('its authorization server has an endpoint that is too long or is not a URL')
     requireSafe(new URL(endpoint))
-    this.parts.guard.requireUrl(endpoint)
+    this.deps.guard.requireUrl(endpoint)
   }
 
   async #getClient(
@@ -323,7 +323,7 @@ export class McpAuthorization {
     }
   }
 
-  /** Adds the configured secret to a client. The secret is resolved for the endpoint that receives it. */
+  /** Adds the configured secret to a client. The secret must be released for the endpoint that receives it. */
   async #withSecret(
     { workspaceId, oauthClientSecretRef: ref }: AuthorizedServer,
     { client }: AuthorizationContext,
@@ -333,7 +333,7 @@ export class McpAuthorization {
     const createFailure: CreateFailure = (_source, reason, { hint = '' } = {}) =>
       new McpFailure('credential_unavailable', [`The server ${reason}.`, hint].join(' ').trim())
     const secret = await resolveReleasedSecret(
-      { ...this.parts, createFailure },
+      { ...this.deps, createFailure },
       ref,
       workspaceId,
       new URL(endpoint),
@@ -343,8 +343,8 @@ export class McpAuthorization {
 }
 
 /**
- * Sends a request without a token. Returns the URL of the metadata and the required scopes, which a 401 response can
- * contain.
+ * Sends a request without a token. If the response has status 401, returns the metadata URL and the required scopes
+ * in it, if any.
  */
 async function requestChallenge({ url }: AuthorizedServer, sdk: McpSdk, fetchFn: typeof fetch) {
   const response = await fetchFn(url, {
@@ -356,8 +356,8 @@ async function requestChallenge({ url }: AuthorizedServer, sdk: McpSdk, fetchFn:
 }
 
 /**
- * Returns the scopes to request: the configured ones, or otherwise those that the server requires, and
- * `offline_access` if it is supported.
+ * Returns the configured scopes. If none are configured, returns the scopes that the server requires, and
+ * `offline_access` if the authorization server supports it.
  */
 function requestedScope(
   { oauthScopes }: AuthorizedServer,
@@ -413,7 +413,7 @@ function addClientCredentials(
   if (method === 'client_secret_post') body.set('client_secret', client_secret)
 }
 
-/** @throws McpFailure  the URL is not http(s), or would be called unencrypted on another machine */
+/** @throws McpFailure  the URL is not HTTP(S), or uses unencrypted HTTP to another machine */
 function requireSafe(url: URL): void {
   if (!/^https?:$/.test(url.protocol))
     throw new McpFailure('endpoint_refused', `An endpoint has the scheme ${url.protocol} instead of https.`)

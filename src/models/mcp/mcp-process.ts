@@ -18,14 +18,14 @@ import {
 import { createProgramTransport, type ProgramTransport } from './program-transport.ts'
 import { StderrLog } from './stderr-log.ts'
 
-/** A tool server that the configuration declares as a command. */
+/** An MCP server that the configuration declares as a command. */
 export type StdioServer = Config['mcp']['stdioServers'][number]
 
-export interface McpProcessParts {
+export interface McpProcessDependencies {
   readonly environment: ConfigEnvironment
   readonly clock: Clock
   readonly log: Log
-  /** Working directory of commands, as an absolute path. */
+  /** Absolute path of the working directory of the commands. */
   readonly folder: string
 }
 
@@ -34,11 +34,11 @@ export type ProgramRequest<T> = (client: Client, signal: AbortSignal, sdk: McpSd
 
 /** Maximum time to start a program. The first start can include a download. */
 const startTimeoutMs = 30_000
-/** Maximum time to end a program: three steps of two seconds each. */
+/** Maximum time for ending a program: three steps of two seconds each. */
 const endTimeoutMs = 6_000
-/** Idle time after which a program is ended. */
+/** Time after which an idle program is ended. */
 const idleMs = 300_000
-/** Environment variables that programs inherit, on any platform. None of them contains a secret. */
+/** Environment variables that programs inherit, on all platforms. They contain no secrets. */
 const inheritedVariables = new Set(
   ['PATH', 'HOME', 'APPDATA', 'COMSPEC', 'HOMEDRIVE', 'HOMEPATH', 'LOCALAPPDATA', 'PATHEXT'].concat(
     ['PROGRAMDATA', 'PROGRAMFILES', 'PROGRAMFILES(X86)', 'PROGRAMW6432', 'SYSTEMDRIVE', 'SYSTEMROOT'],
@@ -47,16 +47,16 @@ const inheritedVariables = new Set(
 )
 
 /**
- * A process of a tool server that the configuration declares as a command.
+ * A process of an MCP server that the configuration declares as a command.
  *
- * The command, its arguments and its environment come only from the configuration. Text of a model reaches the program
- * only as JSON on its standard input.
+ * The command, its arguments and its environment come only from the configuration. Text from a model reaches the
+ * program only as JSON on its standard input.
  *
  * @see docs/security.md#rule-9
  */
 export class McpProcess {
   #calls = 0
-  /** Number of calls since the program was last idle. The limits are multiplied by it. */
+  /** Number of calls since the program was last idle. The size and request limits are multiplied by this number. */
   #recentCalls = 1
   #bytes = 0
   #requests = 0
@@ -73,14 +73,13 @@ export class McpProcess {
     private readonly server: StdioServer,
     private readonly sdk: McpSdk,
     private readonly transport: ProgramTransport,
-    /** Replaces the program's secrets in a text. */
+    /** Replaces the program's secrets in a text with a placeholder. */
     readonly redactSecrets: (text: string) => string,
-    private readonly parts: McpProcessParts,
+    private readonly deps: McpProcessDependencies,
   ) {
-    // Mode `auto` starts a second process to detect the protocol version. All servers support the legacy
-    // version.
+    // Mode `auto` would start a second process to detect the protocol version. All servers support the legacy version.
     this.#client = createMcpClient(sdk, 'legacy')
-    this.#client.onclose = () => this.#unusable.abort(programFailure('unreachable', 'The server ended.'))
+    this.#client.onclose = () => this.#unusable.abort(programFailure('unreachable', 'The server has exited.'))
     transport.onmessage = message => this.#enforceLimits(message)
     this.ended = new Promise(resolve => {
       transport.onclose = resolve
@@ -88,15 +87,15 @@ export class McpProcess {
   }
 
   /**
-   * Creates an instance without starting the program.
+   * Creates an instance, but does not start the program.
    *
    * @throws McpFailure  a secret in the environment of the program does not resolve
    */
-  static async prepare(server: StdioServer, parts: McpProcessParts): Promise<McpProcess> {
-    const secrets = secretsOf(server, parts.environment)
+  static async prepare(server: StdioServer, deps: McpProcessDependencies): Promise<McpProcess> {
+    const secrets = secretsOf(server, deps.environment)
     const redactSecrets = (text: string) =>
       Object.values(secrets).reduce((cleaned, secret) => cleaned.replaceAll(secret, '[redacted]'), text)
-    createFolder(parts.folder)
+    createFolder(deps.folder)
     const sdk = await import('@modelcontextprotocol/client')
     const stdio = await import('@modelcontextprotocol/client/stdio')
     const transport = createProgramTransport(sdk, stdio, {
@@ -108,16 +107,16 @@ export class McpProcess {
         ...server.env,
         ...secrets,
       },
-      cwd: parts.folder,
+      cwd: deps.folder,
       maxBufferSize: sessionBytesMax,
     })
-    const { clock, log } = parts
+    const { clock, log } = deps
     const lines = new StderrLog(clock, redactSecrets, line =>
       log.info({ server: server.id, line }, 'output of a tool server'),
     )
     transport.stderr?.on('data', (part: Buffer) => lines.write(part.toString()))
     transport.stderr?.on('end', () => lines.end())
-    return new McpProcess(server, sdk, transport, redactSecrets, parts)
+    return new McpProcess(server, sdk, transport, redactSecrets, deps)
   }
 
   /**
@@ -127,7 +126,7 @@ export class McpProcess {
    * @throws McpFailure
    */
   async start(signal: AbortSignal): Promise<void> {
-    const { clock, log } = this.parts
+    const { clock, log } = this.deps
     try {
       await withTimeout(
         clock,
@@ -171,7 +170,7 @@ export class McpProcess {
     }
   }
 
-  /** Stops accepting calls. The program ends after the calls in progress. */
+  /** Stops accepting calls, and ends the program after the calls in progress. */
   retire(): void {
     this.#isRetired = true
     if (this.#calls === 0) this.end()
@@ -183,7 +182,7 @@ export class McpProcess {
    * @returns a promise that resolves when the program has ended, or after the time limit
    */
   end(): Promise<void> {
-    this.#unusable.abort(programFailure('unreachable', 'The server was ended.'))
+    this.#unusable.abort(programFailure('unreachable', 'The server was stopped.'))
     this.#cancelIdleTimer()
     this.#ending ??= this.#close()
     return this.#ending
@@ -192,7 +191,7 @@ export class McpProcess {
   async #close(): Promise<void> {
     await this.#client.close()
     await this.transport.close()
-    await withTimeout(this.parts.clock, endTimeoutMs, () => this.ended).catch(() => {})
+    await withTimeout(this.deps.clock, endTimeoutMs, () => this.ended).catch(() => {})
   }
 
   #startCall(): void {
@@ -208,17 +207,17 @@ export class McpProcess {
 
   #becomeIdle(): void {
     if (this.#isRetired) this.end()
-    else this.#cancelIdleTimer = this.parts.clock.after(idleMs, () => this.retire())
+    else this.#cancelIdleTimer = this.deps.clock.after(idleMs, () => this.retire())
   }
 
   /**
-   * Applies the same limits as to HTTP sessions, because the client reads every message and responds to every request
-   * of a server.
+   * Applies the limits of HTTP sessions to the program, because the client reads every message and responds to every
+   * request of a server.
    */
   #enforceLimits(message: JSONRPCMessage): void {
     this.#bytes += Buffer.byteLength(JSON.stringify(message))
     if ('method' in message && 'id' in message) this.#requests++
-    if (this.#bytes > sessionBytesMax * this.#recentCalls) this.#fail(answerTooLarge())
+    if (this.#bytes > sessionBytesMax * this.#recentCalls) this.#fail(responseTooLarge())
     if (this.#requests > sessionRequestsMax * this.#recentCalls)
       this.#fail(
         programFailure('protocol_error', `The server sent more than ${sessionRequestsMax} requests.`),
@@ -227,7 +226,7 @@ export class McpProcess {
 
   /** Ends the program if the transport has closed itself, which happens if a message is too large. */
   #checkOpen(): void {
-    if (this.transport.pid === null) this.#fail(answerTooLarge())
+    if (this.transport.pid === null) this.#fail(responseTooLarge())
   }
 
   #fail(failure: McpFailure): void {
@@ -240,7 +239,7 @@ function programFailure(code: McpFailure['code'], message: string, cause?: unkno
   return new McpFailure(code, message, cause)
 }
 
-function answerTooLarge(): McpFailure {
+function responseTooLarge(): McpFailure {
   return programFailure('too_large', `The server sent more than ${sessionBytesMax} bytes.`)
 }
 
@@ -255,7 +254,7 @@ function secretsOf({ secretEnv }: StdioServer, environment: ConfigEnvironment): 
   }
 }
 
-/** Returns undefined for each default variable of the SDK that programs must not inherit, which removes it. */
+/** Returns an undefined value for each variable that the SDK passes by default but programs must not inherit. */
 function unsetVariables(defaults: readonly string[]): Record<string, undefined> {
   const notInherited = defaults.filter(name => !inheritedVariables.has(name))
   return Object.fromEntries(notInherited.map(name => [name, undefined]))

@@ -8,7 +8,12 @@ import {
   type McpTool,
   type McpToolResult,
 } from './client.ts'
-import { McpProcess, type McpProcessParts, type ProgramRequest, type StdioServer } from './mcp-process.ts'
+import {
+  McpProcess,
+  type McpProcessDependencies,
+  type ProgramRequest,
+  type StdioServer,
+} from './mcp-process.ts'
 
 interface ProgramRun {
   readonly started: Promise<McpProcess>
@@ -21,25 +26,25 @@ interface ProgramRun {
 const retryAfterMs = 10_000
 const listTimeoutMs = 30_000
 
-/** Runs the tool servers that the configuration declares as commands. Each has one process, started on first use. */
+/** Runs the MCP servers that the configuration declares as commands. Each has one process, started on first use. */
 export class McpProcesses {
   /** Runs by server ID. */
   readonly #runs = new Map<string, ProgramRun>()
   /** All processes that have not ended. */
-  readonly #alive = new Set<McpProcess>()
+  readonly #liveProcesses = new Set<McpProcess>()
   readonly #closing = new AbortController()
 
-  constructor(private readonly parts: McpProcessParts) {}
+  constructor(private readonly deps: McpProcessDependencies) {}
 
   /**
-   * Returns the tools of a server. An abort ends only the waiting: the request to the server continues.
+   * Returns the tools of a server. Aborting the signal ends the wait, but not the request to the server.
    *
    * @throws McpFailure
    */
   async listTools(server: StdioServer, signal: AbortSignal): Promise<McpTool[]> {
     const process = await this.#runningProcess(server, signal)
     const request = (timeoutSignal: AbortSignal) => sendToProgram(process, timeoutSignal, listToolsOf)
-    return unlessAborted(withTimeout(this.parts.clock, listTimeoutMs, request), signal)
+    return unlessAborted(withTimeout(this.deps.clock, listTimeoutMs, request), signal)
   }
 
   /** @throws McpFailure */
@@ -55,11 +60,12 @@ export class McpProcesses {
   async close(): Promise<void> {
     this.#closing.abort()
     await Promise.all([...this.#runs.values()].map(({ started }) => started.catch(() => {})))
-    await Promise.all([...this.#alive].map(process => process.end()))
+    await Promise.all([...this.#liveProcesses].map(process => process.end()))
   }
 
   /**
-   * Returns the running process of a server. Concurrent callers share a start, which continues if one of them aborts.
+   * Returns the running process of a server. Concurrent callers wait for the same start, which continues if one of them
+   * aborts.
    */
   #runningProcess(server: StdioServer, signal: AbortSignal): Promise<McpProcess> {
     const previous = this.#runs.get(server.id)
@@ -69,7 +75,7 @@ export class McpProcesses {
 
   #mustRestart({ process, failedAtMs }: ProgramRun): boolean {
     if (process) return !process.isUsable
-    return failedAtMs !== undefined && this.parts.clock.now() - failedAtMs >= retryAfterMs
+    return failedAtMs !== undefined && this.deps.clock.now() - failedAtMs >= retryAfterMs
   }
 
   #startRun(server: StdioServer): ProgramRun {
@@ -79,7 +85,7 @@ export class McpProcesses {
         run.process = process
       },
       () => {
-        run.failedAtMs = this.parts.clock.now()
+        run.failedAtMs = this.deps.clock.now()
       },
     )
     this.#runs.set(server.id, run)
@@ -91,18 +97,18 @@ export class McpProcesses {
     const { signal } = this.#closing
     const process = await this.#prepare(server)
     if (signal.aborted) throw new McpFailure('unreachable', 'The runtime is closing.')
-    this.#alive.add(process)
-    void process.ended.then(() => this.#alive.delete(process))
+    this.#liveProcesses.add(process)
+    void process.ended.then(() => this.#liveProcesses.delete(process))
     await process.start(signal)
     return process
   }
 
   async #prepare(server: StdioServer): Promise<McpProcess> {
     try {
-      return await McpProcess.prepare(server, this.parts)
+      return await McpProcess.prepare(server, this.deps)
     } catch (error) {
       const reason = error instanceof McpFailure && error.cause instanceof Error ? error.cause.message : ''
-      this.parts.log.warn(
+      this.deps.log.warn(
         { server: server.id, reason: presentableMessage(reason) },
         'a tool server did not start',
       )
@@ -112,8 +118,8 @@ export class McpProcesses {
 }
 
 /**
- * Sends a request to a program. If the program does not respond in time, it is retired, so that the next call starts a
- * new process.
+ * Sends a request to a program. If the program does not respond in time, retires it, so that the next call starts a new
+ * process.
  */
 async function sendToProgram<T>(
   process: McpProcess,

@@ -10,7 +10,7 @@ type StdioSdk = typeof import('@modelcontextprotocol/client/stdio')
 /** Transport to a program that uses MCP on its standard input and output. */
 export interface ProgramTransport extends Transport {
   readonly stderr: Stream | null
-  /** Process ID; null before the start, and from the moment when the program is being ended. */
+  /** Process ID; null before the program starts, and after `close` was called or the program has ended. */
   readonly pid: number | null
 }
 
@@ -23,15 +23,15 @@ interface Program {
   readonly maxBufferSize: number
 }
 
-/** Time to wait after each step of ending a program: closing its input, SIGTERM, SIGKILL. */
+/** Time to wait after each step of ending a program. The steps are closing its input, SIGTERM and SIGKILL. */
 const stepMs = 2_000
-/** Time to wait for child processes that a program left behind. It is shorter, because no client uses them. */
+/** Time to wait for the child processes that a program left behind. It is shorter, because no client uses them. */
 const childExitMs = 1_000
 const pollMs = 50
 
 /**
- * Creates the transport to a program, without starting the program. Windows has no process groups, so only the program
- * itself is ended there.
+ * Creates the transport to a program, but does not start the program. On Windows, which has no process groups, child
+ * processes of the program are not ended.
  */
 export function createProgramTransport(sdk: McpSdk, stdio: StdioSdk, program: Program): ProgramTransport {
   if (process.platform !== 'win32') return new ProgramGroup(program, sdk)
@@ -52,8 +52,8 @@ const runExitHandlers = () => {
 }
 
 /**
- * Adds or removes a function that is called when this process exits. It is needed because Ctrl-C does not reach other
- * process groups.
+ * Adds or removes a function that is called when this process exits. Such functions end programs in other process
+ * groups, because Ctrl-C does not reach them.
  */
 function setExitHandler(handler: () => void, isAdded: boolean): void {
   process.off('exit', runExitHandlers)
@@ -63,8 +63,8 @@ function setExitHandler(handler: () => void, isAdded: boolean): void {
 }
 
 /**
- * Transport to a program in a new process group, for POSIX. The whole group is ended together, so that a wrapper
- * (`sh -c`, `npx`) leaves no child processes behind.
+ * A transport to a program in a new process group, for POSIX. Ends the whole group, so that a wrapper such as `sh -c`
+ * or `npx` leaves no child processes behind.
  */
 class ProgramGroup implements ProgramTransport {
   onclose?: () => void
@@ -75,9 +75,9 @@ class ProgramGroup implements ProgramTransport {
   #child: ChildProcessByStdio<Writable, Readable, Readable> | undefined
   #ending: Promise<void> | undefined
   #isKilled = false
-  /** True if the group has no processes left. The system can then reuse its ID. */
+  /** True if the group has no processes left. The system can then reuse the ID of the group. */
   #isEmpty = false
-  /** Resolves when the buffered input was written; undefined if nothing is buffered. */
+  /** Resolves when all buffered input was written; undefined if nothing is buffered. */
   #drained: Promise<void> | undefined
   /** Aborts when the output of the program is closed. */
   readonly #closed = new AbortController()
@@ -173,14 +173,14 @@ class ProgramGroup implements ProgramTransport {
   #read(part: Buffer): void {
     try {
       this.#buffer.append(part)
-      for (let isMore = true; isMore; ) isMore = this.#readMessage()
+      for (let hasMore = true; hasMore; ) hasMore = this.#readMessage()
     } catch (error) {
       this.#reportError(error)
       void this.close()
     }
   }
 
-  /** Reads one message. Reports and skips a line that is not a message. Returns false if there are no more lines. */
+  /** Reads one line. If the line is not a message, reports an error. Returns false if there are no more lines. */
   #readMessage(): boolean {
     try {
       const message = this.#buffer.readMessage()

@@ -2,10 +2,10 @@ import type { CallToolResult } from '@modelcontextprotocol/client'
 
 type ResultPart = CallToolResult['content'][number]
 
-/** A part of a tool result, as text for a model. */
+/** A part of a tool result, rendered as text for a model. */
 interface RenderedPart {
   readonly text: string
-  /** False for a note that replaces a part that is not text. */
+  /** False for a note that replaces a part without text. */
   readonly isText: boolean
 }
 
@@ -14,8 +14,8 @@ const labelChars = 400
 const uriChars = 2_048
 
 /**
- * Converts a part of a tool result to text. Text is unchanged. An embedded text resource is preceded by its URI. Any
- * other part is replaced with a note.
+ * Converts a part of a tool result to text. Returns text unchanged, an embedded text resource with its URI, and a note
+ * for any other part.
  */
 export function renderResultPart(part: ResultPart): RenderedPart {
   if (part.type === 'text') return { text: part.text, isText: true }
@@ -32,8 +32,8 @@ function renderResource(resource: Extract<ResultPart, { type: 'resource' }>['res
 }
 
 function linkText({ uri, name, title, description }: Extract<ResultPart, { type: 'resource_link' }>): string {
-  const about = description ? `: ${oneLine(description, labelChars)}` : ''
-  return `[link ${oneLine(title || name, labelChars)} ${oneLine(uri, uriChars)}]${about}`
+  const descriptionSuffix = description ? `: ${oneLine(description, labelChars)}` : ''
+  return `[link ${oneLine(title || name, labelChars)} ${oneLine(uri, uriChars)}]${descriptionSuffix}`
 }
 
 function note(text: string): RenderedPart {

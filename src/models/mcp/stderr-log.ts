@@ -1,19 +1,19 @@
 import type { Clock } from '../../base/clock.ts'
 import { presentableMessage } from '../../base/redact.ts'
 
-/** Maximum length of a line, in UTF-16 units. Longer lines are truncated. */
+/** Maximum length of a line in UTF-16 units. Longer lines are truncated. */
 const lineCharsMax = 4_000
 const linesPerMinuteMax = 100
 const minuteMs = 60_000
 
-/** Logs the standard error of a program line by line, without secrets and at a limited rate. */
+/** Logs the standard error output of a program line by line, without secrets and at a limited rate. */
 export class StderrLog {
-  #rest = ''
+  #incompleteLine = ''
   #linesInMinute = 0
-  #since: number
+  #minuteStartedAt: number
 
   /**
-   * @param redact   replaces the program's secrets in a text
+   * @param redact   replaces the program's secrets in a text with a placeholder
    * @param logLine  called with each line to log
    */
   constructor(
@@ -21,25 +21,25 @@ export class StderrLog {
     private readonly redact: (text: string) => string,
     private readonly logLine: (line: string) => void,
   ) {
-    this.#since = clock.now()
+    this.#minuteStartedAt = clock.now()
   }
 
   write(text: string): void {
-    const lines = (this.#rest + text).split('\n')
-    this.#rest = lines.pop()!.slice(0, lineCharsMax)
+    const lines = (this.#incompleteLine + text).split('\n')
+    this.#incompleteLine = lines.pop()!.slice(0, lineCharsMax)
     for (const line of lines) this.#line(line.trimEnd())
   }
 
-  /** Logs the rest after the last line break. */
+  /** Logs the text after the last line break. */
   end(): void {
-    this.#line(this.#rest)
-    this.#rest = ''
+    this.#line(this.#incompleteLine)
+    this.#incompleteLine = ''
   }
 
   #line(line: string): void {
     if (line === '') return
-    if (this.clock.now() - this.#since >= minuteMs) {
-      this.#since = this.clock.now()
+    if (this.clock.now() - this.#minuteStartedAt >= minuteMs) {
+      this.#minuteStartedAt = this.clock.now()
       this.#linesInMinute = 0
     }
     this.#linesInMinute++

@@ -1,6 +1,6 @@
 /** A problem with a connection to a provider. */
 export interface ConnectionProblem {
-  /** Description of the problem. Completes a sentence about the service. */
+  /** Completes a sentence about the service. */
   readonly reason: string
   readonly hint: string
 }
@@ -12,7 +12,7 @@ const untrustedCertificate: ConnectionProblem = {
   hint: 'Check the address (endpointBaseUrl). For a private certificate authority, set NODE_EXTRA_CA_CERTS to its certificate.',
 }
 
-/** Problems by error code of Node.js, undici or OpenSSL. */
+/** Problems, by the error codes of Node.js, undici and OpenSSL. */
 const byCode: Readonly<Record<string, ConnectionProblem>> = {
   ENOTFOUND: {
     reason: 'could not be reached: its host name has no address (DNS)',
@@ -68,7 +68,7 @@ export function connectionProblemIn(error: unknown): ConnectionProblem | undefin
   return undefined
 }
 
-/** Maximum number of nested causes to search, in case they are circular. */
+/** Maximum number of nested causes to search, because causes can be circular. */
 const depthMax = 8
 
 function* causesOf(error: unknown): Generator<{ code?: unknown }> {

@@ -1,10 +1,10 @@
 import { serverSentEvents } from '../../base/server-sent-events.ts'
 
-/** Maximum number of characters in one event. Usual events have a few hundred. */
+/** Maximum number of characters in one event. Typical events have a few hundred. */
 const eventCharsMax = 8_000_000
 
 /**
- * Yields the data of server-sent events, in order. The last event need not be followed by an empty line, because some
+ * Yields the data of server-sent events, in order. The empty line after the last event can be missing, because some
  * providers omit it.
  *
  * @throws RangeError  an event is too long

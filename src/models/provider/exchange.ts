@@ -10,12 +10,12 @@ import {
   searchedCharsMax,
 } from './provider-failure.ts'
 
-/** Maximum size of one response, whole or streamed. */
+/** Maximum size of one response, streamed or not. */
 export const providerResponseBytesMax = 64_000_000
 
 /**
- * Maximum length of a successful response that is treated as an error if it contains one, in UTF-16 units. A longer
- * response contains a partial answer.
+ * Maximum length, in UTF-16 units, of a response with a success status that is treated as an error if it contains one.
+ * In a longer response, the error comes with a partial answer.
  */
 const errorCharsMax = 16_384
 
@@ -23,12 +23,12 @@ const errorCharsMax = 16_384
 export interface RequestTarget {
   readonly endpoint: URL
   readonly credential: string | undefined
-  /** Headers to add to the usual ones. */
+  /** Headers to send in addition to the standard ones. */
   readonly headers?: Readonly<Record<string, string>>
 }
 
 /**
- * Sends a request to the provider, with JSON as its body.
+ * Sends a request with a JSON body to the provider.
  *
  * @throws ProviderFailure  the guard refuses the connection
  * @throws any error of the connection
@@ -61,7 +61,7 @@ export function createSend(
   }
 }
 
-/** Thrown for a provider's response that is an error. */
+/** Thrown if the provider responds with an error. */
 export class ErrorResponse extends Error {
   override readonly name = 'ErrorResponse'
 
@@ -76,7 +76,7 @@ export class ErrorResponse extends Error {
     super(`${status} ${text}`)
   }
 
-  /** Returns true if repeating the request can help. */
+  /** Returns true if a repeated request can succeed. */
   get isTransient(): boolean {
     const { status, providerReason } = this
     return (
@@ -117,7 +117,7 @@ export function unreadableResponse(cause: unknown): ProviderFailure {
   return new ProviderFailure(`sent a response that ${problem}`, {}, {}, cause)
 }
 
-/** Returns the error for a response that has an error status, or that contains an error instead of an answer. */
+/** Creates the error for a response that has an error status, or that contains an error instead of an answer. */
 export function errorResponse(
   status: number,
   text: string,
@@ -136,7 +136,7 @@ export function errorResponse(
 }
 
 /**
- * Removes the credential from a text that can be logged, because some providers repeat a key that they reject.
+ * Removes the credential from a text that can be logged. Some providers repeat a rejected key in their response.
  */
 function withoutSecret(text: string, credential: string | undefined): string {
   return credential === undefined ? text : text.replaceAll(credential, '[redacted]')

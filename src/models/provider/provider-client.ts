@@ -13,12 +13,12 @@ const timeoutMsMax = 600_000
 
 /** Endpoint and limits of requests to a provider. */
 export interface ProviderCallSettings extends RequestTarget {
-  /** Maximum time for a whole response, or between two parts of a streamed one; null for 30 seconds. */
+  /** Maximum time for a whole response, or between two parts of a streamed response. Null means 30 seconds. */
   readonly timeoutMs: number | null
   /** Maximum number of retries after a timeout, a failed connection, or status 408, 409, 429 or 5xx. */
   readonly retriesMax: number
   /**
-   * True to not repeat requests that time out. A local model is still busy with the first request then.
+   * True if requests that time out must not be repeated, because a local model may still be processing them.
    */
   readonly isLocal?: boolean
 }
@@ -33,8 +33,8 @@ export interface ProviderClient {
    */
   post(path: string, body: object, signal: AbortSignal): Promise<unknown>
   /**
-   * Streams the events of an answer, starting with the first event that has content. Leaving the loop cancels the
-   * request.
+   * Streams the events of an answer, starting with the first event that has content. If the consumer stops early, the
+   * request is cancelled.
    *
    * @throws ProviderFailure  the request failed, no event arrived for `timeoutMs`, the answer took more than ten
    *   minutes, or it ended before the provider marked its end
@@ -84,7 +84,7 @@ export function openProviderClient(settings: ProviderCallSettings, outbound: Out
   }
 }
 
-/** Returns the failure to throw for the error of the last attempt. */
+/** Converts the error of the last attempt to the failure to throw. */
 function toProviderFailure(cause: unknown): ProviderFailure {
   if (cause instanceof ProviderFailure) return cause
   if (cause instanceof ErrorResponse) return errorResponseFailure(cause)

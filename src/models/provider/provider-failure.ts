@@ -1,10 +1,10 @@
 import { redact } from '../../base/redact.ts'
 
-/** Maximum length of a provider's message to search for patterns, in UTF-16 units. */
+/** Maximum length in UTF-16 units of the part of a provider's message that is searched for patterns. */
 export const searchedCharsMax = 2_000
-/** Maximum length of the code, type or parameter in an error, in UTF-16 units. */
+/** Maximum length in UTF-16 units of the code, type or parameter in an error. */
 const wordCharsMax = 200
-/** Maximum length of a provider's message to show, in UTF-16 units. */
+/** Maximum length in UTF-16 units of a provider's message that is shown. */
 const shownCharsMax = 300
 
 /** Kinds of failures that have different solutions. */
@@ -26,9 +26,9 @@ export type FailureKind =
 export interface ProviderReason {
   readonly code?: string
   readonly type?: string
-  /** Name of the refused parameter. */
+  /** Name of the request parameter that the provider rejected. */
   readonly param?: string
-  /** Untrusted text. Use {@link shownReason} to show it. */
+  /** Untrusted text. Use {@link formatProviderReason} to show it. */
   readonly message?: string
 }
 
@@ -89,7 +89,7 @@ function messageIn(error: unknown): string {
   return [...new Set(texts)].join(': ')
 }
 
-/** Returns the texts in a message. A message can also be a list of problems, or JSON in a string. */
+/** Returns the strings in a message, which can also be a list of problems, or JSON in a string. */
 function textsIn(value: unknown): string[] {
   if (typeof value === 'string') return [innerMessage(value) ?? value].filter(text => text.trim() !== '')
   const problems = Array.isArray(value) ? value : fieldOfUntrusted(value, 'detail')
@@ -117,21 +117,20 @@ function innerMessage(text: string): string | undefined {
   }
 }
 
-/** Matches keys that providers repeat in part, such as `sk-proj-****abcd`. */
+/** Matches partially masked keys in providers' messages, such as `sk-proj-****abcd`. */
 const maskedKey = /\b(?:sk|pk|rk|key|api)[-_][\w*.…-]{4,}/g
 
 /**
- * Returns a provider's message for display: one line, without control characters and secrets, at most 300
- * characters.
+ * Returns a provider's message for display: one line of at most 300 characters, without control characters and secrets.
  *
  * @param credential  credential of the request
  */
-export function shownReason({ message = '' }: ProviderReason, credential = ''): string {
+export function formatProviderReason({ message = '' }: ProviderReason, credential = ''): string {
   const line = (credential === '' ? message : message.replaceAll(credential, '[redacted]'))
     .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, ' ')
     .trim()
-  const clean = redact(line).replace(maskedKey, '[redacted]')
-  return clean.length <= shownCharsMax ? clean : `${clean.slice(0, shownCharsMax - 1)}…`
+  const redactedLine = redact(line).replace(maskedKey, '[redacted]')
+  return redactedLine.length <= shownCharsMax ? redactedLine : `${redactedLine.slice(0, shownCharsMax - 1)}…`
 }
 
 /** Returns a field of untrusted JSON; undefined if the value is not an object. */

@@ -4,15 +4,16 @@ import { withJitter } from '../../base/jitter.ts'
 import { ErrorResponse } from './exchange.ts'
 import { ProviderFailure } from './provider-failure.ts'
 
-/** Longest accepted pause before a retry. If a provider requests a longer one, the request is not repeated. */
+/** Maximum pause before a retry that a provider can request. If it requests a longer pause, there is no retry. */
 const requestedPauseMsMax = 20_000
 const firstPauseMs = 500
 const pauseMsMax = 8_000
 
 /**
  * Calls `attempt` until it succeeds or must not be repeated. Repeats it after a timeout, a failed connection, or an
- * error response that can be temporary. Waits before each retry as long as the provider requests. By default, waits
- * for 0.5 seconds before the first retry, and twice as long before each further one, minus up to 25 % jitter.
+ * error response that can be temporary. Waits before each retry as long as the provider requests. If the provider
+ * requests no pause, waits for 0.5 seconds before the first retry, and twice as long before each further retry, minus
+ * jitter of up to 25 %.
  *
  * @param attempt  throws a `ProviderFailure` if the request must not be repeated
  * @throws the error of the last attempt

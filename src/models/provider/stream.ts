@@ -9,8 +9,8 @@ import { ProviderFailure, providerTimeout } from './provider-failure.ts'
 import { withRetries } from './retry.ts'
 
 /**
- * Time to wait for the end of the body after the last event. A connection can be reused only if the whole body was
- * read.
+ * Maximum time to wait for the end of the body after the last event. A connection can be reused only if the whole body
+ * was read.
  */
 const lingerMs = 250
 
@@ -18,20 +18,20 @@ const lingerMs = 250
 export interface StreamOptions {
   readonly clock: Clock
   readonly signal: AbortSignal
-  /** Returns true for an event with content. After the first one, the request is not repeated. */
+  /** Returns true for an event with content. After the first such event, the request is not repeated. */
   readonly startsAnswer: (event: unknown) => boolean
 }
 
-interface StreamParts extends StreamOptions {
+interface StreamSettings extends StreamOptions {
   readonly idleMs: number
   readonly totalMs: number
   readonly credential: string | undefined
   /** Maximum number of retries before the answer starts. */
   readonly retriesMax: number
-  /** True to not repeat requests that time out. */
+  /** True if requests that time out must not be repeated. */
   readonly isLocal: boolean
   readonly send: (signal: AbortSignal) => Promise<OutboundResponse>
-  /** Returns the failure to throw for the error of the last attempt. */
+  /** Converts the error of the last attempt to the failure to throw. */
   readonly toProviderFailure: (cause: unknown) => ProviderFailure
 }
 
@@ -42,24 +42,27 @@ interface StartedStream {
   readonly attempt: StreamAttempt
 }
 
-/** Yields the events of an answer. Retries after a failure that occurs before the first event with content. */
-export async function* streamEvents(parts: StreamParts): AsyncGenerator<unknown, void, undefined> {
-  const { signal, clock, totalMs, retriesMax } = parts
+/** Yields the events of an answer. Retries after failures that occur before the first event with content. */
+export async function* streamEvents(settings: StreamSettings): AsyncGenerator<unknown, void, undefined> {
+  const { signal, clock, totalMs, retriesMax } = settings
   const abort = new AbortController()
-  const unlink = abortWith(abort, signal)
+  const removeAbortListener = abortWith(abort, signal)
   const cancel = clock.after(totalMs, () =>
     abort.abort(new ProviderFailure('did not finish its answer in time')),
   )
   let started: StartedStream | undefined
   try {
-    started = await withRetries(() => startStream(parts, abort.signal), { retriesMax, signal: abort.signal })
+    started = await withRetries(() => startStream(settings, abort.signal), {
+      retriesMax,
+      signal: abort.signal,
+    })
     for (let next = started.first; !next.done; next = await started.rest.next()) yield next.value
   } catch (error) {
     abort.signal.throwIfAborted()
-    throw started ? streamBroken(error) : parts.toProviderFailure(error)
+    throw started ? brokenStreamFailure(error) : settings.toProviderFailure(error)
   } finally {
     cancel()
-    unlink()
+    removeAbortListener()
     started?.attempt.end()
   }
 }
@@ -70,16 +73,16 @@ export async function* streamEvents(parts: StreamParts): AsyncGenerator<unknown,
  * @throws ProviderFailure  the request must not be repeated
  * @throws ErrorResponse, TimedOut, and any error of the connection
  */
-async function startStream(parts: StreamParts, signal: AbortSignal): Promise<StartedStream> {
-  const { credential } = parts
-  const attempt = new StreamAttempt({ ...parts, signal })
+async function startStream(settings: StreamSettings, signal: AbortSignal): Promise<StartedStream> {
+  const { credential } = settings
+  const attempt = new StreamAttempt({ ...settings, signal })
   let isStarted = false
   try {
-    const response = await parts.send(attempt.signal)
+    const response = await settings.send(attempt.signal)
     if (response.status >= 300) await readJsonResponse(response, credential)
     const rest = attempt.events(response)
     let first = await rest.next()
-    while (!first.done && !parts.startsAnswer(first.value)) first = await rest.next()
+    while (!first.done && !settings.startsAnswer(first.value)) first = await rest.next()
     const error = first.done ? undefined : errorIn(first.value)
     const status = statusOf(error)
     if (status !== undefined)
@@ -89,13 +92,13 @@ async function startStream(parts: StreamParts, signal: AbortSignal): Promise<Sta
   } catch (error) {
     const { signal } = attempt
     const cause = signal.aborted ? signal.reason : error
-    throw parts.isLocal && cause instanceof TimedOut ? providerTimeout(cause) : cause
+    throw settings.isLocal && cause instanceof TimedOut ? providerTimeout(cause) : cause
   } finally {
     if (!isStarted) attempt.end()
   }
 }
 
-function streamBroken(cause: unknown): ProviderFailure {
+function brokenStreamFailure(cause: unknown): ProviderFailure {
   if (cause instanceof ProviderFailure) return cause
   const problem =
     cause instanceof TimedOut
@@ -104,7 +107,7 @@ function streamBroken(cause: unknown): ProviderFailure {
   return new ProviderFailure(problem, {}, {}, cause)
 }
 
-interface AttemptParts {
+interface AttemptSettings {
   readonly clock: Clock
   /** Maximum time without data from the provider. */
   readonly idleMs: number
@@ -112,18 +115,18 @@ interface AttemptParts {
   readonly signal: AbortSignal
 }
 
-/** One attempt to stream an answer. Aborted if no data arrives for too long. */
+/** One attempt to stream an answer. Aborts the request if no data arrives for `idleMs`. */
 class StreamAttempt {
   readonly #stop = new AbortController()
-  readonly #unlink: () => void
+  readonly #removeAbortListener: () => void
   #cancelTimer = () => {}
-  /** True after the provider marked the end of the answer. */
+  /** True after the provider has marked the end of the answer. */
   #isDone = false
-  #isRead = false
+  #isFullyRead = false
 
-  constructor(private readonly parts: AttemptParts) {
-    this.#unlink = abortWith(this.#stop, parts.signal)
-    this.#startTimer(parts.idleMs)
+  constructor(private readonly settings: AttemptSettings) {
+    this.#removeAbortListener = abortWith(this.#stop, settings.signal)
+    this.#startTimer(settings.idleMs)
   }
 
   get signal(): AbortSignal {
@@ -151,8 +154,8 @@ class StreamAttempt {
   /** Ends the attempt. Aborts the request, unless its response was read completely. */
   end(): void {
     this.#cancelTimer()
-    this.#unlink()
-    if (!this.#isRead) this.#stop.abort()
+    this.#removeAbortListener()
+    if (!this.#isFullyRead) this.#stop.abort()
   }
 
   async *#parseEvents(events: AsyncIterable<string>): AsyncGenerator<unknown, void, undefined> {
@@ -180,9 +183,9 @@ class StreamAttempt {
     for await (const part of limitBytes(body, providerResponseBytesMax)) {
       if (!this.#isDone) this.#cancelTimer()
       yield part
-      if (!this.#isDone) this.#startTimer(this.parts.idleMs)
+      if (!this.#isDone) this.#startTimer(this.settings.idleMs)
     }
-    this.#isRead = true
+    this.#isFullyRead = true
   }
 
   #markDone(): void {
@@ -192,6 +195,6 @@ class StreamAttempt {
 
   #startTimer(ms: number): void {
     this.#cancelTimer()
-    this.#cancelTimer = this.parts.clock.after(ms, () => this.#stop.abort(new TimedOut(ms)))
+    this.#cancelTimer = this.settings.clock.after(ms, () => this.#stop.abort(new TimedOut(ms)))
   }
 }

@@ -32,8 +32,8 @@ interface MemoryCollection {
 }
 
 /**
- * Opens a content store in memory, for workspaces whose vectors must never be written to disk. It compares a query
- * with every record, and its content is lost when the process ends.
+ * Opens a content store in memory, for workspaces whose vectors must never be written to disk. A search compares the
+ * query with every record. The content is lost when the process ends.
  *
  * @param rows  store for the row writes of a transaction, which are applied before the content is changed
  */
@@ -89,7 +89,7 @@ class MemoryContent {
     return outcome
   }
 
-  /** Adds the changed collections to `pending`; returns the first change that fails. */
+  /** Adds the changed collections to `pending`. Returns the failure of the first change that fails. */
   #applyAll(changes: readonly ContentWrite[], pending: Map<string, MemoryCollection | undefined>) {
     for (const [at, change] of changes.entries()) {
       const name = collectionKeyText(change)
@@ -169,7 +169,7 @@ class MemoryContent {
     )
   }
 
-  /** Scores each record by the share of its words that occur in the query. */
+  /** The score of a record is the share of its words that occur in the query. */
   search(key: CollectionKey, text: string, limit: number, constraints: SearchConstraints): ScoredRecord[] {
     this.#requireLexical(key)
     const queryWords = new Set(words(text))
@@ -330,7 +330,7 @@ interface RecordPosition {
   readonly id: string
 }
 
-/** Orders by chunk index, nulls last, then by id. */
+/** Compares by chunk index (nulls last), then by ID. */
 function comparePositions(a: RecordPosition, b: RecordPosition): number {
   const order = (a.chunkIndex ?? Number.POSITIVE_INFINITY) - (b.chunkIndex ?? Number.POSITIVE_INFINITY)
   return Number.isNaN(order) || order === 0 ? compareCodePoints(a.id, b.id) : order

@@ -43,18 +43,18 @@ export class AllowedRecords {
   ): ReadonlySet<number> | undefined {
     const visibility = visibilitySql(constraints.visibility, 'payload')
     if (!visibility && !constraints.filter) return undefined
-    const name = JSON.stringify([
+    const cacheKey = JSON.stringify([
       collection.id,
       collection.version,
       constraints.visibility.principals,
       constraints.filter,
     ])
-    const cached = this.#sets.get(name)
+    const cached = this.#sets.get(cacheKey)
     if (cached) return cached
     const set = this.#read(collection.id, visibility, constraints.filter)
     const [oldest] = this.#sets.keys()
     if (this.#sets.size >= SETS_MAX && oldest !== undefined) this.#sets.delete(oldest)
-    if (set.size <= SET_SIZE_MAX) this.#sets.set(name, set)
+    if (set.size <= SET_SIZE_MAX) this.#sets.set(cacheKey, set)
     return set
   }
 

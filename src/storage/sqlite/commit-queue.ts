@@ -7,7 +7,7 @@ import { affectsWholeStore } from './faults.ts'
 const GROUP_TASKS_MAX = 256
 const WAITING_TASKS_MAX = 10_000
 
-/** Defers a step that cannot fail to the end of the commit. */
+/** Schedules a step to run just before COMMIT, after all tasks of the group. The step must not throw. */
 export type DeferStep = (step: () => void) => void
 
 /** A set of writes that succeed or fail together. Runs synchronously, inside a savepoint. */
@@ -26,7 +26,8 @@ interface WaitingTask {
 /**
  * Group commit: tasks that are waiting at the same time share one transaction and one disk sync.
  *
- * The promise of a task resolves after the commit. If a task fails or throws, only its writes are rolled back.
+ * The promise of a task resolves after the commit. If a task throws, or if `shouldCommit` returns false, only its writes
+ * are rolled back. An error that affects the whole store rolls back and rejects the whole group.
  */
 export class CommitQueue {
   readonly #connection: SqliteConnection
@@ -37,7 +38,10 @@ export class CommitQueue {
     this.#connection = connection
   }
 
-  /** @throws control_plane_unavailable  the commit failed, or too many tasks are waiting */
+  /**
+   * @throws control_plane_unavailable  too many tasks are waiting
+   * @throws SqliteError  the commit failed
+   */
   run<T>(task: WriteTask<T>): Promise<T> {
     if (this.#waiting.length >= WAITING_TASKS_MAX)
       throw new WbError('control_plane_unavailable', 'too many writes are waiting for the store')
@@ -49,11 +53,11 @@ export class CommitQueue {
 
   async #drain(): Promise<void> {
     while (this.#waiting.length > 0) {
-      // Calls of the current turn of the event loop join the group.
+      // Wait, so that tasks added in the current iteration of the event loop join the group.
       await new Promise(setImmediate)
       const group = this.#waiting.splice(0, GROUP_TASKS_MAX)
       try {
-        for (const settle of await this.#inTransaction(group)) settle()
+        for (const settle of await this.#commitWithRetry(group)) settle()
       } catch (error) {
         for (const { reject } of group) reject(error)
       }
@@ -62,9 +66,10 @@ export class CommitQueue {
   }
 
   /**
-   * Retries after truncating the log if the disk is full: the freed space may be enough for a deletion.
+   * Commits a group in one transaction. If the disk is full, truncates the log and retries once, because the freed space
+   * may be enough to commit a deletion.
    */
-  async #inTransaction(group: readonly WaitingTask[]): Promise<(() => void)[]> {
+  async #commitWithRetry(group: readonly WaitingTask[]): Promise<(() => void)[]> {
     try {
       return await this.#commitInTransaction(group)
     } catch (error) {
@@ -86,7 +91,7 @@ export class CommitQueue {
   #commit(group: readonly WaitingTask[]): (() => void)[] {
     const steps: (() => void)[] = []
     const settlements = group.map(waiting => this.#apply(waiting, steps))
-    // Deferred, because a full-text table writes a new index segment at every savepoint.
+    // These steps run last, because a full-text table writes a new index segment at every savepoint.
     for (const step of steps) step()
     this.#connection.prepare('COMMIT').run()
     return settlements

@@ -105,7 +105,7 @@ function lostStoreError(
 ): WbError {
   const [copy] = traces.copies
   const markers = traces.markers.filter(({ exists }) => exists).map(marker => marker.path)
-  const otherFiles = [...traces.leftovers, ...traces.copies.map(name => join(dirname(path), name))]
+  const otherFiles = [...traces.nonEmptyLogFiles, ...traces.copies.map(name => join(dirname(path), name))]
   const alternative =
     problem === 'is a different store'
       ? `To use the store that is there now: rm ${shellWords(markers)}`

@@ -10,8 +10,8 @@ import { logFiles } from './log-damage.ts'
 
 /*
  * If the database file is empty or missing, SQLite creates an empty database and deletes the log next to it.
- * A marker file next to the store contains the ID of the store, so that a lost store is not replaced with an
- * empty one.
+ * A marker file next to the store contains the store ID. It prevents Workbase from replacing a lost store with
+ * an empty one.
  */
 
 /** Marker file of a store. */
@@ -24,10 +24,10 @@ export interface StoreMarker {
 
 /** Evidence that there is or was a store at a path. */
 export interface StoreTraces {
-  /** All paths where a marker is or should be. */
+  /** The markers that a store at this path must have, whether or not they exist. */
   readonly markers: readonly StoreMarker[]
-  /** Log files that are not empty. */
-  readonly leftovers: readonly string[]
+  /** Paths of the log and its index, if they are not empty. */
+  readonly nonEmptyLogFiles: readonly string[]
   /** File names of the copies that upgrades created, newest first. */
   readonly copies: readonly string[]
 }
@@ -36,21 +36,22 @@ const idBytes = 16
 const idSetting = 'store-id'
 
 /**
- * Reads the evidence of a store. Call it before reading the store's own file: the evidence is created after
- * the file, so a store that another process is creating is not mistaken for a lost one.
+ * Reads the evidence of a store. Call this before opening the database file. A process that creates a store writes
+ * the database file first and the marker afterward, so in the opposite order a store that is still being created could
+ * look like a lost one.
  */
 export function readTraces(path: string, dataDir: string | undefined): StoreTraces {
   const { log, index } = logFiles(path)
   return {
     markers: markerPaths(path, dataDir).map(readMarker),
-    leftovers: [log, index].filter(isNonEmpty),
+    nonEmptyLogFiles: [log, index].filter(isNonEmpty),
     copies: copiesOf(path),
   }
 }
 
 /** Returns true if there was a store; its tables may not have been created yet. */
 export function hadStore(traces: StoreTraces): boolean {
-  return traces.leftovers.length > 0 || hadTables(traces)
+  return traces.nonEmptyLogFiles.length > 0 || hadTables(traces)
 }
 
 /** Returns true if there was a store with tables. */
@@ -59,8 +60,8 @@ export function hadTables({ markers, copies }: StoreTraces): boolean {
 }
 
 /**
- * Returns the paths of the markers. A store outside of the data directory has a second marker in the data
- * directory, because the whole disk of the store may be missing.
+ * Returns the paths of the markers. A store outside the data directory has a second marker in the data directory,
+ * because the disk that holds the store may not be mounted.
  */
 function markerPaths(path: string, dataDir: string | undefined): string[] {
   const marker = `${path}.id`
@@ -75,7 +76,7 @@ function isBelow(folder: string, path: string): boolean {
 
 function readMarker(path: string): StoreMarker {
   try {
-    // Opening a pipe would wait for its other end.
+    // Opening a named pipe would block until another process opens it for writing.
     if (!statSync(path).isFile()) return { path, id: undefined, exists: true }
     const [id] = readFileSync(path, 'utf8').split('\n', 1)
     return { path, id: id && /^[0-9a-f]{32}$/.test(id) ? id : undefined, exists: true }
@@ -105,7 +106,10 @@ function copiesOf(path: string): string[] {
   }
 }
 
-/** Returns the ID of a store; undefined if only versions without store IDs have opened it. */
+/**
+ * Returns the ID of a store; undefined if the store has been opened only by Workbase versions that did not assign store
+ * IDs.
+ */
 export function storeIdOf(database: Database.Database): string | undefined {
   const row = database
     .prepare<[string], { id: string }>(`SELECT body ->> '$.value' AS id FROM settings WHERE name = ?`)
@@ -114,8 +118,8 @@ export function storeIdOf(database: Database.Database): string | undefined {
 }
 
 /**
- * Writes the markers of an open store, and assigns an ID to the store if it has none. Ignores a full disk; the
- * next start tries again.
+ * Writes the markers of an open store, and assigns an ID to the store if it has none. If the disk is full, does nothing;
+ * the next start tries again.
  *
  * @throws control_plane_unavailable  a marker cannot be written
  */

@@ -14,7 +14,7 @@ const QUEUED_MAX = 3
 
 /**
  * Returns the lines above the composer: the unfinished block of the answer, running tools, notices, and queued
- * messages. In an empty chat, they start with a greeting.
+ * messages. In an empty chat, the first lines are a greeting.
  */
 export function activityLines(state: ChatState, highlight?: Highlight): Line[] {
   return [
@@ -31,22 +31,22 @@ function turnLines(state: ChatState, highlight: Highlight | undefined): Line[] {
   const { turn, nowMs, size, subject } = state
   if (!turn) return []
   const options = { columns: size.columns, agent: subject.agent, highlight }
-  const open = withHeading(turn, unfinishedBlocks(turn.reader)).flatMap(block =>
+  const unfinished = withHeading(turn, unfinishedBlocks(turn.reader)).flatMap(block =>
     answerLines({ ...block, isAside: false }, options),
   )
   const running = turn.runningTools.flatMap(run =>
-    runningToolLines(run, `${spinnerAt(nowMs)} ${formatPreciseDuration(nowMs - run.sinceMs)}`, options),
+    runningToolLines(run, `${spinnerAt(nowMs)} ${formatPreciseDuration(nowMs - run.startedMs)}`, options),
   )
   const isWaiting = turn.text === '' && running.length === 0
-  const waiting = turn.isReconnecting ? reconnectingLines : isWaiting ? waitingLines : () => []
-  return [...open, ...running, ...waiting(state, turn)]
+  const placeholder = turn.isReconnecting ? reconnectingLines : isWaiting ? waitingLines : () => []
+  return [...unfinished, ...running, ...placeholder(state, turn)]
 }
 
-function waitingLines({ nowMs, subject }: ChatState, { sinceMs, thought }: Turn): Line[] {
-  const seconds = Math.floor((nowMs - sinceMs) / 1_000)
+function waitingLines({ nowMs, subject }: ChatState, { startedMs, reasoning }: Turn): Line[] {
+  const seconds = Math.floor((nowMs - startedMs) / 1_000)
   const elapsed = seconds > 0 ? `  ${seconds} s` : ''
-  const doing = thought ? 'thinking' : 'working'
-  return [[], [span(`  ${spinnerAt(nowMs)} ${plainLine(subject.agent)} is ${doing}${elapsed}`, 'dim')]]
+  const activity = reasoning ? 'thinking' : 'working'
+  return [[], [span(`  ${spinnerAt(nowMs)} ${plainLine(subject.agent)} is ${activity}${elapsed}`, 'dim')]]
 }
 
 function reconnectingLines({ nowMs }: ChatState): Line[] {
@@ -63,7 +63,7 @@ function fileTaskLines({ fileTask, nowMs, size }: ChatState): Line[] {
 function noticeLines({ notice, outage, size, nowMs }: ChatState): Line[] {
   const lines = notice === '' ? [] : wrap([span(notice, 'dim')], size.columns, indents)
   if (!outage) return lines.length === 0 ? [] : [[], ...lines]
-  const message = outage.waiting ? '; your message will be sent when it is available again' : ''
+  const message = outage.unsentMessage ? '; your message will be sent when it is available again' : ''
   const text = `${spinnerAt(nowMs)} the runtime is unreachable, retrying${message}`
   return [[], ...wrap([span(text, 'warning')], size.columns, indents), ...lines]
 }
@@ -75,8 +75,8 @@ function queueLines({ queue, size }: ChatState): Line[] {
     .map(({ content }) =>
       cutLine([span('  queued  ', 'accent'), span(plainLine(content), 'dim')], size.columns - 1),
     )
-  const rest = queue.length - lines.length
-  return [[], ...lines, ...(rest > 0 ? [[span(`          and ${rest} more`, 'dim')]] : [])]
+  const hiddenCount = queue.length - lines.length
+  return [[], ...lines, ...(hiddenCount > 0 ? [[span(`          and ${hiddenCount} more`, 'dim')]] : [])]
 }
 
 /** Returns the lines for the images of the next question. */

@@ -4,7 +4,7 @@ import type { Approval } from '../../contract/chat.ts'
 import type { Key } from '../parts/keys.ts'
 import type { ChatState, ChatStep, PendingApproval, Turn } from './types.ts'
 
-/** Time during which keys are ignored, because they were probably meant for the composer. */
+/** Time after an approval request in which keys are ignored, because they were probably meant for the composer. */
 const IGNORED_MS = 500
 
 export const approvalChoices: readonly { key: string; decision: Approval['decision']; label: string }[] = [
@@ -16,10 +16,10 @@ export const approvalChoices: readonly { key: string; decision: Approval['decisi
 /** Key that shows all arguments of the call. */
 export const DETAILS_KEY = 'e'
 
-/** Handles a key while a tool call waits for approval. Only Escape, or a letter that arrives alone, decides. */
+/** Handles a key while a tool call waits for approval. Escape decides `never`. */
 export function pressApprovalKey(state: ChatState, turn: Turn, pending: PendingApproval, key: Key): ChatStep {
   if (key.type === 'escape') return decide(state, turn, pending, 'never')
-  if (key.type !== 'typed' || state.nowMs - pending.sinceMs < IGNORED_MS) return [state, []]
+  if (key.type !== 'typed' || state.nowMs - pending.requestedMs < IGNORED_MS) return [state, []]
   if (key.text === DETAILS_KEY) return [withDetails(state, pending), []]
   return submitApproval(state, turn, pending, key.text)
 }
@@ -29,10 +29,10 @@ export function submitApproval(
   state: ChatState,
   turn: Turn,
   pending: PendingApproval,
-  word: string,
+  input: string,
 ): ChatStep {
-  const typed = word.trim().toLowerCase()
-  const choice = approvalChoices.find(({ key, decision }) => typed === key || typed === decision)
+  const choiceText = input.trim().toLowerCase()
+  const choice = approvalChoices.find(({ key, decision }) => choiceText === key || choiceText === decision)
   return choice ? decide(state, turn, pending, choice.decision) : [state, []]
 }
 

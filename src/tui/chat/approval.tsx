@@ -18,23 +18,24 @@ export function approvalLines(
     .split('\n')
     .flatMap(line => wrapExact([span(plainLine(line) === '' ? '' : line, 'code')], width - 2))
   const hiddenCount = argumentLines.length - ARGUMENT_LINES + 1
-  const more: Line = [
+  const moreLine: Line = [
     span(`… ${hiddenCount} more lines  `, 'dim'),
     span(`[${DETAILS_KEY}]`, 'strong'),
     span(' shows all'),
   ]
-  const shown = hiddenCount > 1 ? [...argumentLines.slice(0, ARGUMENT_LINES - 1), more] : argumentLines
+  const shownLines =
+    hiddenCount > 1 ? [...argumentLines.slice(0, ARGUMENT_LINES - 1), moreLine] : argumentLines
   const choices = approvalChoices.map(
     ({ key, label }): Line => [span(`[${key}]`, 'strong'), span(` ${label}`)],
   )
   const time: Line = [span(`${secondsLeft} s left`, 'dim')]
-  const inRow = [...choices, time].flatMap((line, at) => (at > 0 ? [span('   '), ...line] : line))
+  const singleRow = [...choices, time].flatMap((line, index) => (index > 0 ? [span('   '), ...line] : line))
   const question = `${plainLine(subject.agent)} wants to use ${plainLine(call.name)}`
   return [
     ...wrap([span(question, 'strong')], width, { first: [span('? ', 'warning')], rest: [span('  ')] }),
-    ...shown.map((line): Line => [span('  '), ...line]),
+    ...shownLines.map((line): Line => [span('  '), ...line]),
     [],
-    ...(lineWidth(inRow) <= width ? [inRow] : [...choices, time]),
+    ...(lineWidth(singleRow) <= width ? [singleRow] : [...choices, time]),
   ].map((line): Line => (line.length === 0 ? [] : [span('  '), ...line]))
 }
 

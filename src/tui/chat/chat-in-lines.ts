@@ -4,7 +4,7 @@ import { namedImageLine } from '../../cli/chat/images.ts'
 import type { NamedImage } from '../../cli/chat/port.ts'
 import { plainLine } from '../../cli/terminal/terminal-text.ts'
 import { Chat } from './chat.ts'
-import { screenReaderLines, screenReaderPanel, screenReaderQuestion } from './screen-reader.ts'
+import { screenReaderApproval, screenReaderLines, screenReaderPanel } from './screen-reader.ts'
 import { startChat } from './state.ts'
 import type { TranscriptPart } from './types.ts'
 
@@ -20,9 +20,9 @@ export async function chatInLines(options: ChatOptions): Promise<void> {
   const ended = new Promise<void>(done => {
     end = done
   })
-  let typed = question
+  let lastInput = question
   let isOutageReported = false
-  let queued = 0
+  let queuedCount = 0
   let isReconnecting = false
   let isPanelReported = false
   let reportedFileTask: string | undefined
@@ -35,10 +35,9 @@ export async function chatInLines(options: ChatOptions): Promise<void> {
     port,
     machine,
     clock,
-    onPrint(printed: TranscriptPart) {
+    onPrint(part: TranscriptPart) {
       // The user has just typed this question, so it is not repeated.
-      if (printed.kind !== 'question' || printed.text !== typed)
-        report(screenReaderLines(printed, subject.agent))
+      if (part.kind !== 'question' || part.text !== lastInput) report(screenReaderLines(part, subject.agent))
     },
     onChange({ type }) {
       const { panel, turn, fileTask, notice, outage, queue } = chat.state
@@ -48,8 +47,8 @@ export async function chatInLines(options: ChatOptions): Promise<void> {
       if (panel?.kind === 'text') chat.dispatch({ type: 'escape' })
       if (outage && !isOutageReported) report(['The runtime is unreachable. Retrying; your message is kept.'])
       isOutageReported = outage !== undefined
-      if (queue.length > queued) report(['Queued.'])
-      queued = queue.length
+      if (queue.length > queuedCount) report(['Queued.'])
+      queuedCount = queue.length
       if (turn?.isReconnecting && !isReconnecting) report(['Reconnecting…'])
       isReconnecting = turn?.isReconnecting ?? false
       if (fileTask && fileTask !== reportedFileTask) report([`${fileTask}…`])
@@ -58,7 +57,7 @@ export async function chatInLines(options: ChatOptions): Promise<void> {
       images = chat.state.images
       const pending = turn?.pendingApprovals[0]
       if (pending && pending.approvalId !== reportedApprovalId)
-        report(screenReaderQuestion(pending, subject.agent))
+        report(screenReaderApproval(pending, subject.agent))
       reportedApprovalId = pending?.approvalId
       if (notice !== '' && type !== 'turn') report([notice])
       if ((!turn && !outage && !fileTask) || pending) lines.prompt()
@@ -68,7 +67,7 @@ export async function chatInLines(options: ChatOptions): Promise<void> {
   })
   lines.setPrompt('you: ')
   lines.on('line', line => {
-    typed = line
+    lastInput = line
     chat.dispatch({ type: 'submitted', text: line })
   })
   lines.on('SIGINT', () => chat.dispatch({ type: 'cancel' }))

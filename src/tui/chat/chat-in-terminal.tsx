@@ -25,7 +25,7 @@ class ChatScreen {
   readonly #paint: Paint
   #highlight: Highlight | undefined
   readonly #transcript: TranscriptItem[] = []
-  /** Index of the first part that the current app prints; earlier parts are already on the screen. */
+  /** Index of the first part that the current Ink app prints; earlier parts are already on the screen. */
   #firstPart = 0
   /** The last drawn frame of the main screen: its state, and the number of printed parts. */
   #lastFrame: { readonly state: ChatState; readonly count: number }
@@ -43,7 +43,7 @@ class ChatScreen {
       port,
       machine,
       clock,
-      onPrint: printed => this.#print(printed),
+      onPrint: part => this.#print(part),
       onChange: event => this.#onChange(event),
       onRedraw: () => this.#redraw(),
       onLeave: () => this.#end(),
@@ -150,8 +150,8 @@ class ChatScreen {
   }
 
   /**
-   * Erases the live region. A whole redraw, or another width, also erases the parts of the transcript that are on the
-   * screen, to print them again. Parts that have scrolled away keep their lines.
+   * Erases the live region. If `isWhole` is true, also erases the parts of the transcript that are on the screen, so
+   * that they are printed again. Parts that have scrolled away do not change.
    */
   #eraseLastFrame({ isWhole }: { isWhole: boolean }): void {
     const { state, count } = this.#lastFrame
@@ -159,12 +159,12 @@ class ChatScreen {
     const { cursor } = layoutLiveRegion(state, this.#highlight)
     this.#firstPart = count
     const heightOf = (width: number) => Math.max(1, Math.ceil(width / columns))
-    let above = cursor.y * heightOf(state.size.columns)
-    while (isWhole && this.#firstPart > 0 && above < rows) {
+    let rowsAbove = cursor.y * heightOf(state.size.columns)
+    while (isWhole && this.#firstPart > 0 && rowsAbove < rows) {
       const item = this.#transcript[--this.#firstPart]!
-      for (const line of transcriptLines(item.part, item.options)) above += heightOf(lineWidth(line))
+      for (const line of transcriptLines(item.part, item.options)) rowsAbove += heightOf(lineWidth(line))
       this.#transcript[this.#firstPart] = { ...item, options: this.#transcriptOptions() }
     }
-    this.#session.eraseFrom(Math.min(above, rows))
+    this.#session.eraseFrom(Math.min(rowsAbove, rows))
   }
 }

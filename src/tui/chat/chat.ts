@@ -4,7 +4,7 @@ import type { ChatMachine } from '../../cli/chat/chat-interfaces.ts'
 import { citationSource } from '../../cli/chat/citation-source.ts'
 import type { ChatPort } from '../../cli/chat/port.ts'
 import { toolDisplayName } from '../../cli/chat/tool-name.ts'
-import { reportOf } from '../../cli/command/report.ts'
+import { toReport } from '../../cli/command/report.ts'
 import type { CopiedBy } from '../../cli/terminal/clipboard.ts'
 import { formatCounted } from '../../cli/terminal/output.ts'
 import { plainLine } from '../../cli/terminal/terminal-text.ts'
@@ -33,8 +33,8 @@ export interface ChatRunnerOptions {
   readonly port: ChatPort
   readonly machine: ChatMachine
   readonly clock: Clock
-  /** Receives the parts of the conversation, in order. */
-  onPrint(printed: TranscriptPart): void
+  /** Called with each part of the conversation to print, in order. */
+  onPrint(part: TranscriptPart): void
   /** Called after each event. */
   onChange(event: ChatEvent): void
   onRedraw(): void
@@ -43,7 +43,7 @@ export interface ChatRunnerOptions {
 
 /** A turn whose events are being read. */
 interface TurnReading {
-  /** Disconnects from the turn. */
+  /** Stops reading the events. The turn continues in the runtime. */
   readonly controller: AbortController
   /** True once the runtime has stored the question; only then can the turn be stopped. */
   isStored: boolean
@@ -56,7 +56,7 @@ interface TurnReading {
 /** Opens the event stream of a turn. Calls `disconnect` if there is no turn to read. */
 type OpenTurn = (signal: AbortSignal, disconnect: () => void) => AsyncIterable<TurnEvent>
 
-/** Maximum time to wait on exit for the runtime to stop a turn. */
+/** Maximum time to wait for the runtime to stop a turn when the chat closes. */
 const STOP_WAIT_MAX_MS = 2_000
 const RETRY_FIRST_MS = 500
 const RETRY_MAX_MS = 10_000
@@ -75,7 +75,7 @@ export class Chat {
 
   constructor(
     state: ChatState,
-    private readonly parts: ChatRunnerOptions,
+    private readonly options: ChatRunnerOptions,
   ) {
     this.#state = state
   }
@@ -85,16 +85,16 @@ export class Chat {
   }
 
   dispatch(event: ChatEvent): void {
-    const nowMs = this.parts.clock.now()
-    const [timed] = stepChat(this.#state, { type: 'tick', nowMs })
-    const [state, effects] = stepChat(timed, event)
+    const nowMs = this.options.clock.now()
+    const [withTime] = stepChat(this.#state, { type: 'tick', nowMs })
+    const [state, effects] = stepChat(withTime, event)
     this.#state = state
     for (const effect of effects) this.#run(effect)
     this.#tick()
-    this.parts.onChange(event)
+    this.options.onChange(event)
   }
 
-  /** Changes the size of the screen without calling `onChange`. */
+  /** Applies a new screen size without calling `onChange`. */
   resize(size: Size): void {
     this.#state = stepChat(this.#state, { type: 'resized', size })[0]
   }
@@ -104,17 +104,20 @@ export class Chat {
     void this.#loadSuggestions()
   }
 
-  /** Shows the conversation of the port, and continues to read a turn that is still running in it. */
+  /** Shows the current conversation of the port, and continues to read a turn that is still running in it. */
   async resume(title: string): Promise<void> {
-    const { port } = this.parts
+    const { port } = this.options
     const [messages, knowledgeBases] = await Promise.all([port.messages(), port.knowledgeBasesInUse()])
     this.dispatch({ type: 'resumed', messages, title, knowledgeBases })
-    const answeredQuestions = messages.filter((_, at) => messages[at + 1]?.role === 'agent')
-    const exceptIds = answeredQuestions.map(({ messageId }) => messageId)
-    this.#run({ type: 'resume', exceptIds })
+    const answeredQuestions = messages.filter((_, index) => messages[index + 1]?.role === 'agent')
+    const excludedIds = answeredQuestions.map(({ messageId }) => messageId)
+    this.#run({ type: 'resume', excludedIds })
   }
 
-  /** Disconnects. Waits up to 2 seconds for a turn that the user has stopped; other turns continue in the runtime. */
+  /**
+   * Disconnects. If the user has stopped the turn, waits up to 2 seconds until the runtime has stopped it. Otherwise,
+   * the turn continues in the runtime.
+   */
   async close(): Promise<void> {
     this.#outageWait?.abort()
     this.#fileTask?.abort()
@@ -132,23 +135,23 @@ export class Chat {
     const { turn, outage, fileTask } = this.#state
     if (this.#isTicking || (!turn && !outage && !fileTask)) return
     this.#isTicking = true
-    this.parts.clock.after(TICK_MS, () => {
+    this.options.clock.after(TICK_MS, () => {
       this.#isTicking = false
-      this.dispatch({ type: 'tick', nowMs: this.parts.clock.now() })
+      this.dispatch({ type: 'tick', nowMs: this.options.clock.now() })
     })
   }
 
   #run(effect: ChatEffect): void {
-    const { port, machine, onPrint } = this.parts
+    const { port, machine, onPrint } = this.options
     switch (effect.type) {
       case 'print':
-        onPrint(effect.printed)
+        onPrint(effect.part)
         break
       case 'send':
         this.#startReading(signal => port.send(effect.message, signal))
         break
       case 'resume':
-        this.#startReading((signal, leave) => this.#resumeTurn(effect, signal, leave))
+        this.#startReading((signal, disconnect) => this.#resumeTurn(effect, signal, disconnect))
         break
       case 'abort':
         this.#stop()
@@ -201,7 +204,7 @@ export class Chat {
         break
       case 'choose':
         this.#runOrReport(async () => {
-          const panel = chooseByName(effect.typed, await loadChoicePanel(port, effect.purpose, this.#state))
+          const panel = chooseByName(effect.input, await loadChoicePanel(port, effect.purpose, this.#state))
           this.dispatch({ type: 'itemsChosen', panel })
         })
         break
@@ -213,8 +216,11 @@ export class Chat {
         break
       case 'useKnowledgeBases':
         this.#runOrReport(async () => {
-          await port.useKnowledgeBases(effect.chosen.map(({ id }) => id))
-          this.dispatch({ type: 'basesChanged', knowledgeBases: effect.chosen.map(({ name }) => name) })
+          await port.useKnowledgeBases(effect.knowledgeBases.map(({ id }) => id))
+          this.dispatch({
+            type: 'basesChanged',
+            knowledgeBases: effect.knowledgeBases.map(({ name }) => name),
+          })
         })
         break
       case 'useVersion':
@@ -224,7 +230,7 @@ export class Chat {
         this.#runOrReport(() => this.#loadQuestion(effect.messageId))
         break
       case 'stepVersion':
-        this.#runOrReport(() => this.#stepVersion(effect.by))
+        this.#runOrReport(() => this.#stepVersion(effect.offset))
         break
       case 'rename':
         this.#runOrReport(async () => {
@@ -242,37 +248,37 @@ export class Chat {
               'no clipboard is available; /export writes the conversation to a file',
               true,
             )
-          this.#printNote(copiedNote(effect.what, await machine.copy(effect.text)))
+          this.#printNote(copiedNote(effect.label, await machine.copy(effect.text)))
         })
         break
       case 'export':
         this.#runOrReport(() => this.#export(effect.file))
         break
       case 'redraw':
-        this.parts.onRedraw()
+        this.options.onRedraw()
         break
       case 'leave':
-        this.parts.onLeave()
+        this.options.onLeave()
     }
   }
 
-  #printNote(text: string, isBad = false): void {
-    this.dispatch({ type: 'note', text, isBad })
+  #printNote(text: string, isError = false): void {
+    this.dispatch({ type: 'note', text, isError })
   }
 
-  /** Runs a task. If it fails, only reports the error. */
+  /** Runs a task, and shows its error if it fails. */
   #runOrReport(task: () => Promise<void>): void {
-    task().catch((error: unknown) => this.#printNote(reportOf(error).message, true))
+    task().catch((error: unknown) => this.#printNote(toReport(error).message, true))
   }
 
-  /** Runs a task on a file. Does not report its failure if the user stops it. */
-  #runFileTask(act: (signal: AbortSignal) => Promise<void>): void {
-    const task = new AbortController()
-    this.#fileTask = task
-    const { signal } = task
-    act(signal)
+  /** Runs a task on a file, and shows its error if it fails. Shows nothing if the user has stopped the task. */
+  #runFileTask(task: (signal: AbortSignal) => Promise<void>): void {
+    const controller = new AbortController()
+    this.#fileTask = controller
+    const { signal } = controller
+    task(signal)
       .catch((error: unknown) => {
-        if (!signal.aborted) this.#printNote(reportOf(error).message, true)
+        if (!signal.aborted) this.#printNote(toReport(error).message, true)
       })
       .finally(() => {
         if (!signal.aborted) this.dispatch({ type: 'fileTaskEnded' })
@@ -280,9 +286,9 @@ export class Chat {
   }
 
   #startReading(open: OpenTurn): void {
-    const before = this.#reading
-    // Keeps reading a stopped turn until the runtime has stored its question, because it cannot be stopped before.
-    if (!before?.isStopped) before?.controller.abort()
+    const previous = this.#reading
+    // A turn cannot be stopped before the runtime has stored its question, so a stopped turn is read until then.
+    if (!previous?.isStopped) previous?.controller.abort()
     const reading: TurnReading = {
       controller: new AbortController(),
       isStored: false,
@@ -299,11 +305,11 @@ export class Chat {
     const onConnection = (isLost: boolean) => this.dispatch({ type: 'connection', isLost })
     try {
       const first = open(signal, () => reading.controller.abort())
-      for await (const event of followTurn({ port: this.parts.port, signal, onConnection }, first)) {
+      for await (const event of followTurn({ port: this.options.port, signal, onConnection }, first)) {
         reading.isStored = true
         if (reading.isStopped && !signal.aborted) await this.#stopTurn(reading)
         if (signal.aborted) return
-        this.dispatch({ type: 'turn', event, used: await loadUsedPassages(event, this.parts.port) })
+        this.dispatch({ type: 'turn', event, usedPassages: await loadUsedPassages(event, this.options.port) })
       }
     } catch (error) {
       if (!signal.aborted && !reading.isStopped)
@@ -312,16 +318,16 @@ export class Chat {
   }
 
   async *#resumeTurn(
-    { content, exceptIds, orSend }: ResumeEffect,
+    { content, excludedIds, fallbackMessage }: ResumeEffect,
     signal: AbortSignal,
     disconnect: () => void,
   ): AsyncGenerator<TurnEvent> {
     let isAttached = false
     try {
-      for await (const event of this.parts.port.attach(signal)) {
+      for await (const event of this.options.port.attach(signal)) {
         if (!isAttached) {
           if (signal.aborted) break
-          if (event.event !== 'user-message' || exceptIds.includes(event.data.messageId)) break
+          if (event.event !== 'user-message' || excludedIds.includes(event.data.messageId)) break
           if (content !== undefined && event.data.content !== content) break
           this.dispatch({ type: 'attached', question: event.data })
         }
@@ -332,7 +338,7 @@ export class Chat {
       if (isAttached || !isNotFound(error)) throw error
     }
     if (isAttached) return
-    if (orSend) yield* this.parts.port.send(orSend, signal)
+    if (fallbackMessage) yield* this.options.port.send(fallbackMessage, signal)
     else disconnect()
   }
 
@@ -343,23 +349,23 @@ export class Chat {
     this.#stopping = reading.isStored ? this.#stopTurn(reading) : reading.ended
   }
 
-  async #stopTurn({ controller: leave }: TurnReading): Promise<void> {
-    leave.abort()
-    await this.parts.port.stop().catch((error: unknown) => {
-      this.#printNote(`the runtime may continue to answer: ${reportOf(error).message}`, true)
+  async #stopTurn({ controller }: TurnReading): Promise<void> {
+    controller.abort()
+    await this.options.port.stop().catch((error: unknown) => {
+      this.#printNote(`the runtime may continue to answer: ${toReport(error).message}`, true)
     })
   }
 
-  /** Retries until the runtime responds, even with an error. */
+  /** Sends requests until the runtime responds, even with an error. */
   async #waitForRuntime(): Promise<void> {
-    const waiting = new AbortController()
-    this.#outageWait = waiting
-    const { signal } = waiting
+    const retrying = new AbortController()
+    this.#outageWait = retrying
+    const { signal } = retrying
     for (let waitMs = RETRY_FIRST_MS; !signal.aborted; waitMs = Math.min(2 * waitMs, RETRY_MAX_MS)) {
       await pause(waitMs, signal)
       if (signal.aborted) return
       try {
-        const messages = await this.parts.port.messages()
+        const messages = await this.options.port.messages()
         if (!signal.aborted) this.dispatch({ type: 'reconnected', messages })
         return
       } catch (error) {
@@ -371,8 +377,8 @@ export class Chat {
   }
 
   async #loadSuggestions(): Promise<void> {
-    // An error is not reported: without titles, an empty chat has no suggestions.
-    const titles = await this.parts.port.documentTitles(SUGGESTIONS_MAX).catch(() => [])
+    // Errors are ignored, because suggestions are optional.
+    const titles = await this.options.port.documentTitles(SUGGESTIONS_MAX).catch(() => [])
     if (titles.length > 0) this.dispatch({ type: 'suggestionsLoaded', questions: suggestedQuestions(titles) })
   }
 
@@ -381,7 +387,7 @@ export class Chat {
   }
 
   async #openPassage(citation: Citation, knownText: string | undefined): Promise<void> {
-    const { text, neighbors } = await this.parts.port.citedPassage(citation)
+    const { text, neighbors } = await this.options.port.citedPassage(citation)
     const [before, after] = neighbors
     const passage = text || knownText || 'this passage was deleted'
     const title = `[${citation.number}] ${citationSource(citation)}`
@@ -389,7 +395,7 @@ export class Chat {
   }
 
   async #openTools(): Promise<void> {
-    const tools = await this.parts.port.tools()
+    const tools = await this.options.port.tools()
     const { servers } = this.#state.subject
     const text = tools
       .map(({ id, description }) => `**\`${toolDisplayName(id, servers)}\`**  ${plainLine(description)}`)
@@ -403,7 +409,7 @@ export class Chat {
   }
 
   async #openAttachments(): Promise<void> {
-    const attached = await this.parts.port.attachments()
+    const attached = await this.options.port.attachments()
     const lines = attached.map(({ filename, textChars }) =>
       plainLine(`${filename}, ${formatCounted(textChars, 'character')}`),
     )
@@ -412,21 +418,23 @@ export class Chat {
   }
 
   async #openConversation(conversation: { id: string; name: string } | undefined): Promise<void> {
-    const { port } = this.parts
+    const { port } = this.options
     port.switchConversation(conversation?.id)
     if (conversation) return this.resume(conversation.name)
     const knowledgeBases = await port.knowledgeBasesInUse()
     this.dispatch({ type: 'resumed', messages: [], title: 'new conversation', knowledgeBases })
   }
 
-  async #useVersion(wanted: { id: string; name: string } | number): Promise<void> {
-    const { port } = this.parts
-    const all =
-      typeof wanted === 'number' ? await listLastVersions(port, this.#state.last.question?.messageId) : []
-    const version = typeof wanted === 'number' ? all[wanted - 1] : wanted
+  async #useVersion(requested: { id: string; name: string } | number): Promise<void> {
+    const { port } = this.options
+    const versions =
+      typeof requested === 'number'
+        ? await listLastVersions(port, this.#state.lastExchange.question?.messageId)
+        : []
+    const version = typeof requested === 'number' ? versions[requested - 1] : requested
     if (!version)
       return this.#printNote(
-        `there is no version ${wanted}; the question has ${formatCounted(all.length, 'version')}`,
+        `there is no version ${requested}; the question has ${formatCounted(versions.length, 'version')}`,
         true,
       )
     await port.useVersion(version.id)
@@ -434,39 +442,44 @@ export class Chat {
     this.dispatch({ type: 'resumed', messages, title: `version ${version.name}`, fromId: version.id })
   }
 
-  async #stepVersion(by: -1 | 1): Promise<void> {
-    const all = await listLastVersions(this.parts.port, this.#state.last.question?.messageId)
-    const version = all[all.findIndex(({ isChosen }) => isChosen) + by]
+  async #stepVersion(offset: -1 | 1): Promise<void> {
+    const versions = await listLastVersions(this.options.port, this.#state.lastExchange.question?.messageId)
+    const version = versions[versions.findIndex(({ isChosen }) => isChosen) + offset]
     if (version) return this.#useVersion(version)
-    const only = all.length === 1 ? 'the question has one version' : undefined
-    this.#printNote(only ?? `this is the ${by < 0 ? 'first' : 'last'} of ${all.length} versions`)
+    const singleVersionNote = versions.length === 1 ? 'the question has one version' : undefined
+    this.#printNote(
+      singleVersionNote ?? `this is the ${offset < 0 ? 'first' : 'last'} of ${versions.length} versions`,
+    )
   }
 
   async #loadQuestion(messageId: string): Promise<void> {
-    const message = (await this.parts.port.messages()).find(one => one.messageId === messageId)
+    const message = (await this.options.port.messages()).find(candidate => candidate.messageId === messageId)
     if (message) this.dispatch({ type: 'editing', question: questionOf(message) })
   }
 
   async #export(file: string | undefined): Promise<void> {
-    const text = await this.parts.port.exportMarkdown()
+    const text = await this.options.port.exportMarkdown()
     if (text === undefined) return this.#printNote('the conversation is empty', true)
     const path = file ?? 'conversation.md'
-    await this.parts.machine.save(path, text)
+    await this.options.machine.save(path, text)
     this.#printNote(`wrote the conversation to ${path}`)
   }
 }
 
-/** Describes a copy. Mentions terminal settings if the terminal was asked to copy, because it does not confirm. */
-function copiedNote(what: string, by: CopiedBy): string {
-  if (by === 'program') return `copied ${what}`
+/**
+ * Returns the note after copying. If the terminal was asked to copy, the note mentions the settings that this requires,
+ * because terminals do not confirm that they have copied.
+ */
+function copiedNote(label: string, copiedBy: CopiedBy): string {
+  if (copiedBy === 'program') return `copied ${label}`
   const condition =
-    by === 'tmux'
+    copiedBy === 'tmux'
       ? 'tmux needs set-clipboard on or allow-passthrough on'
       : 'some terminals need a setting that allows this'
-  return `asked the terminal to copy ${what}; ${condition}`
+  return `asked the terminal to copy ${label}; ${condition}`
 }
 
 function toChatFailure(error: unknown): ChatFailure {
-  const { message, code = 'unexpected', next } = reportOf(error)
-  return { kind: isUnavailable(error) ? 'unreachable' : 'rejected', code, message, next }
+  const { message, code = 'unexpected', next } = toReport(error)
+  return { kind: isUnavailable(error) ? 'unreachable' : 'rejected', code, message, nextSteps: next }
 }

@@ -13,7 +13,7 @@ const titleOfPurpose: Record<ChoicePurpose, string> = {
   questions: 'Questions to edit and ask again',
 }
 const nounOfPurpose: Record<NamedPurpose, string> = { model: 'model', kb: 'knowledge base' }
-/** Word that chooses all items. */
+/** Input that chooses all items. */
 const allWord = 'all'
 
 /** Returns a list to choose from, with the current choice marked. */
@@ -24,26 +24,26 @@ export async function loadChoicePanel(
   search = '',
 ): Promise<ChoicePanel> {
   const items = await loadItems(port, purpose, state, search)
-  const at =
+  const selectedIndex =
     purpose === 'kb'
       ? 0
       : Math.max(
           0,
           items.findIndex(({ isChosen }) => isChosen),
         )
-  return { kind: 'choice', purpose, title: titleOfPurpose[purpose], items, at }
+  return { kind: 'choice', purpose, title: titleOfPurpose[purpose], items, selectedIndex }
 }
 
 async function loadItems(
   port: ChatPort,
   purpose: ChoicePurpose,
-  { llmServiceId, last }: ChatState,
+  { llmServiceId, lastExchange }: ChatState,
   search: string,
 ): Promise<readonly ChoiceItem[]> {
   if (purpose === 'kb') return port.knowledgeBases()
   if (purpose === 'history') return port.conversations(search)
-  if (purpose === 'versions') return listAllVersions(port, last.question?.messageId)
-  if (purpose === 'questions') return questionItems(await port.messages(), last.question?.messageId)
+  if (purpose === 'versions') return listAllVersions(port, lastExchange.question?.messageId)
+  if (purpose === 'questions') return questionItems(await port.messages(), lastExchange.question?.messageId)
   const models = await port.models()
   return llmServiceId ? models.map(item => ({ ...item, isChosen: item.id === llmServiceId })) : models
 }
@@ -54,10 +54,12 @@ async function loadItems(
  */
 async function listAllVersions(port: ChatPort, lastId: string | undefined): Promise<ChoiceItem[]> {
   const lastVersions = lastId === undefined ? [] : await port.versions(lastId)
-  const earlier: ChoiceItem[] = []
+  const earlierVersions: ChoiceItem[] = []
   for (const messageId of questionsWithVersions(await port.messages(), lastId))
-    earlier.push(...(await port.versions(messageId)))
-  return lastVersions.length > 1 || earlier.length === 0 ? [...lastVersions, ...earlier] : earlier
+    earlierVersions.push(...(await port.versions(messageId)))
+  return lastVersions.length > 1 || earlierVersions.length === 0
+    ? [...lastVersions, ...earlierVersions]
+    : earlierVersions
 }
 
 /**
@@ -67,11 +69,11 @@ async function listAllVersions(port: ChatPort, lastId: string | undefined): Prom
 export async function listLastVersions(port: ChatPort, lastId: string | undefined): Promise<ChoiceItem[]> {
   const lastVersions = lastId === undefined ? [] : await port.versions(lastId)
   if (lastVersions.length > 1) return lastVersions
-  const [earlier] = questionsWithVersions(await port.messages(), lastId)
-  return earlier === undefined ? lastVersions : port.versions(earlier)
+  const [questionId] = questionsWithVersions(await port.messages(), lastId)
+  return questionId === undefined ? lastVersions : port.versions(questionId)
 }
 
-/** Returns the IDs of questions with several versions, the last one first. */
+/** Returns the IDs of questions that have several versions, without the question `lastId`. The last one is first. */
 function questionsWithVersions(messages: readonly Message[], lastId: string | undefined): string[] {
   return messages
     .filter(({ messageId, metadata }) => metadata.version_of !== undefined && messageId !== lastId)
@@ -82,15 +84,15 @@ function questionsWithVersions(messages: readonly Message[], lastId: string | un
 function questionItems(messages: readonly Message[], lastId: string | undefined): ChoiceItem[] {
   return messages
     .filter(({ role }) => role === 'user')
-    .map(({ messageId, content }, at) => ({
+    .map(({ messageId, content }, index) => ({
       id: messageId,
-      name: `${at + 1}`,
+      name: `${index + 1}`,
       description: plainLine(content ?? ''),
       isChosen: messageId === lastId,
     }))
 }
 
-/** Returns the name to type for each item: the alias, if several items have the same name. */
+/** Returns the name that selects each item: its alias if several items have the same name. */
 export function typableNames({ items }: ChoicePanel): string[] {
   const isUnique = (name: string) => items.filter(item => item.name === name).length === 1
   return items.map(item => plainLine(isUnique(item.name) ? item.name : (item.alias ?? item.name)))
@@ -101,31 +103,31 @@ export function typableNames({ items }: ChoicePanel): string[] {
  *
  * @throws UsageError  a name matches no item, or several
  */
-export function chooseByName(typed: string, panel: ChoicePanel): ChoicePanel {
+export function chooseByName(input: string, panel: ChoicePanel): ChoicePanel {
   const { items, purpose } = panel
-  if (purpose !== 'kb') return { ...panel, at: items.indexOf(findByName(typed, panel)) }
-  const isAll = typed.toLowerCase() === allWord && !items.some(({ name }) => name.toLowerCase() === allWord)
-  const names = items.some(({ name }) => name === typed) ? [typed] : typed.split(',').map(name => name.trim())
-  const chosen = isAll ? items : names.filter(name => name !== '').map(name => findByName(name, panel))
-  const marked = items.map(item => ({ ...item, isChosen: chosen.includes(item) }))
-  return { ...panel, items: marked, isNamed: !isAll }
+  if (purpose !== 'kb') return { ...panel, selectedIndex: items.indexOf(findByName(input, panel)) }
+  const isAll = input.toLowerCase() === allWord && !items.some(({ name }) => name.toLowerCase() === allWord)
+  const names = items.some(({ name }) => name === input) ? [input] : input.split(',').map(name => name.trim())
+  const chosenItems = isAll ? items : names.filter(name => name !== '').map(name => findByName(name, panel))
+  const updatedItems = items.map(item => ({ ...item, isChosen: chosenItems.includes(item) }))
+  return { ...panel, items: updatedItems, isNamed: !isAll }
 }
 
-function findByName(typed: string, panel: ChoicePanel): ChoiceItem {
+function findByName(input: string, panel: ChoicePanel): ChoiceItem {
   const { items } = panel
-  const kind = nounOfPurpose[panel.purpose as NamedPurpose]
-  const matching = (same: (name: string) => boolean) =>
-    items.filter(({ id, name, alias }) => [id, name, alias ?? ''].some(same))
-  const exact = matching(name => name === typed)
-  const matches = exact.length > 0 ? exact : matching(name => name.toLowerCase() === typed.toLowerCase())
+  const noun = nounOfPurpose[panel.purpose as NamedPurpose]
+  const matching = (predicate: (name: string) => boolean) =>
+    items.filter(({ id, name, alias }) => [id, name, alias ?? ''].some(predicate))
+  const exact = matching(name => name === input)
+  const matches = exact.length > 0 ? exact : matching(name => name.toLowerCase() === input.toLowerCase())
   if (matches.length === 1) return matches[0]!
   const names = typableNames({ ...panel, items: matches.length > 0 ? matches : items })
-  if (matches.length > 1) throw new UsageError(`several items are named ${typed}: ${names.join(', ')}`)
-  const suggestion = nearestMatch(typed, names)
+  if (matches.length > 1) throw new UsageError(`several items are named ${input}: ${names.join(', ')}`)
+  const suggestion = nearestMatch(input, names)
   const hint = suggestion
     ? `; did you mean ${suggestion}?`
     : names.length > 0
       ? `; there are ${names.join(', ')}`
       : ''
-  throw new UsageError(`no ${kind} is named ${typed}${hint}`)
+  throw new UsageError(`no ${noun} is named ${input}${hint}`)
 }

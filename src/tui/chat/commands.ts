@@ -22,8 +22,8 @@ interface ChatCommandEntry {
   readonly argument?: string
   readonly summary: string
   /** True if the command can run during an answer. */
-  readonly anytime?: true
-  run(state: ChatState, rest: string): ChatStep
+  readonly canRunDuringAnswer?: true
+  run(state: ChatState, argument: string): ChatStep
 }
 
 /** Commands of a chat, in the order of `/help`. */
@@ -31,7 +31,7 @@ export const commands: readonly ChatCommandEntry[] = [
   {
     name: 'help',
     summary: 'show this help',
-    anytime: true,
+    canRunDuringAnswer: true,
     run: state => [state, [printPart({ kind: 'help' })]],
   },
   { name: 'new', summary: 'start a new conversation', run: startOver },
@@ -39,19 +39,19 @@ export const commands: readonly ChatCommandEntry[] = [
     name: 'history',
     argument: '[WORDS]',
     summary: 'continue an earlier conversation',
-    run: (state, rest) => [state, [{ type: 'openChoices', purpose: 'history', search: rest }]],
+    run: (state, argument) => [state, [{ type: 'openChoices', purpose: 'history', search: argument }]],
   },
   {
     name: 'model',
     argument: '[NAME]',
     summary: 'choose the model',
-    run: (state, rest) => openOrChoose(state, 'model', rest),
+    run: (state, argument) => openOrChoose(state, 'model', argument),
   },
   {
     name: 'kb',
     argument: '[NAME, …]',
     summary: 'choose the knowledge bases to answer from; `all` chooses all of them',
-    run: (state, rest) => openOrChoose(state, 'kb', rest),
+    run: (state, argument) => openOrChoose(state, 'kb', argument),
   },
   {
     name: 'temperature',
@@ -74,29 +74,34 @@ export const commands: readonly ChatCommandEntry[] = [
   {
     name: 'tools',
     summary: 'show the tools that the agent can use',
-    anytime: true,
+    canRunDuringAnswer: true,
     run: state => [state, [{ type: 'openTools' }]],
   },
-  { name: 'open', argument: 'N', summary: 'show the source [N]', anytime: true, run: openSource },
+  { name: 'open', argument: 'N', summary: 'show the source [N]', canRunDuringAnswer: true, run: openSource },
   {
     name: 'expand',
     argument: 'N',
     summary: 'show the arguments and the result of tool call N',
-    anytime: true,
+    canRunDuringAnswer: true,
     run: expand,
   },
-  { name: 'thoughts', summary: 'show the reasoning of the last answer', anytime: true, run: showThoughts },
+  {
+    name: 'thoughts',
+    summary: 'show the reasoning of the last answer',
+    canRunDuringAnswer: true,
+    run: showThoughts,
+  },
   {
     name: 'export',
     argument: '[FILE]',
     summary: 'write the conversation to a file',
-    run: (state, rest) => [state, [{ type: 'export', file: rest || undefined }]],
+    run: (state, argument) => [state, [{ type: 'export', file: argument || undefined }]],
   },
   {
     name: 'copy',
     argument: '[N]',
     summary: 'copy the answer, or its Nth code block',
-    anytime: true,
+    canRunDuringAnswer: true,
     run: copy,
   },
   { name: 'retry', summary: 'ask the last question again', run: retry },
@@ -104,7 +109,7 @@ export const commands: readonly ChatCommandEntry[] = [
   { name: 'branch', summary: 'change an earlier question, and ask again from there', run: branch },
   { name: 'versions', argument: '[N]', summary: 'go back to another version of a question', run: versions },
   { name: 'rename', argument: 'TITLE', summary: 'change the title of the conversation', run: rename },
-  { name: 'quit', summary: 'leave the chat', anytime: true, run: quit },
+  { name: 'quit', summary: 'leave the chat', canRunDuringAnswer: true, run: quit },
 ]
 
 /** Returns true if a line is a command. A line that starts with two slashes is a message that starts with one. */
@@ -112,9 +117,9 @@ export function isCommand(line: string): boolean {
   return /^\/(?!\/)\S*(?:\s|$)/.test(line) && !line.trimEnd().includes('\n')
 }
 
-/** Runs a command. A line that cannot run now stays in the composer. */
+/** Runs a command. If it cannot run now, puts the line back into the composer. */
 export function runCommand(state: ChatState, line: string): ChatStep {
-  const [, name = '', rest = ''] = /^\/(\S*)\s*(.*)$/.exec(line.trim()) ?? []
+  const [, name = '', argument = ''] = /^\/(\S*)\s*(.*)$/.exec(line.trim()) ?? []
   const candidates = commands.filter(command => command.name.startsWith(name))
   const command =
     commands.find(other => other.name === name) ?? (candidates.length === 1 ? candidates[0] : undefined)
@@ -127,7 +132,7 @@ export function runCommand(state: ChatState, line: string): ChatStep {
       },
       [],
     ]
-  if ((state.turn || state.fileTask) && !command.anytime)
+  if ((state.turn || state.fileTask) && !command.canRunDuringAnswer)
     return [
       {
         ...state,
@@ -136,17 +141,20 @@ export function runCommand(state: ChatState, line: string): ChatStep {
       },
       [],
     ]
-  return command.run(state, rest)
+  return command.run(state, argument)
 }
 
-function openOrChoose(state: ChatState, purpose: NamedPurpose, typed: string): ChatStep {
-  return [state, [typed === '' ? { type: 'openChoices', purpose } : { type: 'choose', purpose, typed }]]
+function openOrChoose(state: ChatState, purpose: NamedPurpose, argument: string): ChatStep {
+  return [
+    state,
+    [argument === '' ? { type: 'openChoices', purpose } : { type: 'choose', purpose, input: argument }],
+  ]
 }
 
-function chooseTemperature(state: ChatState, typed: string): ChatStep {
-  if (typed === '')
+function chooseTemperature(state: ChatState, argument: string): ChatStep {
+  if (argument === '')
     return withNotice({ ...state, temperature: undefined }, 'answers use the temperature of the service')
-  const temperature = Number(typed.replace(',', '.'))
+  const temperature = Number(argument.replace(',', '.'))
   if (!(temperature >= 0 && temperature <= limits.temperatureMax))
     return withNotice(state, `/temperature takes a number from 0 to ${limits.temperatureMax}`)
   return withNotice({ ...state, temperature }, `answers use temperature ${temperature} from now on`)
@@ -172,29 +180,36 @@ function withNotice(state: ChatState, notice: string): ChatStep {
 
 /** Starts another conversation. */
 export function startOver(state: ChatState): ChatStep {
-  const last = { question: undefined, answer: '', thoughts: '', isAnswered: false, citations: [], texts: {} }
+  const lastExchange = {
+    question: undefined,
+    answer: '',
+    reasoning: '',
+    isAnswered: false,
+    citations: [],
+    texts: {},
+  }
   const input = { ...state.input, replaces: undefined }
   return [
-    { ...state, last, input, images: imagesAfterEdit(state), toolRuns: [], context: undefined },
+    { ...state, lastExchange, input, images: imagesAfterEdit(state), toolRuns: [], context: undefined },
     [{ type: 'openConversation', conversation: undefined }],
   ]
 }
 
-/** Opens the source with a number; without one, the only source. */
+/** Opens the source with a number. Without a number, opens the source if there is only one. */
 export function openSource(state: ChatState, number: string): ChatStep {
-  const { citations, texts } = state.last
+  const { citations, texts } = state.lastExchange
   if (citations.length === 0) return withNotice(state, 'this conversation has no sources yet')
-  const wanted =
+  const sourceNumber =
     number === '' && citations.length === 1 ? citations[0]!.number : Number(number.replace(/[[\]]/g, ''))
-  const citation = citations.find(one => one.number === wanted)
+  const citation = citations.find(source => source.number === sourceNumber)
   if (!citation)
-    return withNotice(state, `/open takes a number: ${citations.map(one => one.number).join(' ')}`)
+    return withNotice(state, `/open takes a number: ${citations.map(source => source.number).join(' ')}`)
   return [state, [{ type: 'openPassage', citation, knownText: texts[citation.chunkId] }]]
 }
 
 function expand(state: ChatState, number: string): ChatStep {
   const run =
-    number === '' ? state.toolRuns.at(-1) : state.toolRuns.find(one => String(one.number) === number)
+    number === '' ? state.toolRuns.at(-1) : state.toolRuns.find(toolRun => String(toolRun.number) === number)
   if (!run)
     return withNotice(
       state,
@@ -223,16 +238,16 @@ function expand(state: ChatState, number: string): ChatStep {
 
 /** Shows the reasoning of the current or the last turn. */
 function showThoughts(state: ChatState): ChatStep {
-  const text = [state.last.thoughts, state.turn?.thought?.text ?? ''].filter(Boolean).join('\n\n')
+  const text = [state.lastExchange.reasoning, state.turn?.reasoning?.text ?? ''].filter(Boolean).join('\n\n')
   if (text === '') return withNotice(state, 'the model showed no reasoning')
   const page = { text, format: 'plain' } as const
   return [{ ...state, panel: { kind: 'text', title: 'Reasoning', page, top: 0 } }, []]
 }
 
 function copy(state: ChatState, number: string): ChatStep {
-  const { answer } = state.last
+  const { answer } = state.lastExchange
   if (answer === '') return withNotice(state, 'there is no answer to copy')
-  if (number === '') return [state, [{ type: 'copy', text: answer, what: 'the answer' }]]
+  if (number === '') return [state, [{ type: 'copy', text: answer, label: 'the answer' }]]
   const codeBlocks = [...answer.matchAll(/^ *(`{3,}|~{3,})[^\n]*\n([\s\S]*?)^ *\1\s*$/gm)].map(
     ([, , code]) => code!,
   )
@@ -244,11 +259,11 @@ function copy(state: ChatState, number: string): ChatStep {
         ? 'the answer has no code block'
         : `/copy takes a number up to ${codeBlocks.length}`,
     )
-  return [state, [{ type: 'copy', text: code, what: `code block ${number}` }]]
+  return [state, [{ type: 'copy', text: code, label: `code block ${number}` }]]
 }
 
 function retry(state: ChatState): ChatStep {
-  const { question } = state.last
+  const { question } = state.lastExchange
   if (!question) return withNotice(state, 'there is no question yet')
   const { llmServiceId, temperature } = state
   const images = state.images.length > 0 ? state.images : question.images
@@ -267,35 +282,36 @@ function retry(state: ChatState): ChatStep {
 }
 
 function edit(state: ChatState): ChatStep {
-  const { question } = state.last
+  const { question } = state.lastExchange
   return question ? editQuestion(state, question) : withNotice(state, 'there is no question yet')
 }
 
-/** Puts a question of the conversation into the composer. The next message replaces it and all later messages. */
+/** Puts an earlier question into the composer. The next message replaces that question and all later messages. */
 export function editQuestion(state: ChatState, question: Question): ChatStep {
   const input = { ...state.input, editor: editorOf(question.content), replaces: question.messageId }
   const images = [...(question.images ?? []), ...withoutImagesOf(question, state.images)]
-  const lost = images.length === 0 && question.storedImages?.length ? ', without its images' : ''
-  const which = question.messageId === state.last.question?.messageId ? 'the last question' : 'this question'
+  const imagesNote = images.length === 0 && question.storedImages?.length ? ', without its images' : ''
+  const target =
+    question.messageId === state.lastExchange.question?.messageId ? 'the last question' : 'this question'
   return [
     {
       ...state,
       input,
       images,
-      notice: `your message will replace ${which}${lost}; ctrl+c cancels`,
+      notice: `your message will replace ${target}${imagesNote}; ctrl+c cancels`,
     },
     [],
   ]
 }
 
 function branch(state: ChatState): ChatStep {
-  if (!state.last.question) return withNotice(state, 'there is no question yet')
+  if (!state.lastExchange.question) return withNotice(state, 'there is no question yet')
   return [state, [{ type: 'openChoices', purpose: 'questions' }]]
 }
 
-/** Returns the images of the next question after an edit is cancelled, without those of the edited question. */
-function imagesAfterEdit({ input, images, last }: ChatState): ChatState['images'] {
-  return input.replaces === undefined ? images : withoutImagesOf(last.question, images)
+/** Returns the images of the next question after an edit is canceled: all except those of the edited question. */
+function imagesAfterEdit({ input, images, lastExchange }: ChatState): ChatState['images'] {
+  return input.replaces === undefined ? images : withoutImagesOf(lastExchange.question, images)
 }
 
 function withoutImagesOf(question: Question | undefined, images: ChatState['images']): ChatState['images'] {
@@ -303,7 +319,8 @@ function withoutImagesOf(question: Question | undefined, images: ChatState['imag
 }
 
 function versions(state: ChatState, number: string): ChatStep {
-  if (state.last.question?.messageId === undefined) return withNotice(state, 'there is no question yet')
+  if (state.lastExchange.question?.messageId === undefined)
+    return withNotice(state, 'there is no question yet')
   if (number === '') return [state, [{ type: 'openChoices', purpose: 'versions' }]]
   if (!/^\d+$/.test(number)) return withNotice(state, '/versions takes a number')
   return [state, [{ type: 'useVersion', version: Number(number) }]]
@@ -311,7 +328,7 @@ function versions(state: ChatState, number: string): ChatStep {
 
 function rename(state: ChatState, title: string): ChatStep {
   if (title === '') return withNotice(state, '/rename takes a title')
-  if (!state.last.question) return withNotice(state, 'there is no question yet')
+  if (!state.lastExchange.question) return withNotice(state, 'there is no question yet')
   return [state, [{ type: 'rename', title }]]
 }
 
@@ -330,9 +347,9 @@ export function cancel(state: ChatState): ChatStep {
   const leaving: ChatState = { ...state, isLeaving: true, notice: leaveNotice }
   if (fileTask)
     return [{ ...leaving, fileTask: undefined }, [{ type: 'stopFileTask' }, printNote(`stopped ${fileTask}`)]]
-  if (outage?.waiting) {
-    const idle = restoreQueue({ ...leaving, outage: undefined, ...restoreWaitingMessage(state) })
-    return [idle, [{ type: 'stopWaiting' }, printNote('not sent')]]
+  if (outage?.unsentMessage) {
+    const restored = restoreQueue({ ...leaving, outage: undefined, ...restoreWaitingMessage(state) })
+    return [restored, [{ type: 'stopWaiting' }, printNote('not sent')]]
   }
   const content = contentOf(input.editor)
   if (content === '' && input.replaces === undefined) return [leaving, []]
@@ -356,7 +373,9 @@ function restoreWaitingMessage({ outage, input, images }: ChatState): Pick<ChatS
   const isComposerEmpty = contentOf(input.editor) === ''
   return {
     input:
-      isComposerEmpty && outage?.waiting ? { ...input, editor: editorOf(outage.waiting.content) } : input,
-    images: [...(outage?.waiting?.images ?? []), ...images],
+      isComposerEmpty && outage?.unsentMessage
+        ? { ...input, editor: editorOf(outage.unsentMessage.content) }
+        : input,
+    images: [...(outage?.unsentMessage?.images ?? []), ...images],
   }
 }

@@ -24,16 +24,20 @@ export function findCompletions({ input, names }: Pick<ChatState, 'input' | 'nam
   }
   const argument = parseArgument(text)
   if (!argument) return noCompletions
-  const { purpose, before, typed } = argument
-  const words = (names[purpose] ?? []).filter(name => name.toLowerCase().startsWith(typed.toLowerCase()))
-  return words.length === 1 && words[0] === typed ? noCompletions : { before, words, after: '' }
+  const { purpose, before, typedName } = argument
+  const words = (names[purpose] ?? []).filter(name => name.toLowerCase().startsWith(typedName.toLowerCase()))
+  return words.length === 1 && words[0] === typedName ? noCompletions : { before, words, after: '' }
 }
 
-/** Splits a `/model` or `/kb` line before the name that is being typed. */
-function parseArgument(text: string): { purpose: NamedPurpose; before: string; typed: string } | undefined {
-  const [, before, purpose, typed] =
+/** Splits a `/model` or `/kb` line into the name that is being typed and the text before it. */
+function parseArgument(
+  text: string,
+): { purpose: NamedPurpose; before: string; typedName: string } | undefined {
+  const [, before, purpose, typedName] =
     /^(\/(model) +)(.*)$/.exec(text) ?? /^(\/(kb) +(?:.*, *)?)([^,]*)$/.exec(text) ?? []
-  return before === undefined ? undefined : { purpose: purpose as NamedPurpose, before, typed: typed! }
+  return before === undefined
+    ? undefined
+    : { purpose: purpose as NamedPurpose, before, typedName: typedName! }
 }
 
 /** Loads the names that can complete the line, unless they are already loaded. */
@@ -49,16 +53,16 @@ export function loadNames(previous: ChatStep): ChatStep {
 export function complete(state: ChatState, key: 'tab' | 'backTab'): ComposerState {
   const { input } = state
   const { completion } = input
-  const { before, words, after } = completion?.offer ?? findCompletions(state)
+  const { before, words, after } = completion?.candidates ?? findCompletions(state)
   if (words.length === 0) return input
   if (words.length === 1)
     return { ...input, editor: editorOf(before + words[0]! + after), completion: undefined }
   const step = key === 'tab' ? 1 : -1
-  const from = completion?.at ?? (key === 'tab' ? -1 : words.length)
-  const at = (from + step + words.length) % words.length
+  const previousIndex = completion?.index ?? (key === 'tab' ? -1 : words.length)
+  const index = (previousIndex + step + words.length) % words.length
   return {
     ...input,
-    editor: editorOf(before + words[at]!),
-    completion: { offer: { before, words, after }, at },
+    editor: editorOf(before + words[index]!),
+    completion: { candidates: { before, words, after }, index },
   }
 }

@@ -46,7 +46,7 @@ export function pressComposerKey(state: ChatState, key: Key): ChatStep {
           ...withoutCompletion,
           input: {
             ...withoutCompletion.input,
-            search: { query: '', at: input.sentLines.length, draft: input.editor },
+            search: { query: '', index: input.sentLines.length, draft: input.editor },
           },
         },
         [],
@@ -80,9 +80,9 @@ function pressEnter(state: ChatState): ChatStep {
 export function submit(state: ChatState, content: string): ChatStep {
   if (content.trim() === '') return [state, []]
   const { input, images, llmServiceId, temperature } = state
-  const isTypedCommand = isCommand(content)
-  if (!isTypedCommand && state.outage) return [{ ...state, notice: outageNotice }, []]
-  if (!isTypedCommand && state.fileTask) return [{ ...state, notice: waitForFileNotice }, []]
+  const isCommandLine = isCommand(content)
+  if (!isCommandLine && state.outage) return [{ ...state, notice: outageNotice }, []]
+  if (!isCommandLine && state.fileTask) return [{ ...state, notice: waitForFileNotice }, []]
   const sentLines =
     input.sentLines.at(-1) === content
       ? input.sentLines
@@ -90,9 +90,9 @@ export function submit(state: ChatState, content: string): ChatStep {
   const cleared: ChatState = {
     ...state,
     notice: '',
-    input: { ...emptyInput, sentLines, replaces: isTypedCommand ? input.replaces : undefined },
+    input: { ...emptyInput, sentLines, replaces: isCommandLine ? input.replaces : undefined },
   }
-  if (isTypedCommand) return runCommand(cleared, content)
+  if (isCommandLine) return runCommand(cleared, content)
   const message = {
     content: content.replace(/^\/\//, '/').trim(),
     images,
@@ -105,41 +105,43 @@ export function submit(state: ChatState, content: string): ChatStep {
 }
 
 /**
- * Moves the cursor up or down. In an empty field, Up takes back the last queued message; above the first line, it
- * recalls sent lines.
+ * Moves the cursor up or down. In an empty field, Up removes the last message from the queue to edit it. Up on the
+ * first line and Down on the last line recall sent lines.
  */
-function moveVertically(state: ChatState, by: -1 | 1): ChatState {
-  const queued = state.queue.at(-1)
-  if (by < 0 && queued && state.input.editor.text === '') {
-    const input = { ...state.input, editor: editorOf(queued.content) }
-    return { ...state, queue: state.queue.slice(0, -1), images: [...(queued.images ?? [])], input }
+function moveVertically(state: ChatState, offset: -1 | 1): ChatState {
+  const lastQueued = state.queue.at(-1)
+  if (offset < 0 && lastQueued && state.input.editor.text === '') {
+    const input = { ...state.input, editor: editorOf(lastQueued.content) }
+    return { ...state, queue: state.queue.slice(0, -1), images: [...(lastQueued.images ?? [])], input }
   }
-  return { ...state, input: recall(state.input, by) }
+  return { ...state, input: recall(state.input, offset) }
 }
 
-function recall(input: ComposerState, by: -1 | 1): ComposerState {
-  const moved = moveLine(input.editor, by)
-  if (moved) return { ...input, editor: moved }
+function recall(input: ComposerState, offset: -1 | 1): ComposerState {
+  const movedEditor = moveLine(input.editor, offset)
+  if (movedEditor) return { ...input, editor: movedEditor }
   const { sentLines, recalled } = input
-  const at = (recalled?.at ?? sentLines.length) + by
-  if (at < 0 || at > sentLines.length) return input
+  const index = (recalled?.index ?? sentLines.length) + offset
+  if (index < 0 || index > sentLines.length) return input
   const draft = recalled?.draft ?? input.editor
-  if (at === sentLines.length) return { ...input, editor: draft, recalled: undefined }
-  return { ...input, editor: editorOf(sentLines[at]!), recalled: { at, draft } }
+  if (index === sentLines.length) return { ...input, editor: draft, recalled: undefined }
+  return { ...input, editor: editorOf(sentLines[index]!), recalled: { index, draft } }
 }
 
 /** Returns the index of the newest sent line before `from` that contains the query; -1 without a match. */
-function findSentLine(past: readonly string[], query: string, from: number): number {
-  return past.findLastIndex((text, at) => at < from && text.toLowerCase().includes(query.toLowerCase()))
+function findSentLine(sentLines: readonly string[], query: string, from: number): number {
+  return sentLines.findLastIndex(
+    (text, index) => index < from && text.toLowerCase().includes(query.toLowerCase()),
+  )
 }
 
 function pressSearchKey(state: ChatState, key: Key): ChatStep {
   const { input } = state
-  const { query, at, draft } = input.search!
-  const searchSentLines = (words: string, from: number): ChatStep => {
-    const matchIndex = words === '' ? -1 : findSentLine(input.sentLines, words, from)
+  const { query, index, draft } = input.search!
+  const searchSentLines = (newQuery: string, from: number): ChatStep => {
+    const matchIndex = newQuery === '' ? -1 : findSentLine(input.sentLines, newQuery, from)
     const editor = matchIndex < 0 ? input.editor : editorOf(input.sentLines[matchIndex]!)
-    const search = { query: words, at: matchIndex < 0 ? at : matchIndex, draft }
+    const search = { query: newQuery, index: matchIndex < 0 ? index : matchIndex, draft }
     return [{ ...state, input: { ...input, editor, search } }, []]
   }
   const endSearch = (editor: Editor): ChatState => ({
@@ -152,7 +154,7 @@ function pressSearchKey(state: ChatState, key: Key): ChatStep {
     case 'backspace':
       return searchSentLines(query.slice(0, -1), input.sentLines.length)
     case 'search':
-      return searchSentLines(query, at)
+      return searchSentLines(query, index)
     case 'escape':
       return [endSearch(draft), []]
     case 'enter':

@@ -16,7 +16,7 @@ interface FollowTurnOptions {
   onConnection(isLost: boolean): void
 }
 
-/** Returns true if the runtime has no running turn of this caller in the conversation. */
+/** Returns true if an error means that no turn of this caller is running in the conversation. */
 export function isNotFound(error: unknown): boolean {
   return error instanceof WbError && error.code === 'not_found'
 }
@@ -35,12 +35,12 @@ export async function* followTurn(
   const progress = new TurnProgress()
   let events = first
   for (let attempt = 0; ; ) {
-    let at = 0
+    let index = 0
     try {
       for await (const event of events) {
         progress.check(event)
-        if (events !== first && at === 0) onConnection(false)
-        if (at++ < progress.count) continue
+        if (events !== first && index === 0) onConnection(false)
+        if (index++ < progress.count) continue
         progress.add(event)
         attempt = 0
         yield event
@@ -68,8 +68,8 @@ export async function* followTurn(
 
 /** Returns the answer to a question of a conversation; undefined if none is stored. */
 export function findAnswer(questionId: string, messages: readonly Message[]): Message | undefined {
-  const at = messages.findIndex(({ messageId }) => messageId === questionId)
-  const next = at < 0 ? undefined : messages[at + 1]
+  const index = messages.findIndex(({ messageId }) => messageId === questionId)
+  const next = index < 0 ? undefined : messages[index + 1]
   return next?.role === 'agent' ? next : undefined
 }
 

@@ -8,17 +8,21 @@ const NAMED_BASES_MAX = 4
 
 /** Returns a question about each of the first documents. */
 export function suggestedQuestions(titles: readonly string[]): string[] {
-  const ask = [
+  const templates = [
     (title: string) => `What does “${title}” say?`,
     (title: string) => `Summarize “${title}”.`,
     (title: string) => `What are the main points of “${title}”?`,
   ]
-  return titles.slice(0, SUGGESTIONS_MAX).map((title, at) => ask[at]!(plainLine(title)))
+  return titles.slice(0, SUGGESTIONS_MAX).map((title, index) => templates[index]!(plainLine(title)))
 }
 
 /** Returns true if the conversation has no question yet. */
-export function isEmptyChat({ last, turn, outage }: Pick<ChatState, 'last' | 'turn' | 'outage'>): boolean {
-  return last.question === undefined && !turn && !outage
+export function isEmptyChat({
+  lastExchange,
+  turn,
+  outage,
+}: Pick<ChatState, 'lastExchange' | 'turn' | 'outage'>): boolean {
+  return lastExchange.question === undefined && !turn && !outage
 }
 
 /** Returns the lines of an empty chat: the agent, its knowledge bases, and suggested questions. */
@@ -31,8 +35,8 @@ export function greetingLines({ subject, suggestions, size }: ChatState): Line[]
   ]
   const lines = wrap(intro, columns, { first: indent, rest: indent })
   if (suggestions.length === 0) return [[], ...lines]
-  const questions = suggestions.map((question, at) =>
-    cutLine([span(`  ${at + 1}  `, 'accent'), span(question)], columns - 1),
+  const questions = suggestions.map((question, index) =>
+    cutLine([span(`  ${index + 1}  `, 'accent'), span(question)], columns - 1),
   )
   const keys = [
     'alt+1 asks this question',
@@ -45,8 +49,8 @@ export function greetingLines({ subject, suggestions, size }: ChatState): Line[]
 /** Describes knowledge bases by name. An empty list means all knowledge bases. */
 export function describeBases(names: readonly string[]): string {
   if (names.length === 0) return 'all knowledge bases'
-  const shown = names.slice(0, NAMED_BASES_MAX).map(plainLine)
-  const rest = names.length - shown.length
-  const all = rest > 0 ? [...shown, `${rest} more`] : shown
+  const shownNames = names.slice(0, NAMED_BASES_MAX).map(plainLine)
+  const hiddenCount = names.length - shownNames.length
+  const all = hiddenCount > 0 ? [...shownNames, `${hiddenCount} more`] : shownNames
   return all.length === 1 ? all[0]! : `${all.slice(0, -1).join(', ')} and ${all.at(-1)}`
 }

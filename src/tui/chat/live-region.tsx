@@ -12,10 +12,10 @@ import type { ChatState } from './types.ts'
 
 /** Minimum width of a screen to frame the composer. */
 const FRAMED_COLUMNS_MIN = 24
-/** Minimum height of a screen to show more than the composer or the approval. */
+/** Minimum height of a screen to show more than the composer or the approval prompt. */
 const FULL_ROWS_MIN = 6
 
-/** The parts of the screen that change, in order. */
+/** Layout of the live region: the parts of the screen that change, from top to bottom. */
 export interface LiveLayout {
   readonly activity: readonly Line[]
   /** The approval prompt, shown instead of the composer. */
@@ -34,33 +34,33 @@ export interface LiveLayout {
  */
 export function layoutLiveRegion(state: ChatState, highlight?: Highlight): LiveLayout {
   const { columns, rows } = state.size
-  const room = Math.max(1, rows - 1)
+  const rowsMax = Math.max(1, rows - 1)
   const isFull = rows >= FULL_ROWS_MIN
   const pending = state.turn?.pendingApprovals[0]
   const footerRows = isFull ? 1 : 0
   const composer = layoutComposer(state, {
     isFramed: isFull && columns >= FRAMED_COLUMNS_MIN,
-    linesMax: Math.max(1, Math.floor(room / 3)),
+    linesMax: Math.max(1, Math.floor(rowsMax / 3)),
   })
-  const approval = pending && approvalLines(state, pending).slice(-(room - footerRows))
+  const approval = pending && approvalLines(state, pending).slice(-(rowsMax - footerRows))
   const fieldRows = approval ? approval.length : composer.height
-  const rowsLeft = room - fieldRows - footerRows
+  const rowsLeft = rowsMax - fieldRows - footerRows
   const gap: Line[] = isFull && rowsLeft > 0 ? [[]] : []
-  const activityRoom = rowsLeft - gap.length
-  const activity = activityRoom > 0 ? activityLines(state, highlight).slice(-activityRoom) : []
-  const above = [...activity, ...gap].map(line => cutLine(line, columns))
-  const words = state.input.completion?.offer.words ?? (pending ? [] : findCompletions(state).words)
+  const activityRows = rowsLeft - gap.length
+  const lines = activityRows > 0 ? activityLines(state, highlight).slice(-activityRows) : []
+  const linesAbove = [...lines, ...gap].map(line => cutLine(line, columns))
+  const words = state.input.completion?.candidates.words ?? (pending ? [] : findCompletions(state).words)
   const cursor = approval ? { x: lineWidth(approval.at(-1)!) + 1, y: approval.length - 1 } : composer.cursor
   return {
-    activity: above,
+    activity: linesAbove,
     approval: approval?.map(line => cutLine(line, columns)),
     composer,
     completions:
       isFull && words.length > 0
-        ? cutLine(completionsLine(words, state.input.completion?.at, columns), columns)
+        ? cutLine(completionsLine(words, state.input.completion?.index, columns), columns)
         : undefined,
     hasStatusBar: isFull,
-    cursor: { x: Math.min(cursor.x, columns - 1), y: above.length + cursor.y },
+    cursor: { x: Math.min(cursor.x, columns - 1), y: linesAbove.length + cursor.y },
   }
 }
 
@@ -83,19 +83,19 @@ export function LiveRegion({ state, highlight }: { state: ChatState; highlight: 
 }
 
 /** Returns the words in a row, scrolled so that the chosen word is visible. */
-function completionsLine(words: readonly string[], chosen: number | undefined, columns: number): Line {
-  const from = (first: number): StyledSpan[] => [
+function completionsLine(words: readonly string[], selectedIndex: number | undefined, columns: number): Line {
+  const wordsFrom = (first: number): StyledSpan[] => [
     span(first > 0 ? '… ' : '  '),
     ...words
       .slice(first)
-      .flatMap((word, at): StyledSpan[] => [
-        span(word, first + at === chosen ? 'inverse' : 'dim'),
+      .flatMap((word, index): StyledSpan[] => [
+        span(word, first + index === selectedIndex ? 'inverse' : 'dim'),
         span('  '),
       ]),
   ]
-  const isSeen = (first: number) =>
-    lineWidth(from(first).slice(0, 2 * ((chosen ?? 0) - first + 1) + 1)) < columns
+  const isVisible = (first: number) =>
+    lineWidth(wordsFrom(first).slice(0, 2 * ((selectedIndex ?? 0) - first + 1) + 1)) < columns
   let first = 0
-  while (chosen !== undefined && first < chosen && !isSeen(first)) first++
-  return from(first)
+  while (selectedIndex !== undefined && first < selectedIndex && !isVisible(first)) first++
+  return wordsFrom(first)
 }

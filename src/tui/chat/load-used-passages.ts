@@ -3,8 +3,8 @@ import type { ChatPort } from '../../cli/chat/port.ts'
 import type { Citation, TurnEvent } from '../../contract/chat.ts'
 
 /**
- * Returns the passages that an answer used if it cites none. Returns none if the request fails, because they are
- * optional.
+ * Returns the passages that an answer used, if it cites none. Returns an empty list if the request fails, because the
+ * passages are optional.
  */
 export async function loadUsedPassages(
   { event, data }: TurnEvent,

@@ -6,10 +6,10 @@ import type { Size } from '../parts/terminal-session.ts'
 import { editQuestion, startOver } from './commands.ts'
 import type { ChatPanel, ChatState, ChatStep, ChoicePanel, PanelPage } from './types.ts'
 
-/** Rows of the screen around the body: the title, the keys, two gaps, and the last row, which Ink needs. */
+/** Number of screen rows around the body: the title, the keys, two gaps, and the last row, which Ink needs. */
 const FRAME_ROWS = 5
 
-/** Rendered lines of each page, because a page is drawn again for each line of scrolling. */
+/** Caches the rendered lines of each page, because scrolling draws a page again for each line. */
 const pageCache = new WeakMap<
   PanelPage,
   { columns: number; highlight: Highlight | undefined; lines: readonly Line[] }
@@ -17,8 +17,8 @@ const pageCache = new WeakMap<
 
 /** Returns the lines of a page. */
 export function pageLines(page: PanelPage, columns: number, highlight?: Highlight): readonly Line[] {
-  const before = pageCache.get(page)
-  if (before?.columns === columns && before.highlight === highlight) return before.lines
+  const cached = pageCache.get(page)
+  if (cached?.columns === columns && cached.highlight === highlight) return cached.lines
   const lines = renderPage(page, Math.max(1, columns - 4), highlight)
   pageCache.set(page, { columns, highlight, lines })
   return lines
@@ -45,14 +45,14 @@ export function passagePanel(
 
 /** Returns the maximum scroll position, at which the last line is visible. */
 function topMax(page: PanelPage, size: Size): number {
-  const before = pageCache.get(page)
+  const cached = pageCache.get(page)
   // Highlighting does not change how lines wrap.
-  const lines = before?.columns === size.columns ? before.lines : pageLines(page, size.columns)
-  return Math.max(0, lines.length - panelRoom(size))
+  const lines = cached?.columns === size.columns ? cached.lines : pageLines(page, size.columns)
+  return Math.max(0, lines.length - panelBodyRows(size))
 }
 
 /** Returns the number of lines that are visible at once. */
-export function panelRoom({ rows }: Size): number {
+export function panelBodyRows({ rows }: Size): number {
   return Math.max(1, rows - FRAME_ROWS)
 }
 
@@ -61,36 +61,36 @@ export function pressPanelKey(state: ChatState, panel: ChatPanel, key: Key): Cha
   const isLetter = (letter: string) => key.type === 'typed' && key.text === letter
   if (key.type === 'escape' || key.type === 'cancel' || isLetter('q'))
     return [{ ...state, panel: undefined }, []]
-  const by = rowsMovedBy(key, panelRoom(state.size))
+  const rows = rowsMovedBy(key, panelBodyRows(state.size))
   if (panel.kind === 'text') {
     if (key.type === 'enter') return [{ ...state, panel: undefined }, []]
-    if (by === undefined) return [state, []]
-    const top = Math.max(0, Math.min(topMax(panel.page, state.size), panel.top + by))
+    if (rows === undefined) return [state, []]
+    const top = Math.max(0, Math.min(topMax(panel.page, state.size), panel.top + rows))
     return [{ ...state, panel: { ...panel, top } }, []]
   }
-  if (by !== undefined && panel.items.length > 0) {
-    const at = Math.max(0, Math.min(panel.items.length - 1, panel.at + by))
-    return [{ ...state, panel: { ...panel, at } }, []]
+  if (rows !== undefined && panel.items.length > 0) {
+    const selectedIndex = Math.max(0, Math.min(panel.items.length - 1, panel.selectedIndex + rows))
+    return [{ ...state, panel: { ...panel, selectedIndex } }, []]
   }
   if (panel.purpose === 'kb' && isLetter(' ')) {
-    const items = panel.items.map((item, at) =>
-      at === panel.at ? { ...item, isChosen: !item.isChosen } : item,
+    const items = panel.items.map((item, index) =>
+      index === panel.selectedIndex ? { ...item, isChosen: !item.isChosen } : item,
     )
     return [{ ...state, panel: { ...panel, items } }, []]
   }
   return key.type === 'enter' ? applyChoice({ ...state, panel: undefined }, panel) : [state, []]
 }
 
-function rowsMovedBy(key: Key, page: number): number | undefined {
+function rowsMovedBy(key: Key, pageRows: number): number | undefined {
   switch (key.type) {
     case 'up':
       return -1
     case 'down':
       return 1
     case 'pageUp':
-      return -page
+      return -pageRows
     case 'pageDown':
-      return page
+      return pageRows
     case 'home':
       return Number.NEGATIVE_INFINITY
     case 'end':
@@ -102,39 +102,47 @@ function rowsMovedBy(key: Key, page: number): number | undefined {
   }
 }
 
-/** Applies a choice that was typed as item numbers, from 1. Without a number, nothing changes. */
-export function chooseByNumber(state: ChatState, panel: ChoicePanel, typed: string): ChatStep {
+/** Applies a choice that was typed as item numbers, from 1. Without a number, only closes the panel. */
+export function chooseByNumber(state: ChatState, panel: ChoicePanel, input: string): ChatStep {
   const closed: ChatState = { ...state, panel: undefined }
-  const indexes = [...typed.matchAll(/\d+/g)].map(([number]) => Number(number) - 1)
+  const indexes = [...input.matchAll(/\d+/g)].map(([number]) => Number(number) - 1)
   if (indexes.length === 0) return [closed, []]
   const items =
     panel.purpose === 'kb'
-      ? panel.items.map((item, at) => ({ ...item, isChosen: indexes.includes(at) }))
+      ? panel.items.map((item, index) => ({ ...item, isChosen: indexes.includes(index) }))
       : panel.items
-  return applyChoice(closed, { ...panel, items, at: indexes[0]! })
+  return applyChoice(closed, { ...panel, items, selectedIndex: indexes[0]! })
 }
 
 /** Applies the choice of a list. */
-export function applyChoice(state: ChatState, { purpose, items, at, isNamed }: ChoicePanel): ChatStep {
-  const item = items[at]
+export function applyChoice(
+  state: ChatState,
+  { purpose, items, selectedIndex, isNamed }: ChoicePanel,
+): ChatStep {
+  const item = items[selectedIndex]
   if (!item) return [state, []]
   if (purpose === 'model') {
     const notice = `${plainLine(item.name)} answers from now on`
     return [{ ...state, llmServiceId: item.id, model: item.name, notice }, []]
   }
   if (purpose === 'history') {
-    const [fresh] = startOver(state)
-    return [fresh, [{ type: 'openConversation', conversation: item }]]
+    const [newState] = startOver(state)
+    return [newState, [{ type: 'openConversation', conversation: item }]]
   }
   if (purpose === 'questions') {
-    const { question } = state.last
+    const { question } = state.lastExchange
     if (question?.messageId === item.id) return editQuestion(state, question)
     return [state, [{ type: 'loadQuestion', messageId: item.id }]]
   }
   if (purpose === 'versions') return [state, item.isChosen ? [] : [{ type: 'useVersion', version: item }]]
-  const marked = items.filter(({ isChosen }) => isChosen)
+  const chosenItems = items.filter(({ isChosen }) => isChosen)
   return [
     state,
-    [{ type: 'useKnowledgeBases', chosen: !isNamed && marked.length === items.length ? [] : marked }],
+    [
+      {
+        type: 'useKnowledgeBases',
+        knowledgeBases: !isNamed && chosenItems.length === items.length ? [] : chosenItems,
+      },
+    ],
   ]
 }

@@ -1,19 +1,22 @@
 import { formatPreciseDuration } from '../parts/format-precise-duration.ts'
 import type { ChatState, Turn } from './types.ts'
 
-/** Returns the state after more reasoning. */
+/** Adds text to the reasoning of the current turn. */
 export function addReasoning(state: ChatState, turn: Turn, delta: string): ChatState {
-  const { text = '', sinceMs = state.nowMs } = turn.thought ?? {}
-  return { ...state, turn: { ...turn, thought: { text: text + delta, sinceMs } } }
+  const { text = '', startedMs = state.nowMs } = turn.reasoning ?? {}
+  return { ...state, turn: { ...turn, reasoning: { text: text + delta, startedMs } } }
 }
 
-/** Returns the state after reasoning has ended, and a line with its duration. */
+/** Ends the reasoning of the current turn. Returns the new state, and a line with the duration. */
 export function endReasoning(
   state: ChatState,
   turn: Turn,
-  { text, sinceMs }: NonNullable<Turn['thought']>,
+  { text, startedMs }: NonNullable<Turn['reasoning']>,
 ): [state: ChatState, line: string] {
-  const thoughts = [state.last.thoughts, text.trim()].filter(Boolean).join('\n\n')
-  const line = `thought for ${formatPreciseDuration(state.nowMs - sinceMs)} · /thoughts shows it`
-  return [{ ...state, turn: { ...turn, thought: undefined }, last: { ...state.last, thoughts } }, line]
+  const reasoning = [state.lastExchange.reasoning, text.trim()].filter(Boolean).join('\n\n')
+  const line = `thought for ${formatPreciseDuration(state.nowMs - startedMs)} · /thoughts shows it`
+  return [
+    { ...state, turn: { ...turn, reasoning: undefined }, lastExchange: { ...state.lastExchange, reasoning } },
+    line,
+  ]
 }

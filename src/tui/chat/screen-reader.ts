@@ -11,43 +11,43 @@ import { mainArgument } from './transcript.ts'
 import type { ChatPanel, PendingApproval, TranscriptPart } from './types.ts'
 
 const paint = paintFor(false)
-/** Wide enough for a paragraph, because screen readers pause between lines. */
+/** Maximum width of a line. It fits a whole paragraph, because screen readers pause between lines. */
 const LINE_CELLS_MAX = 100_000
 const PASSAGE_CHARS_MAX = 400
 
 /** Returns a part of the conversation as lines for a screen reader. */
-export function screenReaderLines(printed: TranscriptPart, agent: string): string[] {
-  switch (printed.kind) {
+export function screenReaderLines(part: TranscriptPart, agent: string): string[] {
+  switch (part.kind) {
     case 'question':
-      return [`You: ${plain(printed.text)}`, ...(printed.images ?? []).map(plainLine)]
+      return [`You: ${plain(part.text)}`, ...(part.images ?? []).map(plainLine)]
     case 'answer': {
-      const lines = renderBlock(printed.block, LINE_CELLS_MAX).map(line => paint(line).trimEnd())
-      return printed.isFirst ? [`${plainLine(agent)}:`, ...lines] : lines
+      const lines = renderBlock(part.block, LINE_CELLS_MAX).map(line => paint(line).trimEnd())
+      return part.isFirst ? [`${plainLine(agent)}:`, ...lines] : lines
     }
     case 'tool': {
-      const { call, result } = printed.run
+      const { call, result } = part.run
       const argument = mainArgument(call.arguments)
       const outcome = result ? `, ${result.outcome}, ${formatPreciseDuration(result.durationMs)}` : ''
       return [
-        `Tool ${printed.run.number}: ${plainLine(call.name)}${argument ? `, with “${argument}”` : ''}${outcome}`,
+        `Tool ${part.run.number}: ${plainLine(call.name)}${argument ? `, with “${argument}”` : ''}${outcome}`,
       ]
     }
     case 'sources':
       return [
-        ...(printed.isUncited ? ['Passages used, without citations:'] : []),
-        ...printed.citations.map(one => `Source ${one.number}: ${citationSource(one)}`),
+        ...(part.isUncited ? ['Passages used but not cited:'] : []),
+        ...part.citations.map(citation => `Source ${citation.number}: ${citationSource(citation)}`),
       ]
     case 'passages':
       return [
-        ...(printed.hasSetup ? modelSetupLines(agent) : []),
+        ...(part.hasSetup ? modelSetupLines(agent) : []),
         passagesHeading,
-        ...printed.passages.map(passage => {
-          const { title, lines, location } = summarizePassage(passage, printed.question, PASSAGE_CHARS_MAX, 1)
+        ...part.passages.map(passage => {
+          const { title, lines, location } = summarizePassage(passage, part.question, PASSAGE_CHARS_MAX, 1)
           return `${passage.number}: ${title}. ${lines.join(' ')}${location && ` (${location})`}`
         }),
       ]
     case 'note':
-      return [plain(printed.text)]
+      return [plain(part.text)]
     case 'help':
       return commands.map(
         ({ name, argument, summary }) => `/${name}${argument ? ` ${argument}` : ''}: ${summary}`,
@@ -61,8 +61,8 @@ export function screenReaderPanel(panel: ChatPanel): string[] {
   return [
     `${panel.title}:`,
     ...panel.items.map(
-      ({ name, description, isChosen }, at) =>
-        `${at + 1}: ${plainLine(name)}${description ? `, ${plainLine(description)}` : ''}${isChosen ? ', chosen' : ''}`,
+      ({ name, description, isChosen }, index) =>
+        `${index + 1}: ${plainLine(name)}${description ? `, ${plainLine(description)}` : ''}${isChosen ? ', chosen' : ''}`,
     ),
     panel.purpose === 'kb'
       ? 'Type the numbers, or press Enter to change nothing.'
@@ -71,9 +71,9 @@ export function screenReaderPanel(panel: ChatPanel): string[] {
 }
 
 /** Returns the approval prompt of a tool call as lines for a screen reader. */
-export function screenReaderQuestion({ call }: PendingApproval, agent: string): string[] {
+export function screenReaderApproval({ call }: PendingApproval, agent: string): string[] {
   return [
     `${plainLine(agent)} wants to use ${plainLine(call.name)} with ${plainLine(formatArguments(call.arguments))}`,
-    'Type once, always or never.',
+    'Type a choice: “once”, “always” or “never”.',
   ]
 }

@@ -1,5 +1,5 @@
 import type { ChatSubject } from '../../cli/chat/chat-interfaces.ts'
-import { accumulateCitations, citationOf, citationsOf } from '../../cli/chat/citations.ts'
+import { accumulateCitations, citationFromPassage, citationsOf } from '../../cli/chat/citations.ts'
 import { finishNote } from '../../cli/chat/finish-note.ts'
 import { imageLines } from '../../cli/chat/images.ts'
 import type { NamedImage } from '../../cli/chat/port.ts'
@@ -45,7 +45,14 @@ export function startChat(subject: ChatSubject, size: Size, nowMs: number): Chat
     turn: undefined,
     queue: [],
     outage: undefined,
-    last: { question: undefined, answer: '', thoughts: '', isAnswered: false, citations: [], texts: {} },
+    lastExchange: {
+      question: undefined,
+      answer: '',
+      reasoning: '',
+      isAnswered: false,
+      citations: [],
+      texts: {},
+    },
     toolRuns: [],
     llmServiceId: undefined,
     temperature: undefined,
@@ -53,7 +60,7 @@ export function startChat(subject: ChatSubject, size: Size, nowMs: number): Chat
     model: undefined,
     panel: undefined,
     names: {},
-    spent: { tokens: 0, costUsd: undefined },
+    usage: { tokens: 0, costUsd: undefined },
     suggestions: [],
     isLeaving: false,
     notice: '',
@@ -64,7 +71,7 @@ export function startChat(subject: ChatSubject, size: Size, nowMs: number): Chat
 export function stepChat(state: ChatState, event: ChatEvent): ChatStep {
   switch (event.type) {
     case 'turn':
-      return applyTurnEvent(state, event.event, event.used)
+      return applyTurnEvent(state, event.event, event.usedPassages)
     case 'suggestionsLoaded':
       return [{ ...state, suggestions: event.questions }, []]
     case 'connection':
@@ -98,7 +105,7 @@ export function stepChat(state: ChatState, event: ChatEvent): ChatStep {
     case 'fileTaskEnded':
       return [{ ...state, fileTask: undefined }, []]
     case 'note':
-      return [state, [printNote(event.text, event.isBad ? 'bad' : 'good')]]
+      return [state, [printNote(event.text, event.isError ? 'bad' : 'good')]]
     case 'submitted':
       return submitLine(state, event.text)
     default:
@@ -109,11 +116,17 @@ export function stepChat(state: ChatState, event: ChatEvent): ChatStep {
 /** Prints passages instead of an answer, because no model is available. */
 function showPassages(state: ChatState, passages: readonly Passage[]): ChatStep {
   const texts = Object.fromEntries(passages.map(({ id, text }) => [id, plain(text)]))
-  const last = { ...state.last, answer: '', isAnswered: false, citations: passages.map(citationOf), texts }
-  const question = state.last.question?.content ?? ''
+  const lastExchange = {
+    ...state.lastExchange,
+    answer: '',
+    isAnswered: false,
+    citations: passages.map(citationFromPassage),
+    texts,
+  }
+  const question = state.lastExchange.question?.content ?? ''
   const hasSetup = state.model !== null
   return [
-    { ...state, last, model: null },
+    { ...state, lastExchange, model: null },
     [
       printPart({ kind: 'passages', question, passages, hasSetup }),
       ...(passages.length > 0
@@ -139,11 +152,11 @@ function changeKnowledgeBases(state: ChatState, knowledgeBases: readonly string[
 function addImage(state: ChatState, image: NamedImage): ChatStep {
   const { images } = state
   if (images.length < limits.messageImages) return [{ ...state, images: [...images, image] }, []]
-  const most = `a question can have at most ${limits.messageImages} images; /image without FILE removes them`
-  return [{ ...state, notice: most }, []]
+  const notice = `a question can have at most ${limits.messageImages} images; /image without FILE removes them`
+  return [{ ...state, notice }, []]
 }
 
-/** Handles a whole line from an interface that does not read single keys. */
+/** Handles a whole line, from an interface that does not read single keys. */
 function submitLine(state: ChatState, text: string): ChatStep {
   const { panel, turn } = state
   const approval = turn?.pendingApprovals[0]
@@ -167,7 +180,7 @@ function pressKey(state: ChatState, key: Key): ChatStep {
     case 'wordLeft':
     case 'wordRight':
       if (!canStepVersions(cleared)) break
-      return [cleared, [{ type: 'stepVersion', by: key.type === 'wordLeft' ? -1 : 1 }]]
+      return [cleared, [{ type: 'stepVersion', offset: key.type === 'wordLeft' ? -1 : 1 }]]
     case 'number':
       return pressNumber(cleared, key.number)
     case 'redraw':
@@ -176,19 +189,22 @@ function pressKey(state: ChatState, key: Key): ChatStep {
   return loadNames(pressComposerKey(cleared, key))
 }
 
-/** Opens a source, or asks a suggested question of an empty chat. */
+/** Asks a suggested question if the chat is empty; otherwise opens a source. */
 function pressNumber(state: ChatState, number: number): ChatStep {
   const question = isEmptyChat(state) ? state.suggestions[number - 1] : undefined
   return question === undefined ? openSource(state, String(number)) : submit(state, question)
 }
 
-/** Returns true if the composer is empty and the last question can change, so that arrow keys can switch versions. */
-function canStepVersions({ input, turn, outage, last }: ChatState): boolean {
+/**
+ * Returns true if the composer is empty and no answer is in progress. The keys that move the cursor by words then
+ * switch versions.
+ */
+function canStepVersions({ input, turn, outage, lastExchange }: ChatState): boolean {
   const isEmpty = contentOf(input.editor) === '' && !input.search
-  return isEmpty && !turn && !outage && last.question?.messageId !== undefined
+  return isEmpty && !turn && !outage && lastExchange.question?.messageId !== undefined
 }
 
-/** Handles letters that arrived together. Each of them can be a command. */
+/** Handles letters that arrived in one piece of input. Each of them can be a command. */
 function pressEachLetter(state: ChatState, text: string): ChatStep {
   return [...text].reduce<ChatStep>(
     (previous, letter) => chainStep(previous, next => pressKey(next, { type: 'typed', text: letter })),
@@ -210,18 +226,18 @@ function openConversation(state: ChatState, event: Extract<ChatEvent, { type: 'r
   const lastQuestion = messages.findLast(({ role }) => role === 'user')
   const lastAnswer = messages.findLast(({ role }) => role === 'agent')
   const sentLines = messages.filter(({ role }) => role === 'user').map(({ content }) => plain(content ?? ''))
-  const last = {
+  const lastExchange = {
     question: lastQuestion && questionOf(lastQuestion),
     answer: plain(lastAnswer?.content ?? ''),
     isAnswered: messages.at(-1)?.role === 'agent' && messages.at(-1)?.metadata.finish_reason !== 'error',
-    thoughts: plain(lastAnswer?.metadata.reasoning ?? ''),
+    reasoning: plain(lastAnswer?.metadata.reasoning ?? ''),
     citations: messages.map(citationsOf).reduce(accumulateCitations, []),
     texts: {},
   }
   const model = plain(lastAnswer?.metadata.model ?? '') || state.model
   const context = lastAnswer && contextOf(lastAnswer)
   const subject = { ...state.subject, knowledgeBases }
-  return [{ ...state, subject, last, model, context, input: { ...state.input, sentLines } }, effects]
+  return [{ ...state, subject, lastExchange, model, context, input: { ...state.input, sentLines } }, effects]
 }
 
 function messageEffects(message: Message): ChatEffect[] {
@@ -231,13 +247,15 @@ function messageEffects(message: Message): ChatEffect[] {
   if (message.role === 'system')
     return ['Summary of earlier messages:', ...content.split('\n')].map(line => printNote(line))
   const citations = citationsOf(message)
-  const { error_message: why, interrupted } = message.metadata
+  const { error_message: reason, interrupted } = message.metadata
   const earlyEndNote = finishNote(message)
-  const blocks = message.content === why ? [] : blocksOf(content)
+  const blocks = message.content === reason ? [] : blocksOf(content)
   return [
-    ...blocks.map((block, at) => printPart({ kind: 'answer', block, isFirst: at === 0, isAside: false })),
+    ...blocks.map((block, index) =>
+      printPart({ kind: 'answer', block, isFirst: index === 0, isAside: false }),
+    ),
     ...(citations.length > 0 ? [printPart({ kind: 'sources', citations })] : []),
-    ...(why ? [printNote(plain(why), 'bad')] : []),
+    ...(reason ? [printNote(plain(reason), 'bad')] : []),
     ...(interrupted === 'true' ? [printNote('stopped')] : []),
     ...(earlyEndNote ? [printNote(earlyEndNote)] : []),
   ]

@@ -6,8 +6,8 @@ import type { ChatState } from './types.ts'
 const NAMED_BASES_MAX = 2
 
 /**
- * Shows facts about the conversation on the left, and keys on the right. On narrow screens, omits the most obvious
- * facts first.
+ * Shows facts about the conversation on the left, and keys on the right. On narrow screens, first omits the facts that
+ * the user most likely knows.
  */
 export function StatusBar({ state }: { state: ChatState }) {
   const { facts, keys } = layoutStatus(state)
@@ -22,24 +22,26 @@ export function StatusBar({ state }: { state: ChatState }) {
 }
 
 function layoutStatus(state: ChatState): { facts: string; keys: string } {
-  const { subject, spent, context, size, model: modelName } = state
+  const { subject, usage, context, size, model: modelName } = state
   const model = modelName === null ? 'no model' : (modelName ?? '')
-  const tokens = spent.tokens > 0 ? `${formatCount(spent.tokens)} tokens` : ''
-  const share = context ? `ctx ${Math.min(100, Math.ceil((100 * context.tokens) / context.window))}%` : ''
-  const cost = spent.costUsd === undefined ? '' : `$${spent.costUsd.toFixed(spent.costUsd < 0.1 ? 4 : 2)}`
-  const bases = describeBases(subject.knowledgeBases)
+  const tokens = usage.tokens > 0 ? `${formatCount(usage.tokens)} tokens` : ''
+  const contextShare = context
+    ? `ctx ${Math.min(100, Math.ceil((100 * context.tokens) / context.window))}%`
+    : ''
+  const cost = usage.costUsd === undefined ? '' : `$${usage.costUsd.toFixed(usage.costUsd < 0.1 ? 4 : 2)}`
+  const knowledgeBases = describeBases(subject.knowledgeBases)
   const isBusy = state.turn !== undefined || state.fileTask !== undefined
   const keys = keyHints(state)
-  const choices = [
-    [[subject.agent, bases, model, tokens, share, cost], keys],
-    [[subject.agent, bases, model, tokens, share, cost], isBusy ? 'ctrl+c stops' : '/help'],
-    ...(isBusy ? ([[[tokens, share], 'ctrl+c stops']] as const) : []),
-    [[bases, model, tokens, share, cost], ''],
-    [[model, tokens, share, cost], ''],
-    [[tokens, share, cost], ''],
-    [[share, cost], ''],
+  const layouts = [
+    [[subject.agent, knowledgeBases, model, tokens, contextShare, cost], keys],
+    [[subject.agent, knowledgeBases, model, tokens, contextShare, cost], isBusy ? 'ctrl+c stops' : '/help'],
+    ...(isBusy ? ([[[tokens, contextShare], 'ctrl+c stops']] as const) : []),
+    [[knowledgeBases, model, tokens, contextShare, cost], ''],
+    [[model, tokens, contextShare, cost], ''],
+    [[tokens, contextShare, cost], ''],
+    [[contextShare, cost], ''],
   ] as const
-  for (const [texts, keys] of choices) {
+  for (const [texts, keys] of layouts) {
     const facts = texts.filter(text => text !== '').join(' · ')
     if (displayWidth(facts) + displayWidth(keys) + 3 + (keys === '' ? 0 : 2) <= size.columns)
       return { facts, keys }
@@ -47,9 +49,9 @@ function layoutStatus(state: ChatState): { facts: string; keys: string } {
   return { facts: '', keys: '' }
 }
 
-function keyHints({ turn, fileTask, last }: ChatState): string {
+function keyHints({ turn, fileTask, lastExchange }: ChatState): string {
   if (turn || fileTask !== undefined) return turn ? 'enter queues  ctrl+c stops' : 'ctrl+c stops'
-  return last.citations.length > 0 ? '/help  alt+1 opens a source' : '/help'
+  return lastExchange.citations.length > 0 ? '/help  alt+1 opens a source' : '/help'
 }
 
 function describeBases(names: readonly string[]): string {

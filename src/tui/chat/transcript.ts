@@ -43,13 +43,13 @@ function layoutOf({ columns, agent }: TranscriptOptions): TranscriptLayout {
 }
 
 /** Returns the lines of a part of the conversation, wrapped to the width of the screen. */
-export function transcriptLines(printed: TranscriptPart, options: TranscriptOptions): Line[] {
+export function transcriptLines(part: TranscriptPart, options: TranscriptOptions): Line[] {
   const layout = layoutOf(options)
   const inset = (lines: readonly Line[]): Line[] =>
     lines.map(line => (line.length === 0 ? [] : [layout.indent, ...line]))
-  switch (printed.kind) {
+  switch (part.kind) {
     case 'question': {
-      const { text, images = [] } = printed
+      const { text, images = [] } = part
       const lines = [
         ...wrap([span(plain(text))], layout.width),
         ...images.flatMap(image => wrap([span(plainLine(image), 'dim')], layout.width)),
@@ -57,24 +57,24 @@ export function transcriptLines(printed: TranscriptPart, options: TranscriptOpti
       return [[], ...withName('you', ['accent'], lines, layout)]
     }
     case 'answer':
-      return answerLines(printed, options)
+      return answerLines(part, options)
     case 'tool':
-      return inset([toolLine(printed.run, resultLine(printed.run), layout.width)])
+      return inset([toolLine(part.run, resultLine(part.run), layout.width)])
     case 'sources':
-      return sourceLines(printed.citations, printed.isUncited ?? false, options)
+      return sourceLines(part.citations, part.isUncited ?? false, options)
     case 'passages':
-      return [[], ...inset(passageLines(printed, options.agent, layout.width))]
+      return [[], ...inset(passageLines(part, options.agent, layout.width))]
     case 'note': {
-      const sign = { dim: '', good: '✓ ', bad: '✗ ' }[printed.tone]
-      const tone = printed.tone
-      return inset(wrap([span(sign + plain(printed.text), tone)], layout.width))
+      const sign = { dim: '', good: '✓ ', bad: '✗ ' }[part.tone]
+      const tone = part.tone
+      return inset(wrap([span(sign + plain(part.text), tone)], layout.width))
     }
     case 'help':
       return [[], ...inset(helpLines(layout.width))]
   }
 }
 
-/** Returns the lines that list the passages of an answer. If the answer does not cite them, they get a heading. */
+/** Returns the lines that list the passages of an answer, with a heading if the answer does not cite them. */
 export function sourceLines(
   citations: readonly Citation[],
   isUncited: boolean,
@@ -88,11 +88,11 @@ export function sourceLines(
       rest: [span(' '.repeat(mark.text.length))],
     })
   })
-  const heading: Line[] = isUncited ? [[span('passages used, without citations:', 'dim')]] : []
+  const heading: Line[] = isUncited ? [[span('passages used but not cited:', 'dim')]] : []
   return [[], ...[...heading, ...lines].map((line): Line => [indent, ...line])]
 }
 
-/** Adds the name of the speaker. */
+/** Adds the name of the speaker to the lines of a message. */
 function withName(
   name: string,
   tones: StyledSpan['tones'],
@@ -122,7 +122,7 @@ export function answerLines(
   return block.gap ? [[], ...inset] : inset
 }
 
-/** Returns the line of a tool call in progress. `since` is the elapsed time. */
+/** Returns the line of a tool call in progress. `elapsed` is shown as its outcome. */
 export function runningToolLines(run: ToolRun, elapsed: string, options: TranscriptOptions): Line[] {
   const { indent, width } = layoutOf(options)
   return [[indent, ...toolLine(run, [span(elapsed, 'dim')], width)]]
@@ -132,9 +132,10 @@ export function runningToolLines(run: ToolRun, elapsed: string, options: Transcr
 function toolLine({ number, call }: ToolRun, outcome: Line, width: number): Line {
   const name: Line = [span(`⚙${number} `, 'dim'), span(plainLine(call.name))]
   const argument = mainArgument(call.arguments)
-  const room = Math.min(48, width - lineWidth(name) - lineWidth(outcome) - 6)
-  const shown = argument !== '' && room > 4 ? [span(`  “${truncate(argument, room)}”`, 'dim')] : []
-  return cutLine([...name, ...shown, span('  '), ...outcome], width)
+  const argumentWidth = Math.min(48, width - lineWidth(name) - lineWidth(outcome) - 6)
+  const argumentSpans =
+    argument !== '' && argumentWidth > 4 ? [span(`  “${truncate(argument, argumentWidth)}”`, 'dim')] : []
+  return cutLine([...name, ...argumentSpans, span('  '), ...outcome], width)
 }
 
 function resultLine({ result }: ToolRun): Line {
@@ -144,9 +145,10 @@ function resultLine({ result }: ToolRun): Line {
 /** Returns the most informative argument of a tool call: the query or the URL, otherwise the first string. */
 export function mainArgument(json: string): string {
   try {
-    const given = JSON.parse(json) as Record<string, unknown>
-    const texts = Object.entries(given).filter(([, value]) => typeof value === 'string')
-    const [, value] = texts.find(([name]) => /^(?:query|text|url|question|q)$/.test(name)) ?? texts[0] ?? []
+    const callArguments = JSON.parse(json) as Record<string, unknown>
+    const strings = Object.entries(callArguments).filter(([, argument]) => typeof argument === 'string')
+    const main = strings.find(([name]) => /^(?:query|text|url|question|q)$/.test(name))
+    const [, value] = main ?? strings[0] ?? []
     return value === undefined ? '' : plainLine(String(value))
   } catch {
     return plainLine(json)
@@ -157,9 +159,9 @@ function outcomeSpan({ content, outcome }: NonNullable<ToolRun['result']>): Styl
   if (outcome === 'denied') return span('not allowed', 'bad')
   if (outcome === 'failure') return span(truncate(plainLine(content), 60), 'bad')
   try {
-    const given = JSON.parse(content) as Record<string, unknown>
-    if (Array.isArray(given.results)) return span(formatCounted(given.results.length, 'passage'), 'dim')
-    const [name, list] = Object.entries(given).find(([, value]) => Array.isArray(value)) ?? []
+    const value = JSON.parse(content) as Record<string, unknown>
+    if (Array.isArray(value.results)) return span(formatCounted(value.results.length, 'passage'), 'dim')
+    const [name, list] = Object.entries(value).find(([, field]) => Array.isArray(field)) ?? []
     if (name !== undefined && Array.isArray(list))
       return span(`${formatCount(list.length)} ${plainLine(name)}`, 'dim')
   } catch {
@@ -176,7 +178,7 @@ function passageLines(
   const setup = hasSetup ? modelSetupLines(agent) : []
   const setupLines = setup.flatMap(line => wrap([span(line, 'dim')], width))
   const gap: Line[] = hasSetup ? [[]] : []
-  if (passages.length === 0) return [...setupLines, ...gap, [span('no passages were found either', 'dim')]]
+  if (passages.length === 0) return [...setupLines, ...gap, [span('no passages were found', 'dim')]]
   return [
     ...setupLines,
     ...gap,
@@ -188,21 +190,21 @@ function passageLines(
 
 function passageCardLines(passage: Passage, question: string, width: number): Line[] {
   const mark = span(`[${passage.number}] `, 'cite')
-  const hang = span(' '.repeat(mark.text.length))
-  const { title, lines, location } = summarizePassage(passage, question, width - hang.text.length)
+  const hangingIndent = span(' '.repeat(mark.text.length))
+  const { title, lines, location } = summarizePassage(passage, question, width - hangingIndent.text.length)
   return [
-    ...wrap([span(title, 'strong')], width, { first: [mark], rest: [hang] }),
-    ...lines.map((line): Line => cutLine([hang, span(line)], width)),
-    ...(location === '' ? [] : [cutLine([hang, span(location, 'dim')], width)]),
+    ...wrap([span(title, 'strong')], width, { first: [mark], rest: [hangingIndent] }),
+    ...lines.map((line): Line => cutLine([hangingIndent, span(line)], width)),
+    ...(location === '' ? [] : [cutLine([hangingIndent, span(location, 'dim')], width)]),
   ]
 }
 
 const keyHelp: readonly (readonly [string, string])[] = [
-  ['alt+enter, ctrl+j', 'insert a line break; \\ before enter does, too'],
+  ['alt+enter, ctrl+j', 'insert a line break; so does \\ before enter'],
   ['up, down, ctrl+r', 'recall earlier input'],
   ['alt+1 … alt+9', 'open a source'],
   ['alt+left, alt+right', 'previous or next version of the last question with several versions'],
-  ['ctrl+c', 'stop the answer; pressed twice, leave the chat'],
+  ['ctrl+c', 'stop the answer; press twice to leave the chat'],
 ]
 
 function helpLines(width: number): Line[] {
@@ -212,13 +214,16 @@ function helpLines(width: number): Line[] {
     ),
     ...keyHelp,
   ]
-  const wide = Math.max(...rows.map(([name]) => name.length)) + 2
-  return rows.flatMap(([name, does]) =>
-    wide * 2 > width
-      ? [[span(name, 'strong')], ...wrap([span(does)], width, { first: [span('  ')], rest: [span('  ')] })]
-      : wrap([span(does)], width, {
-          first: [span(pad(name, wide), 'strong')],
-          rest: [span(' '.repeat(wide))],
+  const nameWidth = Math.max(...rows.map(([name]) => name.length)) + 2
+  return rows.flatMap(([name, description]) =>
+    nameWidth * 2 > width
+      ? [
+          [span(name, 'strong')],
+          ...wrap([span(description)], width, { first: [span('  ')], rest: [span('  ')] }),
+        ]
+      : wrap([span(description)], width, {
+          first: [span(pad(name, nameWidth), 'strong')],
+          rest: [span(' '.repeat(nameWidth))],
         }),
   )
 }

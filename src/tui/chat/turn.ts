@@ -33,22 +33,22 @@ export const outageNotice = 'the runtime is unreachable; your text stays here'
 export const waitForFileNotice = 'wait for the file, or stop it with ctrl+c'
 
 /** Returns the effect that prints a part of the conversation. */
-export function printPart(printed: TranscriptPart): ChatEffect {
-  return { type: 'print', printed }
+export function printPart(part: TranscriptPart): ChatEffect {
+  return { type: 'print', part }
 }
 
-/** Returns the effect that prints a notice. */
+/** Returns the effect that prints a note in the conversation. */
 export function printNote(text: string, tone: 'dim' | 'good' | 'bad' = 'dim'): ChatEffect {
   return printPart({ kind: 'note', text, tone })
 }
 
-/** Runs another step on the resulting state of a step, and joins the effects of both. */
+/** Runs a second step on the state that a step returned, and joins the effects of both. */
 export function chainStep(
   [state, effects]: ChatStep,
   continueFrom: (state: ChatState) => ChatStep,
 ): ChatStep {
-  const [next, more] = continueFrom(state)
-  return [next, [...effects, ...more]]
+  const [next, nextEffects] = continueFrom(state)
+  return [next, [...effects, ...nextEffects]]
 }
 
 /** Sends a message, and starts its turn. */
@@ -65,12 +65,12 @@ function startTurn(state: ChatState, message: OutgoingMessage): ChatState {
   const turn: Turn = {
     message,
     messageId: undefined,
-    afterId: state.last.question?.messageId,
-    before: state.last,
-    sinceMs: state.nowMs,
+    previousQuestionId: state.lastExchange.question?.messageId,
+    previousExchange: state.lastExchange,
+    startedMs: state.nowMs,
     reader: emptyReader,
     text: '',
-    thought: undefined,
+    reasoning: undefined,
     hasHeading: false,
     isAfterTool: false,
     isReconnecting: false,
@@ -78,11 +78,16 @@ function startTurn(state: ChatState, message: OutgoingMessage): ChatState {
     pendingApprovals: [],
   }
   const question = { content: message.content, messageId: undefined, images: message.images }
-  return { ...state, turn, notice: '', last: { ...state.last, question, thoughts: '', isAnswered: false } }
+  return {
+    ...state,
+    turn,
+    notice: '',
+    lastExchange: { ...state.lastExchange, question, reasoning: '', isAnswered: false },
+  }
 }
 
 /**
- * Applies an event of the current turn. Without one, the event belongs to a stopped turn and is ignored.
+ * Applies an event of the current turn. Without a current turn, ignores the event, because it belongs to a stopped turn.
  *
  * @param usedPassages  passages that the answer used, if it cites none
  */
@@ -93,9 +98,9 @@ export function applyTurnEvent(
 ): ChatStep {
   if (!state.turn) return [state, []]
   if (event.event === 'reasoning') return [addReasoning(state, state.turn, plain(event.data.delta)), []]
-  if (event.event === 'user-message' || !state.turn.thought)
+  if (event.event === 'user-message' || !state.turn.reasoning)
     return applyEvent(state, state.turn, event, usedPassages)
-  const [next, line] = endReasoning(state, state.turn, state.turn.thought)
+  const [next, line] = endReasoning(state, state.turn, state.turn.reasoning)
   return chainStep([next, [printNote(line)]], shown => applyEvent(shown, shown.turn!, event, usedPassages))
 }
 
@@ -107,9 +112,9 @@ function applyEvent(
 ): ChatStep {
   switch (event) {
     case 'user-message': {
-      const question = { ...state.last.question!, messageId: data.messageId }
+      const question = { ...state.lastExchange.question!, messageId: data.messageId }
       const next = { ...turn, messageId: data.messageId }
-      return [{ ...state, turn: next, last: { ...state.last, question } }, []]
+      return [{ ...state, turn: next, lastExchange: { ...state.lastExchange, question } }, []]
     }
     case 'reasoning':
       return [state, []]
@@ -122,7 +127,7 @@ function applyEvent(
     case 'tool-approval': {
       const { approvalId, toolCall, expiresAt } = data
       const call = withToolName(state, toolCall)
-      const approval = { approvalId, call, expiresMs: Date.parse(expiresAt), sinceMs: state.nowMs }
+      const approval = { approvalId, call, expiresMs: Date.parse(expiresAt), requestedMs: state.nowMs }
       return [{ ...state, turn: { ...turn, pendingApprovals: [...turn.pendingApprovals, approval] } }, []]
     }
     case 'tool-result':
@@ -136,7 +141,7 @@ function applyEvent(
         kind: 'rejected',
         code: data.code,
         message: data.message,
-        next: data.hint === undefined ? [] : [data.hint],
+        nextSteps: data.hint === undefined ? [] : [data.hint],
       })
   }
 }
@@ -162,9 +167,9 @@ export function withHeading(
   { hasHeading, isAfterTool }: Turn,
   blocks: readonly Block[],
 ): { block: Block; isFirst: boolean }[] {
-  return blocks.map((block, at) => ({
-    block: at === 0 && isAfterTool ? { ...block, gap: true } : block,
-    isFirst: at === 0 && !hasHeading,
+  return blocks.map((block, index) => ({
+    block: index === 0 && isAfterTool ? { ...block, gap: true } : block,
+    isFirst: index === 0 && !hasHeading,
   }))
 }
 
@@ -179,9 +184,13 @@ function printAside(state: ChatState, turn: Turn): ChatStep {
 }
 
 function addToolCalls(state: ChatState, turn: Turn, calls: readonly ToolCall[]): ChatStep {
-  const first = state.toolRuns.length + turn.runningTools.length + 1
+  const firstNumber = state.toolRuns.length + turn.runningTools.length + 1
   const running = calls.map(
-    (call, at): ToolRun => ({ number: first + at, call: withToolName(state, call), sinceMs: state.nowMs }),
+    (call, index): ToolRun => ({
+      number: firstNumber + index,
+      call: withToolName(state, call),
+      startedMs: state.nowMs,
+    }),
   )
   return [{ ...state, turn: { ...turn, runningTools: [...turn.runningTools, ...running] } }, []]
 }
@@ -216,16 +225,21 @@ function finishTurn(
   usedPassages: readonly Citation[] = [],
 ): ChatStep {
   const content = plain(message.content ?? '')
-  const [shown, effects] =
+  const [printedState, effects] =
     turn.text === '' ? printBlocks(state, turn, blocksOf(content)) : printRest(state, turn)
-  const cited = citationsOf(message)
-  const isUncited = cited.length === 0
-  const citations = isUncited ? numberAfter(shown.last.citations, usedPassages) : cited
-  const known = accumulateCitations(shown.last.citations, citations)
-  const last = { ...shown.last, answer: turn.text || content, isAnswered: true, citations: known }
+  const citedPassages = citationsOf(message)
+  const isUncited = citedPassages.length === 0
+  const citations = isUncited ? numberAfter(printedState.lastExchange.citations, usedPassages) : citedPassages
+  const allCitations = accumulateCitations(printedState.lastExchange.citations, citations)
+  const lastExchange = {
+    ...printedState.lastExchange,
+    answer: turn.text || content,
+    isAnswered: true,
+    citations: allCitations,
+  }
   const earlyEndNote = finishNote(message)
   return [
-    { ...endTurn(shown), last, ...addUsage(state, message) },
+    { ...endTurn(printedState), lastExchange, ...addUsage(state, message) },
     [
       ...effects,
       ...(citations.length > 0 ? [printPart({ kind: 'sources', citations, isUncited })] : []),
@@ -239,30 +253,30 @@ function finishTurn(
 
 /** Ends a turn that failed after its question was stored. */
 function endWithError(state: ChatState, turn: Turn, message: Message): ChatStep {
-  const [shown, effects] = printRest(state, turn)
+  const [printedState, effects] = printRest(state, turn)
   const reason = message.metadata.error_message || message.content || 'the answer is incomplete'
   const failed: ChatStep = [
-    { ...restoreQueue(endTurn(shown)), ...addUsage(state, message) },
+    { ...restoreQueue(endTurn(printedState)), ...addUsage(state, message) },
     [...effects, printNote(plain(reason), 'bad'), printNote('/retry asks again')],
   ]
   return chainStep(failed, next => restoreEarlierAnswer(next, turn))
 }
 
-/** Restores the earlier question and answer if a new version failed, because only an answered version replaces them. */
-function restoreEarlierAnswer(state: ChatState, { message, before }: Turn): ChatStep {
+/** Restores the earlier question and answer if a new version of them failed: only a complete version replaces them. */
+function restoreEarlierAnswer(state: ChatState, { message, previousExchange }: Turn): ChatStep {
   if (message.replaces === undefined) return [state, []]
-  const blocks = blocksOf(before.answer).map((block, at) =>
-    printPart({ kind: 'answer', block, isFirst: at === 0, isAside: false }),
+  const blocks = blocksOf(previousExchange.answer).map((block, index) =>
+    printPart({ kind: 'answer', block, isFirst: index === 0, isAside: false }),
   )
-  const shown =
-    !before.isAnswered || blocks.length === 0
+  const effects =
+    !previousExchange.isAnswered || blocks.length === 0
       ? []
       : [
           printNote('the earlier answer is kept:'),
-          printQuestion(before.question ?? { content: '' }),
+          printQuestion(previousExchange.question ?? { content: '' }),
           ...blocks,
         ]
-  return [{ ...state, last: before }, shown]
+  return [{ ...state, lastExchange: previousExchange }, effects]
 }
 
 function endTurn(state: ChatState): ChatState {
@@ -270,17 +284,18 @@ function endTurn(state: ChatState): ChatState {
 }
 
 /**
- * Returns the context tokens of an answer and the window of its model; undefined if the provider did not report them.
+ * Returns the number of context tokens of an answer and the context window of its model; undefined if the provider did
+ * not report them.
  */
 export function contextOf({ metadata }: Pick<Message, 'metadata'>): ChatState['context'] {
   const [tokens, window] = [Number(metadata.context_tokens), Number(metadata.context_window)]
   return tokens > 0 && window > 0 ? { tokens, window } : undefined
 }
 
-/** Numbers passages after the known ones, so that all numbers are unique. */
-function numberAfter(known: readonly Citation[], passages: readonly Citation[]): readonly Citation[] {
-  const last = Math.max(0, ...known.map(({ number }) => number))
-  return passages.map((citation, at) => ({ ...citation, number: last + at + 1 }))
+/** Numbers passages after the known citations, so that all numbers are unique. */
+function numberAfter(existing: readonly Citation[], passages: readonly Citation[]): readonly Citation[] {
+  const lastNumber = Math.max(0, ...existing.map(({ number }) => number))
+  return passages.map((citation, index) => ({ ...citation, number: lastNumber + index + 1 }))
 }
 
 /** Sends the next queued message. */
@@ -303,15 +318,15 @@ export function restoreQueue(state: ChatState): ChatState {
 }
 
 function addUsage(
-  { spent, model, context }: ChatState,
+  { usage, model, context }: ChatState,
   message: Message,
-): Pick<ChatState, 'spent' | 'model' | 'context'> {
+): Pick<ChatState, 'usage' | 'model' | 'context'> {
   const { tokenCount, metadata } = message
   const cost = Number(metadata.cost_usd ?? Number.NaN)
   return {
-    spent: {
-      tokens: spent.tokens + (tokenCount ?? 0),
-      costUsd: cost >= 0 ? (spent.costUsd ?? 0) + cost : spent.costUsd,
+    usage: {
+      tokens: usage.tokens + (tokenCount ?? 0),
+      costUsd: cost >= 0 ? (usage.costUsd ?? 0) + cost : usage.costUsd,
     },
     model: plain(metadata.model ?? '') || model,
     context: contextOf(message) ?? context,
@@ -325,26 +340,34 @@ export function failTurn(state: ChatState, failure: ChatFailure): ChatStep {
   return failure.kind === 'unreachable' ? loseConnection(state, turn) : rejectTurn(state, turn, failure)
 }
 
-/** Ends a turn because the runtime is unreachable. A question that the runtime has not confirmed is sent later. */
+/** Ends a turn because the runtime is unreachable. If the runtime has not confirmed the question, it is sent later. */
 function loseConnection(state: ChatState, turn: Turn): ChatStep {
-  const { messageId, message, afterId } = turn
+  const { messageId, message, previousQuestionId } = turn
   if (messageId === undefined) {
-    const last = { ...state.last, question: { ...state.last.question!, messageId: afterId } }
-    return [{ ...endTurn(state), last, outage: { waiting: message, afterId } }, [{ type: 'wait' }]]
+    const lastExchange = {
+      ...state.lastExchange,
+      question: { ...state.lastExchange.question!, messageId: previousQuestionId },
+    }
+    return [
+      { ...endTurn(state), lastExchange, outage: { unsentMessage: message, previousQuestionId } },
+      [{ type: 'wait' }],
+    ]
   }
-  const [shown, effects] = printRest(state, turn)
-  const reason = printNote('the connection was lost during the answer; /retry asks again', 'bad')
-  const lost: ChatState = {
-    ...restoreQueue(endTurn(shown)),
-    outage: { waiting: undefined, lost: { message, messageId } },
+  const [printedState, effects] = printRest(state, turn)
+  const lostNote = printNote('the connection was lost during the answer; /retry asks again', 'bad')
+  const stateInOutage: ChatState = {
+    ...restoreQueue(endTurn(printedState)),
+    outage: { unsentMessage: undefined, unansweredQuestion: { message, messageId } },
   }
-  return chainStep([lost, [...effects, reason, { type: 'wait' }]], next => restoreEarlierAnswer(next, turn))
+  return chainStep([stateInOutage, [...effects, lostNote, { type: 'wait' }]], next =>
+    restoreEarlierAnswer(next, turn),
+  )
 }
 
 function rejectTurn(state: ChatState, turn: Turn, failure: ChatFailure): ChatStep {
   if (noModelCodes.includes(failure.code)) {
-    // If the model is null, the reason has been shown already.
-    const reason = state.model === null ? [] : noModelLines(failure.message, failure.next)
+    // If `model` is null, the reason has already been shown.
+    const reason = state.model === null ? [] : noModelLines(failure.message, failure.nextSteps)
     return [
       restoreQueue(endTurn(state)),
       [...reason.map(text => printNote(text)), { type: 'find', question: turn.message.content }],
@@ -355,19 +378,19 @@ function rejectTurn(state: ChatState, turn: Turn, failure: ChatFailure): ChatSte
   const isComposerEmpty = contentOf(input.editor) === ''
   const images = turn.messageId ? state.images : [...(turn.message.images ?? []), ...state.images]
   const editor = isComposerEmpty && !turn.messageId ? editorOf(turn.message.content) : input.editor
-  const lines = [`${failure.message} (${failure.code})`, ...failure.next]
+  const lines = [`${failure.message} (${failure.code})`, ...failure.nextSteps]
   const failed: ChatStep = [
     restoreQueue({ ...endTurn(state), input: { ...input, editor }, images }),
-    lines.map((line, at) => printNote(plain(line), at === 0 ? 'bad' : 'dim')),
+    lines.map((line, index) => printNote(plain(line), index === 0 ? 'bad' : 'dim')),
   ]
   return chainStep(failed, next => restoreEarlierAnswer(next, turn))
 }
 
 /** Stops an answer. The text so far stays on the screen. */
 export function stopTurn(state: ChatState, turn: Turn): ChatStep {
-  const [shown, effects] = printRest(state, turn)
+  const [printedState, effects] = printRest(state, turn)
   return chainStep(
-    [restoreQueue(endTurn(shown)), [{ type: 'abort' }, ...effects, printNote('stopped')]],
+    [restoreQueue(endTurn(printedState)), [{ type: 'abort' }, ...effects, printNote('stopped')]],
     next => restoreEarlierAnswer(next, turn),
   )
 }
@@ -377,63 +400,77 @@ export function questionOf({ content, messageId, images }: Message): Question {
   return { content: plain(content ?? ''), messageId, storedImages: images }
 }
 
-/** Marks the turn while its connection is broken. */
+/** Sets whether the turn is shown as reconnecting. */
 export function setReconnecting(state: ChatState, isReconnecting: boolean): ChatStep {
   return [state.turn ? { ...state, turn: { ...state.turn, isReconnecting } } : state, []]
 }
 
-/** Shows a turn that is already running. */
+/** Shows a turn that is already running in the runtime. */
 export function attachTurn(state: ChatState, message: Message): ChatStep {
   const { content, messageId, metadata } = message
   if (state.turn) return [state, []]
-  const lastQuestion = state.last.question
+  const lastQuestion = state.lastExchange.question
   const isShown = lastQuestion?.messageId === messageId
   const outgoing: OutgoingMessage = {
     content: plain(content ?? ''),
     ...(isShown ? { images: lastQuestion.images } : { replaces: metadata.version_of }),
   }
-  const turned = startTurn(state, outgoing)
-  const question = { ...turned.last.question!, storedImages: outgoing.images ? undefined : message.images }
+  const stateWithTurn = startTurn(state, outgoing)
+  const question = {
+    ...stateWithTurn.lastExchange.question!,
+    storedImages: outgoing.images ? undefined : message.images,
+  }
   return [
-    { ...turned, last: { ...turned.last, question } },
+    { ...stateWithTurn, lastExchange: { ...stateWithTurn.lastExchange, question } },
     isShown ? [] : [printPart({ kind: 'question', text: outgoing.content, images: imageLines(message) })],
   ]
 }
 
-/** Ends an outage: sends the waiting message, unless the runtime already has it. */
+/** Ends an outage. Sends the unsent message, unless the runtime has already stored it. */
 export function endOutage(state: ChatState, messages: readonly Message[]): ChatStep {
   const { outage } = state
   if (!outage) return [state, []]
   const notice = state.notice === outageNotice ? '' : state.notice
-  const back: ChatStep = [
+  const restored: ChatStep = [
     { ...state, outage: undefined, notice },
     [printNote('the runtime is available again', 'good')],
   ]
-  const { waiting, afterId, lost } = outage
-  if (lost) return chainStep(back, next => recoverAnswer(next, lost, messages))
-  if (!waiting) return back
-  const [stored, answer] = findStoredExchange(waiting, afterId, messages)
+  const { unsentMessage, previousQuestionId, unansweredQuestion } = outage
+  if (unansweredQuestion)
+    return chainStep(restored, next => recoverAnswer(next, unansweredQuestion, messages))
+  if (!unsentMessage) return restored
+  const [stored, answer] = findStoredExchange(unsentMessage, previousQuestionId, messages)
   if (stored && answer) {
-    const answered = chainStep(back, next => applyStoredAnswer(next, waiting, stored.messageId, answer))
+    const answered = chainStep(restored, next =>
+      applyStoredAnswer(next, unsentMessage, stored.messageId, answer),
+    )
     return chainStep(answered, sendQueued)
   }
-  const orSend = stored ? { ...waiting, replaces: stored.messageId } : waiting
-  const { content, replaces } = waiting
-  const resume: ChatEffect = { type: 'resume', content, exceptIds: [replaces, afterId], orSend }
-  return chainStep(back, next => [startTurn(next, orSend), [resume]])
+  const fallbackMessage = stored ? { ...unsentMessage, replaces: stored.messageId } : unsentMessage
+  const { content, replaces } = unsentMessage
+  const resume: ChatEffect = {
+    type: 'resume',
+    content,
+    excludedIds: [replaces, previousQuestionId],
+    fallbackMessage,
+  }
+  return chainStep(restored, next => [startTurn(next, fallbackMessage), [resume]])
 }
 
-/** Shows an answer whose connection was lost, if it is stored; otherwise, continues to read it. */
+/**
+ * Shows the answer to a question after its connection was lost. If the answer is not stored yet, continues to read the
+ * running turn.
+ */
 function recoverAnswer(
   state: ChatState,
   { message, messageId }: { readonly message: OutgoingMessage; readonly messageId: string },
   messages: readonly Message[],
 ): ChatStep {
-  // The user has repeated the question, or asked another one.
-  if (state.turn || state.last.question?.messageId !== messageId) return [state, []]
+  // Do nothing if the user has meanwhile repeated the question or asked another one.
+  if (state.turn || state.lastExchange.question?.messageId !== messageId) return [state, []]
   const answer = findAnswer(messageId, messages)
   if (answer && isModelAnswer(answer)) return applyStoredAnswer(state, message, messageId, answer)
-  return [state, answer ? [] : [{ type: 'resume', content: message.content, exceptIds: [] }]]
+  return [state, answer ? [] : [{ type: 'resume', content: message.content, excludedIds: [] }]]
 }
 
 function applyStoredAnswer(
@@ -442,10 +479,10 @@ function applyStoredAnswer(
   messageId: string,
   answer: Message,
 ): ChatStep {
-  const turned = startTurn(state, message)
-  const [shown, effects] = finishTurn(turned, turned.turn!, answer)
-  const question = { ...shown.last.question!, messageId }
-  return [{ ...shown, last: { ...shown.last, question } }, effects]
+  const stateWithTurn = startTurn(state, message)
+  const [printedState, effects] = finishTurn(stateWithTurn, stateWithTurn.turn!, answer)
+  const question = { ...printedState.lastExchange.question!, messageId }
+  return [{ ...printedState, lastExchange: { ...printedState.lastExchange, question } }, effects]
 }
 
 /** Returns true if the model wrote an answer, even if it is incomplete. */
@@ -453,14 +490,14 @@ function isModelAnswer({ metadata }: Message): boolean {
   return ['stop', 'length', 'content_filter'].includes(metadata.finish_reason ?? '')
 }
 
-/** Finds a message that was stored without a confirmation, and its answer. */
+/** Finds a message that the runtime stored but did not confirm, and its answer. */
 function findStoredExchange(
   { content, replaces }: OutgoingMessage,
-  afterId: string | undefined,
+  previousQuestionId: string | undefined,
   messages: readonly Message[],
 ): (Message | undefined)[] {
-  const at = messages.findLastIndex(({ role }) => role === 'user')
-  const stored = messages[at]
-  if (stored?.content !== content || [replaces, afterId].includes(stored.messageId)) return []
-  return [stored, messages.slice(at + 1).find(isModelAnswer)]
+  const index = messages.findLastIndex(({ role }) => role === 'user')
+  const stored = messages[index]
+  if (stored?.content !== content || [replaces, previousQuestionId].includes(stored.messageId)) return []
+  return [stored, messages.slice(index + 1).find(isModelAnswer)]
 }

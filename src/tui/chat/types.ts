@@ -8,12 +8,12 @@ import type { Editor } from '../parts/editor.ts'
 import type { Key } from '../parts/keys.ts'
 import type { Size } from '../parts/terminal-session.ts'
 
-/** A tool call, with its result once it has finished. */
+/** A tool call, and its result once it has finished. */
 export interface ToolRun {
   /** Number for `/expand`, from 1. */
   readonly number: number
   readonly call: ToolCall
-  readonly sinceMs: number
+  readonly startedMs: number
   readonly result?: { readonly content: string; readonly outcome: ToolOutcome; readonly durationMs: number }
 }
 
@@ -22,7 +22,7 @@ export interface PendingApproval {
   readonly approvalId: string
   readonly call: ToolCall
   readonly expiresMs: number
-  readonly sinceMs: number
+  readonly requestedMs: number
 }
 
 /** A sent message, and the answer so far. */
@@ -30,17 +30,18 @@ export interface Turn {
   readonly message: OutgoingMessage
   /** Undefined until the runtime has stored the message. */
   readonly messageId: string | undefined
-  /** ID of the question before the message. */
-  readonly afterId: string | undefined
+  /** ID of the question that precedes the message. */
+  readonly previousQuestionId: string | undefined
   /** The last question and answer before the message was sent. */
-  readonly before: LastExchange
-  readonly sinceMs: number
-  /** Reader of the answer, with the part that is not printed yet. */
+  readonly previousExchange: LastExchange
+  readonly startedMs: number
+  /** Reader of the answer. It contains the part that is not printed yet. */
   readonly reader: BlockReader
+  /** Text of the answer so far. */
   readonly text: string
   /** Reasoning in progress; undefined while the model does not reason. */
-  readonly thought: { readonly text: string; readonly sinceMs: number } | undefined
-  /** True once the name of the agent was printed. */
+  readonly reasoning: { readonly text: string; readonly startedMs: number } | undefined
+  /** True once the agent's name has been printed. */
   readonly hasHeading: boolean
   /** True if a tool has run since the last text of the agent. */
   readonly isAfterTool: boolean
@@ -63,13 +64,13 @@ export interface Question {
 export interface LastExchange {
   readonly question: Question | undefined
   readonly answer: string
-  /** True if the answer belongs to this question; false if it belongs to an earlier one. */
+  /** True if `answer` is the answer to `question`; false if it is the answer to an earlier question. */
   readonly isAnswered: boolean
   /** Reasoning of the last turn; empty if there was none. */
-  readonly thoughts: string
+  readonly reasoning: string
   /** Passages of this and earlier answers, in order of their numbers. */
   readonly citations: readonly Citation[]
-  /** Texts of passages that a search found, by chunk ID. */
+  /** Texts of the found passages, by chunk ID. */
   readonly texts: Readonly<Record<string, string>>
 }
 
@@ -79,37 +80,45 @@ export interface ComposerState {
   /** Sent lines, oldest first. */
   readonly sentLines: readonly string[]
   /** The sent line that is shown in the field, and the draft that it replaced. */
-  readonly recalled: { readonly at: number; readonly draft: Editor } | undefined
+  readonly recalled: { readonly index: number; readonly draft: Editor } | undefined
   /** Search in the sent lines: the query, the index of the match, and the draft that it replaced. */
-  readonly search: { readonly query: string; readonly at: number; readonly draft: Editor } | undefined
+  readonly search: { readonly query: string; readonly index: number; readonly draft: Editor } | undefined
   /** The completion that is shown in the field. */
   readonly completion:
     | {
-        readonly offer: { readonly before: string; readonly words: readonly string[]; readonly after: string }
-        readonly at: number
+        readonly candidates: {
+          readonly before: string
+          readonly words: readonly string[]
+          readonly after: string
+        }
+        readonly index: number
       }
     | undefined
   /** ID of the earlier message that the next message replaces. */
   readonly replaces: string | undefined
 }
 
-/** Type of a list to choose from. */
+/** Content of a list; `kb` means knowledge bases. */
 export type ChoicePurpose = 'model' | 'kb' | 'history' | 'versions' | 'questions'
 /** Lists whose items can be chosen by typing their names. */
 export type NamedPurpose = Exclude<ChoicePurpose, 'history' | 'versions' | 'questions'>
 
-/** A list to choose from. `at` is the index of the current row. */
+/** A list to choose from. */
 export interface ChoicePanel {
   readonly kind: 'choice'
   readonly purpose: ChoicePurpose
   readonly title: string
   readonly items: readonly ChoiceItem[]
-  readonly at: number
-  /** True if the knowledge bases were chosen by name. A choice of all current ones then excludes future ones. */
+  /** Index of the row with the cursor. */
+  readonly selectedIndex: number
+  /**
+   * True if knowledge bases were chosen by name. If the user chose all of them this way, the choice does not include
+   * knowledge bases that are created later.
+   */
   readonly isNamed?: boolean
 }
 
-/** The text of a panel. */
+/** Content of a panel that shows text. */
 export interface PanelPage {
   readonly text: string
   readonly format: 'markdown' | 'plain'
@@ -126,7 +135,7 @@ export type ChatPanel =
     }
   | ChoicePanel
 
-/** State of a chat, except for the part of the conversation that is already printed. */
+/** State of a chat, without the parts of the conversation that have already been printed. */
 export interface ChatState {
   readonly subject: ChatSubject
   readonly size: Size
@@ -134,32 +143,33 @@ export interface ChatState {
   readonly input: ComposerState
   /** Images of the next question. */
   readonly images: readonly NamedImage[]
-  /** Current work on a file, such as `attaching day.md`. Questions cannot be sent until it ends. */
+  /** Current task on a file, such as `attaching day.md`. Questions cannot be sent until it ends. */
   readonly fileTask: string | undefined
   readonly turn: Turn | undefined
   /** Messages to send after the current turn, in order. */
   readonly queue: readonly OutgoingMessage[]
-  /** Set while the runtime cannot be reached; `waiting` is a message that it has not received. */
+  /** Set while the runtime is unreachable. `unsentMessage` is sent when it is available again. */
   readonly outage:
     | {
-        readonly waiting: OutgoingMessage | undefined
-        readonly afterId?: string
-        /** The question whose answer was lost. */
-        readonly lost?: { readonly message: OutgoingMessage; readonly messageId: string }
+        readonly unsentMessage: OutgoingMessage | undefined
+        readonly previousQuestionId?: string
+        /** The question whose answer was interrupted. */
+        readonly unansweredQuestion?: { readonly message: OutgoingMessage; readonly messageId: string }
       }
     | undefined
-  readonly last: LastExchange
+  readonly lastExchange: LastExchange
   readonly toolRuns: readonly ToolRun[]
   readonly llmServiceId: string | undefined
   readonly temperature: number | undefined
-  /** Tokens of the last request and its answer, and the context window of the model. */
+  /** Number of tokens of the last request and its answer, and the size of the model's context window. */
   readonly context: { readonly tokens: number; readonly window: number } | undefined
   /** Name of the chosen model, or of the model of the last answer; undefined if unknown, null if there is no model. */
   readonly model: string | null | undefined
   readonly panel: ChatPanel | undefined
-  /** Loaded names for completion. */
+  /** Names that can be completed; absent until they are loaded. */
   readonly names: Partial<Record<NamedPurpose, readonly string[]>>
-  readonly spent: { readonly tokens: number; readonly costUsd: number | undefined }
+  /** Total usage of this chat; `costUsd` is undefined if no provider has reported a cost. */
+  readonly usage: { readonly tokens: number; readonly costUsd: number | undefined }
   /** Questions that an empty chat suggests. */
   readonly suggestions: readonly string[]
   /** True after Ctrl-C. Another Ctrl-C leaves the chat. */
@@ -173,22 +183,22 @@ export interface ChatFailure {
   readonly code: string
   readonly message: string
   /** Lines that explain what to do next. */
-  readonly next: readonly string[]
+  readonly nextSteps: readonly string[]
 }
 
-/** An event of a chat: a key, or a message from the runtime. */
+/** An event of a chat: a key, or the result of an effect. */
 export type ChatEvent =
   | Key
   | {
       readonly type: 'turn'
       readonly event: TurnEvent
-      /** Passages that an answer used, if it cites none. */
-      readonly used?: readonly Citation[]
+      /** Passages that an answer used; only set if it cites none. */
+      readonly usedPassages?: readonly Citation[]
     }
   | { readonly type: 'suggestionsLoaded'; readonly questions: readonly string[] }
   | { readonly type: 'failed'; readonly failure: ChatFailure }
   | { readonly type: 'connection'; readonly isLost: boolean }
-  /** The chat attached to a running turn. Its events follow, starting with the first. */
+  /** The chat has started to read a running turn. The events of the turn follow, starting with the first. */
   | { readonly type: 'attached'; readonly question: Message }
   | { readonly type: 'tick'; readonly nowMs: number }
   | { readonly type: 'resized'; readonly size: Size }
@@ -211,9 +221,9 @@ export type ChatEvent =
   /** A question of the conversation was loaded into the composer for editing. */
   | { readonly type: 'editing'; readonly question: Question }
   | { readonly type: 'imageRead'; readonly image: NamedImage }
-  /** The work on a file succeeded or failed. */
+  /** The current task on a file succeeded or failed. */
   | { readonly type: 'fileTaskEnded' }
-  | { readonly type: 'note'; readonly text: string; readonly isBad: boolean }
+  | { readonly type: 'note'; readonly text: string; readonly isError: boolean }
   /** A whole line was typed in an interface that does not read single keys. */
   | { readonly type: 'submitted'; readonly text: string }
 
@@ -225,7 +235,13 @@ export type TranscriptPart =
       /** A line for each image. */
       readonly images?: readonly string[]
     }
-  | { readonly kind: 'answer'; readonly block: Block; readonly isFirst: boolean; readonly isAside: boolean }
+  | {
+      readonly kind: 'answer'
+      readonly block: Block
+      readonly isFirst: boolean
+      /** True for text that precedes a tool call and is not part of the answer. */
+      readonly isAside: boolean
+    }
   | { readonly kind: 'tool'; readonly run: ToolRun }
   | {
       readonly kind: 'sources'
@@ -237,29 +253,31 @@ export type TranscriptPart =
       readonly kind: 'passages'
       readonly question: string
       readonly passages: readonly Passage[]
-      /** True to explain how to set up a model. */
+      /** True to show how to set up a model. */
       readonly hasSetup: boolean
     }
   | { readonly kind: 'note'; readonly text: string; readonly tone: 'dim' | 'good' | 'bad' }
   | { readonly kind: 'help' }
 
-/** Reads a running turn from its first event, if its question has this content and none of these IDs. */
+/** Reads a running turn from its first event. */
 export interface ResumeEffect {
   readonly type: 'resume'
+  /** Content that the question of the turn must have; any content if undefined. */
   readonly content?: string
-  readonly exceptIds: readonly (string | undefined)[]
+  /** IDs that the question of the turn must not have. */
+  readonly excludedIds: readonly (string | undefined)[]
   /** Message to send if no such turn is running. */
-  readonly orSend?: OutgoingMessage
+  readonly fallbackMessage?: OutgoingMessage
 }
 
 /** Work that a step requests from {@link Chat}. */
 export type ChatEffect =
-  | { readonly type: 'print'; readonly printed: TranscriptPart }
+  | { readonly type: 'print'; readonly part: TranscriptPart }
   | { readonly type: 'send'; readonly message: OutgoingMessage }
   | ResumeEffect
   | { readonly type: 'abort' }
   | { readonly type: 'decide'; readonly approvalId: string; readonly decision: Approval['decision'] }
-  /** Retries until the runtime responds. */
+  /** Sends requests until the runtime responds. */
   | { readonly type: 'wait' }
   | { readonly type: 'stopWaiting' }
   | { readonly type: 'find'; readonly question: string }
@@ -271,22 +289,22 @@ export type ChatEffect =
   | { readonly type: 'openTools' }
   | { readonly type: 'loadSuggestions' }
   | { readonly type: 'openChoices'; readonly purpose: ChoicePurpose; readonly search?: string }
-  | { readonly type: 'choose'; readonly purpose: NamedPurpose; readonly typed: string }
+  | { readonly type: 'choose'; readonly purpose: NamedPurpose; readonly input: string }
   | { readonly type: 'loadNames'; readonly purpose: NamedPurpose }
-  /** Switches to another version: an item of a list, or a version number of the last question with several versions. */
+  /** Switches to another version: a list item, or a version number of the last question that has several versions. */
   | { readonly type: 'useVersion'; readonly version: { readonly id: string; readonly name: string } | number }
   /** Loads an earlier question for editing. */
   | { readonly type: 'loadQuestion'; readonly messageId: string }
-  /** Switches to the previous or the next version of the last question with several versions. */
-  | { readonly type: 'stepVersion'; readonly by: -1 | 1 }
+  /** Switches to the previous or next version of the last question that has several versions. */
+  | { readonly type: 'stepVersion'; readonly offset: -1 | 1 }
   | { readonly type: 'rename'; readonly title: string }
-  | { readonly type: 'useKnowledgeBases'; readonly chosen: readonly { id: string; name: string }[] }
-  /** Continues a conversation; if it is undefined, starts a new one. */
+  | { readonly type: 'useKnowledgeBases'; readonly knowledgeBases: readonly { id: string; name: string }[] }
+  /** Continues a conversation; starts a new one if `conversation` is undefined. */
   | {
       readonly type: 'openConversation'
       readonly conversation: { readonly id: string; readonly name: string } | undefined
     }
-  | { readonly type: 'copy'; readonly text: string; readonly what: string }
+  | { readonly type: 'copy'; readonly text: string; readonly label: string }
   | { readonly type: 'export'; readonly file: string | undefined }
   | { readonly type: 'redraw' }
   | { readonly type: 'leave' }

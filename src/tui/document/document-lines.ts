@@ -8,7 +8,7 @@ import { type Line, span, wrap } from '../parts/spans.ts'
 const TEXT_MAX = 100
 const TEXT_MIN = 20
 
-/** Prefixes of normal lines, and of the lines of the cited passage. */
+/** Prefixes: `margin` for normal lines, and `bar` for lines of the cited passage. */
 const margin = span('    ')
 const bar = [span('  '), span('▌', 'good'), span(' ')] as const
 
@@ -42,8 +42,8 @@ export function documentLines(
   const parts = [renderContext(before), cited.map(line => [...bar, ...line]), renderContext(after)]
   const gaps = [false, isAtBreak(text, start), isAtBreak(text, end)]
   const lines: Line[] = []
-  for (const [at, part] of parts.entries()) {
-    if (gaps[at] && lines.length > 0 && part.length > 0) lines.push([])
+  for (const [index, part] of parts.entries()) {
+    if (gaps[index] && lines.length > 0 && part.length > 0) lines.push([])
     lines.push(...part)
   }
   return lines
@@ -66,12 +66,12 @@ function partLines(
   return first < 0 ? [] : lines.slice(first, lines.findLastIndex(line => !isEmpty(line)) + 1)
 }
 
-/** Wraps a line of plain text, and keeps its indent. */
+/** Wraps a line of plain text, and keeps its indentation. */
 function textLine(line: string, width: number): Line[] {
   const untabbed = line.replaceAll('\t', '    ').trimEnd()
   const indent = /^ */.exec(untabbed)![0].slice(0, width / 2)
-  const blanks = indent === '' ? [] : [span(indent)]
-  return wrap([span(untabbed.trimStart())], width, { first: blanks, rest: blanks })
+  const indentSpans = indent === '' ? [] : [span(indent)]
+  return wrap([span(untabbed.trimStart())], width, { first: indentSpans, rest: indentSpans })
 }
 
 function addMargin(line: Line): Line {
@@ -84,7 +84,7 @@ function dimLine(line: Line): Line {
   return isHeading || line.length === 0 ? line : [span(line.map(({ text }) => text).join(''), 'dim')]
 }
 
-/** Returns true if an offset is at a blank line, or before a heading. */
+/** Returns true if an offset is at a blank line or before a heading. */
 function isAtBreak(text: string, offset: number): boolean {
   const [before, after] = [text.slice(0, offset).trimEnd(), text.slice(offset).trimStart()]
   const blank = text.slice(before.length, text.length - after.length)

@@ -7,18 +7,18 @@ import { paintFor } from '../parts/paint.ts'
 import { documentLines } from './document-lines.ts'
 
 /** Prints a part of a document: its title, location and text, and commands that show more. */
-export async function showDocument(shown: DocumentView, part: Extent, output: Output): Promise<void> {
-  const { text, context, isMarkdown, isWhole } = shown
+export async function showDocument(view: DocumentView, part: Extent, output: Output): Promise<void> {
+  const { text, context, isMarkdown, isWhole } = view
   const hasColors = output.style.dim('') !== ''
   const hasCode = isMarkdown && /^ *(?:```|~~~)/m.test(text)
   const { highlight } =
     hasColors && hasCode ? await import('../markdown/highlight.ts') : { highlight: undefined }
   const options = { columns: output.width, isMarkdown, highlight, dimsContext: !isWhole }
-  for (const line of headLines(shown, output)) output.result(line)
+  for (const line of headLines(view, output)) output.result(line)
   const paint = paintFor(hasColors)
   for (const line of documentLines(text, part, context?.passage, options)) output.result(paint(line))
   output.result('')
-  if (!isWhole && shown.passage) printNextCommands(shown.passage.number, output)
+  if (!isWhole && view.passage) printNextCommands(view.passage.number, output)
 }
 
 function headLines({ document, passage, context }: DocumentView, { width, style }: Output): string[] {
@@ -28,12 +28,13 @@ function headLines({ document, passage, context }: DocumentView, { width, style 
   const title = section && section !== name ? `${name} › ${section}` : name
   const location = passageLocation({ document, chunkIndex: passage?.chunkIndex ?? null })
   const id = plainLine(document.documentId)
-  const room = width - 3
+  const titleWidth = width - 3
   const fullLine = [location, id].filter(Boolean).join(' · ')
   // The ID is never truncated, so that it can be copied.
-  const locationLines = displayWidth(fullLine) <= room ? [fullLine] : [truncate(location, room), id]
+  const locationLines =
+    displayWidth(fullLine) <= titleWidth ? [fullLine] : [truncate(location, titleWidth), id]
   return [
-    `  ${number}${style.strong(truncate(title, room - number.length))}`,
+    `  ${number}${style.strong(truncate(title, titleWidth - number.length))}`,
     ...locationLines.map(line => style.dim(`  ${line}`)),
     '',
   ]
@@ -45,5 +46,5 @@ function printNextCommands(number: string, output: Output): void {
     [`wb documents chunks ${number}${output.contextFlags}`, 'its chunks, starting with this one'],
   ] as const
   const width = Math.max(...commands.map(([command]) => command.length))
-  for (const [command, what] of commands) output.note(`  ${command.padEnd(width)}    ${what}`)
+  for (const [command, description] of commands) output.note(`  ${command.padEnd(width)}    ${description}`)
 }

@@ -1,7 +1,7 @@
 import { Lexer, type Token, type Tokens } from 'marked'
 
 /**
- * A part of a Markdown text that is rendered on its own: a paragraph, a heading, a list item, or lines of code. `gap`
+ * A part of a Markdown text that is rendered separately: a paragraph, a heading, a list item, or lines of code. `gap`
  * is true if an empty line comes before it.
  */
 export type Block =
@@ -13,16 +13,16 @@ export type Block =
       readonly gap: boolean
     }
 
-/** State of reading Markdown that arrives in pieces. Finished blocks are removed, so each is lexed only once. */
+/** State of reading Markdown that arrives in pieces. Finished blocks are removed, so the lexer reads them only once. */
 export interface BlockReader {
   /** Unfinished text; inside a fence, the unfinished line. */
   readonly tail: string
   readonly fence: Fence | undefined
-  /** Header of a table that is too long for one block; repeated in the next block. */
+  /** Header of a table that is too long for one block; the next block repeats it. */
   readonly tableHead: string
   /** True if an empty line comes before the next block. */
   readonly gap: boolean
-  /** True once a block was removed. */
+  /** True once a block has been removed. */
   readonly hasStarted: boolean
 }
 
@@ -37,7 +37,7 @@ interface Fence {
 
 /** Number of code lines in one block. */
 const FENCE_LINES_PER_BLOCK = 16
-/** Longer blocks are split. */
+/** Maximum length of a block; longer blocks are split. */
 const TAIL_CHARS_MAX = 4_000
 
 /**
@@ -46,7 +46,7 @@ const TAIL_CHARS_MAX = 4_000
  */
 const deeplyNested = /^(?:(?:[^\S\n]*(?:>|[-*+](?=\s)|\d{1,9}[.)](?=\s))){32}| {128})/m
 
-/** Returns true if a text is nested too deeply to be lexed. Such a text is shown as plain text. */
+/** Returns true if Markdown is nested too deeply for the lexer. Show it as plain text. */
 export function isTooDeep(source: string): boolean {
   return deeplyNested.test(source)
 }
@@ -87,12 +87,16 @@ export function unfinishedBlocks(reader: BlockReader): Block[] {
     return lines.length === 0 ? [] : [{ kind: 'code', lines, language: fence.language, gap: fence.gap }]
   }
   if (tail.trim() === '') return []
-  const { reader: rest, blocks } = takeBlocks({ ...reader, tail: `${tail}\n` })
-  if (rest.fence) return [...blocks, ...unfinishedBlocks(rest)]
-  if (rest.tail.trim() === '') return [...blocks]
+  const { reader: nextReader, blocks } = takeBlocks({ ...reader, tail: `${tail}\n` })
+  if (nextReader.fence) return [...blocks, ...unfinishedBlocks(nextReader)]
+  if (nextReader.tail.trim() === '') return [...blocks]
   return [
     ...blocks,
-    { kind: 'markdown', source: rest.tableHead + rest.tail, gap: rest.gap && rest.hasStarted },
+    {
+      kind: 'markdown',
+      source: nextReader.tableHead + nextReader.tail,
+      gap: nextReader.gap && nextReader.hasStarted,
+    },
   ]
 }
 
@@ -111,28 +115,28 @@ function takeAllBlocks(reader: BlockReader): ReadResult {
 /** Removes finished blocks from a text outside of fences. */
 function takeBlocks(reader: BlockReader): ReadResult {
   const end = reader.tail.lastIndexOf('\n') + 1
-  const whole = reader.tableHead + reader.tail.slice(0, end)
-  const open = reader.tail.slice(end)
-  const tokens: Token[] = tokensOf(whole)
+  const completeText = reader.tableHead + reader.tail.slice(0, end)
+  const unfinishedLine = reader.tail.slice(end)
+  const tokens: Token[] = tokensOf(completeText)
   const blocks: Block[] = []
   let { gap, hasStarted } = reader
-  let used = 0
+  let consumed = 0
   const add = (raw: string) => {
     blocks.push({ kind: 'markdown', source: raw, gap: hasStarted && (gap || needsGapBefore(raw)) })
     hasStarted = true
     gap = /\n[^\S\n]*\n$/.test(raw)
-    used += raw.length
+    consumed += raw.length
   }
-  const last = tokens.findLastIndex(({ type }) => type !== 'space')
-  const isEnded = last < tokens.length - 1
-  for (const [at, token] of tokens.entries()) {
-    const isLast = at === last
+  const lastIndex = tokens.findLastIndex(({ type }) => type !== 'space')
+  const isEnded = lastIndex < tokens.length - 1
+  for (const [index, token] of tokens.entries()) {
+    const isLast = index === lastIndex
     const opening = token.type === 'code' ? parseFence(token.raw) : undefined
     if (token.type === 'space') {
       gap = true
-      used += token.raw.length
+      consumed += token.raw.length
     } else if (opening) {
-      const tail = whole.slice(used + opening.start) + open
+      const tail = completeText.slice(consumed + opening.start) + unfinishedLine
       return {
         reader: {
           tail,
@@ -146,28 +150,28 @@ function takeBlocks(reader: BlockReader): ReadResult {
     } else if (token.type === 'list') {
       const items = (token as Tokens.List).items
       const finished = isLast ? items.slice(0, -1) : items
-      const start = used
+      const start = consumed
       for (const { raw } of finished) add(raw)
       if (isLast) break
       // Newlines after the last item belong to the list.
-      used = start + token.raw.length
+      consumed = start + token.raw.length
     } else if (!isLast || isFinished(token, isEnded)) add(token.raw)
     else break
   }
-  const left = whole.slice(used)
-  const isBlank = left.trim() === ''
-  if (isBlank && left !== '') gap = true
-  const tail = isBlank ? open : left + open
-  const isInTable = used === 0 && reader.tableHead !== ''
-  const rest = {
+  const remaining = completeText.slice(consumed)
+  const isBlank = remaining.trim() === ''
+  if (isBlank && remaining !== '') gap = true
+  const tail = isBlank ? unfinishedLine : remaining + unfinishedLine
+  const isInTable = consumed === 0 && reader.tableHead !== ''
+  const nextReader = {
     tail: isInTable ? reader.tail : tail,
     fence: undefined,
     gap,
     hasStarted,
     tableHead: isInTable ? reader.tableHead : '',
   }
-  if (rest.tail.length < TAIL_CHARS_MAX) return { reader: rest, blocks }
-  const split = splitLongBlock(rest)
+  if (nextReader.tail.length < TAIL_CHARS_MAX) return { reader: nextReader, blocks }
+  const split = splitLongBlock(nextReader)
   return { reader: split.reader, blocks: [...blocks, ...split.blocks] }
 }
 
@@ -177,7 +181,10 @@ function tokensOf(source: string): Token[] {
   return new Lexer().blockTokens(source, [])
 }
 
-/** Indented code can continue after an empty line; other blocks except lists end there. */
+/**
+ * Returns true if a last block other than a list cannot continue. Indented code can continue after an empty line; other
+ * blocks end there.
+ */
 function isFinished({ type, raw }: Token, isEnded: boolean): boolean {
   if (type === 'heading' || type === 'hr') return isEnded || raw.endsWith('\n')
   return isEnded && type !== 'code'
@@ -198,7 +205,7 @@ function parseFence(raw: string): { fence: Omit<Fence, 'gap'>; start: number } |
 /** Removes finished lines of code, up to the end of the fence. */
 function takeCode(reader: BlockReader, fence: Fence): ReadResult {
   const end = reader.tail.lastIndexOf('\n') + 1
-  const complete = reader.tail.slice(0, end).split('\n').slice(0, -1)
+  const completeLines = reader.tail.slice(0, end).split('\n').slice(0, -1)
   const blocks: Block[] = []
   let { lines, gap } = fence
   const emitLines = (count: number) => {
@@ -206,12 +213,12 @@ function takeCode(reader: BlockReader, fence: Fence): ReadResult {
     lines = lines.slice(count)
     gap = false
   }
-  for (const [at, line] of complete.entries()) {
+  for (const [index, line] of completeLines.entries()) {
     if (closesFence(line, fence)) {
       if (lines.length > 0) emitLines(lines.length)
       const tail =
-        complete
-          .slice(at + 1)
+        completeLines
+          .slice(index + 1)
           .map(rest => `${rest}\n`)
           .join('') + reader.tail.slice(end)
       return { reader: { tail, fence: undefined, tableHead: '', gap: true, hasStarted: true }, blocks }
@@ -220,10 +227,10 @@ function takeCode(reader: BlockReader, fence: Fence): ReadResult {
     if (lines.length >= 2 * FENCE_LINES_PER_BLOCK) emitLines(FENCE_LINES_PER_BLOCK)
   }
   const tail = reader.tail.slice(end)
-  const kept = tail.length < TAIL_CHARS_MAX
-  if (!kept) lines = [...lines, removeIndent(tail, fence.indent)]
-  if (complete.length === 0 && kept) return { reader, blocks }
-  return { reader: { ...reader, tail: kept ? tail : '', fence: { ...fence, lines, gap } }, blocks }
+  const keepsTail = tail.length < TAIL_CHARS_MAX
+  if (!keepsTail) lines = [...lines, removeIndent(tail, fence.indent)]
+  if (completeLines.length === 0 && keepsTail) return { reader, blocks }
+  return { reader: { ...reader, tail: keepsTail ? tail : '', fence: { ...fence, lines, gap } }, blocks }
 }
 
 function closesFence(line: string, { mark }: Fence): boolean {
@@ -236,40 +243,40 @@ function removeIndent(line: string, indent: number): string {
 }
 
 /**
- * Splits a block that is too long after a line or a word. The rest of a table repeats its header; the rest of code
- * stays code.
+ * Splits a block that is too long. It is split after a line or, if that is not possible, after a word. The rest of a
+ * table repeats the header, and the rest of a code block stays code.
  */
 function splitLongBlock(reader: BlockReader): ReadResult {
   const { tail, gap, hasStarted, tableHead } = reader
-  const at = findSplit(tail)
-  const piece = tableHead + tail.slice(0, at)
-  const rest = tail.slice(at)
+  const splitIndex = findSplit(tail)
+  const piece = tableHead + tail.slice(0, splitIndex)
+  const remainingTail = tail.slice(splitIndex)
   const block: Block = { kind: 'markdown', source: piece, gap: hasStarted && gap }
-  const remaining = { tail: rest, tableHead: '', gap: false, hasStarted: true }
-  const inside = findOpenFence(piece)
-  if (inside)
-    return { reader: { ...remaining, fence: { ...inside, lines: [], gap: false } }, blocks: [block] }
+  const remaining = { tail: remainingTail, tableHead: '', gap: false, hasStarted: true }
+  const openFence = findOpenFence(piece)
+  if (openFence)
+    return { reader: { ...remaining, fence: { ...openFence, lines: [], gap: false } }, blocks: [block] }
   const head = /^([^\n]*\|[^\n]*\n[ \t]*\|?[ \t:|-]*-[ \t:|-]*\n)/.exec(piece)?.[1] ?? ''
   return { reader: { ...remaining, fence: undefined, tableHead: head }, blocks: [block] }
 }
 
 function findSplit(tail: string): number {
-  const line = tail.lastIndexOf('\n') + 1
-  if (line > TAIL_CHARS_MAX / 2) return line
-  const word = tail.lastIndexOf(' ') + 1
-  return word > TAIL_CHARS_MAX / 2 ? word : tail.length
+  const lineStart = tail.lastIndexOf('\n') + 1
+  if (lineStart > TAIL_CHARS_MAX / 2) return lineStart
+  const wordStart = tail.lastIndexOf(' ') + 1
+  return wordStart > TAIL_CHARS_MAX / 2 ? wordStart : tail.length
 }
 
 /** Returns the fence that a piece opens and does not close. */
 function findOpenFence(piece: string): Omit<Fence, 'gap' | 'lines'> | undefined {
-  let open: Omit<Fence, 'gap' | 'lines'> | undefined
+  let openFence: Omit<Fence, 'gap' | 'lines'> | undefined
   for (const line of piece.split('\n')) {
     const [, indent = '', mark = '', language = ''] = fenceStart.exec(line) ?? []
-    if (open) {
-      if (closesFence(line, { ...open, lines: [], gap: false })) open = undefined
-    } else if (mark !== '') open = { mark, indent: indent.length, language }
+    if (openFence) {
+      if (closesFence(line, { ...openFence, lines: [], gap: false })) openFence = undefined
+    } else if (mark !== '') openFence = { mark, indent: indent.length, language }
   }
-  return open
+  return openFence
 }
 
 /** Returns the blocks of a complete text. */

@@ -58,7 +58,7 @@ const languageOfAlias: Readonly<Record<string, string>> = {
   patch: 'diff',
 }
 
-/** Highlights code. Registers each grammar when it is first needed. */
+/** Highlights code. Registers a grammar when it is first used. */
 export const highlight: Highlight = (lines, languageName) => {
   const lower = languageName.toLowerCase()
   const language = languageOfAlias[lower] ?? lower
@@ -71,10 +71,10 @@ export const highlight: Highlight = (lines, languageName) => {
   return splitLines(spans)
 }
 
-function flatten(nodes: readonly Node[], tone: Tone, into: StyledSpan[]): void {
+function flatten(nodes: readonly Node[], tone: Tone, spans: StyledSpan[]): void {
   for (const { value, properties, children } of nodes) {
-    if (value !== undefined) into.push(span(value, tone))
-    if (children) flatten(children, toneOf(properties?.className) ?? tone, into)
+    if (value !== undefined) spans.push(span(value, tone))
+    if (children) flatten(children, toneOf(properties?.className) ?? tone, spans)
   }
 }
 
@@ -86,8 +86,8 @@ function toneOf(names: unknown): Tone | undefined {
 function splitLines(spans: readonly StyledSpan[]): Line[] {
   const lines: StyledSpan[][] = [[]]
   for (const { text, tones } of spans)
-    for (const [at, part] of text.split('\n').entries()) {
-      if (at > 0) lines.push([])
+    for (const [index, part] of text.split('\n').entries()) {
+      if (index > 0) lines.push([])
       if (part !== '') lines.at(-1)!.push({ text: part, tones })
     }
   return lines

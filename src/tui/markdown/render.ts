@@ -95,19 +95,19 @@ class Renderer {
   }
 
   private list({ items, ordered, start }: Tokens.List): Line[] {
-    return items.flatMap((item, at) => {
-      const mark = ordered ? `${Number(start || 1) + at}.` : bullets[Math.min(this.depth, 1)]!
-      const ticked = item.task ? `${mark} ${item.checked ? '☑' : '☐'}` : mark
-      const hang = ' '.repeat(displayWidth(ticked) + 1)
-      const inner = new Renderer(Math.max(1, this.width - hang.length), this.highlight, this.depth + 1)
+    return items.flatMap((item, index) => {
+      const mark = ordered ? `${Number(start || 1) + index}.` : bullets[Math.min(this.depth, 1)]!
+      const markWithCheckbox = item.task ? `${mark} ${item.checked ? '☑' : '☐'}` : mark
+      const indent = ' '.repeat(displayWidth(markWithCheckbox) + 1)
+      const inner = new Renderer(Math.max(1, this.width - indent.length), this.highlight, this.depth + 1)
       const lines = inner.blocks(item.tokens.filter(({ type }) => type !== 'checkbox'))
       const [first = [], ...rest] = lines
-      const gap = at > 0 && /\n\s*\n$/.test(items[at - 1]!.raw) ? [[]] : []
-      const marked: Line[] = [[span(`${ticked} `, 'dim'), ...first]]
+      const gap = index > 0 && /\n\s*\n$/.test(items[index - 1]!.raw) ? [[]] : []
+      const firstLine: Line[] = [[span(`${markWithCheckbox} `, 'dim'), ...first]]
       return [
         ...gap,
-        ...marked,
-        ...rest.map((line): Line => (line.length === 0 ? [] : [span(hang), ...line])),
+        ...firstLine,
+        ...rest.map((line): Line => (line.length === 0 ? [] : [span(indent), ...line])),
       ]
     })
   }
@@ -120,7 +120,7 @@ class Renderer {
   private table({ header, rows, align }: Tokens.Table): Line[] {
     const head = header.map(({ tokens }) => renderInline(tokens, ['strong']))
     const body = rows.map(row => row.map(({ tokens }) => renderInline(tokens)))
-    return tableLines({ head, body, align }, this.width)
+    return tableLines({ head, body, alignments: align }, this.width)
   }
 }
 
@@ -164,8 +164,8 @@ function renderInlineToken(token: Token, tones: readonly Tone[]): StyledSpan[] {
 /** Returns the text of a link, and its address if it differs. */
 function renderLink({ href, tokens, text }: Tokens.Link, tones: readonly Tone[]): StyledSpan[] {
   const label = renderInline(tokens, [...tones, 'link'])
-  const bare = href.replace(/^mailto:/, '')
-  return text === href || text === bare
+  const address = href.replace(/^mailto:/, '')
+  return text === href || text === address
     ? label
     : [...label, { text: ` (${plain(href)})`, tones: [...tones, 'dim'] }]
 }
@@ -174,12 +174,12 @@ function renderLink({ href, tokens, text }: Tokens.Link, tones: readonly Tone[])
 function highlightCitations(text: string, tones: readonly Tone[]): StyledSpan[] {
   const parts = decodeEntities(text.replaceAll('\n', ' ')).split(/((?:\[\d{1,3}\])+)/)
   return parts
-    .map((part, at): StyledSpan => ({ text: part, tones: at % 2 === 1 ? [...tones, 'cite'] : tones }))
+    .map((part, index): StyledSpan => ({ text: part, tones: index % 2 === 1 ? [...tones, 'cite'] : tones }))
     .filter(({ text }) => text !== '')
 }
 
 /** Decodes entities, and removes control characters that they may contain. */
 function decodeEntities(text: string): string {
-  const read = text.replace(/&(amp|lt|gt|quot|#39|nbsp);/g, (_, name: string) => entities[name]!)
-  return plain(read)
+  const decoded = text.replace(/&(amp|lt|gt|quot|#39|nbsp);/g, (_, name: string) => entities[name]!)
+  return plain(decoded)
 }

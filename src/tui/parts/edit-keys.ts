@@ -1,7 +1,7 @@
 import { type Editor, insert, move, remove, yank } from './editor.ts'
 import type { Key } from './keys.ts'
 
-/** Applies a key to the text of a field. Returns undefined if the key does not edit text. The caller handles pastes. */
+/** Applies a key to the text of a field. Returns undefined for a paste, and if the key does not edit text. */
 export function applyKey(editor: Editor, key: Key): Editor | undefined {
   switch (key.type) {
     case 'typed':

@@ -1,13 +1,13 @@
 import { characterAfter, characterBefore } from './graphemes.ts'
 
-/** Text with a cursor. A long paste is represented by one character. */
+/** Text with a cursor. A long paste is represented by one private-use character. */
 export interface Editor {
   readonly text: string
   /** Index at which text is inserted. */
   readonly cursor: number
   /** Pasted texts by the character that represents them. */
   readonly pastes: Readonly<Record<string, string>>
-  /** Text that was deleted last, for {@link yank}. */
+  /** Last deleted text, for {@link yank}. Single characters that were deleted are not included. */
   readonly lastDeleted: string
 }
 
@@ -16,43 +16,43 @@ export const emptyEditor: Editor = { text: '', cursor: 0, pastes: {}, lastDelete
 /** Longer pastes are represented by one character, which is shown as a label with their size. */
 const PASTE_LINES_MAX = 4
 const PASTE_CHARS_MAX = 400
-const firstMark = 0xe000
+const firstPasteMark = 0xe000
 const wordBefore = /[\p{L}\p{M}\p{N}\p{Co}_]*[^\p{L}\p{M}\p{N}\p{Co}_]*$/u
 const wordAfter = /^[^\p{L}\p{M}\p{N}\p{Co}_]*[\p{L}\p{M}\p{N}\p{Co}_]*/u
 const pasteMarkPattern = /[\ue000-\uf8ff]/g
 
-/** Returns an editor with a text, and the cursor at its end. */
+/** Returns an editor that contains the text, with the cursor at its end. */
 export function editorOf(text: string): Editor {
   return insert(emptyEditor, text)
 }
 
-/** Inserts a text at the cursor, without control characters. */
-export function insert(editor: Editor, typed: string): Editor {
+/** Inserts text at the cursor, without control characters. */
+export function insert(editor: Editor, newText: string): Editor {
   const { text, cursor } = editor
-  const clean = cleanInput(typed)
+  const cleanText = cleanInput(newText)
   return {
     ...editor,
-    text: text.slice(0, cursor) + clean + text.slice(cursor),
-    cursor: cursor + clean.length,
+    text: text.slice(0, cursor) + cleanText + text.slice(cursor),
+    cursor: cursor + cleanText.length,
   }
 }
 
-/** Inserts a pasted text, as one character if it is long. */
-export function paste(editor: Editor, pasted: string): Editor {
-  const clean = cleanInput(pasted)
-  if (clean.split('\n').length <= PASTE_LINES_MAX && clean.length <= PASTE_CHARS_MAX)
-    return insert(editor, clean)
-  const mark = String.fromCharCode(firstMark + Object.keys(editor.pastes).length)
+/** Inserts pasted text. A long paste is inserted as one character that represents it. */
+export function paste(editor: Editor, pastedText: string): Editor {
+  const cleanText = cleanInput(pastedText)
+  if (cleanText.split('\n').length <= PASTE_LINES_MAX && cleanText.length <= PASTE_CHARS_MAX)
+    return insert(editor, cleanText)
+  const mark = String.fromCharCode(firstPasteMark + Object.keys(editor.pastes).length)
   const { text, cursor } = editor
   return {
     ...editor,
     text: text.slice(0, cursor) + mark + text.slice(cursor),
     cursor: cursor + 1,
-    pastes: { ...editor.pastes, [mark]: clean },
+    pastes: { ...editor.pastes, [mark]: cleanText },
   }
 }
 
-/** Removes control characters, and the private-use characters that mark pastes. */
+/** Removes control characters, and private-use characters, which represent pastes. */
 function cleanInput(text: string): string {
   return text
     .replace(/\r\n?/g, '\n')
@@ -82,7 +82,7 @@ function lineStart(text: string, index: number): number {
 
 type CursorTarget = 'left' | 'right' | 'wordLeft' | 'wordRight' | 'home' | 'end'
 
-/** Returns the index of a target in the text. */
+/** Returns the index in the text to which a movement leads. */
 function indexOf({ text, cursor }: Editor, target: CursorTarget): number {
   switch (target) {
     case 'left':
@@ -132,22 +132,22 @@ export function yank(editor: Editor): Editor {
   }
 }
 
-/** Moves the cursor a line up or down; undefined if there is no such line. */
-export function moveLine(editor: Editor, by: -1 | 1): Editor | undefined {
+/** Moves the cursor up or down by one line. Returns undefined if there is no such line. */
+export function moveLine(editor: Editor, offset: -1 | 1): Editor | undefined {
   const { text, cursor } = editor
   const start = lineStart(text, cursor)
   const column = cursor - start
-  if (by < 0) {
+  if (offset < 0) {
     if (start === 0) return undefined
-    const above = lineStart(text, start - 1)
-    return { ...editor, cursor: characterStart(text, Math.min(above + column, start - 1)) }
+    const previousStart = lineStart(text, start - 1)
+    return { ...editor, cursor: characterStart(text, Math.min(previousStart + column, start - 1)) }
   }
   const end = text.indexOf('\n', cursor)
   if (end < 0) return undefined
-  const next = text.indexOf('\n', end + 1)
+  const nextEnd = text.indexOf('\n', end + 1)
   return {
     ...editor,
-    cursor: characterStart(text, Math.min(end + 1 + column, next < 0 ? text.length : next)),
+    cursor: characterStart(text, Math.min(end + 1 + column, nextEnd < 0 ? text.length : nextEnd)),
   }
 }
 

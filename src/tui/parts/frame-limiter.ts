@@ -1,9 +1,9 @@
 import type { Clock } from '../../base/clock.ts'
 
-/** Time between two frames for changes that are not caused by a key: about 30 frames per second. */
+/** Delay of `drawNextFrame`, which results in at most about 30 frames per second. */
 const FRAME_MS = 33
 
-/** Limits how often a screen is drawn. Typed text is drawn immediately, and other changes with the next frame. */
+/** Limits how often a screen is drawn. Call `drawNow` for typed text, and `drawNextFrame` for other changes. */
 export class FrameLimiter {
   #isDue = false
 

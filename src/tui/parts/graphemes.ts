@@ -2,7 +2,7 @@ import { displayWidth, singleCellText } from '../../cli/terminal/terminal-text.t
 
 const segmenter = new Intl.Segmenter(undefined, { granularity: 'grapheme' })
 
-/** Splits a text into user-perceived characters. @see Unicode UAX 29 */
+/** Splits text into user-perceived characters. @see Unicode UAX 29 */
 export function graphemes(text: string): string[] {
   if (singleCellText.test(text)) return text.split('')
   return [...segmenter.segment(text)].map(({ segment }) => segment)
@@ -25,14 +25,14 @@ export function characterAfter(text: string, index: number): number {
   return index + first.length
 }
 
-/** Returns the longest prefix of whole characters that fits a width. Contains at least one character. */
+/** Returns the longest prefix of whole characters that fits into a width, but at least one character. */
 export function fittingPrefix(text: string, width: number): string {
   if (singleCellText.test(text)) return text.slice(0, Math.max(1, width))
   let prefix = ''
-  let used = 0
+  let prefixWidth = 0
   for (const { segment } of segmenter.segment(text)) {
-    used += displayWidth(segment)
-    if (used > width && prefix !== '') break
+    prefixWidth += displayWidth(segment)
+    if (prefixWidth > width && prefix !== '') break
     prefix += segment
   }
   return prefix

@@ -4,7 +4,7 @@ import { type Decoder, decode, emptyDecoder, flush, type Key } from './keys.ts'
 /** Maximum time to wait for the rest of a key sequence. */
 const ESCAPE_TIMEOUT_MS = 30
 
-/** Decodes terminal input. A key sequence can arrive in pieces, and a single `ESC` is the key Escape. */
+/** Decodes terminal input. Joins key sequences that arrive in pieces. A single `ESC` is the Escape key. */
 export class KeyReader {
   #decoder: Decoder = emptyDecoder
   #cancelFlush = () => {}
@@ -16,17 +16,17 @@ export class KeyReader {
 
   read(data: string): void {
     this.#cancelFlush()
-    this.#report(decode(this.#decoder, data))
+    this.#reportKeys(decode(this.#decoder, data))
     if (this.#decoder.pending === '') return
-    this.#cancelFlush = this.clock.after(ESCAPE_TIMEOUT_MS, () => this.#report(flush(this.#decoder)))
+    this.#cancelFlush = this.clock.after(ESCAPE_TIMEOUT_MS, () => this.#reportKeys(flush(this.#decoder)))
   }
 
-  /** Drops an incomplete key. */
+  /** Discards an incomplete key sequence. */
   close(): void {
     this.#cancelFlush()
   }
 
-  #report([decoder, keys]: readonly [Decoder, readonly Key[]]): void {
+  #reportKeys([decoder, keys]: readonly [Decoder, readonly Key[]]): void {
     this.#decoder = decoder
     for (const key of keys) this.onKey(key)
   }

@@ -1,4 +1,4 @@
-/** A key by its meaning, regardless of the sequence that a terminal sends for it. */
+/** The meaning of a key, independent of the sequence that a terminal sends for it. */
 export type Key =
   | { readonly type: 'typed'; readonly text: string }
   | { readonly type: 'pasted'; readonly text: string }
@@ -33,7 +33,7 @@ type PlainKey =
   | 'deleteToEnd'
   | 'yank'
 
-/** Input that is not a complete key yet. */
+/** State of decoding: the input that is not a complete key yet. */
 export interface Decoder {
   readonly pending: string
   /** Text of a paste in progress. */
@@ -43,11 +43,11 @@ export interface Decoder {
 export const emptyDecoder: Decoder = { pending: '', paste: undefined }
 
 /** Sequences that turn bracketed paste on and off. */
-export const pasteMarks = { on: '\x1b[?2004h', off: '\x1b[?2004l' }
+export const bracketedPaste = { on: '\x1b[?2004h', off: '\x1b[?2004l' }
 
 const pasteStart = '\x1b[200~'
 const pasteEnd = '\x1b[201~'
-/** Maximum length of a paste. A longer paste ends there, without its end mark. */
+/** Maximum length of a paste. A longer paste ends there, before its end sequence. */
 const PASTE_CHARS_MAX = 4_000_000
 
 const keyOfControlCharacter: Readonly<Record<string, PlainKey>> = {
@@ -117,7 +117,7 @@ const keyOfEscapeSequence: Readonly<Record<string, PlainKey>> = {
 const sequence = /^\x1b(?:\x1b?\[[\x30-\x3f]*[\x20-\x2f]*[\x40-\x7e]|\x1b?O[\x40-\x7e]|[^\x1b[O])/u
 const unfinishedSequence = /^\x1b(?:\x1b?\[[\x30-\x3f]*[\x20-\x2f]*|\x1b?O?)?$/
 
-/** Splits terminal input into keys. Returns a decoder with the incomplete rest, and the keys. */
+/** Splits terminal input into keys. Returns a decoder with the input that is not a complete key yet, and the keys. */
 export function decode({ pending, paste }: Decoder, chunk: string): [Decoder, Key[]] {
   const keys: Key[] = []
   let rest = pending + chunk
@@ -126,9 +126,9 @@ export function decode({ pending, paste }: Decoder, chunk: string): [Decoder, Ke
     if (pasted !== undefined) {
       const end = rest.indexOf(pasteEnd)
       if (end < 0 && pasted.length + rest.length < PASTE_CHARS_MAX) {
-        // The end mark may arrive in two pieces.
-        const keep = Math.min(rest.length, pasteEnd.length - 1)
-        return [{ pending: rest.slice(-keep), paste: pasted + rest.slice(0, -keep) }, keys]
+        // The end sequence may arrive in two pieces.
+        const keptLength = Math.min(rest.length, pasteEnd.length - 1)
+        return [{ pending: rest.slice(-keptLength), paste: pasted + rest.slice(0, -keptLength) }, keys]
       }
       keys.push({ type: 'pasted', text: pasted + (end < 0 ? rest : rest.slice(0, end)) })
       rest = end < 0 ? '' : rest.slice(end + pasteEnd.length)
@@ -147,7 +147,7 @@ export function decode({ pending, paste }: Decoder, chunk: string): [Decoder, Ke
   return [{ pending: rest, paste: pasted }, keys]
 }
 
-/** Ends an incomplete key sequence: a single `ESC` is the key Escape; anything else is discarded. */
+/** Ends an incomplete key sequence: one or more `ESC` become the Escape key, and other input is discarded. */
 export function flush({ pending, paste }: Decoder): [Decoder, Key[]] {
   if (paste !== undefined || pending === '') return [{ pending, paste }, []]
   return [emptyDecoder, /^\x1b+$/.test(pending) ? [{ type: 'escape' }] : []]

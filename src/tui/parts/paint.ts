@@ -1,7 +1,7 @@
 import { Chalk } from 'chalk'
 import type { Line, Tone } from './spans.ts'
 
-/** Converts a line to text with the escape sequences of its styles. */
+/** Converts a line to a string with the escape sequences of its styles. */
 export type Paint = (line: Line) => string
 
 const chalk = new Chalk({ level: 1 })
@@ -31,7 +31,7 @@ const plainPaint: Paint = line => line.map(({ text }) => text).join('')
 const colorPaint: Paint = line =>
   line.map(({ text, tones }) => tones.reduce((painted, tone) => styles[tone](painted), text)).join('')
 
-/** @param hasColors  false omits all styles, as `NO_COLOR` requires */
+/** @param hasColors  false to omit all styles, as `NO_COLOR` requires */
 export function paintFor(hasColors: boolean): Paint {
   return hasColors ? colorPaint : plainPaint
 }

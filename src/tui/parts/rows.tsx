@@ -10,7 +10,7 @@ export const PaintContext = createContext<Paint>(paintFor(false))
 export function Rows({ lines }: { lines: readonly Line[] }) {
   const paint = useContext(PaintContext)
   // biome-ignore lint/suspicious/noArrayIndexKey: a row is identified by its position
-  return lines.map((line, at) => <Row key={at} text={paint(line)} />)
+  return lines.map((line, index) => <Row key={index} text={paint(line)} />)
 }
 
 /** A styled line. It is laid out again only if it changes. */

@@ -38,13 +38,13 @@ export function lineWidth(line: Line): number {
   return line.reduce((sum, { text }) => sum + displayWidth(text), 0)
 }
 
-/** The smallest part of a text that line breaks keep together. */
+/** The smallest part of a text. Lines break only between atoms, unless an atom is wider than a line. */
 interface Atom {
   readonly text: string
   readonly tones: readonly Tone[]
   readonly width: number
   readonly kind: 'word' | 'blank' | 'break'
-  /** True if a line can break before it without a space. */
+  /** True if a line can break before this atom even without a space. */
   readonly breakable: boolean
 }
 
@@ -55,21 +55,21 @@ export interface Indents {
   readonly rest?: Line
 }
 
-/** Matches scripts that do not separate words by spaces. */
-const unspaced =
+/** Matches characters of scripts that do not separate words with spaces. */
+const unspacedScripts =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u
 
 /**
- * Wraps text between words. Breaks a word that is wider than a line, and ends a line at a newline. Unlike
- * `wrap-ansi`, it indents lines, and breaks scripts without spaces between any two characters.
+ * Wraps text between words. Breaks a word that is wider than a line, and starts a new line at a newline. Unlike
+ * `wrap-ansi`, indents lines, and can break text in scripts without spaces between any two characters.
  */
 export function wrap(spans: Line, width: number, { first = [], rest = [] }: Indents = {}): Line[] {
-  const room = Math.max(1, width - Math.max(lineWidth(first), lineWidth(rest)))
-  const lines = breakLines(spans.flatMap(atomsOf), room)
-  return lines.map((line, at) => [...(at === 0 ? first : rest), ...joinSpans(line)])
+  const availableWidth = Math.max(1, width - Math.max(lineWidth(first), lineWidth(rest)))
+  const lines = breakLines(spans.flatMap(atomsOf), availableWidth)
+  return lines.map((line, index) => [...(index === 0 ? first : rest), ...joinSpans(line)])
 }
 
-/** Returns the width of the widest word. In narrower lines, {@link wrap} breaks it. */
+/** Returns the width of the widest word. In narrower lines, {@link wrap} breaks this word. */
 export function widestWord(line: Line): number {
   let widest = 0
   let word = 0
@@ -80,70 +80,70 @@ export function widestWord(line: Line): number {
   return widest
 }
 
-function* pieces(text: string): Generator<string> {
+function* splitAtSpaces(text: string): Generator<string> {
   for (const [piece] of text.matchAll(/\n|[^\S\n]+|\S+/g)) yield piece
 }
 
 function atomsOf({ text, tones }: StyledSpan): Atom[] {
-  return [...pieces(text)].flatMap((piece): Atom[] => {
+  return [...splitAtSpaces(text)].flatMap((piece): Atom[] => {
     if (piece === '\n') return [{ text: '', tones, width: 0, kind: 'break', breakable: false }]
     if (/^\s/.test(piece)) return [{ text: ' ', tones, width: 1, kind: 'blank', breakable: false }]
-    if (!unspaced.test(piece))
+    if (!unspacedScripts.test(piece))
       return [{ text: piece, tones, width: displayWidth(piece), kind: 'word', breakable: false }]
     return graphemes(piece).map(text => ({
       text,
       tones,
       width: displayWidth(text),
       kind: 'word',
-      breakable: unspaced.test(text),
+      breakable: unspacedScripts.test(text),
     }))
   })
 }
 
-function breakLines(atoms: readonly Atom[], room: number): StyledSpan[][] {
+function breakLines(atoms: readonly Atom[], availableWidth: number): StyledSpan[][] {
   const lines: StyledSpan[][] = []
   let line: StyledSpan[] = []
-  let used = 0
-  const end = () => {
+  let column = 0
+  const endLine = () => {
     lines.push(line)
     line = []
-    used = 0
+    column = 0
   }
   for (const run of runsOf(atoms)) {
     if (run.kind === 'break') {
-      end()
+      endLine()
       continue
     }
-    const blank = used > 0 && run.blank ? 1 : 0
-    if (used > 0 && used + blank + run.width > room) end()
+    const blank = column > 0 && run.blank ? 1 : 0
+    if (column > 0 && column + blank + run.width > availableWidth) endLine()
     else if (blank) {
       line.push({ text: ' ', tones: run.blank!.tones })
-      used += 1
+      column += 1
     }
     for (const atom of run.atoms) {
       let { text } = atom
       let { width } = atom
-      while (used + width > room) {
-        const head = fittingPrefix(text, room - used)
-        if (used > 0 && used + displayWidth(head) > room) {
-          end()
+      while (column + width > availableWidth) {
+        const head = fittingPrefix(text, availableWidth - column)
+        if (column > 0 && column + displayWidth(head) > availableWidth) {
+          endLine()
           continue
         }
         line.push({ text: head, tones: atom.tones })
         text = text.slice(head.length)
         width = displayWidth(text)
-        end()
+        endLine()
         if (text === '') break
       }
       if (text !== '') line.push({ text, tones: atom.tones })
-      used += width
+      column += width
     }
   }
   if (line.length > 0 || lines.length === 0) lines.push(line)
   return lines
 }
 
-/** Adjacent words without a space between them, and the space before them. */
+/** Adjacent atoms without a space between them, and the space before them. */
 interface WordRun {
   readonly kind: 'words' | 'break'
   readonly blank: Atom | undefined
@@ -153,24 +153,24 @@ interface WordRun {
 
 function runsOf(atoms: readonly Atom[]): WordRun[] {
   const runs: WordRun[] = []
-  let open: WordRun | undefined
+  let currentRun: WordRun | undefined
   let blank: Atom | undefined
   for (const atom of atoms) {
     if (atom.kind === 'blank') {
       blank = atom
-      open = undefined
+      currentRun = undefined
     } else if (atom.kind === 'break') {
       runs.push({ kind: 'break', blank: undefined, atoms: [], width: 0 })
-      open = undefined
+      currentRun = undefined
       blank = undefined
     } else {
-      if (!open || atom.breakable) {
-        open = { kind: 'words', blank, atoms: [], width: 0 }
-        runs.push(open)
+      if (!currentRun || atom.breakable) {
+        currentRun = { kind: 'words', blank, atoms: [], width: 0 }
+        runs.push(currentRun)
         blank = undefined
       }
-      open.atoms.push(atom)
-      open.width += atom.width
+      currentRun.atoms.push(atom)
+      currentRun.width += atom.width
     }
   }
   return runs
@@ -188,26 +188,27 @@ function joinSpans(line: readonly StyledSpan[]): StyledSpan[] {
   return spans
 }
 
-/** Wraps a line of code, and keeps all its spaces. */
+/** Wraps a line of code, and keeps all spaces. Can break the line between any two characters. */
 export function wrapExact(line: Line, width: number, indent: Line = []): Line[] {
-  const room = Math.max(1, width - lineWidth(indent))
+  const availableWidth = Math.max(1, width - lineWidth(indent))
   const lines: StyledSpan[][] = [[]]
-  let used = 0
+  let column = 0
   for (const { text, tones } of line) {
     let remaining = text
     while (remaining !== '') {
-      if (used >= room) {
+      if (column >= availableWidth) {
         lines.push([])
-        used = 0
+        column = 0
       }
-      const wide = displayWidth(remaining)
-      const head = wide <= room - used ? remaining : fittingPrefix(remaining, room - used)
-      if (used > 0 && used + displayWidth(head) > room) {
-        used = room
+      const textWidth = displayWidth(remaining)
+      const head =
+        textWidth <= availableWidth - column ? remaining : fittingPrefix(remaining, availableWidth - column)
+      if (column > 0 && column + displayWidth(head) > availableWidth) {
+        column = availableWidth
         continue
       }
       lines.at(-1)!.push({ text: head, tones })
-      used += displayWidth(head)
+      column += displayWidth(head)
       remaining = remaining.slice(head.length)
     }
   }
@@ -217,20 +218,20 @@ export function wrapExact(line: Line, width: number, indent: Line = []): Line[] 
 /** Truncates a line to a width, with an ellipsis. */
 export function cutLine(line: Line, width: number): Line {
   if (lineWidth(line) <= width) return line
-  const kept: StyledSpan[] = []
+  const spans: StyledSpan[] = []
   let cellsLeft = width
   for (const { text, tones } of line) {
-    const wide = displayWidth(text)
-    if (wide < cellsLeft) {
-      kept.push({ text, tones })
-      cellsLeft -= wide
+    const textWidth = displayWidth(text)
+    if (textWidth < cellsLeft) {
+      spans.push({ text, tones })
+      cellsLeft -= textWidth
       continue
     }
-    kept.push({
-      text: wide === cellsLeft ? `${fittingPrefix(text, cellsLeft - 1)}…` : truncate(text, cellsLeft),
+    spans.push({
+      text: textWidth === cellsLeft ? `${fittingPrefix(text, cellsLeft - 1)}…` : truncate(text, cellsLeft),
       tones,
     })
     break
   }
-  return kept
+  return spans
 }

@@ -2,7 +2,7 @@ import chalk from 'chalk'
 import { type Instance, render } from 'ink'
 import type { ReactNode } from 'react'
 import type { Io } from '../../cli/io.ts'
-import { pasteMarks } from './keys.ts'
+import { bracketedPaste } from './keys.ts'
 
 /** The streams of a terminal, and the signals of the process. */
 export type Terminal = Pick<Io, 'stdin' | 'stdout' | 'signals'>
@@ -34,8 +34,8 @@ export interface SessionOptions {
 }
 
 /**
- * A terminal in raw mode that shows one Ink app after another, for example one for a chat and one for its panels.
- * Apps do not set raw mode themselves, because the terminal would echo keys that are typed between two apps.
+ * A terminal in raw mode that shows one Ink app at a time, for example first a chat and then a panel. Apps do not set
+ * raw mode themselves, because the terminal would then echo keys that are typed between two apps.
  */
 export class TerminalSession {
   #app: Instance | undefined
@@ -55,10 +55,10 @@ export class TerminalSession {
     stdin.setRawMode(true)
     stdin.on('end', onEnd)
     signal.addEventListener('abort', onEnd)
-    // Must run before the listener of an app, which would erase too few rows after the terminal has rewrapped them.
+    // This listener must run before Ink's, which would erase too few rows after the terminal has rewrapped them.
     stdout.on('resize', this.#onResize)
     this.#stopRestoring = signals.onExit(this.#restore)
-    stdout.write(pasteMarks.on)
+    stdout.write(bracketedPaste.on)
     // Ink has no option for colors.
     chalk.level = hasColors ? 1 : 0
   }
@@ -91,21 +91,21 @@ export class TerminalSession {
     this.#app = undefined
   }
 
-  /** Switches to the alternate screen, which has no scrollback, or back. */
+  /** Switches to the alternate screen, which has no scrollback, or back to the main screen. */
   showAlternateScreen(isAlternate: boolean): void {
     if (isAlternate === this.#isAlternate) return
     this.#isAlternate = isAlternate
     this.terminal.stdout.write(isAlternate ? sequences.alternateOn : sequences.alternateOff)
   }
 
-  /** Erases the screen from the given number of rows above the cursor, and moves the cursor there. */
+  /** Moves the cursor up by a number of rows, and erases the screen from there to its end. */
   eraseFrom(rowsAbove: number): void {
     const up = rowsAbove > 0 ? `\x1b[${rowsAbove}A` : ''
-    // Does not erase from the first cell in one sequence: some terminals would copy the screen to their scrollback.
+    // Erases the first row separately: some terminals copy the screen to the scrollback if one sequence erases it all.
     this.terminal.stdout.write(`\r${up}\x1b[2K\n\x1b[J\x1b[A`)
   }
 
-  /** Stops listening to the terminal and the signal. Apps still read keys. */
+  /** Stops listening for resizes, the end of input, and the signal. Apps still read keys. */
   detach(): void {
     const { onEnd, signal } = this.options
     const { stdin, stdout } = this.terminal
@@ -130,6 +130,8 @@ export class TerminalSession {
 
   readonly #restore = () => {
     const { stdout } = this.terminal
-    stdout.write(pasteMarks.off + (this.#isAlternate ? sequences.alternateOff : '') + sequences.showCursor)
+    stdout.write(
+      bracketedPaste.off + (this.#isAlternate ? sequences.alternateOff : '') + sequences.showCursor,
+    )
   }
 }

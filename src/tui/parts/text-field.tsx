@@ -32,24 +32,24 @@ export interface FieldLayout {
 export function layoutField(editor: Editor, options: FieldOptions): FieldLayout {
   const { columns, isFramed, title, placeholder, linesMax } = options
   const titlePrefix = `${title}: `
-  const mark = isFramed ? '' : title !== '' && displayWidth(titlePrefix) < columns / 2 ? titlePrefix : '> '
-  const width = Math.max(1, columns - (isFramed ? 4 : mark.length))
+  const prefix = isFramed ? '' : title !== '' && displayWidth(titlePrefix) < columns / 2 ? titlePrefix : '> '
+  const width = Math.max(1, columns - (isFramed ? 4 : prefix.length))
   const { lines, x, y } = layoutEditor(editor, width)
   const top = Math.max(0, Math.min(y - linesMax + 1, lines.length - linesMax))
-  const shown =
+  const visibleLines =
     editor.text === '' ? [[span(truncate(placeholder, width), 'dim')]] : lines.slice(top, top + linesMax)
-  const marked = shown.map((line, at): Line => {
+  const prefixedLines = visibleLines.map((line, index): Line => {
     if (isFramed) return line
-    return [span(at === 0 ? mark : ' '.repeat(mark.length), 'accent'), ...line]
+    return [span(index === 0 ? prefix : ' '.repeat(prefix.length), 'accent'), ...line]
   })
   const frameRows = isFramed ? 2 : 0
   return {
-    lines: marked,
+    lines: prefixedLines,
     isFramed,
     columns,
     title,
-    height: marked.length + frameRows,
-    cursor: { x: Math.min(x + (isFramed ? 2 : mark.length), columns - 1), y: y - top + frameRows / 2 },
+    height: prefixedLines.length + frameRows,
+    cursor: { x: Math.min(x + (isFramed ? 2 : prefix.length), columns - 1), y: y - top + frameRows / 2 },
   }
 }
 
@@ -76,7 +76,7 @@ export function TextField({ field }: { field: FieldLayout }) {
 
 /** Returns the top of a frame with a title, because Ink borders cannot have titles. */
 function frameTop(title: string, columns: number): Line {
-  const shown = ` ${truncate(title, Math.max(0, columns - 6))} `
-  const rule = '─'.repeat(Math.max(0, columns - 3 - displayWidth(shown)))
-  return [span('╭─', 'dim'), span(shown, 'accent'), span(`${rule}╮`, 'dim')]
+  const shownTitle = ` ${truncate(title, Math.max(0, columns - 6))} `
+  const rule = '─'.repeat(Math.max(0, columns - 3 - displayWidth(shownTitle)))
+  return [span('╭─', 'dim'), span(shownTitle, 'accent'), span(`${rule}╮`, 'dim')]
 }

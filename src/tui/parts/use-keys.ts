@@ -5,14 +5,14 @@ import { KeyReader } from './key-reader.ts'
 import type { Key } from './keys.ts'
 
 /**
- * Calls a handler with each key. Ink's `useInput` cannot do this: it reports pasted text, and several keys that arrive
- * together, as one input, and does not support bracketed paste.
+ * Calls a handler with each key. Ink's `useInput` cannot do this: it reports several keys that arrive together as one
+ * input, and does not support bracketed paste.
  *
  * @param onKey  must stay the same function
  */
 export function useKeys(clock: Clock, onKey: (key: Key) => void): void {
   const { stdin } = useStdin()
-  // A normal effect would run later, and keys typed in between would be lost.
+  // `useEffect` would run later, and keys typed before that would be lost.
   useLayoutEffect(() => {
     const keys = new KeyReader(clock, onKey)
     const onData = (text: string) => keys.read(text)

@@ -17,7 +17,7 @@ interface AppProps {
   onKey(key: Key): void
 }
 
-/** A search that runs while the user types. Fills the screen except for the last row, which Ink needs. */
+/** A search whose results appear while the user types. Fills the screen except for the last row, which Ink needs. */
 export function PlaygroundApp({ state, paint, clock, onKey }: AppProps) {
   useKeys(clock, onKey)
   return (
@@ -31,7 +31,7 @@ export function PlaygroundApp({ state, paint, clock, onKey }: AppProps) {
 export function PlaygroundScreen({ state }: { state: PlaygroundState }) {
   const layout = layoutPlayground(state)
   const { columns, rows } = state.size
-  const { header, field, above, below, room, width, side, cursor } = layout
+  const { header, field, above, below, resultRows, resultColumns, side, cursor } = layout
   const { setCursorPosition } = useCursor()
   setCursorPosition(cursor)
   return (
@@ -41,9 +41,9 @@ export function PlaygroundScreen({ state }: { state: PlaygroundState }) {
         <TextField field={field} />
         <Rows lines={above} />
       </Box>
-      <Box height={room} flexShrink={0} overflow="hidden">
-        <Results lines={resultLines(state, layout).slice(0, room)} width={width} />
-        {side && <SettingsColumn lines={side} height={room} />}
+      <Box height={resultRows} flexShrink={0} overflow="hidden">
+        <Results lines={resultLines(state, layout).slice(0, resultRows)} width={resultColumns} />
+        {side && <SettingsColumn lines={side} height={resultRows} />}
       </Box>
       <Box flexDirection="column" flexShrink={0}>
         <Rows lines={below} />

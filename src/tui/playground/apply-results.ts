@@ -10,34 +10,35 @@ export function applyResults(
   serial: number,
   searchResults: SearchResults,
 ): PlaygroundStep {
-  const { pending, serial: newest, results: before, at, isOpen } = state
-  if (!pending || serial !== newest) return [state, []]
+  const { pending, serial: newestSerial, results: previousResults, selectedIndex, isOpen } = state
+  if (!pending || serial !== newestSerial) return [state, []]
   const { request } = pending
   const results: PlaygroundResults = {
     ...searchResults,
     serial,
     request,
-    moves: rankChanges(searchResults, before, request.body.text),
+    rankChanges: compareRanks(searchResults, previousResults, request.body.text),
   }
-  const chosen = before?.passages[at]?.id
-  const newIndex = isOpen ? searchResults.passages.findIndex(({ id }) => id === chosen) : -1
-  const selection = newIndex < 0 ? { at: 0, isOpen: false, top: 0 } : { at: newIndex }
-  return [{ ...state, results, pending: undefined, failure: undefined, tries: 0, ...selection }, []]
+  const selectedId = previousResults?.passages[selectedIndex]?.id
+  const newIndex = isOpen ? searchResults.passages.findIndex(({ id }) => id === selectedId) : -1
+  const selection = newIndex < 0 ? { selectedIndex: 0, isOpen: false, top: 0 } : { selectedIndex: newIndex }
+  return [{ ...state, results, pending: undefined, failure: undefined, failedAttempts: 0, ...selection }, []]
 }
 
-function rankChanges(
+function compareRanks(
   { passages }: SearchResults,
-  before: PlaygroundResults | undefined,
+  previousResults: PlaygroundResults | undefined,
   text: string | undefined,
-): PlaygroundResults['moves'] {
-  const moves = new Map<string, number | 'new'>()
-  if (before?.request.body.text !== text) return moves
-  const indexes = new Map(before?.passages.map(({ id }, index) => [id, index]))
+): PlaygroundResults['rankChanges'] {
+  const rankChanges = new Map<string, number | 'new'>()
+  if (previousResults?.request.body.text !== text) return rankChanges
+  const indexes = new Map(previousResults?.passages.map(({ id }, index) => [id, index]))
   for (const [index, { id }] of passages.entries()) {
     const previousIndex = indexes.get(id)
-    if (previousIndex !== index) moves.set(id, previousIndex === undefined ? 'new' : previousIndex - index)
+    if (previousIndex !== index)
+      rankChanges.set(id, previousIndex === undefined ? 'new' : previousIndex - index)
   }
-  return moves
+  return rankChanges
 }
 
 /** Shows an error, or retries while the runtime is unreachable. */
@@ -46,13 +47,13 @@ export function applyFailure(
   serial: number,
   failure: PlaygroundFailure,
 ): PlaygroundStep {
-  const { pending, serial: newest } = state
-  if (!pending || serial !== newest) return [state, []]
-  if (!failure.isUnavailable) return [{ ...state, pending: undefined, failure, tries: 0 }, []]
-  const tries = state.tries + 1
-  const delayMs = Math.min(RETRY_FIRST_MS * 2 ** (tries - 1), RETRY_MAX_MS)
+  const { pending, serial: newestSerial } = state
+  if (!pending || serial !== newestSerial) return [state, []]
+  if (!failure.isUnavailable) return [{ ...state, pending: undefined, failure, failedAttempts: 0 }, []]
+  const failedAttempts = state.failedAttempts + 1
+  const delayMs = Math.min(RETRY_FIRST_MS * 2 ** (failedAttempts - 1), RETRY_MAX_MS)
   return [
-    { ...state, failure: undefined, tries },
+    { ...state, failure: undefined, failedAttempts },
     [{ type: 'search', serial, request: pending.request, delayMs }],
   ]
 }

@@ -22,7 +22,7 @@ const INDENT_CELLS = 5
 export interface CardOptions {
   readonly width: number
   readonly isChosen: boolean
-  /** Shows the whole passage. */
+  /** True to show the whole passage instead of an excerpt. */
   readonly isOpen: boolean
   readonly showsNumbers: boolean
 }
@@ -31,13 +31,13 @@ export interface CardOptions {
 export function cardLines(results: PlaygroundResults, index: number, options: CardOptions): readonly Line[] {
   const passage = results.passages[index]!
   const { width } = options
-  const blanks = span(' '.repeat(INDENT_CELLS))
+  const indent = span(' '.repeat(INDENT_CELLS))
   const { section, lines } = passageText(passage, results.request.body.text ?? '', options)
   const source = passageLocation(passage)
   return [
     headLine(results, index, section, options),
-    ...lines.map((line): Line => cutLine([blanks, ...line], width)),
-    ...(source === '' ? [] : [cutLine([blanks, span(source, 'dim')], width)]),
+    ...lines.map((line): Line => cutLine([indent, ...line], width)),
+    ...(source === '' ? [] : [cutLine([indent, span(source, 'dim')], width)]),
     [],
   ]
 }
@@ -66,9 +66,9 @@ function headLine(
     span(options.isChosen ? '›' : ' ', 'accent'),
     span(`${String(index + 1).padStart(INDENT_CELLS - 2)} `, 'dim'),
   ]
-  const room = Math.max(1, options.width - INDENT_CELLS - lineWidth(right) - 2)
-  const title = cutLine([span(section ? `${name} › ${section}` : name, ...titleTones(options))], room)
-  const gap = span(pad('', room - lineWidth(title) + 2))
+  const titleWidth = Math.max(1, options.width - INDENT_CELLS - lineWidth(right) - 2)
+  const title = cutLine([span(section ? `${name} › ${section}` : name, ...titleTones(options))], titleWidth)
+  const gap = span(pad('', titleWidth - lineWidth(title) + 2))
   return cutLine([...left, ...title, gap, ...right], options.width)
 }
 
@@ -76,13 +76,18 @@ function titleTones({ isChosen }: CardOptions): readonly ('strong' | 'accent')[]
   return isChosen ? ['strong', 'accent'] : ['strong']
 }
 
-function scoreLine({ passages, moves }: PlaygroundResults, index: number, showsNumbers: boolean): Line {
+function scoreLine({ passages, rankChanges }: PlaygroundResults, index: number, showsNumbers: boolean): Line {
   const passage = passages[index]!
-  const move = moves.get(passage.id)
-  const moveLabel = move === undefined ? '' : move === 'new' ? 'new ' : `${move > 0 ? '+' : ''}${move} `
+  const rankChange = rankChanges.get(passage.id)
+  const rankLabel =
+    rankChange === undefined
+      ? ''
+      : rankChange === 'new'
+        ? 'new '
+        : `${rankChange > 0 ? '+' : ''}${rankChange} `
   const [filled, empty] = passage.coverage === undefined ? ['', ''] : coverageBar(passage.coverage)
   return [
-    span(moveLabel, 'dim'),
+    span(rankLabel, 'dim'),
     ...(showsNumbers ? [span(`${formatScores(passage)} `)] : []),
     span(filled, 'good'),
     span(empty, 'dim'),
@@ -94,17 +99,19 @@ interface PassageText {
   readonly lines: readonly Line[]
 }
 
-/** Rendered text of each passage, because the same passage is drawn many times. */
+/** Caches the rendered text of each passage, because the same passage is drawn many times. */
 const textCache = new WeakMap<Passage, { readonly key: string; readonly text: PassageText }>()
 
 function passageText(passage: Passage, question: string, { width, isOpen }: CardOptions): PassageText {
-  const room = Math.max(TEXT_CELLS_MIN, Math.min(TEXT_CELLS_MAX, width - INDENT_CELLS - 1))
-  const key = `${room} ${isOpen} ${question}`
-  const before = textCache.get(passage)
-  if (before?.key === key) return before.text
-  const fresh = isOpen ? renderWhole(passage, question, room) : renderExcerpt(passage, question, room)
-  textCache.set(passage, { key, text: fresh })
-  return fresh
+  const textWidth = Math.max(TEXT_CELLS_MIN, Math.min(TEXT_CELLS_MAX, width - INDENT_CELLS - 1))
+  const cacheKey = `${textWidth} ${isOpen} ${question}`
+  const cached = textCache.get(passage)
+  if (cached?.key === cacheKey) return cached.text
+  const rendered = isOpen
+    ? renderWhole(passage, question, textWidth)
+    : renderExcerpt(passage, question, textWidth)
+  textCache.set(passage, { key: cacheKey, text: rendered })
+  return rendered
 }
 
 function renderExcerpt(passage: Passage, question: string, width: number): PassageText {
@@ -119,17 +126,17 @@ function renderWhole(passage: Passage, question: string, width: number): Passage
   const lines = isMarkdownDocument(passage)
     ? renderText(text, width)
     : wrap([span(text.replace(/\n\s*\n/g, '\n\n'))], width)
-  const marked = ({ text, tones }: StyledSpan) => markedSpans(text, matchesIn(text, stems), tones)
-  return { section, lines: lines.map(line => line.flatMap(marked)) }
+  const addMarks = ({ text, tones }: StyledSpan) => markedSpans(text, matchesIn(text, stems), tones)
+  return { section, lines: lines.map(line => line.flatMap(addMarks)) }
 }
 
 function markedSpans(text: string, marks: readonly Mark[], tones: readonly Tone[] = []): StyledSpan[] {
   const spans: StyledSpan[] = []
-  let at = 0
+  let position = 0
   for (const { start, end } of marks) {
-    if (start > at) spans.push(span(text.slice(at, start), ...tones))
+    if (start > position) spans.push(span(text.slice(position, start), ...tones))
     spans.push(span(text.slice(start, end), ...tones, 'strong', 'cite'))
-    at = end
+    position = end
   }
-  return [...spans, span(text.slice(at), ...tones)]
+  return [...spans, span(text.slice(position), ...tones)]
 }

@@ -19,8 +19,8 @@ export interface Equivalent {
 export function equivalents(state: PlaygroundState, request: PlaygroundSearch): readonly Equivalent[] {
   return [
     { letter: 'w', name: 'wb', text: equivalentCommand(state, request) },
-    { letter: 'c', name: 'curl', text: curlLines(state, request) },
-    { letter: 't', name: 'TypeScript', text: fetchLines(state, request) },
+    { letter: 'c', name: 'curl', text: curlCommand(state, request) },
+    { letter: 't', name: 'TypeScript', text: typeScriptProgram(state, request) },
   ]
 }
 
@@ -41,14 +41,14 @@ export function equivalentCommand(
     ...target.flags,
   ]
   const question = plain(body.text ?? '')
-  const named = ['wb', 'kb', 'search', isAmbiguous ? base.id : base.name]
+  const commandWords = ['wb', 'kb', 'search', isAmbiguous ? base.id : base.name]
   const words = question.startsWith('-')
-    ? [...named, ...flags, '--', question]
-    : [...named, question, ...flags]
+    ? [...commandWords, ...flags, '--', question]
+    : [...commandWords, question, ...flags]
   return words.map(quoteForShell).join(' ')
 }
 
-/** Quotes a word for a shell, with single quotes if double quotes would be expanded. */
+/** Quotes a word for a shell if necessary. Uses single quotes for characters that are special inside double quotes. */
 function quoteForShell(word: string): string {
   return /["\\$`!]/.test(word) ? singleQuote(word) : shellWord(word)
 }
@@ -62,7 +62,7 @@ function urlOf({ target }: PlaygroundState, { base }: PlaygroundSearch): string 
   return target.url.replace(/\/+$/, '') + pathOf(kb.search, { params })
 }
 
-function curlLines(state: PlaygroundState, request: PlaygroundSearch): string {
+function curlCommand(state: PlaygroundState, request: PlaygroundSearch): string {
   const lines = [
     `curl -s ${shellWord(urlOf(state, request))}`,
     ...(state.target.hasCredential ? ['  -H "authorization: Bearer $WB_API_KEY"'] : []),
@@ -72,7 +72,7 @@ function curlLines(state: PlaygroundState, request: PlaygroundSearch): string {
   return lines.join(' \\\n')
 }
 
-function fetchLines(state: PlaygroundState, request: PlaygroundSearch): string {
+function typeScriptProgram(state: PlaygroundState, request: PlaygroundSearch): string {
   const body = plainJson(request.body, 2).replaceAll('\n', '\n  ')
   const { hasCredential } = state.target
   return [

@@ -5,7 +5,7 @@ import { layoutPlayground, type PlaygroundLayout } from './layout.ts'
 import { settings } from './settings.ts'
 import type { PlaygroundPanel, PlaygroundState, PlaygroundStep } from './types.ts'
 
-const keys: readonly (readonly [key: string, does: string])[] = [
+const keys: readonly (readonly [key: string, description: string])[] = [
   ['enter', 'shows the whole passage, or an excerpt'],
   ['up, down', 'select a passage; page up and page down go faster'],
   ['alt+1 ...', 'shows the passage of that number'],
@@ -15,12 +15,12 @@ const keys: readonly (readonly [key: string, does: string])[] = [
 ]
 
 /** Returns the lines of the help. */
-export function helpLines({ width }: Pick<PlaygroundLayout, 'width'>): Line[] {
-  const rowsOf = (all: readonly (readonly [string, string])[], wide: number) =>
-    all.flatMap(([key, does]) =>
-      wrap([span(does)], width - 1, {
-        first: [span(`  ${pad(key, wide)}  `, 'accent')],
-        rest: [span(pad('', wide + 4))],
+export function helpLines({ resultColumns }: Pick<PlaygroundLayout, 'resultColumns'>): Line[] {
+  const rowsOf = (entries: readonly (readonly [string, string])[], keyWidth: number) =>
+    entries.flatMap(([key, description]) =>
+      wrap([span(description)], resultColumns - 1, {
+        first: [span(`  ${pad(key, keyWidth)}  `, 'accent')],
+        rest: [span(pad('', keyWidth + 4))],
       }),
     )
   return [
@@ -34,17 +34,17 @@ export function helpLines({ width }: Pick<PlaygroundLayout, 'width'>): Line[] {
   ]
 }
 
-const scrolls: Partial<Record<Key['type'], number>> = { up: -1, down: 1, pageUp: -8, pageDown: 8 }
+const rowsByKey: Partial<Record<Key['type'], number>> = { up: -1, down: 1, pageUp: -8, pageDown: 8 }
 
-/** Handles a key in the help. Keys that do not scroll close it. */
+/** Handles a key in the help. Keys that do not scroll close the help. */
 export function pressHelpKey(
   state: PlaygroundState,
   panel: Extract<PlaygroundPanel, { kind: 'help' }>,
   key: Key,
 ): PlaygroundStep {
-  const by = scrolls[key.type]
-  if (by === undefined) return [{ ...state, panel: undefined }, []]
+  const rows = rowsByKey[key.type]
+  if (rows === undefined) return [{ ...state, panel: undefined }, []]
   const layout = layoutPlayground(state)
-  const top = Math.max(0, Math.min(helpLines(layout).length - layout.room, panel.top + by))
+  const top = Math.max(0, Math.min(helpLines(layout).length - layout.resultRows, panel.top + rows))
   return [{ ...state, panel: { ...panel, top } }, []]
 }

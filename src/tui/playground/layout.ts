@@ -24,17 +24,18 @@ const SETTINGS_LINES_MAX = 3
 /** Duration of a search after which a spinner is shown. */
 const SPINNER_AFTER_MS = 150
 
-/** The parts of the screen around the results, and the space for the results. */
+/** The parts of the screen around the results, and the size of the results. */
 export interface PlaygroundLayout {
   readonly header: Line
   readonly field: FieldLayout
   /** Lines above the results: settings and errors. */
   readonly above: readonly Line[]
+  /** Lines below the results: the equivalent command, and a notice or the keys. */
   readonly below: readonly Line[]
   /** Number of rows for results. */
-  readonly room: number
+  readonly resultRows: number
   /** Number of columns for results. */
-  readonly width: number
+  readonly resultColumns: number
   /** Lines beside the results; undefined on a narrow screen, or if a panel replaces the results. */
   readonly side: readonly Line[] | undefined
   /** Position of the cursor, from the top left of the screen; undefined while letters are commands. */
@@ -56,8 +57,8 @@ export function layoutPlayground(state: PlaygroundState): PlaygroundLayout {
     above,
     below,
     // Ink needs the last row.
-    room: Math.max(0, rows - 2 - field.height - above.length - below.length),
-    width: hasSide ? columns - SIDE_COLUMNS : columns,
+    resultRows: Math.max(0, rows - 2 - field.height - above.length - below.length),
+    resultColumns: hasSide ? columns - SIDE_COLUMNS : columns,
     side: hasSide ? sideLines(state) : undefined,
     cursor: acceptsText(state) && y < rows - 1 ? { x: field.cursor.x, y } : undefined,
   }
@@ -77,14 +78,14 @@ function headLine(state: PlaygroundState): Line {
   const { base, target, size } = state
   const right = describeResult(state)
   const left: Line = [span(`  ${base?.name ?? 'playground'}`, 'strong'), span(`  ${target.workspace}`, 'dim')]
-  const room = size.columns - displayWidth(right) - 2
-  const shown = cutLine(left, Math.max(1, room - 1))
-  return [...shown, span(pad('', room - lineWidth(shown))), span(right, 'dim')]
+  const titleWidth = size.columns - displayWidth(right) - 2
+  const title = cutLine(left, Math.max(1, titleWidth - 1))
+  return [...title, span(pad('', titleWidth - lineWidth(title))), span(right, 'dim')]
 }
 
-function describeResult({ pending, results, nowMs, tries }: PlaygroundState): string {
-  const waitedMs = pending ? nowMs - pending.sinceMs : 0
-  if (pending && tries === 0 && waitedMs > SPINNER_AFTER_MS) {
+function describeResult({ pending, results, nowMs, failedAttempts }: PlaygroundState): string {
+  const waitedMs = pending ? nowMs - pending.startedMs : 0
+  if (pending && failedAttempts === 0 && waitedMs > SPINNER_AFTER_MS) {
     const seconds = Math.floor(waitedMs / 1_000)
     return `${spinnerAt(nowMs)} searching${seconds > 0 ? ` ${seconds} s` : ''}`
   }
@@ -110,9 +111,9 @@ function layoutInput({ panel, question, base, size, settings }: PlaygroundState)
 }
 
 /** Returns the error of the last request, or an empty line. */
-function statusLine({ failure, tries, panel, nowMs }: PlaygroundState): Line {
+function statusLine({ failure, failedAttempts, panel, nowMs }: PlaygroundState): Line {
   if (panel && 'problem' in panel && panel.problem !== '') return [span(`  ✗ ${panel.problem}`, 'bad')]
-  if (tries > 0)
+  if (failedAttempts > 0)
     return [
       span(`  ${spinnerAt(nowMs)} the runtime is unreachable, retrying`, 'warning'),
       span('; the question is kept', 'dim'),
@@ -135,15 +136,15 @@ function settingsAbove(state: PlaygroundState): Line[] {
 /** Packs items into lines, without breaking an item. */
 function packItems(items: readonly Line[], columns: number): Line[] {
   const lines: StyledSpan[][] = []
-  let used = columns
+  let usedWidth = columns
   for (const item of items) {
-    const more = 2 + lineWidth(item)
-    if (used + more > columns - 1 || lines.length === 0) {
+    const itemWidth = 2 + lineWidth(item)
+    if (usedWidth + itemWidth > columns - 1 || lines.length === 0) {
       lines.push([])
-      used = 0
+      usedWidth = 0
     }
     lines.at(-1)!.push(span('  '), ...item)
-    used += more
+    usedWidth += itemWidth
   }
   return lines
 }

@@ -15,11 +15,11 @@ type PanelOfKind<K extends PlaygroundPanel['kind']> = Extract<PlaygroundPanel, {
 
 /** Opens the list of knowledge bases. */
 export function openBases(state: PlaygroundState): PlaygroundStep {
-  const at = Math.max(
+  const selectedIndex = Math.max(
     0,
     state.bases.findIndex(({ id }) => id === state.base?.id),
   )
-  return [{ ...state, panel: { kind: 'bases', editor: emptyEditor, at } }, [{ type: 'list' }]]
+  return [{ ...state, panel: { kind: 'bases', editor: emptyEditor, selectedIndex } }, [{ type: 'list' }]]
 }
 
 /** Returns the knowledge bases whose names contain the typed text; names that start with it come first. */
@@ -27,10 +27,10 @@ export function matchingBases(
   { bases }: PlaygroundState,
   { editor }: PanelOfKind<'bases'>,
 ): readonly PlaygroundBase[] {
-  const typed = contentOf(editor).trim().toLowerCase()
-  const matches = bases.filter(({ name }) => name.toLowerCase().includes(typed))
-  const startsWithTyped = ({ name }: PlaygroundBase) => name.toLowerCase().startsWith(typed)
-  return [...matches.filter(startsWithTyped), ...matches.filter(base => !startsWithTyped(base))]
+  const query = contentOf(editor).trim().toLowerCase()
+  const matches = bases.filter(({ name }) => name.toLowerCase().includes(query))
+  const startsWithQuery = ({ name }: PlaygroundBase) => name.toLowerCase().startsWith(query)
+  return [...matches.filter(startsWithQuery), ...matches.filter(base => !startsWithQuery(base))]
 }
 
 /** Handles a key in a panel. */
@@ -55,18 +55,24 @@ export function pressPlaygroundPanelKey(
 
 function pressBasesKey(state: PlaygroundState, panel: PanelOfKind<'bases'>, key: Key): PlaygroundStep {
   const all = matchingBases(state, panel)
-  const at = Math.min(panel.at, all.length - 1)
+  const selectedIndex = Math.min(panel.selectedIndex, all.length - 1)
   if (key.type === 'up' || key.type === 'down') {
-    const moved = Math.max(0, Math.min(all.length - 1, at + (key.type === 'up' ? -1 : 1)))
-    return [{ ...state, panel: { ...panel, at: moved } }, []]
+    const newIndex = Math.max(0, Math.min(all.length - 1, selectedIndex + (key.type === 'up' ? -1 : 1)))
+    return [{ ...state, panel: { ...panel, selectedIndex: newIndex } }, []]
   }
   if (key.type === 'enter') {
-    const base = all[at]
+    const base = all[selectedIndex]
     return base ? switchBase({ ...state, panel: undefined }, base) : [state, []]
   }
   const editor = applyKeyInLine(panel.editor, key)
   if (!editor) return [state, []]
-  return [{ ...state, panel: { ...panel, editor, at: editor.text === panel.editor.text ? at : 0 } }, []]
+  return [
+    {
+      ...state,
+      panel: { ...panel, editor, selectedIndex: editor.text === panel.editor.text ? selectedIndex : 0 },
+    },
+    [],
+  ]
 }
 
 /** Searches another knowledge base for the same question. */
@@ -76,7 +82,7 @@ function switchBase(state: PlaygroundState, base: PlaygroundBase): PlaygroundSte
   const initial = {
     results: undefined,
     failure: undefined,
-    at: 0,
+    selectedIndex: 0,
     isOpen: false,
     top: 0,
     isInSettings: false,
@@ -99,7 +105,7 @@ function pressFieldKey(
   return editor ? [{ ...state, panel: { ...panel, editor, problem: '' } }, []] : [state, []]
 }
 
-/** Parses a filter: JSON, or `key=value` pairs. Returns an error message if it is neither. */
+/** Parses a filter: a JSON object, or `key=value` pairs. Returns an error message if the text is neither. */
 function parseFilter(text: string): Pick<PlaygroundSettings, 'filter'> | string {
   if (text === '') return { filter: undefined }
   const flags = text.startsWith('{') ? { filter: text } : { where: text.split(/\s+/) }
@@ -112,8 +118,8 @@ function parseFilter(text: string): Pick<PlaygroundSettings, 'filter'> | string 
   }
 }
 
-function parseLimit(text: string, before: number): Pick<PlaygroundSettings, 'limit'> | string {
-  const limit = text === '' ? before : Number(text)
+function parseLimit(text: string, currentLimit: number): Pick<PlaygroundSettings, 'limit'> | string {
+  const limit = text === '' ? currentLimit : Number(text)
   return Number.isInteger(limit) && limit >= 1 && limit <= PASSAGES_MAX
     ? { limit }
     : `type a number from 1 to ${PASSAGES_MAX}`
@@ -123,11 +129,14 @@ function pressCopyKey(state: PlaygroundState, panel: PanelOfKind<'copy'>, key: K
   const request = requestOf(state)
   const all = request ? equivalents(state, request) : []
   if (key.type === 'up' || key.type === 'down') {
-    const at = Math.max(0, Math.min(all.length - 1, panel.at + (key.type === 'up' ? -1 : 1)))
-    return [{ ...state, panel: { ...panel, at } }, []]
+    const selectedIndex = Math.max(
+      0,
+      Math.min(all.length - 1, panel.selectedIndex + (key.type === 'up' ? -1 : 1)),
+    )
+    return [{ ...state, panel: { ...panel, selectedIndex } }, []]
   }
-  const named = all.find(({ letter }) => key.type === 'typed' && key.text === letter)
-  const chosen = key.type === 'enter' ? all[panel.at] : named
-  if (!chosen) return [state, []]
-  return [{ ...state, panel: undefined }, [{ type: 'copy', text: chosen.text, what: chosen.name }]]
+  const byLetter = all.find(({ letter }) => key.type === 'typed' && key.text === letter)
+  const equivalent = key.type === 'enter' ? all[panel.selectedIndex] : byLetter
+  if (!equivalent) return [state, []]
+  return [{ ...state, panel: undefined }, [{ type: 'copy', text: equivalent.text, label: equivalent.name }]]
 }

@@ -5,11 +5,11 @@ import { layoutPlayground, type PlaygroundLayout } from './layout.ts'
 import type { PlaygroundResults, PlaygroundState } from './types.ts'
 
 function cardOptions(
-  { at, isOpen, showsNumbers }: PlaygroundState,
-  { width }: PlaygroundLayout,
+  { selectedIndex, isOpen, showsNumbers }: PlaygroundState,
+  { resultColumns: width }: PlaygroundLayout,
   index: number,
 ): CardOptions {
-  return { width, showsNumbers, isChosen: index === at, isOpen: isOpen && index === at }
+  return { width, showsNumbers, isChosen: index === selectedIndex, isOpen: isOpen && index === selectedIndex }
 }
 
 /** Returns the number of lines of each passage. */
@@ -23,17 +23,17 @@ function cardHeights(state: PlaygroundState, layout: PlaygroundLayout): readonly
 export function passageLines(state: PlaygroundState, layout: PlaygroundLayout): readonly Line[] {
   const { results, top, pending, failure } = state
   if (!results) return []
-  const seen: Line[] = []
+  const visible: Line[] = []
   let start = 0
   for (const [index, height] of cardHeights(state, layout).entries()) {
     const end = start + height
-    if (end > top && start < top + layout.room)
-      seen.push(
+    if (end > top && start < top + layout.resultRows)
+      visible.push(
         ...cardLines(results, index, cardOptions(state, layout, index)).slice(Math.max(0, top - start)),
       )
     start = end
   }
-  return pending || failure ? seen.map(dimLine) : seen
+  return pending || failure ? visible.map(dimLine) : visible
 }
 
 function dimLine(line: Line): Line {
@@ -43,46 +43,49 @@ function dimLine(line: Line): Line {
 /** Returns the first and the last line of the selected passage. */
 function selectedLines(state: PlaygroundState, layout: PlaygroundLayout): { start: number; end: number } {
   const all = cardHeights(state, layout)
-  const start = sum(all.slice(0, state.at))
-  // The blank line at its end does not have to be visible.
-  return { start, end: start + Math.max(0, (all[state.at] ?? 0) - 1) }
+  const start = sum(all.slice(0, state.selectedIndex))
+  // The blank line at the end of the passage does not have to be visible.
+  return { start, end: start + Math.max(0, (all[state.selectedIndex] ?? 0) - 1) }
 }
 
 function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, number) => total + number, 0)
 }
 
-/** Scrolls until the selected passage is visible; if it is longer than the screen, until it fills the screen. */
+/** Scrolls until the selected passage is visible. A passage that is longer than the screen fills the screen. */
 export function scrollToSelected(state: PlaygroundState): PlaygroundState {
   if (!state.results) return state
   const layout = layoutPlayground(state)
   const { start, end } = selectedLines(state, layout)
-  const room = Math.max(1, layout.room)
-  const isTall = end - start > room
-  const [least, most] = isTall ? [start, end - room] : [end - room, start]
-  const top = Math.max(0, Math.min(most, Math.max(least, state.top)))
+  const visibleRows = Math.max(1, layout.resultRows)
+  const isTall = end - start > visibleRows
+  const [topMin, topMax] = isTall ? [start, end - visibleRows] : [end - visibleRows, start]
+  const top = Math.max(0, Math.min(topMax, Math.max(topMin, state.top)))
   return top === state.top ? state : { ...state, top }
 }
 
 type SelectionKey = Extract<Key['type'], 'up' | 'down' | 'pageUp' | 'pageDown'>
 
-/** Scrolls through a passage that is shown in full; at its end, selects another passage. */
+/** Selects another passage. If the selected passage is shown in full, first scrolls through it. */
 export function moveSelection(state: PlaygroundState, key: SelectionKey): PlaygroundState {
   const { results, isOpen, top } = state
   if (!results || results.passages.length === 0) return state
   const layout = layoutPlayground(state)
-  const room = Math.max(1, layout.room)
+  const visibleRows = Math.max(1, layout.resultRows)
   const { start, end } = selectedLines(state, layout)
   const isDown = key === 'down' || key === 'pageDown'
   const isPage = key === 'pageUp' || key === 'pageDown'
-  const linesLeft = isDown ? end - (top + room) : top - start
+  const linesLeft = isDown ? end - (top + visibleRows) : top - start
   if (isOpen && linesLeft > 0) {
-    const by = Math.min(linesLeft, isPage ? room : 1)
-    return { ...state, top: top + (isDown ? by : -by) }
+    const distance = Math.min(linesLeft, isPage ? visibleRows : 1)
+    return { ...state, top: top + (isDown ? distance : -distance) }
   }
-  const by = isPage ? Math.max(1, Math.floor(room / averageHeight(results, state, layout))) : 1
-  const at = Math.max(0, Math.min(results.passages.length - 1, state.at + (isDown ? by : -by)))
-  return at === state.at ? state : { ...state, at, isOpen: false }
+  const distance = isPage ? Math.max(1, Math.floor(visibleRows / averageHeight(results, state, layout))) : 1
+  const newIndex = Math.max(
+    0,
+    Math.min(results.passages.length - 1, state.selectedIndex + (isDown ? distance : -distance)),
+  )
+  return newIndex === state.selectedIndex ? state : { ...state, selectedIndex: newIndex, isOpen: false }
 }
 
 /** Returns the average number of lines of a passage that is not shown in full. */

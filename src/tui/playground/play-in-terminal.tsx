@@ -22,7 +22,7 @@ export interface PlaygroundOptions {
 }
 
 /**
- * Searches while the user types, until the user leaves.
+ * Runs a playground until the user leaves: a search whose results appear while the user types.
  *
  * @returns the text that could not be copied, or else the equivalent shell command; undefined without a question
  */
@@ -73,7 +73,7 @@ class TerminalPlayground {
     }
     const { state } = this.#playground
     const request = requestOf(state)
-    return state.uncopied ?? (request && equivalentCommand(state, request))
+    return state.uncopiedText ?? (request && equivalentCommand(state, request))
   }
 
   readonly #onKey = (key: Key) => this.#playground.dispatch(key)

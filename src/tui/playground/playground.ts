@@ -1,5 +1,5 @@
 import type { Clock } from '../../base/clock.ts'
-import { reportOf } from '../../cli/command/report.ts'
+import { toReport } from '../../cli/command/report.ts'
 import { plainLine } from '../../cli/terminal/terminal-text.ts'
 import { isUnavailable } from '../parts/is-unavailable.ts'
 import type { PlaygroundPort } from './port.ts'
@@ -36,7 +36,7 @@ export class Playground {
 
   constructor(
     start: PlaygroundStart,
-    private readonly parts: PlaygroundRunnerOptions,
+    private readonly options: PlaygroundRunnerOptions,
   ) {
     const [state, effects] = startPlayground(start)
     this.#state = state
@@ -48,11 +48,11 @@ export class Playground {
   }
 
   dispatch(event: PlaygroundEvent): void {
-    const [timed] = stepPlayground(this.#state, { type: 'tick', nowMs: this.parts.clock.now() })
-    const [state, effects]: PlaygroundStep = stepPlayground(timed, event)
+    const [withTime] = stepPlayground(this.#state, { type: 'tick', nowMs: this.options.clock.now() })
+    const [state, effects]: PlaygroundStep = stepPlayground(withTime, event)
     this.#state = state
     this.#run(effects)
-    this.parts.onChange()
+    this.options.onChange()
   }
 
   /** Cancels all work. */
@@ -70,9 +70,9 @@ export class Playground {
   #tick(): void {
     if (this.#isTicking || !this.#state.pending) return
     this.#isTicking = true
-    this.#cancelTick = this.parts.clock.after(TICK_MS, () => {
+    this.#cancelTick = this.options.clock.after(TICK_MS, () => {
       this.#isTicking = false
-      this.dispatch({ type: 'tick', nowMs: this.parts.clock.now() })
+      this.dispatch({ type: 'tick', nowMs: this.options.clock.now() })
     })
   }
 
@@ -80,7 +80,7 @@ export class Playground {
     switch (effect.type) {
       case 'search':
         this.#stop()
-        this.#cancelSearch = this.parts.clock.after(effect.delayMs, () => void this.#search(effect))
+        this.#cancelSearch = this.options.clock.after(effect.delayMs, () => void this.#search(effect))
         break
       case 'stop':
         this.#stop()
@@ -89,13 +89,13 @@ export class Playground {
         void this.#loadBases()
         break
       case 'copy':
-        void this.#copy(effect.text, effect.what)
+        void this.#copy(effect.text, effect.label)
         break
       case 'redraw':
-        this.parts.onRedraw()
+        this.options.onRedraw()
         break
       case 'leave':
-        this.parts.onLeave()
+        this.options.onLeave()
     }
   }
 
@@ -109,7 +109,7 @@ export class Playground {
     this.#searching = searching
     const { signal } = searching
     try {
-      const results = await this.parts.port.search(request, signal)
+      const results = await this.options.port.search(request, signal)
       if (!signal.aborted) this.dispatch({ type: 'searched', serial, results })
     } catch (error) {
       if (!signal.aborted) this.dispatch({ type: 'failed', serial, failure: toPlaygroundFailure(error) })
@@ -119,25 +119,25 @@ export class Playground {
   /** Updates the list of knowledge bases. If that fails, keeps the old list. */
   async #loadBases(): Promise<void> {
     try {
-      this.dispatch({ type: 'listed', bases: await this.parts.port.knowledgeBases() })
+      this.dispatch({ type: 'listed', bases: await this.options.port.knowledgeBases() })
     } catch (error) {
       this.dispatch({ type: 'noted', text: toPlaygroundFailure(error).message })
     }
   }
 
-  async #copy(text: string, what: string): Promise<void> {
-    const { copy } = this.parts
-    if (!copy) return this.dispatch({ type: 'notCopied', text, why: 'no clipboard program was found' })
+  async #copy(text: string, label: string): Promise<void> {
+    const { copy } = this.options
+    if (!copy) return this.dispatch({ type: 'notCopied', text, reason: 'no clipboard program was found' })
     try {
       await copy(text)
-      this.dispatch({ type: 'noted', text: `copied: ${what}` })
+      this.dispatch({ type: 'noted', text: `copied: ${label}` })
     } catch (error) {
-      this.dispatch({ type: 'notCopied', text, why: reportOf(error).message })
+      this.dispatch({ type: 'notCopied', text, reason: toReport(error).message })
     }
   }
 }
 
 function toPlaygroundFailure(error: unknown): PlaygroundFailure {
-  const { message, code } = reportOf(error)
+  const { message, code } = toReport(error)
   return { isUnavailable: isUnavailable(error), code: code && plainLine(code), message: plainLine(message) }
 }

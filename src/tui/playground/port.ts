@@ -6,7 +6,7 @@ import { type Client, collect } from '../../client/client.ts'
 import type { Document } from '../../contract/documents.ts'
 import { type KnowledgeBase, kb, type SearchRequest } from '../../contract/knowledge.ts'
 
-/** A knowledge base to search. Its texts contain no control characters. */
+/** A knowledge base to search. Its name and description contain no control characters. */
 export interface PlaygroundBase {
   readonly id: string
   readonly name: string
@@ -30,7 +30,7 @@ export interface SearchResults {
   readonly tookMs: number
 }
 
-/** Requests of a playground to a runtime. */
+/** Requests that a playground sends to the runtime. */
 export interface PlaygroundPort {
   /** @throws WbError, Unreachable */
   knowledgeBases(): Promise<readonly PlaygroundBase[]>
@@ -63,20 +63,20 @@ export class RuntimePort implements PlaygroundPort {
   ): Promise<SearchResults> {
     const { client, workspaceId, clock } = this
     const target = { client, base: { workspaceId, knowledgeBaseId: base.id }, body, signal }
-    const sinceMs = clock.now()
+    const startedMs = clock.now()
     const hits = await search(target, { topK, includeCoverage: true })
-    const tookMs = clock.now() - sinceMs
+    const tookMs = clock.now() - startedMs
     const passages = await withDocuments(target, hits, (_, ...ids) => this.#document(...ids))
     return { passages, tookMs }
   }
 
   /**
-   * Fetches a document once. Is not canceled with its search, because the next search probably needs the same
-   * document.
+   * Returns a document, from the cache if possible. The request is not canceled with its search, because the next
+   * search probably needs the same document.
    */
   #document(knowledgeBaseId: string, documentId: string): Promise<Document | undefined> {
-    const known = this.#documents.get(documentId)
-    if (known) return known
+    const cached = this.#documents.get(documentId)
+    if (cached) return cached
     if (this.#documents.size >= DOCUMENTS_MAX) this.#documents.clear()
     const { client, workspaceId } = this
     const request = fetchDocument({ client, base: { workspaceId } }, knowledgeBaseId, documentId)
@@ -87,17 +87,18 @@ export class RuntimePort implements PlaygroundPort {
 }
 
 /**
- * Returns the named knowledge base, or the only one. Returns undefined if there are several to choose from.
+ * Returns the knowledge base with a name or ID. Without one, returns the only knowledge base, or undefined if there are
+ * several.
  *
  * @throws WbError knowledge_base_not_found  no knowledge base matches; suggests similar names
  */
 export async function pickBase(
   bases: readonly PlaygroundBase[],
-  named: string | undefined,
+  nameOrId: string | undefined,
 ): Promise<PlaygroundBase | undefined> {
-  if (named === undefined && bases.length > 1) return undefined
+  if (nameOrId === undefined && bases.length > 1) return undefined
   const rows = bases.map(row => ({ row, id: row.id, name: row.name }))
-  return pickResource(rows, named, knowledgeBaseKind, undefined)
+  return pickResource(rows, nameOrId, knowledgeBaseKind, undefined)
 }
 
 function toPlaygroundBase(base: KnowledgeBase): PlaygroundBase {

@@ -24,7 +24,7 @@ export function requestOf({ base, question, settings }: PlaygroundState): Playgr
   const text = contentOf(question).trim()
   if (!base || text === '') return undefined
   const ranking = changedRanking(base, settings)
-  // An explicit false avoids the warning that a knowledge base with a reranker is searched without it.
+  // An explicit `false` prevents the warning that the knowledge base has a reranker that the search does not use.
   const rerank = ranking.rerank ?? (base.hasReranker ? false : undefined)
   return {
     base,
@@ -37,23 +37,23 @@ export function requestOf({ base, question, settings }: PlaygroundState): Playgr
   }
 }
 
-/** Searches for the current question, unless that request was sent already. */
+/** Searches for the current question, unless the same request is pending or its results are shown. */
 export function searchNow(state: PlaygroundState, delayMs: number): PlaygroundStep {
   const request = requestOf(state)
   if (!request) {
-    const cleared = { pending: undefined, results: undefined, failure: undefined, tries: 0 }
-    return [{ ...state, ...cleared, at: 0, isOpen: false, top: 0 }, [{ type: 'stop' }]]
+    const cleared = { pending: undefined, results: undefined, failure: undefined, failedAttempts: 0 }
+    return [{ ...state, ...cleared, selectedIndex: 0, isOpen: false, top: 0 }, [{ type: 'stop' }]]
   }
-  if (isSame(request, state.pending?.request)) return [state, []]
-  if (isSame(request, state.results?.request))
-    return [{ ...state, pending: undefined, failure: undefined, tries: 0 }, [{ type: 'stop' }]]
+  if (isSameRequest(request, state.pending?.request)) return [state, []]
+  if (isSameRequest(request, state.results?.request))
+    return [{ ...state, pending: undefined, failure: undefined, failedAttempts: 0 }, [{ type: 'stop' }]]
   const serial = state.serial + 1
   return [
-    { ...state, serial, pending: { request, sinceMs: state.nowMs + delayMs }, failure: undefined },
+    { ...state, serial, pending: { request, startedMs: state.nowMs + delayMs }, failure: undefined },
     [{ type: 'search', serial, request, delayMs }],
   ]
 }
 
-function isSame(one: PlaygroundSearch, other: PlaygroundSearch | undefined): boolean {
-  return one.base.id === other?.base.id && JSON.stringify(one.body) === JSON.stringify(other.body)
+function isSameRequest(request: PlaygroundSearch, other: PlaygroundSearch | undefined): boolean {
+  return request.base.id === other?.base.id && JSON.stringify(request.body) === JSON.stringify(other.body)
 }

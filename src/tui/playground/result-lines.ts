@@ -16,22 +16,25 @@ export function resultLines(state: PlaygroundState, layout: PlaygroundLayout): r
   if (panel && !showsPassages(panel)) return panelLines(state, panel, layout)
   if (results && results.passages.length > 0) return passageLines(state, layout)
   if (results)
-    return wrap([span(describeNoResults(state), 'dim')], layout.width, { first: indent, rest: indent })
+    return wrap([span(describeNoResults(state), 'dim')], layout.resultColumns, {
+      first: indent,
+      rest: indent,
+    })
   return question.text === '' ? introLines(state, layout) : []
 }
 
-function introLines({ base }: PlaygroundState, { width }: PlaygroundLayout): Line[] {
+function introLines({ base }: PlaygroundState, { resultColumns }: PlaygroundLayout): Line[] {
   if (!base) return []
   const about = base.description === '' ? [] : [span(base.description), span('\n\n')]
   const intro = [...about, span('Type a question. Results appear while you type.', 'dim')]
-  return wrap(intro, width - 1, { first: indent, rest: indent })
+  return wrap(intro, resultColumns - 1, { first: indent, rest: indent })
 }
 
 function describeNoResults({ base, settings: { filter, mode } }: PlaygroundState): string {
-  const fact = `nothing found in ${base?.name}`
-  if (filter) return `${fact}; f in the settings changes the filter`
-  if (mode === 'lexical') return `${fact}; h in the settings also finds related words`
-  return `${fact}; try other words, or fewer of them`
+  const message = `nothing found in ${base?.name}`
+  if (filter) return `${message}; press f in the settings to change the filter`
+  if (mode === 'lexical') return `${message}; press h in the settings to find related words`
+  return `${message}; try other words, or fewer of them`
 }
 
 function panelLines(
@@ -43,7 +46,7 @@ function panelLines(
     case 'bases':
       return baseLines(state, panel, layout)
     case 'copy':
-      return copyLines(state, panel.at, layout)
+      return copyLines(state, panel.selectedIndex, layout)
     case 'help':
       return helpLines(layout).slice(panel.top)
     default:
@@ -55,12 +58,12 @@ function panelLines(
 function choiceLine(
   name: string,
   description: string,
-  { isChosen, wide }: { isChosen: boolean; wide: number },
+  { isChosen, nameWidth }: { isChosen: boolean; nameWidth: number },
 ): Line {
   const tones = isChosen ? (['strong', 'accent'] as const) : []
   return [
     span(isChosen ? '› ' : '  ', 'accent'),
-    span(pad(name, wide), ...tones),
+    span(pad(name, nameWidth), ...tones),
     span(`  ${description}`, 'dim'),
   ]
 }
@@ -68,27 +71,35 @@ function choiceLine(
 function baseLines(
   state: PlaygroundState,
   panel: Extract<PlaygroundPanel, { kind: 'bases' }>,
-  { room }: PlaygroundLayout,
+  { resultRows }: PlaygroundLayout,
 ): Line[] {
-  const all = matchingBases(state, panel)
-  if (all.length === 0) return [[span('  no matching knowledge base', 'dim')]]
-  const wide = Math.max(...all.map(({ name }) => displayWidth(name)))
-  const at = Math.min(panel.at, all.length - 1)
-  const top = Math.max(0, at - room + 1)
-  return all
-    .map(({ name, description }, row) => choiceLine(name, description, { isChosen: row === at, wide }))
-    .slice(top, top + room)
+  const items = matchingBases(state, panel)
+  if (items.length === 0) return [[span('  no matching knowledge base', 'dim')]]
+  const nameWidth = Math.max(...items.map(({ name }) => displayWidth(name)))
+  const selectedIndex = Math.min(panel.selectedIndex, items.length - 1)
+  const top = Math.max(0, selectedIndex - resultRows + 1)
+  return items
+    .map(({ name, description }, row) =>
+      choiceLine(name, description, { isChosen: row === selectedIndex, nameWidth }),
+    )
+    .slice(top, top + resultRows)
 }
 
-function copyLines(state: PlaygroundState, at: number, { width }: PlaygroundLayout): Line[] {
+function copyLines(
+  state: PlaygroundState,
+  selectedIndex: number,
+  { resultColumns }: PlaygroundLayout,
+): Line[] {
   const request = requestOf(state)
   if (!request) return []
-  const all = equivalents(state, request)
+  const items = equivalents(state, request)
   return [
-    ...all.map(({ letter, name }, row) =>
-      choiceLine(`${letter}  ${name}`, '', { isChosen: row === at, wide: 0 }),
+    ...items.map(({ letter, name }, row) =>
+      choiceLine(`${letter}  ${name}`, '', { isChosen: row === selectedIndex, nameWidth: 0 }),
     ),
     [],
-    ...(all[at]?.text ?? '').split('\n').flatMap(line => wrapExact([span(line, 'code')], width - 1, indent)),
+    ...(items[selectedIndex]?.text ?? '')
+      .split('\n')
+      .flatMap(line => wrapExact([span(line, 'code')], resultColumns - 1, indent)),
   ]
 }

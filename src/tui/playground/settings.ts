@@ -5,7 +5,7 @@ import { openBases } from './panel.ts'
 import { requestOf, searchNow, TYPING_DELAY_MS } from './request.ts'
 import type { PlaygroundSettings, PlaygroundState, PlaygroundStep } from './types.ts'
 
-/** Initial weight for the arrow keys. */
+/** Weight when the user starts to change it. */
 const WEIGHT_START = 0.5
 const WEIGHT_STEPS = 10
 
@@ -75,7 +75,7 @@ export const settings: readonly Setting[] = [
     summary: 'copies this search as a wb command, a curl command or TypeScript',
     run: state =>
       requestOf(state)
-        ? [{ ...state, panel: { kind: 'copy', at: 0 } }, []]
+        ? [{ ...state, panel: { kind: 'copy', selectedIndex: 0 } }, []]
         : [{ ...state, notice: 'type a question first' }, []],
   },
   {

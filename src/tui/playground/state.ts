@@ -54,17 +54,17 @@ export function startPlayground({
     settings,
     showsNumbers: false,
     isInSettings: false,
-    panel: base ? undefined : { kind: 'bases', editor: emptyEditor, at: 0 },
+    panel: base ? undefined : { kind: 'bases', editor: emptyEditor, selectedIndex: 0 },
     serial: 0,
     pending: undefined,
     results: undefined,
     failure: undefined,
-    tries: 0,
-    at: 0,
+    failedAttempts: 0,
+    selectedIndex: 0,
     isOpen: false,
     top: 0,
     notice: '',
-    uncopied: undefined,
+    uncopiedText: undefined,
   }
   return searchNow(state, 0)
 }
@@ -91,7 +91,7 @@ function applyEvent(state: PlaygroundState, event: PlaygroundEvent): PlaygroundS
       return [{ ...state, notice: event.text }, []]
     case 'notCopied':
       return [
-        { ...state, notice: `${event.why}; the text is printed when you leave`, uncopied: event.text },
+        { ...state, notice: `${event.reason}; the text is printed when you leave`, uncopiedText: event.text },
         [],
       ]
     default:
@@ -112,9 +112,9 @@ function pressKey(state: PlaygroundState, key: Key): PlaygroundStep {
   // Letters that are typed fast arrive together, and the first letter can change the meaning of the next.
   if (key.type === 'typed' && key.text.length > 1 && (cleared.isInSettings || cleared.panel))
     return [...key.text].reduce<PlaygroundStep>(
-      ([before, effects], text) => {
-        const [next, more] = stepPlayground(before, { type: 'typed', text })
-        return [next, [...effects, ...more]]
+      ([previousState, effects], text) => {
+        const [next, nextEffects] = stepPlayground(previousState, { type: 'typed', text })
+        return [next, [...effects, ...nextEffects]]
       },
       [cleared, []],
     )
@@ -127,7 +127,7 @@ function pressKey(state: PlaygroundState, key: Key): PlaygroundStep {
     case 'escape':
       return [{ ...cleared, isInSettings: !cleared.isInSettings }, []]
     case 'enter':
-      return openPassage(cleared, cleared.at, !cleared.isOpen)
+      return openPassage(cleared, cleared.selectedIndex, !cleared.isOpen)
     case 'number':
       return openPassage(cleared, key.number - 1, true)
     case 'up':
@@ -142,8 +142,8 @@ function pressKey(state: PlaygroundState, key: Key): PlaygroundStep {
 }
 
 /** Selects a passage, and shows it in full if `isOpen` is true. */
-function openPassage(state: PlaygroundState, at: number, isOpen: boolean): PlaygroundStep {
-  return state.results?.passages[at] ? [{ ...state, at, isOpen }, []] : [state, []]
+function openPassage(state: PlaygroundState, index: number, isOpen: boolean): PlaygroundStep {
+  return state.results?.passages[index] ? [{ ...state, selectedIndex: index, isOpen }, []] : [state, []]
 }
 
 function typeInQuestion(state: PlaygroundState, key: Key): PlaygroundStep {

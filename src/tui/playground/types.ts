@@ -4,19 +4,20 @@ import type { Key } from '../parts/keys.ts'
 import type { Size } from '../parts/terminal-session.ts'
 import type { PlaygroundBase, PlaygroundSearch, SearchResults } from './port.ts'
 
-/** The runtime and workspace to search, for equivalent commands. */
+/** The runtime and workspace to search. Equivalent commands need these details. */
 export interface PlaygroundTarget {
   readonly workspaceId: string
+  /** Name of the workspace. */
   readonly workspace: string
   /** Origin of the runtime. */
   readonly url: string
   /** True if requests send a credential. */
   readonly hasCredential: boolean
-  /** Flags for runtime and workspace, as they were typed. */
+  /** Command-line flags that select the runtime and workspace, as the user typed them. */
   readonly flags: readonly string[]
 }
 
-/** Ranking and filter. */
+/** Search settings that the user can change. */
 export interface PlaygroundSettings {
   readonly mode: SearchMode
   /** Weight of lexical search, from 0 to 1; undefined for the default of the runtime. */
@@ -33,15 +34,15 @@ export interface PlaygroundSettings {
 export interface PlaygroundResults extends SearchResults {
   readonly serial: number
   readonly request: PlaygroundSearch
-  /** Rank changes by passage ID, compared with the results before; empty if the question changed. */
-  readonly moves: ReadonlyMap<string, number | 'new'>
+  /** Rank changes by passage ID, compared with the previous results; empty if the question changed. */
+  readonly rankChanges: ReadonlyMap<string, number | 'new'>
 }
 
-/** A panel that takes input instead of the question. */
+/** A panel that receives keys instead of the question. */
 export type PlaygroundPanel =
-  | { readonly kind: 'bases'; readonly editor: Editor; readonly at: number }
+  | { readonly kind: 'bases'; readonly editor: Editor; readonly selectedIndex: number }
   | { readonly kind: 'filter' | 'limit'; readonly editor: Editor; readonly problem: string }
-  | { readonly kind: 'copy'; readonly at: number }
+  | { readonly kind: 'copy'; readonly selectedIndex: number }
   | { readonly kind: 'help'; readonly top: number }
 
 /** State of a playground. */
@@ -60,21 +61,21 @@ export interface PlaygroundState {
   readonly panel: PlaygroundPanel | undefined
   /** Number of the newest request. */
   readonly serial: number
-  /** The newest request, until its results arrive. */
-  readonly pending: { readonly request: PlaygroundSearch; readonly sinceMs: number } | undefined
+  /** The newest request, until its results arrive. It is sent at `startedMs`, after the typing delay. */
+  readonly pending: { readonly request: PlaygroundSearch; readonly startedMs: number } | undefined
   readonly results: PlaygroundResults | undefined
   readonly failure: PlaygroundFailure | undefined
-  /** Number of failed attempts to reach the runtime. */
-  readonly tries: number
+  /** Number of consecutive failed attempts to reach the runtime. */
+  readonly failedAttempts: number
   /** Index of the selected passage. */
-  readonly at: number
+  readonly selectedIndex: number
   /** True if the selected passage is shown in full. */
   readonly isOpen: boolean
   /** First visible line of the passages. */
   readonly top: number
   readonly notice: string
   /** Text that could not be copied, and is printed when the user leaves. */
-  readonly uncopied: string | undefined
+  readonly uncopiedText: string | undefined
 }
 
 /** An error, as shown to the user. */
@@ -84,7 +85,7 @@ export interface PlaygroundFailure {
   readonly message: string
 }
 
-/** An event of a playground: a key, or a message from the runtime. */
+/** An event of a playground: a key, or the result of an effect. */
 export type PlaygroundEvent =
   | Key
   | { readonly type: 'searched'; readonly serial: number; readonly results: SearchResults }
@@ -93,7 +94,7 @@ export type PlaygroundEvent =
   | { readonly type: 'tick'; readonly nowMs: number }
   | { readonly type: 'resized'; readonly size: Size }
   | { readonly type: 'noted'; readonly text: string }
-  | { readonly type: 'notCopied'; readonly text: string; readonly why: string }
+  | { readonly type: 'notCopied'; readonly text: string; readonly reason: string }
 
 /** Work that a step requests from {@link Playground}. */
 export type PlaygroundEffect =
@@ -106,7 +107,7 @@ export type PlaygroundEffect =
     }
   | { readonly type: 'stop' }
   | { readonly type: 'list' }
-  | { readonly type: 'copy'; readonly text: string; readonly what: string }
+  | { readonly type: 'copy'; readonly text: string; readonly label: string }
   | { readonly type: 'redraw' }
   | { readonly type: 'leave' }
 

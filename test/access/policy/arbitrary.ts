@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import type { Comparison, Operand, Policy } from '../../../src/access/policy/parse.ts'
 
-/** Columns that rows of the tests have, or lack. */
+/** Columns that generated rows can contain. */
 export const columns = ['status', 'visible_to', 'level', 'Owner', '__proto__', 'in', '_no_match'] as const
 const texts = ['', 'a', 'b', 'true', '1', "it's", '\u0001__missing__', '\u{1f600}', '\ufb01', '5']
 const text = fc.oneof({ weight: 4, arbitrary: fc.constantFrom(...texts) }, fc.string())
@@ -22,7 +22,7 @@ const column = fc.record({ kind: fc.constant('column' as const), name: fc.consta
 const fixed = fc.oneof(literal, principal)
 const op = fc.constantFrom<Comparison>('=', '<>', '<', '<=', '>', '>=')
 
-/** Predicates that can be compiled, those among them that only say something of constants. */
+/** Predicates that compile, including ones that compare only constants. */
 export const policies = fc.letrec<{ policy: Policy }>(tie => ({
   policy: fc.oneof(
     { maxDepth: 5, depthSize: 'small' },
@@ -72,7 +72,7 @@ const stored = fc.oneof(
   fc.constant({ a: 1 }),
 )
 
-/** Rows as JSON gives them: any of the columns, of any type, or none. */
+/** Rows parsed from JSON, with any of the columns and values of any type. */
 export const rows = fc.array(fc.tuple(fc.constantFrom(...columns), stored), { maxLength: 6 }).map(entries => {
   const row: Record<string, unknown> = {}
   for (const [name, one] of entries)
@@ -80,26 +80,26 @@ export const rows = fc.array(fc.tuple(fc.constantFrom(...columns), stored), { ma
   return row
 })
 
-/** A predicate as a person would write it. */
-export function written(policy: Policy): string {
+/** Returns a predicate as policy text. */
+export function formatPolicy(policy: Policy): string {
   switch (policy.kind) {
     case 'and':
     case 'or':
-      return policy.parts.map(part => `(${written(part)})`).join(` ${policy.kind} `)
+      return policy.parts.map(part => `(${formatPolicy(part)})`).join(` ${policy.kind} `)
     case 'not':
-      return `NOT (${written(policy.inner)})`
+      return `NOT (${formatPolicy(policy.inner)})`
     case 'compare':
-      return `${spelt(policy.left)} ${policy.op} ${spelt(policy.right)}`
+      return `${formatOperand(policy.left)} ${policy.op} ${formatOperand(policy.right)}`
     case 'in':
-      return `${spelt(policy.subject)} in (${policy.values.map(spelt).join(', ')})`
+      return `${formatOperand(policy.subject)} in (${policy.values.map(formatOperand).join(', ')})`
     case 'any':
-      return `${spelt(policy.subject)} = ANY(row.${policy.column})`
+      return `${formatOperand(policy.subject)} = ANY(row.${policy.column})`
     case 'contains':
-      return `row.${policy.column} @> ARRAY[${policy.values.map(spelt).join(', ')}]`
+      return `row.${policy.column} @> ARRAY[${policy.values.map(formatOperand).join(', ')}]`
   }
 }
 
-function spelt(operand: Operand): string {
+function formatOperand(operand: Operand): string {
   switch (operand.kind) {
     case 'literal':
       return typeof operand.value === 'string'

@@ -5,7 +5,7 @@ import type { Workspace } from '../../../src/contract/workspaces.ts'
 import { openEmbeddedStore } from '../../../src/storage/open.ts'
 import { tables } from '../../../src/storage/tables.ts'
 
-test('decisions are found however many others lie between, each once, by all that is asked together', async () => {
+test('listDecisions finds each matching decision once among many others, for all filters combined', async () => {
   const { rows, close } = await openEmbeddedStore({ path: ':memory:' })
   onTestFinished(close)
   const workspaceId = 'w'

@@ -12,7 +12,7 @@ import { parsePolicy } from '../../../src/access/policy/parse.ts'
 import { matchesFilter, parseFilter } from '../../../src/storage/filter.ts'
 import Database from '../../../src/storage/sqlite/driver.ts'
 import { defineFilterFunctions, filterToSql } from '../../../src/storage/sqlite/filter-sql.ts'
-import { policies, principals, rows, written } from './arbitrary.ts'
+import { policies, principals, rows, formatPolicy } from './arbitrary.ts'
 
 const alice = { id: 'alice', attributes: { team: 'blue' } }
 const defaultPredicate =
@@ -29,7 +29,7 @@ function holds(dsl: string, row: Record<string, unknown>): boolean {
   return byEvaluator
 }
 
-describe('compiling', () => {
+describe('compilePolicy', () => {
   test.each([
     ["status = 'open'", { status: 'open' }],
     ["'open' = status", { status: 'open' }],
@@ -60,11 +60,11 @@ describe('compiling', () => {
     expect(compiled(dsl)).toEqual(expected)
   })
 
-  test('the default predicate of an administrator matches all', () => {
+  test('compiles the default predicate to a filter that matches every row for an administrator', () => {
     expect(compiled(defaultPredicate, { id: 'root', attributes: { admin: 'true' } as never })).toEqual({})
   })
 
-  test('an attribute that the principal lacks is shown as text that nothing is, and equals nothing', () => {
+  test('shows a missing attribute as a placeholder that equals no value', () => {
     expect(missingAttributePlaceholder).toMatch(/^[^\x20-\x7e]__missing__$/)
     for (const dsl of ['owner = $principal.none', '$principal.none = ANY(owner)'])
       expect(compiled(dsl)).toEqual({ owner: missingAttributePlaceholder })
@@ -94,40 +94,40 @@ describe('compiling', () => {
       { $not: { $or: [{ status: 'x' }, { level: 1 }] } },
     ],
     ["NOT (NOT ($principal.none = 'a') AND $principal.team = 'red')", {}],
-  ])('security: %s is not made true by the attribute that is lacking', (dsl, expected) => {
+  ])('security: %s does not hold because of a missing attribute', (dsl, expected) => {
     expect(compiled(dsl)).toEqual(expected)
     for (const row of [{}, { owner: 'x', status: 'x' }, { owner: ['x'], status: 'y', level: 1 }])
       expect(matchesFilter(toFilter(compilePolicy(parsePolicy(dsl), alice)), row), dsl).toBe(holds(dsl, row))
   })
 
-  test('a row that carries the words of the match-none filter gains nothing by it', () => {
+  test('a row with the field of the match-none filter does not match it', () => {
     expect(holds("$principal.team = 'red'", { _no_match: true })).toBe(false)
   })
 
   test.each([
-    ['what is missing is neither equal nor unequal', "status <> 'x'", {}, false],
+    ['a missing value is neither equal nor unequal', "status <> 'x'", {}, false],
     ['null is unequal to everything', "status <> 'x'", { status: null }, true],
     ['values of two types are not unequal', "status <> 'x'", { status: 5 }, false],
-    ['numbers are not in order with texts', "level < 'a'", { level: 5 }, false],
-    ['texts are not in order with numbers', 'level > 1', { level: '5' }, false],
+    ['a number has no order relative to a text', "level < 'a'", { level: 5 }, false],
+    ['a text has no order relative to a number', 'level > 1', { level: '5' }, false],
     ['an array is not one of its elements', "tags = 'x'", { tags: ['x'] }, false],
-    ['ANY asks an array', "'x' = ANY(tags)", { tags: 'x' }, false],
+    ['ANY requires an array', "'x' = ANY(tags)", { tags: 'x' }, false],
     ['ANY finds an element', "'x' = ANY(tags)", { tags: ['y', 'x'] }, true],
-    ['@> asks for all', "tags @> ARRAY['x', 'y']", { tags: ['x'] }, false],
-    ['texts are in the order of code points', "status < '\u{1f600}'", { status: '\ufb01' }, true],
+    ['@> requires all elements', "tags @> ARRAY['x', 'y']", { tags: ['x'] }, false],
+    ['texts are ordered by code point', "status < '\u{1f600}'", { status: '\ufb01' }, true],
     ['false is unequal to true', 'open <> TRUE', { open: false }, true],
-    ['truth values have no order', 'open < TRUE', { open: false }, false],
-    ['the prototype is no column', "constructor <> 'x'", {}, false],
+    ['booleans have no order', 'open < TRUE', { open: false }, false],
+    ['properties of the prototype are not columns', "constructor <> 'x'", {}, false],
   ])('%s', (_, dsl, row, expected) => {
     expect(holds(dsl, row)).toBe(expected)
   })
 })
 
-describe('agreement', () => {
+describe('stores and the evaluator', () => {
   const database = new Database(':memory:')
   defineFilterFunctions(database)
 
-  test('what stores enforce is what the evaluator says, in memory and in SQL, for any row and predicate', () => {
+  test('agree in memory and in SQL for any row and predicate', () => {
     onTestFinished(() => void database.close())
     fc.assert(
       fc.property(policies, principals, rows, (policy, principal, row) => {
@@ -144,7 +144,7 @@ describe('agreement', () => {
     )
   })
 
-  test('what an attribute that is lacking lets through, every value of it lets through', () => {
+  test('allow no row for a missing attribute that they reject for a present one', () => {
     fc.assert(
       fc.property(policies, principals, fc.string(), rows, (policy, { id }, team, row) => {
         fc.pre(evaluatePolicy(policy, { id, attributes: {} }, row))
@@ -154,7 +154,7 @@ describe('agreement', () => {
     )
   })
 
-  test('what is shown is a filter of the wire', () => {
+  test('the displayed filter is a valid API filter', () => {
     fc.assert(
       fc.property(policies, principals, (policy, principal) => {
         expect(() => parseFilter(toApiFilter(compilePolicy(policy, principal)))).not.toThrow()
@@ -162,10 +162,10 @@ describe('agreement', () => {
     )
   })
 
-  test('a predicate reads as it was written', () => {
+  test('parsing a formatted predicate gives an equivalent predicate', () => {
     fc.assert(
       fc.property(policies, principals, rows, (policy, principal, row) => {
-        const dsl = written(policy)
+        const dsl = formatPolicy(policy)
         fc.pre(dsl.length <= 4_000)
         const read = parsePolicy(dsl)
         expect(evaluatePolicy(read, principal, row)).toBe(evaluatePolicy(policy, principal, row))
@@ -177,7 +177,7 @@ describe('agreement', () => {
   })
 })
 
-describe('refusals name the place', () => {
+describe('parse errors name the position', () => {
   test.each([
     ['', 'col 1: expected a column, a value or $principal, but found the end of the policy'],
     ['   ', 'col 4: expected a column'],
@@ -207,21 +207,21 @@ describe('refusals name the place', () => {
     expect(() => requirePolicy('policyDsl', dsl)).toThrow(`policyDsl: ${message}`)
   })
 
-  test('keywords are read in any case, names are not, and row. names a column that is called like a keyword', () => {
+  test('keywords are case-insensitive, names are not, and row. allows columns named like keywords', () => {
     expect(compiled("Status = 'x' aNd nOt row.IN = tRuE")).toEqual({
       $and: [{ Status: 'x' }, { $not: { IN: true } }],
     })
     expect(parsePolicy(`${'('.repeat(32)}a = 1${')'.repeat(32)}`)).toMatchObject({ kind: 'compare' })
   })
 
-  test('as many characters as are allowed are read, and parentheses beside each other nest no deeper', () => {
+  test('text of the maximum length parses, and adjacent parentheses do not count as nesting', () => {
     expect(parsePolicy('a = 1'.padEnd(4_000))).toMatchObject({ kind: 'compare' })
     expect(() => parsePolicy('a = 1'.padEnd(4_001))).toThrow(/^col 4001: /)
     const beside = Array.from({ length: 100 }, () => '(NOT a = 1)').join(' AND ')
     expect(parsePolicy(beside)).toMatchObject({ kind: 'and' })
   })
 
-  test('any text is parsed or refused with a place', () => {
+  test('any text either parses or is rejected with a position', () => {
     const piece = fc.constantFrom(
       'a',
       "'x'",
@@ -258,7 +258,7 @@ describe('refusals name the place', () => {
   })
 })
 
-describe('issues', () => {
+describe('policy issues', () => {
   test.each([
     ['a = b', ['row_to_row_comparison']],
     ['1 = 1', ['constant_only_comparison']],

@@ -92,7 +92,7 @@ describe('a tool under an ask rule', () => {
     )
     expect((body.items as { outcome: string; details: object }[])[0]).toMatchObject({
       outcome: 'denied',
-      details: { toolName: toolOf(chat), reason: 'the person did not approve it' },
+      details: { toolName: toolOf(chat), reason: 'the user did not approve it' },
     })
   })
 

@@ -26,7 +26,7 @@ function known(): Citations {
 function read(pieces: readonly string[]) {
   const reader = new CitationReader(known())
   const text = pieces.map(piece => reader.read(piece)).join('') + reader.end()
-  return { text, used: reader.used.map(({ chunkId }) => chunkId), dropped: reader.dropped }
+  return { text, used: reader.citedPassages.map(({ chunkId }) => chunkId), dropped: reader.removedCount }
 }
 
 test('a passage has one number, which later turns know', () => {
@@ -105,7 +105,7 @@ describe('a number in brackets that may be something else stays', () => {
   test('where nothing was searched', () => {
     const reader = new CitationReader(new Citations())
     const text = 'Laws hold [1], [2].'
-    expect([reader.read(text) + reader.end(), reader.used]).toEqual([text, []])
+    expect([reader.read(text) + reader.end(), reader.citedPassages]).toEqual([text, []])
   })
 })
 

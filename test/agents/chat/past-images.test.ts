@@ -26,7 +26,7 @@ function illustrated(messageIds: readonly string[]) {
 test('turns at the same time have a common limit on images of earlier questions, until they end', async () => {
   const images = new PastImages(bytes * 3)
   const { read, rows, history } = illustrated(['one', 'two'])
-  const from = { rows, conversationKey: place, promptTokens: 100_000 }
+  const from = { rows, conversationKey: place, promptTokensMax: 100_000 }
   const [first] = await Promise.all([images.add(history, [], from), images.add(history, [], from)])
   expect(read.toSorted()).toEqual(['one', 'two', 'two'])
   expect((await images.add(history, [], from)).history.messages).toEqual([])
@@ -39,6 +39,6 @@ test('turns at the same time have a common limit on images of earlier questions,
 
 test('images that the context window has no room for are not read', async () => {
   const { read, rows, history } = illustrated(['one', 'two'])
-  await new PastImages().add(history, [], { rows, conversationKey: place, promptTokens: 1_500 })
+  await new PastImages().add(history, [], { rows, conversationKey: place, promptTokensMax: 1_500 })
   expect(read).toEqual(['two'])
 })

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { titleFrom } from '../../../src/agents/chat/title.ts'
+import { titleFromQuestion } from '../../../src/agents/chat/title.ts'
 import { refusals } from '../../fakes/chat-server.ts'
 import { chatting } from '../../harness/chatting.ts'
 
@@ -11,13 +11,13 @@ test.each<[string, string | null]>([
   [`${'word '.repeat(15)}sentence goes on`, `${'word '.repeat(15).trim()}…`],
   ['字'.repeat(100), `${'字'.repeat(79)}…`],
 ])('a title is made from %j', (question, title) => {
-  expect(titleFrom(question)).toBe(title)
+  expect(titleFromQuestion(question)).toBe(title)
 })
 
 test('a title is a line of at most 80 characters that begins as the question does, and splits no character', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme', maxLength: 300 }), question => {
-      const title = titleFrom(question)
+      const title = titleFromQuestion(question)
       if (title === null) {
         expect(question.trim()).toBe('')
         return

@@ -417,7 +417,7 @@ test.each<[what: string, message: object, param: string, reason: string]>([
     'an image of a system message',
     { role: 'system', content: [png] },
     'messages.0.content',
-    'only messages of the role user can have images',
+    'only messages with the role user can have images',
   ],
   [
     'an image without text in the question',

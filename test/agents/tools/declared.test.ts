@@ -127,7 +127,7 @@ test('the program has the variables that it is given and where things are, and n
 test('a program that dies fails its call, and the next call has a new one', async () => {
   const { call, pid } = await declared()
   const first = await pid()
-  expect(await call('crash')).toMatchObject({ outcome: 'failure', content: 'Error: The server ended.' })
+  expect(await call('crash')).toMatchObject({ outcome: 'failure', content: 'Error: The server has exited.' })
   const second = await pid()
   expect([second !== first, isProcessRunning(first), isProcessRunning(second)]).toEqual([true, false, true])
 })

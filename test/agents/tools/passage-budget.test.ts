@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { jsonBytes, shareAmong } from '../../../src/agents/tools/passage-budget.ts'
+import { jsonBytes, fitPassages } from '../../../src/agents/tools/passage-budget.ts'
 
 const text = fc
   .array(fc.oneof(fc.string({ unit: 'grapheme', maxLength: 20 }), fc.constantFrom('"\n', '語。', 'tungsten')))
@@ -14,7 +14,7 @@ test('passages take no more than their budget together, and the best stay whole'
       (texts, bytesMax) => {
         const heads = texts.map((_, at) => (at * 37) % 300)
         fc.pre(texts.length === 0 || heads[0]! + 480 <= bytesMax)
-        const excerpts = shareAmong(texts, 'tungsten', bytesMax, heads)
+        const excerpts = fitPassages(texts, 'tungsten', bytesMax, heads)
         const spent = excerpts.reduce((sum, excerpt, at) => sum + jsonBytes(excerpt.text) + heads[at]!, 0)
         expect(spent).toBeLessThanOrEqual(bytesMax)
         if (texts.length > 0) expect(excerpts.length).toBeGreaterThan(0)
@@ -27,7 +27,7 @@ test('passages take no more than their budget together, and the best stay whole'
 
 test('hits stay whole in rank order; the next one gets the remaining room, and the others a short window each', () => {
   const texts = Array.from({ length: 5 }, (_, at) => `Passage ${at}. ${'Some words. '.repeat(80)}`)
-  const excerpts = shareAmong(texts, 'passage', 3_500)
+  const excerpts = fitPassages(texts, 'passage', 3_500)
   expect(excerpts.map(({ isCut }) => isCut)).toEqual([false, false, true, true, true])
   const [, , third, fourth] = excerpts.map(excerpt => excerpt.text.length)
   expect(third).toBeGreaterThanOrEqual(fourth!)
@@ -36,6 +36,6 @@ test('hits stay whole in rank order; the next one gets the remaining room, and t
 
 test('passages without room for a short window are left out, except the first', () => {
   const texts = Array.from({ length: 8 }, () => 'Some words. '.repeat(80))
-  expect(shareAmong(texts, 'words', 1_500)).toHaveLength(3)
-  expect(shareAmong(texts, 'words', 100)).toHaveLength(1)
+  expect(fitPassages(texts, 'words', 1_500)).toHaveLength(3)
+  expect(fitPassages(texts, 'words', 100)).toHaveLength(1)
 })

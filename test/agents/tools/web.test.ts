@@ -87,7 +87,7 @@ test('silence is given up after the time of the configuration', async () => {
   const asked = fetched()
   await until(() => received.length === 1)
   clock.advance(1_000)
-  expect((await asked).content).toBe(`Error: ${host} did not answer within 1000 ms`)
+  expect((await asked).content).toBe(`Error: ${host} did not respond within 1000 ms`)
 })
 
 test.each<[string, object, string]>([

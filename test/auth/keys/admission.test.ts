@@ -8,7 +8,7 @@ import {
   type QueueLimits,
 } from '../../../src/auth/keys/admission.ts'
 
-/** An admission whose work ends when it is told to. */
+/** Creates an admission whose tasks end on request. */
 function stage(limits: Partial<AdmissionLimits> = {}) {
   const admission = new Admission(limits)
   const running: { name: string; end: () => void }[] = []
@@ -30,7 +30,7 @@ function stage(limits: Partial<AdmissionLimits> = {}) {
         refused.push(name)
       })
     },
-    /** End what began first, and let the next one begin. */
+    /** Ends the oldest running task and lets the next one start. */
     async step() {
       running.shift()!.end()
       await settled()
@@ -41,16 +41,16 @@ function stage(limits: Partial<AdmissionLimits> = {}) {
   }
 }
 
-/** One at once, and a queue of guesses that is bounded so. */
+/** Returns limits for one running task, with the given limits for tokens without a valid checksum. */
 function narrow(withoutChecksum: Partial<QueueLimits>): Partial<AdmissionLimits> {
   return { runningMax: 1, withoutChecksum: { waitingMax: 512, waitingPerClientMax: 16, ...withoutChecksum } }
 }
 
-/** What was promised so far has happened. */
+/** Waits for pending promise callbacks. */
 const settled = () => new Promise(setImmediate)
 
 describe('turns', () => {
-  test('at most half the cores work at once, and one at least', async () => {
+  test('at most half of the CPU cores run tasks, and at least one', async () => {
     const wb = stage()
     for (let n = 0; n < 12; n++) wb.ask(`10.0.0.${n}`)
     await settled()
@@ -59,7 +59,7 @@ describe('turns', () => {
     expect(wb.began).toHaveLength(12)
   })
 
-  test('a newcomer waits for one piece of work of each client before it, not for all of them', async () => {
+  test('a new client waits for one task of each earlier client, not for all of their tasks', async () => {
     const wb = stage({ runningMax: 1 })
     for (let n = 0; n < 10; n++) wb.ask('10.0.0.1', `flood ${n}`)
     wb.ask('10.0.0.2', 'newcomer')
@@ -71,7 +71,7 @@ describe('turns', () => {
     expect(wb.began).toHaveLength(11)
   })
 
-  test('a place is free again when work fails', async () => {
+  test('a failed task frees its slot', async () => {
     const admission = new Admission({ runningMax: 1 })
     const failing = () => Promise.reject(new Error('broken'))
     await expect(admission.run({ queue: 'withChecksum', client: 'a' }, failing)).rejects.toThrow('broken')
@@ -79,8 +79,8 @@ describe('turns', () => {
   })
 })
 
-describe('bounds', () => {
-  test('an address with too much waiting is refused, and no other is', async () => {
+describe('limits', () => {
+  test('rejects an address with too many waiting tasks, and no other address', async () => {
     const wb = stage(narrow({ waitingPerClientMax: 16 }))
     for (let n = 0; n < 20; n++) wb.ask('10.0.0.1', `one ${n}`)
     wb.ask('10.0.0.2', 'two')
@@ -94,7 +94,7 @@ describe('bounds', () => {
     ['withoutChecksum', 16],
     ['withChecksum', 64],
     ['creations', 64],
-  ] as const)('%s: %i of a client by default, and 512 in all', async (queue, each) => {
+  ] as const)('%s allows %i waiting tasks per client and 512 in total by default', async (queue, each) => {
     const wb = stage({ runningMax: 1 })
     wb.ask('a', 'running', queue)
     for (let n = 0; n <= each; n++) wb.ask('a', String(n), queue)
@@ -108,7 +108,7 @@ describe('bounds', () => {
     await wb.drain()
   })
 
-  test('when the queue is full, the address with the most waiting loses its last', async () => {
+  test('a full queue rejects the last task of the address with the most waiting tasks', async () => {
     const wb = stage(narrow({ waitingMax: 4 }))
     wb.ask('10.0.0.9', 'running')
     for (let n = 0; n < 3; n++) wb.ask('10.0.0.1', `most ${n}`)
@@ -120,7 +120,7 @@ describe('bounds', () => {
     expect(wb.began).toEqual(['running', 'most 0', 'single', 'newcomer', 'most 1'])
   })
 
-  test('a place that was lost or left is there for others', async () => {
+  test('rejected and aborted tasks free their slots in the queue', async () => {
     const wb = stage(narrow({ waitingMax: 2 }))
     for (let n = 0; n < 5; n++) {
       wb.ask('10.0.0.1', 'running')
@@ -134,7 +134,7 @@ describe('bounds', () => {
     expect(wb.began).toHaveLength(15)
   })
 
-  test('a newcomer is refused only when nobody has more than one waiting', async () => {
+  test('a new client is rejected only if no other client has more than one waiting task', async () => {
     const wb = stage(narrow({ waitingMax: 3 }))
     wb.ask('10.0.0.9', 'running')
     for (let n = 1; n <= 3; n++) wb.ask(`10.0.0.${n}`, `single ${n}`)
@@ -144,7 +144,7 @@ describe('bounds', () => {
     await wb.drain()
   })
 
-  test('who would have the most waiting is the one that is refused', async () => {
+  test('the client that would have the most waiting tasks is the one that is rejected', async () => {
     const wb = stage(narrow({ waitingMax: 3 }))
     wb.ask('10.0.0.9', 'running')
     wb.ask('10.0.0.1', 'one')
@@ -158,7 +158,7 @@ describe('bounds', () => {
 })
 
 describe('queues', () => {
-  test('900 addresses with a wrong token each neither refuse a marked token nor go before it [security rule 10]', async () => {
+  test('900 addresses with wrong tokens neither displace nor delay a token with a valid checksum [security rule 10]', async () => {
     const wb = stage({ runningMax: 1 })
     for (let n = 0; n < 900; n++) wb.ask(`guesser ${n}`)
     for (let n = 0; n < 12; n++) wb.ask(`client ${n}`, `valid ${n}`, 'withChecksum')
@@ -170,7 +170,7 @@ describe('queues', () => {
     for (const name of wb.refused) expect(name).toMatch(/^guesser/)
   })
 
-  test('one workspace that creates keys does not keep another waiting, and is refused at its own bound', async () => {
+  test('a workspace that creates many keys does not delay another, and is rejected at its own limit', async () => {
     const wb = stage({ runningMax: 1 })
     for (let n = 0; n < 400; n++) wb.ask('workspace a', `a ${n}`, 'creations')
     wb.ask('workspace b', 'b', 'creations')
@@ -182,7 +182,7 @@ describe('queues', () => {
     expect(wb.refused).toHaveLength(400 - 64 - 1)
   })
 
-  test('both together work on no more than one of them may', async () => {
+  test('all queues together run at most the allowed number of tasks', async () => {
     const wb = stage({ runningMax: 2 })
     for (const queue of ['withChecksum', 'withoutChecksum', 'creations'] as const)
       for (let n = 0; n < 3; n++) wb.ask(queue, `${queue} ${n}`, queue)
@@ -197,7 +197,7 @@ describe('queues', () => {
   const queue = fc.constantFrom<AdmissionTask['queue']>('withChecksum', 'withoutChecksum', 'creations')
   const step = fc.option(fc.tuple(queue, fc.integer({ min: 0, max: 3 })), { nil: null })
 
-  test('marked before unmarked, and never two of checks or creations in a row while the other waited for both', async () => {
+  test('tokens with a checksum run first, and checks and creations alternate while both are waiting', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 60 }), async steps => {
         const wb = stage({ runningMax: 1 })
@@ -205,7 +205,7 @@ describe('queues', () => {
         const queueOf = (name: string) => name.split(' ')[0]!
         const kindOf = (name: string) => (queueOf(name) === 'creations' ? 'mint' : 'check')
         const waiting = () => asked.filter(name => !wb.began.includes(name) && !wb.refused.includes(name))
-        /** Kinds that waited when the last turn was given, and what it was given to. */
+        /** Kinds of tasks that were waiting at the last turn, and the kind that got it. */
         let last: { kind: string; kinds: Set<string> } | undefined
         const end = async () => {
           const before = waiting()
@@ -240,8 +240,8 @@ describe('queues', () => {
   })
 })
 
-describe('whatever is asked for', () => {
-  /** A client asks, or a piece of work ends. */
+describe('any sequence of tasks', () => {
+  /** A client number for a new task, or null to end a running task. */
   const step = fc.option(fc.integer({ min: 0, max: 5 }), { nil: null, freq: 3 })
   const limits = fc.record({
     atOnce: fc.integer({ min: 1, max: 3 }),
@@ -249,12 +249,12 @@ describe('whatever is asked for', () => {
     waitingPerClientMax: fc.integer({ min: 1, max: 5 }),
   })
 
-  test('every piece of work begins or is refused, in order, within the bounds, and in fair turns', async () => {
+  test('starts or rejects every task in order, within the limits, and in fair turns', async () => {
     await fc.assert(
       fc.asyncProperty(limits, fc.array(step, { maxLength: 60 }), async (bounds, steps) => {
         const wb = stage({ runningMax: bounds.atOnce, withoutChecksum: bounds })
         const asked: string[] = []
-        /** Of each waiting client: who was let in since it began to wait. */
+        /** Clients that started a task since each waiting client began to wait. */
         const overtakers = new Map<string, string[]>()
         const waiting = () => asked.filter(name => !wb.began.includes(name) && !wb.refused.includes(name))
         const clientOf = (name: string) => name.split('/')[0]!
@@ -274,7 +274,10 @@ describe('whatever is asked for', () => {
             if (!waiting().some(name => clientOf(name) === client)) overtakers.delete(client)
         }
         const countOf = (client: string) => waiting().filter(name => clientOf(name) === client).length
-        /** Who is refused when a client asks: the last of who has the most waiting, and nobody without need. */
+        /**
+         * Returns the tasks that can be rejected for a new one: the last task of a client with the most waiting
+         * tasks, or none if there is room.
+         */
         const expectedRefusal = (name: string) => {
           if (wb.running.length < bounds.atOnce) return []
           const own = countOf(clientOf(name))

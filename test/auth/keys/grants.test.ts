@@ -22,7 +22,7 @@ function subject(fields: Partial<Subject>): Subject {
   }
 }
 
-/** The scope that a grant is refused for; undefined when it passes. */
+/** Returns the scope that a rejected grant lacks; undefined if the grant is allowed. */
 function refusedFor(
   held: readonly Scope[] | null | 'anonymous',
   wanted: Scope[],
@@ -41,7 +41,7 @@ function refusedFor(
 
 const some = fc.subarray([...scopes], { minLength: 1 })
 
-describe('nobody grants what they do not hold [security rule 7]', () => {
+describe('callers grant only what they hold [security rule 7]', () => {
   test.each<[string, Scope[], Scope[], Scope | undefined]>([
     ['an admin mints a tools:invoke key', scopesOfRole.admin.slice(), ['tools:invoke'], undefined],
     ['manage alone mints anything', ['manage'], [...scopes], undefined],
@@ -56,15 +56,15 @@ describe('nobody grants what they do not hold [security rule 7]', () => {
       'manage:access',
     ],
     ['manage:keys does not mint tools:invoke', ['manage:keys'], ['tools:invoke'], 'tools:invoke'],
-    ['with write it mints tools:invoke', ['manage:keys', 'write'], ['tools:invoke'], undefined],
-    ['with write:kb it does not', ['manage:keys', 'write:kb'], ['tools:invoke'], 'tools:invoke'],
-    ['with write it mints write:ingest', ['manage:keys', 'write'], ['write:ingest'], undefined],
-    ['with write:ingest it does not mint write', ['manage:keys', 'write:ingest'], ['write'], 'write'],
+    ['write also allows minting tools:invoke', ['manage:keys', 'write'], ['tools:invoke'], undefined],
+    ['write:kb does not allow minting tools:invoke', ['manage:keys', 'write:kb'], ['tools:invoke'], 'tools:invoke'],
+    ['write also allows minting write:ingest', ['manage:keys', 'write'], ['write:ingest'], undefined],
+    ['write:ingest does not allow minting write', ['manage:keys', 'write:ingest'], ['write'], 'write'],
   ])('%s', (_, held, wanted, refused) => {
     expect(refusedFor(held, wanted)).toBe(refused)
   })
 
-  test('a key never holds a scope that its maker without manage did not', () => {
+  test('a caller without manage grants exactly the scopes that it holds', () => {
     const holds = (held: readonly Scope[], one: Scope) =>
       held.some(scope => scope === one || one.startsWith(`${scope}:`)) ||
       (one === 'tools:invoke' && held.includes('write'))
@@ -77,12 +77,12 @@ describe('nobody grants what they do not hold [security rule 7]', () => {
     )
   })
 
-  test('unscoped and anonymous callers grant anything to anyone', () => {
+  test('unscoped and anonymous callers can grant any scope to any principal', () => {
     for (const held of [null, 'anonymous'] as const)
       expect(refusedFor(held, [...scopes], 'ada')).toBeUndefined()
   })
 
-  test('a principal other than one’s own takes manage:access', () => {
+  test('granting a key to another principal requires manage:access', () => {
     expect(refusedFor(['manage:keys'], ['manage:keys'], 'ada')).toBe('manage:access')
     expect(refusedFor(['manage:keys'], ['manage:keys'], 'me')).toBeUndefined()
     expect(refusedFor(['manage:keys'], ['manage:keys'], null)).toBeUndefined()
@@ -91,18 +91,18 @@ describe('nobody grants what they do not hold [security rule 7]', () => {
   })
 })
 
-describe('when a key ends', () => {
+describe('expiry of a new key', () => {
   const lasting = subject({})
   const ending = subject({ keyLifetimeMaxMs: hourMs })
 
-  test('never, unless the request or the caller’s own end says so', () => {
+  test('is unset unless the request or the caller sets a limit', () => {
     expect(expiryOfNewKey(undefined, now, lasting)).toBeNull()
     expect(expiryOfNewKey(null, now, lasting)).toBeNull()
     expect(expiryOfNewKey(undefined, now, null)).toBeNull()
     expect(expiryOfNewKey(iso(now + 1), now, lasting)).toBe(iso(now + 1))
   })
 
-  test('a key that expires mints for its own span, and for less when asked', () => {
+  test("is limited by the lifetime of the caller's key, and can be shorter on request", () => {
     for (const asked of [undefined, null]) expect(expiryOfNewKey(asked, now, ending)).toBe(iso(now + hourMs))
     expect(expiryOfNewKey(iso(now + hourMs), now, ending)).toBe(iso(now + hourMs))
     expect(expiryOfNewKey(iso(now + 5), now, ending)).toBe(iso(now + 5))
@@ -111,7 +111,7 @@ describe('when a key ends', () => {
     )
   })
 
-  test.each([now, now - 1, 0])('an end that is not in the future is refused: %d', asked => {
+  test.each([now, now - 1, 0])('must be in the future: %d is rejected', asked => {
     for (const one of [lasting, ending, null])
       expect(() => expiryOfNewKey(iso(asked), now, one)).toThrow(
         expect.objectContaining({
@@ -121,14 +121,14 @@ describe('when a key ends', () => {
       )
   })
 
-  test('the shortest span counts, and no end lies after the last timestamp', () => {
+  test('is the shortest of the lifetimes, and never after the last valid timestamp', () => {
     expect(expiryAfter(now, [])).toBeNull()
     expect(expiryAfter(now, [null, null])).toBeNull()
     expect(expiryAfter(now, [null, 5, 7])).toBe(iso(now + 5))
     expect(expiryAfter(now, [Number.MAX_SAFE_INTEGER])).toBe('9999-12-31T23:59:59.999Z')
   })
 
-  test('the earlier of two ends', () => {
+  test('is the earlier of two expiry times', () => {
     expect(earlierExpiry(null, now)).toBe(iso(now))
     expect(earlierExpiry(iso(now - 1), now)).toBe(iso(now - 1))
     expect(earlierExpiry(iso(now + 1), now)).toBe(iso(now))

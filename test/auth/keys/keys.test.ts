@@ -8,14 +8,14 @@ import { scopesOfRole } from '../../../src/contract/scopes.ts'
 import type { RowStore } from '../../../src/storage/rows.ts'
 import { type ApiKeyRow, tables } from '../../../src/storage/tables.ts'
 import { lowCost } from '../../harness/key-cost.ts'
-import { caller, keyStore, rowOf, storedKey, tokenKey, workspaceId } from './stage.ts'
+import { createCaller, openKeyStore, readKeyRow, storeKey, tokenKey, workspaceId } from './key-store.ts'
 
 const hourMs = 3_600_000
 const dayMs = 24 * hourMs
 const elsewhere = '22222222-2222-4222-8222-222222222222'
 const unknown = '33333333-3333-4333-8333-333333333333'
 
-/** Tells whose turns were asked for, and how many are over. */
+/** An admission that records its tasks and counts the completed ones. */
 class Watched extends Admission {
   readonly turns: AdmissionTask[] = []
   done = 0
@@ -29,16 +29,16 @@ class Watched extends Admission {
 }
 
 async function stage(before: (rows: RowStore) => RowStore = rows => rows, admission = new Admission()) {
-  const store = await keyStore()
+  const store = await openKeyStore()
   const room = new ApiKeys({ ...store, rows: before(store.rows), admission })
-  const mint = (fields = {}, by = caller({})) =>
+  const mint = (fields = {}, by = createCaller({})) =>
     room.create(workspaceId, { label: 'a key', scopes: ['read'], ...fields }, by)
-  const rotate = (keyId: string, by = caller({}), graceSeconds = 60) =>
+  const rotate = (keyId: string, by = createCaller({}), graceSeconds = 60) =>
     room.rotate({ workspaceId, keyId }, { graceSeconds }, by)
   return { ...store, room, mint, rotate, in: (ms: number) => new Date(store.clock.now() + ms).toISOString() }
 }
 
-/** What the caller of a key is. */
+/** Returns the subject of a caller that uses the given key. */
 function as(row: ApiKeyRow, more: Partial<Subject> = {}): Partial<Subject> {
   const span = row.expiresAt === null ? null : Date.parse(row.expiresAt) - Date.parse(row.createdAt)
   return {
@@ -50,10 +50,10 @@ function as(row: ApiKeyRow, more: Partial<Subject> = {}): Partial<Subject> {
   }
 }
 
-describe('mint', () => {
-  test('S4.2-13 S2.3-04 S2.3-05 S2.3-06: the token, and the record without the digest that is stored', async () => {
+describe('creating a key', () => {
+  test('S4.2-13 S2.3-04 S2.3-05 S2.3-06: returns the token and the key without the stored digest', async () => {
     const { mint, plain, clock } = await stage()
-    const by = caller({})
+    const by = createCaller({})
     const { plaintext, key } = await mint({ scopes: ['read', 'write'], principalId: 'ada' }, by)
     expect(key).toEqual({
       workspaceId,
@@ -68,7 +68,7 @@ describe('mint', () => {
       revokedAt: null,
       expiresAt: null,
     })
-    const row = await rowOf(plain, key)
+    const row = await readKeyRow(plain, key)
     expect(await matchesDigest(plaintext, row.digest, lowCost)).toBe(true)
     expect(JSON.stringify(row)).not.toContain(plaintext.slice(-32))
     expect(by.records).toEqual([
@@ -76,9 +76,9 @@ describe('mint', () => {
     ])
   })
 
-  test('S7.3-workspace_not_found: a workspace that is not there gets no key and no record', async () => {
+  test('S7.3-workspace_not_found: fails in an unknown workspace, without a key or an audit record', async () => {
     const { room, plain } = await stage()
-    const by = caller({})
+    const by = createCaller({})
     await expect(room.create(elsewhere, { label: 'x', scopes: ['read'] }, by)).rejects.toMatchObject({
       code: 'workspace_not_found',
     })
@@ -86,9 +86,9 @@ describe('mint', () => {
     expect(await plain.count(tables.audit, 'byTime', [])).toBe(0)
   })
 
-  test('a key that expires mints for its own span, which the record shows [security rule 7]', async () => {
+  test("is limited to the lifetime of the caller's key, and the audit record shows it [security rule 7]", async () => {
     const { mint, in: later } = await stage()
-    const by = caller({ scopes: ['manage'], keyLifetimeMaxMs: hourMs })
+    const by = createCaller({ scopes: ['manage'], keyLifetimeMaxMs: hourMs })
     expect((await mint({}, by)).key.expiresAt).toBe(later(hourMs))
     expect((await mint({ expiresAt: later(5) }, by)).key.expiresAt).toBe(later(5))
     await expect(mint({ expiresAt: later(hourMs + 1) }, by)).rejects.toMatchObject({ code: 'forbidden' })
@@ -96,9 +96,9 @@ describe('mint', () => {
     expect(by.records).toHaveLength(2)
   })
 
-  test('what is refused leaves no key and no record [security rule 7]', async () => {
+  test('leaves no key and no audit record if it is rejected [security rule 7]', async () => {
     const { mint, plain } = await stage()
-    const by = caller({ scopes: ['manage:keys'] })
+    const by = createCaller({ scopes: ['manage:keys'] })
     await expect(mint({ scopes: ['write'] }, by)).rejects.toMatchObject({
       code: 'forbidden',
       facts: { requiredScope: 'write' },
@@ -110,19 +110,19 @@ describe('mint', () => {
     expect(by.records).toEqual([])
   })
 
-  test('S5.5-01: an anonymous caller that passed the gate mints anything', async () => {
+  test('S5.5-01: allows an anonymous caller with access to grant any scope', async () => {
     const { mint } = await stage()
-    const { key } = await mint({ scopes: ['manage'], principalId: 'ada' }, caller('anonymous'))
+    const { key } = await mint({ scopes: ['manage'], principalId: 'ada' }, createCaller('anonymous'))
     expect(key).toMatchObject({ role: null, scopes: ['manage'], principalId: 'ada', expiresAt: null })
   })
 
-  test('many at once are all made', async () => {
+  test('works for many keys at the same time', async () => {
     const { mint } = await stage()
     const made = await Promise.all(Array.from({ length: 30 }, () => mint()))
     expect(new Set(made.map(({ plaintext }) => plaintext)).size).toBe(30)
   })
 
-  test('a unit that is refused for no known reason is a defect', async () => {
+  test('throws an unexpected error if the transaction fails for an unknown reason', async () => {
     const { mint } = await stage(rows => ({
       ...rows,
       atomic: async () => ({ ok: false, at: 1, reason: 'taken', unique: 'prefix' }),
@@ -131,41 +131,41 @@ describe('mint', () => {
   })
 })
 
-describe('a caller that waited for a digest is asked again [security rule 10]', () => {
+describe('a caller is authorized again after the digest is computed [security rule 10]', () => {
   const refused = new WbError('unauthorized', 'the key was revoked')
 
-  test('before a key is made, so that one who was refused meanwhile gets none', async () => {
+  test('so a caller that was rejected in the meantime gets no key', async () => {
     const { mint, plain } = await stage()
-    const by = caller({}, () => Promise.reject(refused))
+    const by = createCaller({}, () => Promise.reject(refused))
     await expect(mint({}, by)).rejects.toBe(refused)
     expect(await plain.count(tables.apiKeys, 'byWorkspace', [workspaceId])).toBe(0)
     expect(by.records).toEqual([])
   })
 
-  test('before a key is rotated, and the key stays what it was', async () => {
+  test('so a caller that was rejected in the meantime cannot rotate a key', async () => {
     const { mint, rotate, plain } = await stage()
     const { key } = await mint()
-    const before = await rowOf(plain, key)
-    const by = caller({}, () => Promise.reject(refused))
+    const before = await readKeyRow(plain, key)
+    const by = createCaller({}, () => Promise.reject(refused))
     await expect(rotate(key.keyId, by)).rejects.toBe(refused)
-    expect(await rowOf(plain, key)).toEqual(before)
+    expect(await readKeyRow(plain, key)).toEqual(before)
     expect(await plain.count(tables.apiKeys, 'byWorkspace', [workspaceId])).toBe(1)
     expect(by.records).toEqual([])
   })
 
-  test.each(['mint', 'rotate'] as const)('%s: after the digest is made, not before', async work => {
+  test.each(['mint', 'rotate'] as const)('%s authorizes again after the digest, not before it', async work => {
     const admission = new Watched()
     const { mint, rotate, plain } = await stage(rows => rows, admission)
-    const { row } = await storedKey(plain)
+    const { row } = await storeKey(plain)
     const asked: number[] = []
-    const by = caller({}, async () => void asked.push(admission.done))
+    const by = createCaller({}, async () => void asked.push(admission.done))
     await (work === 'mint' ? mint({}, by) : rotate(row.keyId, by))
     expect(asked).toEqual([1])
   })
 })
 
-describe('whose turn a new key takes', () => {
-  test('creations and rotations queue as their workspace, and their tokens are marked', async () => {
+describe('admission of new keys', () => {
+  test('queues creations and rotations by workspace, and gives their tokens a checksum', async () => {
     const admission = new Watched()
     const { mint, rotate } = await stage(rows => rows, admission)
     const first = await mint()
@@ -175,15 +175,15 @@ describe('whose turn a new key takes', () => {
   })
 })
 
-describe('list and show', () => {
-  test('S4.2-16 S3-02 S2.3-08: all keys in the order of their making, revoked ones included, without digests', async () => {
+describe('listing and reading keys', () => {
+  test('S4.2-16 S3-02 S2.3-08: lists all keys by creation time, including revoked ones, without digests', async () => {
     const { room, mint, clock } = await stage()
     const made = []
     for (let n = 0; n < 5; n++) {
       made.push((await mint({ label: `key ${n}` })).key)
       clock.advance(n < 3 ? 1_000 : 0)
     }
-    await room.revoke({ workspaceId, keyId: made[1]!.keyId }, caller({}))
+    await room.revoke({ workspaceId, keyId: made[1]!.keyId }, createCaller({}))
     const first = await room.list(workspaceId, { limit: 3 })
     const rest = await room.list(workspaceId, { limit: 3, cursor: first.nextCursor! })
     expect(rest.nextCursor).toBeNull()
@@ -197,9 +197,9 @@ describe('list and show', () => {
     await expect(room.list(elsewhere, { limit: 3 })).rejects.toMatchObject({ code: 'workspace_not_found' })
   })
 
-  test('S2.3-09: a key from before there were scopes is shown as an editor, of its own name', async () => {
+  test('S2.3-09: shows a legacy key without scopes as an editor without another principal', async () => {
     const { room, plain } = await stage()
-    const { row } = await storedKey(plain)
+    const { row } = await storeKey(plain)
     const { scopes: _, principalId: __, ...legacy } = row
     await plain.atomic([{ op: 'replace', table: tables.apiKeys, row: legacy }])
     expect(await room.get(workspaceId, row.keyId)).toMatchObject({
@@ -209,37 +209,37 @@ describe('list and show', () => {
     })
   })
 
-  test('S7.3-api_key_not_found: an unknown key is not found, in an unknown workspace that is not', async () => {
+  test('S7.3-api_key_not_found: fails with api_key_not_found for an unknown key, and workspace_not_found in an unknown workspace', async () => {
     const { room, plain } = await stage()
-    const { row } = await storedKey(plain)
+    const { row } = await storeKey(plain)
     expect((await room.get(workspaceId, row.keyId)).keyId).toBe(row.keyId)
     await expect(room.get(workspaceId, unknown)).rejects.toMatchObject({ code: 'api_key_not_found' })
     await expect(room.get(elsewhere, row.keyId)).rejects.toMatchObject({ code: 'workspace_not_found' })
   })
 })
 
-describe('revoke', () => {
-  test('S3-01 S3-17 S7.3-01: once, for good, and the first moment stays', async () => {
+describe('revoking a key', () => {
+  test('S3-01 S3-17 S7.3-01: works once, and keeps the first revocation time', async () => {
     const { room, mint, clock, plain } = await stage()
     const { key } = await mint()
     const path = { workspaceId, keyId: key.keyId }
-    const by = caller({})
+    const by = createCaller({})
     await room.revoke(path, by)
-    const { revokedAt } = await rowOf(plain, key)
+    const { revokedAt } = await readKeyRow(plain, key)
     expect(revokedAt).toBe(new Date(clock.now()).toISOString())
     clock.advance(1_000)
     await expect(room.revoke(path, by)).rejects.toMatchObject({ code: 'api_key_not_found' })
     await expect(room.rotate(path, { graceSeconds: 0 }, by)).rejects.toMatchObject({
       code: 'api_key_not_found',
     })
-    expect((await rowOf(plain, key)).revokedAt).toBe(revokedAt)
+    expect((await readKeyRow(plain, key)).revokedAt).toBe(revokedAt)
     expect(by.records).toEqual([{ keyId: key.keyId, label: 'a key' }])
     expect(await plain.count(tables.audit, 'byTime', [])).toBe(2)
   })
 
-  test('S7.3-api_key_not_found S7.3-workspace_not_found: what is not there cannot be revoked', async () => {
+  test('S7.3-api_key_not_found S7.3-workspace_not_found: fails for an unknown key or workspace', async () => {
     const { room } = await stage()
-    const by = caller({})
+    const by = createCaller({})
     for (const [place, code] of [
       [workspaceId, 'api_key_not_found'],
       [elsewhere, 'workspace_not_found'],
@@ -248,11 +248,11 @@ describe('revoke', () => {
     expect(by.records).toEqual([])
   })
 
-  test('of many at once exactly one revokes', async () => {
+  test('succeeds exactly once among concurrent requests', async () => {
     const { room, mint, plain } = await stage()
     const { key } = await mint()
     const path = { workspaceId, keyId: key.keyId }
-    const ended = await Promise.allSettled(Array.from({ length: 6 }, () => room.revoke(path, caller({}))))
+    const ended = await Promise.allSettled(Array.from({ length: 6 }, () => room.revoke(path, createCaller({}))))
     expect(ended.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
     for (const one of ended)
       if (one.status === 'rejected') expect(one.reason).toMatchObject({ code: 'api_key_not_found' })
@@ -260,8 +260,8 @@ describe('revoke', () => {
   })
 })
 
-describe('rotate', () => {
-  test('S5.9-07: the successor is what its predecessor is, and both work for a while', async () => {
+describe('rotating a key', () => {
+  test('S5.9-07: creates a new key with the same properties, and both keys work during the grace period', async () => {
     const { mint, rotate, plain, clock, in: later } = await stage()
     const { key, plaintext } = await mint({
       label: 'ci',
@@ -269,7 +269,7 @@ describe('rotate', () => {
       principalId: 'ada',
     })
     clock.advance(dayMs)
-    const by = caller({})
+    const by = createCaller({})
     const rotated = await rotate(key.keyId, by, 60)
     expect(rotated.plaintext).not.toBe(plaintext)
     expect(rotated.key).toEqual({
@@ -279,10 +279,10 @@ describe('rotate', () => {
       createdAt: later(0),
     })
     expect(rotated.previous).toEqual({ ...key, expiresAt: later(60_000) })
-    expect(await matchesDigest(rotated.plaintext, (await rowOf(plain, rotated.key)).digest, lowCost)).toBe(
+    expect(await matchesDigest(rotated.plaintext, (await readKeyRow(plain, rotated.key)).digest, lowCost)).toBe(
       true,
     )
-    expect(await matchesDigest(plaintext, (await rowOf(plain, key)).digest, lowCost)).toBe(true)
+    expect(await matchesDigest(plaintext, (await readKeyRow(plain, key)).digest, lowCost)).toBe(true)
     expect(by.records).toEqual([
       {
         keyId: rotated.key.keyId,
@@ -294,7 +294,7 @@ describe('rotate', () => {
     ])
   })
 
-  test('a key that was nobody else goes on under the name that it had', async () => {
+  test('keeps the principal of the first key', async () => {
     const { mint, rotate } = await stage()
     const { key } = await mint()
     const { key: second } = await rotate(key.keyId)
@@ -302,15 +302,15 @@ describe('rotate', () => {
     expect([key, second, third].map(({ principalId }) => principalId)).toEqual([null, key.keyId, key.keyId])
   })
 
-  test('without a grace the predecessor ends at once, and its own end is never put off', async () => {
+  test('expires the old key at once without a grace period, and never extends its own expiry', async () => {
     const { mint, rotate, in: later } = await stage()
     const { key } = await mint()
-    expect((await rotate(key.keyId, caller({}), 0)).previous.expiresAt).toBe(later(0))
+    expect((await rotate(key.keyId, createCaller({}), 0)).previous.expiresAt).toBe(later(0))
     const { key: ending } = await mint({ expiresAt: later(1_000) })
-    expect((await rotate(ending.keyId, caller({}), 60)).previous.expiresAt).toBe(later(1_000))
+    expect((await rotate(ending.keyId, createCaller({}), 60)).previous.expiresAt).toBe(later(1_000))
   })
 
-  test('the successor lasts as long as the predecessor was made to last, however often it is rotated', async () => {
+  test('gives the new key the original lifetime of the old one, however often it is rotated', async () => {
     const { mint, rotate, clock, in: later } = await stage()
     const { key: ending } = await mint({ expiresAt: later(10 * dayMs) })
     const { key: lasting } = await mint()
@@ -322,26 +322,26 @@ describe('rotate', () => {
     }
   })
 
-  test('an admin key that expires in an hour rotates itself, and the successor lives on [security rule 7]', async () => {
+  test('lets an admin key that expires in an hour rotate itself and continue as its replacement [security rule 7]', async () => {
     const { mint, rotate, plain, clock, in: later } = await stage()
     const { key } = await mint({ scopes: [...scopesOfRole.admin], expiresAt: later(hourMs) })
     clock.advance(hourMs - 1_000)
-    const { key: second } = await rotate(key.keyId, caller(as(await rowOf(plain, key))))
+    const { key: second } = await rotate(key.keyId, createCaller(as(await readKeyRow(plain, key))))
     expect(second.expiresAt).toBe(later(hourMs))
     expect(second).toMatchObject({ role: 'admin' })
   })
 
-  test('a caller whose key expires gives no successor a longer life than its own [security rule 7]', async () => {
+  test("limits the lifetime of the new key to that of the caller's key [security rule 7]", async () => {
     const { mint, rotate, in: later } = await stage()
     const { key } = await mint()
-    const by = caller({ scopes: ['manage'], keyLifetimeMaxMs: hourMs })
+    const by = createCaller({ scopes: ['manage'], keyLifetimeMaxMs: hourMs })
     expect((await rotate(key.keyId, by)).key.expiresAt).toBe(later(hourMs))
   })
 
-  test('manage:keys alone rotates what it could mint: its own name, and scopes that it holds [security rule 7]', async () => {
+  test("with only manage:keys is limited to the caller's principal and to scopes that it holds [security rule 7]", async () => {
     const { mint, rotate, plain } = await stage()
     const fine = (await mint({ scopes: ['read', 'manage:keys'] })).key
-    const by = caller(as(await rowOf(plain, fine)))
+    const by = createCaller(as(await readKeyRow(plain, fine)))
     const { key: writer } = await mint({ scopes: ['write'] })
     const { key: reader } = await mint({ scopes: ['read'] })
     const { key: alias } = await mint({ scopes: ['read'], principalId: fine.keyId })
@@ -353,33 +353,33 @@ describe('rotate', () => {
       code: 'forbidden',
       facts: { requiredScope: 'manage:access' },
     })
-    expect((await rowOf(plain, reader)).expiresAt).toBeNull()
+    expect((await readKeyRow(plain, reader)).expiresAt).toBeNull()
     expect((await rotate(alias.keyId, by)).key.principalId).toBe(fine.keyId)
     expect((await rotate(fine.keyId, by)).key.principalId).toBe(fine.keyId)
   })
 
-  test('S7.3-api_key_not_found S7.3-workspace_not_found: what is not there has no successor', async () => {
+  test('S7.3-api_key_not_found S7.3-workspace_not_found: fails for an unknown key or workspace', async () => {
     const { rotate, room } = await stage()
     await expect(rotate(unknown)).rejects.toMatchObject({ code: 'api_key_not_found' })
     const path = { workspaceId: elsewhere, keyId: unknown }
-    await expect(room.rotate(path, { graceSeconds: 0 }, caller({}))).rejects.toMatchObject({
+    await expect(room.rotate(path, { graceSeconds: 0 }, createCaller({}))).rejects.toMatchObject({
       code: 'workspace_not_found',
     })
   })
 
-  test('S7.3-01: of a revoked key nobody learns what it could do', async () => {
+  test('S7.3-01: does not reveal the scopes of a revoked key', async () => {
     const { room, mint, rotate } = await stage()
     const { key } = await mint({ scopes: ['manage'] })
-    await room.revoke({ workspaceId, keyId: key.keyId }, caller({}))
-    const by = caller({ scopes: ['manage:keys'] })
+    await room.revoke({ workspaceId, keyId: key.keyId }, createCaller({}))
+    const by = createCaller({ scopes: ['manage:keys'] })
     await expect(rotate(key.keyId, by)).rejects.toMatchObject({ code: 'api_key_not_found' })
   })
 
-  test('a key that is revoked or deleted meanwhile has no successor', async () => {
+  test('creates no key if the old one is revoked or deleted in the meantime', async () => {
     const { room, mint, rotate, plain } = await stage()
     const { key: revoked } = await mint()
     const pending = rotate(revoked.keyId)
-    const by = caller({})
+    const by = createCaller({})
     const outcome = expect(pending).rejects.toMatchObject({ code: 'api_key_not_found' })
     await room.revoke({ workspaceId, keyId: revoked.keyId }, by)
     await outcome
@@ -390,7 +390,7 @@ describe('rotate', () => {
     expect(await plain.count(tables.apiKeys, 'byWorkspace', [workspaceId])).toBe(1)
   })
 
-  test('two at once give two successors, one end, and a record for each', async () => {
+  test('twice at the same time creates two keys with one expiry for the old key, and an audit record for each', async () => {
     const { mint, rotate, room, plain, in: later } = await stage()
     const { key } = await mint()
     const both = await Promise.all([rotate(key.keyId), rotate(key.keyId)])
@@ -403,25 +403,25 @@ describe('rotate', () => {
     expect(await plain.count(tables.audit, 'byTime', [])).toBe(3)
   })
 
-  test('a revocation at once with a rotation holds, whichever comes first', async () => {
+  test('at the same time as a revocation leaves the old key revoked, whichever comes first', async () => {
     const { room, mint, rotate, plain } = await stage()
     for (let n = 0; n < 10; n++) {
       const { key } = await mint()
       const path = { workspaceId, keyId: key.keyId }
-      const [rotated] = await Promise.allSettled([rotate(key.keyId), room.revoke(path, caller({}))])
-      expect((await rowOf(plain, key)).revokedAt).not.toBeNull()
+      const [rotated] = await Promise.allSettled([rotate(key.keyId), room.revoke(path, createCaller({}))])
+      expect((await readKeyRow(plain, key)).revokedAt).not.toBeNull()
       const { items } = await room.list(workspaceId, { limit: 100 })
       const heirs = items.filter(one => one.principalId === key.keyId)
       expect(heirs).toHaveLength(rotated.status === 'fulfilled' ? 1 : 0)
     }
   })
 
-  test('a unit that is refused for no known reason is a defect', async () => {
+  test('throws an unexpected error if the transaction fails for an unknown reason', async () => {
     const { rotate, plain } = await stage(rows => ({
       ...rows,
       atomic: async () => ({ ok: false, at: 0, reason: 'taken', unique: 'prefix' }),
     }))
-    const { row } = await storedKey(plain)
+    const { row } = await storeKey(plain)
     await expect(rotate(row.keyId)).rejects.toThrow('already exists')
   })
 })

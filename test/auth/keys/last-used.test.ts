@@ -3,22 +3,22 @@ import { KeyUseRecorder } from '../../../src/auth/keys/key-use-recorder.ts'
 import type { RowStore } from '../../../src/storage/rows.ts'
 import { tables } from '../../../src/storage/tables.ts'
 import { until } from '../../harness/runtime.ts'
-import { keyStore, rowOf, storedKey, workspaceId } from './stage.ts'
+import { openKeyStore, readKeyRow, storeKey, workspaceId } from './key-store.ts'
 
 async function stage(before: (rows: RowStore) => RowStore = rows => rows) {
-  const store = await keyStore()
+  const store = await openKeyStore()
   const complaints: object[] = []
   const tell = (facts: object) => void complaints.push(facts)
   const log = { debug: tell, info: tell, warn: tell, error: tell }
   const lastUsed = new KeyUseRecorder({ rows: before(store.rows), clock: store.clock, log })
-  const { row } = await storedKey(store.plain)
+  const { row } = await storeKey(store.plain)
   return {
     ...store,
     lastUsed,
     row,
     complaints,
-    seen: async () => (await rowOf(store.plain, row)).lastUsedAt,
-    /** So many writes were begun, and are done. */
+    seen: async () => (await readKeyRow(store.plain, row)).lastUsedAt,
+    /** Waits until the given number of writes is complete. */
     written: async (count: number) => {
       await until(() => store.counts.atomic === count)
       await store.plain.atomic([])
@@ -29,8 +29,8 @@ async function stage(before: (rows: RowStore) => RowStore = rows => rows) {
 const at = (seconds: number) =>
   new Date(Date.parse('2026-01-01T00:00:00.000Z') + seconds * 1_000).toISOString()
 
-describe('S2.3-07: when a key was last used', () => {
-  test('the first use is written at once, others once a minute, and only while there are any', async () => {
+describe('S2.3-07: recording the last use of a key', () => {
+  test('writes the first use at once, and later uses once a minute', async () => {
     const { lastUsed, row, clock, seen, written, counts } = await stage()
     lastUsed.record(row)
     expect(counts.atomic).toBe(0)
@@ -52,7 +52,7 @@ describe('S2.3-07: when a key was last used', () => {
     expect(await seen()).toBe(at(60 + 7_200))
   })
 
-  test('what is not written yet is written at the end', async () => {
+  test('writes pending uses on close', async () => {
     const { lastUsed, row, clock, seen, counts, written } = await stage()
     lastUsed.record(row)
     await written(1)
@@ -66,7 +66,7 @@ describe('S2.3-07: when a key was last used', () => {
     expect(counts.atomic).toBe(2)
   })
 
-  test('a key that is gone stays gone', async () => {
+  test('does not restore a deleted key', async () => {
     const { lastUsed, row, plain, complaints } = await stage()
     await plain.atomic([{ op: 'delete', table: tables.apiKeys, key: [workspaceId, row.keyId] }])
     lastUsed.record(row)
@@ -75,7 +75,7 @@ describe('S2.3-07: when a key was last used', () => {
     expect(complaints).toEqual([])
   })
 
-  test('S3-17: a revocation between its reading and its writing stands', async () => {
+  test('S3-17: keeps a revocation that happens between its read and its write', async () => {
     const revokedAt = '2026-01-01T00:00:00.000Z'
     let interfere: (() => Promise<unknown>) | undefined
     const { lastUsed, row, plain, seen } = await stage(rows => ({
@@ -89,11 +89,11 @@ describe('S2.3-07: when a key was last used', () => {
     interfere = () => plain.atomic([{ op: 'replace', table: tables.apiKeys, row: { ...row, revokedAt } }])
     lastUsed.record(row)
     await lastUsed.close()
-    expect((await rowOf(plain, row)).revokedAt).toBe(revokedAt)
+    expect((await readKeyRow(plain, row)).revokedAt).toBe(revokedAt)
     expect(await seen()).toBe(at(0))
   })
 
-  test('a later use, which another process wrote, stands', async () => {
+  test('keeps a later time that another process wrote', async () => {
     const { lastUsed, row, plain, seen } = await stage()
     await plain.atomic([{ op: 'replace', table: tables.apiKeys, row: { ...row, lastUsedAt: at(5) } }])
     lastUsed.record(row)
@@ -105,7 +105,7 @@ describe('S2.3-07: when a key was last used', () => {
     expect(await seen()).toBe(at(0))
   })
 
-  test('a store that fails is nobody’s concern', async () => {
+  test('logs a store failure and continues', async () => {
     const { lastUsed, row, complaints, clock, seen } = await stage(rows => ({
       ...rows,
       get: () => Promise.reject(new Error('the disk is gone')),
@@ -118,7 +118,7 @@ describe('S2.3-07: when a key was last used', () => {
     expect(complaints).toMatchObject([{ keyId: row.keyId }, { keyId: row.keyId }])
   })
 
-  test('of very many keys the one that rests longest is written early, and rests again after its next use', async () => {
+  test('writes the oldest pending key early if there are very many, and delays its next write again', async () => {
     const { lastUsed, row, clock, seen } = await stage()
     lastUsed.record(row)
     clock.advance(1_000)
@@ -139,7 +139,7 @@ describe('S2.3-07: when a key was last used', () => {
   })
 })
 
-/** What was begun has come to the store. */
+/** Waits until pending operations have reached the store. */
 async function settled(): Promise<void> {
   for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate)
 }

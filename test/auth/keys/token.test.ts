@@ -23,7 +23,7 @@ const form = /^wb_live_([a-z0-9]{12})_([a-z0-9]{32})$/
 const letters = 'abcdefghijklmnopqrstuvwxyz0123456789'
 
 describe('tokens', () => {
-  test('S2.3-01 S8-15: wb_live_, 12 letters, 32 letters, and no two alike', () => {
+  test('S2.3-01 S8-15: consist of wb_live_, 12 letters and 32 letters, and are unique', () => {
     const made = Array.from({ length: 2_000 }, () => newToken(tokenKey))
     for (const { token, prefix } of made) expect(form.exec(token)?.[1]).toBe(prefix)
     expect(new Set(made.map(({ token }) => token)).size).toBe(made.length)
@@ -31,7 +31,7 @@ describe('tokens', () => {
     expect(new Set(made.map(({ token }) => token.slice(-32))).size).toBe(made.length)
   })
 
-  test('S2.3-01: every letter is as likely as the others', () => {
+  test('S2.3-01: use every letter with equal probability', () => {
     const counts = new Map<string, number>()
     for (let made = 0; made < 5_000; made++)
       for (const letter of newToken(tokenKey).token.slice(-32))
@@ -39,11 +39,11 @@ describe('tokens', () => {
     expect([...counts.keys()].sort().join('')).toBe([...letters].sort().join(''))
     const expected = (5_000 * 32) / letters.length
     const chiSquare = [...counts.values()].reduce((sum, count) => sum + (count - expected) ** 2 / expected, 0)
-    // A byte modulo 36 gives about 300 here; chance alone gives over 90 once in a million runs.
+    // A byte modulo 36 gives about 300 here. Chance alone exceeds 90 once in a million runs.
     expect(chiSquare).toBeLessThan(90)
   })
 
-  test('S5.2-02: a token made here is read, and its public part found', () => {
+  test('S5.2-02: are parsed, and their public prefix is found', () => {
     const { token, prefix } = newToken(tokenKey)
     expect(prefixOf(token)).toBe(prefix)
   })
@@ -51,7 +51,7 @@ describe('tokens', () => {
   const word = (length: number) =>
     fc.string({ unit: fc.constantFrom(...letters), minLength: length, maxLength: length })
 
-  test('S5.2-02 S8-15: another length of either part is another shape', () => {
+  test('S5.2-02 S8-15: are not recognized if either part has another length', () => {
     const lengths = fc.tuple(fc.integer({ min: 0, max: 20 }), fc.integer({ min: 0, max: 40 }))
     fc.assert(
       fc.property(
@@ -73,28 +73,28 @@ describe('tokens', () => {
 
   const good = `wb_live_${'a'.repeat(12)}_${'b'.repeat(32)}`
   test.each([
-    ['', 'nothing'],
-    [good.toUpperCase(), 'capitals'],
+    ['', 'no characters'],
+    [good.toUpperCase(), 'uppercase letters'],
     [` ${good}`, 'a space before'],
-    [`${good}\n`, 'a line end'],
+    [`${good}\n`, 'a line break'],
     [`${good}\u0000`, 'NUL after'],
     [good.replace('a', '\u0000'), 'NUL inside'],
     [good.replace('live', 'test'), 'another word'],
     [good.replaceAll('_', '-'), 'hyphens'],
-    [`${good},${good}`, 'two'],
+    [`${good},${good}`, 'two tokens'],
     [good.replace('b', 'ß'), 'another alphabet'],
-    ['wb_live_', 'the beginning'],
-    ['a.b.c', 'a JWT'],
-    ['x'.repeat(100_000), '100 KB'],
-  ])('S5.2-02: %j is no token: %s', text => {
+    ['wb_live_', 'only the beginning'],
+    ['a.b.c', 'the format of a JWT'],
+    ['x'.repeat(100_000), '100 KB of text'],
+  ])('S5.2-02: are not recognized: %j, with %s', text => {
     expect(prefixOf(text)).toBeUndefined()
   })
 })
 
-describe('the mark of a store', () => {
+describe('checksum of a token', () => {
   const marks = 36 ** 6
 
-  test('every token that is made bears it, at its end, and does to no other store', () => {
+  test('ends every new token, and is invalid for other stores', () => {
     fc.assert(
       fc.property(fc.string(), fc.string(), (key, other) => {
         fc.pre(key !== other)
@@ -105,7 +105,7 @@ describe('the mark of a store', () => {
     )
   })
 
-  test('it is HMAC-SHA256 of all that stands before it, in six characters', () => {
+  test('is the HMAC-SHA256 of the text before it, in six characters', () => {
     for (let n = 0; n < 200; n++) {
       const { token } = newToken(tokenKey)
       const code = createHmac('sha256', tokenKey).update(token.slice(0, -6)).digest('hex')
@@ -114,7 +114,7 @@ describe('the mark of a store', () => {
     }
   })
 
-  test('a token with any character changed does not bear it', () => {
+  test('is invalid if any character of the token changes', () => {
     const { token } = newToken(tokenKey)
     for (let at = 'wb_live_'.length; at < token.length; at++)
       for (const letter of letters)
@@ -124,13 +124,13 @@ describe('the mark of a store', () => {
         }
   })
 
-  test('a guess bears it once in 36^6', () => {
+  test('matches a guess with a probability of one in 36^6', () => {
     const guesses = 20_000
     let found = 0
     for (let n = 0; n < guesses; n++) if (hasValidChecksum(newToken('a guess').token, tokenKey)) found++
-    // One such guess is expected in a hundred thousand runs.
+    // One match is expected in a hundred thousand runs.
     expect(found).toBe(0)
-    // Each place of the mark takes every letter: fewer of them would make guesses likelier.
+    // Each position must use every letter: with fewer letters, guesses would be more likely to match.
     const seen = Array.from({ length: 6 }, () => new Set<string>())
     for (let n = 0; n < 3_000; n++)
       for (const [at, letter] of [...newToken(tokenKey).token.slice(-6)].entries()) seen[at]!.add(letter)
@@ -139,7 +139,7 @@ describe('the mark of a store', () => {
 })
 
 describe('digests', () => {
-  test('S2.3-04: scrypt$salt$digest of the whole token at the cost of production, with a salt of its own', async () => {
+  test('S2.3-04: are scrypt$salt$digest of the whole token at production cost, with a random salt', async () => {
     const { token } = newToken(tokenKey)
     const [one, other] = await Promise.all([
       digestToken(token, productionCost),
@@ -152,7 +152,7 @@ describe('digests', () => {
     expect(one).not.toContain(token.slice(-32))
   })
 
-  test('S5.2-05: a digest is that of its token, and of no other', async () => {
+  test('S5.2-05: match only their own token', async () => {
     const [{ token }, { token: other }] = [newToken(tokenKey), newToken(tokenKey)]
     const digest = await digestToken(token, lowCost)
     expect(await matchesDigest(token, digest, lowCost)).toBe(true)
@@ -163,7 +163,7 @@ describe('digests', () => {
     expect(await matchesDigest(token, unmatchableDigest(), lowCost)).toBe(false)
   })
 
-  test('a damaged digest is that of no token', async () => {
+  test('match no token if they are damaged', async () => {
     const { token } = newToken(tokenKey)
     const digest = await digestToken(token, lowCost)
     for (const damaged of [
@@ -176,13 +176,13 @@ describe('digests', () => {
       expect(await matchesDigest(token, damaged, lowCost), damaged).toBe(false)
   })
 
-  test('a digest of none has the form of a digest, and is never the same', () => {
+  test('that match no token have the format of a digest and are random', () => {
     expect(unmatchableDigest()).toMatch(/^scrypt\$[0-9a-f]{32}\$[0-9a-f]{64}$/)
     expect(unmatchableDigest()).not.toBe(unmatchableDigest())
   })
 })
 
-test('a runtime derives digests at the cost of production: N 16384, r 8, p 1', async () => {
+test('a runtime computes digests at production cost: N 16384, r 8, p 1', async () => {
   expect(productionCost).toEqual({ N: 16_384, r: 8, p: 1 })
   const wb = await open({ keyCost: undefined })
   const { workspaceId } = await wb.call(workspaces.create, { body: { name: 'a', kind: 'mock' } })

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { subjectOfClaims } from '../../../src/auth/oidc/claims.ts'
 import { roles, type Scope, scopesOfRole } from '../../../src/contract/scopes.ts'
-import { oidcConfig } from './stage.ts'
+import { oidcConfig } from './oidc-fixture.ts'
 
 const { claims } = oidcConfig('https://x.test')
 type RoleMapping = NonNullable<Parameters<typeof subjectOfClaims>[1]['roleMapping']>
@@ -17,8 +17,8 @@ function mapped(said: object, more: Partial<RoleMapping> = {}) {
   return subjectOfClaims({ sub: 'alice', ...said }, { claims, roleMapping, scopes: [] })
 }
 
-describe('who it is', () => {
-  test('S2.1-05 S2.2-16 S5.3-08: the id is in the claim that the configuration names', () => {
+describe('subject and label', () => {
+  test('S2.1-05 S2.2-16 S5.3-08: the ID comes from the configured claim', () => {
     const named = { claims: { ...claims, subject: 'oid' }, roleMapping: null, scopes: [] }
     expect(subjectOfClaims({ sub: 'alice', oid: 'a-1' }, named)).toMatchObject({
       id: 'a-1',
@@ -27,13 +27,13 @@ describe('who it is', () => {
     expect(subjectOfClaims({ sub: 'alice', oid: 'a-1' }, plain)).toMatchObject({ id: 'alice', type: 'oidc' })
   })
 
-  test('S2.1-05: a token without a subject is refused', () => {
+  test('S2.1-05: a token without a subject is rejected', () => {
     for (const sub of [undefined, null, '', 7, true, ['alice'], { id: 'alice' }])
       expect(() => subjectOfClaims({ sub }, plain)).toThrow('the token has no subject')
     expect(() => subjectOfClaims({}, plain)).toThrow('the token has no subject')
   })
 
-  test('S2.1-06 S2.2-17 S5.3-08: the label is in the claim that the configuration names, or the id', () => {
+  test('S2.1-06 S2.2-17 S5.3-08: the label comes from the configured claim, or else is the ID', () => {
     const named = { claims: { ...claims, label: 'name' }, roleMapping: null, scopes: [] }
     expect(subjectOfClaims({ sub: 'alice', email: 'a@x.test', name: 'Alice' }, named).label).toBe('Alice')
     expect(subjectOfClaims({ sub: 'alice', email: 'a@x.test', name: 'Alice' }, plain).label).toBe('a@x.test')
@@ -41,7 +41,7 @@ describe('who it is', () => {
       expect(subjectOfClaims({ sub: 'alice', email }, plain).label).toBe('alice')
   })
 
-  test('no claim is found on the prototype of what was parsed', () => {
+  test('claims are not read from the prototype of the parsed payload', () => {
     for (const name of ['constructor', 'toString', '__proto__', 'hasOwnProperty']) {
       const named = {
         claims: { subject: name, label: name, workspaceScopes: name },
@@ -59,15 +59,15 @@ describe('who it is', () => {
   })
 })
 
-describe('which workspaces', () => {
-  test('S2.2-18 S5.3-08: the workspaces are in the claim that the configuration names', () => {
+describe('workspaces', () => {
+  test('S2.2-18 S5.3-08: come from the configured claim', () => {
     const named = { claims: { ...claims, workspaceScopes: 'spaces' }, roleMapping: null, scopes: [] }
     expect(
       subjectOfClaims({ sub: 'a', spaces: ['w1'], wb_workspace_scopes: null }, named).workspaceScopes,
     ).toEqual(['w1'])
   })
 
-  test('S2.2-20: JSON null is every workspace, and nothing else is', () => {
+  test('S2.2-20: are unlimited only for JSON null', () => {
     expect(workspaces(null)).toBeNull()
     fc.assert(
       fc.property(
@@ -77,12 +77,12 @@ describe('which workspaces', () => {
     )
   })
 
-  test('a missing claim, or one of another type, is no workspace', () => {
+  test('are empty if the claim is missing or has another type', () => {
     expect(subjectOfClaims({ sub: 'alice' }, plain).workspaceScopes).toEqual([])
     for (const value of [undefined, 7, true, { w1: true }, '', ' ']) expect(workspaces(value)).toEqual([])
   })
 
-  test('S2.2-19: a text with spaces says the same as an array', () => {
+  test('S2.2-19: can be a text with spaces instead of an array', () => {
     const id = fc.stringMatching(/^[a-z0-9-]{1,12}$/)
     const space = fc.constantFrom(' ', '  ', '\t', '\n')
     fc.assert(
@@ -93,13 +93,13 @@ describe('which workspaces', () => {
     )
   })
 
-  test('S2.2-19: of an array the texts count that are not empty', () => {
+  test('S2.2-19: include only the non-empty texts of an array', () => {
     expect(workspaces(['w1', '', null, 7, ['w2'], { id: 'w3' }, 'w4 w5'])).toEqual(['w1', 'w4 w5'])
   })
 })
 
-describe('which role', () => {
-  test('S5.6-03: without a mapping every scope is held, and no role is told', () => {
+describe('role', () => {
+  test('S5.6-03: without a mapping, is unset and grants every scope', () => {
     expect(subjectOfClaims({ sub: 'alice', groups: ['wb-viewers'] }, plain)).toMatchObject({
       scopes: null,
       role: null,
@@ -115,11 +115,11 @@ describe('which role', () => {
       expect(mapped({ groups })).toMatchObject({ role, scopes: scopesOfRole[role] })
   })
 
-  test('S2.2-21: a single value is taken whole', () => {
+  test('S2.2-21: is mapped from the whole text of a single value', () => {
     expect(mapped({ groups: 'wb-editors wb-admins' }).role).toBe('viewer')
   })
 
-  test('S2.2-23: of several the highest wins, in any order', () => {
+  test('S2.2-23: is the highest of several mapped values, in any order', () => {
     const groups = fc.shuffledSubarray(['wb-viewers', 'wb-editors', 'wb-admins', 'other'])
     fc.assert(
       fc.property(groups, named => {
@@ -129,7 +129,7 @@ describe('which role', () => {
     )
   })
 
-  test('S2.2-24: what is missing or not mapped is the default', () => {
+  test('S2.2-24: is the default if the claim is missing or not mapped', () => {
     for (const role of roles)
       for (const groups of [
         undefined,
@@ -146,16 +146,16 @@ describe('which role', () => {
     expect(mapped({}).role).toBe('viewer')
   })
 
-  test('a low role that is mapped wins over a high default', () => {
+  test('is a mapped lower role instead of a higher default', () => {
     expect(mapped({ groups: 'wb-viewers' }, { default: 'admin' }).role).toBe('viewer')
   })
 
-  test('no value is found on the prototype of the mapping', () => {
+  test('is not read from the prototype of the mapping', () => {
     for (const name of ['constructor', '__proto__', 'toString', 'valueOf', 'hasOwnProperty'])
       expect(mapped({ groups: [name] })).toMatchObject({ role: 'viewer', scopes: ['read'] })
   })
 
-  test('whatever a claim says, the role is one of three, and the scopes are its own', () => {
+  test('is one of the three roles with its scopes, whatever the claim contains', () => {
     fc.assert(
       fc.property(fc.jsonValue(), groups => {
         const { role, scopes } = mapped({ groups })
@@ -166,11 +166,11 @@ describe('which role', () => {
   })
 })
 
-describe('which scopes of the token', () => {
+describe('scopes of the token', () => {
   const limited = { ...plain, scopes: ['read', 'write:ingest'] as Scope[] }
   const viewers = { claim: 'groups', values: {}, default: 'editor' } as const
 
-  test('scopes of this API that a token names limit its subject, wherever the provider writes them', () => {
+  test('limit the subject, in each claim where providers write them', () => {
     for (const named of [
       { scope: 'openid read write:ingest' },
       { scp: ['read', 'write:ingest'] },
@@ -182,7 +182,7 @@ describe('which scopes of the token', () => {
       })
   })
 
-  test('scopes of a token and of a role are held only together', () => {
+  test('are combined with the role: both must grant a scope', () => {
     const scopesOf = (scope: string) =>
       subjectOfClaims({ sub: 'alice', scope }, { ...limited, roleMapping: viewers }).scopes
     expect(scopesOf('write:kb manage')).toEqual(['write:kb'])
@@ -190,7 +190,7 @@ describe('which scopes of the token', () => {
     expect(scopesOf('openid')).toEqual(['read', 'write'])
   })
 
-  test('a token that names none is not limited, nor is one where the configuration names none', () => {
+  test('do not limit a token without them, or without a configured claim', () => {
     for (const said of [{}, { scope: 'openid profile' }, { scope: 7 }, { scp: { read: true } }])
       expect(subjectOfClaims({ sub: 'alice', ...said }, limited)).toMatchObject({ scopes: null })
     const subject = subjectOfClaims({ sub: 'alice', scope: 'read' }, plain)

@@ -2,7 +2,7 @@ import { createHmac, createPublicKey, type JsonWebKey } from 'node:crypto'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { describe, expect, test } from 'vitest'
 import { audience, type ProviderOptions, startProvider } from '../../harness/identity-provider.ts'
-import { type Stage, stage } from './stage.ts'
+import { type OidcFixture, createOidcFixture } from './oidc-fixture.ts'
 
 const messages = {
   expired: 'the token is expired',
@@ -16,13 +16,13 @@ const messages = {
   otherKind: 'the token is not an access token',
 } as const
 
-async function staged(more: Parameters<typeof stage>[1] = {}, options: ProviderOptions = {}) {
+async function staged(more: Parameters<typeof createOidcFixture>[1] = {}, options: ProviderOptions = {}) {
   const idp = await startProvider(options)
-  return { idp, ...stage(idp, more) }
+  return { idp, ...createOidcFixture(idp, more) }
 }
 
-/** What a bearer of the token is told; undefined when it is let in. */
-async function refusal({ verifier }: Pick<Stage, 'verifier'>, token: string): Promise<string | undefined> {
+/** Returns the message of the rejection; undefined if the token is accepted. */
+async function refusal({ verifier }: Pick<OidcFixture, 'verifier'>, token: string): Promise<string | undefined> {
   return verifier.verify(token)!.then(
     () => undefined,
     error => {
@@ -35,9 +35,9 @@ async function refusal({ verifier }: Pick<Stage, 'verifier'>, token: string): Pr
 const base64url = (text: string | Buffer) => Buffer.from(text).toString('base64url')
 const nowSeconds = () => Math.floor(Date.now() / 1_000)
 
-describe('what passes', () => {
+describe('accepted tokens', () => {
   test.each(['ES256', 'RS256', 'PS256', 'EdDSA'] as const)(
-    'S5.3-02 S2.1-05 S2.1-06: a token signed with %s is verified, and says who it is',
+    'S5.3-02 S2.1-05 S2.1-06: signed with %s are verified and set the subject',
     async algorithm => {
       const { idp, verifier } = await staged({}, { algorithm })
       const exp = nowSeconds() + 60
@@ -57,7 +57,7 @@ describe('what passes', () => {
     },
   )
 
-  test('the end of a token is told in whole seconds', async () => {
+  test('have their expiry in whole seconds', async () => {
     const { idp, verifier } = await staged()
     const exp = nowSeconds() + 60
     const found = await verifier.verify(await idp.sign({ exp: exp + 0.5 }))
@@ -65,14 +65,14 @@ describe('what passes', () => {
   })
 
   test.each([undefined, 'JWT', 'at+jwt', 'application/at+jwt', 'AT+JWT'])(
-    'an access token may be of the type %s [security rule 11]',
+    'can have the type %s [security rule 11]',
     async typ => {
       const { idp, ...rest } = await staged()
       expect(await refusal(rest, await idp.sign({}, { typ }))).toBeUndefined()
     },
   )
 
-  test('a nonce alone makes no ID token, nor does what Keycloak calls a bearer [security rule 11]', async () => {
+  test('can have a nonce or the Keycloak type Bearer without counting as an ID token [security rule 11]', async () => {
     const { idp, ...rest } = await staged()
     expect(await refusal(rest, await idp.sign({ nonce: 'n' }, { typ: 'JWT' }))).toBeUndefined()
     expect(await refusal(rest, await idp.sign({ typ: 'Bearer' }, { typ: 'JWT' }))).toBeUndefined()
@@ -80,7 +80,7 @@ describe('what passes', () => {
     expect(await refusal(rest, await idp.sign({ events: 'none' }))).toBeUndefined()
   })
 
-  test('a token of 6 KB that the provider issued passes', async () => {
+  test('can have 6 KB', async () => {
     const { idp, ...rest } = await staged()
     const token = await idp.sign({ groups: Array.from({ length: 300 }, (_, at) => `group-${at}-of-many`) })
     expect(token.length).toBeGreaterThan(6_000)
@@ -88,7 +88,7 @@ describe('what passes', () => {
   })
 })
 
-describe('shape', () => {
+describe('format', () => {
   test.each([
     '',
     'opaque',
@@ -101,17 +101,17 @@ describe('shape', () => {
     'a.b=.c',
     'a.b.c ',
     'a.b+.c',
-  ])('S5.2-07 S5.3-01: %j is passed over, and asks the provider for nothing', async token => {
+  ])('S5.2-07 S5.3-01: %j is ignored without a request to the provider', async token => {
     const { idp, verifier } = await staged()
     expect(verifier.verify(token)).toBeUndefined()
     expect(idp.asked).toEqual([])
   })
 
-  test('a token that the provider issued and that is no JWT is refused', async () => {
+  test('an opaque access token from the provider is rejected', async () => {
     const { verifier } = await staged()
     await expect(verifier.check('opaque')).rejects.toMatchObject({
       code: 'unauthorized',
-      message: 'the access token of the provider is not a JWT',
+      message: "the identity provider's access token is not a JWT",
     })
   })
 })
@@ -121,19 +121,19 @@ describe('issuer and audience', () => {
     (issuer: string) => `${issuer}/`,
     (issuer: string) => issuer.toUpperCase(),
     () => 'https://x.test',
-  ])('S2.2-09 S5.3-05: an issuer that differs in any character is refused (%s)', async changed => {
+  ])('S2.2-09 S5.3-05: an issuer that differs in any character is rejected (%s)', async changed => {
     const { idp, ...rest } = await staged()
     expect(await refusal(rest, await idp.sign({ iss: changed(idp.issuer) }))).toBe(messages.issuer)
   })
 
-  test('S2.2-09: the issuer of the configuration is compared as it is written', async () => {
+  test('S2.2-09: the configured issuer is compared literally', async () => {
     const idp = await startProvider()
-    const strict = stage({ issuer: `${idp.issuer}/` }, { jwksUri: idp.keySetUrl.href })
+    const strict = createOidcFixture({ issuer: `${idp.issuer}/` }, { jwksUri: idp.keySetUrl.href })
     expect(await refusal(strict, await idp.sign())).toBe(messages.issuer)
     expect(await refusal(strict, await idp.sign({ iss: `${idp.issuer}/` }))).toBeUndefined()
   })
 
-  test('S2.2-10 S2.2-11 S5.3-06: one of the audiences must be one of the configuration', async () => {
+  test('S2.2-10 S2.2-11 S5.3-06: at least one audience must be configured', async () => {
     const { idp, ...rest } = await staged({ audience: ['first', 'second'] })
     for (const aud of ['first', 'second', ['other', 'second']])
       expect(await refusal(rest, await idp.sign({ aud }))).toBeUndefined()
@@ -151,7 +151,7 @@ describe('issuer and audience', () => {
       expect(await refusal(rest, await idp.sign({ aud }))).toBe(messages.audience)
   })
 
-  test.each([null, 7, ['http://x'], undefined])('an issuer of %j is refused', async iss => {
+  test.each([null, 7, ['http://x'], undefined])('an issuer of %j is rejected', async iss => {
     const { idp, ...rest } = await staged()
     expect(await refusal(rest, await idp.sign({ iss }))).toBe(messages.issuer)
   })
@@ -159,7 +159,7 @@ describe('issuer and audience', () => {
 
 describe('times', () => {
   test.each([0, 30, 300])(
-    'S2.2-14 S2.2-15 S5.3-07: exp and nbf hold within %i seconds of skew and not beyond',
+    'S2.2-14 S2.2-15 S5.3-07: exp and nbf are checked with a tolerance of %i seconds',
     async clockToleranceSeconds => {
       const { idp, clock, ...rest } = await staged({ clockToleranceSeconds })
       const now = Math.floor(clock.now() / 1_000)
@@ -172,7 +172,7 @@ describe('times', () => {
     },
   )
 
-  test('S5.3-07: a token that was verified before ends when it says so [security rule 11]', async () => {
+  test('S5.3-07: a token that was verified before is rejected after its expiry [security rule 11]', async () => {
     const { idp, clock, ...rest } = await staged()
     const token = await idp.sign({ exp: Math.floor(clock.now() / 1_000) + 10 })
     expect(await refusal(rest, token)).toBeUndefined()
@@ -183,7 +183,7 @@ describe('times', () => {
     expect(await refusal(rest, token)).toBe(messages.expired)
   })
 
-  test('S5.3-07: a token that was verified before is not valid before it says so', async () => {
+  test('S5.3-07: a token that was verified before is rejected before its nbf', async () => {
     const { idp, clock, ...rest } = await staged()
     const token = await idp.sign({ nbf: Math.floor(clock.now() / 1_000) })
     expect(await refusal(rest, token)).toBeUndefined()
@@ -198,12 +198,12 @@ describe('times', () => {
     [{ exp: null }, messages.endless],
     [{ nbf: 'tomorrow' }, messages.malformed],
     [{ iat: 'now' }, messages.malformed],
-  ])('a token that says %j is refused', async (claims, message) => {
+  ])('a token with %j is rejected', async (claims, message) => {
     const { idp, ...rest } = await staged()
     expect(await refusal(rest, await idp.sign(claims))).toBe(message)
   })
 
-  test('a token that ends beyond all numbers is refused', async () => {
+  test('a token with an infinite expiry is rejected', async () => {
     const { idp, ...rest } = await staged()
     const [header] = (await idp.sign()).split('.') as [string]
     const payload = base64url(`{"iss":"${idp.issuer}","aud":"${audience}","sub":"alice","exp":1e999}`)
@@ -212,12 +212,12 @@ describe('times', () => {
 })
 
 describe('signature', () => {
-  test('S5.3-02: a token under a key that is not the provider’s is refused', async () => {
+  test('S5.3-02: a token signed with an unknown key is rejected', async () => {
     const { idp, ...rest } = await staged()
     expect(await refusal(rest, await idp.sign({}, {}, 'stolen'))).toBe(messages.signature)
   })
 
-  test('S5.3-02: a token that was changed at any place is refused', async () => {
+  test('S5.3-02: a token that is changed at any position is rejected', async () => {
     const { idp, ...rest } = await staged()
     const token = await idp.sign()
     const places = Array.from({ length: 40 }, (_, at) => Math.floor((at * token.length) / 40))
@@ -228,7 +228,7 @@ describe('signature', () => {
     }
   })
 
-  test('`none` is no algorithm [security rule 11]', async () => {
+  test('the algorithm `none` is rejected [security rule 11]', async () => {
     const { idp, ...rest } = await staged()
     const [, payload, signature] = (await idp.sign()).split('.') as [string, string, string]
     for (const alg of ['none', 'None', 'NONE']) {
@@ -240,7 +240,7 @@ describe('signature', () => {
   })
 
   test.each(['HS256', 'HS384', 'HS512'])(
-    '%s under the public key is refused [security rule 11]',
+    '%s with the public key as secret is rejected [security rule 11]',
     async alg => {
       const { idp, ...rest } = await staged({}, { algorithm: 'RS256' })
       const publicKey = idp.publicKey()
@@ -258,7 +258,7 @@ describe('signature', () => {
     },
   )
 
-  test('a key that the token itself brings along is not looked at', async () => {
+  test('a key inside the token is ignored', async () => {
     const { idp, ...rest } = await staged()
     const { privateKey, publicKey } = await generateKeyPair('ES256', { extractable: true })
     const jwk = await exportJWK(publicKey)
@@ -273,7 +273,7 @@ describe('signature', () => {
     expect(await refusal(rest, forged)).toBe(messages.signature)
   })
 
-  test('a weak key of the provider verifies nothing', async () => {
+  test('a weak key of the provider verifies no token', async () => {
     const { idp, ...rest } = await staged({}, { algorithm: 'RS256' })
     const token = await idp.sign()
     const weak = { ...idp.publicKey(), n: base64url(Buffer.alloc(128, 0xff)) }
@@ -282,7 +282,7 @@ describe('signature', () => {
     expect(await refusal(rest, token)).toBe(messages.signature)
   })
 
-  test('a token that names no key is checked with each that may be it', async () => {
+  test('a token without a key ID is checked with each suitable key', async () => {
     const { idp, ...rest } = await staged()
     const early = await idp.sign({}, { kid: undefined })
     await idp.rotateKeys('kept')
@@ -303,7 +303,7 @@ describe('header', () => {
     [{ crit: ['b64'], b64: false }, messages.malformed],
     [{ alg: 7 }, messages.malformed],
     [{ alg: undefined }, messages.malformed],
-  ])('a header that says %j is refused', async (more, message) => {
+  ])('a header with %j is rejected', async (more, message) => {
     const { idp, ...rest } = await staged()
     const header = { alg: 'ES256', kid: idp.publicKey().kid, typ: 'at+jwt', ...more }
     const [, payload] = (await idp.sign()).split('.') as [string, string]
@@ -311,7 +311,7 @@ describe('header', () => {
     expect(await refusal(rest, token)).toBe(message)
   })
 
-  test.each([7, ['x'], { x: 1 }, null, ''])('a `kid` of %j is no key of the provider', async kid => {
+  test.each([7, ['x'], { x: 1 }, null, ''])('a `kid` of %j matches no key of the provider', async kid => {
     const { idp, ...rest } = await staged()
     const header = { alg: 'ES256', kid, typ: 'at+jwt' }
     const [, payload] = (await idp.sign()).split('.') as [string, string]
@@ -320,7 +320,7 @@ describe('header', () => {
   })
 })
 
-describe('what says that it is no access token [security rule 11]', () => {
+describe('tokens that are not access tokens are rejected [security rule 11]', () => {
   test.each([
     [{}, { typ: 'ID' }],
     [{}, { typ: 'id_token' }],
@@ -336,16 +336,16 @@ describe('what says that it is no access token [security rule 11]', () => {
     [{ c_hash: 'x' }, { typ: 'JWT' }],
     [{ at_hash: null }, {}],
     [{ events: { 'http://schemas.openid.net/event/backchannel-logout': {} } }, { typ: 'JWT' }],
-  ])('claims %j under header %j', async (claims, header) => {
+  ])('claims %j with header %j', async (claims, header) => {
     const { idp, ...rest } = await staged()
     expect(await refusal(rest, await idp.sign(claims, header))).toBe(messages.otherKind)
   })
 })
 
-describe('bad input', () => {
+describe('invalid input', () => {
   const deep = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`
 
-  test('JSON of 10,000 levels in header or payload is refused', async () => {
+  test('JSON with 10,000 levels in the header or payload is rejected', async () => {
     const { idp, ...rest } = await staged()
     const [header, payload, signature] = (await idp.sign()).split('.') as [string, string, string]
     const nested = base64url(`{"alg":"ES256","x":${deep(10_000)}}`)
@@ -354,7 +354,7 @@ describe('bad input', () => {
     expect(await refusal(rest, `${header}.${base64url(deep(10_000))}.${signature}`)).toBe(messages.signature)
   })
 
-  test('JSON of 10,000 levels that the provider signed is read as far as it is needed', async () => {
+  test('JSON with 10,000 levels in a signed token is accepted if the checked claims are valid', async () => {
     const { idp, verifier } = await staged()
     const [header] = (await idp.sign()).split('.') as [string]
     const said = { iss: idp.issuer, aud: audience, sub: 'alice', exp: nowSeconds() + 60 }
@@ -364,7 +364,7 @@ describe('bad input', () => {
   })
 
   test.each(['null', '[]', '"x"', '7', '{', '\ud800', ''].map(text => [text]))(
-    'a payload of %j is refused',
+    'a payload of %j is rejected',
     async text => {
       const { idp, ...rest } = await staged()
       const [header] = (await idp.sign()).split('.') as [string]
@@ -373,7 +373,7 @@ describe('bad input', () => {
     },
   )
 
-  test('S5.3-09 S5.3-10: whatever stands in a token, its bearer is told one of a few sentences', async () => {
+  test('S5.3-09 S5.3-10: any invalid token gets one of a fixed set of messages', async () => {
     const { idp, ...rest } = await staged()
     const [header, payload, signature] = (await idp.sign()).split('.') as [string, string, string]
     const parts = [header, payload, signature, 'AA', base64url('{}'), base64url('{"alg":"ES256"}'), '____']
@@ -386,15 +386,15 @@ describe('bad input', () => {
         }
   })
 
-  test('a token that names nobody is refused', async () => {
+  test('a token without a subject is rejected', async () => {
     const { idp, ...rest } = await staged()
     for (const sub of [undefined, '', 7, null])
       expect(await refusal(rest, await idp.sign({ sub }))).toBe('the token has no subject')
   })
 })
 
-describe('memory', () => {
-  test('a proof is remembered, and not for another token [security rule 11]', async () => {
+describe('cache', () => {
+  test('a verification is cached for its token only [security rule 11]', async () => {
     const { idp, verifier } = await staged()
     const token = await idp.sign()
     const first = await verifier.verify(token)

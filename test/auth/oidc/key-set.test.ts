@@ -1,18 +1,18 @@
 import { describe, expect, test } from 'vitest'
 import { startProvider } from '../../harness/identity-provider.ts'
 import { until } from '../../harness/runtime.ts'
-import { minuteMs, type Stage, stage } from './stage.ts'
+import { minuteMs, type OidcFixture, createOidcFixture } from './oidc-fixture.ts'
 
 const unavailable = 'the token cannot be checked: the keys of the identity provider are unavailable'
 
-async function staged(more: Parameters<typeof stage>[1] = {}) {
+async function staged(more: Parameters<typeof createOidcFixture>[1] = {}) {
   const idp = await startProvider({ accessTokenSeconds: 7 * 86_400 })
-  const made = stage(idp, more)
+  const made = createOidcFixture(idp, more)
   const loads = () => idp.count('/jwks')
   return { idp, loads, ...made }
 }
 
-async function outcome({ verifier }: Pick<Stage, 'verifier'>, token: string): Promise<string> {
+async function outcome({ verifier }: Pick<OidcFixture, 'verifier'>, token: string): Promise<string> {
   return verifier.verify(token)!.then(
     found => found.subject.id,
     error => {
@@ -24,8 +24,8 @@ async function outcome({ verifier }: Pick<Stage, 'verifier'>, token: string): Pr
 
 const unverified = 'the signature of the token was not verified'
 
-describe('loading', () => {
-  test('S5.3-03: the keys are loaded with the first token, not before it, and once for many', async () => {
+describe('loading the keys', () => {
+  test('S5.3-03: happens with the first token, and once for concurrent requests', async () => {
     const { idp, loads, ...rest } = await staged()
     await rest.provider.discover()
     expect(loads()).toBe(0)
@@ -36,9 +36,9 @@ describe('loading', () => {
     expect(idp.count('/.well-known/openid-configuration')).toBe(1)
   })
 
-  test('S2.2-13 S5.3-11: with jwksUri the provider is not asked where its keys are', async () => {
+  test('S2.2-13 S5.3-11: uses jwksUri without asking the provider for the address', async () => {
     const idp = await startProvider()
-    const made = stage(idp, { jwksUri: `${idp.issuer}/jwks` })
+    const made = createOidcFixture(idp, { jwksUri: `${idp.issuer}/jwks` })
     await made.provider.discover()
     expect(await outcome(made, await idp.sign())).toBe('alice')
     expect(idp.asked.map(({ path }) => path)).toEqual(['/jwks'])
@@ -54,7 +54,7 @@ describe('loading', () => {
     [{ status: 204 }, 'it responded with status 204'],
     [{ status: 200, body: ' '.repeat(1_048_577) }, 'its response has more than 1048576 bytes'],
     ['reset' as const, 'it cannot be reached'],
-  ])('keys that come as %j are none: the bearer is told so, the log why', async (instead, why) => {
+  ])('fails for a response of %j: the caller gets identity_provider_unavailable, and the log has the reason', async (instead, why) => {
     const { idp, warnings, ...rest } = await staged()
     idp.front = ({ path }) => (path === '/jwks' ? instead : undefined)
     expect(await outcome(rest, await idp.sign())).toBe(unavailable)
@@ -62,7 +62,7 @@ describe('loading', () => {
     expect(warnings[0]).toContain(why)
   })
 
-  test('a token that just came from the provider is not judged while the keys are unavailable', async () => {
+  test('must succeed before a token from the provider is accepted or rejected', async () => {
     const { idp, clock, verifier, ...rest } = await staged()
     const token = await idp.sign()
     await idp.down()
@@ -75,7 +75,7 @@ describe('loading', () => {
     expect((await verifier.check(token)).subject.id).toBe('alice')
   })
 
-  test('a provider that hangs is given up after ten seconds', async () => {
+  test('times out after ten seconds', async () => {
     const { idp, clock, warnings, ...rest } = await staged()
     const token = await idp.sign()
     await rest.provider.discover()
@@ -87,7 +87,7 @@ describe('loading', () => {
     expect(warnings[0]).toContain('it did not respond within 10 seconds')
   })
 
-  test('while there are no keys the provider is asked once a second', async () => {
+  test('is retried once a second until there are keys', async () => {
     const { idp, clock, loads, ...rest } = await staged()
     await rest.provider.discover()
     idp.front = ({ path }) => (path === '/jwks' ? { status: 503 } : undefined)
@@ -100,7 +100,7 @@ describe('loading', () => {
 })
 
 describe('new keys', () => {
-  test('S5.3-04: a key that was added at the provider works at once, without a restart', async () => {
+  test('S5.3-04: of the provider work at once, without a restart', async () => {
     const { idp, loads, ...rest } = await staged()
     const old = await idp.sign()
     expect(await outcome(rest, old)).toBe('alice')
@@ -110,7 +110,7 @@ describe('new keys', () => {
     expect(loads()).toBe(2)
   })
 
-  test('S5.3-04: many who come with it at once wait for one load', async () => {
+  test('S5.3-04: are loaded once for concurrent requests', async () => {
     const { idp, loads, ...rest } = await staged()
     expect(await outcome(rest, await idp.sign())).toBe('alice')
     await idp.rotateKeys('kept')
@@ -120,7 +120,7 @@ describe('new keys', () => {
     expect(loads()).toBe(2)
   })
 
-  test('S5.3-04: a flood of unknown keys makes two loads a minute, and shuts nobody out', async () => {
+  test('S5.3-04: are loaded at most twice a minute during a flood of unknown keys, and known keys keep working', async () => {
     const { idp, clock, loads, ...rest } = await staged()
     const good = await idp.sign()
     const flood = async () => {
@@ -141,7 +141,7 @@ describe('new keys', () => {
     expect(loads()).toBe(3)
   })
 
-  test('a key that cannot be looked up because the provider is down is not called wrong', async () => {
+  test('that cannot be loaded cause identity_provider_unavailable, not an invalid token', async () => {
     const { idp, clock, verifier } = await staged()
     await verifier.check(await idp.sign())
     await idp.rotateKeys('kept')
@@ -154,7 +154,7 @@ describe('new keys', () => {
     expect((await verifier.check(fresh)).subject.id).toBe('alice')
   })
 
-  test('after a load what was proven is proven again [security rule 11]', async () => {
+  test('cause cached tokens to be verified again [security rule 11]', async () => {
     const { idp, verifier } = await staged()
     const token = await idp.sign()
     const first = await verifier.verify(token)
@@ -167,8 +167,8 @@ describe('new keys', () => {
   })
 })
 
-describe('age', () => {
-  test('a withdrawn key stops within ten minutes [security rule 11]', async () => {
+describe('age of the keys', () => {
+  test('a withdrawn key stops working within ten minutes [security rule 11]', async () => {
     const { idp, clock, loads, ...rest } = await staged()
     const token = await idp.sign()
     expect(await outcome(rest, token)).toBe('alice')
@@ -183,7 +183,7 @@ describe('age', () => {
     expect(loads()).toBe(3)
   })
 
-  test('keys that are ten minutes old are loaded once for all who come', async () => {
+  test('keys that are ten minutes old are loaded once for concurrent requests', async () => {
     const { idp, clock, loads, ...rest } = await staged()
     const tokens = await Promise.all(Array.from({ length: 20 }, (_, at) => idp.sign({ sub: `user-${at}` })))
     await Promise.all(tokens.map(token => outcome(rest, token)))
@@ -193,7 +193,7 @@ describe('age', () => {
     expect(loads()).toBe(2)
   })
 
-  test('a provider that is down signs nobody out for a day', async () => {
+  test('keys keep working for a day while the provider is down', async () => {
     const { idp, clock, warnings, ...rest } = await staged()
     const token = await idp.sign()
     expect(await outcome(rest, token)).toBe('alice')
@@ -212,7 +212,7 @@ describe('age', () => {
     expect(await outcome(rest, token)).toBe('alice')
   })
 
-  test('while it is down nobody waits for it, and it is asked twice a minute', async () => {
+  test('requests do not wait for a provider that is down, which is retried twice a minute', async () => {
     const { idp, clock, loads, ...rest } = await staged()
     const token = await idp.sign()
     expect(await outcome(rest, token)).toBe('alice')
@@ -226,7 +226,7 @@ describe('age', () => {
     await until(() => loads() === 3)
   })
 
-  test('a key withdrawn while the provider was down stops soon after it is back', async () => {
+  test('a key withdrawn while the provider was down stops working soon after the provider is back', async () => {
     const { idp, clock, loads, ...rest } = await staged()
     const token = await idp.sign()
     expect(await outcome(rest, token)).toBe('alice')

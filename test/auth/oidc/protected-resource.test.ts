@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { ProtectedResources } from '../../../src/auth/oidc/protected-resource.ts'
 import type { Scope } from '../../../src/contract/scopes.ts'
-import { oidcClient, oidcConfig } from './stage.ts'
+import { oidcClient, oidcConfig } from './oidc-fixture.ts'
 
 const workspaceId = '11111111-1111-4111-8111-111111111111'
 const path = `/api/v1/workspaces/${workspaceId}/mcp`
@@ -23,7 +23,7 @@ test.each<[scopes: Scope[], asked: string | undefined]>([
   [['write', 'write:ingest'], 'write:ingest'],
   [['read', 'write'], 'write'],
   [['read'], undefined],
-])('of %j, asks for %s where write:ingest is needed', (scopes, asked) => {
-  const challenge = resourcesWith(scopes).insufficientScope(workspaceId, 'write:ingest')
+])('with granted scopes %j, requests %s if write:ingest is missing', (scopes, asked) => {
+  const challenge = resourcesWith(scopes).insufficientScopeChallenge(workspaceId, 'write:ingest')
   expect(challenge).toBe(asked && `Bearer error="insufficient_scope", scope="${asked}", ${metadata}`)
 })

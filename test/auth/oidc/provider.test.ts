@@ -11,7 +11,7 @@ import {
   startProvider,
 } from '../../harness/identity-provider.ts'
 import { until } from '../../harness/runtime.ts'
-import { oidcClient, stage } from './stage.ts'
+import { oidcClient, createOidcFixture } from './oidc-fixture.ts'
 
 const redirectUri = 'http://localhost/auth/callback'
 
@@ -21,7 +21,7 @@ async function staged(
   clientSecret?: string,
 ) {
   const idp = await startProvider(options)
-  return { idp, ...stage(idp, { client: oidcClient(client) }, { clientSecret }) }
+  return { idp, ...createOidcFixture(idp, { client: oidcClient(client) }, { clientSecret }) }
 }
 
 const { confidential } = clients
@@ -30,13 +30,13 @@ const asConfidential = { clientId: confidential.id }
 interface Way {
   deny?: boolean
   login?: string
-  /** What arrives instead of what the provider sent the browser back with. */
+  /** Changes the callback URL before it reaches the runtime. */
   tamper?: (callback: URL) => void
   nonce?: string
   verifier?: string
 }
 
-/** A whole login, as the routes do it. */
+/** Signs in a browser like the routes do, from the authorization URL to the tokens. */
 async function signIn(provider: IdentityProvider, way: Way = {}) {
   const random = () => randomBytes(32).toString('base64url')
   const [state, nonce, codeVerifier] = [random(), random(), random()]
@@ -61,8 +61,8 @@ const granted = (answer: object): ProviderTokens => {
 
 const unavailable = { name: 'WbError', code: 'identity_provider_unavailable', status: 503 }
 
-describe('browser', () => {
-  test('S5.7-06 S2.2-26: a public client signs in by PKCE alone, and the token holds', async () => {
+describe('browser sign-in', () => {
+  test('S5.7-06 S2.2-26: works for a public client with PKCE only, and the token is valid', async () => {
     const { idp, provider, verifier } = await staged()
     const tokens = granted(await signIn(provider, { login: 'bob' }))
     expect((await verifier.check(tokens.accessToken)).subject).toMatchObject({
@@ -80,7 +80,7 @@ describe('browser', () => {
     })
   })
 
-  test('S2.2-30 S5.7-02: the address holds what the provider needs, and nothing of the runtime’s secrets', async () => {
+  test('S2.2-30 S5.7-02: sends the provider the required parameters and no secrets of the runtime', async () => {
     const { idp, provider } = await staged({}, { scopes: ['openid', 'groups'] })
     const url = await provider.authorizationUrl({
       redirectUri,
@@ -101,7 +101,7 @@ describe('browser', () => {
     })
   })
 
-  test('offline_access is asked for once, and only where the provider lists it [security rule 13]', async () => {
+  test('requests offline_access once, and only if the provider supports it [security rule 13]', async () => {
     const ask = { redirectUri, state: 's', nonce: 'n', codeChallenge: 'c' }
     const without = await staged({ offline: false })
     const named = await staged({}, { scopes: ['openid', 'offline_access'] })
@@ -111,7 +111,7 @@ describe('browser', () => {
     expect(await scopeOf(named)).toBe('openid offline_access')
   })
 
-  test('a provider that issues opaque tokens issues JWTs to who names the resource [security rule 13]', async () => {
+  test('requests JWTs by resource from a provider that otherwise issues opaque tokens [security rule 13]', async () => {
     const strict = { resourceRequired: true }
     const plain = await staged(strict)
     const opaque = granted(await signIn(plain.provider))
@@ -125,7 +125,7 @@ describe('browser', () => {
     expect(forms.map(form => form.get('resource'))).toEqual([audience, audience])
   })
 
-  test('S2.2-26: the secret goes into the header', async () => {
+  test('S2.2-26: sends the client secret in the header', async () => {
     const { idp, provider } = await staged({}, asConfidential, confidential.secret)
     granted(await signIn(provider))
     const { authorization, form } = idp.asked.find(({ path }) => path === '/token')!
@@ -134,15 +134,15 @@ describe('browser', () => {
     expect(form.has('client_secret')).toBe(false)
   })
 
-  test('a secret with other characters is encoded as a form is', async () => {
+  test('form-encodes special characters of the client secret', async () => {
     const { idp, provider } = await staged({}, { clientId: 'id with/slash' }, 'a:b+c%é~')
-    expect(await provider.refresh('r')).toEqual({ refused: expect.any(String) })
+    expect(await provider.refresh('r')).toEqual({ errorCode: expect.any(String) })
     const { authorization } = idp.asked.find(({ path }) => path === '/token')!
     const decoded = Buffer.from(authorization!.slice('Basic '.length), 'base64').toString()
     expect(decoded).toBe('id+with%2Fslash:a%3Ab%2Bc%25%C3%A9%7E')
   })
 
-  test('the secret goes into the body where the provider takes it there only', async () => {
+  test('sends the client secret in the body if the provider accepts it only there', async () => {
     const { idp, provider } = await staged(
       { clientAuth: 'client_secret_post' },
       asConfidential,
@@ -154,14 +154,14 @@ describe('browser', () => {
     expect(form.get('client_secret')).toBe(confidential.secret)
   })
 
-  test('a wrong secret is refused with the code of the provider', async () => {
+  test('returns the error code of the provider for a wrong client secret', async () => {
     const { provider } = await staged({}, asConfidential, 'another')
-    expect(await signIn(provider)).toEqual({ refused: 'invalid_client' })
+    expect(await signIn(provider)).toEqual({ errorCode: 'invalid_client' })
   })
 
-  test('who declines at the provider is not signed in', async () => {
+  test('fails if the user declines at the provider', async () => {
     const { idp, provider } = await staged()
-    expect(await signIn(provider, { deny: true })).toEqual({ refused: 'access_denied' })
+    expect(await signIn(provider, { deny: true })).toEqual({ errorCode: 'access_denied' })
     expect(idp.count('/token')).toBe(0)
   })
 
@@ -170,18 +170,18 @@ describe('browser', () => {
     ['no state', { tamper: url => url.searchParams.delete('state') }],
     ['two states', { tamper: url => url.searchParams.append('state', 'another') }],
     ['another issuer (RFC 9207)', { tamper: url => url.searchParams.set('iss', 'https://evil.test') }],
-    ['no issuer, where the provider names itself', { tamper: url => url.searchParams.delete('iss') }],
+    ['no issuer, although the provider sends one', { tamper: url => url.searchParams.delete('iss') }],
     ['no code', { tamper: url => url.searchParams.delete('code') }],
     ['two codes', { tamper: url => url.searchParams.append('code', 'another') }],
-    ['an error code that is none', { tamper: url => url.searchParams.set('error', 'x'.repeat(99)) }],
+    ['an invalid error code', { tamper: url => url.searchParams.set('error', 'x'.repeat(99)) }],
     ['an error code with text', { tamper: url => url.searchParams.set('error', '<b>&') }],
-  ])('a callback with %s is refused before the provider is asked', async (_what, way) => {
+  ])('rejects a callback with %s before contacting the provider', async (_what, way) => {
     const { idp, provider } = await staged()
-    expect(await signIn(provider, way)).toEqual({ refused: 'invalid_response' })
+    expect(await signIn(provider, way)).toEqual({ errorCode: 'invalid_response' })
     expect(idp.count('/token')).toBe(0)
   })
 
-  test('S2.2-28: the provider is told the address that it sent the browser to, whatever a proxy made of it', async () => {
+  test('S2.2-28: sends the provider the original redirect URI, even if a proxy changed it', async () => {
     const { idp, provider } = await staged()
     const inside = (url: URL) => {
       url.host = 'runtime.internal:8787'
@@ -190,22 +190,22 @@ describe('browser', () => {
     expect(idp.asked.find(({ path }) => path === '/token')!.form.get('redirect_uri')).toBe(redirectUri)
   })
 
-  test('an ID token with another nonce is refused', async () => {
+  test('rejects an ID token with another nonce', async () => {
     const { provider } = await staged()
-    expect(await signIn(provider, { nonce: 'another' })).toEqual({ refused: 'invalid_response' })
+    expect(await signIn(provider, { nonce: 'another' })).toEqual({ errorCode: 'invalid_response' })
   })
 
-  test('without the scope openid no ID token is needed', async () => {
+  test('needs no ID token without the scope openid', async () => {
     const { provider } = await staged({}, { scopes: ['email'] })
     granted(await signIn(provider))
     const url = await provider.authorizationUrl({ redirectUri, state: 's', nonce: 'n', codeChallenge: 'c' })
     expect(url.searchParams.has('nonce')).toBe(false)
   })
 
-  test('S5.7-06: another verifier, and a code that was used, are refused', async () => {
+  test('S5.7-06: rejects another code verifier and a used code', async () => {
     const { provider } = await staged()
     const verifier = randomBytes(32).toString('base64url')
-    expect(await signIn(provider, { verifier })).toEqual({ refused: 'invalid_grant' })
+    expect(await signIn(provider, { verifier })).toEqual({ errorCode: 'invalid_grant' })
     let callback = new URL(redirectUri)
     const tamper = (url: URL) => {
       callback = new URL(url)
@@ -214,41 +214,41 @@ describe('browser', () => {
     const replay = {
       tamper: (url: URL) => url.searchParams.set('code', callback.searchParams.get('code')!),
     }
-    expect(await signIn(provider, replay)).toEqual({ refused: 'invalid_grant' })
+    expect(await signIn(provider, replay)).toEqual({ errorCode: 'invalid_grant' })
   })
 })
 
-describe('refresh', () => {
-  test('S5.7-17: a refresh token is good once', async () => {
+describe('token refresh', () => {
+  test('S5.7-17: uses a refresh token once', async () => {
     const { provider, verifier } = await staged()
     const first = granted(await signIn(provider))
     const second = granted(await provider.refresh(first.refreshToken!))
     expect(second.refreshToken).not.toBe(first.refreshToken)
     expect((await verifier.check(second.accessToken)).subject.id).toBe('alice')
-    expect(await provider.refresh(first.refreshToken!)).toEqual({ refused: 'invalid_grant' })
+    expect(await provider.refresh(first.refreshToken!)).toEqual({ errorCode: 'invalid_grant' })
   })
 
-  test('S5.7-21: a provider may issue none', async () => {
+  test('S5.7-21: accepts a provider that issues no refresh token', async () => {
     const { provider } = await staged({ refresh: false })
     expect(granted(await signIn(provider)).refreshToken).toBeUndefined()
   })
 
-  test('only what the protocol asks for comes along', async () => {
+  test('returns only fields of the protocol', async () => {
     const { idp, provider } = await staged()
     idp.front = ({ path }) =>
       path === '/token' ? { status: 200, body: '{"access_token":"t","token_type":"bearer"}' } : undefined
     expect(await provider.refresh('r')).toEqual({ accessToken: 't', tokenType: 'Bearer' })
   })
 
-  test('S2.2-14: the skew of the configuration holds for ID tokens too', async () => {
+  test('S2.2-14: applies the configured clock tolerance to ID tokens', async () => {
     const idp = await startProvider()
     const exp = Math.floor(Date.now() / 1_000) - 60
     const idToken = await idp.sign({ aud: clients.public.id, exp }, { typ: 'JWT' })
     const body = JSON.stringify({ access_token: 't', token_type: 'bearer', id_token: idToken })
     idp.front = ({ path }) => (path === '/token' ? { status: 200, body } : undefined)
     const within = (clockToleranceSeconds: number) =>
-      stage(idp, { client: oidcClient(), clockToleranceSeconds }).provider.refresh('r')
-    expect(await within(30)).toEqual({ refused: 'invalid_response' })
+      createOidcFixture(idp, { client: oidcClient(), clockToleranceSeconds }).provider.refresh('r')
+    expect(await within(30)).toEqual({ errorCode: 'invalid_response' })
     granted(await within(120))
   })
 
@@ -256,18 +256,18 @@ describe('refresh', () => {
     ['a token of another type', '{"access_token":"t","token_type":"dpop"}'],
     ['a token of an unknown type', '{"access_token":"t","token_type":"mac"}'],
     ['no token', '{"token_type":"bearer"}'],
-    ['a token that is no text', '{"access_token":7,"token_type":"bearer"}'],
-    ['an ID token that is none', '{"access_token":"t","token_type":"bearer","id_token":"x"}'],
-  ])('%s is refused', async (_what, body) => {
+    ['a token that is not a string', '{"access_token":7,"token_type":"bearer"}'],
+    ['an invalid ID token', '{"access_token":"t","token_type":"bearer","id_token":"x"}'],
+  ])('rejects %s', async (_what, body) => {
     const { idp, provider } = await staged()
     idp.front = ({ path }) => (path === '/token' ? { status: 200, body } : undefined)
     const answer = await provider.refresh('r').catch(error => error)
-    expect(answer).toEqual({ refused: 'invalid_response' })
+    expect(answer).toEqual({ errorCode: 'invalid_response' })
   })
 })
 
-describe('device', () => {
-  test('S4.3-23: approved in a browser, the code gives a token that holds', async () => {
+describe('device sign-in', () => {
+  test('S4.3-23: returns a valid token after approval in a browser', async () => {
     const { idp, provider, verifier } = await staged({}, { resource: audience })
     expect(await provider.hasDeviceEndpoint()).toBe(true)
     const envelope = await provider.authorizeDevice()
@@ -285,7 +285,7 @@ describe('device', () => {
       resource: audience,
     })
     const { device_code: code, verification_uri_complete: page } = envelope as Record<string, string>
-    expect(await provider.exchangeDeviceCode(code!)).toEqual({ refused: 'authorization_pending' })
+    expect(await provider.exchangeDeviceCode(code!)).toEqual({ errorCode: 'authorization_pending' })
     const before = idp.count('/token')
     await drive(page!, { login: 'carol' })
     const tokens = granted(await provider.exchangeDeviceCode(code!))
@@ -297,30 +297,30 @@ describe('device', () => {
     expect(granted(await provider.refresh(tokens.refreshToken!)).accessToken).not.toBe(tokens.accessToken)
   })
 
-  test('declined in a browser, it is refused', async () => {
+  test('is rejected after the user declines in a browser', async () => {
     const { provider } = await staged()
     const { device_code: code, verification_uri_complete: page } =
       (await provider.authorizeDevice()) as Record<string, string>
     await drive(page!, { deny: true })
-    expect(await provider.exchangeDeviceCode(code!)).toEqual({ refused: 'access_denied' })
+    expect(await provider.exchangeDeviceCode(code!)).toEqual({ errorCode: 'access_denied' })
   })
 
-  test('a code ends', async () => {
+  test('expires with its code', async () => {
     const { provider } = await staged({ deviceCodeSeconds: 1 })
     const { device_code: code } = (await provider.authorizeDevice()) as { device_code: string }
-    const expired = { refused: 'expired_token' }
+    const expired = { errorCode: 'expired_token' }
     await until(
       async () => JSON.stringify(await provider.exchangeDeviceCode(code)) === JSON.stringify(expired),
     )
   })
 
-  test.each([400, 429])('slow_down with status %i is passed on', async status => {
+  test.each([400, 429])('passes on slow_down with status %i', async status => {
     const { idp, provider } = await staged()
     idp.front = ({ path }) => (path === '/token' ? { status, body: '{"error":"slow_down"}' } : undefined)
-    expect(await provider.exchangeDeviceCode('d')).toEqual({ refused: 'slow_down' })
+    expect(await provider.exchangeDeviceCode('d')).toEqual({ errorCode: 'slow_down' })
   })
 
-  test('what the provider says of its interval stands', async () => {
+  test('passes on the interval of the provider', async () => {
     const { idp, provider } = await staged()
     const envelope = {
       device_code: 'd',
@@ -335,35 +335,35 @@ describe('device', () => {
     expect(await provider.authorizeDevice()).toEqual(envelope)
   })
 
-  test('a client that may not is refused', async () => {
+  test('rejects a client that is not allowed to use it', async () => {
     const { idp, provider } = await staged()
     idp.front = ({ path }) =>
       path === '/device/auth' ? { status: 401, body: '{"error":"unauthorized_client"}' } : undefined
-    expect(await provider.authorizeDevice()).toEqual({ refused: 'unauthorized_client' })
+    expect(await provider.authorizeDevice()).toEqual({ errorCode: 'unauthorized_client' })
   })
 
-  test('S7.2-10: a provider without a device endpoint is known as such', async () => {
+  test('S7.2-10: is reported as unsupported if the provider has no device endpoint', async () => {
     const { provider } = await staged({ device: false })
     expect(await provider.hasDeviceEndpoint()).toBe(false)
   })
 })
 
-describe('out of order', () => {
+describe('provider failures', () => {
   test.each([
     ['is down', 'down'],
     ['closes the connection', 'reset'],
     ['answers 500', { status: 500 }],
-    ['answers 503 in the words of OAuth', { status: 503, body: '{"error":"invalid_grant"}' }],
+    ['answers 503 with an OAuth error', { status: 503, body: '{"error":"invalid_grant"}' }],
     ['is busy', { status: 429, body: '{"error":"too_many_requests"}' }],
-    ['is busy without a word', { status: 429 }],
-    ['says that it failed', { status: 400, body: '{"error":"server_error"}' }],
-    ['says that it is overloaded', { status: 400, body: '{"error":"temporarily_unavailable"}' }],
-    ['answers with a page', { status: 200, body: '<html>', headers: { 'content-type': 'text/html' } }],
+    ['is busy without an error code', { status: 429 }],
+    ['reports a server error', { status: 400, body: '{"error":"server_error"}' }],
+    ['reports that it is overloaded', { status: 400, body: '{"error":"temporarily_unavailable"}' }],
+    ['answers with a web page', { status: 200, body: '<html>', headers: { 'content-type': 'text/html' } }],
     ['answers with nothing', { status: 200, body: '' }],
     ['answers 404', { status: 404 }],
-    ['sends elsewhere', { status: 302, headers: { location: 'https://portal.test/' } }],
-    ['never ends', { status: 200, body: ' '.repeat(1_048_577) }],
-  ] as const)('a provider that %s refuses no refresh: sessions stay', async (_what, how) => {
+    ['redirects to another site', { status: 302, headers: { location: 'https://portal.test/' } }],
+    ['sends an endless response', { status: 200, body: ' '.repeat(1_048_577) }],
+  ] as const)('a provider that %s does not reject the refresh, so sessions continue', async (_what, how) => {
     const { idp, provider } = await staged()
     await provider.discover()
     if (how === 'down') await idp.down()
@@ -373,7 +373,7 @@ describe('out of order', () => {
     await expect(provider.authorizeDevice()).rejects.toMatchObject(unavailable)
   })
 
-  test('one that hangs is given up after ten seconds', async () => {
+  test('a provider that hangs times out after ten seconds', async () => {
     const { idp, provider, clock } = await staged()
     await provider.discover()
     idp.front = () => 'hang'
@@ -386,7 +386,7 @@ describe('out of order', () => {
     })
   })
 
-  test('why is told to the log', async () => {
+  test('the reason is available to the log', async () => {
     const { idp, provider } = await staged()
     await provider.discover()
     idp.front = () => ({ status: 503 })
@@ -395,7 +395,7 @@ describe('out of order', () => {
     })
   })
 
-  test('what it says is in no message', async () => {
+  test('the response of the provider is in no message', async () => {
     const { idp, provider } = await staged()
     await provider.discover()
     idp.front = () => ({ status: 500, body: 'canary-of-the-provider' })
@@ -413,10 +413,10 @@ describe('discovery', () => {
     })
   const discovery = '/.well-known/openid-configuration'
 
-  test('S5.3-12: a provider that is down is told with the key, the address and the reason', async () => {
+  test('S5.3-12: reports the setting, the address and the reason if the provider is down', async () => {
     const idp = await startProvider()
     await idp.down()
-    await expect(stage(idp).provider.discover()).rejects.toMatchObject({
+    await expect(createOidcFixture(idp).provider.discover()).rejects.toMatchObject({
       code: 'validation_error',
       message: `auth.oidc.issuer: no identity provider was found at ${idp.issuer}${discovery}: it refused the connection`,
     })
@@ -431,34 +431,34 @@ describe('discovery', () => {
     [{ status: 200, body: '{"issuer":7}' }, 'its response is not a discovery document'],
     [{ status: 200, body: '{"issuer":"https://x.test"}' }, 'its issuer is "https://x.test"'],
     ['reset' as const, 'it cannot be reached'],
-  ])('S5.3-12: an answer like %j is told as: %s', async (instead, why) => {
+  ])('S5.3-12: reports %j with the reason: %s', async (instead, why) => {
     const idp = await startProvider()
     idp.front = () => instead
-    await expect(stage(idp).provider.discover()).rejects.toEqual(failed(why))
+    await expect(createOidcFixture(idp).provider.discover()).rejects.toEqual(failed(why))
   })
 
-  test('S5.3-12: a name that nobody has, and a port that speaks something else', async () => {
-    await expect(stage({ issuer: 'https://no-such-host.invalid' }).provider.discover()).rejects.toEqual(
+  test('S5.3-12: reports an unknown host name, and a port with another protocol', async () => {
+    await expect(createOidcFixture({ issuer: 'https://no-such-host.invalid' }).provider.discover()).rejects.toEqual(
       failed('its host name cannot be resolved'),
     )
     const server = createServer(socket => void socket.end('220 mail\r\n')).listen(0, '127.0.0.1')
     await new Promise(resolve => server.once('listening', resolve))
     const { port } = server.address() as { port: number }
-    await expect(stage({ issuer: `https://127.0.0.1:${port}` }).provider.discover()).rejects.toEqual(
+    await expect(createOidcFixture({ issuer: `https://127.0.0.1:${port}` }).provider.discover()).rejects.toEqual(
       failed(/its certificate is not accepted|it cannot be reached/),
     )
     server.close()
   })
 
-  test('S5.3-12: an issuer with another ending is another issuer', async () => {
+  test('S5.3-12: rejects an issuer that differs by a trailing slash', async () => {
     const { issuer } = await startProvider()
-    await expect(stage({ issuer: `${issuer}/` }).provider.discover()).rejects.toEqual(
+    await expect(createOidcFixture({ issuer: `${issuer}/` }).provider.discover()).rejects.toEqual(
       failed(`at ${issuer}${discovery}: its issuer is "${issuer}"`),
     )
   })
 
   test.each(['jwks_uri', 'authorization_endpoint', 'token_endpoint'])(
-    'a document without %s, or with one that anybody can listen to, is not enough',
+    'rejects a document in which %s is missing or not an https URL',
     async name => {
       const { idp, provider } = await staged()
       const whole = (await (await fetch(`${idp.issuer}${discovery}`)).json()) as object
@@ -473,18 +473,18 @@ describe('discovery', () => {
     },
   )
 
-  test('S5.3-11: with jwksUri and no client nothing is looked up; with a client it is', async () => {
+  test('S5.3-11: is skipped with jwksUri and no client, and not with a client', async () => {
     const idp = await startProvider()
     await idp.down()
     const jwksUri = idp.keySetUrl.href
-    await stage(idp, { jwksUri }).provider.discover()
-    expect(await stage(idp, { jwksUri }).provider.keySetUrl()).toEqual(idp.keySetUrl)
-    await expect(stage(idp, { jwksUri, client: oidcClient() }).provider.discover()).rejects.toEqual(
+    await createOidcFixture(idp, { jwksUri }).provider.discover()
+    expect(await createOidcFixture(idp, { jwksUri }).provider.keySetUrl()).toEqual(idp.keySetUrl)
+    await expect(createOidcFixture(idp, { jwksUri, client: oidcClient() }).provider.discover()).rejects.toEqual(
       failed('it refused the connection'),
     )
   })
 
-  test('it is done once, and again after it failed', async () => {
+  test('runs once, and again after a failure', async () => {
     const { idp, provider } = await staged()
     await idp.down()
     await expect(provider.keySetUrl()).rejects.toMatchObject(unavailable)
@@ -496,14 +496,14 @@ describe('discovery', () => {
     expect(idp.count(discovery)).toBe(1)
   })
 
-  test('an issuer with a path keeps it', async () => {
+  test('keeps the path of the issuer', async () => {
     const asked: string[] = []
     const fetch = (async (url: string | URL) => {
       asked.push(String(url))
       return new Response(null, { status: 404 })
     }) as typeof globalThis.fetch
     for (const issuer of ['https://x.test/realms/one', 'https://x.test/realms/one/', 'https://x.test'])
-      await stage({ issuer }, {}, { fetch })
+      await createOidcFixture({ issuer }, {}, { fetch })
         .provider.discover()
         .catch(() => undefined)
     expect(asked).toEqual([
@@ -513,30 +513,30 @@ describe('discovery', () => {
     ])
   })
 
-  test('with jwksUri the document need not name the keys', async () => {
+  test('accepts a document without a key set URL if jwksUri is set', async () => {
     const { idp } = await staged()
     const whole = (await (await fetch(`${idp.issuer}${discovery}`)).json()) as object
     idp.front = () => ({ status: 200, body: JSON.stringify({ ...whole, jwks_uri: undefined }) })
-    const { provider } = stage(idp, { jwksUri: idp.keySetUrl.href, client: oidcClient() })
+    const { provider } = createOidcFixture(idp, { jwksUri: idp.keySetUrl.href, client: oidcClient() })
     await provider.discover()
     expect(await provider.hasDeviceEndpoint()).toBe(true)
   })
 
-  test('without a client the document need only name the keys', async () => {
+  test('requires only the key set URL without a client', async () => {
     const { idp } = await staged()
     const { issuer } = idp
     idp.front = () => ({ status: 200, body: JSON.stringify({ issuer, jwks_uri: `${issuer}/jwks` }) })
-    await stage(idp).provider.discover()
+    await createOidcFixture(idp).provider.discover()
   })
 
-  test('of an issuer that is not ours no more is shown than a person reads', async () => {
+  test('shortens an unexpected issuer in its message', async () => {
     const { idp, provider } = await staged()
     idp.front = () => ({ status: 200, body: JSON.stringify({ issuer: `https://${'x'.repeat(5_000)}` }) })
     const error = await provider.discover().catch(error => error)
     expect(error.message.length).toBeLessThan(400)
   })
 
-  test('a provider behind https cannot send the secret through the open [security rule 15]', async () => {
+  test('rejects http endpoints of an https provider, so secrets are never sent unencrypted [security rule 15]', async () => {
     const issuer = 'https://x.test'
     const asked: string[] = []
     const document = {
@@ -550,21 +550,21 @@ describe('discovery', () => {
       asked.push(new URL(url).protocol)
       return Response.json(document)
     }) as typeof globalThis.fetch
-    const { provider } = stage({ issuer }, { client: oidcClient() }, { clientSecret: 'secret', fetch })
+    const { provider } = createOidcFixture({ issuer }, { client: oidcClient() }, { clientSecret: 'secret', fetch })
     expect(await provider.hasDeviceEndpoint()).toBe(false)
-    expect(await provider.authorizeDevice()).toEqual({ refused: 'invalid_response' })
+    expect(await provider.authorizeDevice()).toEqual({ errorCode: 'invalid_response' })
     expect(asked).toEqual(['https:'])
   })
 
-  test('a defect of ours is not called one of the provider', async () => {
+  test('does not report internal errors as provider failures', async () => {
     const { provider } = await staged()
     await expect(provider.refresh('')).rejects.toThrow(TypeError)
     const nameless = await staged({}, { clientId: '' })
     await expect(nameless.provider.discover()).rejects.toThrow(TypeError)
   })
 
-  test('what is not configured is not there', async () => {
-    const { provider } = stage(await startProvider())
+  test('throws not_configured for a refresh without a client', async () => {
+    const { provider } = createOidcFixture(await startProvider())
     await expect(provider.refresh('r')).rejects.toMatchObject({ code: 'not_configured' })
   })
 })

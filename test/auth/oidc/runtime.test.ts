@@ -10,7 +10,7 @@ import { type Opened, type Options, open } from '../../harness/runtime.ts'
 
 interface Setting extends Options {
   mode?: 'oidc' | 'any'
-  /** Of `auth.oidc`. */
+  /** Fields of `auth.oidc`. */
   oidc?: object
   provider?: ProviderOptions
 }
@@ -36,8 +36,8 @@ async function workspace({ sendAsOperator }: Opened, name = 'one'): Promise<stri
 
 const messageOf = ({ body }: { body: Record<string, unknown> }) => (body.error as { message: string }).message
 
-describe('who comes in', () => {
-  test('S5.2-07 S9-08: a JWT of the provider is a bearer token here', async () => {
+describe('accepted tokens', () => {
+  test('S5.2-07 S9-08: a JWT from the provider works as a bearer token', async () => {
     const { idp, opened } = await staged()
     const token = await idp.sign({ name: 'Alice' })
     const me = await opened.send('GET /auth/me', undefined, bearer(token))
@@ -56,7 +56,7 @@ describe('who comes in', () => {
     expect((await opened.send(`GET ${workspaces}`, undefined, bearer(token))).status).toBe(200)
   })
 
-  test('S2.1-05 S2.1-06 S2.2-16 S2.2-17 S2.2-18: claims are those that the configuration names', async () => {
+  test('S2.1-05 S2.1-06 S2.2-16 S2.2-17 S2.2-18: claims are read under their configured names', async () => {
     const claims = { subject: 'oid', label: 'name', workspaceScopes: 'spaces' }
     const { idp, opened } = await staged({ oidc: { claims } })
     const token = await idp.sign({ oid: 'o-1', name: 'Alice', spaces: ['w1'] })
@@ -64,13 +64,13 @@ describe('who comes in', () => {
     expect(me.body).toMatchObject({ id: 'o-1', label: 'Alice', workspaceScopes: ['w1'] })
   })
 
-  test('a token without the label claim has the id of its subject as label [S2.1-06]', async () => {
+  test('a token without the label claim uses the subject ID as label [S2.1-06]', async () => {
     const { idp, opened } = await staged({ oidc: { claims: { label: 'name' } } })
     const me = await opened.send('GET /auth/me', undefined, bearer(await idp.sign({})))
     expect(me.body).toMatchObject({ id: 'alice', label: 'alice' })
   })
 
-  test('S2.2-19 S2.2-20: workspaces as an array, as a text, as null, and none', async () => {
+  test('S2.2-19 S2.2-20: workspaces can be an array, a text, null, or missing', async () => {
     const { idp, opened } = await staged()
     const [one, two] = [await workspace(opened, 'one'), await workspace(opened, 'two')]
     const reach = async (wb_workspace_scopes: unknown) => {
@@ -86,7 +86,7 @@ describe('who comes in', () => {
     expect(await reach([])).toEqual([403, 403])
   })
 
-  test('S5.2-08 S5.2-09: in mode any an API key and a JWT both pass, and what is neither is told so', async () => {
+  test('S5.2-08 S5.2-09: mode any accepts an API key and a JWT, and rejects other tokens', async () => {
     const { idp, opened } = await staged({ mode: 'any' })
     const id = await workspace(opened)
     const minted = await opened.sendAsOperator(`POST ${workspaces}/${id}/api-keys`, {
@@ -101,11 +101,11 @@ describe('who comes in', () => {
       const answer = await opened.send(`GET ${workspaces}/${id}`, undefined, bearer(token))
       expect(answer.status).toBe(401)
       expect(answer.headers.get('www-authenticate')).toMatch(/^Bearer/)
-      expect(messageOf(answer)).toBe('the token matches no configured scheme')
+      expect(messageOf(answer)).toBe('the token does not match any configured authentication method')
     }
   })
 
-  test('S5.2-08: in mode oidc an API key is of no scheme', async () => {
+  test('S5.2-08: mode oidc rejects an API key as an unknown method', async () => {
     const { opened } = await staged()
     const answer = await opened.send(
       'GET /auth/me',
@@ -113,12 +113,12 @@ describe('who comes in', () => {
       bearer(`wb_live_${'a'.repeat(12)}_${'b'.repeat(32)}`),
     )
     expect(answer.status).toBe(401)
-    expect(messageOf(answer)).toBe('the token matches no configured scheme')
+    expect(messageOf(answer)).toBe('the token does not match any configured authentication method')
   })
 })
 
-describe('who does not', () => {
-  test('S2.2-09 S2.2-11 S2.2-15 S5.3-02 S5.3-05 S5.3-06 S5.3-07 S5.3-09 S5.3-10: each is told why in a few words', async () => {
+describe('rejected tokens', () => {
+  test('S2.2-09 S2.2-11 S2.2-15 S5.3-02 S5.3-05 S5.3-06 S5.3-07 S5.3-09 S5.3-10: get a short message with the reason', async () => {
     const { idp, opened } = await staged()
     const nowSeconds = Math.floor(Date.now() / 1_000)
     const tokens: [string, string][] = [
@@ -140,7 +140,7 @@ describe('who does not', () => {
     }
   })
 
-  test('S2.2-15: within the skew of the configuration a token still holds', async () => {
+  test('S2.2-15: do not include expired ones within the configured clock tolerance', async () => {
     const { idp, opened } = await staged({ oidc: { clockToleranceSeconds: 120 } })
     const nowSeconds = Math.floor(Date.now() / 1_000)
     for (const claims of [{ exp: nowSeconds - 60 }, { nbf: nowSeconds + 60 }]) {
@@ -150,7 +150,7 @@ describe('who does not', () => {
   })
 })
 
-describe('what they may do', () => {
+describe('roles and scopes', () => {
   const roleMapping = {
     claim: 'groups',
     values: { 'wb-viewers': 'viewer', 'wb-editors': 'editor', 'wb-admins': 'admin' },
@@ -173,18 +173,18 @@ describe('what they may do', () => {
     ['editor', ['wb-editors', 'wb-viewers'], [200, 200, 403], ['read', 'write']],
     ['admin', ['other', 'wb-admins', 'wb-viewers'], [200, 200, 200], ['read', 'write', 'manage']],
     ['viewer', ['other'], [200, 403, 403], ['read']],
-  ])('S5.6-01 S2.2-21 S2.2-23 S2.2-24: %s by %j', async (role, groups, passed, scopes) => {
+  ])('S5.6-01 S2.2-21 S2.2-23 S2.2-24: %s from %j', async (role, groups, passed, scopes) => {
     expect(await tier({ oidc: { roleMapping } }, { groups })).toMatchObject({ passed, me: { role, scopes } })
   })
 
-  test('S5.6-03: without a mapping all of it', async () => {
+  test('S5.6-03: without a mapping, a token holds all scopes', async () => {
     expect(await tier({}, { groups: ['wb-viewers'] })).toMatchObject({
       passed: [200, 200, 200],
       me: { role: null, scopes: null },
     })
   })
 
-  test('S2.2-22: a role that does not exist stops the start', async () => {
+  test('S2.2-22: an unknown role in the configuration prevents startup', async () => {
     const { issuer } = await startProvider()
     const values = { 'wb-owners': 'owner' }
     await expect(
@@ -196,14 +196,14 @@ describe('what they may do', () => {
   })
 })
 
-describe('the start', () => {
-  test.each(['issuer', 'audience'])('S2.2-08 S2.2-10: it is refused without %s', async name => {
+describe('startup', () => {
+  test.each(['issuer', 'audience'])('S2.2-08 S2.2-10: fails without %s', async name => {
     const { issuer } = await startProvider()
     const config = configOf({ issuer }, { oidc: { [name]: undefined } })
     await expect(open({ server: true, config })).rejects.toThrow(`auth.oidc.${name}`)
   })
 
-  test('S5.3-12: it is refused when the provider is down, and says what was tried', async () => {
+  test('S5.3-12: fails if the provider is down, and reports the address', async () => {
     const idp = await startProvider()
     await idp.down()
     await expect(open({ server: true, config: configOf(idp) })).rejects.toMatchObject({
@@ -212,7 +212,7 @@ describe('the start', () => {
     })
   })
 
-  test('S5.3-12: a command that is no server does not need the provider', async () => {
+  test('S5.3-12: of a command other than the server does not need the provider', async () => {
     const idp = await startProvider()
     await idp.down()
     const { sendAsOperator } = await open({ config: configOf(idp) })
@@ -220,7 +220,7 @@ describe('the start', () => {
     expect(idp.asked).toEqual([])
   })
 
-  test('S5.3-03 S5.3-11 S2.2-13: it asks where the keys are, and loads them with the first token', async () => {
+  test('S5.3-03 S5.3-11 S2.2-13: looks up the key set address, and loads the keys with the first token', async () => {
     const { idp, opened } = await staged()
     expect(idp.asked.map(({ path }) => path)).toEqual(['/.well-known/openid-configuration'])
     const headers = bearer(await idp.sign())
@@ -228,7 +228,7 @@ describe('the start', () => {
     expect(idp.asked.map(({ path }) => path).slice(1)).toEqual(['/jwks'])
   })
 
-  test('S2.2-12 S2.2-13 S5.3-11: with jwksUri nothing else is asked for', async () => {
+  test('S2.2-12 S2.2-13 S5.3-11: requests only the keys if jwksUri is set', async () => {
     const idp = await startProvider()
     const jwksUri = idp.keySetUrl.href
     const opened = await open({ server: true, config: configOf(idp, { oidc: { jwksUri } }) })
@@ -237,7 +237,7 @@ describe('the start', () => {
     expect(idp.asked.map(({ path }) => path)).toEqual(['/jwks'])
   })
 
-  test('S5.9-09: a client secret that was changed behind its reference applies after a restart', async () => {
+  test('S5.9-09: uses the current value of the client secret reference', async () => {
     const { id, secret } = clients.confidential
     const client = { clientId: id, clientSecretRef: 'env:CLIENT_SECRET' }
     const { idp, opened } = await staged({ oidc: { client }, environment: { CLIENT_SECRET: 'before' } })
@@ -255,7 +255,7 @@ describe('the start', () => {
   })
 })
 
-describe('later', () => {
+describe('provider changes while the server runs', () => {
   test('S5.3-04: a key that the provider adds works without a restart', async () => {
     const { idp, opened } = await staged()
     const status = async (token: string) =>
@@ -267,7 +267,7 @@ describe('later', () => {
     expect(await status(old)).toBe(200)
   })
 
-  test('a provider that goes down signs nobody out, and says so where it is needed', async () => {
+  test('if the provider goes down, sessions continue and requests that need it get an error', async () => {
     const { idp, opened } = await staged()
     const status = async (token: string) =>
       (await opened.send('GET /auth/me', undefined, bearer(token))).status

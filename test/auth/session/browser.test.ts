@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { clients, drive, startProvider } from '../../harness/identity-provider.ts'
-import { codeOf, LaterClock, secrets, site, stage, stand } from './stage.ts'
+import { codeOf, OffsetClock, sessionSecrets, siteOrigin, openSignInFixture, interceptProvider } from './sign-in-fixture.ts'
 
 const tokenPath = '/token'
 
-describe('signing a browser in', () => {
-  test('S3-06 S4.3-06 S5.7-01 S5.7-04: login sends it to the provider with PKCE', async () => {
-    const { provider, opened } = await stage()
+describe('browser sign-in', () => {
+  test('S3-06 S4.3-06 S5.7-01 S5.7-04: redirects to the provider with PKCE', async () => {
+    const { provider, opened } = await openSignInFixture()
     const first = await opened.send('GET /auth/login')
     const second = await opened.send('GET /auth/login')
     expect(first.status).toBe(302)
@@ -17,7 +17,7 @@ describe('signing a browser in', () => {
     expect(Object.fromEntries(url.searchParams)).toMatchObject({
       response_type: 'code',
       client_id: clients.public.id,
-      redirect_uri: `${site}/auth/callback`,
+      redirect_uri: `${siteOrigin}/auth/callback`,
       code_challenge_method: 'S256',
       state: expect.stringMatching(/^[\w-]{43}$/),
       nonce: expect.stringMatching(/^[\w-]{43}$/),
@@ -29,8 +29,8 @@ describe('signing a browser in', () => {
       expect(other.searchParams.get(name)).not.toBe(url.searchParams.get(name))
   })
 
-  test('login binds itself to the browser by a short-lived cookie for the callback alone [security rule 12]', async () => {
-    const { opened } = await stage()
+  test('binds the login to the browser by a short-lived cookie that is sent only to the callback [security rule 12]', async () => {
+    const { opened } = await openSignInFixture()
     const [line, ...more] = (await opened.send('GET /auth/login')).headers.getSetCookie()
     expect(more).toEqual([])
     expect(line).toMatch(
@@ -38,15 +38,15 @@ describe('signing a browser in', () => {
     )
   })
 
-  test('S3-08 S4.3-07 S5.7-01 S5.7-02 S5.7-06 S5.7-08 S2.2-26: callback exchanges code and verifier, sets the cookie, and goes on', async () => {
-    const { provider, browser } = await stage()
+  test('S3-08 S4.3-07 S5.7-01 S5.7-02 S5.7-06 S5.7-08 S2.2-26: exchanges the code and verifier, sets the session cookie, and redirects', async () => {
+    const { provider, browser } = await openSignInFixture()
     const alice = browser()
     const after = encodeURIComponent('/workspaces?tab=1#top')
     const begun = new URL(
       (await alice.send(`GET /auth/login?redirect_after=${after}`)).headers.get('location')!,
     )
-    const { url } = await drive(begun, { stopAt: `${site}/auth/callback` })
-    const answer = await alice.send(`GET ${url.slice(site.length)}`)
+    const { url } = await drive(begun, { stopAt: `${siteOrigin}/auth/callback` })
+    const answer = await alice.send(`GET ${url.slice(siteOrigin.length)}`)
     expect([answer.status, answer.text]).toEqual([302, ''])
     expect(answer.headers.get('location')).toBe('/workspaces?tab=1#top')
     expect(answer.headers.get('cache-control')).toBe('no-store')
@@ -68,16 +68,16 @@ describe('signing a browser in', () => {
     expect(await me(alice)).toMatchObject({ id: 'alice', type: 'oidc' })
   })
 
-  test('the session cookie lasts as long as the provider says that the token does [S2.5-05]', async () => {
+  test('sets a session cookie with the lifetime of the token [S2.5-05]', async () => {
     for (const accessTokenSeconds of [120, 7_200]) {
-      const { browser } = await stage({ provider: { accessTokenSeconds } })
+      const { browser } = await openSignInFixture({ provider: { accessTokenSeconds } })
       const [session] = (await browser().signIn()).headers.getSetCookie()
       expect(session).toContain(`; Max-Age=${accessTokenSeconds};`)
     }
   })
 
-  test('a confidential client shows its secret to the provider and to nobody else', async () => {
-    const { browser, provider } = await stage({
+  test('sends the secret of a confidential client only to the provider', async () => {
+    const { browser, provider } = await openSignInFixture({
       environment: { CLIENT: clients.confidential.secret },
       client: { clientId: clients.confidential.id, clientSecretRef: 'env:CLIENT' },
     })
@@ -89,16 +89,16 @@ describe('signing a browser in', () => {
     expect(JSON.stringify([...answer.headers])).not.toContain(clients.confidential.secret)
   })
 
-  test('S5.9-09: a changed client secret behind its reference applies after a restart', async () => {
+  test('S5.9-09: uses a changed client secret after a restart', async () => {
     const client = { clientId: clients.confidential.id, clientSecretRef: 'env:CLIENT' }
-    const first = await stage({ client, environment: { CLIENT: 'a secret that the provider does not know' } })
+    const first = await openSignInFixture({ client, environment: { CLIENT: 'a secret that the provider does not know' } })
     expect(codeOf(await first.browser().signIn())).toBe('token_exchange_failed')
     const next = await first.restart({ environment: { CLIENT: clients.confidential.secret } })
     expect((await next.browser().signIn()).status).toBe(302)
   })
 
-  test('S2.2-27 S2.2-28 S2.2-30 S2.2-31: paths, scopes and the name of the cookie are configured', async () => {
-    const { opened } = await stage({
+  test('S2.2-27 S2.2-28 S2.2-30 S2.2-31: uses the configured paths, scopes and cookie name', async () => {
+    const { opened } = await openSignInFixture({
       runtime: { publicOrigin: 'https://wb.example' },
       client: {
         redirectPath: '/behind/a/proxy/auth/callback',
@@ -115,8 +115,8 @@ describe('signing a browser in', () => {
     expect(line).toMatch(/^__Host-wb_login_[\w-]{12}=[\w-]{43}; Path=\/; .*; Secure$/)
   })
 
-  test('S2.2-27: an absolute redirect path is used as it stands', async () => {
-    const { opened } = await stage({ client: { redirectPath: 'https://wb.example/back' } })
+  test('S2.2-27: uses an absolute redirect path unchanged', async () => {
+    const { opened } = await openSignInFixture({ client: { redirectPath: 'https://wb.example/back' } })
     const answer = await opened.send('GET /auth/login')
     const query = new URL(answer.headers.get('location')!).searchParams
     expect(query.get('redirect_uri')).toBe('https://wb.example/back')
@@ -124,12 +124,12 @@ describe('signing a browser in', () => {
   })
 
   test.each(['/sign-in/back', '/:back(x)*/', '/auth/back'])(
-    'a browser that is sent back to the redirect path %s is signed in there [S2.2-27]',
+    'accepts the callback at the redirect path %s [S2.2-27]',
     async redirectPath => {
-      const provider = await startProvider({ redirectUris: [`${site}${redirectPath}`] })
-      const { opened, browser } = await stage({ provider, client: { redirectPath } })
+      const provider = await startProvider({ redirectUris: [`${siteOrigin}${redirectPath}`] })
+      const { opened, browser } = await openSignInFixture({ provider, client: { redirectPath } })
       const alice = browser()
-      const line = await alice.comeBack({ to: redirectPath })
+      const line = await alice.returnFromProvider({ to: redirectPath })
       expect(line).toContain(`GET ${redirectPath}?`)
       const answer = await alice.send(line)
       expect([answer.status, answer.headers.get('cache-control')]).toEqual([302, 'no-store'])
@@ -139,26 +139,26 @@ describe('signing a browser in', () => {
     },
   )
 
-  test('two tabs sign in at the same time', async () => {
-    const { browser } = await stage()
+  test('works in two tabs at the same time', async () => {
+    const { browser } = await openSignInFixture()
     const alice = browser()
-    const lines = [await alice.comeBack({ after: '/one' }), await alice.comeBack({ after: '/two' })]
+    const lines = [await alice.returnFromProvider({ after: '/one' }), await alice.returnFromProvider({ after: '/two' })]
     for (const [at, target] of ['/one', '/two'].entries()) {
       const answer = await alice.send(lines[at]!)
       expect([answer.status, answer.headers.get('location')]).toEqual([302, target])
     }
   })
 
-  test('S5.7-10 S5.7-11: it goes to / instead of to another origin', async () => {
-    const { browser } = await stage()
+  test('S5.7-10 S5.7-11: redirects to / instead of another origin', async () => {
+    const { browser } = await openSignInFixture()
     for (const after of ['https://evil.example/', '//evil.example', '/%2f%2fevil.example', '/\\evil.example'])
       expect((await browser().signIn({ after })).headers.get('location')).toBe('/')
   })
 
-  test('S3-09 S3-10 S5.7-05: a replayed or unknown state is refused, and nothing is set', async () => {
-    const { provider, browser } = await stage()
+  test('S3-09 S3-10 S5.7-05: rejects a replayed or unknown state, and sets no cookie', async () => {
+    const { provider, browser } = await openSignInFixture()
     const alice = browser()
-    const line = await alice.comeBack()
+    const line = await alice.returnFromProvider()
     expect((await alice.send(line)).status).toBe(302)
     const before = provider.count(tokenPath)
     for (const again of [line, 'GET /auth/callback?code=x&state=unknown']) {
@@ -171,12 +171,12 @@ describe('signing a browser in', () => {
     expect(await me(alice)).toMatchObject({ id: 'alice' })
   })
 
-  test('a callback from another browser is refused, and the right browser still signs in', async () => {
-    const { provider, opened, browser } = await stage()
+  test('rejects a callback from another browser, and still accepts the right one', async () => {
+    const { provider, opened, browser } = await openSignInFixture()
     const [alice, mallory] = [browser(), browser()]
-    const line = await alice.comeBack({ after: '/mine' })
-    await mallory.comeBack()
-    const url = new URL(line.slice('GET '.length), site)
+    const line = await alice.returnFromProvider({ after: '/mine' })
+    await mallory.returnFromProvider()
+    const url = new URL(line.slice('GET '.length), siteOrigin)
     const own = alice.jar.header(url)
     const [name] = own.split('=')
     const foreign = [
@@ -197,10 +197,10 @@ describe('signing a browser in', () => {
     expect(await me(alice)).toMatchObject({ id: 'alice' })
   })
 
-  test('of two callbacks at the same time one signs in [S5.7-05]', async () => {
-    const { provider, browser } = await stage()
+  test('accepts one of two concurrent callbacks [S5.7-05]', async () => {
+    const { provider, browser } = await openSignInFixture()
     const alice = browser()
-    const line = await alice.comeBack()
+    const line = await alice.returnFromProvider()
     const answers = await Promise.all([alice.send(line), alice.send(line)])
     expect(answers.map(answer => [answer.status, codeOf(answer)]).sort()).toEqual([
       [302, undefined],
@@ -209,11 +209,11 @@ describe('signing a browser in', () => {
     expect(provider.count(tokenPath)).toBe(1)
   })
 
-  test('S3-07 S5.7-03 S8-11: after ten minutes it is too late', async () => {
-    const clock = new LaterClock()
-    const { browser } = await stage({ clock, provider: { accessTokenSeconds: 3_600 } })
+  test('S3-07 S5.7-03 S8-11: expires after ten minutes', async () => {
+    const clock = new OffsetClock()
+    const { browser } = await openSignInFixture({ clock, provider: { accessTokenSeconds: 3_600 } })
     const [early, late] = [browser(), browser()]
-    const lines = [await early.comeBack(), await late.comeBack()]
+    const lines = [await early.returnFromProvider(), await late.returnFromProvider()]
     clock.offsetMs = 9.5 * 60_000
     expect((await early.send(lines[0]!)).status).toBe(302)
     clock.offsetMs = 10 * 60_000 + 1_000
@@ -222,8 +222,8 @@ describe('signing a browser in', () => {
     expect(answer.headers.getSetCookie()).toEqual([])
   })
 
-  test('what the provider says no with is told, and what it may not say is not', async () => {
-    const { provider, browser } = await stage()
+  test('reports known error codes of the provider, and hides unknown ones', async () => {
+    const { provider, browser } = await openSignInFixture()
     const alice = browser()
     const denied = await alice.signIn({ deny: true })
     expect([denied.status, codeOf(denied)]).toEqual([400, 'access_denied'])
@@ -245,43 +245,43 @@ describe('signing a browser in', () => {
     expect(provider.count(tokenPath)).toBe(0)
   })
 
-  test('S5.7-06: a refused exchange is token_exchange_failed, and no cookie is set', async () => {
-    const { browser } = await stage()
+  test('S5.7-06: fails with token_exchange_failed and sets no cookie if the provider rejects the code', async () => {
+    const { browser } = await openSignInFixture()
     const alice = browser()
-    const line = await alice.comeBack()
+    const line = await alice.returnFromProvider()
     const answer = await alice.send(line.replace(/code=[^&]*/, 'code=wrong'))
     expect([answer.status, codeOf(answer)]).toEqual([502, 'token_exchange_failed'])
     expect(answer.headers.getSetCookie()).toEqual([])
     expect(answer.text).not.toContain('invalid_grant')
   })
 
-  test('S5.7-07: a token that the API would not accept makes no session', async () => {
-    const { browser } = await stage({ oidc: { audience: 'https://someone-else.example' } })
+  test('S5.7-07: creates no session for a token that the API would reject', async () => {
+    const { browser } = await openSignInFixture({ oidc: { audience: 'https://someone-else.example' } })
     const answer = await browser().signIn()
     expect([answer.status, codeOf(answer)]).toEqual([502, 'token_validation_failed'])
     expect(answer.headers.getSetCookie()).toEqual([])
   })
 
-  test('an unreachable provider is 503, and nothing is set', async () => {
-    const { provider, browser } = await stage()
+  test('fails with 503 and sets no cookie if the provider is unreachable in the callback', async () => {
+    const { provider, browser } = await openSignInFixture()
     const alice = browser()
-    const line = await alice.comeBack()
-    stand(provider, ({ path }) => (path === tokenPath ? { status: 500 } : undefined))
+    const line = await alice.returnFromProvider()
+    interceptProvider(provider, ({ path }) => (path === tokenPath ? { status: 500 } : undefined))
     const answer = await alice.send(line)
     expect([answer.status, codeOf(answer)]).toEqual([503, 'identity_provider_unavailable'])
     expect(answer.headers.getSetCookie()).toEqual([])
   })
 
-  test('a provider that is down when a browser wants to sign in is 503', async () => {
-    const { provider, opened } = await stage()
+  test('fails with 503 if the provider is unreachable at the start', async () => {
+    const { provider, opened } = await openSignInFixture()
     await provider.down()
     const answer = await opened.send('GET /auth/login')
     expect([answer.status, codeOf(answer)]).toEqual([503, 'identity_provider_unavailable'])
     expect(answer.headers.getSetCookie()).toEqual([])
   })
 
-  test('a 6 KB access token takes several cookies [security rule 12]', async () => {
-    const { browser } = await stage({ provider: { paddingChars: 4_400 } })
+  test('splits a 6 KB access token into several cookies [security rule 12]', async () => {
+    const { browser } = await openSignInFixture({ provider: { paddingChars: 4_400 } })
     const alice = browser()
     const answer = await alice.signIn()
     const names = answer.headers.getSetCookie().map(line => line.slice(0, line.indexOf('=')))
@@ -294,17 +294,17 @@ describe('signing a browser in', () => {
     expect(alice.cookies).toBe('')
   })
 
-  test('a token that fits into no cookies is session_too_large [security rule 12]', async () => {
-    const { browser } = await stage({ provider: { paddingChars: 11_000 } })
+  test('fails with session_too_large if the token does not fit into cookies [security rule 12]', async () => {
+    const { browser } = await openSignInFixture({ provider: { paddingChars: 11_000 } })
     const answer = await browser().signIn()
     expect([answer.status, codeOf(answer)]).toEqual([502, 'session_too_large'])
     expect(answer.headers.getSetCookie()).toEqual([])
   })
 })
 
-describe('a session', () => {
-  test('S2.6-01 S2.6-02 S2.6-03 S2.6-04 S2.6-05 S2.6-07 S2.6-08 S2.6-09: says who it is', async () => {
-    const { browser } = await stage({ provider: { accessTokenSeconds: 300 } })
+describe('browser session', () => {
+  test('S2.6-01 S2.6-02 S2.6-03 S2.6-04 S2.6-05 S2.6-07 S2.6-08 S2.6-09: shows its subject', async () => {
+    const { browser } = await openSignInFixture({ provider: { accessTokenSeconds: 300 } })
     const alice = browser()
     await alice.signIn()
     const answer = await alice.send('GET /auth/me')
@@ -324,9 +324,9 @@ describe('a session', () => {
     expect(Math.abs(Number(expiresAt) - nowSeconds - 300)).toBeLessThan(10)
   })
 
-  test('S2.6-04 S2.6-05 S2.6-10: of a mapped role it says that, and routes check for themselves', async () => {
+  test('S2.6-04 S2.6-05 S2.6-10: shows its mapped role, and routes check its scopes', async () => {
     const reach = ['00000000-0000-4000-8000-000000000001']
-    const { browser } = await stage({
+    const { browser } = await openSignInFixture({
       provider: { claims: { alice: { groups: ['readers'], wb_workspace_scopes: reach } } },
       oidc: { roleMapping: { claim: 'groups', values: { readers: 'viewer' } } },
     })
@@ -338,8 +338,8 @@ describe('a session', () => {
     expect([deleted.status, codeOf(deleted)]).toEqual([403, 'forbidden'])
   })
 
-  test('S5.1-03 S4.3-08: is promoted to a bearer, and passes the same verifier', async () => {
-    const { provider, opened, browser } = await stage()
+  test('S5.1-03 S4.3-08: is promoted to a bearer token and checked by the same verifier', async () => {
+    const { provider, opened, browser } = await openSignInFixture()
     const alice = browser()
     await alice.signIn()
     expect((await alice.send('GET /api/v1/workspaces')).status).toBe(200)
@@ -351,14 +351,14 @@ describe('a session', () => {
     expect(stranger.headers.get('cache-control')).toBe('no-store')
     expect(stranger.headers.get('www-authenticate')).toBe('Bearer')
     await provider.rotateKeys()
-    const withdrawn = await (await stage({ provider })).opened.send('GET /auth/me', undefined, {
+    const withdrawn = await (await openSignInFixture({ provider })).opened.send('GET /auth/me', undefined, {
       cookie: alice.cookies,
     })
     expect([withdrawn.status, codeOf(withdrawn)]).toEqual([401, 'unauthorized'])
   })
 
-  test('the header decides where a cookie comes too', async () => {
-    const { provider, opened, browser } = await stage()
+  test('is ignored if there is an Authorization header', async () => {
+    const { provider, opened, browser } = await openSignInFixture()
     const alice = browser()
     await alice.signIn()
     const { cookies: cookie } = alice
@@ -369,8 +369,8 @@ describe('a session', () => {
     )
   })
 
-  test('S2.5-04 S2.2-28: forged X-Forwarded-* change nothing', async () => {
-    const { opened, browser } = await stage()
+  test('S2.5-04 S2.2-28: ignores forged X-Forwarded-* headers', async () => {
+    const { opened, browser } = await openSignInFixture()
     const alice = browser()
     alice.headers = {
       'x-forwarded-proto': 'https',
@@ -380,7 +380,7 @@ describe('a session', () => {
     }
     const begun = await alice.send('GET /auth/login')
     expect(new URL(begun.headers.get('location')!).searchParams.get('redirect_uri')).toBe(
-      `${site}/auth/callback`,
+      `${siteOrigin}/auth/callback`,
     )
     const answer = await alice.signIn()
     for (const line of answer.headers.getSetCookie()) expect(line).not.toMatch(/secure|evil/i)
@@ -392,9 +392,9 @@ describe('a session', () => {
     [true, 'https://wb.example', true],
     [['192.168.0.1'], 'http://localhost', false],
     [false, 'http://localhost', false],
-  ])('S2.5-04 S2.2-28: X-Forwarded-* of a proxy with trustProxyHeaders %j', async (trusted, seen, secure) => {
-    const { opened } = await stage({ runtime: { trustProxyHeaders: trusted, allowedHosts: ['wb.example'] } })
-    const request = new Request(`${site}/auth/login`, {
+  ])('S2.5-04 S2.2-28: handles X-Forwarded-* of a proxy with trustProxyHeaders %j', async (trusted, seen, secure) => {
+    const { opened } = await openSignInFixture({ runtime: { trustProxyHeaders: trusted, allowedHosts: ['wb.example'] } })
+    const request = new Request(`${siteOrigin}/auth/login`, {
       headers: { host: 'localhost', 'x-forwarded-proto': 'https', 'x-forwarded-host': 'wb.example' },
     })
     const peer = { encrypted: false, address: '10.0.0.1' }
@@ -404,8 +404,8 @@ describe('a session', () => {
     expect(answer.headers.getSetCookie()[0]!.endsWith('; Secure')).toBe(secure)
   })
 
-  test('S5.9-10: a rotated list of secrets signs nobody out', async () => {
-    const first = await stage()
+  test('S5.9-10: continues after a secret is added to the list', async () => {
+    const first = await openSignInFixture()
     const alice = first.browser()
     await alice.signIn()
     const { cookies: cookie } = alice
@@ -418,18 +418,18 @@ describe('a session', () => {
     expect((await last.opened.send('GET /auth/me', undefined, { cookie })).status).toBe(401)
   })
 
-  test('S5.7-24 S5.9-10: a changed secret ends all sessions after a restart', async () => {
-    const first = await stage()
+  test('S5.7-24 S5.9-10: ends at a restart with another secret', async () => {
+    const first = await openSignInFixture()
     const alice = first.browser()
     await alice.signIn()
     const { cookies: cookie } = alice
-    const next = await first.restart({ environment: { SESSION_1: secrets.second } })
+    const next = await first.restart({ environment: { SESSION_1: sessionSecrets.second } })
     const answer = await next.opened.send('GET /auth/me', undefined, { cookie })
     expect([answer.status, codeOf(answer)]).toEqual([401, 'unauthorized'])
   })
 
-  test('S2.2-33: without a secret sessions end with the process, and the server says so', async () => {
-    const first = await stage({ client: { sessionSecretRef: null }, server: true })
+  test('S2.2-33: ends with the process if there is no secret, and the server logs a warning', async () => {
+    const first = await openSignInFixture({ client: { sessionSecretRef: null }, server: true })
     expect(first.opened.complaints.map(({ message }) => message)).toContainEqual(
       expect.stringContaining('auth.oidc.client.sessionSecretRef is not set'),
     )
@@ -439,17 +439,17 @@ describe('a session', () => {
     expect((await first.opened.send('GET /auth/me', undefined, { cookie })).status).toBe(200)
     const next = await first.restart()
     expect((await next.opened.send('GET /auth/me', undefined, { cookie })).status).toBe(401)
-    const named = await stage({ provider: first.provider, server: true })
+    const named = await openSignInFixture({ provider: first.provider, server: true })
     expect(named.opened.complaints).toEqual([])
     const led = { redirectPath: '/healthz' }
-    const odd = await stage({ provider: first.provider, server: true, client: led })
+    const odd = await openSignInFixture({ provider: first.provider, server: true, client: led })
     expect(odd.opened.complaints.map(({ message }) => message)).toEqual([
       expect.stringContaining('auth.oidc.client.redirectPath is the path of another route'),
     ])
   })
 
-  test('S3-16 S4.3-13 S5.7-22 S2.2-29: logout clears the cookie here, and does not ask the provider', async () => {
-    const { provider, opened, browser } = await stage({ client: { postLogoutPath: '/bye' } })
+  test('S3-16 S4.3-13 S5.7-22 S2.2-29: ends at logout by clearing its cookie, without a request to the provider', async () => {
+    const { provider, opened, browser } = await openSignInFixture({ client: { postLogoutPath: '/bye' } })
     const alice = browser()
     await alice.signIn()
     const before = provider.asked.length

@@ -8,7 +8,7 @@ const seal = new Sealer(['session-secret-of-a-test-of-32-bytes'])
 const origin = 'http://localhost:8787'
 const cookies = new SessionCookies({ seal, name: 'wb_session' })
 
-/** Text that does not repeat, as compression is nobody's promise here. */
+/** Returns random text, because compression must not reduce its size. */
 function token(chars: number): string {
   return Array.from({ length: chars }, (_, at) => ((at * 7919) % 36).toString(36)).join('')
 }
@@ -22,7 +22,7 @@ function session(accessChars: number, refreshChars = 20): StoredSession {
   }
 }
 
-/** The `Cookie` header that a browser would send after these `Set-Cookie` lines. */
+/** Returns the `Cookie` header that a browser sends after the given `Set-Cookie` lines. */
 function sent(lines: readonly string[]): string {
   return lines
     .filter(line => !line.includes('Max-Age=0'))
@@ -34,8 +34,8 @@ function written(stored: StoredSession, from = cookies, at = origin): string {
   return sent(from.write({ origin: at, cookies: null }, stored, 60))
 }
 
-describe('the session cookie', () => {
-  test('S2.5-01 S2.5-02 S2.5-03 S2.5-06: its line, whole', () => {
+describe('session cookie', () => {
+  test('S2.5-01 S2.5-02 S2.5-03 S2.5-06: has exactly this line', () => {
     const [line, ...more] = cookies.write({ origin, cookies: null }, session(800), 3_599)
     expect(more).toEqual([])
     expect(line).toMatch(
@@ -54,14 +54,14 @@ describe('the session cookie', () => {
       expect(line.endsWith('; Secure')).toBe(secure)
   })
 
-  test('S2.5-08 S2.5-09 S5.7-17: holds the access token verbatim, and the refresh token when there is one', () => {
+  test('S2.5-08 S2.5-09 S5.7-17: contains the unchanged access token, and the refresh token if there is one', () => {
     const whole = session(900)
     const { refreshToken: _, ...without } = whole
     expect(cookies.read({ origin, cookies: written(whole) })).toEqual(whole)
     expect(cookies.read({ origin, cookies: written(without) })).toEqual(without)
   })
 
-  test('any session that fits is read back from at most five cookies of 3,500 bytes [security rule 12]', () => {
+  test('restores any session that fits from at most five cookies of 3,500 bytes [security rule 12]', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 10_000 }),
@@ -77,7 +77,7 @@ describe('the session cookie', () => {
   })
 
   test.each(['__Host-wb', '__Secure-wb_session', 'x', 'n'.repeat(300)])(
-    'the name %s is used everywhere',
+    'uses the name %s for every part',
     name => {
       const named = new SessionCookies({ seal, name })
       const lines = named.write({ origin: 'https://wb.example', cookies: null }, session(6_000), 60)
@@ -89,7 +89,7 @@ describe('the session cookie', () => {
   )
 
   test.each([2_000, 4_000])(
-    'over 14 KB the refresh token is dropped, here one of %i [security rule 12]',
+    'drops a refresh token of %i characters if the session exceeds 14 KB [security rule 12]',
     chars => {
       const stored = session(9_000, chars)
       const { refreshToken: _, ...lasting } = stored
@@ -97,7 +97,7 @@ describe('the session cookie', () => {
     },
   )
 
-  test('what takes 14 KB and no more keeps it [security rule 12]', () => {
+  test('keeps the refresh token of a session of exactly 14 KB [security rule 12]', () => {
     const sizeOf = (refreshChars: number) =>
       cookieValues(written(session(9_000, refreshChars)).replaceAll(/wb_session(?:\.\d)?/g, 'x'), 'x').join(
         '',
@@ -109,7 +109,7 @@ describe('the session cookie', () => {
     expect(sizeOf(chars)).toBeGreaterThan(14 * 1024 - 4)
   })
 
-  test('too large without it is session_too_large, 502 [security rule 12]', () => {
+  test('fails with session_too_large, 502, if the session is too large without its refresh token [security rule 12]', () => {
     expect(() => cookies.write({ origin, cookies: null }, session(14_000), 60)).toThrow(
       expect.objectContaining({ code: 'session_too_large', status: 502 }),
     )
@@ -119,7 +119,7 @@ describe('the session cookie', () => {
     )
   })
 
-  test('of another name, another origin or another secret it is no session [security rule 12]', () => {
+  test('is rejected under another name, origin or secret [security rule 12]', () => {
     const header = written(session(100))
     const renamed = header.replaceAll('wb_session', 'other')
     const elsewhere = new SessionCookies({ seal: new Sealer(['x'.repeat(32)]), name: 'wb_session' })
@@ -128,7 +128,7 @@ describe('the session cookie', () => {
     expect(elsewhere.read({ origin, cookies: header })).toBeUndefined()
   })
 
-  test('doubled, missing, swapped, foreign and surplus pieces are no session [security rule 12]', () => {
+  test('is rejected with duplicate, missing, swapped, foreign or surplus parts [security rule 12]', () => {
     const pieces = written(session(9_000)).split('; ')
     const [base, one, two, three] = pieces as [string, string, string, string]
     expect(pieces.length).toBeGreaterThan(3)
@@ -161,7 +161,7 @@ describe('the session cookie', () => {
     expect(cookies.read({ origin, cookies: `${single}; ${single}` })).toBeUndefined()
   })
 
-  test('S2.5-07: truncated or with a bit flipped at any byte it is no session', () => {
+  test('S2.5-07: is rejected if it is truncated or any bit is flipped', () => {
     const header = written(session(200))
     const value = header.slice('wb_session='.length)
     for (let at = 0; at < value.length; at++) {
@@ -169,14 +169,14 @@ describe('the session cookie', () => {
       for (let bit = 0; bit < 8; bit++) {
         const flipped = String.fromCharCode(value.charCodeAt(at) ^ (1 << bit))
         const changed = value.slice(0, at) + flipped + value.slice(at + 1)
-        // A browser or a proxy would cut a `;`, and blanks at the end, off; what is left must not open either.
+        // A browser or a proxy removes a `;` and trailing white space. The remaining value must be rejected too.
         if (changed.trim() !== value)
           expect(cookies.read({ origin, cookies: `wb_session=${changed}` })).toBeUndefined()
       }
     }
   })
 
-  test('any header at all is read without an exception', () => {
+  test('parsing accepts any header without an exception', () => {
     const odd = fc.string({ unit: fc.constantFrom(...'wb_session=;.1 v2\u0000"é') })
     fc.assert(
       fc.property(fc.oneof(fc.string(), odd), header => {
@@ -186,7 +186,7 @@ describe('the session cookie', () => {
     expect(cookies.read({ origin, cookies: null })).toBeUndefined()
   })
 
-  test('S3-16: clearing ends the first piece, and all that came', () => {
+  test('S3-16: clearing removes the first part and every part in the request', () => {
     const header = `wb_session.3=x; other=1; ${written(session(6_000))}`
     const cleared = cookies.clear({ origin, cookies: header })
     expect(cleared).toEqual(
@@ -197,7 +197,7 @@ describe('the session cookie', () => {
     expect(cookies.clear({ origin, cookies: null })).toEqual([cleared[0]])
   })
 
-  test('a smaller session clears the pieces that it leaves over', () => {
+  test('clears the surplus parts of a larger session', () => {
     const before = written(session(9_000))
     const lines = cookies.write({ origin, cookies: before }, session(3_000), 60)
     const names = lines.map(line => [line.slice(0, line.indexOf('=')), line.includes('Max-Age=0')])
@@ -210,7 +210,7 @@ describe('the session cookie', () => {
   })
 })
 
-test('cookies of one name are all found, and no others', () => {
+test('cookieValues returns every cookie with the given name, and no other', () => {
   const header = 'a=1; ab=2;a=3 ;a; a=;xa=4; a=b=c'
   expect(cookieValues(header, 'a')).toEqual(['1', '3', '', 'b=c'])
   expect(cookieValues(null, 'a')).toEqual([])

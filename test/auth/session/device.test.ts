@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { clients, drive, type RunningProvider } from '../../harness/identity-provider.ts'
 import type { Opened, Sent } from '../../harness/runtime.ts'
-import { codeOf, LaterClock, type Stage, stage, stand } from './stage.ts'
+import { codeOf, OffsetClock, type SignInFixture, openSignInFixture, interceptProvider } from './sign-in-fixture.ts'
 
 const tokenPath = '/token'
 const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code'
@@ -18,8 +18,8 @@ async function start({ send }: Pick<Opened, 'send'>): Promise<Started> {
   return answer.body as unknown as Started
 }
 
-/** Sign a device in; what it was given. */
-async function signIn({ opened }: Pick<Stage, 'opened'>, login = 'alice'): Promise<Record<string, unknown>> {
+/** Signs in a device and returns its tokens. */
+async function signIn({ opened }: Pick<SignInFixture, 'opened'>, login = 'alice'): Promise<Record<string, unknown>> {
   const { device_code, verification_uri_complete } = await start(opened)
   await drive(verification_uri_complete, { login })
   const answer = await opened.send('POST /auth/device/token', { device_code })
@@ -35,9 +35,9 @@ function spent({ asked }: RunningProvider): (string | null)[] {
   return asked.map(({ form }) => form.get('refresh_token')).filter(token => token !== null)
 }
 
-describe('signing a device in', () => {
-  test('S9-03 S4.3-14 S4.3-15: authorize needs no body, and gives what the provider says', async () => {
-    const { provider, opened } = await stage()
+describe('device sign-in', () => {
+  test('S9-03 S4.3-14 S4.3-15: starts without a body, and returns the response of the provider', async () => {
+    const { provider, opened } = await openSignInFixture()
     const answer = await opened.send('POST /auth/device/authorize')
     expect(answer.status).toBe(200)
     expect(answer.headers.get('cache-control')).toBe('no-store')
@@ -54,8 +54,8 @@ describe('signing a device in', () => {
     expect(asked!.form.get('scope')).toMatch(/\bopenid\b/)
   })
 
-  test('S4.3-15: what the provider adds goes along, and its interval is its own', async () => {
-    const { provider, opened } = await stage()
+  test('S4.3-15: passes on unknown fields and the interval of the provider', async () => {
+    const { provider, opened } = await openSignInFixture()
     const envelope = {
       device_code: 'code',
       user_code: 'AAAA',
@@ -64,23 +64,23 @@ describe('signing a device in', () => {
       interval: 11,
       message: 'type AAAA',
     }
-    stand(provider, ({ path }) =>
+    interceptProvider(provider, ({ path }) =>
       path === '/device/auth' ? { status: 200, body: JSON.stringify(envelope) } : undefined,
     )
     expect((await opened.send('POST /auth/device/authorize')).body).toEqual(envelope)
   })
 
-  test('a refused start is device_authorize_failed', async () => {
-    const { provider, opened } = await stage()
-    stand(provider, ({ path }) =>
+  test('fails with device_authorize_failed if the provider rejects the start', async () => {
+    const { provider, opened } = await openSignInFixture()
+    interceptProvider(provider, ({ path }) =>
       path === '/device/auth' ? { status: 400, body: '{"error":"invalid_scope"}' } : undefined,
     )
     const answer = await opened.send('POST /auth/device/authorize')
     expect([answer.status, codeOf(answer)]).toEqual([502, 'device_authorize_failed'])
   })
 
-  test('S4.3-16 S4.3-17 S4.3-23: pending until it is approved, then tokens that the API takes', async () => {
-    const { provider, opened } = await stage()
+  test('S4.3-16 S4.3-17 S4.3-23: is pending until it is approved, then returns tokens that the API accepts', async () => {
+    const { provider, opened } = await openSignInFixture()
     const { device_code, verification_uri_complete } = await start(opened)
     const pending = await opened.send('POST /auth/device/token', { device_code })
     expect([pending.status, codeOf(pending)]).toEqual([400, 'authorization_pending'])
@@ -106,16 +106,16 @@ describe('signing a device in', () => {
     expect([again.status, codeOf(again)]).toEqual([400, 'invalid_grant'])
   })
 
-  test('S4.3-19: denied', async () => {
-    const { opened } = await stage()
+  test('S4.3-19: reports a denial', async () => {
+    const { opened } = await openSignInFixture()
     const { device_code, verification_uri_complete } = await start(opened)
     await drive(verification_uri_complete, { deny: true })
     const answer = await opened.send('POST /auth/device/token', { device_code })
     expect([answer.status, codeOf(answer)]).toEqual([400, 'access_denied'])
   })
 
-  test('S4.3-20: expired', async () => {
-    const { opened } = await stage({ provider: { deviceCodeSeconds: 1 } })
+  test('S4.3-20: reports an expired code', async () => {
+    const { opened } = await openSignInFixture({ provider: { deviceCodeSeconds: 1 } })
     const { device_code } = await start(opened)
     await expect
       .poll(async () => codeOf(await opened.send('POST /auth/device/token', { device_code })), {
@@ -125,10 +125,10 @@ describe('signing a device in', () => {
   })
 
   test.each(['authorization_pending', 'slow_down', 'access_denied', 'expired_token', 'invalid_grant'])(
-    'S4.3-17 S4.3-18 S4.3-19 S4.3-20: %s is mirrored',
+    'S4.3-17 S4.3-18 S4.3-19 S4.3-20: passes on %s',
     async code => {
-      const { provider, opened } = await stage()
-      stand(provider, ({ path }) =>
+      const { provider, opened } = await openSignInFixture()
+      interceptProvider(provider, ({ path }) =>
         path === tokenPath ? { status: 400, body: JSON.stringify({ error: code }) } : undefined,
       )
       const answer = await opened.send('POST /auth/device/token', { device_code: 'x' })
@@ -136,9 +136,9 @@ describe('signing a device in', () => {
     },
   )
 
-  test('what else the provider refuses with is device_token_failed, without its words', async () => {
-    const { provider, opened } = await stage()
-    stand(provider, ({ path }) =>
+  test('reports other errors as device_token_failed, without the text of the provider', async () => {
+    const { provider, opened } = await openSignInFixture()
+    interceptProvider(provider, ({ path }) =>
       path === tokenPath
         ? { status: 401, body: '{"error":"invalid_client","error_description":"hush"}' }
         : undefined,
@@ -148,16 +148,16 @@ describe('signing a device in', () => {
     expect(answer.text).not.toMatch(/hush|invalid_client/)
   })
 
-  test('a code that nobody would have issued is not passed on', async () => {
-    const { provider, opened } = await stage()
+  test('does not send an overlong device code to the provider', async () => {
+    const { provider, opened } = await openSignInFixture()
     const sent = async (chars: number) =>
       codeOf(await opened.send('POST /auth/device/token', { device_code: 'x'.repeat(chars) }))
     expect([await sent(4_097), provider.count(tokenPath)]).toEqual(['invalid_grant', 0])
     expect([await sent(4_096), provider.count(tokenPath)]).toEqual(['invalid_grant', 1])
   })
 
-  test('S4.3-24: a token that the API would not accept is withheld', async () => {
-    const { opened } = await stage({ oidc: { audience: 'https://someone-else.example' } })
+  test('S4.3-24: withholds a token that the API would reject', async () => {
+    const { opened } = await openSignInFixture({ oidc: { audience: 'https://someone-else.example' } })
     const { device_code, verification_uri_complete } = await start(opened)
     await drive(verification_uri_complete)
     const answer = await opened.send('POST /auth/device/token', { device_code })
@@ -165,16 +165,16 @@ describe('signing a device in', () => {
     expect(answer.text).not.toMatch(/eyJ/)
   })
 
-  test.each([{}, { device_code: '' }, { device_code: 1 }, []])('%j is invalid_request', async body => {
-    const { opened } = await stage()
+  test.each([{}, { device_code: '' }, { device_code: 1 }, []])('rejects %j with invalid_request', async body => {
+    const { opened } = await openSignInFixture()
     for (const line of ['POST /auth/device/token', 'POST /auth/device/refresh']) {
       const answer = await opened.send(line, body)
       expect([answer.status, codeOf(answer)]).toEqual([400, 'invalid_request'])
     }
   })
 
-  test('S4.3-21 S4.3-22 S7.2-10: a provider without a device endpoint is 501', async () => {
-    const { opened } = await stage({ provider: { device: false } })
+  test('S4.3-21 S4.3-22 S7.2-10: fails with 501 if the provider has no device endpoint', async () => {
+    const { opened } = await openSignInFixture({ provider: { device: false } })
     for (const [line, body] of [
       ['POST /auth/device/authorize', undefined],
       ['POST /auth/device/token', { device_code: 'x' }],
@@ -190,8 +190,8 @@ describe('signing a device in', () => {
     })
   })
 
-  test('a provider that is down is 503', async () => {
-    const { provider, opened } = await stage()
+  test('fails with 503 if the provider is down', async () => {
+    const { provider, opened } = await openSignInFixture()
     const { device_code } = await start(opened)
     await provider.down()
     for (const [line, body] of [
@@ -203,18 +203,18 @@ describe('signing a device in', () => {
     }
   })
 
-  test('where the provider issues no refresh token, none is handed out', async () => {
-    const { provider, opened } = await stage()
+  test('returns no refresh token if the provider issues none', async () => {
+    const { provider, opened } = await openSignInFixture()
     const token = await provider.sign()
-    stand(provider, ({ path }) => (path === tokenPath ? issued(token) : undefined))
+    interceptProvider(provider, ({ path }) => (path === tokenPath ? issued(token) : undefined))
     const answer = await opened.send('POST /auth/device/token', { device_code: 'x' })
     expect(answer.body).toEqual({ access_token: token, token_type: expect.stringMatching(/^bearer$/i) })
   })
 })
 
-describe('renewing the tokens of a device [security rule 13]', () => {
-  test('gives new tokens, and a new sealed refresh token', async () => {
-    const staged = await stage()
+describe('device token refresh [security rule 13]', () => {
+  test('returns new tokens and a new sealed refresh token', async () => {
+    const staged = await openSignInFixture()
     const first = await signIn(staged)
     const answer = await staged.opened.send('POST /auth/device/refresh', {
       refresh_token: first.refresh_token,
@@ -232,9 +232,9 @@ describe('renewing the tokens of a device [security rule 13]', () => {
     expect(first.refresh_token).not.toContain(spent(staged.provider)[0])
   })
 
-  test('two processes that ask with the same token, at once or late, both go on', async () => {
-    const clock = new LaterClock()
-    const staged = await stage({ clock })
+  test('works for two processes that send one token, at the same time or later', async () => {
+    const clock = new OffsetClock()
+    const staged = await openSignInFixture({ clock })
     const { refresh_token } = await signIn(staged)
     const ask = (token: unknown) => staged.opened.send('POST /auth/device/refresh', { refresh_token: token })
     const answers: Sent[] = await Promise.all([ask(refresh_token), ask(refresh_token)])
@@ -248,8 +248,8 @@ describe('renewing the tokens of a device [security rule 13]', () => {
     expect([late.status, codeOf(late)]).toEqual([401, 'refresh_failed'])
   })
 
-  test('takes no raw token of the provider, no cookie, no access token and no changed value', async () => {
-    const staged = await stage()
+  test('rejects raw provider tokens, cookies, access tokens and changed values', async () => {
+    const staged = await openSignInFixture()
     const { provider, opened } = staged
     const { refresh_token, access_token } = (await signIn(staged)) as Record<string, string>
     await opened.send('POST /auth/device/refresh', { refresh_token })
@@ -259,37 +259,37 @@ describe('renewing the tokens of a device [security rule 13]', () => {
     expect(cookie).toMatch(/^v2\./)
     const before = spent(provider).length
     const [raw] = spent(provider)
-    const other = await stage({ provider, client: { clientId: clients.confidential.id } })
+    const other = await openSignInFixture({ provider, client: { clientId: clients.confidential.id } })
     for (const token of [raw, cookie, access_token, `${refresh_token}A`, refresh_token!.slice(0, -1), 'x']) {
       const answer = await opened.send('POST /auth/device/refresh', { refresh_token: token })
       expect([answer.status, codeOf(answer)]).toEqual([400, 'invalid_grant'])
     }
     const foreign = await other.opened.send('POST /auth/device/refresh', { refresh_token })
     expect([foreign.status, codeOf(foreign)]).toEqual([400, 'invalid_grant'])
-    // What opens and does not hold is refused, what does not open is anonymous.
-    const { opened: anyone } = await stage({ provider, auth: { anonymousPolicy: 'allow' } })
+    // A value that opens but is invalid is rejected. A value that does not open is anonymous.
+    const { opened: anyone } = await openSignInFixture({ provider, auth: { anonymousPolicy: 'allow' } })
     const asCookie = { cookie: `wb_session=${refresh_token}` }
     expect((await anyone.send('GET /api/v1/workspaces', undefined, asCookie)).status).toBe(200)
     expect(spent(provider)).toHaveLength(before)
   })
 
-  test('a refusal of the provider is refresh_failed', async () => {
-    const staged = await stage()
+  test('fails with refresh_failed if the provider rejects it', async () => {
+    const staged = await openSignInFixture()
     const { refresh_token } = await signIn(staged)
-    stand(staged.provider, ({ path }) =>
+    interceptProvider(staged.provider, ({ path }) =>
       path === tokenPath ? { status: 400, body: '{"error":"invalid_grant"}' } : undefined,
     )
     const answer = await staged.opened.send('POST /auth/device/refresh', { refresh_token })
     expect([answer.status, codeOf(answer)]).toEqual([401, 'refresh_failed'])
   })
 
-  test('tokens of another subject, or that the API would not accept, are withheld', async () => {
-    const staged = await stage()
+  test('withholds tokens of another subject, and tokens that the API would reject', async () => {
+    const staged = await openSignInFixture()
     const { provider, opened } = staged
     for (const claims of [{ sub: 'mallory' }, { iss: 'https://idp.example' }]) {
       const { refresh_token } = await signIn(staged)
       const token = await provider.sign(claims)
-      stand(provider, ({ path }) => (path === tokenPath ? issued(token) : undefined))
+      interceptProvider(provider, ({ path }) => (path === tokenPath ? issued(token) : undefined))
       const answer = await opened.send('POST /auth/device/refresh', { refresh_token })
       expect([answer.status, codeOf(answer)]).toEqual([401, 'token_validation_failed'])
       expect(answer.text).not.toContain(token)
@@ -297,12 +297,12 @@ describe('renewing the tokens of a device [security rule 13]', () => {
     }
   })
 
-  test('the old refresh token goes on where none comes with the new token', async () => {
-    const staged = await stage()
+  test('returns the old refresh token if the provider issues no new one', async () => {
+    const staged = await openSignInFixture()
     const { provider, opened } = staged
     const { refresh_token } = await signIn(staged)
     const tokens = [await provider.sign({ jti: '1' }), await provider.sign({ jti: '2' })]
-    stand(provider, ({ path }) => (path === tokenPath ? issued(tokens.shift()!) : undefined))
+    interceptProvider(provider, ({ path }) => (path === tokenPath ? issued(tokens.shift()!) : undefined))
     const first = await opened.send('POST /auth/device/refresh', { refresh_token })
     expect(first.body).toEqual({
       access_token: expect.any(String),
@@ -314,8 +314,8 @@ describe('renewing the tokens of a device [security rule 13]', () => {
     expect(new Set(spent(provider)).size).toBe(1)
   })
 
-  test('a provider that is down leaves it as it is', async () => {
-    const staged = await stage()
+  test('leaves the refresh token valid if the provider is down', async () => {
+    const staged = await openSignInFixture()
     const { refresh_token } = await signIn(staged)
     await staged.provider.down()
     const down = await staged.opened.send('POST /auth/device/refresh', { refresh_token })
@@ -324,8 +324,8 @@ describe('renewing the tokens of a device [security rule 13]', () => {
     expect((await staged.opened.send('POST /auth/device/refresh', { refresh_token })).status).toBe(200)
   })
 
-  test('S5.9-10: it outlives a rotation of the session secrets', async () => {
-    const staged = await stage()
+  test('S5.9-10: continues after the session secrets are rotated', async () => {
+    const staged = await openSignInFixture()
     const { refresh_token } = await signIn(staged)
     const next = await staged.restart({ client: { sessionSecretRef: ['env:SESSION_2', 'env:SESSION_1'] } })
     expect((await next.opened.send('POST /auth/device/refresh', { refresh_token })).status).toBe(200)

@@ -15,7 +15,7 @@ function login(codeVerifier: string): PendingLogin {
   }
 }
 
-describe('logins that wait for the provider', () => {
+describe('pending logins', () => {
   test('S3-09 S5.7-05: are taken once', async () => {
     const pending = createPendingLogins(new TestClock())
     await pending.put('state', login('v'), one)
@@ -24,7 +24,7 @@ describe('logins that wait for the provider', () => {
     expect(await pending.take('state')).toBeUndefined()
   })
 
-  test('keep waiting when they are found', async () => {
+  test('remain after a lookup', async () => {
     const clock = new TestClock()
     const pending = createPendingLogins(clock)
     await pending.put('state', login('v'), one)
@@ -34,7 +34,7 @@ describe('logins that wait for the provider', () => {
     expect(await pending.find('state')).toBeUndefined()
   })
 
-  test('S3-07 S5.7-03 S8-11: wait for ten minutes and no longer', async () => {
+  test('S3-07 S5.7-03 S8-11: expire after ten minutes', async () => {
     const clock = new TestClock()
     const pending = createPendingLogins(clock)
     await pending.put('a', login('a'), one)
@@ -45,7 +45,7 @@ describe('logins that wait for the provider', () => {
     expect(await pending.take('b')).toBeUndefined()
   })
 
-  test('are at most 4,096, and the oldest of one address give way to its newest', async () => {
+  test('are limited to 4,096; the oldest of an address is replaced by its newest', async () => {
     const pending = createPendingLogins(new TestClock())
     for (let at = 0; at <= 4_096; at++) await pending.put(`state ${at}`, login(String(at)), one)
     expect(await pending.take('state 0')).toBeUndefined()
@@ -54,7 +54,7 @@ describe('logins that wait for the provider', () => {
   })
 
   test.each([1, 20, 1_000])(
-    'a flood from %i addresses drives out its own, and none of another',
+    'of other addresses are kept during a flood from %i addresses',
     async addresses => {
       const pending = createPendingLogins(new TestClock())
       await pending.put('mine', login('mine'), one)
@@ -68,7 +68,7 @@ describe('logins that wait for the provider', () => {
     },
   )
 
-  test('those that were taken or are too old count no more', async () => {
+  test('that were taken or have expired do not count toward the limit', async () => {
     const clock = new TestClock()
     const pending = createPendingLogins(clock)
     for (let at = 0; at < 4_000; at++) await pending.put(`old ${at}`, login('old'), 'a')

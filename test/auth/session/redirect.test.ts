@@ -4,7 +4,7 @@ import { safeRedirectPath } from '../../../src/auth/session/safe-redirect.ts'
 
 const origins = ['http://localhost:8787', 'https://wb.example', 'http://[::1]:8787']
 
-describe('where a browser goes after its sign-in', () => {
+describe('redirect after sign-in', () => {
   test.each([
     '/',
     '/workspaces/1/kb?q=a%20b&x=1#top',
@@ -20,7 +20,7 @@ describe('where a browser goes after its sign-in', () => {
     '/:8080',
     '/@evil.example',
     '/a?q=%2525',
-  ])('S5.7-09: %j is kept', target => expect(safeRedirectPath(target)).toBe(target))
+  ])('S5.7-09: keeps %j', target => expect(safeRedirectPath(target)).toBe(target))
 
   test.each([
     undefined,
@@ -43,7 +43,7 @@ describe('where a browser goes after its sign-in', () => {
     '/a^b',
     '/`',
     '/{a}',
-  ])('S5.7-09 S5.7-10: %j becomes /', target => expect(safeRedirectPath(target)).toBe('/'))
+  ])('S5.7-09 S5.7-10: replaces %j by /', target => expect(safeRedirectPath(target)).toBe('/'))
 
   test.each([
     '//evil.example',
@@ -81,9 +81,9 @@ describe('where a browser goes after its sign-in', () => {
     '/./%2fevil.example',
     `/${'%25'.repeat(1)}${'25'.repeat(12)}2fevil.example`,
     `/${'a'.repeat(5_000)}`,
-  ])('S5.7-11: %j becomes / [security rule 12]', target => expect(safeRedirectPath(target)).toBe('/'))
+  ])('S5.7-11: replaces %j by / [security rule 12]', target => expect(safeRedirectPath(target)).toBe('/'))
 
-  test('S5.7-09 S5.7-11: no answer leaves the site, whatever was asked for, also once it is decoded', () => {
+  test('S5.7-09 S5.7-11: never leaves the site for any input, even after it is decoded', () => {
     const piece = fc.constantFrom(
       '/',
       '\\',

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { RunningProvider } from '../../harness/identity-provider.ts'
 import type { Sent } from '../../harness/runtime.ts'
-import { type Browser, codeOf, LaterClock, site, stage, stand } from './stage.ts'
+import { type Browser, codeOf, OffsetClock, siteOrigin, openSignInFixture, interceptProvider } from './sign-in-fixture.ts'
 
 const tokenPath = '/token'
 const cleared = 'wb_session=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax'
@@ -10,20 +10,20 @@ async function me(browser: Browser): Promise<Sent> {
   return browser.send('GET /auth/me')
 }
 
-/** How often a refresh token was spent. */
+/** Returns how many times a refresh token was used. */
 function refreshes({ asked }: RunningProvider): number {
   return asked.filter(({ form }) => form.get('grant_type') === 'refresh_token').length
 }
 
-/** A browser that has the cookies of another. */
+/** Creates a browser with the cookies of another one. */
 function tabOf(browser: Browser, send: (cookie: string) => Promise<Sent>): () => Promise<Sent> {
   const { cookies } = browser
   return () => send(cookies)
 }
 
-describe('renewing a session', () => {
-  test('S3-11 S4.3-09 S5.7-17: a new cookie, and the end of the new token', async () => {
-    const { provider, browser } = await stage()
+describe('session refresh', () => {
+  test('S3-11 S4.3-09 S5.7-17: sets a new cookie, and returns the expiry of the new token', async () => {
+    const { provider, browser } = await openSignInFixture()
     const alice = browser()
     await alice.signIn()
     const before = alice.cookies
@@ -46,12 +46,12 @@ describe('renewing a session', () => {
     expect(refreshes(provider)).toBe(2)
   })
 
-  test('two tabs that ask at once, and one that asks late, all stay signed in', async () => {
-    const clock = new LaterClock()
-    const { provider, opened, browser } = await stage({ clock })
+  test('keeps concurrent tabs and a later tab signed in', async () => {
+    const clock = new OffsetClock()
+    const { provider, opened, browser } = await openSignInFixture({ clock })
     const alice = browser()
     await alice.signIn()
-    const old = tabOf(alice, cookie => opened.send('POST /auth/refresh', undefined, { cookie, origin: site }))
+    const old = tabOf(alice, cookie => opened.send('POST /auth/refresh', undefined, { cookie, origin: siteOrigin }))
     const answers: Sent[] = await Promise.all([old(), old(), old()])
     clock.offsetMs = 20_000
     answers.push(await old())
@@ -60,23 +60,23 @@ describe('renewing a session', () => {
     expect(refreshes(provider)).toBe(1)
     for (const answer of answers) {
       const tab = browser()
-      tab.jar.take(new URL(site), answer.headers)
+      tab.jar.take(new URL(siteOrigin), answer.headers)
       expect((await me(tab)).body.id).toBe('alice')
     }
     const last = browser()
-    last.jar.take(new URL(site), answers[3]!.headers)
+    last.jar.take(new URL(siteOrigin), answers[3]!.headers)
     expect((await last.send('POST /auth/refresh')).status).toBe(200)
     answers.push(await old())
     const late = browser()
-    late.jar.take(new URL(site), answers[4]!.headers)
+    late.jar.take(new URL(siteOrigin), answers[4]!.headers)
     clock.offsetMs = 60_000
     expect((await late.send('POST /auth/refresh')).status).toBe(200)
     expect(refreshes(provider)).toBe(3)
   })
 
-  test('after that the old cookie is a refresh token that was spent', async () => {
-    const clock = new LaterClock()
-    const { opened, browser } = await stage({ clock })
+  test('rejects the old cookie after that, because its refresh token was used', async () => {
+    const clock = new OffsetClock()
+    const { opened, browser } = await openSignInFixture({ clock })
     const alice = browser()
     await alice.signIn()
     const old = tabOf(alice, cookie => opened.send('POST /auth/refresh', undefined, { cookie }))
@@ -86,8 +86,8 @@ describe('renewing a session', () => {
     expect([answer.status, codeOf(answer)]).toEqual([401, 'refresh_failed'])
   })
 
-  test('S3-12 S4.3-10: without a cookie there is nothing to renew', async () => {
-    const { opened } = await stage()
+  test('S3-12 S4.3-10: fails with no_refresh_token without a valid session cookie', async () => {
+    const { opened } = await openSignInFixture()
     for (const cookie of ['', 'wb_session=v2.x.y.z', 'other=1']) {
       const answer = await opened.send('POST /auth/refresh', undefined, cookie ? { cookie } : {})
       expect([answer.status, codeOf(answer)]).toEqual([401, 'no_refresh_token'])
@@ -96,8 +96,8 @@ describe('renewing a session', () => {
     }
   })
 
-  test('S3-13 S5.7-21 S2.5-09 S2.6-09: without a refresh token the session is over', async () => {
-    const { provider, browser } = await stage({ provider: { refresh: false } })
+  test('S3-13 S5.7-21 S2.5-09 S2.6-09: fails and clears the cookie if the session has no refresh token', async () => {
+    const { provider, browser } = await openSignInFixture({ provider: { refresh: false } })
     const alice = browser()
     await alice.signIn()
     expect((await me(alice)).body).toMatchObject({ id: 'alice', canRefresh: false })
@@ -108,11 +108,11 @@ describe('renewing a session', () => {
     expect(refreshes(provider)).toBe(0)
   })
 
-  test('S3-14 S4.3-11: a refused grant ends the session', async () => {
-    const { provider, browser } = await stage()
+  test('S3-14 S4.3-11: ends the session if the provider rejects the refresh token', async () => {
+    const { provider, browser } = await openSignInFixture()
     const alice = browser()
     await alice.signIn()
-    stand(provider, ({ path }) =>
+    interceptProvider(provider, ({ path }) =>
       path === tokenPath
         ? { status: 400, body: '{"error":"invalid_grant","error_description":"gone"}' }
         : undefined,
@@ -124,13 +124,13 @@ describe('renewing a session', () => {
     expect(alice.cookies).toBe('')
   })
 
-  test('S3-15 S4.3-12: a new token that does not hold ends the session', async () => {
-    const { provider, browser } = await stage()
+  test('S3-15 S4.3-12: ends the session if the new token is not valid', async () => {
+    const { provider, browser } = await openSignInFixture()
     for (const claims of [{ aud: 'https://someone-else.example' }, { sub: 'mallory' }]) {
       const alice = browser()
       await alice.signIn()
       const token = await provider.sign(claims)
-      stand(provider, ({ path }) => (path === tokenPath ? issued(token) : undefined))
+      interceptProvider(provider, ({ path }) => (path === tokenPath ? issued(token) : undefined))
       const answer = await alice.send('POST /auth/refresh')
       expect([answer.status, codeOf(answer)]).toEqual([401, 'token_validation_failed'])
       expect(answer.headers.getSetCookie()).toEqual([cleared])
@@ -138,12 +138,12 @@ describe('renewing a session', () => {
     }
   })
 
-  test('the old refresh token is kept where none comes with the new token', async () => {
-    const { provider, browser } = await stage()
+  test('keeps the old refresh token if the provider issues no new one', async () => {
+    const { provider, browser } = await openSignInFixture()
     const alice = browser()
     await alice.signIn()
     const tokens = [await provider.sign({ jti: '1' }), await provider.sign({ jti: '2' })]
-    stand(provider, ({ path }) => (path === tokenPath ? issued(tokens.shift()!) : undefined))
+    interceptProvider(provider, ({ path }) => (path === tokenPath ? issued(tokens.shift()!) : undefined))
     const spent = () => provider.asked.filter(({ form }) => form.has('refresh_token'))
     expect((await alice.send('POST /auth/refresh')).status).toBe(200)
     expect((await me(alice)).body.canRefresh).toBe(true)
@@ -156,25 +156,25 @@ describe('renewing a session', () => {
     [{ expires_in: 77 }, 77],
     [{ expires_in: 86_400 }, 86_400],
     [{}, 3_600],
-  ])('a provider that says %j has the cookie last %i seconds [S2.5-05]', async (said, seconds) => {
-    const { provider, browser } = await stage()
+  ])('with a provider response of %j, sets a cookie that lasts %i seconds [S2.5-05]', async (said, seconds) => {
+    const { provider, browser } = await openSignInFixture()
     const alice = browser()
     await alice.signIn()
     const token = await provider.sign()
-    stand(provider, ({ path }) => (path === tokenPath ? issued(token, said) : undefined))
+    interceptProvider(provider, ({ path }) => (path === tokenPath ? issued(token, said) : undefined))
     const answer = await alice.send('POST /auth/refresh')
     expect(answer.headers.getSetCookie()[0]).toContain(`; Max-Age=${seconds};`)
   })
 
-  test('a provider that is down signs nobody out', async () => {
-    const { provider, browser } = await stage()
+  test('keeps the session if the provider is down', async () => {
+    const { provider, browser } = await openSignInFixture()
     const alice = browser()
     await alice.signIn()
     const { cookies } = alice
     await provider.down()
     const down = await alice.send('POST /auth/refresh')
     await provider.up()
-    stand(provider, ({ path }) => (path === tokenPath ? { status: 502 } : undefined))
+    interceptProvider(provider, ({ path }) => (path === tokenPath ? { status: 502 } : undefined))
     const broken = await alice.send('POST /auth/refresh')
     for (const answer of [down, broken]) {
       expect([answer.status, codeOf(answer)]).toEqual([503, 'identity_provider_unavailable'])
@@ -186,14 +186,14 @@ describe('renewing a session', () => {
     expect((await alice.send('POST /auth/refresh')).status).toBe(200)
   })
 
-  test('new tokens whose keys cannot be had are kept until they can, as the refresh token is spent', async () => {
-    const clock = new LaterClock()
-    const { provider, browser } = await stage({ clock })
+  test('keeps new tokens until the keys to verify them can be loaded, because the refresh token is used up', async () => {
+    const clock = new OffsetClock()
+    const { provider, browser } = await openSignInFixture({ clock })
     const alice = browser()
     await alice.signIn()
     expect((await me(alice)).status).toBe(200)
     await provider.rotateKeys()
-    stand(provider, ({ path }) => (path === '/jwks' ? { status: 500 } : undefined))
+    interceptProvider(provider, ({ path }) => (path === '/jwks' ? { status: 500 } : undefined))
     clock.offsetMs = 60_000
     const answer = await alice.send('POST /auth/refresh')
     expect([answer.status, codeOf(answer)]).toEqual([503, 'identity_provider_unavailable'])
@@ -205,12 +205,12 @@ describe('renewing a session', () => {
     expect((await me(alice)).body.id).toBe('alice')
   })
 
-  test('a session that has grown too large is told so, and the old one lives to its end', async () => {
-    const { provider, browser } = await stage()
+  test('reports a session that has become too large, and the old session continues until it expires', async () => {
+    const { provider, browser } = await openSignInFixture()
     const alice = browser()
     await alice.signIn()
     const token = await provider.sign({ padding: 'x'.repeat(12_000) })
-    stand(provider, ({ path }) => (path === tokenPath ? issued(token) : undefined))
+    interceptProvider(provider, ({ path }) => (path === tokenPath ? issued(token) : undefined))
     const answer = await alice.send('POST /auth/refresh')
     expect([answer.status, codeOf(answer)]).toEqual([502, 'session_too_large'])
     expect(answer.headers.getSetCookie()).toEqual([])

@@ -23,8 +23,8 @@ function stage() {
   return { clock, renewals, asked, renew }
 }
 
-describe('renewals that several askers share', () => {
-  test('who asks at once gets one outcome', async () => {
+describe('shared renewals', () => {
+  test('return one result to concurrent requests', async () => {
     const { renewals } = stage()
     let runs = 0
     const renew = async () => {
@@ -36,7 +36,7 @@ describe('renewals that several askers share', () => {
     expect(runs).toBe(1)
   })
 
-  test('who asks within 30 seconds gets it too, and after that nobody', async () => {
+  test('return the result for 30 seconds', async () => {
     const { clock, asked, renew } = stage()
     const outcome = await renew('a', { key: 'b' })
     clock.advance(30_000)
@@ -46,7 +46,7 @@ describe('renewals that several askers share', () => {
     expect(asked).toEqual(['a', 'a'])
   })
 
-  test('an outcome that ends sooner is kept for as long only, and one that has ended not at all', async () => {
+  test('keep a result only for its lifetime, and do not keep an expired one', async () => {
     const { clock, asked, renew } = stage()
     await renew('a', { key: 'b', lifetimeSeconds: 10 })
     clock.advance(10_000)
@@ -57,7 +57,7 @@ describe('renewals that several askers share', () => {
     expect(asked).toEqual(['a', 'a', 'a'])
   })
 
-  test('who asks late gets the last outcome in a row, or the one that is on its way', async () => {
+  test('return the latest result of a chain, or wait for the pending one', async () => {
     const { renewals, renew } = stage()
     await renew('a', { key: 'b' })
     const last = await renew('b', { key: 'c' })
@@ -69,7 +69,7 @@ describe('renewals that several askers share', () => {
     expect(await late).toBe(await running)
   })
 
-  test('what failed is told to all who wait, and not kept', async () => {
+  test('report a failure to all waiting requests, and do not keep it', async () => {
     const { renewals, renew } = stage()
     const fail = () => Promise.reject(new Error('no'))
     const both = await Promise.allSettled([renewals.once('a', fail), renewals.once('a', fail)])
@@ -77,14 +77,14 @@ describe('renewals that several askers share', () => {
     expect(await renew('a', { key: 'b' })).toEqual({ key: 'b' })
   })
 
-  test('an outcome that is nothing new is not kept', async () => {
+  test('do not keep a result with an unchanged key', async () => {
     const { asked, renew } = stage()
     await renew('a', { key: 'a' })
     await renew('a', { key: 'a' })
     expect(asked).toEqual(['a', 'a'])
   })
 
-  test('outcomes that lead back to each other are an end', async () => {
+  test('end at a cycle of results', async () => {
     const { asked, renew } = stage()
     await Promise.all([renew('a', { key: 'b' }), renew('b', { key: 'a' })])
     expect(await renew('a', { key: 'c' })).toEqual(

@@ -10,7 +10,7 @@ import {
 import type { ProviderTokens } from '../../../src/auth/oidc/protocol.ts'
 import { Sealer } from '../../../src/auth/session/sealer.ts'
 import { SessionCookies } from '../../../src/auth/session/session-cookies.ts'
-import { describeCaller, SignIn, type SignInParts } from '../../../src/auth/session/sign-in.ts'
+import { describeCaller, SignIn, type SignInDependencies } from '../../../src/auth/session/sign-in.ts'
 import { unverifiedSubject } from '../../../src/auth/session/sign-in-trail.ts'
 import { WbError } from '../../../src/contract/errors.ts'
 import { scopesOfRole } from '../../../src/contract/scopes.ts'
@@ -18,8 +18,8 @@ import { open, TestClock } from '../../harness/runtime.ts'
 
 const origin = 'http://localhost'
 
-/** Sign-in with a provider that does what it is told. */
-function stage(changes: Partial<SignInParts['provider']> = {}, check?: SignInParts['verifier']['check']) {
+/** Creates a sign-in with a fake provider. `changes` replaces its methods. */
+function stage(changes: Partial<SignInDependencies['provider']> = {}, check?: SignInDependencies['verifier']['check']) {
   const clock = new TestClock()
   const events: (AuditEvent & { by: string | null; requestId: string | null })[] = []
   const tell = ({ auth, requestId }: AuditActor, event: AuditEvent) => {
@@ -41,7 +41,7 @@ function stage(changes: Partial<SignInParts['provider']> = {}, check?: SignInPar
     refreshToken: 'refresh',
     expiresInSeconds: 60,
   }
-  const provider: SignInParts['provider'] = {
+  const provider: SignInDependencies['provider'] = {
     keySetUrl: async () => new URL('http://idp.test/jwks'),
     hasDeviceEndpoint: async () => true,
     authorizationUrl: async ({ state }) => new URL(`http://idp.test/auth?state=${state}`),
@@ -91,12 +91,12 @@ function caller(cookies: string | null = null, client = '192.0.2.1'): Caller {
   } as Caller
 }
 
-/** As a browser would send back what it was told to keep. */
+/** Returns the `Cookie` header that a browser sends after the given `Set-Cookie` lines. */
 function sent(lines: readonly string[]): string {
   return lines.map(line => line.slice(0, line.indexOf(';'))).join('; ')
 }
 
-/** A login up to where the provider sends the browser back. */
+/** Starts a login and returns its callback parameters. */
 async function begun({ signIn }: Pick<ReturnType<typeof stage>, 'signIn'>) {
   const { location, cookies } = await signIn.flows.login.start('/after', caller())
   return { state: new URL(location).searchParams.get('state')!, cookie: sent(cookies) }
@@ -108,7 +108,7 @@ async function signedIn(staged: ReturnType<typeof stage>): Promise<string> {
   return sent(cookies.slice(0, 1))
 }
 
-test('S3-09: logins that twenty others begin by the thousand drive out none that waits', async () => {
+test('S3-09: thousands of logins from twenty addresses do not displace a pending login', async () => {
   const staged = stage()
   const { login } = staged.signIn.flows
   const { state, cookie } = await begun(staged)
@@ -117,8 +117,8 @@ test('S3-09: logins that twenty others begin by the thousand drive out none that
   expect(location).toBe('/after')
 })
 
-describe('the audit trail of signing in', () => {
-  test('S6-10: a login, by the subject that it made', async () => {
+describe('audit trail of sign-ins', () => {
+  test('S6-10: records a login with its subject', async () => {
     const staged = stage()
     await signedIn(staged)
     expect(staged.events).toEqual([
@@ -126,7 +126,7 @@ describe('the audit trail of signing in', () => {
     ])
   })
 
-  test('S6-10: a login that cannot be recorded fails, and the request has no signed-in caller', async () => {
+  test('S6-10: fails a login that cannot be recorded, and the request gets no authenticated caller', async () => {
     const staged = stage()
     const { state, cookie } = await begun(staged)
     staged.audit.failing = true
@@ -141,7 +141,7 @@ describe('the audit trail of signing in', () => {
     [{ error: 'access_denied' }, 'access_denied'],
     [{ error: 'hostile text' }, 'invalid_callback'],
     [{ code: 'c', state: 'unknown' }, 'invalid_state'],
-  ])('S6-10: a failed login %j, with its reason', async (query, reason) => {
+  ])('S6-10: records a failed login %j with its reason', async (query, reason) => {
     const { signIn, events } = stage()
     await expect(signIn.flows.login.finish(query, caller())).rejects.toThrow(WbError)
     expect(events).toEqual([
@@ -155,7 +155,7 @@ describe('the audit trail of signing in', () => {
     ])
   })
 
-  test('S6-10 S6-11: of a defect it tells no more than that', async () => {
+  test('S6-10 S6-11: records an internal error without details', async () => {
     const check = () => Promise.reject(new Error('boom at secret-value'))
     const { signIn, events, ...rest } = stage({}, check)
     const { state, cookie } = await begun({ signIn, ...rest })
@@ -163,8 +163,8 @@ describe('the audit trail of signing in', () => {
     expect(events.map(({ details }) => details)).toEqual([{ scheme: 'oidc', reason: 'internal_error' }])
   })
 
-  test('S6-10: a code that the provider refuses', async () => {
-    const staged = stage({ exchangeCode: async () => ({ refused: 'invalid_grant' }) })
+  test('S6-10: records a code that the provider rejects', async () => {
+    const staged = stage({ exchangeCode: async () => ({ errorCode: 'invalid_grant' }) })
     const { state, cookie } = await begun(staged)
     const done = staged.signIn.flows.login.finish({ code: 'c', state }, caller(cookie))
     await expect(done).rejects.toMatchObject({
@@ -174,7 +174,7 @@ describe('the audit trail of signing in', () => {
     expect(staged.events.map(({ details }) => details?.reason)).toEqual(['idp_rejected'])
   })
 
-  test('S6-11: a refresh, also of who asks second', async () => {
+  test('S6-11: records a refresh, including one shared with an earlier request', async () => {
     const staged = stage()
     const cookie = await signedIn(staged)
     staged.events.length = 0
@@ -186,8 +186,8 @@ describe('the audit trail of signing in', () => {
     ])
   })
 
-  test('S6-11: a failed refresh, by the subject that the cookie names', async () => {
-    const staged = stage({ refresh: async () => ({ refused: 'invalid_grant' }) })
+  test('S6-11: records a failed refresh with the subject of the cookie', async () => {
+    const staged = stage({ refresh: async () => ({ errorCode: 'invalid_grant' }) })
     const cookie = await signedIn(staged)
     staged.events.length = 0
     await expect(staged.signIn.flows.session.refresh(caller(cookie))).rejects.toThrow()
@@ -198,7 +198,7 @@ describe('the audit trail of signing in', () => {
     ])
   })
 
-  test('S6-11: a session that has grown too large was not refreshed', async () => {
+  test('S6-11: records a session that has become too large as a failed refresh', async () => {
     const refresh = async () => ({ accessToken: 'x'.repeat(20_000), tokenType: 'Bearer' })
     const staged = stage({ refresh })
     const cookie = await signedIn(staged)
@@ -209,7 +209,7 @@ describe('the audit trail of signing in', () => {
     expect(staged.events.map(({ details }) => details?.reason)).toEqual(['session_too_large'])
   })
 
-  test('S6-12: a logout, of who was signed in', async () => {
+  test('S6-12: records a logout with its subject', async () => {
     const staged = stage()
     const cookie = await signedIn(staged)
     staged.events.length = 0
@@ -219,7 +219,7 @@ describe('the audit trail of signing in', () => {
     expect(staged.events.map(({ action, by }) => [action, by])).toEqual([['auth.logout', 'alice']])
   })
 
-  test('S6-02: the start of a device, with the code that the person types', async () => {
+  test('S6-02: records the start of a device sign-in with the user code', async () => {
     const { signIn, events } = stage()
     await signIn.flows.device.authorize(caller())
     expect(events).toEqual([
@@ -236,13 +236,13 @@ describe('the audit trail of signing in', () => {
     [{ hasDeviceEndpoint: async () => false }, 'device_flow_not_supported'],
     [{ authorizeDevice: async () => ({ refused: 'invalid_scope' }) }, 'device_authorize_failed'],
     [{ authorizeDevice: async () => ({ device_code: 'd' }) }, 'device_authorize_failed'],
-  ])('S6-02: a start that fails', async (changes, reason) => {
+  ])('S6-02: records a failed start of a device sign-in', async (changes, reason) => {
     const { signIn, events } = stage(changes)
     await expect(signIn.flows.device.authorize(caller())).rejects.toMatchObject({ code: reason })
     expect(events.map(({ outcome, details }) => [outcome, details?.reason])).toEqual([['failure', reason]])
   })
 
-  test('S6-03: the tokens of a device and their renewal, by their subject', async () => {
+  test('S6-03: records the tokens of a device and their refresh with their subject', async () => {
     const { signIn, events } = stage()
     const { refresh_token } = await signIn.flows.device.token('d', caller())
     await signIn.flows.device.refresh(refresh_token!, caller())
@@ -253,10 +253,10 @@ describe('the audit trail of signing in', () => {
     expect(JSON.stringify(events)).not.toMatch(/access|refresh [0-9]|v2\./)
   })
 
-  test('S6-03: a poll that only has to wait is not recorded, and any other failure is', async () => {
-    let refused = ''
-    const { signIn, events } = stage({ exchangeDeviceCode: async () => ({ refused }) })
-    for (refused of ['authorization_pending', 'slow_down', 'access_denied', 'expired_token', 'odd'])
+  test('S6-03: omits pending polls, and records any other failed poll', async () => {
+    let errorCode = ''
+    const { signIn, events } = stage({ exchangeDeviceCode: async () => ({ errorCode }) })
+    for (errorCode of ['authorization_pending', 'slow_down', 'access_denied', 'expired_token', 'odd'])
       await expect(signIn.flows.device.token('d', caller())).rejects.toThrow(WbError)
     expect(events.map(({ details }) => details?.reason)).toEqual([
       'access_denied',
@@ -265,8 +265,8 @@ describe('the audit trail of signing in', () => {
     ])
   })
 
-  test('S6-03: a failed renewal of a device', async () => {
-    const { signIn, events } = stage({ refresh: async () => ({ refused: 'invalid_grant' }) })
+  test('S6-03: records a failed refresh of a device', async () => {
+    const { signIn, events } = stage({ refresh: async () => ({ errorCode: 'invalid_grant' }) })
     const { refresh_token } = await signIn.flows.device.token('d', caller())
     events.length = 0
     await expect(signIn.flows.device.refresh(refresh_token!, caller())).rejects.toThrow()
@@ -278,7 +278,7 @@ describe('the audit trail of signing in', () => {
   })
 })
 
-describe('which ways of signing in exist', () => {
+describe('available sign-in methods', () => {
   const none = {
     loginPath: null,
     refreshPath: null,
@@ -314,7 +314,7 @@ describe('which ways of signing in exist', () => {
     },
   )
 
-  test('of a provider that is down it says what was known last', async () => {
+  test('keep their last known state while the provider is down', async () => {
     let isDown = true
     const { signIn } = stage({
       hasDeviceEndpoint: () => (isDown ? Promise.reject(new Error('down')) : Promise.resolve(true)),
@@ -326,14 +326,14 @@ describe('which ways of signing in exist', () => {
     expect((await signIn.config()).modes.device).toBe(true)
   })
 
-  test('of a provider that does not answer it does not wait', async () => {
+  test('do not wait for a provider that hangs', async () => {
     const { signIn, clock } = stage({ hasDeviceEndpoint: () => new Promise(() => {}) })
     const config = signIn.config()
     clock.advance(1_000)
     expect((await config).modes.device).toBe(false)
   })
 
-  test('S4.3-01: the routes are absent without a client, and the two that tell are there', async () => {
+  test('S4.3-01: without a client, only the two informational routes exist', async () => {
     for (const mode of ['disabled', 'apiKey'] as const) {
       const { send } = await open({ config: { auth: { mode } } })
       for (const [line, json] of [
@@ -359,7 +359,7 @@ describe('which ways of signing in exist', () => {
     }
   })
 
-  test('S4.3-08: who owns the data directory is told so, in every mode', async () => {
+  test('S4.3-08: show the owner of the data directory as an operator in every mode', async () => {
     const { sendAsOperator } = await open()
     expect((await sendAsOperator('GET /auth/me')).body).toMatchObject({
       type: 'system',
@@ -369,7 +369,7 @@ describe('which ways of signing in exist', () => {
   })
 })
 
-describe('what a caller is told about itself', () => {
+describe('the current subject', () => {
   const session = { expiresAtSeconds: 7, canRefresh: true }
 
   test.each([
@@ -393,7 +393,7 @@ describe('what a caller is told about itself', () => {
     })
   })
 
-  test('S2.6-05 S2.6-07 S2.6-08 S2.6-09: unscoped, it holds everything and has no role', () => {
+  test('S2.6-05 S2.6-07 S2.6-08 S2.6-09: without scopes has all of them and no role', () => {
     expect(describeCaller(verifiedContext('oidc', subject(), session))).toMatchObject({
       role: null,
       scopes: null,
@@ -408,7 +408,7 @@ describe('what a caller is told about itself', () => {
     })
   })
 
-  test('S2.6-05: a mapped role is shown with what it holds', () => {
+  test('S2.6-05: shows a mapped role with its scopes', () => {
     const mapped = subject({ role: 'editor', scopes: scopesOfRole.editor })
     expect(describeCaller(verifiedContext('oidc', mapped))).toMatchObject({
       role: 'editor',
@@ -416,14 +416,14 @@ describe('what a caller is told about itself', () => {
     })
   })
 
-  test('S4.3-08: nobody is no one', () => {
+  test('S4.3-08: is null for an anonymous caller', () => {
     expect(() => describeCaller(anonymousContext('oidc'))).toThrow(
       expect.objectContaining({ code: 'unauthorized' }),
     )
   })
 })
 
-describe('how a client is configured', () => {
+describe('client configuration', () => {
   const config = (redirectPath: string) => ({
     auth: {
       mode: 'oidc',
@@ -431,14 +431,14 @@ describe('how a client is configured', () => {
     },
   })
 
-  test.each(['http://', 'ftp://host/x', 'data:x'])('S2.2-27: %s stops the start', async redirectPath => {
+  test.each(['http://', 'ftp://host/x', 'data:x'])('S2.2-27: the redirect path %s prevents startup', async redirectPath => {
     await expect(open({ config: config(redirectPath) })).rejects.toMatchObject({
       code: 'validation_error',
       message: expect.stringContaining('auth.oidc.client.redirectPath'),
     })
   })
 
-  test('S2.2-25: a client without a clientId stops the start', async () => {
+  test('S2.2-25: a client without a clientId prevents startup', async () => {
     const oidc = { issuer: 'http://127.0.0.1:9', audience: 'a', client: {} }
     await expect(open({ config: { auth: { mode: 'oidc', oidc } } })).rejects.toThrow(/clientId/)
   })

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { AnswerSplitter } from '../../../src/models/chat/answer-splitter.ts'
 
-/** Text and reasoning of an answer that comes in pieces, and the calls in it. */
+/** Returns the text, reasoning and calls of an answer that is read in pieces. */
 function split(pieces: readonly string[], isCall: (block: string) => boolean = () => false) {
   const calls: string[] = []
   const splitter = new AnswerSplitter(block => {
@@ -27,7 +27,7 @@ describe('reasoning in tags', () => {
     ['opened by the template', 'a\n</think>\n\nb', 'b', 'a\n'],
     ['opened by the template, and empty', '</think>\n\nb', 'b', ''],
     ['opened by the template, without a line of its own before', 'a</think>\nb', 'b', 'a'],
-  ])('%s is split off', (_where, answer, text, reasoning) => {
+  ])('is separated from the text %s', (_where, answer, text, reasoning) => {
     expect(split([answer])).toMatchObject({ text, reasoning })
   })
 
@@ -38,21 +38,21 @@ describe('reasoning in tags', () => {
     ['in a fence of tildes', '~~~xml\n</think>\n~~~\n'],
     ['in the middle of a sentence', 'the </think> tag'],
     ['of another name', '<thinker>a</thinker>'],
-  ])('%s stays text', (_where, answer) => {
+  ])('%s remains text', (_where, answer) => {
     expect(split([answer])).toMatchObject({ text: answer, reasoning: '' })
   })
 
-  test('stays text in an answer whose reasoning came in a field of its own', () => {
+  test('remains text in an answer whose reasoning has its own field', () => {
     const splitter = new AnswerSplitter(undefined)
     splitter.treatAllAsAnswer()
     expect(splitter.read('a\n</think>\nb')).toEqual([{ kind: 'text', delta: 'a\n</think>\nb' }])
   })
 })
 
-describe('calls of tools in tags', () => {
+describe('tool calls in tags', () => {
   const isCall = (block: string) => block.includes('yes')
 
-  test('are taken out, with the white space behind them', () => {
+  test('are removed, including the white space after them', () => {
     const answer = 'Look:\n<tool_call>yes</tool_call>\n\n<tool_call>yes too</tool_call>\nDone.'
     expect(split([answer], isCall)).toEqual({
       text: 'Look:\nDone.',
@@ -62,7 +62,7 @@ describe('calls of tools in tags', () => {
   })
 
   test.each(['<tool_call>no</tool_call> x', '`<tool_call>yes</tool_call>`', '[TOOL_CALLS] no'])(
-    'stay text where they are none: %s',
+    'remain text if they are not calls: %s',
     answer => expect(split([answer], isCall)).toMatchObject({ text: answer, calls: [] }),
   )
 })
@@ -72,7 +72,7 @@ const words = fc.constantFrom(
 )
 const answers = fc.array(words, { maxLength: 24 }).map(parts => parts.join(''))
 
-test('an answer is split equally for any division into chunks', () => {
+test('the result does not depend on the division of an answer into chunks', () => {
   const cuts = fc.array(fc.integer({ min: 1, max: 7 }), { minLength: 1, maxLength: 20 })
   const isCall = (block: string) => block.includes('a')
   fc.assert(
@@ -89,7 +89,7 @@ test('an answer is split equally for any division into chunks', () => {
   )
 })
 
-test('an answer that begins with a word and has no tag on a line of its own stays as it is, byte by byte', () => {
+test('an answer without a tag on its own line is returned unchanged', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme' }), answers, (start, rest) => {
       const answer = `x${start}${rest.replaceAll('</think>', '')}`
@@ -99,13 +99,13 @@ test('an answer that begins with a word and has no tag on a line of its own stay
   )
 })
 
-test('many marks in code are read in a time that grows with their number', () => {
+test('many tags in code are read in linear time', () => {
   const startedAt = performance.now()
   expect(split([`~~~\n${'<tool_call>'.repeat(90_000)}\n~~~\n`]).calls).toEqual([])
   expect(performance.now() - startedAt).toBeLessThan(5_000)
 })
 
-test('a call without an end is read in a time that grows with its length', () => {
+test('a call that does not end is read in linear time', () => {
   const splitter = new AnswerSplitter(() => false)
   const startedAt = performance.now()
   splitter.read('<tool_call>')

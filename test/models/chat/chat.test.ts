@@ -28,8 +28,8 @@ async function failureOf(setting: Setting = {}): Promise<Error> {
     )
 }
 
-describe('the protocol', () => {
-  test('messages go out with model, bound and key, and come back as text', async () => {
+describe('chat protocol', () => {
+  test('sends messages with model, token limit and key, and returns text', async () => {
     expect(await open().complete(messages, settings())).toEqual({
       text: 'Hello there.',
       reasoning: '',
@@ -47,7 +47,7 @@ describe('the protocol', () => {
     expect(request?.body).toEqual({ model: 'some-model', max_tokens: 64, messages })
   })
 
-  test('a conversation with calls of tools goes out in the form of the protocol', async () => {
+  test('sends a conversation with tool calls in the format of the protocol', async () => {
     const call = { id: 'c1', name: 'mcp:files:read', arguments: '{"path":"/a"}' }
     const broken = { id: 'c2', name: 'search', arguments: '{"q' }
     await open().complete(
@@ -89,14 +89,14 @@ describe('the protocol', () => {
   test.each([
     ['joined with endpointPath', { endpointPath: '/deep' }, '/v1/deep/chat/completions'],
     ['that names the call already', { endpointPath: '/chat/completions' }, '/v1/chat/completions'],
-  ])('an address %s', async (_what, service, path) => {
+  ])('uses an address %s', async (_what, service, path) => {
     await open({ service: { ...service } })
       .complete(messages, settings())
       .catch(() => {})
     expect(provider.received[0]?.line).toBe(`POST ${path}`)
   })
 
-  test('OpenRouter is told who asks, and to pass nothing on', async () => {
+  test('tells OpenRouter the name of the application and disables data collection', async () => {
     await open({ service: { provider: 'openrouter' } }).complete(messages, settings())
     await open({ service: { provider: 'openrouter' }, chat: { allowDataCollection: true } }).complete(
       messages,
@@ -108,7 +108,7 @@ describe('the protocol', () => {
     expect(first?.headers).toMatchObject({ 'x-title': 'Workbase', 'http-referer': 'http://localhost' })
   })
 
-  test('Ollama needs no key, and is found where OLLAMA_BASE_URL says', async () => {
+  test('Ollama requires no key, and its address is in OLLAMA_BASE_URL', async () => {
     const service = { provider: 'ollama', credentialRef: null, endpointBaseUrl: null }
     const variables = { OLLAMA_BASE_URL: `http://${provider.host}` }
     expect((await open({ service, variables }).complete(messages, settings())).text).toBe('Hello there.')
@@ -116,7 +116,7 @@ describe('the protocol', () => {
     expect(provider.received[0]?.headers).not.toHaveProperty('authorization')
   })
 
-  test('tokens that a provider does not count are not known', async () => {
+  test('token counts are unknown if the provider does not return them', async () => {
     const choices = [{ message: { role: 'assistant', content: 'Hello.' }, finish_reason: 'stop' }]
     for (const usage of [undefined, null, {}, { total_tokens: '11' }]) {
       provider.script({ body: { choices, usage } })
@@ -124,13 +124,13 @@ describe('the protocol', () => {
     }
   })
 
-  test('the answer is cut where its tokens end', async () => {
+  test('reports an answer that was truncated at its token limit', async () => {
     const { finishReason } = await open().complete(messages, { ...settings(), maxTokens: 1 })
     expect(finishReason).toBe('length')
   })
 })
 
-test('S7.3-08: three kinds of providers can be dispatched, and no other', () => {
+test('S7.3-08: three kinds of providers are supported, and no others', () => {
   for (const name of ['openrouter', 'openai', 'ollama'])
     expect(() => open({ service: { provider: name } })).not.toThrow()
   for (const name of ['huggingface', 'cohere', 'mock', 'OpenAI', 'constructor', ''])
@@ -139,7 +139,7 @@ test('S7.3-08: three kinds of providers can be dispatched, and no other', () => 
     )
 })
 
-describe('what the provider says of the model', () => {
+describe('errors of the provider about the model', () => {
   test.each([
     ['unknownModel', 'llm_model_unavailable'],
     ['invalidId', 'llm_model_unavailable'],
@@ -147,7 +147,7 @@ describe('what the provider says of the model', () => {
     ['withStatus200', 'llm_model_unavailable'],
     ['notChat', 'llm_model_not_chat'],
     ['otherEndpoint', 'llm_model_not_chat'],
-  ] as const)('%s is %s, in words of ours', async (refusal, code) => {
+  ] as const)('%s is %s, without the message of the provider', async (refusal, code) => {
     provider.script(refusals[refusal])
     const failure = await failureOf()
     expect(failure).toMatchObject({ code, status: 422 })
@@ -155,7 +155,7 @@ describe('what the provider says of the model', () => {
     expect(failure.message).not.toMatch(/sk-|v1\/|endpoint/)
   })
 
-  test.each([400, 404, 422])('with status %i, what it says of the model counts', async status => {
+  test.each([400, 404, 422])('are recognized with status %i', async status => {
     provider.script({ ...refusals.unknownModel, status })
     expect(await failureOf()).toMatchObject({ code: 'llm_model_unavailable' })
   })
@@ -169,7 +169,7 @@ describe('what the provider says of the model', () => {
     ['no choices', { status: 200, body: {} }, /without text/],
     ['no text', { status: 200, body: { choices: [{ message: {}, finish_reason: 'stop' }] } }, /without text/],
     ['a redirect', { status: 302, headers: { location: 'http://127.0.0.1/' }, body: {} }, /redirect/],
-  ])('%s says nothing of it', async (_what, step, words) => {
+  ])('are not assumed for %s', async (_what, step, words) => {
     provider.script(step)
     const failure = await failureOf()
     expect(failure).toBeInstanceOf(ProviderFailure)
@@ -179,7 +179,7 @@ describe('what the provider says of the model', () => {
   })
 })
 
-describe('the credential', () => {
+describe('credential of a chat service', () => {
   test.each([
     ['that is not released', { released: false }, /not released/],
     ['that leads to nothing', { service: { credentialRef: 'env:NOPE' } }, /cannot use its credential/],
@@ -188,26 +188,26 @@ describe('the credential', () => {
       { service: { credentialRef: null, endpointBaseUrl: null } },
       /has no credential, and api\.openai\.com requires one/,
     ],
-  ])('one %s goes nowhere', async (_what, setting, words) => {
+  ])('a credential %s is not sent', async (_what, setting, words) => {
     const failure = await failureOf(setting)
     expect(failure).toMatchObject({ code: 'llm_credential_missing', status: 503 })
     expect(failure.message).toMatch(words)
     expect(provider.received).toEqual([])
   })
 
-  test("the runtime's own serves a service without one at the runtime's own endpoint", async () => {
+  test('the key of the configuration is used for a service without one at the configured endpoint', async () => {
     const own = { provider: 'openai', baseUrl: provider.url } as const
     await open({ service: { credentialRef: null }, chat: own }).complete(messages, settings())
     expect(provider.received[0]?.headers.authorization).toBe('Bearer sk-own')
   })
 
-  test("the runtime's own is left out at a server of its own where it leads to nothing", async () => {
+  test('the key of the configuration is omitted at your own server if it is not set', async () => {
     const own = { provider: 'openai', baseUrl: provider.url, tokenRef: 'env:NOPE' } as const
     await open({ service: { credentialRef: null }, chat: own }).complete(messages, settings())
     expect(provider.received[0]?.headers).not.toHaveProperty('authorization')
   })
 
-  test("that the service names is sent at the runtime's own endpoint too, and Ollama is sent none", async () => {
+  test('the key of the service has priority at the configured endpoint, and Ollama gets no key', async () => {
     await open({ chat: { provider: 'openai', baseUrl: provider.url } }).complete(messages, settings())
     expect(provider.received[0]?.headers.authorization).toBe('Bearer sk-secret')
     const chat = { provider: 'ollama', baseUrl: provider.url } as const
@@ -215,7 +215,7 @@ describe('the credential', () => {
     expect(provider.received[1]?.headers).not.toHaveProperty('authorization')
   })
 
-  test("the runtime's own never goes to an address of who wrote the service", async () => {
+  test('the key of the configuration is not sent to an address from a service', async () => {
     const service = { credentialRef: null, provider: 'openrouter' }
     await open({ service }).complete(messages, settings())
     const elsewhere = { provider: 'openrouter', baseUrl: 'https://own.example.com/v1' } as const
@@ -225,7 +225,7 @@ describe('the credential', () => {
   })
 })
 
-test('who goes away is not kept waiting', async () => {
+test('a request ends when its caller disconnects', async () => {
   provider.script({ hang: true })
   const leaving = new AbortController()
   const answer = open().complete(messages, settings(leaving.signal))

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { JsonEndDetector } from '../../../src/models/chat/json-end-detector.ts'
 
-test('the end of an object is met with its last brace, and not before', () => {
+test('the end of an object is detected exactly at its last brace', () => {
   const values = fc.dictionary(fc.string(), fc.jsonValue())
   fc.assert(
     fc.property(values, value => {

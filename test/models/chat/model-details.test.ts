@@ -3,7 +3,7 @@ import { ModelDetails } from '../../../src/models/chat/model-details.ts'
 import type { Outbound } from '../../../src/models/outbound.ts'
 import { TestClock } from '../../harness/runtime.ts'
 
-/** Details of models of a provider that answers with JSON, and the requests that it got. */
+/** Reads model details from a provider with a JSON response, and records its requests. */
 function detailsFrom(answer: unknown, status = 200) {
   const requests: { url: string; body: string | null; headers: object }[] = []
   const clock = new TestClock()
@@ -33,7 +33,7 @@ test.each([
   ['a window that may be smaller than trained for', { model_info: llama }, null],
   ['a small window', { model_info: { ...llama, 'llama.context_length': 2_048 } }, 2_048],
   ['nothing', {}, null],
-])('reads %s of a model of Ollama', async (_what, answer, contextTokens) => {
+])('reads %s of an Ollama model', async (_what, answer, contextTokens) => {
   const { details, requests } = detailsFrom(answer)
   expect(details.get(ollama)).toBeUndefined()
   details.request(ollama)
@@ -46,7 +46,7 @@ test.each([
 test.each([
   [['completion', 'tools'], true],
   [['completion'], false],
-])('reads whether a model of Ollama calls tools: %j', async (capabilities, supportsTools) => {
+])('detects if an Ollama model supports tools: %j', async (capabilities, supportsTools) => {
   const { details } = detailsFrom({ capabilities })
   details.request(ollama)
   await expect.poll(() => details.get(ollama)?.supportsTools).toBe(supportsTools)
@@ -55,7 +55,7 @@ test.each([
 test.each([
   [['completion', 'vision'], true],
   [['completion'], false],
-])('reads whether a model of Ollama reads images: %j', async (capabilities, supportsImages) => {
+])('detects if an Ollama model supports images: %j', async (capabilities, supportsImages) => {
   const { details } = detailsFrom({ capabilities })
   details.request(ollama)
   await expect.poll(() => details.get(ollama)?.supportsImages).toBe(supportsImages)
@@ -64,7 +64,7 @@ test.each([
 test.each([
   [['text', 'image'], true],
   [['text'], false],
-])('reads whether a model of OpenRouter reads images: %j', async (modalities, supportsImages) => {
+])('detects if an OpenRouter model supports images: %j', async (modalities, supportsImages) => {
   const place = {
     provider: 'openrouter',
     modelName: 'a/b',
@@ -75,7 +75,7 @@ test.each([
   await expect.poll(() => details.get(place)?.supportsImages).toBe(supportsImages)
 })
 
-test('reads a model from the list of OpenRouter, without a credential', async () => {
+test('reads a model from the OpenRouter list without a credential', async () => {
   const place = {
     provider: 'openrouter',
     modelName: 'a/b',
@@ -99,14 +99,14 @@ test('reads a model from the list of OpenRouter, without a credential', async ()
   expect(requests[0]!.headers).not.toHaveProperty('authorization')
 })
 
-test('requests nothing from other servers', () => {
+test('sends no requests to other servers', () => {
   const { details, requests } = detailsFrom({})
   details.request({ ...ollama, provider: 'openai' })
   details.request({ ...ollama, provider: 'openrouter' })
   expect(requests).toEqual([])
 })
 
-test('requests a model once in an hour, also if the provider refuses', async () => {
+test('requests model details once an hour, also if the provider rejects the request', async () => {
   const { details, requests, clock } = detailsFrom({}, 404)
   details.request(ollama)
   details.request(ollama)

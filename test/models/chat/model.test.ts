@@ -38,7 +38,7 @@ async function keyOf(model: ChatModel | undefined): Promise<string | undefined> 
 }
 
 describe('the model of the configuration', () => {
-  test('needs no release of its key, which goes where the configuration says', async () => {
+  test('uses its key without a release', async () => {
     const chat = {
       provider: 'openai',
       baseUrl: provider.url,
@@ -52,11 +52,11 @@ describe('the model of the configuration', () => {
     expect(provider.received[0]?.body.model).toBe('m')
   })
 
-  test('of Ollama needs no key', async () => {
+  test('requires no key for Ollama', async () => {
     expect(await keyOf(open({ provider: 'ollama', baseUrl: provider.url }).runtimeChat())).toBeUndefined()
   })
 
-  test('at a server of your own needs no key where tokenRef is null', async () => {
+  test('requires no key on your own server if tokenRef is null', async () => {
     const chat = { provider: 'openai', baseUrl: provider.url, tokenRef: null }
     expect(await keyOf(open(chat).runtimeChat())).toBeUndefined()
   })
@@ -69,7 +69,7 @@ describe('the model of the configuration', () => {
     ],
     ['lacks its key', { tokenRef: 'env:NOPE' }, /env:NOPE is not set$/],
     ['names no key at a hosted provider', { tokenRef: null }, /openrouter\.ai needs a key$/],
-  ])('that %s is none, and says so', (_what, chat, words) => {
+  ])('is unavailable with a message if it %s', (_what, chat, words) => {
     const { runtimeChat } = open(chat, createEnvironment({ KEY: 'sk-own' }))
     expect(runtimeChat).toThrow(
       expect.objectContaining({ code: 'chat_disabled', message: expect.stringMatching(words) }),
@@ -77,7 +77,7 @@ describe('the model of the configuration', () => {
   })
 })
 
-test('the model of a service says what the service says, and else what the configuration says', () => {
+test('a service overrides settings of the configuration', () => {
   const models = open({ maxOutputTokens: 77 })
   const service = {
     name: 'talks',
@@ -95,7 +95,7 @@ test('the model of a service says what the service says, and else what the confi
   )
 })
 
-test('S5.9-12: a key that changes behind its reference counts after a restart', async () => {
+test('S5.9-12: a changed key behind a reference applies after a restart', async () => {
   const chat = { provider: 'openai', baseUrl: provider.url, tokenRef: 'env:OPENAI_API_KEY' }
   const folder = scratchDir()
   const started = () => open(chat, createEnvironment({}, readManagedEnv(folder)))

@@ -11,17 +11,17 @@ import { ProviderFailure } from '../../../src/models/provider/provider-failure.t
 import type { ChatStep } from '../../fakes/chat-server.ts'
 import { type ChatPlace, chatPlace, heard } from '../../harness/provider.ts'
 
-/** One response of a provider: a body, or the events of a stream. An event that is text is sent as it is. */
+/** One response of a provider: a body, or the events of a stream. A string event is sent unchanged. */
 interface RecordedResponse {
   readonly status?: number
   readonly headers?: Record<string, string>
   readonly body?: unknown
   readonly events?: readonly (string | object)[]
-  /** The connection breaks at the end. */
+  /** Closes the connection at the end. */
   readonly cut?: true
 }
 
-/** A provider's responses in both forms, and their outcome. Fields of the outcome that are left out are empty. */
+/** Responses of a provider in both modes, and the expected outcome. Omitted fields of the outcome are empty. */
 interface RecordedBehavior {
   readonly about: string
   readonly source?: string
@@ -29,7 +29,7 @@ interface RecordedBehavior {
   readonly messages?: readonly ChatMessage[]
   readonly sampling?: SamplingSettings
   readonly toolChoice?: 'auto' | 'none'
-  /** Requests without tools. */
+  /** Sends requests without tools. */
   readonly withoutTools?: true
   /** One response for each request. */
   readonly whole: readonly RecordedResponse[]
@@ -45,7 +45,7 @@ interface RecordedBehavior {
       readonly kind?: string
       readonly message: string
       readonly hint?: string
-      /** Must not be in the message. */
+      /** Text that the message must not contain. */
       readonly hides?: string
     }
     /** Text of a stream that fails later. */
@@ -155,7 +155,7 @@ test('at least 40 behaviors of providers are recorded', () => {
 describe.each(behaviors)('%s', (_name, behavior) => {
   const { outcome } = behavior
 
-  test('whole', async () => {
+  test('not streamed', async () => {
     place.provider.script(...behavior.whole.map(one => stepOf(one)))
     const { chat, messages, settings } = ask(behavior)
     const answer = chat.complete(messages, settings)
@@ -184,7 +184,7 @@ describe.each(behaviors)('%s', (_name, behavior) => {
   })
 })
 
-/** Text and reasoning as a reader of the parts has them in the end. */
+/** Returns the final text and reasoning of a stream. */
 function saidBy(parts: Awaited<ReturnType<typeof heard>>['parts']): { text: string; reasoning: string } {
   let text = ''
   let reasoning = ''

@@ -5,7 +5,7 @@ import type { CompletionSettings, ToolSpec } from '../../../src/models/chat/comp
 import { openLearnedModels } from '../../../src/models/chat/learned-models.ts'
 import { openChat } from '../../../src/models/chat/open-chat.ts'
 import { normalizeToolArguments } from '../../../src/models/chat/tool-arguments.ts'
-import type { ModelParts, ModelService } from '../../../src/models/endpoint.ts'
+import type { ModelDependencies, ModelService } from '../../../src/models/endpoint.ts'
 import { ProviderFailure } from '../../../src/models/provider/provider-failure.ts'
 import { type Said, streamedAnswer } from '../../fakes/chat-answer.ts'
 import { type ChatServer, type ChatStep, refusals } from '../../fakes/chat-server.ts'
@@ -35,8 +35,8 @@ const listen = (step: ChatStep, setting?: Setting) => {
   return heard(place.open(setting).stream(messages, settings()))
 }
 
-describe('an answer as it is made', () => {
-  test('asks for a stream and for the count of its tokens, and ends with all of it', async () => {
+describe('a streamed answer', () => {
+  test('is requested with token counts and ends with the complete answer', async () => {
     const { pieces, completion } = await listen({ text: 'One two three.' })
     expect(pieces).toEqual(['One', ' two', ' three.'])
     expect(completion).toEqual({
@@ -54,7 +54,7 @@ describe('an answer as it is made', () => {
     expect({ stream, stream_options }).toEqual({ stream: true, stream_options: { include_usage: true } })
   })
 
-  test('pieces come as they are made, and the provider is read no faster than they are taken', async () => {
+  test('is read from the provider only as fast as it is consumed', async () => {
     provider.script({ text: 'One two', silentAfter: 2 })
     const stream = place.open().stream(messages, settings())
     expect(await stream.next()).toEqual({ value: text('One'), done: false })
@@ -63,20 +63,20 @@ describe('an answer as it is made', () => {
     expect((await stream.next()).done).toBe(true)
   })
 
-  test('connections whose answers were read to their ends serve the next requests', async () => {
+  test('leaves its connection open for the next request when it is read completely', async () => {
     const chat = place.open()
     for (let at = 0; at < 10; at++) await heard(chat.stream(messages, settings()))
     expect(provider.abandoned).toBe(0)
     expect(provider.connections).toBeLessThanOrEqual(2)
   })
 
-  test('what the provider says it cost is told, and so is where the tokens ran out', async () => {
+  test('includes the cost that the provider reports, and reports an answer that was truncated', async () => {
     const usage = { prompt_tokens: 194, completion_tokens: 2, total_tokens: 196, cost: 0.00042 }
     const { completion } = await listen({ text: 'Half', finishReason: 'length', usage })
     expect(completion).toMatchObject({ finishReason: 'length', tokenCount: 196, costUsd: 0.00042 })
   })
 
-  test('five thousand tokens a second are read', async () => {
+  test('can have five thousand tokens per second', async () => {
     const { pieces } = await listen({ text: ' a'.repeat(2_500), tokensPerSecond: 5_000 })
     expect(pieces.join('')).toHaveLength(5_000)
   })
@@ -89,8 +89,8 @@ const called = (...calls: { name: string; arguments: string }[]): ChatStep => ({
 })
 const spelledRead = 'mcp_files_read_114e23df'
 
-describe('habits of providers', () => {
-  test('names that providers do not take are spelled otherwise on the way, and back', async () => {
+describe('differences between providers', () => {
+  test('tool names that providers reject are encoded in requests and decoded in responses', async () => {
     const { completion } = await listen(called(search, read))
     const sent = provider.received[0]!.body as { tools: { function: { name: string } }[] }
     expect(sent.tools.map(one => one.function.name)).toEqual(['search_kb', spelledRead])
@@ -109,12 +109,12 @@ describe('habits of providers', () => {
     ['among deltas that say nothing', { splitCalls: true, emptyDeltas: true }],
     ['and finished with stop', { finishReason: 'stop' }],
     ['and finished with no reason', { finishReason: null }],
-  ])('calls %s', async (_habit, habit) => {
+  ])('reads tool calls %s', async (_habit, habit) => {
     const { completion } = await listen({ ...called(search, read), ...habit })
     expect(completion).toMatchObject({ toolCalls: [search, read], finishReason: 'tool_calls' })
   })
 
-  test('calls without an id get one each, and so do those that share one', async () => {
+  test('tool calls without an ID get unique ones, and so do calls with a shared ID', async () => {
     for (const habit of [{ ids: 'missing' }, { index: 'missing', ids: 'missing' }] as const) {
       const { completion } = await listen({ ...called(search, search), ...habit })
       const ids = completion!.toolCalls.map(({ id }) => id)
@@ -131,17 +131,17 @@ describe('habits of providers', () => {
     expect(new Set(toolCalls.map(({ id }) => id)).size).toBe(2)
   })
 
-  test('what a model makes up comes back as it is: a name, and arguments that are no JSON', async () => {
+  test('invalid names and arguments of a model are returned unchanged', async () => {
     const made = { id: 'call_0', name: 'rm:everything', arguments: '{"q": ' }
     expect((await listen(called(made))).completion?.toolCalls).toEqual([made])
   })
 
-  test('text and calls of one answer', async () => {
+  test('one answer can have text and tool calls', async () => {
     const { pieces, completion } = await listen({ ...called(search), text: 'I look.' })
     expect([pieces.join(''), completion?.toolCalls]).toEqual(['I look.', [search]])
   })
 
-  test('deltas without anything, lines that keep the connection alive, and text cut within a letter', async () => {
+  test('ignores empty deltas and keep-alive lines, and joins characters that are split between chunks', async () => {
     const text = 'Žluťoučký 🐋 kůň'
     const habits = { emptyDeltas: true, comments: true, chunksOf: 1, bytesPerWrite: 1 } as const
     const { pieces, completion } = await listen({ text, ...habits })
@@ -149,25 +149,25 @@ describe('habits of providers', () => {
     expect(completion?.text).toBe(text)
   })
 
-  test('no reason to finish, but that it is done: it stopped', async () => {
+  test('an answer that ends with [DONE] but without a finish reason is complete', async () => {
     const { completion } = await listen({ text: 'Done.', finishReason: null, usage: null })
     expect(completion).toMatchObject({ text: 'Done.', finishReason: 'stop', tokenCount: null })
   })
 
-  test('a reason to finish, and then the connection breaks: the answer is whole', async () => {
+  test('an answer with a finish reason is complete even if the connection breaks', async () => {
     for (const end of [{ done: false }, { cutAfter: 3 }] as const) {
       const { completion } = await listen({ text: 'Done.', usage: null, ...end })
       expect(completion?.text).toBe('Done.')
     }
   })
 
-  test('a whole answer where a stream was asked for', async () => {
+  test('accepts a complete answer in place of a stream', async () => {
     const choices = [{ message: { role: 'assistant', content: 'All at once.' }, finish_reason: 'stop' }]
     const { pieces, completion } = await listen({ body: { choices } })
     expect([pieces, completion?.text]).toEqual([['All at once.'], 'All at once.'])
   })
 
-  test('a refusal of the model is its answer', async () => {
+  test('returns a refusal of the model as its answer', async () => {
     const message = { role: 'assistant', content: null, refusal: 'I will not.' }
     expect((await listen({ body: { choices: [{ message, finish_reason: 'stop' }] } })).completion?.text).toBe(
       'I will not.',
@@ -175,7 +175,7 @@ describe('habits of providers', () => {
   })
 })
 
-describe('what goes wrong', () => {
+describe('provider failures', () => {
   test.each<[string, ChatStep, RegExp]>([
     ['the connection breaks in the middle', { text: 'One two three', cutAfter: 3 }, /ended in the middle/],
     [
@@ -184,8 +184,8 @@ describe('what goes wrong', () => {
       /ended in the middle/,
     ],
     ['it says that something is wrong', { text: 'One two', error: { message: 'oops' } }, /answered with an/],
-    ['it finishes with an error', { text: 'One two', finishReason: 'error' }, /answered with an error/],
-  ])('%s: the pieces stand, and it fails', async (_what, step, words) => {
+    ['it finishes with an error', { text: 'One two', finishReason: 'error' }, /responded with an error/],
+  ])('%s: keeps the partial answer and fails', async (_what, step, words) => {
     const { pieces, failure } = await listen(step, { retriesMax: 2 })
     expect(pieces.slice(0, 2)).toEqual(['One', ' two'])
     expect(failure).toBeInstanceOf(ProviderFailure)
@@ -200,14 +200,14 @@ describe('what goes wrong', () => {
     ['it says too much', { text: 'x'.repeat(1_000_001), chunksOf: 100_000 }, /more than 1000000 char/],
     ['it calls too much', { toolCalls: Array.from({ length: 65 }, () => search) }, /more than 64 tool calls/],
     ['it is redirected', { status: 302, headers: { location: 'http://127.0.0.1/' }, body: {} }, /redirect/],
-  ])('%s: it fails, and is not asked for again', async (_what, step, words) => {
+  ])('%s: fails without a retry', async (_what, step, words) => {
     const { failure } = await listen(step, { retriesMax: 2 })
     expect(failure).toBeInstanceOf(ProviderFailure)
     expect(failure?.message).toMatch(words)
     expect(provider.received).toHaveLength(1)
   })
 
-  test('tokens that run out before a word are an answer', async () => {
+  test('an answer can be empty if it reaches its token limit', async () => {
     const { pieces, completion } = await listen({ text: '', finishReason: 'length' })
     expect([pieces, completion?.finishReason]).toEqual([[], 'length'])
   })
@@ -221,7 +221,7 @@ describe('what goes wrong', () => {
     expect((await listen({ text: '', error })).failure).toMatchObject({ code })
   })
 
-  test('a key that a provider repeats goes nowhere', async () => {
+  test('hides a key that the provider repeats in its error', async () => {
     const step = { status: 401, body: { error: { message: 'sk-secret is no key' } } }
     const { failure } = await listen(step)
     expect(failure?.message).toMatch(/status 401/)
@@ -229,20 +229,20 @@ describe('what goes wrong', () => {
   })
 })
 
-describe('asked again', () => {
+describe('retries', () => {
   const pause = { 'retry-after': '0' }
 
   test.each<[string, ChatStep]>([
     ['that the provider cannot answer', { status: 503, headers: pause, body: {} }],
     ['whose connection breaks before the first word', { text: 'One', cutAfter: 1 }],
-  ])('a request %s', async (_what, step) => {
+  ])('retry a request %s', async (_what, step) => {
     provider.script(step)
     const { pieces } = await listen({ text: 'At last.' }, { retriesMax: 1 })
     expect(pieces.join('')).toBe('At last.')
     expect(provider.received).toHaveLength(2)
   })
 
-  test('no more often than allowed', async () => {
+  test('end after the allowed number of attempts', async () => {
     provider.script({ status: 503, headers: pause, body: {} })
     const { failure } = await listen({ status: 503, headers: pause, body: {} }, { retriesMax: 1 })
     expect(failure?.message).toMatch(/status 503/)
@@ -250,7 +250,7 @@ describe('asked again', () => {
   })
 })
 
-test.each(['stream', 'complete'] as const)('%s: a time-out of a local model is not repeated', async how => {
+test.each(['stream', 'complete'] as const)('%s: a time-out of a local model is not retried', async how => {
   provider.script({ hang: true }, { text: 'Too late.' })
   const chat = place.open({ service: { requestTimeoutMs: 100 }, retriesMax: 2 })
   const answer =
@@ -264,8 +264,8 @@ test.each(['stream', 'complete'] as const)('%s: a time-out of a local model is n
   expect(provider.received).toHaveLength(1)
 })
 
-describe('silence', () => {
-  test('of half a minute before the first word is thinking', async () => {
+describe('time limits', () => {
+  test('half a minute before the first token is allowed as thinking time', async () => {
     const clock = new TestClock()
     provider.script({ text: 'Well.', silentAfter: 0 })
     const answer = heard(place.open({ clock }).stream(messages, settings()))
@@ -279,7 +279,7 @@ describe('silence', () => {
     ['before the first word', { text: 'One two', silentAfter: 0 }, 120_000, null],
     ['between words', { text: 'One two', silentAfter: 2 }, 120_000, null],
     ['longer than the service allows', { text: 'One two', silentAfter: 2 }, 1_000, 1_000],
-  ])('%s ends it', async (_when, step, ms, requestTimeoutMs) => {
+  ])('silence %s ends the request', async (_when, step, ms, requestTimeoutMs) => {
     const clock = new TestClock()
     provider.script(step)
     let pieces = 0
@@ -294,7 +294,7 @@ describe('silence', () => {
     await expect.poll(() => provider.abandoned).toBe(1)
   })
 
-  test('of the reader is not the provider’s', async () => {
+  test('a pause of the reader does not count as silence of the provider', async () => {
     const clock = new TestClock()
     provider.script({ text: 'One two', silentAfter: 2 })
     const stream = place.open({ clock }).stream(messages, settings())
@@ -305,7 +305,7 @@ describe('silence', () => {
     await stream.return(undefined as never)
   })
 
-  test('or none, ten minutes are enough', async () => {
+  test('an answer ends after ten minutes', async () => {
     const clock = new TestClock()
     provider.script({ text: 'One two', silentAfter: 2 })
     const stream = place.open({ clock }).stream(messages, settings())
@@ -315,11 +315,11 @@ describe('silence', () => {
   })
 })
 
-describe('who goes away', () => {
+describe('cancellation', () => {
   test.each([
     ['before the first word', 0],
     ['in the middle', 2],
-  ])('%s ends the request at once', async (_when, silentAfter) => {
+  ])('%s ends the request immediately', async (_when, silentAfter) => {
     provider.script({ text: 'One two', silentAfter })
     const leaving = new AbortController()
     const answer = heard(place.open().stream(messages, settings({ signal: leaving.signal })))
@@ -329,7 +329,7 @@ describe('who goes away', () => {
     await expect.poll(() => provider.abandoned).toBe(1)
   })
 
-  test('is not kept by the pause between two tries, streamed or not', async () => {
+  test('ends the pause between two attempts, streamed or not', async () => {
     const step = { status: 429, headers: { 'retry-after': '15' }, body: {} }
     const chat = place.open({ retriesMax: 1 })
     for (const ask of ['stream', 'complete'] as const) {
@@ -345,7 +345,7 @@ describe('who goes away', () => {
     }
   })
 
-  test('by leaving the loop ends the request too', async () => {
+  test('by leaving the loop ends the request', async () => {
     provider.script({ text: 'One two', silentAfter: 2 })
     for await (const piece of place.open().stream(messages, settings())) {
       expect(piece).toEqual(text('One'))
@@ -354,7 +354,7 @@ describe('who goes away', () => {
     await expect.poll(() => provider.abandoned).toBe(1)
   })
 
-  test('before the request sends none', async () => {
+  test('before the request prevents it', async () => {
     const { failure } = await heard(
       place.open().stream(messages, settings({ signal: AbortSignal.abort(new WbError('draining', 'gone')) })),
     )
@@ -363,7 +363,7 @@ describe('who goes away', () => {
   })
 })
 
-test('however an answer is cut on the way, it is the same', async () => {
+test('the answer does not depend on its division into chunks', async () => {
   const service: ModelService = {
     name: 'talks',
     provider: 'ollama',
@@ -393,7 +393,7 @@ test('however an answer is cut on the way, it is the same', async () => {
   await fc.assert(
     fc.asyncProperty(said, ends, cuts, async (what, end, sizes) => {
       const bytes = Buffer.from(streamedAnswer(what, 'm').join('').replaceAll('\n', end))
-      const outbound: ModelParts['outbound'] = async () => ({
+      const outbound: ModelDependencies['outbound'] = async () => ({
         status: 200,
         headers: new Headers({ 'content-type': 'text/event-stream' }),
         body: cut(bytes, sizes),
@@ -421,7 +421,7 @@ test('however an answer is cut on the way, it is the same', async () => {
   )
 })
 
-/** Pieces of these lengths, over and over. */
+/** Repeats pieces of these lengths. */
 async function* cut(bytes: Uint8Array, sizes: readonly number[]): AsyncGenerator<Uint8Array> {
   for (let at = 0, turn = 0; at < bytes.length; turn++) {
     const size = sizes[turn % sizes.length]!

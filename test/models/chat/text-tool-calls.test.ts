@@ -9,7 +9,7 @@ test('reads the parameters of a call in tags', () => {
   expect(parseTextToolCalls(block, schemaOf)).toEqual([{ name: 'add', arguments: '{"a":1,"note":"2"}' }])
 })
 
-test('reads a call of Mistral with white space around its mark', () => {
+test('reads a Mistral call with white space around its marker', () => {
   expect(parseTextToolCalls('[TOOL_CALLS]add [ARGS] {"a":1}', schemaOf)).toEqual([
     { name: 'add', arguments: '{"a":1}' },
   ])
@@ -18,7 +18,7 @@ test('reads a call of Mistral with white space around its mark', () => {
 test.each([
   ['parameters without an end', `<tool_call><function=add>${'<parameter=a>'.repeat(70_000)}</tool_call>`],
   ['white space', `[TOOL_CALLS]add${' '.repeat(900_000)}x`],
-])('reads many %s in a time that grows with their length', (_what, block) => {
+])('reads many %s in linear time', (_what, block) => {
   const startedAt = performance.now()
   parseTextToolCalls(block, schemaOf)
   expect(performance.now() - startedAt).toBeLessThan(5_000)

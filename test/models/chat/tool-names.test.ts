@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { ToolNames } from '../../../src/models/chat/tool-names.ts'
 
-test('a name that providers take stays as it is; what others hold is kept as far as they take it', () => {
+test('keeps valid names, and keeps as much as possible of others', () => {
   const names = new ToolNames(['search_kb', 'mcp:files:read', 'x'.repeat(80), ''])
   expect(names.encode('search_kb')).toBe('search_kb')
   expect(names.encode('mcp:files:read')).toMatch(/^mcp_files_read_[0-9a-f]{8}$/)
@@ -11,7 +11,7 @@ test('a name that providers take stays as it is; what others hold is kept as far
   expect(names.decode('made:up')).toBe('made:up')
 })
 
-test('a name is spelled the same in every request, but where another has that name', () => {
+test('encodes a name identically in every request, unless the result conflicts with another name', () => {
   const spelled = new ToolNames(['a:b']).encode('a:b')
   expect(new ToolNames(['c', 'a:b', 'd:e']).encode('a:b')).toBe(spelled)
   const crossed = new ToolNames(['a:b', spelled])
@@ -20,7 +20,7 @@ test('a name is spelled the same in every request, but where another has that na
   expect(crossed.decode(crossed.encode('a:b'))).toBe('a:b')
 })
 
-test('a name is replaced by its alias, unless another name needs the same spelling', () => {
+test('uses an alias as the name unless it is taken or reserved', () => {
   const names = ['mcp:1:search', 'mcp:2:search', 'mcp:3:search', 'mcp:4:kb', 'mcp:5:long', 'search_kb']
   const aliases = ['issues_search', 'wiki_find', 'wiki_find', 'search_kb', 'x'.repeat(65)]
   const spelled = new ToolNames(names, new Map(aliases.map((alias, at) => [names[at]!, alias])))
@@ -34,7 +34,7 @@ test('a name is replaced by its alias, unless another name needs the same spelli
   ])
 })
 
-test('any names have spellings that providers take, each its own, and come back', () => {
+test('encodes any names as valid and unique names and decodes them', () => {
   const name = fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom('a:b', 'a.b', 'a_b', 'A_b'))
   fc.assert(
     fc.property(fc.array(name, { maxLength: 8 }), fc.array(name, { maxLength: 8 }), (given, aliases) => {

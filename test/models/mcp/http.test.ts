@@ -39,7 +39,7 @@ async function failureOf(before: McpServerOptions['before'], asking?: Asking): P
   return failure(ask(url, asking))
 }
 
-test.each([false, true])('tools are listed with their schemas; in sessions of 2025: %s', async inSessions => {
+test.each([false, true])('lists tools with their schemas; in sessions of 2025: %s', async inSessions => {
   const server = await startMcpServer({ tools: ['search', 'add'], inSessions })
   const tools = await ask(server.url)
   expect(tools.map(({ name, description }) => `${name}: ${description}`)).toEqual([
@@ -51,14 +51,14 @@ test.each([false, true])('tools are listed with their schemas; in sessions of 20
   expect(server.received.filter(({ method }) => method === 'GET')).toEqual([])
 })
 
-test('a credential goes to the host that it is released for, with every request', async () => {
+test('sends a credential with every request to a host that it is released for', async () => {
   const server = await startMcpServer()
   await ask(server.url, { credentialRef: 'env:TOOLS_KEY', released: [server.host] })
   expect(server.received.length).toBeGreaterThan(0)
   for (const { authorization } of server.received) expect(authorization).toBe(`Bearer ${secret}`)
 })
 
-test('a credential that is not released is not resolved, and nothing is dialled', async () => {
+test('does not resolve an unreleased credential, and does not connect', async () => {
   const server = await startMcpServer()
   const asked = ask(server.url, { credentialRef: 'env:TOOLS_KEY', released: ['other.example'] })
   const { code, message } = await failure(asked)
@@ -71,7 +71,7 @@ test('a credential that is not released is not resolved, and nothing is dialled'
   ])
 })
 
-test('a private address is refused by the guard, with what to add', async () => {
+test('the guard rejects a private address with a hint that names the setting', async () => {
   const server = await startMcpServer()
   const guard = new EndpointGuard({ blocksPrivate: true, exceptions: [] })
   const { code, message } = await failure(ask(server.url, { guard }))
@@ -79,13 +79,13 @@ test('a private address is refused by the guard, with what to add', async () => 
   expect(message).toContain(`"${server.host}" to runtime.allowedEndpoints`)
 })
 
-test.each([401, 403])('status %i says that the key is refused', async status => {
+test.each([401, 403])('reports status %i as a rejected key', async status => {
   const { code, message } = await failureOf(() => new Response('who are you? 8f2c', { status }))
   expect(code).toBe('unauthorized')
   expect(message).not.toContain('8f2c')
 })
 
-test('a redirect is not followed, within the same origin either', async () => {
+test('does not follow redirects, even within an origin', async () => {
   const asked: string[] = []
   const { code } = await failureOf(request => {
     asked.push(new URL(request.url).pathname)
@@ -95,18 +95,18 @@ test('a redirect is not followed, within the same origin either', async () => {
   expect(new Set(asked)).toEqual(new Set(['/mcp']))
 })
 
-test('a server that refuses the handshake with another status, or speaks another protocol, is told apart', async () => {
+test('distinguishes a rejected handshake from another protocol', async () => {
   expect((await failureOf(() => new Response('down', { status: 503 }))).code).toBe('http_error')
   expect((await failureOf(() => Response.json({ hello: 'world' }))).code).toBe('protocol_error')
   expect((await failureOf(() => new Response('<html>'))).code).toBe('protocol_error')
 })
 
-test('silence is given up', async () => {
+test('stops waiting for a silent server', async () => {
   const { code } = await failureOf(() => new Promise<Response>(() => {}), { timeoutMs: 300 })
   expect(code).toBe('timeout')
 })
 
-test('an answer without an end is cut off', async () => {
+test('truncates a response that does not end', async () => {
   const { code } = await failureOf(() => {
     const part = new TextEncoder().encode(' '.repeat(1 << 20))
     const body = new ReadableStream({ pull: controller => controller.enqueue(part) })
@@ -115,7 +115,7 @@ test('an answer without an end is cut off', async () => {
   expect(code).toBe('too_large')
 })
 
-test('pages without an end are given up after twenty', async () => {
+test('stops after twenty pages', async () => {
   let pages = 0
   const { url } = await startMcpServer({
     inSessions: true,
@@ -131,6 +131,6 @@ test('pages without an end are given up after twenty', async () => {
   expect(pages).toBe(20)
 })
 
-test('a host that nothing listens on cannot be reached', async () => {
+test('reports a host that is not reachable', async () => {
   expect((await failure(ask('http://127.0.0.1:9/mcp'))).code).toBe('unreachable')
 })

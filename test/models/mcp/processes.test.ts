@@ -4,7 +4,7 @@ import { createEnvironment } from '../../../src/config/config-environment.ts'
 import { McpProcesses } from '../../../src/models/mcp/mcp-processes.ts'
 import { scratchDir, TestClock, until } from '../../harness/runtime.ts'
 
-test('what a program writes to its standard error is in the log: bounded, and without secrets', async () => {
+test('logs standard error output of a program, truncated and with secrets redacted', async () => {
   const lines: string[] = []
   const clock = new TestClock()
   const processes = new McpProcesses({

@@ -33,11 +33,11 @@ describe('a request', () => {
     expect(await attemptsOf(response(503, {}, 20_001))).toBe(1)
   })
 
-  test('is not repeated after a failure that is final', async () => {
+  test('is not repeated after a permanent failure', async () => {
     expect(await attemptsOf(new ProviderFailure('sent a response that cannot be read'))).toBe(1)
   })
 
-  test('is repeated at most as often as allowed', async () => {
+  test('is repeated up to the allowed number of attempts', async () => {
     expect(await attemptsOf(response(503), 3)).toBe(4)
   })
 

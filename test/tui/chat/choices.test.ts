@@ -15,7 +15,7 @@ function panel(
     description: '',
     isChosen: false,
   }))
-  return { kind: 'choice', purpose, title: '', items, at: 0 }
+  return { kind: 'choice', purpose, title: '', items, selectedIndex: 0 }
 }
 
 const models = panel('model', [
@@ -31,7 +31,7 @@ test.each([
   ['dear', 2],
   ['id-1', 1],
 ])('%s is a model', (typed, at) => {
-  expect(chooseByName(typed, models).at).toBe(at)
+  expect(chooseByName(typed, models).selectedIndex).toBe(at)
 })
 
 test.each([
@@ -47,8 +47,8 @@ test.each([
 test('the only knowledge base by its name is not all that there will be', () => {
   const only = panel('kb', [['handbook']])
   const used = (typed: string) => applyChoice(fresh, chooseByName(typed, only))[1]
-  expect(used('handbook')).toMatchObject([{ chosen: [{ name: 'handbook' }] }])
-  expect(used('all')).toMatchObject([{ chosen: [] }])
+  expect(used('handbook')).toMatchObject([{ knowledgeBases: [{ name: 'handbook' }] }])
+  expect(used('all')).toMatchObject([{ knowledgeBases: [] }])
 })
 
 test.each([

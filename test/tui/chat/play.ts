@@ -71,7 +71,7 @@ export function passage(text: string): Passage {
 }
 
 export function printed(effects: readonly ChatEffect[]): TranscriptPart[] {
-  return effects.flatMap(effect => (effect.type === 'print' ? [effect.printed] : []))
+  return effects.flatMap(effect => (effect.type === 'print' ? [effect.part] : []))
 }
 
 /** Returns the printed parts as text. */

@@ -6,7 +6,7 @@ import { ChatApp, type TranscriptItem } from '../../../src/tui/chat/app.tsx'
 import { LiveRegion, layoutLiveRegion } from '../../../src/tui/chat/live-region.tsx'
 import { passagePanel } from '../../../src/tui/chat/panel.ts'
 import { PanelScreen } from '../../../src/tui/chat/panel-screen.tsx'
-import { screenReaderLines, screenReaderQuestion } from '../../../src/tui/chat/screen-reader.ts'
+import { screenReaderApproval, screenReaderLines } from '../../../src/tui/chat/screen-reader.ts'
 import { transcriptLines } from '../../../src/tui/chat/transcript.ts'
 import type { ChatPanel, ChatState, TranscriptPart } from '../../../src/tui/chat/types.ts'
 import type { Highlight } from '../../../src/tui/markdown/render.ts'
@@ -49,7 +49,7 @@ const answering = play(
 const waiting = play(answering, heard('tool-call', { toolCalls: [call] }), approval).state
 const away = play(fresh, ...typed('why?'), {
   type: 'failed',
-  failure: { kind: 'unreachable', code: '', message: '', next: [] },
+  failure: { kind: 'unreachable', code: '', message: '', nextSteps: [] },
 }).state
 const imaged: ChatState = {
   ...play(fresh, ...typed('why?'), heard('done', message('agent', 'So.'))).state,
@@ -127,8 +127,8 @@ describe('the part of the screen that changes', () => {
       heard('tool-approval', { approvalId: 'a', toolCall, expiresAt }),
     )
     const lines = live(sized(state, 80, 24)).join('\n')
-    expect(lines).toContain('⚙1 create_issue of issues')
-    expect(lines).toContain('wants to use create_issue of issues')
+    expect(lines).toContain('⚙1 create_issue from issues')
+    expect(lines).toContain('wants to use create_issue from issues')
     expect(lines).toContain('… 4 more lines  [e] shows all')
   })
 
@@ -231,7 +231,7 @@ describe('what stays on the screen', () => {
   const run = {
     number: 3,
     call,
-    sinceMs: 0,
+    startedMs: 0,
     result: { content: '{"results":[1,2]}', outcome: 'success', durationMs: 1_204 },
   } as const
 
@@ -265,11 +265,11 @@ describe('what stays on the screen', () => {
   test('passages that an answer used without citations have a heading', () => {
     expect(shown({ kind: 'sources', citations: [citation], isUncited: true })).toEqual([
       '',
-      '        passages used, without citations:',
+      '        passages used but not cited:',
       '        [1] Heated models · chunk 2',
     ])
     expect(screenReaderLines({ kind: 'sources', citations: [citation], isUncited: true }, 'Maven')[0]).toBe(
-      'Passages used, without citations:',
+      'Passages used but not cited:',
     )
   })
 
@@ -320,7 +320,7 @@ describe('what stays on the screen', () => {
       'Maven:',
       '• one',
     ])
-    expect(screenReaderQuestion(waiting.turn!.pendingApprovals[0]!, 'Maven')).toHaveLength(2)
+    expect(screenReaderApproval(waiting.turn!.pendingApprovals[0]!, 'Maven')).toHaveLength(2)
   })
 
   test('is drawn once by Ink, and what changes below it', () => {

@@ -16,9 +16,14 @@ const citation = {
   page: null,
 }
 const cited = { citations: JSON.stringify([citation]) }
-const away: ChatFailure = { kind: 'unreachable', code: 'unreachable', message: 'no runtime', next: [] }
+const away: ChatFailure = { kind: 'unreachable', code: 'unreachable', message: 'no runtime', nextSteps: [] }
 const imageDescriptor = { index: 0, mediaType: 'image/png', bytes: 1_500 } as const
-const refusal = (code: string): ChatFailure => ({ kind: 'rejected', code, message: 'no', next: ['do this'] })
+const refusal = (code: string): ChatFailure => ({
+  kind: 'rejected',
+  code,
+  message: 'no',
+  nextSteps: ['do this'],
+})
 const approval = (approvalId = 'a1'): ChatEvent =>
   heard('tool-approval', { approvalId, toolCall: call, expiresAt: '2026-01-01T00:02:00.000Z' })
 
@@ -35,7 +40,7 @@ describe('a turn', () => {
   test('is sent, is answered, and is counted', () => {
     const sent = play(fresh, ...typed(' why? '))
     expect(sent.effects).toMatchObject([
-      { type: 'print', printed: { kind: 'question', text: 'why?' } },
+      { type: 'print', part: { kind: 'question', text: 'why?' } },
       { type: 'send', message: { content: 'why?' } },
     ])
     expect(draft(sent.state)).toBe('')
@@ -55,8 +60,8 @@ describe('a turn', () => {
     expect(told.state).toMatchObject({
       turn: undefined,
       model: 'large',
-      spent: { tokens: 7, costUsd: 0.5 },
-      last: {
+      usage: { tokens: 7, costUsd: 0.5 },
+      lastExchange: {
         answer: 'Because.\n\nSo [1].',
         citations: [{ number: 1 }],
         question: { messageId: 'user-why?' },
@@ -77,7 +82,7 @@ describe('a turn', () => {
     const uncited: ChatEvent = {
       type: 'turn',
       event: { event: 'done', data: message('agent', 'Because') },
-      used,
+      usedPassages: used,
     }
     const { state, effects } = play(answering, uncited)
     expect(printed(effects).at(-1)).toMatchObject({ kind: 'sources', isUncited: true, citations: used })
@@ -86,9 +91,9 @@ describe('a turn', () => {
     ])
     const later = play(answered, ...typed('so?'), {
       ...uncited,
-      used: [{ ...citation, attachmentId: null, chunkId: 'c2' }],
+      usedPassages: [{ ...citation, attachmentId: null, chunkId: 'c2' }],
     })
-    expect(later.state.last.citations.map(({ number, chunkId }) => [number, chunkId])).toEqual([
+    expect(later.state.lastExchange.citations.map(({ number, chunkId }) => [number, chunkId])).toEqual([
       [1, 'c1'],
       [2, 'c2'],
     ])
@@ -154,7 +159,7 @@ describe('a turn', () => {
     expect(words(effects)).toEqual(['Let me look.', 'tool', 'Found.'])
     expect(printed(effects)[0]).toMatchObject({ isAside: true })
     expect(printed(effects)[2]).toMatchObject({ block: { gap: true } })
-    expect(state.last.answer).toBe('Found.')
+    expect(state.lastExchange.answer).toBe('Found.')
     expect(play(state, ...typed('/expand')).state.panel).toMatchObject({ kind: 'text', title: 'search_kb' })
   })
 
@@ -201,7 +206,7 @@ describe('a turn', () => {
     ).state
     const { state, effects } = play(retried, event)
     expect(words(effects).slice(-3)).toEqual(['dim: the earlier answer is kept:', 'you: why?', 'Because'])
-    expect(state.last).toEqual(answered.last)
+    expect(state.lastExchange).toEqual(answered.lastExchange)
   })
 
   test('another version of an unanswered question shows no earlier answer', () => {
@@ -219,8 +224,8 @@ describe('a turn', () => {
   test.each(['chat_disabled', 'llm_credential_missing'])('%s: passages stand in for an answer', code => {
     const { state, effects } = play(asked, { type: 'failed', failure: refusal(code) })
     expect(effects).toEqual([
-      { type: 'print', printed: { kind: 'note', text: 'no model is available: no', tone: 'dim' } },
-      { type: 'print', printed: { kind: 'note', text: 'do this', tone: 'dim' } },
+      { type: 'print', part: { kind: 'note', text: 'no model is available: no', tone: 'dim' } },
+      { type: 'print', part: { kind: 'note', text: 'do this', tone: 'dim' } },
       { type: 'find', question: 'why?' },
     ])
     const found = play(
@@ -229,8 +234,8 @@ describe('a turn', () => {
       { type: 'number', number: 1 },
     )
     expect(found.effects).toMatchObject([
-      { printed: { kind: 'passages', question: 'why?', hasSetup: true } },
-      { printed: { kind: 'note', text: '/open 1 shows the whole first passage' } },
+      { part: { kind: 'passages', question: 'why?', hasSetup: true } },
+      { part: { kind: 'note', text: '/open 1 shows the whole first passage' } },
       { type: 'openPassage', citation: { chunkId: 'c', chunkIndex: 2 }, knownText: 'a passage' },
     ])
     expect(found.state.model).toBeNull()
@@ -239,7 +244,7 @@ describe('a turn', () => {
     expect(again.effects.at(-1)).toEqual({ type: 'find', question: 'so?' })
     expect(JSON.stringify(again.effects)).not.toContain('no model is available')
     expect(play(again.state, { type: 'passagesFound', passages: [] }).effects).toMatchObject([
-      { printed: { kind: 'passages', question: 'so?', hasSetup: false } },
+      { part: { kind: 'passages', question: 'so?', hasSetup: false } },
     ])
   })
 
@@ -250,7 +255,7 @@ describe('a turn', () => {
     expect(queued.state.queue.map(({ content }) => content)).toEqual(['and?', 'so?'])
     const first = play(queued.state, heard('done', message('agent', 'Because')))
     expect(first.effects.slice(-2)).toMatchObject([
-      { type: 'print', printed: { kind: 'question', text: 'and?' } },
+      { type: 'print', part: { kind: 'question', text: 'and?' } },
       { type: 'send', message: { content: 'and?' } },
     ])
     const second = play(first.state, heard('done', message('agent', 'And.')))
@@ -409,12 +414,15 @@ describe('a runtime that goes away', () => {
 
   test('before it has the message: it waits, and is sent when it is back', () => {
     expect(lost.effects).toEqual([{ type: 'wait' }])
-    expect(lost.state.outage).toMatchObject({ waiting: { content: 'why?' } })
+    expect(lost.state.outage).toMatchObject({ unsentMessage: { content: 'why?' } })
     const kept = play(lost.state, ...typed('more'))
     expect(draft(kept.state)).toBe('more')
     expect(kept.state.notice).toContain('the runtime is unreachable')
     const back = play(kept.state, { type: 'reconnected', messages: [] })
-    expect(back.effects).toMatchObject([{ type: 'print' }, { type: 'resume', orSend: { content: 'why?' } }])
+    expect(back.effects).toMatchObject([
+      { type: 'print' },
+      { type: 'resume', fallbackMessage: { content: 'why?' } },
+    ])
     expect(back.state.notice).toBe('')
     expect(draft(back.state)).toBe('more')
   })
@@ -422,7 +430,10 @@ describe('a runtime that goes away', () => {
   test('and had it after all: it is not there twice', () => {
     const stored = message('user', 'why?')
     const cut = play(lost.state, { type: 'reconnected', messages: [stored] })
-    expect(cut.effects.at(-1)).toMatchObject({ type: 'resume', orSend: { replaces: stored.messageId } })
+    expect(cut.effects.at(-1)).toMatchObject({
+      type: 'resume',
+      fallbackMessage: { replaces: stored.messageId },
+    })
     const whole = message('agent', 'Because.', { finish_reason: 'stop' })
     const done = play(lost.state, { type: 'reconnected', messages: [stored, whole] })
     expect(words(done.effects)).toEqual(['good: the runtime is available again', 'Because.'])
@@ -434,8 +445,8 @@ describe('a runtime that goes away', () => {
     const said = [message('user', 'why?'), message('agent', 'Because', { finish_reason: 'stop' })]
     expect(play(again, { type: 'reconnected', messages: said }).effects.at(-1)).toMatchObject({
       type: 'resume',
-      exceptIds: [undefined, 'user-why?'],
-      orSend: { content: 'why?' },
+      excludedIds: [undefined, 'user-why?'],
+      fallbackMessage: { content: 'why?' },
     })
   })
 
@@ -464,7 +475,7 @@ describe('a turn that is running at the runtime', () => {
       heard('done', message('agent', 'Because.')),
     )
     expect(words(effects)).toEqual(['Because.'])
-    expect(state.last.question).toEqual({ content: 'why?', messageId: 'user-why?' })
+    expect(state.lastExchange.question).toEqual({ content: 'why?', messageId: 'user-why?' })
   })
 
   test('shows its question if the conversation does not list it yet', () => {
@@ -479,7 +490,7 @@ describe('a turn that is running at the runtime', () => {
   test('is looked for after an answer was lost, unless the person has asked again', () => {
     const lost = play(answering, { type: 'failed', failure: away }).state
     const back = play(lost, { type: 'reconnected', messages: [question] })
-    expect(back.effects.at(-1)).toEqual({ type: 'resume', content: 'why?', exceptIds: [] })
+    expect(back.effects.at(-1)).toEqual({ type: 'resume', content: 'why?', excludedIds: [] })
     const retried = play(lost, ...typed('/retry'), { type: 'reconnected', messages: [question] })
     expect(retried.effects.some(({ type }) => type === 'resume')).toBe(false)
   })
@@ -504,8 +515,8 @@ describe('a turn that is running at the runtime', () => {
 
 describe('versions of the last question', () => {
   test('alt and an arrow step through them while the field is empty', () => {
-    expect(play(answered, { type: 'wordLeft' }).effects).toEqual([{ type: 'stepVersion', by: -1 }])
-    expect(play(answered, { type: 'wordRight' }).effects).toEqual([{ type: 'stepVersion', by: 1 }])
+    expect(play(answered, { type: 'wordLeft' }).effects).toEqual([{ type: 'stepVersion', offset: -1 }])
+    expect(play(answered, { type: 'wordRight' }).effects).toEqual([{ type: 'stepVersion', offset: 1 }])
   })
 
   test.each<[string, ChatState]>([
@@ -538,8 +549,8 @@ describe('commands', () => {
     ['/new', { type: 'openConversation', conversation: undefined }],
     ['/history', { type: 'openChoices', purpose: 'history' }],
     ['/model', { type: 'openChoices', purpose: 'model' }],
-    ['/model large one', { type: 'choose', purpose: 'model', typed: 'large one' }],
-    ['/kb papers, notes', { type: 'choose', purpose: 'kb', typed: 'papers, notes' }],
+    ['/model large one', { type: 'choose', purpose: 'model', input: 'large one' }],
+    ['/kb papers, notes', { type: 'choose', purpose: 'kb', input: 'papers, notes' }],
     ['/kb', { type: 'openChoices', purpose: 'kb' }],
     ['/tools', { type: 'openTools' }],
     ['/open 1', { type: 'openPassage', citation }],
@@ -552,7 +563,7 @@ describe('commands', () => {
     ['/rename Refund window', { type: 'rename', title: 'Refund window' }],
     ['/quit', { type: 'leave' }],
     ['/q', { type: 'leave' }],
-    ['/help', { type: 'print', printed: { kind: 'help' } }],
+    ['/help', { type: 'print', part: { kind: 'help' } }],
   ])('%s', (line, effect) => {
     expect(play(answered, ...typed(line)).effects.at(-1)).toMatchObject(effect)
   })
@@ -590,10 +601,14 @@ describe('commands', () => {
     )
     expect(play(state, ...typed('/branch')).effects).toEqual([{ type: 'openChoices', purpose: 'questions' }])
     const items = ['user-first?', 'user-why?'].map(id => ({ id, name: id, description: '', isChosen: false }))
-    const panel = { kind: 'choice', purpose: 'questions', title: '', items, at: 1 } as const
+    const panel = { kind: 'choice', purpose: 'questions', title: '', items, selectedIndex: 1 } as const
     const last = play(state, { type: 'panelOpened', panel }, { type: 'enter' }).state
     expect([draft(last), last.images, last.input.replaces]).toEqual(['why?', [image], 'user-why?'])
-    const earlier = play(state, { type: 'panelOpened', panel: { ...panel, at: 0 } }, { type: 'enter' })
+    const earlier = play(
+      state,
+      { type: 'panelOpened', panel: { ...panel, selectedIndex: 0 } },
+      { type: 'enter' },
+    )
     expect(earlier.effects).toEqual([{ type: 'loadQuestion', messageId: 'user-first?' }])
     const question = { content: 'first?', messageId: 'user-first?', storedImages: [imageDescriptor] }
     const edited = play(earlier.state, { type: 'editing', question }).state
@@ -640,8 +655,10 @@ describe('commands', () => {
   test('a list is chosen from', () => {
     const items = ['a', 'b'].map(id => ({ id, name: id, description: '', isChosen: id === 'a' }))
     const open = (purpose: 'model' | 'kb' | 'history' | 'versions') =>
-      play(answered, { type: 'panelOpened', panel: { kind: 'choice', purpose, title: '', items, at: 0 } })
-        .state
+      play(answered, {
+        type: 'panelOpened',
+        panel: { kind: 'choice', purpose, title: '', items, selectedIndex: 0 },
+      }).state
     expect(play(open('model'), { type: 'down' }, { type: 'enter' }).state).toMatchObject({
       llmServiceId: 'b',
       model: 'b',
@@ -653,12 +670,12 @@ describe('commands', () => {
     expect(play(open('versions'), { type: 'down' }, { type: 'enter' }).effects).toMatchObject([
       { type: 'useVersion', version: { id: 'b' } },
     ])
-    expect(play(open('kb'), { type: 'enter' }).effects).toMatchObject([{ chosen: [{ id: 'a' }] }])
+    expect(play(open('kb'), { type: 'enter' }).effects).toMatchObject([{ knowledgeBases: [{ id: 'a' }] }])
     expect(
       play(open('kb'), { type: 'down' }, { type: 'typed', text: ' ' }, { type: 'enter' }).effects,
-    ).toMatchObject([{ chosen: [] }])
+    ).toMatchObject([{ knowledgeBases: [] }])
     expect(play(open('kb'), { type: 'submitted', text: '2' }).effects).toMatchObject([
-      { chosen: [{ id: 'b' }] },
+      { knowledgeBases: [{ id: 'b' }] },
     ])
   })
 })
@@ -681,7 +698,7 @@ describe('images', () => {
     })
     const sent = play(withShot, ...typed('what is it?'))
     expect(sent.effects).toMatchObject([
-      { printed: { kind: 'question', text: 'what is it?', images: ['[image: shot.png]'] } },
+      { part: { kind: 'question', text: 'what is it?', images: ['[image: shot.png]'] } },
       { type: 'send', message: { content: 'what is it?', images: [shot] } },
     ])
     const next = play(sent.state, heard('done', message('agent', 'A cat.')), ...typed('why?'))
@@ -710,7 +727,7 @@ describe('images', () => {
     const lost = play(asking, { type: 'failed', failure: away }).state
     expect(play(lost, { type: 'reconnected', messages: [] }).effects.at(-1)).toMatchObject({
       type: 'resume',
-      orSend: { images: [shot] },
+      fallbackMessage: { images: [shot] },
     })
   })
 
@@ -783,10 +800,7 @@ describe('work on a file', () => {
 
   test('is stopped by Ctrl-C, and the next one leaves', () => {
     const { state, effects } = play(attaching.state, { type: 'cancel' })
-    expect(effects).toMatchObject([
-      { type: 'stopFileTask' },
-      { printed: { text: 'stopped attaching day.md' } },
-    ])
+    expect(effects).toMatchObject([{ type: 'stopFileTask' }, { part: { text: 'stopped attaching day.md' } }])
     expect(state.fileTask).toBeUndefined()
     expect(play(state, { type: 'cancel' }).effects).toEqual([{ type: 'leave' }])
   })
@@ -843,7 +857,7 @@ describe('typing', () => {
     expect(words(effects)[0]).toBe('dim: Laws · 4 earlier messages')
     expect(words(effects)).toContain('you: m4')
     expect(words(effects)).not.toContain('you: m2')
-    expect(state.last).toMatchObject({ answer: 'm13', question: { messageId: 'user-m12' } })
+    expect(state.lastExchange).toMatchObject({ answer: 'm13', question: { messageId: 'user-m12' } })
     expect(state.model).toBe('large')
     expect(draft(play(state, { type: 'up' }).state)).toBe('m12')
   })
@@ -853,7 +867,7 @@ describe('typing', () => {
     const { state, effects } = play(fresh, { type: 'resumed', messages: said, title: 'Laws' })
     const notes = ['dim: Summary of earlier messages:', 'dim: They met.', 'dim: They left.']
     expect(words(effects).slice(-3)).toEqual(notes)
-    expect(state.last).toMatchObject({ answer: 'a', question: { content: 'q' } })
+    expect(state.lastExchange).toMatchObject({ answer: 'a', question: { content: 'q' } })
   })
 
   test('what failed or was stopped is no answer when it is shown again', () => {

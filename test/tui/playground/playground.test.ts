@@ -65,12 +65,12 @@ test('a runtime that is away is asked again until it answers', async () => {
   clock.advance(120)
   for (const [tries, waitMs] of [500, 1_000, 2_000].entries()) {
     calls[tries]!.fail(new Unreachable('nothing answers', ''))
-    await until(() => play.state.tries === tries + 1)
+    await until(() => play.state.failedAttempts === tries + 1)
     clock.advance(waitMs)
     expect(calls).toHaveLength(tries + 2)
   }
   calls[3]!.answer(found('a'))
-  await until(() => play.state.tries === 0)
+  await until(() => play.state.failedAttempts === 0)
   expect(play.state).toMatchObject({ results: { passages: [{ id: 'a' }] }, pending: undefined })
 })
 

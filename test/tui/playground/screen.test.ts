@@ -105,9 +105,9 @@ describe('the screen', () => {
     const play = new Play().type('heat').answer()
     expect(play.screen).toContain('nothing found in papers; try other words, or fewer of them')
     expect(play.type(`${esc}`).type('h').answer().screen).toContain(
-      'h in the settings also finds related words',
+      'press h in the settings to find related words',
     )
-    expect(play.type('fa=b\r').answer().screen).toContain('f in the settings changes the filter')
+    expect(play.type('fa=b\r').answer().screen).toContain('press f in the settings to change the filter')
   })
 
   test('counts the seconds of an answer that takes long', () => {

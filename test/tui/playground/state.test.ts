@@ -95,24 +95,24 @@ describe('the settings', () => {
 
   test('show how far a passage moved since the same question was asked otherwise', () => {
     const play = new Play().type('heat').answer('a', 'b', 'c').type(`${esc}`).type('h').answer('c', 'a', 'd')
-    expect([...play.state.results!.moves]).toEqual([
+    expect([...play.state.results!.rankChanges]).toEqual([
       ['c', 2],
       ['a', -1],
       ['d', 'new'],
     ])
     expect(play.screen).toMatch(/1 c .* \+2 ▮▮▮▮▮/)
-    expect(play.type('/s').answer('a').state.results!.moves.size).toBe(0)
+    expect(play.type('/s').answer('a').state.results!.rankChanges.size).toBe(0)
   })
 })
 
 describe('passages', () => {
   test('are chosen by arrows, and opened by enter or their number', () => {
     const play = new Play().type('heat').answer('a', 'b', 'c').type(`${down}${down}${down}${up}${enter}`)
-    expect(play.state).toMatchObject({ at: 1, isOpen: true })
-    expect(play.type(down).state).toMatchObject({ at: 2, isOpen: false })
-    expect(play.type('\x1b1').state).toMatchObject({ at: 0, isOpen: true })
-    expect(play.type(pageDown).state).toMatchObject({ at: 2, isOpen: false })
-    expect(new Play().type(`${enter}${down}`).state).toMatchObject({ at: 0, isOpen: false })
+    expect(play.state).toMatchObject({ selectedIndex: 1, isOpen: true })
+    expect(play.type(down).state).toMatchObject({ selectedIndex: 2, isOpen: false })
+    expect(play.type('\x1b1').state).toMatchObject({ selectedIndex: 0, isOpen: true })
+    expect(play.type(pageDown).state).toMatchObject({ selectedIndex: 2, isOpen: false })
+    expect(new Play().type(`${enter}${down}`).state).toMatchObject({ selectedIndex: 0, isOpen: false })
   })
 
   test('that are longer than the screen are read to their end before the next one is chosen', () => {
@@ -123,10 +123,10 @@ describe('passages', () => {
     play.event({ type: 'searched', serial: 1, results: { ...long, passages } }).type(enter)
     expect(play.screen).toContain('word 0')
     for (let presses = 0; presses < 10; presses++) play.type(pageDown)
-    expect(play.state.at).toBe(1)
+    expect(play.state.selectedIndex).toBe(1)
     play.type(`${up}${enter}`)
-    for (let presses = 0; presses < 60 && play.state.at === 0; presses++) play.type(down)
-    expect(play.state).toMatchObject({ at: 1, isOpen: false })
+    for (let presses = 0; presses < 60 && play.state.selectedIndex === 0; presses++) play.type(down)
+    expect(play.state).toMatchObject({ selectedIndex: 1, isOpen: false })
   })
 })
 
@@ -169,9 +169,9 @@ describe('what finds the same', () => {
   test('is copied, and printed at the end where nothing takes it', () => {
     const play = new Play().type(`heat${esc}`).type('cc')
     const effect = play.effects.at(-1)
-    expect(effect).toMatchObject({ type: 'copy', what: 'curl' })
-    play.event({ type: 'notCopied', text: 'curl …', why: 'no clipboard program was found' })
-    expect(play.state.uncopied).toBe('curl …')
+    expect(effect).toMatchObject({ type: 'copy', label: 'curl' })
+    play.event({ type: 'notCopied', text: 'curl …', reason: 'no clipboard program was found' })
+    expect(play.state.uncopiedText).toBe('curl …')
     expect(play.screen).toContain('no clipboard program was found; the text is printed when you leave')
   })
 
@@ -231,7 +231,7 @@ test('whatever comes in whatever order, an older answer never takes the place of
         const { results, pending, failure } = state
         if (results && before.results) expect(results.serial).toBeGreaterThanOrEqual(before.results.serial)
         if (results && !pending && !failure) expect(results.request).toEqual(requestOf(state))
-        expect(state.at).toBeLessThan(Math.max(1, results?.passages.length ?? 0))
+        expect(state.selectedIndex).toBeLessThan(Math.max(1, results?.passages.length ?? 0))
         // Ink takes milliseconds for a screen.
         if (at % 8 > 0 && at < all.length - 1) continue
         const { lines } = play

@@ -11,7 +11,7 @@ import { file, formBytes, formHeaders } from '../forms.ts'
 import { unknownId } from '../shapes.ts'
 import type { Provocation, Provocations } from './provocation.ts'
 
-/** A message to an agent whose LLM service is as given; without one, to an agent that names none. */
+/** A message to an agent with the given LLM service; without one, to an agent that has none. */
 function said(
   service: { provider: string; endpointBaseUrl?: null; credentialRef?: string } | undefined,
 ): Provocation {
@@ -31,7 +31,7 @@ function said(
   }
 }
 
-/** An image for a model that refused one before. */
+/** An image for a model that has rejected one before. */
 const imageForTextModel: Provocation = async () => {
   const provider = await startChatServer()
   onTestFinished(() => provider.close())
@@ -76,7 +76,7 @@ const failedAnswer: Provocation = async () => {
   return wb.send(line, { model: agentId, messages: [{ role: 'user', content: 'hello' }] })
 }
 
-/** A request below the attachments of a conversation. */
+/** A request for an attachment of a conversation. */
 function attaching(act: (wb: Wired, path: string) => ReturnType<Provocation>): Provocation {
   return async () => {
     const wb = await wired(await open())

@@ -10,7 +10,7 @@ import type { Provocation, Provocations } from './provocation.ts'
 
 type Place = { wb: Opened; base: Base }
 
-/** A knowledge base whose vectors the offline provider makes, on a runtime that is asked over the wire. */
+/** A knowledge base with vectors of the offline provider, in a runtime over HTTP. */
 async function furnished(options?: Options): Promise<Place> {
   const wb = await wired(await open(options))
   const { workspaceId } = await makeWorkspace(wb)
@@ -22,7 +22,7 @@ function asked(act: (place: Place) => ReturnType<Provocation>, options?: Options
   return async () => act(await furnished(options))
 }
 
-/** A search that the driver fails with a code of its own. */
+/** A search that fails with a code of the driver. */
 function failing(code: ErrorCode): Provocation {
   const content = (store: ContentStore): ContentStore => ({
     ...store,
@@ -56,7 +56,7 @@ function uploaded(...parts: Parameters<typeof upload>): Provocation {
   return asked(({ wb, base }) => wb.send(`POST ${base.path}/ingest/file`, upload(...parts)))
 }
 
-/** A text that a provider on loopback embeds, or fails to. */
+/** A text for an embedding provider on loopback, which can fail. */
 function embedded(dimension: number, status: number): Provocation {
   return async () => {
     const provider = await startEmbeddingServer(dimension)

@@ -5,7 +5,7 @@ import { open } from '../../harness/runtime.ts'
 import { wired } from '../../harness/wired.ts'
 import type { Provocation, Provocations } from './provocation.ts'
 
-/** A model that its provider refuses when the service that names it is written. */
+/** A service with a model that its provider rejects. */
 function refusedModel(refusal: keyof typeof refusals): Provocation {
   return async () => {
     const provider = await startChatServer()

@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../../../src/contract/errors.ts'
 import type { Sent } from '../../harness/runtime.ts'
 
-/** Brings a runtime to answer with a code: the answer that came over the wire. */
+/** Makes a runtime respond with an error code, and returns the response. */
 export type Provocation = () => Promise<Sent>
 
 export type Provocations = Partial<Record<ErrorCode, Provocation>>

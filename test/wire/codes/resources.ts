@@ -4,7 +4,7 @@ import { wired } from '../../harness/wired.ts'
 import { unknownId } from '../shapes.ts'
 import type { Provocation, Provocations } from './provocation.ts'
 
-/** A workspace with a knowledge base, on a runtime that is asked over the wire. */
+/** A workspace with a knowledge base, in a runtime over HTTP. */
 async function furnished(
   options?: Options,
 ): Promise<{ wb: Opened; base: Base; W: string; workspaceId: string }> {
@@ -16,7 +16,7 @@ async function furnished(
 
 type Place = Awaited<ReturnType<typeof furnished>>
 
-/** What a furnished runtime answers to one request, after what leads up to it. */
+/** Sends a request to a runtime after the given preparation. */
 function asked(
   line: (place: Place) => string | Promise<string>,
   body?: (place: Place) => object,
@@ -41,7 +41,7 @@ async function agentOf({ wb, W }: Place): Promise<string> {
 const reranker = { name: 'reranker', provider: 'cohere', modelName: 'm' }
 const model = { name: 'model', provider: 'ollama', modelName: 'm' }
 
-/** Deletes a service that something binds. */
+/** Deletes a service that is in use. */
 function inUse(
   kind: string,
   service: object,
@@ -57,7 +57,7 @@ function inUse(
   }
 }
 
-/** The two knowledge bases that a race for a name or a collection would make. */
+/** Bodies of two knowledge bases that conflict by name or by collection. */
 function twice(body: object): Provocation {
   return async () => {
     const { wb, W } = await furnished()

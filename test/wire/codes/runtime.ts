@@ -14,7 +14,7 @@ async function started(options?: Options) {
   return wired(await open(options))
 }
 
-/** What a runtime with a fault in its store of control rows answers once the fault is there. */
+/** Sends a request to a runtime after its control-plane store starts to fail. */
 function faulty(fault: (store: RowStore) => Partial<RowStore>, line: string): Provocation {
   return async () => {
     let isBroken = false
@@ -74,7 +74,7 @@ export const runtime = {
     const ingest = { line: `POST ${path}/ingest`, declaredBytes: 49_500_000, sentBytes: 1_000 }
     const first = sendHeldBody({ ...ingest, port: Number(new URL(wb.url).port), stop: stop.signal })
     const large = new Raw(`{"text": "${'a'.repeat(1_000_000)}"}`, 'application/json')
-    // The first body is held as soon as its head was read.
+    // The first body is held as soon as the server has read its head.
     for (;;) {
       const answer = await Promise.race([wb.send(`POST ${path}/search`, large), first])
       if (typeof answer !== 'object' || answer.status !== 400) return answer as never

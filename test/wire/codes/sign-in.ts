@@ -1,22 +1,22 @@
 import { authorizationErrors, deviceTokenErrors } from '../../../src/contract/auth.ts'
-import { Browser, type StageOptions, stage, stand } from '../../auth/session/stage.ts'
+import { Browser, type SignInFixtureOptions, openSignInFixture, interceptProvider } from '../../auth/session/sign-in-fixture.ts'
 import type { RunningProvider } from '../../harness/identity-provider.ts'
 import { open, type Sent } from '../../harness/runtime.ts'
 import { wired } from '../../harness/wired.ts'
 import type { Provocation, Provocations } from './provocation.ts'
 
-/** A runtime with an identity provider, and a browser before it. */
-async function signingIn(options?: StageOptions) {
-  const { provider, opened } = await stage(options)
+/** A runtime with an identity provider, and a browser that uses it. */
+async function signingIn(options?: SignInFixtureOptions) {
+  const { provider, opened } = await openSignInFixture(options)
   const wb = await wired(opened)
   return { provider, wb, browser: new Browser(wb) }
 }
 
 function tokenAnswers(provider: RunningProvider, status: number, error: string): void {
-  stand(provider, ({ path }) => (path === '/token' ? { status, body: JSON.stringify({ error }) } : undefined))
+  interceptProvider(provider, ({ path }) => (path === '/token' ? { status, body: JSON.stringify({ error }) } : undefined))
 }
 
-/** What the provider sends a browser back with. */
+/** Parameters with which the provider redirects the browser back. */
 function sentBack(code: string): Provocation {
   return async () => {
     const { browser } = await signingIn()
@@ -25,7 +25,7 @@ function sentBack(code: string): Provocation {
   }
 }
 
-/** What the provider tells a device that polls. */
+/** Response of the provider to a device that polls. */
 function polled(code: string): Provocation {
   return async () => {
     const { provider, wb } = await signingIn()
@@ -34,18 +34,18 @@ function polled(code: string): Provocation {
   }
 }
 
-async function signedIn(options?: StageOptions) {
+async function signedIn(options?: SignInFixtureOptions) {
   const made = await signingIn(options)
   await made.browser.signIn()
   return made
 }
 
 async function loggedIn(
-  options: StageOptions,
+  options: SignInFixtureOptions,
   change: (line: string) => string = line => line,
 ): Promise<Sent> {
   const { browser } = await signingIn(options)
-  return browser.send(change(await browser.comeBack()))
+  return browser.send(change(await browser.returnFromProvider()))
 }
 
 export const signIn = {
@@ -73,7 +73,7 @@ export const signIn = {
   token_exchange_failed: () => loggedIn({}, line => line.replace(/code=[^&]*/, 'code=wrong')),
   token_validation_failed: async () => {
     const { browser, provider } = await signedIn()
-    stand(provider, ({ path }) =>
+    interceptProvider(provider, ({ path }) =>
       path === '/token'
         ? { status: 200, body: JSON.stringify({ access_token: 'opaque', token_type: 'Bearer' }) }
         : undefined,
@@ -101,7 +101,7 @@ export const signIn = {
   },
   device_authorize_failed: async () => {
     const { provider, wb } = await signingIn()
-    stand(provider, ({ path }) =>
+    interceptProvider(provider, ({ path }) =>
       path === '/device/auth' ? { status: 400, body: '{"error":"invalid_scope"}' } : undefined,
     )
     return wb.send('POST /auth/device/authorize')

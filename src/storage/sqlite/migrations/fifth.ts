@@ -1,8 +1,8 @@
 /**
  * Adds message images, conversation attachments, sign-ins to MCP servers, and an index of agents by name.
  *
- * Lists must not read image data or attachment texts. So the computed columns of images are stored before the body,
- * and attachment texts have a separate table.
+ * Lists must not read image data or attachment texts. Therefore, the generated columns of `message_images` are stored
+ * before the body, and attachment texts have a separate table.
  */
 export const fifthMigration = `
 ALTER TABLE agents ADD COLUMN name GENERATED ALWAYS AS (body ->> '$.name') VIRTUAL;

@@ -8,17 +8,17 @@ import type { Access } from '../../src/contract/access.ts'
 import { WbError } from '../../src/contract/errors.ts'
 import { api } from '../../src/contract/index.ts'
 import type { Route, Topic } from '../../src/contract/route.ts'
-import { type App, type AppParts, createApp } from '../../src/http/app.ts'
+import { type App, type AppDependencies, createApp } from '../../src/http/app.ts'
 import type { RouteTopics } from '../../src/http/route-topics.ts'
 import { TestClock } from '../harness/runtime.ts'
 import { settings } from '../http/stage.ts'
-import { ownId, stored } from './requests.ts'
+import { ownId, storedFields } from './requests.ts'
 
-/** Say nothing. */
-export const quiet: Log = { debug() {}, info() {}, warn() {}, error() {} }
+/** A log that discards its lines. */
+export const silentLog: Log = { debug() {}, info() {}, warn() {}, error() {} }
 
-/** Every route of the product, with rules of its own: to exchange one leaves the others as they are. */
-export function ownSurface(): RouteTopics {
+/** Returns a copy of all routes, so that a test can replace the rule of one. */
+export function copyRoutes(): RouteTopics {
   const own = (topic: Topic) =>
     Object.fromEntries(
       Object.entries(topic).map(([name, route]) => [name, { ...route, access: { ...route.access } }]),
@@ -30,31 +30,31 @@ export function routesOf(surface: RouteTopics): Route[] {
   return Object.values(surface).flatMap(topic => Object.values(topic))
 }
 
-/** How tables and registry call a route. */
-export function lineOf({ method, path }: Route): string {
+/** Returns the name of a route in the tables and the registry. */
+export function routeName({ method, path }: Route): string {
   return `${method} ${path}`
 }
 
-/** Have a route of a running surface guarded by another rule while something is done. */
-export async function withRule<T>({ access }: Route, rule: Access, act: () => Promise<T>): Promise<T> {
+/** Replaces the rule of a route while `act` runs. */
+export async function withReplacedRule<T>({ access }: Route, rule: Access, act: () => Promise<T>): Promise<T> {
   const before = { ...access }
-  exchange(access, rule)
+  replaceRule(access, rule)
   try {
     return await act()
   } finally {
-    exchange(access, before)
+    replaceRule(access, before)
   }
 }
 
-function exchange(running: Access, rule: Access): void {
+function replaceRule(running: Access, rule: Access): void {
   for (const key of Object.keys(running)) Reflect.deleteProperty(running, key)
   Object.assign(running, rule)
 }
 
-const arrived = 'the handler was reached'
+const handlerReached = 'the handler was reached'
 
-/** All that stands between a request and the handlers, which say no more than that they were reached. */
-export function appOver(
+/** Creates an application whose handlers check access and then throw a recognizable error. */
+export function createRouteApp(
   surface: RouteTopics,
   mode: AuthContext['mode'],
   authenticate: Authenticate,
@@ -62,13 +62,13 @@ export function appOver(
 ): App {
   const arrive = ({ body, params }: { body?: object; params: Record<string, string> }, caller: Caller) => {
     see(caller.auth)
-    caller.checkChange(stored, body ?? {})
+    caller.checkChange(storedFields, body ?? {})
     const isOwn = Object.values(params).includes(ownId)
     caller.checkCreator({
       createdBy: isOwn ? subjectName(caller.auth) : 'apiKey:other',
       ownerPrincipalId: null,
     })
-    throw new WbError('job_not_found', arrived)
+    throw new WbError('job_not_found', handlerReached)
   }
   const handlers = Object.fromEntries(
     Object.entries(surface).map(([name, topic]) => [
@@ -78,7 +78,7 @@ export function appOver(
   )
   return createApp({
     api: surface,
-    handlers: handlers as AppParts<RouteTopics>['handlers'],
+    handlers: handlers as AppDependencies<RouteTopics>['handlers'],
     authenticate,
     anonymous: anonymousContext(mode),
     scopeToWorkspace: (auth, workspaceId) => seenByWorkspace(auth, workspaceId, async () => undefined),
@@ -89,17 +89,19 @@ export function appOver(
       },
     },
     visibility: fullVisibility,
-    log: quiet,
+    log: silentLog,
     clock: new TestClock(),
     settings: { ...settings, strictErrors: false },
   })
 }
 
-/** What an application answered, in the words of the tables; anything else as it is. */
+/**
+ * Returns the answer of an application in the words of the tables, or the whole response if it is none of them.
+ */
 export async function answerOf(response: Response): Promise<string> {
   const text = await response.text()
   const { error } = JSON.parse(text) as { error: { code: string; message: string } }
-  if (error.message === arrived) return 'yes'
+  if (error.message === handlerReached) return 'yes'
   const challenge = response.headers.get('www-authenticate')
   if (response.status === 401 && error.code === 'unauthorized' && challenge === 'Bearer') return '401'
   if (response.status === 403 && error.code === 'forbidden' && challenge === null) return '403'

@@ -11,12 +11,15 @@ import { type ApiKeyRow, tables } from '../../../src/storage/tables.ts'
 import { lowCost } from '../../harness/key-cost.ts'
 import { TestClock } from '../../harness/runtime.ts'
 
-/** What the tokens of this store are marked by. */
+/** Key of the checksums in tokens of this store. */
 export const tokenKey = 'the-key-that-marks-tokens'
 export const workspaceId = '11111111-1111-4111-8111-111111111111'
 
-/** A store in memory with one workspace, time that stands still, and counts of what was asked of the store. */
-export async function keyStore() {
+/**
+ * Opens an in-memory store with one workspace, a clock that only moves on request, and counts of the calls to
+ * the store.
+ */
+export async function openKeyStore() {
   const clock = new TestClock()
   const store = await openEmbeddedStore({ path: ':memory:', clock })
   onTestFinished(() => store.close())
@@ -55,8 +58,8 @@ export async function keyStore() {
   }
 }
 
-/** A key as a row, and its token. */
-export async function storedKey(
+/** Stores a key and returns its row and token. */
+export async function storeKey(
   rows: RowStore,
   fields: Partial<ApiKeyRow> = {},
   keyCost: KeyCost = lowCost,
@@ -80,12 +83,12 @@ export async function storedKey(
   return { token, row }
 }
 
-export async function rowOf(rows: RowStore, { keyId }: Pick<ApiKeyRow, 'keyId'>): Promise<ApiKeyRow> {
+export async function readKeyRow(rows: RowStore, { keyId }: Pick<ApiKeyRow, 'keyId'>): Promise<ApiKeyRow> {
   return (await rows.get(tables.apiKeys, [workspaceId, keyId]))!.row
 }
 
-/** Somebody who calls a room, and what the audit trail would hold of it. */
-export function caller(
+/** Creates a caller that collects its audit records. `confirm` replaces the repeated authorization. */
+export function createCaller(
   fields: Partial<Subject> | 'anonymous',
   confirm: Caller['reauthorize'] = async () => {},
 ): Pick<Caller, 'auth' | 'record' | 'reauthorize'> & { records: AuditDetails[] } {

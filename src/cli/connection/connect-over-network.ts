@@ -11,12 +11,12 @@ import type { Io } from '../io.ts'
 import { resolveTypedPath } from '../resolve-typed-path.ts'
 import { formatRetry, withRequestLog } from './request-log.ts'
 
-/** Observers of a network connection. */
+/** Callbacks for events of a network connection. */
 export interface NetworkObserver {
   /** Receives a log entry for each request. */
-  onRequest?: (block: string) => void
-  /** Receives one message if the runtime has another version. */
-  onOtherVersion?: (line: string) => void
+  onRequest?: (entry: string) => void
+  /** Receives a message, at most once, if the runtime has another version than wb. */
+  onVersionMismatch?: (line: string) => void
 }
 
 /** Address of a runtime, and its certificate (PEM) if it is on this machine. */
@@ -35,15 +35,15 @@ export function connectOverNetwork(
   io: Pick<Io, 'env' | 'cwd' | 'clock'>,
   observer: NetworkObserver,
 ): Network {
-  const { onRequest, onOtherVersion } = observer
+  const { onRequest, onVersionMismatch } = observer
   const { fetch, close } = openNetwork({
     ...networkOptions(new URL(url), io),
     certificate,
     userAgent: `workbase-cli/${packageVersion()} (${hostFacts.platform}; node v${hostFacts.nodeVersion})`,
     onRetry: onRequest && (retry => onRequest(formatRetry(retry))),
   })
-  const logged = onRequest ? withRequestLog(fetch, onRequest, io.clock) : fetch
-  return { fetch: onOtherVersion ? withVersionCheck(logged, onOtherVersion) : logged, close }
+  const loggedFetch = onRequest ? withRequestLog(fetch, onRequest, io.clock) : fetch
+  return { fetch: onVersionMismatch ? withVersionCheck(loggedFetch, onVersionMismatch) : loggedFetch, close }
 }
 
 /** Returns the connection settings. Connections to this machine do not use proxies. */
@@ -83,25 +83,25 @@ function readCertificate(name: string, path: string): string {
   }
 }
 
-/** Reports at the first response if its `x-workbase-version` differs from the version of wb. */
+/** Compares the `x-workbase-version` header of the first response with the version of wb, and reports a difference. */
 function withVersionCheck(fetch: Fetch, report: (line: string) => void): Fetch {
-  let isCompared = false
+  let isChecked = false
   return async (url, outgoing) => {
     const response = await fetch(url, outgoing)
-    const line = isCompared ? undefined : describeVersions(response.headers.get('x-workbase-version'))
-    isCompared = true
+    const line = isChecked ? undefined : describeVersions(response.headers.get('x-workbase-version'))
+    isChecked = true
     if (line) report(line)
     return response
   }
 }
 
-/** Returns a message if the minor versions differ; patch versions are compatible. */
+/** Returns a message if the major or minor versions differ. Patch versions are compatible. */
 function describeVersions(runtimeVersion: string | null): string | undefined {
-  const ownVersion = packageVersion()
+  const cliVersion = packageVersion()
   const minor = /^\d{1,6}\.\d{1,6}(?=\.\d{1,6}(?:[-+][\w.+-]{1,40})?$)/
-  const ownMinor = minor.exec(ownVersion)?.[0]
+  const cliMinor = minor.exec(cliVersion)?.[0]
   const runtimeMinor = runtimeVersion === null ? undefined : minor.exec(runtimeVersion)?.[0]
-  return runtimeMinor === undefined || runtimeMinor === ownMinor
+  return runtimeMinor === undefined || runtimeMinor === cliMinor
     ? undefined
-    : `  this is wb ${ownVersion}, but the runtime is ${runtimeVersion}`
+    : `  this is wb ${cliVersion}, but the runtime is ${runtimeVersion}`
 }

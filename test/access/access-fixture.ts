@@ -15,27 +15,30 @@ import { lowCost } from '../harness/key-cost.ts'
 import { TestClock } from '../harness/runtime.ts'
 import { openIssuer } from './issuer.ts'
 import { elsewhere, here } from './requests.ts'
-import { appOver, quiet } from './stage.ts'
+import { createRouteApp, silentLog } from './route-app.ts'
 
 export const bootstrapToken = 'bootstrap-token-of-the-table-tests'
 
-/** An application, and how it was told to ask who somebody is. */
-export interface Posture {
+/** An application under one authentication configuration. */
+export interface ConfiguredApp {
   readonly app: App
   readonly authenticate: Authenticate
-  /** Whom the handlers were called for, the last one last. */
+  /** Contexts that the handlers received, in order. */
   readonly seen: AuthContext[]
 }
 
-export type World = Awaited<ReturnType<typeof openWorld>>
+export type AccessFixture = Awaited<ReturnType<typeof openAccessFixture>>
 
-/** A store with two workspaces, an issuer of tokens, and an application over a surface for each way to configure it. */
-export async function openWorld(surface: RouteTopics) {
+/**
+ * Opens a store with two workspaces, an issuer of access tokens, and an application for each authentication
+ * configuration.
+ */
+export async function openAccessFixture(surface: RouteTopics) {
   const clock = new TestClock()
   const store = await openEmbeddedStore({ path: ':memory:', clock })
   const { rows } = store
   const cursors = await openCursors(rows)
-  const audit = new AuditTrail({ rows, log: quiet, clock, replicaId: 'this-process' })
+  const audit = new AuditTrail({ rows, log: silentLog, clock, replicaId: 'this-process' })
   const issuer = await openIssuer(clock)
   const parts = {
     rows,
@@ -43,7 +46,7 @@ export async function openWorld(surface: RouteTopics) {
     cursors,
     audit,
     clock,
-    log: quiet,
+    log: silentLog,
     fetch: issuer.fetch,
     tokenKey: 'the-key-that-marks-tokens',
   }
@@ -61,10 +64,10 @@ export async function openWorld(surface: RouteTopics) {
     opened.push(auth)
     return auth
   }
-  const posture = (settings: { mode?: AuthContext['mode']; [key: string]: unknown }): Posture => {
+  const posture = (settings: { mode?: AuthContext['mode']; [key: string]: unknown }): ConfiguredApp => {
     const { authenticate } = open(settings)
     const seen: AuthContext[] = []
-    const app = appOver(surface, settings.mode ?? 'disabled', authenticate, auth => seen.push(auth))
+    const app = createRouteApp(surface, settings.mode ?? 'disabled', authenticate, auth => seen.push(auth))
     return { authenticate, app, seen }
   }
   const oidc = { issuer: issuer.url, audience: issuer.audience, jwksUri: `${issuer.url}/jwks` }

@@ -13,15 +13,15 @@ import {
 } from '../../harness/identity-provider.ts'
 import { type Opened, type Options, open, type Sent } from '../../harness/runtime.ts'
 
-export const secrets = {
+export const sessionSecrets = {
   first: 'first-session-secret-of-32-bytes-or-more',
   second: 'second-session-secret-of-32-bytes-or-more',
 } as const
 
-/** Where the runtimes of these tests are, for a browser. */
-export const site = 'http://localhost'
+/** Origin of the runtimes in these tests. */
+export const siteOrigin = 'http://localhost'
 
-export interface StageOptions extends Omit<Options, 'config'> {
+export interface SignInFixtureOptions extends Omit<Options, 'config'> {
   provider?: RunningProvider | ProviderOptions
   client?: object
   oidc?: object
@@ -29,22 +29,22 @@ export interface StageOptions extends Omit<Options, 'config'> {
   runtime?: object
 }
 
-export interface Stage {
+export interface SignInFixture {
   readonly provider: RunningProvider
   readonly opened: Opened
-  /** A new browser. */
+  /** Creates a browser without cookies. */
   browser(): Browser
-  /** A runtime over the same data directory and provider, after the first was closed. */
-  restart(options?: StageOptions): Promise<Stage>
+  /** Closes the runtime and opens another one with the same data directory and provider. */
+  restart(options?: SignInFixtureOptions): Promise<SignInFixture>
 }
 
-/** A provider, and a runtime that signs in with it. */
-export async function stage(options: StageOptions = {}): Promise<Stage> {
+/** Starts a provider and opens a runtime that uses it for sign-in. */
+export async function openSignInFixture(options: SignInFixtureOptions = {}): Promise<SignInFixture> {
   const { provider: given, client, oidc, auth, runtime, environment, ...rest } = options
   const provider = given && 'issuer' in given ? given : await startProvider(given)
   const opened = await open({
     ...rest,
-    environment: { SESSION_1: secrets.first, SESSION_2: secrets.second, ...environment },
+    environment: { SESSION_1: sessionSecrets.first, SESSION_2: sessionSecrets.second, ...environment },
     config: {
       ...(runtime && { runtime }),
       auth: {
@@ -66,12 +66,12 @@ export async function stage(options: StageOptions = {}): Promise<Stage> {
     browser: () => new Browser(opened),
     async restart(more = {}) {
       await opened.close()
-      return stage({ ...options, ...more, provider, dataDir: opened.dataDir })
+      return openSignInFixture({ ...options, ...more, provider, dataDir: opened.dataDir })
     },
   }
 }
 
-/** A browser at a runtime of this process. */
+/** A browser that sends requests to an in-process runtime. */
 export class Browser {
   readonly jar = new CookieJar()
   headers: Record<string, string> = {}
@@ -79,57 +79,57 @@ export class Browser {
   constructor(private readonly opened: Pick<Opened, 'send'>) {}
 
   get cookies(): string {
-    return this.jar.header(new URL('/', site))
+    return this.jar.header(new URL('/', siteOrigin))
   }
 
   async send(line: string): Promise<Sent> {
     const [method, path] = line.split(' ') as [string, string]
-    const url = new URL(path, site)
+    const url = new URL(path, siteOrigin)
     const cookie = this.jar.header(url)
     const answer = await this.opened.send(line, undefined, {
       ...this.headers,
       ...(cookie && { cookie }),
-      // As browsers do with a request of their own page.
-      ...(method === 'POST' && { origin: site }),
+      // Browsers send the origin with a POST request.
+      ...(method === 'POST' && { origin: siteOrigin }),
     })
     this.jar.take(url, answer.headers)
     return answer
   }
 
-  /** From the login to the identity provider's page and back: where it is sent back to, not yet asked for. */
-  async comeBack(options: Drive & { after?: string; to?: string } = {}): Promise<string> {
+  /** Signs in at the provider and returns the callback request without sending it. */
+  async returnFromProvider(options: Drive & { after?: string; to?: string } = {}): Promise<string> {
     const { to = '/auth/callback' } = options
     const query = options.after === undefined ? '' : `?redirect_after=${encodeURIComponent(options.after)}`
     const begun = await this.send(`GET /auth/login${query}`)
     const { url } = await drive(begun.headers.get('location')!, {
       ...options,
-      stopAt: `${site}${to}`,
+      stopAt: `${siteOrigin}${to}`,
     })
     const { pathname, search } = new URL(url)
     return `GET ${pathname}${search}`
   }
 
   async signIn(options: Drive & { after?: string } = {}): Promise<Sent> {
-    return this.send(await this.comeBack(options))
+    return this.send(await this.returnFromProvider(options))
   }
 }
 
-/** The time of this machine, and more. */
-export class LaterClock implements Clock {
+/** A clock ahead of the system time by `offsetMs`. */
+export class OffsetClock implements Clock {
   offsetMs = 0
   now = () => systemClock.now() + this.offsetMs
   after = systemClock.after
 }
 
-/** Stand before a provider for the rest of the test. */
-export function stand(provider: RunningProvider, front: RunningProvider['front']): void {
+/** Answers requests to the provider with `front` for the rest of the test. */
+export function interceptProvider(provider: RunningProvider, front: RunningProvider['front']): void {
   provider.front = front
   onTestFinished(() => {
     provider.front = () => undefined
   })
 }
 
-/** The code of a refusal. */
+/** Returns the error code of a response. */
 export function codeOf({ body }: Sent): string | undefined {
   return (body.error as { code?: string } | undefined)?.code
 }

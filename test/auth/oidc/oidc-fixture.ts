@@ -5,7 +5,7 @@ import type { Log } from '../../../src/base/log.ts'
 import { audience, clients, type RunningProvider } from '../../harness/identity-provider.ts'
 import { TestClock } from '../../harness/runtime.ts'
 
-/** Stands still at the present, where tokens of a real provider begin, until it is told to move. */
+/** A clock that starts at the present, because tokens of a real provider do, and then moves only on request. */
 export class PresentClock extends TestClock {
   constructor() {
     super()
@@ -15,7 +15,7 @@ export class PresentClock extends TestClock {
 
 export const minuteMs = 60_000
 
-/** The `auth.oidc` block with its defaults. */
+/** Returns the `auth.oidc` block with its defaults. */
 export function oidcConfig(issuer: string, more: Partial<OidcConfig> = {}): OidcConfig {
   return {
     issuer,
@@ -30,7 +30,7 @@ export function oidcConfig(issuer: string, more: Partial<OidcConfig> = {}): Oidc
   }
 }
 
-/** The `auth.oidc.client` block with its defaults. */
+/** Returns the `auth.oidc.client` block with its defaults. */
 export function oidcClient(more: Partial<OidcClient> = {}): OidcClient {
   return {
     clientId: clients.public.id,
@@ -45,20 +45,20 @@ export function oidcClient(more: Partial<OidcClient> = {}): OidcClient {
   }
 }
 
-export interface Stage {
+export interface OidcFixture {
   readonly verifier: JwtVerifier
   readonly provider: IdentityProvider
   readonly clock: TestClock
-  /** Warnings, as text. */
+  /** Logged warnings with their details, as text. */
   readonly warnings: string[]
 }
 
-/** The provider client and the verifier, without a runtime around them. */
-export function stage(
+/** Creates the provider client and the verifier without a runtime. */
+export function createOidcFixture(
   running: Pick<RunningProvider, 'issuer'>,
   more: Partial<OidcConfig> = {},
   parts: { clientSecret?: string; fetch?: typeof fetch } = {},
-): Stage {
+): OidcFixture {
   const clock = new PresentClock()
   const warnings: string[] = []
   const warn = (facts: object, message: string) => void warnings.push(`${message} ${JSON.stringify(facts)}`)

@@ -6,8 +6,8 @@ import type { Profile } from '../settings/profile.ts'
 const processReportPaths = ['/metrics', '/health/details', '/health/recent-errors']
 
 /**
- * Rejects a request to such a route with `--as-operator` if a server runs on the data directory. The operator's requests
- * do not leave this process, so the response would describe this process, not the server.
+ * Rejects a request with `--as-operator` to one of the {@link processReportPaths} while a server uses the data
+ * directory. The request would be processed in this process, so the response would not describe the server.
  *
  * @throws UsageError  the route describes a process, and a server is running
  * @see docs/security.md#rule-8
