@@ -1,7 +1,8 @@
 import { WbError } from '../../contract/errors.ts'
 import type { CollectionKey, ScoredRecord, SearchConstraints } from '../content.ts'
 import { loadScanModule } from '../scan/module.ts'
-import { Segment, scanBlocks, type VectorBlock } from '../scan/segment.ts'
+import { scanBlocks, type VectorBlock } from '../scan/scan-blocks.ts'
+import { type ReadVectors, Segment } from '../scan/segment.ts'
 import type { AllowedRecords } from './allowed-records.ts'
 import {
   type CollectionRow,
@@ -18,8 +19,8 @@ import type { SqliteConnection } from './connection.ts'
  * vectors from disk.
  */
 const RESIDENT_BYTES_MAX = 512 * 1024 * 1024
-/** Estimated bytes that a row takes in addition to its floats: record, squared norm, slot and padding. */
-const ROW_OVERHEAD_BYTES = 80
+/** Estimated bytes that a row takes in addition to its integers: record, scale, norms, map entry and padding. */
+const ROW_OVERHEAD_BYTES = 88
 const BLOCK_ROWS = 256
 
 export interface NearestQuery extends SearchConstraints {
@@ -75,10 +76,10 @@ export class VectorIndex {
         })
       const allowed = this.#allowedRecords.allowed(collection, query)
       if (allowed?.size === 0) return []
-      const needed =
-        collection.records * (collection.dimension * Float32Array.BYTES_PER_ELEMENT + ROW_OVERHEAD_BYTES)
+      const needed = collection.records * (collection.dimension + ROW_OVERHEAD_BYTES)
       if (needed > this.#bytesMax) return this.#scan(collection, query, allowed)
-      return this.#resident(collection).segment.nearest(query.vector, query.limit, allowed)
+      const { segment } = this.#resident(collection)
+      return segment.nearest(query.vector, query.limit, allowed)
     })
   }
 
@@ -101,7 +102,8 @@ export class VectorIndex {
   }
 
   #load(collection: CollectionRow): ResidentVectors {
-    const segment = new Segment(loadScanModule(), collection.dimension, collection.metric)
+    const { dimension, metric } = collection
+    const segment = new Segment(loadScanModule(), dimension, metric, this.#vectorReader(collection))
     segment.reserve(collection.records)
     const last = this.#connection
       .prepare<{ seq: number | null }>('SELECT max(seq) AS seq FROM record_gone WHERE collection = ?')
@@ -142,6 +144,18 @@ export class VectorIndex {
       this.#residents.delete(name)
       bytes -= segment.bytes
     }
+  }
+
+  #vectorReader({ id, generation, dimension }: CollectionRow): ReadVectors {
+    const table = vectorTable(id, generation)
+    const statement = this.#connection.prepare<VectorRow>(
+      `SELECT record, data FROM ${table} WHERE record = ?`,
+    )
+    return records =>
+      records.map(record => {
+        const row = statement.get(record) ?? { record, data: null }
+        return decodeVector(table, dimension, row)
+      })
   }
 
   *#rows({ id, generation, dimension }: CollectionRow, after: number): Generator<StoredVector> {
