@@ -75,6 +75,7 @@ function expectNearest(
   for (const { score, slack } of left.values()) expect(score - slack).toBeLessThanOrEqual(last)
 }
 
+/** Opens an empty segment that reads exact vectors from `rows`. */
 function openSegment(rows: ReadonlyMap<number, Float32Array>, dimension: number, metric: Metric): Segment {
   return new Segment(module, dimension, metric, records => records.map(record => rows.get(record)!))
 }
@@ -145,20 +146,26 @@ test('any history of records answers as brute force, resident and in blocks', ()
     fc.property(history, ({ dimension, events, length, ...question }) => {
       const rows = new Map<number, Float32Array>()
       const segment = openSegment(rows, dimension, question.metric)
+      const exact = new Segment(module, dimension, question.metric)
       for (const { record, vector } of events) {
         if (vector) {
           segment.append(record, vector)
+          exact.append(record, vector)
           rows.set(record, vector)
-        } else expect(segment.remove(record)).toBe(rows.delete(record))
+        } else {
+          expect(exact.remove(record)).toBe(rows.has(record))
+          expect(segment.remove(record)).toBe(rows.delete(record))
+        }
       }
       const answer = segment.nearest(question.query, question.k, question.allowed)
+      expect(exact.nearest(question.query, question.k, question.allowed)).toEqual(answer)
       expect(segment.size).toBe(rows.size)
       expectNearest(answer, rows, question)
       expect(scanBlocks(module, blocksOf(rows, dimension, length), { dimension, ...question })).toEqual(
         answer,
       )
     }),
-    { numRuns: 300 },
+    { numRuns: 600 },
   )
 })
 
