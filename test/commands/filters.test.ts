@@ -78,7 +78,7 @@ describe('wb filters', { timeout: 60_000 }, () => {
     for (const [args, status, message] of [
       [create, 2, '--filter or --where is missing'],
       [[...create, '--filter', '[]'], 2, '--filter is not a JSON object: []'],
-      [[...create, '--where', 'lang'], 2, '--where "lang" is not KEY=VALUE'],
+      [[...create, '--where', 'lang'], 2, '--where "lang": an operator is missing after "lang" (column 5)'],
       [[...create, '--filter', '{"a":{"$near":1}}'], 1, "filter.a: unknown operator '$near'"],
       [['filters', 'update', 'f', '--kb', 'handbook'], 2, 'no change was requested'],
       [['filters', 'show', 'f', '--kb', 'handbook'], 4, 'knowledge_filter_not_found'],

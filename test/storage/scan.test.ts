@@ -5,7 +5,8 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { packageRoot } from '../../src/base/package.ts'
 import type { Metric, ScoredRecord } from '../../src/storage/content.ts'
 import { loadScanModule, type ScanModule } from '../../src/storage/scan/module.ts'
-import { Segment, scanBlocks, type VectorBlock } from '../../src/storage/scan/segment.ts'
+import { scanBlocks, type VectorBlock } from '../../src/storage/scan/scan-blocks.ts'
+import { Segment } from '../../src/storage/scan/segment.ts'
 
 const metrics: Metric[] = ['cosine', 'dot', 'euclidean']
 const greatest = 3.4028234663852886e38
@@ -74,8 +75,13 @@ function expectNearest(
   for (const { score, slack } of left.values()) expect(score - slack).toBeLessThanOrEqual(last)
 }
 
+/** Opens an empty segment that reads exact vectors from `rows`. */
+function openSegment(rows: ReadonlyMap<number, Float32Array>, dimension: number, metric: Metric): Segment {
+  return new Segment(module, dimension, metric, records => records.map(record => rows.get(record)!))
+}
+
 function fill(rows: ReadonlyMap<number, Float32Array>, dimension: number, metric: Metric): Segment {
-  const segment = new Segment(module, dimension, metric)
+  const segment = openSegment(rows, dimension, metric)
   for (const [record, row] of rows) segment.append(record, row)
   return segment
 }
@@ -138,22 +144,28 @@ const history = fc.constantFrom(1, 2, 3, 4, 5, 7, 8, 17, 64).chain(dimension =>
 test('any history of records answers as brute force, resident and in blocks', () => {
   fc.assert(
     fc.property(history, ({ dimension, events, length, ...question }) => {
-      const segment = new Segment(module, dimension, question.metric)
       const rows = new Map<number, Float32Array>()
+      const segment = openSegment(rows, dimension, question.metric)
+      const exact = new Segment(module, dimension, question.metric)
       for (const { record, vector } of events) {
         if (vector) {
           segment.append(record, vector)
+          exact.append(record, vector)
           rows.set(record, vector)
-        } else expect(segment.remove(record)).toBe(rows.delete(record))
+        } else {
+          expect(exact.remove(record)).toBe(rows.has(record))
+          expect(segment.remove(record)).toBe(rows.delete(record))
+        }
       }
       const answer = segment.nearest(question.query, question.k, question.allowed)
+      expect(exact.nearest(question.query, question.k, question.allowed)).toEqual(answer)
       expect(segment.size).toBe(rows.size)
       expectNearest(answer, rows, question)
       expect(scanBlocks(module, blocksOf(rows, dimension, length), { dimension, ...question })).toEqual(
         answer,
       )
     }),
-    { numRuns: 300 },
+    { numRuns: 600 },
   )
 })
 
@@ -228,8 +240,7 @@ describe.each(metrics)('%s', metric => {
 
   test('equal scores come in the order of records, whatever the order of arrival', () => {
     const records = Array.from({ length: 500 }, (_, i) => (i * 167) % 500)
-    const segment = new Segment(module, 3, metric)
-    for (const record of records) segment.append(record, Float32Array.of(1, 2, 3))
+    const segment = fill(new Map(records.map(record => [record, Float32Array.of(1, 2, 3)])), 3, metric)
     const answer = segment.nearest(Float32Array.of(3, 2, 1), 100).map(({ record }) => record)
     expect(answer).toEqual(Array.from({ length: 100 }, (_, i) => i))
   })
@@ -237,16 +248,12 @@ describe.each(metrics)('%s', metric => {
 
 test('the cosine is 0 with a zero vector and exactly 1 or -1 along the same line', () => {
   const vector = vectorOf(11, 200)
-  const segment = new Segment(module, 200, 'cosine')
-  segment.append(
-    1,
-    vector.map(value => -value),
-  )
-  segment.append(2, new Float32Array(200))
-  segment.append(
-    3,
-    vector.map(value => value * 4),
-  )
+  const rows = new Map([
+    [1, vector.map(value => -value)],
+    [2, new Float32Array(200)],
+    [3, vector.map(value => value * 4)],
+  ])
+  const segment = fill(rows, 200, 'cosine')
   expect(segment.nearest(vector, 3)).toEqual([
     { record: 3, score: 1 },
     { record: 2, score: 0 },
@@ -255,45 +262,41 @@ test('the cosine is 0 with a zero vector and exactly 1 or -1 along the same line
   expect(segment.nearest(new Float32Array(200), 1)).toEqual([{ record: 1, score: 0 }])
 })
 
-test('an empty segment, an empty filter and k = 0 answer nothing', () => {
-  const segment = new Segment(module, 2, 'dot')
+test('an empty segment, an empty filter and k = 0 return nothing', () => {
   const query = Float32Array.of(1, 1)
-  expect(segment.nearest(query, 5)).toEqual([])
-  segment.append(1, query)
+  expect(fill(new Map(), 2, 'dot').nearest(query, 5)).toEqual([])
+  const segment = fill(new Map([[1, query]]), 2, 'dot')
   expect(segment.nearest(query, 0)).toEqual([])
   expect(segment.nearest(query, 5, new Set())).toEqual([])
   expect(scanBlocks(module, [], { dimension: 2, metric: 'dot', query, k: 5 })).toEqual([])
-  segment.clear()
-  expect(segment.size).toBe(0)
-  expect(segment.nearest(query, 5)).toEqual([])
 })
 
 test('memory doubles, is reused after removal, and holds just what was reserved', () => {
-  const grown = new Segment(module, 1_000, 'dot')
-  const reserved = new Segment(module, 1_000, 'dot')
+  const grown = openSegment(new Map(), 1_000, 'dot')
+  const reserved = openSegment(new Map(), 1_000, 'dot')
   reserved.reserve(1_000)
   const before = reserved.bytes
   for (let i = 0; i < 1_000; i++) {
     grown.append(i, vectorOf(i, 1_000))
     reserved.append(i, vectorOf(i, 1_000))
   }
-  const sideBytes = 1_000 * 64
-  expect(reserved.bytes - before).toBe(sideBytes)
-  expect(before).toBeGreaterThan(4_000_000)
-  expect(before).toBeLessThan(4_200_000)
-  expect(grown.bytes).toBeLessThan(2 * before + sideBytes)
+  const mapBytes = 1_000 * 40
+  expect(reserved.bytes - before).toBe(mapBytes)
+  expect(before).toBeGreaterThan(1_000_000)
+  expect(before).toBeLessThan(1_200_000)
+  expect(grown.bytes).toBeLessThan(2 * before + mapBytes)
   for (let i = 0; i < 1_000; i++) {
     grown.remove(i)
     grown.append(i + 1_000, vectorOf(i, 1_000))
   }
   expect(grown.size).toBe(1_000)
-  expect(grown.bytes).toBeLessThan(2 * before + sideBytes)
+  expect(grown.bytes).toBeLessThan(2 * before + mapBytes)
 })
 
 test('wrong dimensions are refused', () => {
   for (const dimension of [0, -1, 1.5, Number.NaN, 16_385])
-    expect(() => new Segment(module, dimension, 'dot')).toThrow(RangeError)
-  const segment = new Segment(module, 3, 'dot')
+    expect(() => openSegment(new Map(), dimension, 'dot')).toThrow(RangeError)
+  const segment = openSegment(new Map(), 3, 'dot')
   expect(() => segment.append(1, new Float32Array(2))).toThrow(RangeError)
   expect(() => segment.nearest(new Float32Array(4), 1)).toThrow(RangeError)
   expect(() => segment.reserve(2 ** 32)).toThrow(RangeError)
@@ -301,4 +304,16 @@ test('wrong dimensions are refused', () => {
   const blocks = [{ records: [1, 2], vectors: new Float32Array(5) }]
   expect(() => scanBlocks(module, blocks, question)).toThrow(RangeError)
   expect(segment.size).toBe(0)
+})
+
+test('reads the exact vectors of few rows', () => {
+  const rows = new Map(Array.from({ length: 20_000 }, (_, i) => [i, vectorOf(i * 977, 384)]))
+  let reads = 0
+  const segment = new Segment(module, 384, 'cosine', records => {
+    reads += records.length
+    return records.map(record => rows.get(record)!)
+  })
+  for (const [record, row] of rows) segment.append(record, row)
+  segment.nearest(vectorOf(-5, 384), 10)
+  expect(reads).toBeLessThan(500)
 })

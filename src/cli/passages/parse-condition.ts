@@ -1,5 +1,6 @@
 import * as Flags from '@oclif/core/flags'
 import { UsageError } from '../errors.ts'
+import { type Condition, parseWhere } from './parse-where.ts'
 
 /** Flags `--filter` and `--where` of commands that accept a condition. */
 export const conditionFlags = {
@@ -7,22 +8,21 @@ export const conditionFlags = {
   where: Flags.string({
     multiple: true,
     multipleNonGreedy: true,
-    summary: 'metadata field that must have this value; repeat a key to accept any of several values',
-    helpValue: 'KEY=VALUE',
+    summary:
+      "metadata condition, such as 'year >= 2024 and tag in (a, b)'; repeat a key to accept any of several values",
+    helpValue: 'CONDITION',
   }),
 }
-
-type Condition = Record<string, unknown>
 
 /**
  * Returns the condition that the flags express; undefined if there are no flags.
  *
- * @throws UsageError  when `--filter` is not a JSON object, or `--where` is not `KEY=VALUE`
+ * @throws UsageError  when `--filter` is not a JSON object, or `--where` is not a condition
  */
 export function parseCondition(flags: { filter?: string; where?: readonly string[] }): Condition | undefined {
   const conditions = [
     flags.filter === undefined ? [] : parseFilter(flags.filter),
-    ...parsePairs(flags.where ?? []),
+    ...parseConditions(flags.where ?? []),
   ].flat()
   return conditions.length < 2 ? conditions[0] : { $and: conditions }
 }
@@ -43,20 +43,25 @@ function parseJsonOrUndefined(text: string): unknown {
   }
 }
 
-function parsePairs(pairs: readonly string[]): Condition[] {
-  const values = new Map<string, (string | number | boolean)[]>()
-  for (const pair of pairs) {
-    const separatorIndex = pair.indexOf('=')
-    if (separatorIndex < 1) throw new UsageError(`--where "${pair}" is not KEY=VALUE`, ['--where lang=en'])
-    const key = pair.slice(0, separatorIndex)
-    values.set(key, [...(values.get(key) ?? []), ...possibleValues(pair.slice(separatorIndex + 1))])
+/** Parses conditions. Several values for the same key are alternatives; otherwise all conditions must be true. */
+function parseConditions(texts: readonly string[]): Condition[] {
+  const values = new Map<string, unknown[]>()
+  const others: Condition[] = []
+  for (const condition of texts.map(parseWhere)) {
+    const [[key, value]] = Object.entries(condition) as [[string, unknown]]
+    const accepted = acceptedValues(key, value)
+    if (accepted) values.set(key, [...(values.get(key) ?? []), ...accepted])
+    else others.push(condition)
   }
-  return [...values].map(([key, list]) => ({ [key]: list.length === 1 ? list[0] : { $in: list } }))
+  const equalities = [...values].map(([key, list]) => ({
+    [key]: list.length === 1 ? list[0] : { $in: list },
+  }))
+  return [...equalities, ...others]
 }
 
-/** Returns the value as a string and, if possible, as a number or boolean, because metadata can contain either. */
-function possibleValues(text: string): (string | number | boolean)[] {
-  if (text === 'true' || text === 'false') return [text === 'true', text]
-  const isNumber = /^-?\d+(\.\d+)?$/.test(text) && Number.isFinite(Number(text))
-  return isNumber ? [Number(text), text] : [text]
+/** Returns the values that a condition on one key accepts; undefined for other conditions. */
+function acceptedValues(key: string, value: unknown): unknown[] | undefined {
+  if (key === '$and' || key === '$or' || key === '$not') return undefined
+  if (typeof value !== 'object' || value === null) return [value]
+  return '$in' in value ? (value.$in as unknown[]) : undefined
 }

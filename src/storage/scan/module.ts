@@ -44,7 +44,11 @@ type Kernel = (
 export interface ScanKernels {
   dot: Kernel
   squaredDistance: Kernel
+  /** Dot products of a query of 16-bit integers with rows of 8-bit integers. */
+  quantizedDot: Kernel
   squaredNorm(row: number, strideBytes: number): number
+  /** Writes a row of f32 as 8-bit integers to `out`. Returns the scale, and the sum of the squared differences. */
+  quantize(row: number, strideBytes: number, out: number): [scale: number, squaredError: number]
 }
 
 /** Size of a page of WebAssembly memory. */

@@ -1,11 +1,12 @@
-;; Exact vector scan: computes one f64 for each row of f32 values.
+;; Vector scans: compute one f64 for each row, from rows of f32 (exact-scorer.ts) or of
+;; 8-bit integers (segment.ts).
 ;;
-;; Layout of the imported memory, which segment.ts fills:
+;; Layout of the imported memory, which the callers fill:
 ;;
-;;   query   f64[p]      the query as f64, p = dimension rounded up to a multiple of 4
-;;   out     f64[count]  one result per row
-;;   slots   u32[count]  the rows to read; address 0 means rows 0, 1, 2 ...
-;;   rows    f32[n][p]   row s starts at rows + s * strideBytes, strideBytes = 4 * p
+;;   query   f64[p] or i16[p]    p = dimension rounded up to a multiple of 4 or 16
+;;   out     f64[count]          one result per row
+;;   slots   u32[count]          the rows to read; address 0 means rows 0, 1, 2 ...
+;;   rows    f32[n][p] or i8     row s starts at rows + s * strideBytes
 ;;
 ;; Lanes past the dimension are zero in the query and in every row. They do not change the
 ;; results, so no kernel needs a separate loop for the remaining lanes of a row.
@@ -26,7 +27,7 @@
     (param $strideBytes i32)
     (result f64 f64 f64 f64)))
 
-  (table funcref (elem $dot4 $squaredDistance4))
+  (table funcref (elem $dot4 $squaredDistance4 $quantizedDot4))
 
   ;; out[i] = sum over the lanes of query * row
   (func (export "dot")
@@ -42,6 +43,13 @@
     (call $scan (i32.const 1) (local.get $query) (local.get $rows) (local.get $slots)
       (local.get $count) (local.get $strideBytes) (local.get $out)))
 
+  ;; out[i] = sum over the lanes of query * row, for integers
+  (func (export "quantizedDot")
+    (param $query i32) (param $rows i32) (param $slots i32) (param $count i32)
+    (param $strideBytes i32) (param $out i32)
+    (call $scan (i32.const 2) (local.get $query) (local.get $rows) (local.get $slots)
+      (local.get $count) (local.get $strideBytes) (local.get $out)))
+
   ;; Sum of the squares of one row: the result of dot4 if the query is the row itself.
   (func (export "squaredNorm") (param $row i32) (param $strideBytes i32) (result f64)
     (local $end i32) (local $x v128) (local $p v128) (local $r v128)
@@ -53,6 +61,50 @@
       (local.set $r (f64x2.add (local.get $r) (f64x2.mul (local.get $x) (local.get $x))))
       (local.set $row (i32.add (local.get $row) (i32.const 16)))
       (br_if $lanes (i32.ne (local.get $row) (local.get $end))))
+    (call $sum (local.get $p) (local.get $r)))
+
+  ;; Writes a row of f32 as i8 levels from -127 to 127, and returns the scale, which is the
+  ;; largest magnitude divided by 127, and the sum of the squares of row - scale * level.
+  ;; The levels are rounded in f32; the sum measures the levels that are written.
+  (func (export "quantize")
+    (param $row i32) (param $strideBytes i32) (param $out i32)
+    (result f64 f64)
+    (local $end i32) (local $at i32) (local $x v128) (local $max v128) (local $inverse v128)
+    (local $levels v128) (local $step v128) (local $gap v128) (local $p v128) (local $r v128)
+    (local $greatest f32)
+    (local.set $end (i32.add (local.get $row) (local.get $strideBytes)))
+    (local.set $at (local.get $row))
+    (loop $lanes
+      (local.set $max (f32x4.pmax (local.get $max) (f32x4.abs (v128.load (local.get $at)))))
+      (local.set $at (i32.add (local.get $at) (i32.const 16)))
+      (br_if $lanes (i32.ne (local.get $at) (local.get $end))))
+    (local.set $greatest (f32.max
+      (f32.max (f32x4.extract_lane 0 (local.get $max)) (f32x4.extract_lane 1 (local.get $max)))
+      (f32.max (f32x4.extract_lane 2 (local.get $max)) (f32x4.extract_lane 3 (local.get $max)))))
+    (local.set $inverse (f32x4.splat (f32.div (f32.const 127) (local.get $greatest))))
+    (local.set $step (f64x2.splat (f64.div (f64.promote_f32 (local.get $greatest)) (f64.const 127))))
+    (loop $lanes
+      (local.set $x (v128.load (local.get $row)))
+      (local.set $levels (i32x4.trunc_sat_f32x4_s
+        (f32x4.nearest (f32x4.mul (local.get $x) (local.get $inverse)))))
+      (local.set $levels (i32x4.max_s (i32x4.min_s (local.get $levels)
+        (v128.const i32x4 127 127 127 127)) (v128.const i32x4 -127 -127 -127 -127)))
+      (local.set $gap (f64x2.sub (f64x2.promote_low_f32x4 (local.get $x))
+        (f64x2.mul (local.get $step) (f64x2.convert_low_i32x4_s (local.get $levels)))))
+      (local.set $p (f64x2.add (local.get $p) (f64x2.mul (local.get $gap) (local.get $gap))))
+      (local.set $gap (f64x2.sub
+        (f64x2.promote_low_f32x4 (i8x16.shuffle 8 9 10 11 12 13 14 15 8 9 10 11 12 13 14 15
+          (local.get $x) (local.get $x)))
+        (f64x2.mul (local.get $step) (f64x2.convert_low_i32x4_s
+          (i8x16.shuffle 8 9 10 11 12 13 14 15 8 9 10 11 12 13 14 15
+            (local.get $levels) (local.get $levels))))))
+      (local.set $r (f64x2.add (local.get $r) (f64x2.mul (local.get $gap) (local.get $gap))))
+      (i32.store (local.get $out) (i32x4.extract_lane 0
+        (i8x16.shuffle 0 4 8 12 0 4 8 12 0 4 8 12 0 4 8 12 (local.get $levels) (local.get $levels))))
+      (local.set $out (i32.add (local.get $out) (i32.const 4)))
+      (local.set $row (i32.add (local.get $row) (i32.const 16)))
+      (br_if $lanes (i32.ne (local.get $row) (local.get $end))))
+    (f64x2.extract_lane 0 (local.get $step))
     (call $sum (local.get $p) (local.get $r)))
 
   ;; The quarters start at rows 0, j, k and l. If count is not a multiple of four, they
@@ -177,6 +229,50 @@
     (call $sum (local.get $pb) (local.get $rb))
     (call $sum (local.get $pc) (local.get $rc))
     (call $sum (local.get $pd) (local.get $rd)))
+
+  ;; Dot products of a query of i16 with rows a, b, c, d of i8. The caller limits the
+  ;; query so that no sum overflows.
+  (func $quantizedDot4
+    (param $query i32) (param $a i32) (param $b i32) (param $c i32) (param $d i32)
+    (param $strideBytes i32)
+    (result f64 f64 f64 f64)
+    (local $end i32) (local $low v128) (local $high v128) (local $v v128)
+    (local $sa v128) (local $sb v128) (local $sc v128) (local $sd v128)
+    (local.set $end (i32.add (local.get $a) (local.get $strideBytes)))
+    (loop $lanes
+      (local.set $low (v128.load (local.get $query)))
+      (local.set $high (v128.load offset=16 (local.get $query)))
+      (local.set $v (v128.load (local.get $a)))
+      (local.set $sa (i32x4.add (local.get $sa) (i32x4.add
+        (i32x4.dot_i16x8_s (i16x8.extend_low_i8x16_s (local.get $v)) (local.get $low))
+        (i32x4.dot_i16x8_s (i16x8.extend_high_i8x16_s (local.get $v)) (local.get $high)))))
+      (local.set $v (v128.load (local.get $b)))
+      (local.set $sb (i32x4.add (local.get $sb) (i32x4.add
+        (i32x4.dot_i16x8_s (i16x8.extend_low_i8x16_s (local.get $v)) (local.get $low))
+        (i32x4.dot_i16x8_s (i16x8.extend_high_i8x16_s (local.get $v)) (local.get $high)))))
+      (local.set $v (v128.load (local.get $c)))
+      (local.set $sc (i32x4.add (local.get $sc) (i32x4.add
+        (i32x4.dot_i16x8_s (i16x8.extend_low_i8x16_s (local.get $v)) (local.get $low))
+        (i32x4.dot_i16x8_s (i16x8.extend_high_i8x16_s (local.get $v)) (local.get $high)))))
+      (local.set $v (v128.load (local.get $d)))
+      (local.set $sd (i32x4.add (local.get $sd) (i32x4.add
+        (i32x4.dot_i16x8_s (i16x8.extend_low_i8x16_s (local.get $v)) (local.get $low))
+        (i32x4.dot_i16x8_s (i16x8.extend_high_i8x16_s (local.get $v)) (local.get $high)))))
+      (local.set $query (i32.add (local.get $query) (i32.const 32)))
+      (local.set $a (i32.add (local.get $a) (i32.const 16)))
+      (local.set $b (i32.add (local.get $b) (i32.const 16)))
+      (local.set $c (i32.add (local.get $c) (i32.const 16)))
+      (local.set $d (i32.add (local.get $d) (i32.const 16)))
+      (br_if $lanes (i32.ne (local.get $a) (local.get $end))))
+    (call $sumIntegers (local.get $sa))
+    (call $sumIntegers (local.get $sb))
+    (call $sumIntegers (local.get $sc))
+    (call $sumIntegers (local.get $sd)))
+
+  (func $sumIntegers (param $s v128) (result f64)
+    (f64.convert_i32_s (i32.add
+      (i32.add (i32x4.extract_lane 0 (local.get $s)) (i32x4.extract_lane 1 (local.get $s)))
+      (i32.add (i32x4.extract_lane 2 (local.get $s)) (i32x4.extract_lane 3 (local.get $s))))))
 
   (func $sum (param $p v128) (param $r v128) (result f64)
     (local.set $p (f64x2.add (local.get $p) (local.get $r)))

@@ -1,5 +1,5 @@
-import { limits } from '../../contract/limits.ts'
 import type { Metric, ScoredRecord } from '../content.ts'
+import { ExactScorer, requireDimension, requireLength } from './exact-scorer.ts'
 import {
   MAX_PAGES,
   openScan,
@@ -8,70 +8,85 @@ import {
   type ScanMemory,
   type ScanModule,
 } from './module.ts'
+import { TopResults } from './top-results.ts'
 
-/** Rows read from disk: `vectors` contains one vector per record, one after another. */
-export interface VectorBlock {
-  records: ArrayLike<number>
-  vectors: Float32Array
-}
+/** Reads the exact vectors of records from disk, in the order of the records. */
+export type ReadVectors = (records: readonly number[]) => Float32Array[]
 
-/** A search over rows that are read from disk. */
-export interface BlockQuery {
-  dimension: number
-  metric: Metric
-  query: Float32Array
-  k: number
-  allowed?: ReadonlySet<number> | undefined
-}
-
-/** Floats per iteration of the kernels' inner loop. Rows are padded with zeros to a multiple of it. */
-const LANES = 4
+/** Components per iteration of the kernel's inner loop. Rows are padded with zeros to a multiple of it. */
+const LANES = 16
 /** Rows per kernel call. Their results take 32 KiB, which fits into the L1 cache. */
 const BATCH_ROWS = 4_096
 /** If less than this share of the rows is allowed, reading only these rows is faster than scanning all rows. */
 const GATHER_SHARE_MAX = 0.25
-/** Estimated bytes that a row takes outside of the linear memory: record, squared norm and map entry. */
-const ROW_OVERHEAD_BYTES = 64
-/** Approximate maximum bytes of rows that `scanBlocks` keeps in memory at a time. */
-const WINDOW_BYTES = 4 * 1024 * 1024
+/** Largest magnitude of a quantized component of a row. */
+const ROW_LEVEL_MAX = 127
+/** Largest magnitude of a quantized component of a query. Lower for long vectors, whose sums must fit into 32 bits. */
+const QUERY_LEVEL_MAX = 4_095
+/** Number of candidates whose exact vectors are read at a time. */
+const CANDIDATES_PER_READ = 64
+/** Covers the rounding of double-precision sums of up to 16,384 terms, relative to the product of the norms. */
+const ROUNDING = 1e-9
+/** Estimated bytes per map entry. */
+const MAP_ENTRY_BYTES = 40
+/** Numbers per row in `#facts`. */
+const FACTS = 5
+const [RECORD, FACTOR, ERROR, ROUNDING_SHARE, OFFSET] = [0, 1, 2, 3, 4]
 
 /**
- * Vectors in memory, with exact nearest-neighbor search.
+ * Quantized vectors in memory, with exact nearest-neighbor search.
  *
- * Scores are computed in double precision from the stored floats, without quantization or approximation. A slot
- * is the position of a row. Slots are dense: when a row is removed, the last row moves into its slot.
+ * A row is stored as 8-bit integers times a scale, with the norm of the quantization error. A search computes an upper
+ * and a lower bound of every score from the integers. It reads the exact vectors of the rows whose upper bound reaches
+ * the k-th best lower bound, and computes their exact scores, in the order of their upper bounds, until no remaining
+ * row can be among the best. The result is identical to a scan of all exact vectors.
  *
- * Layout of the linear memory: the query as f64, BATCH_ROWS results, BATCH_ROWS slot numbers, then the rows;
- * see `scan.wat`. A spare row after the last one is used to compute the norm of the query.
+ * The exact vectors are in memory, too, or are read from disk. In memory, a search of nearly equal vectors, which are all
+ * candidates, takes about three times as long as a scan of all exact vectors.
+ *
+ * The bound is that of Cauchy and Schwarz: if the row x is scale·q + e and the query y is s·r + f, then x·y differs
+ * from scale·s·(q·r) by at most |e|·|y| + |x|·|f| + |e|·|f|.
+ *
+ * A slot is the position of a row. Slots are dense: when a row is removed, the last row moves into its slot.
+ *
+ * Layout of the linear memory: the query as i16, one row as f32, BATCH_ROWS results, BATCH_ROWS slot numbers, then the
+ * rows; see `scan.wat`.
  */
 export class Segment {
   readonly #dimension: number
   readonly #metric: Metric
   readonly #strideBytes: number
+  readonly #stagingOffset: number
   readonly #outOffset: number
   readonly #slotsOffset: number
   readonly #rowsOffset: number
   readonly #memory: ScanMemory
   readonly #kernels: ScanKernels
+  readonly #scorer: ExactScorer
+  readonly #readVectors: ReadVectors | undefined
+  /** The exact rows, if they are in memory. */
+  #exact = new Float32Array(0)
   #views: Views
-  readonly #records: number[] = []
-  readonly #squares: number[] = []
+  #size = 0
+  /** The record of each row, and its terms of the bounds; see {@link boundTerms}. */
+  #facts = new Float64Array(0)
   readonly #slotOf = new Map<number, number>()
 
   /**
    * Creates an empty segment.
    *
-   * @param dimension  1 to `limits.vectorLength`
+   * @param readVectors  reads the exact vectors of records of the segment; if omitted, they are kept in memory
    * @throws RangeError  the dimension is out of range
    */
-  constructor(module: ScanModule, dimension: number, metric: Metric) {
-    if (!Number.isInteger(dimension) || dimension < 1 || dimension > limits.vectorLength)
-      throw new RangeError(`dimension ${dimension} is not between 1 and ${limits.vectorLength}`)
-    const padded = Math.ceil(dimension / LANES) * LANES
+  constructor(module: ScanModule, dimension: number, metric: Metric, readVectors?: ReadVectors) {
+    requireDimension(dimension)
     this.#dimension = dimension
     this.#metric = metric
-    this.#strideBytes = padded * 4
-    this.#outOffset = padded * 8
+    this.#readVectors = readVectors
+    this.#scorer = new ExactScorer(module, dimension, metric)
+    this.#strideBytes = Math.ceil(dimension / LANES) * LANES
+    this.#stagingOffset = this.#strideBytes * 2
+    this.#outOffset = this.#stagingOffset + this.#strideBytes * 4
     this.#slotsOffset = this.#outOffset + BATCH_ROWS * 8
     this.#rowsOffset = this.#slotsOffset + BATCH_ROWS * 4
     const { memory, kernels } = openScan(module, this.#pagesFor(0))
@@ -82,12 +97,17 @@ export class Segment {
 
   /** Number of rows. */
   get size(): number {
-    return this.#records.length
+    return this.#size
   }
 
   /** Allocated bytes, including unused capacity. The memory never shrinks. */
   get bytes(): number {
-    return this.#memory.buffer.byteLength + this.size * ROW_OVERHEAD_BYTES
+    return (
+      this.#memory.buffer.byteLength +
+      this.#facts.byteLength +
+      this.#exact.byteLength +
+      this.#size * MAP_ENTRY_BYTES
+    )
   }
 
   /**
@@ -98,22 +118,33 @@ export class Segment {
    */
   reserve(rows: number): void {
     this.#growTo(this.#pagesFor(rows))
+    this.#growRows(rows)
   }
 
   /**
    * Adds the vector of a record, or replaces it.
    *
-   * @param vector  finite, with the dimension of the segment; the segment keeps a copy
+   * @param vector  finite, with the dimension of the segment
    * @throws RangeError  the vector has the wrong length, or the segment is full at 4 GiB
    */
   append(record: number, vector: Float32Array): void {
-    this.#requireLength(vector)
-    const slot = this.#slotOf.get(record) ?? this.size
+    requireLength(vector, this.#dimension)
+    const slot = this.#slotOf.get(record) ?? this.#size
     const needed = this.#pagesFor(slot + 1)
     if (needed > this.#pages) this.#growTo(Math.max(needed, Math.min(this.#pages * 2, MAX_PAGES)))
-    this.#squares[slot] = this.#writeRow(vector, slot)
-    this.#records[slot] = record
+    if ((slot + 1) * FACTS > this.#facts.length) this.#growRows(Math.max(64, 2 * slot))
+    this.#views.floats.set(vector, this.#stagingOffset / 4)
+    const [scale, squaredError] = this.#kernels.quantize(
+      this.#stagingOffset,
+      this.#strideBytes * 4,
+      this.#rowOffset(slot),
+    )
+    const squaredNorm = this.#kernels.squaredNorm(this.#stagingOffset, this.#strideBytes * 4)
+    const terms = boundTerms[this.#metric](scale, errorOf(squaredError), Math.sqrt(squaredNorm))
+    this.#facts.set([record, ...terms], slot * FACTS)
+    if (!this.#readVectors) this.#exact.set(vector, slot * this.#dimension)
     this.#slotOf.set(record, slot)
+    if (slot === this.#size) this.#size++
   }
 
   /** Removes a record; returns false if it is not in the segment. */
@@ -121,58 +152,106 @@ export class Segment {
     const slot = this.#slotOf.get(record)
     if (slot === undefined) return false
     this.#slotOf.delete(record)
-    const lastRecord = this.#records.pop()!
-    const lastSquare = this.#squares.pop()!
-    if (lastRecord !== record) {
-      const last = this.#rowOffset(this.size) / 4
-      this.#views.floats.copyWithin(this.#rowOffset(slot) / 4, last, last + this.#dimension)
-      this.#records[slot] = lastRecord
-      this.#squares[slot] = lastSquare
-      this.#slotOf.set(lastRecord, slot)
+    const last = --this.#size
+    if (slot !== last) {
+      const from = this.#rowOffset(last)
+      this.#views.bytes.copyWithin(this.#rowOffset(slot), from, from + this.#strideBytes)
+      this.#facts.copyWithin(slot * FACTS, last * FACTS, (last + 1) * FACTS)
+      if (!this.#readVectors)
+        this.#exact.copyWithin(slot * this.#dimension, last * this.#dimension, (last + 1) * this.#dimension)
+      this.#slotOf.set(this.#facts[slot * FACTS + RECORD]!, slot)
     }
     return true
   }
 
-  /** Removes all records, but does not free the memory. */
-  clear(): void {
-    this.#records.length = 0
-    this.#squares.length = 0
-    this.#slotOf.clear()
-  }
-
   /**
-   * Returns the `k` nearest records, nearest first; records with equal scores in ascending order. Takes
-   * O(size × (dimension + log k)).
-   *
-   * The score is, depending on the metric, the cosine in [-1, 1] (0 if either vector is zero), the dot product, or
-   * 1 / (1 + Euclidean distance).
+   * Returns the `k` nearest records, nearest first; records with equal scores in ascending order. Scores are those of
+   * {@link ExactScorer}. Takes O(size × dimension), and reads the exact vectors of the rows that can be among the best.
    *
    * @param query    finite, with the dimension of the segment
    * @param allowed  records to search; all records if undefined
    * @throws RangeError  the query has the wrong length
    */
   nearest(query: Float32Array, k: number, allowed?: ReadonlySet<number>): ScoredRecord[] {
-    this.#requireLength(query)
-    // Computes the norm of the query like that of a row, so that the cosine of equal vectors is exactly 1.
-    const querySquare = this.#writeRow(query, this.size)
-    this.#views.doubles.set(query)
-    const slots = allowed && allowed.size < this.size * GATHER_SHARE_MAX ? this.#slotsOf(allowed) : undefined
-    const total = slots?.length ?? this.size
-    const results = this.#views.doubles.subarray(this.#outOffset / 8, this.#slotsOffset / 8)
-    const [score, records, squares] = [scoreFunctions[this.#metric], this.#records, this.#squares]
+    this.#scorer.setQuery(query)
+    if (k === 0) return []
+    const querySquare = this.#scorer.squaredNorm(query)
+    // All scores are 0, so the order is that of the records.
+    if (querySquare === 0 && this.#metric !== 'euclidean') return this.#lowestRecords(k, allowed)
+    const { slots, keys } = this.#candidates(query, querySquare, k, allowed)
+    const order = Uint32Array.from(slots.keys()).sort((a, b) => keys[b]! - keys[a]!)
+    const toScore = scoreOfKey[this.#metric](querySquare)
     const best = new TopResults(k)
-    for (let from = 0; from < total; from += BATCH_ROWS) {
-      const count = Math.min(BATCH_ROWS, total - from)
-      this.#runKernel(from, count, slots)
-      for (let i = 0; i < count; i++) {
-        const slot = slots ? slots[from + i]! : from + i
-        const value = score(results[i]!, querySquare, squares[slot]!)
-        if (value < best.minScore) continue
-        const record = records[slot]!
-        if (!allowed || allowed.has(record)) best.offer(value, record)
-      }
+    for (let from = 0; from < order.length; from += CANDIDATES_PER_READ) {
+      if (toScore(keys[order[from]!]!) < best.minScore) break
+      const group = order.subarray(from, from + CANDIDATES_PER_READ)
+      const bySlot = Array.from(group, at => slots[at]!).sort((a, b) => a - b)
+      const records = bySlot.map(slot => this.#facts[slot * FACTS + RECORD]!)
+      const vectors = this.#readVectors?.(records) ?? bySlot.map(slot => this.#exactRow(slot))
+      for (const [at, score] of this.#scorer.scores(vectors).entries()) best.offer(score, records[at]!)
     }
     return best.ranked()
+  }
+
+  /**
+   * Returns the rows whose upper bound reaches the k-th best lower bound, with their upper bounds as keys: numbers that
+   * increase with the score.
+   */
+  #candidates(
+    query: Float32Array,
+    querySquare: number,
+    k: number,
+    allowed: ReadonlySet<number> | undefined,
+  ): { slots: number[]; keys: number[] } {
+    const levelMax = Math.min(
+      QUERY_LEVEL_MAX,
+      Math.floor((2 ** 31 - 1) / (ROW_LEVEL_MAX * this.#strideBytes)),
+    )
+    const { scale, error } = quantizeQuery(query, this.#views.shorts.subarray(0, this.#dimension), levelMax)
+    const queryNorm = Math.sqrt(querySquare)
+    const errorFactor = (queryNorm + error) * (1 + ROUNDING)
+    // The square of the query is part of a distance, and is rounded with it.
+    const slack = this.#metric === 'euclidean' ? querySquare * ROUNDING : 0
+    const roundingFactor = error * (1 + ROUNDING) + queryNorm * ROUNDING
+    const gathered =
+      allowed && allowed.size < this.#size * GATHER_SHARE_MAX ? this.#slotsOf(allowed) : undefined
+    const total = gathered?.length ?? this.#size
+    const results = this.#views.doubles.subarray(this.#outOffset / 8, this.#slotsOffset / 8)
+    const facts = this.#facts
+    const lowest = new TopResults(k)
+    const relax = relaxKey[this.#metric](querySquare)
+    let threshold = Number.NEGATIVE_INFINITY
+    const [slots, keys]: [number[], number[]] = [[], []]
+    for (let from = 0; from < total; from += BATCH_ROWS) {
+      const count = Math.min(BATCH_ROWS, total - from)
+      this.#runKernel(from, count, gathered)
+      for (let i = 0; i < count; i++) {
+        const slot = gathered ? gathered[from + i]! : from + i
+        const at = slot * FACTS
+        const product = results[i]! * facts[at + FACTOR]! * scale
+        const margin = facts[at + ERROR]! * errorFactor + facts[at + ROUNDING_SHARE]! * roundingFactor + slack
+        const offset = facts[at + OFFSET]!
+        const key = product + margin + offset * (1 - ROUNDING)
+        if (key < threshold) continue
+        const record = facts[at + RECORD]!
+        if (allowed && !gathered && !allowed.has(record)) continue
+        lowest.offer(product - margin + offset * (1 + ROUNDING), record)
+        threshold = relax(lowest.minScore)
+        slots.push(slot)
+        keys.push(key)
+      }
+    }
+    return keepAbove(slots, keys, threshold)
+  }
+
+  #lowestRecords(k: number, allowed: ReadonlySet<number> | undefined): ScoredRecord[] {
+    const best = new TopResults(k)
+    for (const record of allowed ?? this.#slotOf.keys()) if (this.#slotOf.has(record)) best.offer(0, record)
+    return best.ranked()
+  }
+
+  #exactRow(slot: number): Float32Array {
+    return this.#exact.subarray(slot * this.#dimension, (slot + 1) * this.#dimension)
   }
 
   #rowOffset(slot: number): number {
@@ -183,9 +262,8 @@ export class Segment {
     return this.#memory.buffer.byteLength / PAGE_BYTES
   }
 
-  /** Returns the number of memory pages that `rows` rows and the spare row need. */
   #pagesFor(rows: number): number {
-    return Math.ceil(this.#rowOffset(rows + 1) / PAGE_BYTES)
+    return Math.ceil(this.#rowOffset(rows) / PAGE_BYTES)
   }
 
   #growTo(pages: number): void {
@@ -194,10 +272,15 @@ export class Segment {
     this.#views = viewsOf(this.#memory)
   }
 
-  /** Writes a vector into a slot, and returns its squared norm. */
-  #writeRow(vector: Float32Array, slot: number): number {
-    this.#views.floats.set(vector, this.#rowOffset(slot) / 4)
-    return this.#kernels.squaredNorm(this.#rowOffset(slot), this.#strideBytes)
+  #growRows(rows: number): void {
+    if (rows * FACTS <= this.#facts.length) return
+    const larger = new Float64Array(rows * FACTS)
+    larger.set(this.#facts)
+    this.#facts = larger
+    if (this.#readVectors) return
+    const exact = new Float32Array(rows * this.#dimension)
+    exact.set(this.#exact)
+    this.#exact = exact
   }
 
   /** Returns the slots of records in ascending order, so that memory is read in order. */
@@ -210,136 +293,92 @@ export class Segment {
     return Uint32Array.from(slots).sort()
   }
 
-  /**
-   * Runs the kernel of the metric on `count` rows: those in `slots` from index `from` on, or without `slots` those
-   * from slot `from` on.
-   */
+  /** Runs the kernel on `count` rows: those in `slots` from index `from` on, or without `slots` those from slot `from` on. */
   #runKernel(from: number, count: number, slots: Uint32Array | undefined): void {
-    const kernel = this.#metric === 'euclidean' ? this.#kernels.squaredDistance : this.#kernels.dot
     if (slots) this.#views.words.set(slots.subarray(from, from + count), this.#slotsOffset / 4)
     const [firstRow, slotList] = slots ? [this.#rowsOffset, this.#slotsOffset] : [this.#rowOffset(from), 0]
-    kernel(0, firstRow, slotList, count, this.#strideBytes, this.#outOffset)
-  }
-
-  #requireLength(vector: Float32Array): void {
-    if (vector.length !== this.#dimension)
-      throw new RangeError(`the vector has ${vector.length} floats instead of ${this.#dimension}`)
+    this.#kernels.quantizedDot(0, firstRow, slotList, count, this.#strideBytes, this.#outOffset)
   }
 }
 
 /**
- * Returns the `k` nearest of rows that do not fit into memory. Loads the rows into one small segment, a few MiB at a
- * time.
- *
- * The result is identical to that of a `Segment` with all rows.
- *
- * @param blocks  must contain each record at most once
- * @throws RangeError  the number of floats in a block does not match its records, or the query has the wrong length
+ * Writes a query as integers of at most `levelMax`. The query is about `scale` times the integers, and `error` is the
+ * norm of the difference.
  */
-export function scanBlocks(
-  module: ScanModule,
-  blocks: Iterable<VectorBlock>,
-  blockQuery: BlockQuery,
-): ScoredRecord[] {
-  const { dimension, metric, query, k, allowed } = blockQuery
-  const window = new Segment(module, dimension, metric)
-  const windowRows = Math.max(1, Math.min(BATCH_ROWS, Math.floor(WINDOW_BYTES / (dimension * 4))))
-  window.reserve(windowRows)
-  let best: ScoredRecord[] = []
-  const mergeWindow = () => {
-    best = [...best, ...window.nearest(query, k)].sort(byRank).slice(0, k)
-    window.clear()
+function quantizeQuery(
+  query: Float32Array,
+  levels: Int16Array,
+  levelMax: number,
+): { scale: number; error: number } {
+  const scale = query.reduce((max, value) => Math.max(max, Math.abs(value)), 0) / levelMax
+  let squaredError = 0
+  for (const [at, value] of query.entries()) {
+    const level = scale === 0 ? 0 : Math.round(value / scale)
+    levels[at] = level
+    squaredError += (value - level * scale) ** 2
   }
-  for (const { records, vectors } of blocks) {
-    if (vectors.length !== records.length * dimension)
-      throw new RangeError(
-        `a block has ${vectors.length} floats for ${records.length} vectors of ${dimension} floats`,
-      )
-    for (let i = 0; i < records.length; i++) {
-      const record = records[i]!
-      if (allowed && !allowed.has(record)) continue
-      window.append(record, vectors.subarray(i * dimension, (i + 1) * dimension))
-      if (window.size === windowRows) mergeWindow()
-    }
-  }
-  mergeWindow()
-  return best
+  return { scale, error: errorOf(squaredError) }
 }
 
-/** Functions that compute a score from the result of a kernel and the squared norms of the query and the row. */
-const scoreFunctions: Record<Metric, (result: number, querySquare: number, rowSquare: number) => number> = {
-  cosine: (result, querySquare, rowSquare) => {
-    // The smallest square of a nonzero float is near 2e-90, so the product is zero only if a vector is zero.
-    const norms = Math.sqrt(querySquare * rowSquare)
-    return norms === 0 ? 0 : Math.max(-1, Math.min(1, result / norms))
+function errorOf(squaredError: number): number {
+  return Math.sqrt(squaredError) * (1 + ROUNDING)
+}
+
+/** Returns the candidates whose key reaches the threshold. */
+function keepAbove(slots: number[], keys: number[], threshold: number): { slots: number[]; keys: number[] } {
+  const kept = [...keys.keys()].filter(at => keys[at]! >= threshold)
+  return { slots: kept.map(at => slots[at]!), keys: kept.map(at => keys[at]!) }
+}
+
+/**
+ * Functions that return the terms of the bounds of a row's key: the factor of the integer dot product, the quantization
+ * error, the share of the rounding error, and the offset.
+ */
+const boundTerms: Record<
+  Metric,
+  (scale: number, error: number, norm: number) => [number, number, number, number]
+> = {
+  cosine: (scale, error, norm) => (norm === 0 ? [0, 0, 0, 0] : [scale / norm, error / norm, 1, 0]),
+  dot: (scale, error, norm) => [scale, error, norm, 0],
+  // The key is 2·x·y - |x|², which differs from the negative squared distance by the square of the query.
+  euclidean: (scale, error, norm) => [2 * scale, 2 * error, 2 * norm, -norm * norm],
+}
+
+/**
+ * Functions that return a key at or below all keys that have the same score after rounding. Different distances that are
+ * small compared with 1 have the same score.
+ */
+const relaxKey: Record<Metric, (querySquare: number) => (key: number) => number> = {
+  cosine: () => key => key,
+  dot: () => key => key,
+  euclidean: querySquare => key => {
+    const distance = Math.sqrt(Math.max(0, querySquare - key))
+    return querySquare - (distance + (1 + distance) * 1e-14) ** 2
   },
-  dot: result => result,
-  euclidean: result => 1 / (1 + Math.sqrt(result)),
+}
+
+/** Functions that convert an upper bound of a key to an upper bound of the score. */
+const scoreOfKey: Record<Metric, (querySquare: number) => (key: number) => number> = {
+  cosine: querySquare => key => Math.min(1, key / Math.sqrt(querySquare)),
+  dot: () => key => key,
+  euclidean: querySquare => key => 1 / (1 + Math.sqrt(Math.max(0, querySquare - key))),
 }
 
 interface Views {
+  bytes: Int8Array
   floats: Float32Array
-  doubles: Float64Array
+  shorts: Int16Array
   words: Uint32Array
+  doubles: Float64Array
 }
 
 /** Creates typed-array views of a memory. They become invalid when the memory grows. */
 function viewsOf({ buffer }: ScanMemory): Views {
   return {
+    bytes: new Int8Array(buffer),
     floats: new Float32Array(buffer),
-    doubles: new Float64Array(buffer),
+    shorts: new Int16Array(buffer),
     words: new Uint32Array(buffer),
-  }
-}
-
-function byRank(a: ScoredRecord, b: ScoredRecord): number {
-  return b.score - a.score || a.record - b.record
-}
-
-/** The `k` best results so far, as a binary heap with the worst on top. */
-class TopResults {
-  readonly #k: number
-  readonly #heap: ScoredRecord[] = []
-  /** Results with a lower score cannot be among the best. For most rows, the caller compares only this. */
-  minScore = Number.NEGATIVE_INFINITY
-
-  constructor(k: number) {
-    this.#k = k
-  }
-
-  offer(score: number, record: number): void {
-    const item = { record, score }
-    if (this.#heap.length < this.#k) this.#siftUp(item)
-    else if (this.#k > 0 && byRank(item, this.#heap[0]!) < 0) this.#siftDown(item)
-    if (this.#heap.length === this.#k) this.minScore = this.#heap[0]?.score ?? Number.POSITIVE_INFINITY
-  }
-
-  ranked(): ScoredRecord[] {
-    return this.#heap.toSorted(byRank)
-  }
-
-  #siftUp(item: ScoredRecord): void {
-    let at = this.#heap.length
-    while (at > 0) {
-      const parent = (at - 1) >> 1
-      if (byRank(this.#heap[parent]!, item) > 0) break
-      this.#heap[at] = this.#heap[parent]!
-      at = parent
-    }
-    this.#heap[at] = item
-  }
-
-  #siftDown(item: ScoredRecord): void {
-    const { length } = this.#heap
-    let at = 0
-    for (;;) {
-      let child = 2 * at + 1
-      if (child >= length) break
-      if (child + 1 < length && byRank(this.#heap[child]!, this.#heap[child + 1]!) < 0) child++
-      if (byRank(item, this.#heap[child]!) > 0) break
-      this.#heap[at] = this.#heap[child]!
-      at = child
-    }
-    this.#heap[at] = item
+    doubles: new Float64Array(buffer),
   }
 }

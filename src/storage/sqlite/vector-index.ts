@@ -1,7 +1,8 @@
 import { WbError } from '../../contract/errors.ts'
 import type { CollectionKey, ScoredRecord, SearchConstraints } from '../content.ts'
 import { loadScanModule } from '../scan/module.ts'
-import { Segment, scanBlocks, type VectorBlock } from '../scan/segment.ts'
+import { scanBlocks, type VectorBlock } from '../scan/scan-blocks.ts'
+import { type ReadVectors, Segment } from '../scan/segment.ts'
 import type { AllowedRecords } from './allowed-records.ts'
 import {
   type CollectionRow,
@@ -14,12 +15,12 @@ import {
 import type { SqliteConnection } from './connection.ts'
 
 /**
- * Maximum bytes of vectors in memory, over all collections. A search of a collection that exceeds it reads the
- * vectors from disk.
+ * Maximum bytes of vectors in memory, over all collections. If the exact vectors of a collection exceed it, only
+ * quantized vectors are in memory; if these exceed it, too, each search reads all vectors from disk.
  */
 const RESIDENT_BYTES_MAX = 512 * 1024 * 1024
-/** Estimated bytes that a row takes in addition to its floats: record, squared norm, slot and padding. */
-const ROW_OVERHEAD_BYTES = 80
+/** Estimated bytes that a row takes in addition to its integers: record, scale, norms, map entry and padding. */
+const ROW_OVERHEAD_BYTES = 88
 const BLOCK_ROWS = 256
 
 export interface NearestQuery extends SearchConstraints {
@@ -37,6 +38,8 @@ interface StoredVector {
 /** In-memory vectors of one generation of a collection, as of `version` of the collection. */
 interface ResidentVectors {
   readonly segment: Segment
+  /** True if the segment contains the exact vectors. */
+  readonly isExact: boolean
   version: number
   lastRecord: number
   lastDeletion: number
@@ -75,10 +78,9 @@ export class VectorIndex {
         })
       const allowed = this.#allowedRecords.allowed(collection, query)
       if (allowed?.size === 0) return []
-      const needed =
-        collection.records * (collection.dimension * Float32Array.BYTES_PER_ELEMENT + ROW_OVERHEAD_BYTES)
-      if (needed > this.#bytesMax) return this.#scan(collection, query, allowed)
-      return this.#resident(collection).segment.nearest(query.vector, query.limit, allowed)
+      if (bytesOf(collection, 1) > this.#bytesMax) return this.#scan(collection, query, allowed)
+      const { segment } = this.#resident(collection)
+      return segment.nearest(query.vector, query.limit, allowed)
     })
   }
 
@@ -92,6 +94,7 @@ export class VectorIndex {
     let resident = this.#residents.get(name)
     this.#residents.delete(name)
     this.#residents.delete(vectorTable(collection.id, collection.generation - 1))
+    if (resident?.isExact && !this.#fitsExact(collection)) resident = undefined
     if (resident && resident.version !== collection.version)
       resident = this.#applyLaterChanges(collection, resident)
     resident ??= this.#load(collection)
@@ -101,12 +104,15 @@ export class VectorIndex {
   }
 
   #load(collection: CollectionRow): ResidentVectors {
-    const segment = new Segment(loadScanModule(), collection.dimension, collection.metric)
+    const { dimension, metric } = collection
+    const isExact = this.#fitsExact(collection)
+    const readVectors = isExact ? undefined : this.#vectorReader(collection)
+    const segment = new Segment(loadScanModule(), dimension, metric, readVectors)
     segment.reserve(collection.records)
     const last = this.#connection
       .prepare<{ seq: number | null }>('SELECT max(seq) AS seq FROM record_gone WHERE collection = ?')
       .get(collection.id)!
-    const resident = { segment, version: 0, lastRecord: 0, lastDeletion: last.seq ?? 0 }
+    const resident = { segment, isExact, version: 0, lastRecord: 0, lastDeletion: last.seq ?? 0 }
     this.#append(collection, resident)
     return resident
   }
@@ -134,6 +140,10 @@ export class VectorIndex {
     resident.version = collection.version
   }
 
+  #fitsExact(collection: CollectionRow): boolean {
+    return bytesOf(collection, 1 + Float32Array.BYTES_PER_ELEMENT) <= this.#bytesMax
+  }
+
   /** Removes the least recently used segments until the others fit into the memory limit; keeps at least one. */
   #evict(): void {
     let bytes = this.residentBytes
@@ -142,6 +152,18 @@ export class VectorIndex {
       this.#residents.delete(name)
       bytes -= segment.bytes
     }
+  }
+
+  #vectorReader({ id, generation, dimension }: CollectionRow): ReadVectors {
+    const table = vectorTable(id, generation)
+    const statement = this.#connection.prepare<VectorRow>(
+      `SELECT record, data FROM ${table} WHERE record = ?`,
+    )
+    return records =>
+      records.map(record => {
+        const row = statement.get(record) ?? { record, data: null }
+        return decodeVector(table, dimension, row)
+      })
   }
 
   *#rows({ id, generation, dimension }: CollectionRow, after: number): Generator<StoredVector> {
@@ -166,6 +188,11 @@ export class VectorIndex {
       allowed,
     })
   }
+}
+
+/** Estimates the bytes of a collection in memory. */
+function bytesOf({ records, dimension }: CollectionRow, bytesPerNumber: number): number {
+  return records * (dimension * bytesPerNumber + ROW_OVERHEAD_BYTES)
 }
 
 function* blocksOf(rows: Iterable<StoredVector>, dimension: number): Generator<VectorBlock> {

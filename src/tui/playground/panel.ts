@@ -105,16 +105,18 @@ function pressFieldKey(
   return editor ? [{ ...state, panel: { ...panel, editor, problem: '' } }, []] : [state, []]
 }
 
-/** Parses a filter: a JSON object, or `key=value` pairs. Returns an error message if the text is neither. */
+/** Parses a filter: JSON, a condition, or `key=value` pairs. Returns an error message if it is none of these. */
 function parseFilter(text: string): Pick<PlaygroundSettings, 'filter'> | string {
   if (text === '') return { filter: undefined }
-  const flags = text.startsWith('{') ? { filter: text } : { where: text.split(/\s+/) }
+  const words = text.split(/\s+/)
+  const where = words.every(word => /^[^=<>!()"']+=[^=<>!()"']+$/.test(word)) ? words : [text]
+  const flags = text.startsWith('{') ? { filter: text } : { where }
   try {
     const condition = parseCondition(flags)
     return { filter: condition && { text, condition } }
   } catch (error) {
     if (!(error instanceof UsageError)) throw error
-    return text.startsWith('{') ? 'this is not a complete JSON object' : 'type key=value, or a JSON object'
+    return text.startsWith('{') ? 'this is not a complete JSON object' : 'type a condition such as year >= 2024, or a JSON object'
   }
 }
 

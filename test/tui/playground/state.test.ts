@@ -69,6 +69,7 @@ describe('the settings', () => {
     ['k25\r', { topK: 25 }],
     ['flang=en year=1960\r', { filter: { $and: [{ lang: 'en' }, { year: { $in: [1960, '1960'] } }] } }],
     ['f{"lang":"en"}\r', { filter: { lang: 'en' } }],
+    ['fyear >= 1960 and lang = en\r', { filter: { $and: [{ year: { $gte: 1960 } }, { lang: 'en' }] } }],
     ['flang=en\rf\x15\r', {}],
     ['h/and more', { text: 'heatand more', hybrid: true, lexicalWeight: 1 }],
   ])('esc and %j ask with %j', (typed, more) => {
@@ -78,7 +79,7 @@ describe('the settings', () => {
   })
 
   test.each([
-    ['flang\r', 'type key=value, or a JSON object'],
+    ['flang\r', 'type a condition such as year >= 2024, or a JSON object'],
     ['f{"lang\r', 'this is not a complete JSON object'],
     ['k0\r', 'a number from 1 to 100'],
     ['h\x1b[C', 'the weight applies to hybrid mode only'],
