@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { secretRef } from '../contract/fields.ts'
 import { limits } from '../contract/limits.ts'
 import { roles, scopes } from '../contract/scopes.ts'
+import { workspaceKinds } from '../contract/workspaces.ts'
 import {
   allowedEndpoint,
   block,
@@ -191,7 +192,7 @@ const seedWorkspace = z.strictObject({
   uid: z.uuid().optional(),
   name: nonEmptyString,
   url: z.union([webUrl, secretRef], 'must be an http(s) URL or a secret reference').nullable().default(null),
-  kind: z.enum(['local', 'postgres', 'astra', 'hcd', 'openrag', 'mock']),
+  kind: z.enum(workspaceKinds),
   keyspace: nonEmptyString.nullable().default(null),
   credentials: z.record(z.string(), secretRef).default({}),
 })
