@@ -6,7 +6,7 @@
  */
 import { setTimeout as wait } from 'node:timers/promises'
 import { spawn } from '@lydell/node-pty'
-import { chatRuntime, type Stage } from '../test/fakes/chat-runtime.ts'
+import { chatRuntime, type ScriptedTurn } from '../test/fakes/chat-runtime.ts'
 import { cpuSecondsOf, memoryOf } from '../test/harness/process-usage.ts'
 import { remove, temporaryFolder } from './server.ts'
 import { quantile, table } from './statistics.ts'
@@ -20,8 +20,8 @@ const home = temporaryFolder()
 let sentAt = new Map<string, number>()
 /** Number of tokens before the measured part of the response. */
 let lead = 0
-runtime.play = async (stage: Stage) => {
-  for (let at = 0; at < lead; at++) await stage.token(`word${at} ${at % 12 === 11 ? '\n\n' : ''}`)
+runtime.play = async (stage: ScriptedTurn) => {
+  for (let at = 0; at < lead; at++) await stage.sendToken(`word${at} ${at % 12 === 11 ? '\n\n' : ''}`)
   // The burst is not part of the measurement.
   if (lead > 0) await shows(`word${lead - 1}`)
   await wait(500)
@@ -29,10 +29,10 @@ runtime.play = async (stage: Stage) => {
   for (let at = 0; at < perSecond * seconds; at++) {
     const word = `w${lead}x${at}`
     sentAt.set(word, performance.now())
-    await stage.token(`${word} ${at % 12 === 11 ? '.\n\n' : ''}`)
+    await stage.sendToken(`${word} ${at % 12 === 11 ? '.\n\n' : ''}`)
     await wait(Math.max(0, began + (at * 1_000) / perSecond - performance.now()))
   }
-  await stage.done('all')
+  await stage.finish('all')
 }
 
 const child = spawn(process.execPath, ['bin/run.js', 'chat', 'maven'], {

@@ -5,7 +5,7 @@
  */
 import { parseArgs } from 'node:util'
 import { relevantHits } from '../src/agents/chat/relevance.ts'
-import { cranfield, entriesOf, gradesIn, qualityAt10 } from '../test/harness/judged.ts'
+import { cranfield, readEntries, readGrades, qualityAt10 } from '../test/harness/beir.ts'
 import { call, remove, type Server, startServer } from './server.ts'
 import { mean, median, quantile, table } from './statistics.ts'
 
@@ -31,7 +31,7 @@ const folder = positionals[0] ?? cranfield
 async function ingest(server: Server, base: string): Promise<Map<string, string>> {
   const sourceIds = new Map<string, string>()
   const chunker = values.chunker === 'whole' ? { maxChars: wholeChars } : undefined
-  const body = entriesOf(folder, 'corpus.jsonl')
+  const body = readEntries(folder, 'corpus.jsonl')
     .filter(entry => entry.text)
     .map(entry =>
       JSON.stringify({ text: entry.text, sourceDocId: entry._id, metadata: { title: entry.title }, chunker }),
@@ -61,9 +61,9 @@ async function untilReady(server: Server, base: string): Promise<void> {
 }
 
 async function score(server: Server, base: string, sourceIds: Map<string, string>, mode: object) {
-  const grades = gradesIn(folder)
+  const grades = readGrades(folder)
   const measured: { ndcg: number; recall: number; ms: number }[] = []
-  for (const query of entriesOf(folder, 'queries.jsonl')) {
+  for (const query of readEntries(folder, 'queries.jsonl')) {
     const judged = grades.get(query._id)
     if (!judged) continue
     const started = performance.now()

@@ -5,7 +5,7 @@
  * npm run bench:ingest -- [DATA_FOLDER]
  */
 import { spawnSync } from 'node:child_process'
-import { cranfield } from '../test/harness/judged.ts'
+import { cranfield } from '../test/harness/beir.ts'
 import { remove, startServer, temporaryFolder, wb } from './server.ts'
 import { median, table } from './statistics.ts'
 

@@ -6,7 +6,7 @@
  */
 import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { cranfield, entriesOf } from '../test/harness/judged.ts'
+import { cranfield, readEntries } from '../test/harness/beir.ts'
 import { call, remove, type Server, startServer, temporaryFolder } from './server.ts'
 import { table } from './statistics.ts'
 
@@ -17,7 +17,7 @@ interface Delay {
   max: number
 }
 
-const entries = entriesOf(process.argv[2] ?? cranfield, 'corpus.jsonl').filter(entry => entry.text)
+const entries = readEntries(process.argv[2] ?? cranfield, 'corpus.jsonl').filter(entry => entry.text)
 const megabyte = 1_000_000
 const searchesAtOnce = 4
 

@@ -14,7 +14,7 @@ import type { ToolContext } from '../src/agents/tools/tool.ts'
 import { createEnvironment } from '../src/config/config-environment.ts'
 import { loadConfig } from '../src/config/load-config.ts'
 import { openRuntime, type RuntimeOverrides } from '../src/runtime.ts'
-import { cranfield, entriesOf, relevantIn } from '../test/harness/judged.ts'
+import { cranfield, readEntries, readRelevantIds } from '../test/harness/beir.ts'
 import { table } from './statistics.ts'
 
 type Tools = Parameters<NonNullable<RuntimeOverrides['tools']>>[0]
@@ -56,7 +56,7 @@ async function post<T>(path: string, body: object): Promise<T> {
 
 /** Ingests the collection. Returns the document IDs of the collection by the IDs of the knowledge base. */
 async function ingest(base: string): Promise<Map<string, string>> {
-  const body = entriesOf(folder, 'corpus.jsonl')
+  const body = readEntries(folder, 'corpus.jsonl')
     .filter(({ text }) => text)
     .map(({ _id, title, text }) => JSON.stringify({ text, sourceDocId: _id, metadata: { title } }))
   const answer = await send(`${base}/ingest/batch`, body.join('\n'), 'application/x-ndjson')
@@ -96,8 +96,8 @@ try {
     const hits = await post<{ payload: { documentId: string } }[]>(path, { text, topK })
     return hits.map(({ payload }) => ids.get(payload.documentId)!)
   }
-  const relevant = relevantIn(folder)
-  const asked = entriesOf(folder, 'queries.jsonl').filter(({ _id }) => relevant.has(_id))
+  const relevant = readRelevantIds(folder)
+  const asked = readEntries(folder, 'queries.jsonl').filter(({ _id }) => relevant.has(_id))
   const rows: string[][] = []
   for (const [passages, ask] of [
     [5, ofTool],

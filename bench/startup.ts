@@ -5,7 +5,7 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { cranfield } from '../test/harness/judged.ts'
+import { cranfield } from '../test/harness/beir.ts'
 import { memoryOf } from '../test/harness/process-usage.ts'
 import { compare, time } from './processes.ts'
 import { call, remove, type Server, startServer, temporaryFolder, wb } from './server.ts'

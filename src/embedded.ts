@@ -73,7 +73,7 @@ export function readConfig(
   return { file, config, environment, values, warnings, unsupported, overrides: { keyCost } }
 }
 
-/** Settings of the log of a runtime in this process. */
+/** Log settings for a runtime in this process. */
 export interface LogSettings {
   level: LogLevel
   stream: { write(line: string): unknown }
@@ -243,7 +243,7 @@ export interface ConfiguredIdentityProvider {
   date(signal: AbortSignal): Promise<string | null>
 }
 
-/** Returns the configured identity provider; undefined if there is none. */
+/** Returns the identity provider; undefined if no provider is configured. */
 export async function configuredIdentityProvider(
   local: LocalConfig,
 ): Promise<ConfiguredIdentityProvider | undefined> {

@@ -2,7 +2,7 @@ import { hostname } from 'node:os'
 import { AuditTrail } from './access/audit-trail.ts'
 import { fullVisibility } from './access/full-visibility.ts'
 import { anonymousContext } from './access/subject.ts'
-import { authenticateOperator } from './auth/open.ts'
+import { createOperatorAuthenticate } from './auth/open.ts'
 import { systemClock } from './base/clock.ts'
 import { readUsableAuthSecrets } from './config/auth-secrets.ts'
 import { rescueHint, WbError } from './contract/errors.ts'
@@ -87,7 +87,7 @@ function openRescue(settings: RuntimeSettings, fault: unknown): ServerRuntime {
       setup: setupHandlers({ ...settings, controlPlane: { bootError }, restart: settings.restart }),
       rescue: { health: degraded, ready: degraded },
     },
-    authenticate: authenticateOperator({
+    authenticate: createOperatorAuthenticate({
       config: config.auth,
       secrets: readUsableAuthSecrets(config, environment),
       audit,

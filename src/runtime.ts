@@ -66,7 +66,9 @@ export interface RuntimeSettings {
    * unfinished work.
    */
   readonly server: boolean
-  /** Replaces this runtime with a new one after its current requests have ended; undefined if it cannot be restarted. */
+  /**
+   * Replaces this runtime with a new one after its current requests have ended; undefined if it cannot be restarted.
+   */
   readonly restart?: () => void
   readonly log: Log
 }
@@ -123,11 +125,11 @@ export async function openRuntime(
   settings: RuntimeSettings,
   overrides: RuntimeOverrides = {},
 ): Promise<Runtime> {
-  const opened: { close(): Promise<void> }[] = []
+  const openModules: { close(): Promise<void> }[] = []
   try {
-    return await buildRuntime(settings, overrides, opened)
+    return await buildRuntime(settings, overrides, openModules)
   } catch (error) {
-    for (const openModule of opened.reverse()) await openModule.close()
+    for (const openModule of openModules.reverse()) await openModule.close()
     throw error
   }
 }
@@ -135,13 +137,13 @@ export async function openRuntime(
 /**
  * Opens the modules of the runtime, and connects them.
  *
- * @param opened  list to which modules with files, threads or connections are added, so that they can be closed if a
- *   later module cannot be opened
+ * @param openModules  list to which modules with files, threads or connections are added, so that they can be closed
+ *   if a later module cannot be opened
  */
 async function buildRuntime(
   settings: RuntimeSettings,
   overrides: RuntimeOverrides,
-  opened: { close(): Promise<void> }[],
+  openModules: { close(): Promise<void> }[],
 ): Promise<Runtime> {
   const { config, environment, dataDir, log } = settings
   const clock = overrides.clock ?? systemClock
@@ -155,7 +157,7 @@ async function buildRuntime(
   const replicaId = config.runtime.replicaId ?? `${host || 'wb'}-${processNonce}`
 
   const store = await openEmbeddedStore({ path, dataDir, threads, clock, disk: overrides.disk })
-  opened.push(store)
+  openModules.push(store)
   const rows = withValidatedRows((overrides.rows ?? (unwrapped => unwrapped))(store.rows))
   const wrapContent = overrides.content ?? (unwrapped => unwrapped)
   const content = wrapContent(store.content)
@@ -177,7 +179,7 @@ async function buildRuntime(
     outbound: overrides.outbound,
     resolve: overrides.resolve,
   })
-  opened.push(models)
+  openModules.push(models)
   const auth = openAuth({
     ...deps,
     config: config.auth,
@@ -226,7 +228,7 @@ async function buildRuntime(
     reportFailure: createFailureReporter(log),
     measureSearch: search => operation.metrics.measureSearch(search),
   })
-  opened.push(knowledge)
+  openModules.push(knowledge)
 
   const countWorkspaces = () => rows.count(tables.workspaces, 'byCreation', [])
   const ingestLoad = (): Promise<IngestLoad> => jobs.load()
@@ -331,7 +333,7 @@ async function buildRuntime(
   return {
     app,
     fetch: (request, as) => app.fetch(request, as === 'operator' ? { operator } : undefined),
-    pending: async () => (await jobs.countDue()) + (await knowledge.due()),
+    pending: async () => (await jobs.countDue()) + (await knowledge.countDueFits()),
     async settle({ signal, onProgress }) {
       await jobs.settle(signal, onProgress)
       await knowledge.settle(signal, onProgress)

@@ -83,7 +83,7 @@ type OperatorDependencies = Pick<AuthDependencies, 'config' | 'secrets' | 'audit
 /**
  * Returns an authentication function that accepts only the bootstrap token. It works without a store.
  */
-export function authenticateOperator(deps: OperatorDependencies): Authenticate {
+export function createOperatorAuthenticate(deps: OperatorDependencies): Authenticate {
   const verifier = bootstrapVerifier(deps)
   return createAuthenticate({ ...deps.config, verifiers: verifier ? [verifier] : [], sessions: undefined })
 }
@@ -124,7 +124,7 @@ function openOidc({ config, secrets, audit, clock, log, fetch }: AuthDependencie
   const verifier = new JwtVerifier({ oidc, provider, fetch, clock, log })
   const { client } = oidc
   if (!client) return { provider, verifier, signIn: undefined }
-  const seal = new Sealer(secrets.sessionSecrets)
-  const cookies = new SessionCookies({ seal, name: client.sessionCookieName })
-  return { provider, verifier, signIn: { client, provider, verifier, cookies, seal, audit, clock } }
+  const sealer = new Sealer(secrets.sessionSecrets)
+  const cookies = new SessionCookies({ sealer, name: client.sessionCookieName })
+  return { provider, verifier, signIn: { client, provider, verifier, cookies, sealer, audit, clock } }
 }

@@ -17,12 +17,12 @@ export function describeJsonExcess(bytes: Buffer): string | undefined {
   let depth = 0
   // Number of arrays, objects and keys. Each takes far more memory than its bytes in the JSON.
   let nodes = 0
-  for (let at = 0; at < bytes.length; at++) {
-    const byte = bytes[at]!
+  for (let offset = 0; offset < bytes.length; offset++) {
+    const byte = bytes[offset]!
     if (byte === quote) {
-      at = endOfString(bytes, at + 1)
+      offset = endOfString(bytes, offset + 1)
       // The JSON is invalid, but the parser would create the nodes before the unterminated string.
-      if (at < 0) break
+      if (offset < 0) break
     } else if (byte === openArray || byte === openObject) {
       nodes++
       if (++depth > limits.jsonDepth) return `nested deeper than ${limits.jsonDepth} levels`
@@ -40,8 +40,8 @@ function endOfString(bytes: Buffer, from: number): number {
   return end
 }
 
-function isEscaped(bytes: Buffer, at: number, from: number): boolean {
-  let before = at
+function isEscaped(bytes: Buffer, offset: number, from: number): boolean {
+  let before = offset
   while (before > from && bytes[before - 1] === backslash) before--
-  return (at - before) % 2 === 1
+  return (offset - before) % 2 === 1
 }

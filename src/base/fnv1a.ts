@@ -10,6 +10,6 @@ const prime = 0x01000193
  */
 export function fnv1a(text: string, basis: number = offsetBasis): number {
   let state = basis
-  for (let at = 0; at < text.length; at++) state = Math.imul(state ^ text.charCodeAt(at), prime)
+  for (let index = 0; index < text.length; index++) state = Math.imul(state ^ text.charCodeAt(index), prime)
   return state >>> 0
 }

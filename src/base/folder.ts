@@ -2,8 +2,8 @@ import { mkdirSync, type Stats, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 
 /**
- * Creates a folder and its missing parents, which only this user can access. Use it instead of the recursive `mkdirSync`
- * of Node.js, which never returns on file systems that reject new folders with ENOENT, such as `/proc`.
+ * Creates a folder and its missing parents, which only this user can access. Use it instead of the recursive
+ * `mkdirSync` of Node.js, which never returns on file systems that reject new folders with ENOENT, such as `/proc`.
  *
  * @throws the error of the system
  */

@@ -30,16 +30,16 @@ export class GrowingBuffer {
    * thread.
    */
   take(): Uint8Array<ArrayBuffer> {
-    const taken = this.#bytes.subarray(0, this.#size)
+    const bytes = this.#bytes.subarray(0, this.#size)
     this.#bytes = new Uint8Array(0)
     this.#size = 0
-    return taken
+    return bytes
   }
 
   #grow(sizeMin: number): void {
     const size = Math.max(sizeMin, Math.min(2 * this.#bytes.length, this.#sizeMax))
-    const larger = new Uint8Array(size)
-    larger.set(this.#bytes.subarray(0, this.#size))
-    this.#bytes = larger
+    const newBytes = new Uint8Array(size)
+    newBytes.set(this.#bytes.subarray(0, this.#size))
+    this.#bytes = newBytes
   }
 }

@@ -10,7 +10,7 @@ export class HourlyTask {
   #isClosed = false
   #cancelTimer = () => {}
 
-  /** @param work  must not reject, and should end early when `isClosed` is true */
+  /** @param work  must handle its own errors, and should end early when `isClosed` is true */
   constructor(clock: Clock, work: () => Promise<void>) {
     this.#clock = clock
     this.#work = work

@@ -17,8 +17,8 @@ export function idFrom(...values: readonly (string | null)[]): string {
 }
 
 /**
- * Buffer of random bytes. Requesting a few bytes at a time from the system takes 1 µs or more. Do not use these bytes for
- * secrets, because they stay in memory.
+ * Buffer of random bytes. Requesting a few bytes at a time from the system takes 1 µs or more. Do not use these bytes
+ * for secrets, because they stay in memory.
  */
 const pool = Buffer.alloc(4096)
 let poolUsed = pool.length

@@ -17,7 +17,7 @@ const parameter = /([?&#])([^=&#]*)=([^&#]+)/g
  */
 const parameterInText = /([?&#])([\w.%~+[\]-]{1,80})=([^\s&#"'\\<>]+)/g
 
-/** Returns the name of the first URL parameter whose name suggests a secret value; undefined if there is none. */
+/** Returns the name of the first URL parameter whose name suggests a secret value; undefined if no name does. */
 export function secretParameterOf(url: string): string | undefined {
   const match = [...url.matchAll(parameter)].find(([, , name]) => isSecretName(name!))
   return match?.[2]

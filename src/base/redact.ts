@@ -3,8 +3,8 @@ import { hideQuerySecrets, redactedPlaceholder } from './query-secrets.ts'
 /** Maximum length of a message that is logged or sent, in UTF-16 units. */
 export const messageCharsMax = 500
 /**
- * Length of the part of a message that is searched for secrets, in UTF-16 units. It is long enough that redaction cannot
- * move unsearched text into the part that is shown.
+ * Length of the part of a message that is searched for secrets, in UTF-16 units. It is long enough that redaction
+ * cannot move unsearched text into the part that is shown.
  */
 const messageCharsSearched = 4_000
 /** Maximum length of a string in a log line, in UTF-16 units. */

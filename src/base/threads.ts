@@ -63,7 +63,7 @@ export function threadHost<O extends ThreadOperations>(
   const resourceLimits = heapMegabytes === undefined ? undefined : { maxOldGenerationSizeMb: heapMegabytes }
   const pendingCalls = new Map<number, { resolve(value: never): void; reject(error: Error): void }>()
   let worker: Worker | undefined
-  let idle: NodeJS.Timeout | undefined
+  let idleTimer: NodeJS.Timeout | undefined
   let nextId = 0
 
   /**
@@ -85,7 +85,7 @@ export function threadHost<O extends ThreadOperations>(
       pendingCalls.delete(result.id)
       if (pendingCalls.size === 0) {
         newWorker.unref()
-        if (idleMs !== undefined) idle = setTimeout(endIdle, idleMs).unref()
+        if (idleMs !== undefined) idleTimer = setTimeout(endIdle, idleMs).unref()
       }
       if ('value' in result) call?.resolve(result.value as never)
       else call?.reject(reviveError(result.failure))
@@ -102,7 +102,7 @@ export function threadHost<O extends ThreadOperations>(
     await exited
   }
 
-  /** Ends an idle worker; the next call starts a new one. */
+  /** Ends an idle worker. The next call starts a new one. */
   function endIdle(): void {
     const idleWorker = worker
     worker = undefined
@@ -112,7 +112,7 @@ export function threadHost<O extends ThreadOperations>(
   return {
     run(name, input, transfer = []) {
       return new Promise((resolve, reject) => {
-        clearTimeout(idle)
+        clearTimeout(idleTimer)
         worker ??= start()
         const id = nextId++
         worker.postMessage({ id, name, input } satisfies Call, transfer)
@@ -121,7 +121,7 @@ export function threadHost<O extends ThreadOperations>(
       })
     },
     async close() {
-      clearTimeout(idle)
+      clearTimeout(idleTimer)
       if (worker) await endWorker(worker)
     },
   }

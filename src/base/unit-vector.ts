@@ -1,11 +1,11 @@
 /** Returns the vector scaled to length 1, as a new Float32Array. A zero vector stays zero. */
 export function unitVector(vector: ArrayLike<number>): Float32Array {
   let squares = 0
-  for (let at = 0; at < vector.length; at++) squares += vector[at]! * vector[at]!
+  for (let index = 0; index < vector.length; index++) squares += vector[index]! * vector[index]!
   const unit = new Float32Array(vector.length)
   if (!(squares > 0)) return unit
   const scale = 1 / Math.sqrt(squares)
-  for (let at = 0; at < vector.length; at++) unit[at] = vector[at]! * scale
+  for (let index = 0; index < vector.length; index++) unit[index] = vector[index]! * scale
   return unit
 }
 

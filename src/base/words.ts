@@ -29,8 +29,8 @@ export interface WordSpan {
 }
 
 /**
- * English words that do not indicate a topic. They are removed from queries and from the terms of the built-in embedder.
- * They include the parts of words with an apostrophe, such as `don` and `t` for "don't".
+ * English words that do not indicate a topic. They are removed from queries and from the terms of the built-in
+ * embedder. They include the parts of words with an apostrophe, such as `don` and `t` for "don't".
  */
 export const stopwords: ReadonlySet<string> = new Set(
   `a about above across after again against all almost also although always am among an and another any are
@@ -45,8 +45,8 @@ export const stopwords: ReadonlySet<string> = new Set(
   wouldn yet you your yours yourself yourselves`.split(/\s+/),
 )
 
-const stems = new Map<string, string>()
-const folds = new Map<number, string>()
+const stemCache = new Map<string, string>()
+const foldCache = new Map<number, string>()
 const boundary = ' '
 
 function memoize<K>(cache: Map<K, string>, key: K, value: string): string {
@@ -56,17 +56,17 @@ function memoize<K>(cache: Map<K, string>, key: K, value: string): string {
 }
 
 /**
- * Returns the letters and digits of a non-ASCII character in lowercase and without accents. Returns an empty string for a
- * combining accent, and `boundary` for a character that separates words. The result is a single word even for a character
- * that represents several words: `am` for `㏂`, and `12` for `½`.
+ * Returns the letters and digits of a non-ASCII character in lowercase and without accents. Returns an empty string for
+ * a combining accent, and `boundary` for a character that separates words. The result is a single word even for a
+ * character that represents several words: `am` for `㏂`, and `12` for `½`.
  */
 function foldCharacter(codePoint: number): string {
-  const cached = folds.get(codePoint)
+  const cached = foldCache.get(codePoint)
   if (cached !== undefined) return cached
   const character = String.fromCodePoint(codePoint)
   const lower = character.normalize('NFKD').toLowerCase().normalize('NFKD')
   const letters = lower.replace(/[^\p{L}\p{N}]+/gu, '').replaceAll('ς', 'σ')
-  return memoize(folds, codePoint, letters === '' && !/\p{M}/u.test(character) ? boundary : letters)
+  return memoize(foldCache, codePoint, letters === '' && !/\p{M}/u.test(character) ? boundary : letters)
 }
 
 class WordScanner implements WordSpan {
@@ -74,7 +74,7 @@ class WordScanner implements WordSpan {
   start = 0
   end = 0
   readonly #text: string
-  #at = 0
+  #position = 0
 
   constructor(text: string) {
     this.#text = text
@@ -83,28 +83,28 @@ class WordScanner implements WordSpan {
   next(): boolean {
     const text = this.#text
     const length = text.length
-    let at = this.#at
-    while (at < length) {
-      const start = at
+    let position = this.#position
+    while (position < length) {
+      const start = position
       let types = 0
       let code = 0
-      for (; at < length; at++) {
-        code = text.charCodeAt(at)
+      for (; position < length; position++) {
+        code = text.charCodeAt(position)
         const type = code < 128 ? asciiTypes[code]! : separatorType
         if (type === separatorType) break
         types |= type
       }
-      if (at < length && code >= 128) {
+      if (position < length && code >= 128) {
         if (this.#scanFolding(start)) return true
-        at = this.#at
-      } else if (at > start) {
-        const word = text.slice(start, at)
-        return this.#setWord(types & upperCaseType ? word.toLowerCase() : word, start, at, at + 1)
+        position = this.#position
+      } else if (position > start) {
+        const word = text.slice(start, position)
+        return this.#setWord(types & upperCaseType ? word.toLowerCase() : word, start, position, position + 1)
       } else {
-        at++
+        position++
       }
     }
-    this.#at = length
+    this.#position = length
     return false
   }
 
@@ -112,18 +112,18 @@ class WordScanner implements WordSpan {
     const text = this.#text
     let word = ''
     let start = from
-    let at = from
-    while (at < text.length) {
-      const codePoint = text.codePointAt(at)!
+    let position = from
+    while (position < text.length) {
+      const codePoint = text.codePointAt(position)!
       const size = codePoint > 0xffff ? 2 : 1
       const folded = codePoint < 128 ? this.#foldAscii(codePoint) : foldCharacter(codePoint)
       if (folded === boundary) break
-      if (word === '') start = at
+      if (word === '') start = position
       word += folded
-      at += size
+      position += size
     }
-    if (word !== '') return this.#setWord(word, start, at, at)
-    this.#at = at === from ? from + (text.codePointAt(from)! > 0xffff ? 2 : 1) : at
+    if (word !== '') return this.#setWord(word, start, position, position)
+    this.#position = position === from ? from + (text.codePointAt(from)! > 0xffff ? 2 : 1) : position
     return false
   }
 
@@ -131,11 +131,11 @@ class WordScanner implements WordSpan {
     return asciiTypes[code] === separatorType ? boundary : String.fromCharCode(code).toLowerCase()
   }
 
-  #setWord(word: string, start: number, end: number, at: number): boolean {
+  #setWord(word: string, start: number, end: number, position: number): boolean {
     this.word = word
     this.start = start
     this.end = end
-    this.#at = at
+    this.#position = position
     return true
   }
 }
@@ -147,8 +147,8 @@ export function* wordSpans(text: string): Generator<WordSpan, void, undefined> {
 }
 
 /**
- * Returns the words of a text, in order. A word is a sequence of letters and digits. It is returned in lowercase, without
- * accents, and with compatibility characters replaced.
+ * Returns the words of a text, in order. A word is a sequence of letters and digits. It is returned in lowercase,
+ * without accents, and with compatibility characters replaced.
  */
 export function words(text: string): string[] {
   const result: string[] = []
@@ -163,12 +163,12 @@ export function words(text: string): string[] {
  * @see https://tartarus.org/martin/PorterStemmer/
  */
 export function stem(word: string): string {
-  const cached = stems.get(word)
+  const cached = stemCache.get(word)
   if (cached !== undefined) return cached
   if (word.length > termLengthMax || !/^[a-z]+$/.test(word)) return word
   // The word can be a slice, which would keep the whole text in memory. Cache a copy instead.
   const copy = Buffer.from(word, 'latin1').toString('latin1')
-  return memoize(stems, copy, stemmer(copy))
+  return memoize(stemCache, copy, stemmer(copy))
 }
 
 /**

@@ -13,8 +13,8 @@ export interface JobFollowerDependencies {
 /**
  * Yields the latest state of a job after each change, until the job ends or is deleted.
  *
- * This class is not a generator, because the `return` method of a generator waits for a pending `next`, which can take a
- * long time.
+ * This class is not a generator, because the `return` method of a generator waits for a pending `next`, which can take
+ * a long time.
  *
  * @see docs/http.md#event-streams
  */

@@ -161,7 +161,7 @@ export class JobWorker {
     const running = { index: 'byLease', prefix: ['running'], limit: runningMax }
     const now = timestamp(clock)
     return (await rows.list(tables.jobs, running)).filter(
-      ({ row }) => !this.#running.has(row.jobId) && (isLeaseExpired(row, now) || this.#hasDeadOwner(row)),
+      ({ row }) => !this.#running.has(row.jobId) && (isLeaseExpired(row, now) || this.#hasEndedOwner(row)),
     )
   }
 
@@ -169,7 +169,7 @@ export class JobWorker {
    * Returns true if the process that owns the lease ran on this machine and has ended. Its lease can be ignored.
    * After a container restart, the ended process often had the same process ID as the current one.
    */
-  #hasDeadOwner({ leaseOwner }: JobRow): boolean {
+  #hasEndedOwner({ leaseOwner }: JobRow): boolean {
     if (!leaseOwner?.startsWith(`${this.#deps.host}:`)) return false
     const pid = Number(/:(\d+):[^:]*$/.exec(leaseOwner)?.[1])
     if (pid === process.pid) return !localOwners.has(leaseOwner)
@@ -178,7 +178,7 @@ export class JobWorker {
 
   async #claim(stored: Stored<JobRow>): Promise<JobClaim | undefined> {
     const { rows, clock, leaseMs, jobEvents, audit } = this.#deps
-    const deaths = (stored.row.deaths ?? 0) + (this.#hasDeadOwner(stored.row) ? 1 : 0)
+    const deaths = (stored.row.deaths ?? 0) + (this.#hasEndedOwner(stored.row) ? 1 : 0)
     if (deaths >= crashesMax) return this.#failAfterCrashes(stored)
     const leaseUntil = new Date(clock.now() + leaseMs).toISOString()
     const lease = { status: 'running', leaseOwner: this.#owner, leaseUntil, deaths } as const
@@ -229,7 +229,8 @@ export class JobWorker {
   }
 
   /**
-   * Ends a job as failed. If the store is unavailable, does not change the job, which runs again after the lease expires.
+   * Ends a job as failed. If the store is unavailable, does not change the job, which runs again after the lease
+   * expires.
    */
   async #endAsFailed(claim: JobClaim, error: unknown): Promise<void> {
     const { log } = this.#deps

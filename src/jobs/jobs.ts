@@ -14,7 +14,9 @@ import { JobFollower } from './job-follower.ts'
 
 /** Interval in milliseconds at which the changes of other processes are read. */
 const pollMs = 500
-/** Maximum number of attempts. A cancellation is retried if the job changed in the meantime. Running jobs change often. */
+/**
+ * Maximum number of attempts. A cancellation is retried if the job changed in the meantime. Running jobs change often.
+ */
 const attemptsMax = 100
 
 interface JobsDependencies {

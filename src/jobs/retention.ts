@@ -15,7 +15,7 @@ export interface JobRetentionDependencies {
   readonly retentionDays: number
 }
 
-/** Deletes jobs that ended more than `retentionDays` ago. Only one process per store must run this task. */
+/** Deletes jobs that ended more than `retentionDays` ago. At most one process per store may run this task. */
 export class JobRetention {
   readonly #deps: JobRetentionDependencies
   readonly #hourly: HourlyTask

@@ -33,8 +33,8 @@ interface SecretHeader {
  * pieces in descending order. After an interruption, either the old or the new secret can be read, and the next write
  * or deletion for the account removes all unused pieces.
  *
- * A read that overlaps with a write starts again. Writes for the same account must not overlap. If they do, their pieces
- * are mixed, the digest does not match, and a read returns null.
+ * A read that overlaps with a write starts again. Writes for the same account must not overlap. If they do, their
+ * pieces are mixed, the digest does not match, and a read returns null.
  */
 export function createChunkedKeychain(entries: KeychainEntries): Keychain {
   async function read(service: string, account: string): Promise<string | null> {

@@ -22,7 +22,7 @@ const idleMs = 10_000
 
 /** Running child processes. They are killed when this process exits. */
 const runningChildren = new Set<ChildProcess>()
-const endAll = () => {
+const killChildren = () => {
   for (const child of runningChildren) child.kill('SIGKILL')
 }
 
@@ -55,22 +55,24 @@ export function startKeychainProcess(
 
   function start(): ChildProcess {
     const entry = join(packageRoot(), 'dist', 'src', 'keychain', 'worker.js')
-    const started = spawn(process.execPath, [entry, library], {
+    const newChild = spawn(process.execPath, [entry, library], {
       env: environment,
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
       windowsHide: true,
     })
-    if (runningChildren.size === 0) process.once('exit', endAll)
-    runningChildren.add(started)
+    if (runningChildren.size === 0) process.once('exit', killChildren)
+    runningChildren.add(newChild)
     const handleEnd = (error: unknown) => {
-      runningChildren.delete(started)
-      if (runningChildren.size === 0) process.off('exit', endAll)
-      if (child === started) stop(libraryUnavailable(library, 'unavailable', error))
+      runningChildren.delete(newChild)
+      if (runningChildren.size === 0) process.off('exit', killChildren)
+      if (child === newChild) stop(libraryUnavailable(library, 'unavailable', error))
     }
-    started.on('error', handleEnd)
-    started.on('exit', (status, signal) => handleEnd(new Error(`its process ended with ${signal ?? status}`)))
-    started.on('message', (result: KeychainResult) => handleResult(result))
-    return started
+    newChild.on('error', handleEnd)
+    newChild.on('exit', (status, signal) =>
+      handleEnd(new Error(`its process ended with ${signal ?? status}`)),
+    )
+    newChild.on('message', (result: KeychainResult) => handleResult(result))
+    return newChild
   }
 
   function handleResult(result: KeychainResult): void {

@@ -64,7 +64,7 @@ export class Documents {
    * Registers a document without content.
    *
    * @throws knowledge_base_not_found
-   * @throws conflict  the ID is taken
+   * @throws conflict  another document has the requested ID
    */
   async create(workspaceId: string, knowledgeBaseId: string, body: DocumentCreate): Promise<Document> {
     await this.parts.bases.get(workspaceId, knowledgeBaseId)
@@ -180,10 +180,10 @@ export class Documents {
         visibility: caller.visibility,
       }),
     )
-    const shown = views.slice(0, query.limit)
-    const last = views.length > query.limit ? shown.at(-1) : undefined
+    const pageViews = views.slice(0, query.limit)
+    const last = views.length > query.limit ? pageViews.at(-1) : undefined
     return {
-      items: shown.map(toChunk),
+      items: pageViews.map(toChunk),
       nextCursor: last ? this.parts.cursors.encode(list, [last.chunkIndex, last.id]) : null,
     }
   }

@@ -10,7 +10,10 @@ const fitRecordsMin = 10
 /** Share of unfitted chunks above which a fit starts without waiting for ingest to pause. */
 const unfittedShareMax = 0.2
 const quietPeriodMs = 2_000
-/** Duration of a lease: longer than one step of a fit, but short, so that another process can soon replace a crashed one. */
+/**
+ * Duration of a lease: longer than one step of a fit, but short, so that another process can soon replace a crashed
+ * one.
+ */
 const leaseMs = 30_000
 /** Pause before the next check if a fit failed, or if another process is running it. */
 const retryMs = 10_000
@@ -63,26 +66,26 @@ export class Fitting {
   }
 
   /** Returns the collections that have unfitted chunks, and enough chunks for a fit. */
-  async due(): Promise<(CollectionKey & { unfitted: number; records: number })[]> {
+  async listDue(): Promise<(CollectionKey & { unfitted: number; records: number })[]> {
     const unfitted = (await this.parts.store.fitted?.unfitted()) ?? []
     return unfitted.filter(entry => entry.records >= fitRecordsMin)
   }
 
   /** Starts the fits that an earlier process did not finish. */
   async resume(): Promise<void> {
-    for (const key of await this.due()) this.fitIfDue(key, 0)
+    for (const key of await this.listDue()) this.fitIfDue(key, 0)
   }
 
   /** Runs all fits that are due, and waits for them. */
   async settle(signal: AbortSignal, onProgress: OnProgress): Promise<void> {
     await Promise.all(this.running.values())
-    for (const key of await this.due()) {
+    for (const key of await this.listDue()) {
       if (signal.aborted) return
       await this.run(key, onProgress, signal)
     }
   }
 
-  /** Starts no more fits, and abandons running ones. The current spaces stay in use. */
+  /** Prevents new fits, and abandons running fits. The current spaces stay in use. */
   async close(): Promise<void> {
     this.closed = true
     for (const cancel of this.timers.values()) cancel()
@@ -117,7 +120,7 @@ export class Fitting {
   }
 
   private async isDue(key: CollectionKey, share: number): Promise<boolean> {
-    const entry = (await this.due()).find(other => collectionKeyText(other) === collectionKeyText(key))
+    const entry = (await this.listDue()).find(other => collectionKeyText(other) === collectionKeyText(key))
     return entry !== undefined && entry.unfitted > entry.records * share
   }
 

@@ -37,10 +37,10 @@ export function fuseLists<Id extends string | number>(lists: RankedLists<Id>): F
 }
 
 /**
- * Fuses each pair of rankings separately. The resulting scores, from 0 to 1, can be compared between pairs:
- * (1 - w) × vector score + w × lexical score, where w is `lexicalWeight`. A record that is not in a list has the score 0
- * in that list. Results are sorted by score and then lexical score, both descending, then by record. So if w is at
- * least 0.5, a record that is the only one in the lexical lists always comes first.
+ * Fuses each pair of rankings separately. The resulting scores, from 0 to 1, can be compared between pairs: (1 - w) ×
+ * vector score + w × lexical score, where w is `lexicalWeight`. A record that is not in a list has the score 0 in that
+ * list. Results are sorted by score and then lexical score, both descending, then by record. So if w is at least 0.5, a
+ * record that is the only one in the lexical lists always comes first.
  *
  * Before that, scores are scaled linearly: the best score becomes 1, and scores at or below a floor become 0. Lexical
  * scores are scaled together over all pairs, and vector scores over the pairs of the same scale. The floor is:
@@ -107,14 +107,14 @@ export function rerank<Id extends string | number, S extends RankedRecord<Id>>(
 ): S[] {
   const records = new Set(ranked.map(({ record }) => record))
   const ranking = lexical.filter(({ record }) => records.has(record))
-  const lexicalRanks = new Map(ranking.map(({ record }, at) => [record, at + 1]))
+  const lexicalRanks = new Map(ranking.map(({ record }, index) => [record, index + 1]))
   return ranked
-    .map((hit, at) => {
+    .map((hit, index) => {
       const lexicalRank = lexicalRanks.get(hit.record) ?? Number.POSITIVE_INFINITY
-      return { hit, fusedScore: (1 - share) / (rankOffset + at + 1) + share / (rankOffset + lexicalRank) }
+      return { hit, fusedScore: (1 - share) / (rankOffset + index + 1) + share / (rankOffset + lexicalRank) }
     })
     .sort((a, b) => b.fusedScore - a.fusedScore)
-    .map(({ hit }, at) => ({ ...hit, score: ranked[at]!.score }))
+    .map(({ hit }, index) => ({ ...hit, score: ranked[index]!.score }))
 }
 
 /** The vector of a passage in the result, and the weight of the passage. */
@@ -136,8 +136,9 @@ export function feedbackQuery(
   beta: number = feedbackWeight,
 ): Float32Array {
   const total = passages.reduce((sum, { weight }) => sum + weight, 0)
-  const moved = Float64Array.from(query)
+  const movedQuery = Float64Array.from(query)
   for (const { vector, weight } of passages)
-    for (let at = 0; at < moved.length; at++) moved[at]! += ((beta * weight) / total) * vector[at]!
-  return unitVector(moved)
+    for (let index = 0; index < movedQuery.length; index++)
+      movedQuery[index]! += ((beta * weight) / total) * vector[index]!
+  return unitVector(movedQuery)
 }

@@ -17,7 +17,9 @@ export interface KnowledgeHosts {
 
 export interface HostsParts {
   readonly path: string
-  /** True to run each host on a separate thread, which opens the store at `path`; false to run inline, with `content`. */
+  /**
+   * True to run each host on a separate thread, which opens the store at `path`; false to run inline, with `content`.
+   */
   readonly threads: boolean
   readonly content: ContentStore
 }

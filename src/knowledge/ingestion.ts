@@ -80,17 +80,17 @@ export class Ingestion {
     let prepared: EmbeddedChunks | undefined
     return this.acceptThenWrite({ workspaceId, knowledgeBaseId }, body, async accepted => {
       prepared ??= await this.prepare(accepted, caller)
-      const written = await this.write(accepted, prepared)
-      if (written === 'space changed') prepared = undefined
-      if (typeof written === 'string') return undefined
+      const result = await this.write(accepted, prepared)
+      if (result === 'space changed') prepared = undefined
+      if (typeof result === 'string') return undefined
       this.parts.onIngested(accepted.context)
-      return written
+      return result
     })
   }
 
   /**
-   * Accepts a text, and creates a job that ingests it. When the promise resolves, the document, the job and the text are
-   * stored.
+   * Accepts a text, and creates a job that ingests it. When the promise resolves, the document, the job and the text
+   * are stored.
    *
    * @throws conflict  another document has the requested ID
    */
@@ -122,8 +122,8 @@ export class Ingestion {
       const context = await this.parts.bases.openContext(workspaceId, knowledgeBaseId)
       const accepted = await acceptText(this.parts.rows, context, body, contentHash)
       if ('kind' in accepted) return accepted
-      const written = await write(accepted)
-      if (written) return written
+      const result = await write(accepted)
+      if (result) return result
     }
     throw concurrentChange()
   }

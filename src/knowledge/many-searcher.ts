@@ -28,7 +28,9 @@ const concurrentSearchesMax = 4
 const attemptsMax = 8
 /** Number of best passages that determine the weight of a knowledge base. */
 const passagesPerWeight = 3
-/** Weight of a knowledge base whose best passages contain no word of the question. If they contain all words, it is 1. */
+/**
+ * Weight of a knowledge base whose best passages contain no word of the question. If they contain all words, it is 1.
+ */
 const weightMin = 0.5
 
 interface ManySearcherParts {
@@ -59,7 +61,8 @@ export class ManySearcher {
 
   /**
    * Returns the best hits of all knowledge bases, best first. Fails if a knowledge base cannot be searched. However, a
-   * knowledge base that is deleted in the meantime is skipped if it was not requested by ID, or if `skipsDeleted` is set.
+   * knowledge base that is deleted in the meantime is skipped if it was not requested by ID, or if `skipsDeleted` is
+   * set.
    *
    * @throws the codes of a search in one knowledge base; the message contains the name of the knowledge base
    * @throws validation_error  there are too many knowledge bases
@@ -92,10 +95,10 @@ export class ManySearcher {
         'knowledgeFilterId: a saved filter belongs to one knowledge base; send only the ID of that knowledge base in knowledgeBaseIds',
       )
     const { bases } = this.parts
-    const opened = await Promise.all(ids.map(id => bases.openContext(workspaceId, id).catch(onDeleted)))
+    const contexts = await Promise.all(ids.map(id => bases.openContext(workspaceId, id).catch(onDeleted)))
     const searcher = new Searcher(embedOncePerService(this.parts.space), this.parts.filters)
     const ranked = await pMap(
-      opened.filter(context => context !== undefined),
+      contexts.filter(context => context !== undefined),
       context =>
         bases
           .withDeletionCheck(context.base, () => searcher.rankCandidates(context, body, caller))
@@ -192,8 +195,8 @@ async function scaleScores(
   const fused = fuseEach(comparable)
   return pMap(
     rankings,
-    async (ranking, at) => {
-      const candidates = applyReranking(ranking, fused[at]!)
+    async (ranking, index) => {
+      const candidates = applyReranking(ranking, fused[index]!)
       const weight = text === undefined ? 1 : await weightOf(ranking, candidates, text)
       return candidates.map(hit => ({ ...hit, score: weight * hit.score, ranking }))
     },
@@ -202,8 +205,8 @@ async function scaleScores(
 }
 
 /**
- * Returns the lists of a ranking, with lexical scores divided by the total rarity of the question. Without the division,
- * passages of a small knowledge base would come last, because every word is rarer in a large one.
+ * Returns the lists of a ranking, with lexical scores divided by the total rarity of the question. Without the
+ * division, passages of a small knowledge base would come last, because every word is rarer in a large one.
  */
 async function comparableLists(
   { lists, context, visibility }: BaseRanking,
@@ -236,8 +239,8 @@ async function weightOf(
 }
 
 /**
- * Returns the share of the question's meaningful words that occur in the passages, 0 to 1; 1 if the question has no such
- * words.
+ * Returns the share of the question's meaningful words that occur in the passages, 0 to 1; 1 if the question has no
+ * such words.
  */
 async function coverage(
   ranking: BaseRanking,

@@ -61,15 +61,15 @@ export function openKnowledge(parts: KnowledgeParts) {
   const ingestion = new Ingestion(ingestParts)
   const uploads = new Uploads({ docling: new Docling(parts.docling, parts), index: hosts.index })
   const searcher = new Searcher(space, filters)
-  const many = new ManySearcher({ bases, space, filters })
+  const manySearcher = new ManySearcher({ bases, space, filters })
   return {
     ingestJob: new IngestJob(ingestParts),
     bases,
     documents,
-    many,
+    many: manySearcher,
     uploads,
     /** Returns the number of fits that are due. */
-    due: async () => (await fitting.due()).length,
+    countDueFits: async () => (await fitting.listDue()).length,
     /** Starts the fits that an earlier process did not finish. */
     resume: () => fitting.resume(),
     /** Runs all fits that are due, and waits for them. */
@@ -81,7 +81,7 @@ export function openKnowledge(parts: KnowledgeParts) {
     },
     handlers: {
       chunkers: chunkerHandlers(),
-      kb: kbHandlers(bases, searcher, many, parts.measureSearch),
+      kb: kbHandlers(bases, searcher, manySearcher, parts.measureSearch),
       filters: filterHandlers(filters),
       documents: documentHandlers({ bases, documents, ingestion, uploads }, parts.reportFailure),
       records: recordHandlers(new Records({ ...parts, bases, space })),

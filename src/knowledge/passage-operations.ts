@@ -180,8 +180,8 @@ class FittedModels {
   }
 
   /**
-   * Returns the candidate model for a collection; undefined if the collection was deleted in the meantime. Compares IDs,
-   * because a new collection may have the same name.
+   * Returns the candidate model for a collection; undefined if the collection was deleted in the meantime. Compares
+   * IDs, because a new collection may have the same name.
    */
   private async candidateFor(key: CollectionKey): Promise<CandidateModel | undefined> {
     const collection = await (await this.opening).collection(key)

@@ -106,10 +106,10 @@ export class Records {
   }
 
   private async compose(context: BaseContext, body: Upsert, caller: Caller) {
-    body.records.forEach((record, at) => {
+    body.records.forEach((record, index) => {
       if (!record.vector) return
-      rejectRawVector(`records.${at}.vector`, context)
-      requireFieldDimension(`records.${at}.vector`, record.vector.length, context.collection.dimension)
+      rejectRawVector(`records.${index}.vector`, context)
+      requireFieldDimension(`records.${index}.vector`, record.vector.length, context.collection.dimension)
     })
     const texts = body.records.filter(record => record.text !== undefined)
     const passages = texts.map(record => ({ title: titleOfPayload(record.payload), text: record.text! }))
@@ -140,10 +140,10 @@ function requireBaseWrite({ base: { workspaceId, knowledgeBaseId } }: BaseContex
 
 function requireUniqueIds(records: Upsert['records']): void {
   const seen = new Map<string, number>()
-  records.forEach(({ id }, at) => {
+  records.forEach(({ id }, index) => {
     const first = seen.get(id)
     if (first !== undefined)
-      throw new WbError('validation_error', `records.${at}.id: repeats records.${first}.id`)
-    seen.set(id, at)
+      throw new WbError('validation_error', `records.${index}.id: repeats records.${first}.id`)
+    seen.set(id, index)
   })
 }

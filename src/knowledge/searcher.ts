@@ -325,7 +325,9 @@ async function rerankingFor(context: BaseContext, plan: SearchPlan, { lexical }:
   return { topK, lexical: await rankByWords(context, plan) }
 }
 
-/** Reads the hits for candidates. Returns them by record number, in the given order. Omits records that no longer exist. */
+/**
+ * Reads the hits for candidates. Returns them by record number, in the given order. Omits records that no longer exist.
+ */
 export async function readHits(
   { context, showVectors, coverageOf, visibility }: BaseRanking,
   candidates: readonly ScoredRecord[],

@@ -58,8 +58,8 @@ function isOtherFormat(error: unknown): boolean {
 }
 
 /**
- * Creates a lock file that only its owner can read. If SQLite created the file, the umask would determine its mode. Never
- * opens an existing file, because closing it would release its locks.
+ * Creates a lock file that only its owner can read. If SQLite created the file, the umask would determine its mode.
+ * Never opens an existing file, because closing it would release its locks.
  */
 function createLockFile(path: string): void {
   try {
@@ -77,9 +77,9 @@ const attemptsMax = 1_200
  * Runs a task while no other process runs a task with the same lock file.
  *
  * @param signal  cancels the wait
- * @throws NotALock     the path is not a lock file
- * @throws LockRefused  the lock file cannot be created or opened
- * @throws TimedOut     another process has held the lock for half a minute, for example because it is suspended
+ * @throws NotALock         the path is not a lock file
+ * @throws LockUnavailable  the lock file cannot be created or opened
+ * @throws TimedOut         another process has held the lock for half a minute, for example because it is suspended
  */
 export async function runExclusively<T>(
   path: string,

@@ -31,8 +31,8 @@ export function openOperation(deps: OperationDependencies) {
       },
     },
     /**
-     * Wraps the function that runs ingest jobs, to count outcomes. A failure is not counted if another process continues
-     * the job.
+     * Wraps the function that runs ingest jobs, to count outcomes. A failure is not counted if another process
+     * continues the job.
      */
     withIngestCount:
       <C extends IngestClaim>(perform: (claim: C) => Promise<void>) =>

@@ -226,7 +226,7 @@ export interface FittedSpaces {
   /** Returns at most `limit` records without a staged vector in `generation`, in ascending order. */
   unstaged(key: CollectionKey, generation: number, limit: number): Promise<StoredPassage[]>
   /**
-   * Makes the staged space the current one and deletes the old one, in one transaction.
+   * Makes the staged space the current space and deletes the old space, in one transaction.
    *
    * @returns false, without changing anything, if a record has no staged vector, or for the same reasons as
    *          `stage`

@@ -7,18 +7,21 @@ import { getOrCreateSecret } from './store-secret.ts'
 
 const signatureBytes = 12
 /**
- * Maximum total length of the rows of a page, in characters of JSON. A page that reaches it ends early, to limit memory.
+ * Maximum total length of the rows of a page, in characters of JSON. A page that exceeds it ends early, to limit
+ * memory.
  */
 const pageCharsMax = 16_000_000
 /** Minimum number of rows to read at once for a page that omits some of them. */
 const filteredBatchMin = 50
 
-/** Returns the cursor codec of a store. The key that signs cursors is stored in the store. */
+/** Creates the cursor encoder of a store. The store contains the key that signs cursors. */
 export async function openCursors(rows: RowStore): Promise<Cursors> {
   return new Cursors(await getOrCreateSecret(rows, 'cursor-key'))
 }
 
-/** Encodes and decodes keyset cursors. A signature ensures that a cursor is valid only for the list that returned it. */
+/**
+ * Encodes and decodes keyset cursors. A signature ensures that a cursor is valid only for the list that returned it.
+ */
 export class Cursors {
   /** @param key  secret of the store, so that all its processes accept the same cursors */
   constructor(private readonly key: string) {}
@@ -205,12 +208,12 @@ export class Pager {
     storedRows: readonly Stored<PageRow>[],
     limit: number,
   ): RowPage<PageRow> {
-    const shown = storedRows.slice(0, limit)
-    const last = storedRows.length > limit ? shown.at(-1) : undefined
+    const pageRows = storedRows.slice(0, limit)
+    const last = storedRows.length > limit ? pageRows.at(-1) : undefined
     const nextCursor = last
       ? this.cursors.encode(listIdentity(table, list), positionOf(table, list, last))
       : null
-    return { items: shown.map(stored => stored.row), nextCursor }
+    return { items: pageRows.map(stored => stored.row), nextCursor }
   }
 }
 
@@ -228,8 +231,8 @@ function listIdentity(table: AnyTable, { index, prefix, descending, through, fil
 
 /** Compares positions column by column; nulls come first. */
 function compareValues(left: readonly ColumnValue[], right: readonly ColumnValue[]): number {
-  for (const [at, value] of left.entries()) {
-    const other = right[at] ?? null
+  for (const [index, value] of left.entries()) {
+    const other = right[index] ?? null
     if (value !== other) return value === null || (other !== null && value < other) ? -1 : 1
   }
   return 0

@@ -118,15 +118,15 @@ export function matchesFilter(filter: Filter | undefined, payload: FilterPayload
  */
 export function compareCodePoints(a: string, b: string): number {
   const minLength = Math.min(a.length, b.length)
-  let at = 0
-  while (at < minLength && a.charCodeAt(at) === b.charCodeAt(at)) at++
-  if (at === minLength) return a.length - b.length
+  let index = 0
+  while (index < minLength && a.charCodeAt(index) === b.charCodeAt(index)) index++
+  if (index === minLength) return a.length - b.length
   // If the differing units are the second halves of surrogate pairs, the code points start one unit earlier.
-  if (at > 0 && isHighSurrogate(a.charCodeAt(at - 1))) {
-    const difference = a.codePointAt(at - 1)! - b.codePointAt(at - 1)!
+  if (index > 0 && isHighSurrogate(a.charCodeAt(index - 1))) {
+    const difference = a.codePointAt(index - 1)! - b.codePointAt(index - 1)!
     if (difference !== 0) return difference
   }
-  return a.codePointAt(at)! - b.codePointAt(at)!
+  return a.codePointAt(index)! - b.codePointAt(index)!
 }
 
 interface FilterPosition {

@@ -50,7 +50,8 @@ export function openEmbeddedStore({
 }: EmbeddedOptions): Promise<OpenStore> {
   return withStoreErrors(async () => {
     const opening = openConnection(path, options)
-    // Register the store before the first `await`, because other calls in this process must not open its files from now on.
+    // Register the store before the first `await`, because other calls in this process must not open its files from now
+    // on.
     const unregister = registerOpenStore(path)
     const connection = await opening.catch(error => {
       unregister()

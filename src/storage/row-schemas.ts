@@ -32,8 +32,8 @@ const messageRow = Message.omit({ chatId: true }).extend({
 const jobKey = { workspaceId: z.string(), knowledgeBaseId: z.string(), jobId: z.string() }
 
 /**
- * Row schemas, by table. They extend the response schemas of the API, because a row must satisfy those anyway to be sent
- * in a response. The types of the additional fields are in `tables.ts`. Fields without a schema are ignored.
+ * Row schemas, by table. They extend the response schemas of the API, because a row must satisfy those anyway to be
+ * sent in a response. The types of the additional fields are in `tables.ts`. Fields without a schema are ignored.
  */
 export const rowSchemas: Readonly<Record<keyof typeof tables, z.ZodType>> = {
   settings: z.object({ name: z.string(), value: z.string() }),

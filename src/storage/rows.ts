@@ -52,7 +52,9 @@ export interface ListQuery {
 
 /** A write with its condition. The writes of a transaction are applied completely or not at all. */
 export type Write =
-  /** Fails with `exists` if the key is already used, and with `taken` if the values of a unique set are already used. */
+  /**
+   * Fails with `exists` if the key is already used, and with `taken` if the values of a unique set are already used.
+   */
   | { readonly op: 'insert'; readonly table: AnyTable; readonly row: object }
   /**
    * Fails with `absent` if there is no such row, with `stale` if `version` is set and differs, and with `taken` if the

@@ -128,7 +128,7 @@ export interface MessageImageRow extends ImageInput {
   createdAt: string
 }
 
-/** The version of an MCP tool that a reviewer accepted. */
+/** The version of an MCP tool that was accepted: in a review, or automatically when the server first responded. */
 export interface ReviewedTool {
   /** Hash of the name, description and schema. */
   hash: string
@@ -174,8 +174,8 @@ export interface ApiKeyRow extends Omit<ApiKey, 'role' | 'scopes' | 'principalId
 /** An audit record, with its internal fields. */
 export interface AuditRow extends AuditRecord {
   /**
-   * Set on records of denied requests and of sign-in events of anonymous callers. The maximum number of these records is
-   * separate from that of other records.
+   * Set on records of denied requests and of sign-in events of anonymous callers. The maximum number of these records
+   * is separate from that of other records.
    */
   refusal?: 1
 }

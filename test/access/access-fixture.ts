@@ -64,7 +64,7 @@ export async function openAccessFixture(surface: RouteTopics) {
     opened.push(auth)
     return auth
   }
-  const posture = (settings: { mode?: AuthContext['mode']; [key: string]: unknown }): ConfiguredApp => {
+  const configure = (settings: { mode?: AuthContext['mode']; [key: string]: unknown }): ConfiguredApp => {
     const { authenticate } = open(settings)
     const seen: AuthContext[] = []
     const app = createRouteApp(surface, settings.mode ?? 'disabled', authenticate, auth => seen.push(auth))
@@ -74,17 +74,17 @@ export async function openAccessFixture(surface: RouteTopics) {
   const roleMapping = { claim: 'role', values: { viewer: 'viewer', editor: 'editor', admin: 'admin' } }
   const any = { mode: 'any', anonymousPolicy: 'reject', oidc } as const
   const { keys } = open({ mode: 'apiKey' })
-  const operator = callerOf(operatorContext('apiKey', 'this-process'), audit)
+  const operator = createCaller(operatorContext('apiKey', 'this-process'), audit)
   const keyIds = new Map<string, string>()
   return {
     postures: {
-      disabled: posture({ mode: 'disabled' }),
-      ignoring: posture({ mode: 'disabled', anonymousPolicy: 'reject' }),
-      allow: posture({ ...any, anonymousPolicy: 'allow' }),
-      reject: posture(any),
-      mapped: posture({ ...any, oidc: { ...oidc, roleMapping } }),
+      disabled: configure({ mode: 'disabled' }),
+      ignoring: configure({ mode: 'disabled', anonymousPolicy: 'reject' }),
+      allow: configure({ ...any, anonymousPolicy: 'allow' }),
+      reject: configure(any),
+      mapped: configure({ ...any, oidc: { ...oidc, roleMapping } }),
     },
-    posture,
+    configure,
     oidc: { oidc },
     signIn: issuer.sign,
     async mint(workspaceId: string, scopes: readonly Scope[], { lastsMs }: { lastsMs?: number } = {}) {
@@ -104,7 +104,7 @@ export async function openAccessFixture(surface: RouteTopics) {
   }
 }
 
-function callerOf(auth: AuthContext, audit: AuditTrail): Caller {
+function createCaller(auth: AuthContext, audit: AuditTrail): Caller {
   return {
     auth,
     visibility: fullVisibility(),

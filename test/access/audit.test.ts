@@ -17,7 +17,7 @@ import { Cursors, Pager } from '../../src/storage/cursor.ts'
 import { openEmbeddedStore } from '../../src/storage/open.ts'
 import type { RowStore, Write } from '../../src/storage/rows.ts'
 import { tables } from '../../src/storage/tables.ts'
-import { TestClock, until } from '../harness/runtime.ts'
+import { TestClock, waitUntil } from '../harness/runtime.ts'
 
 const [here, there] = ['11111111-1111-4111-8111-111111111111', '22222222-2222-4222-8222-222222222222']
 const dayMs = 86_400_000
@@ -44,11 +44,11 @@ async function openTrail(before: (rows: RowStore) => RowStore = rows => rows) {
     await trail.close()
     await store.close()
   })
-  const kept = async () =>
+  const storedRecords = async () =>
     (await store.rows.list(tables.audit, { index: 'byOrdinal', prefix: [], limit: 100_000 })).map(
       ({ row }) => row,
     )
-  return { own: store.rows, rows, clock, lines, log, trail, records, kept }
+  return { own: store.rows, rows, clock, lines, log, trail, records, kept: storedRecords }
 }
 
 const nobody: AuditActor = { auth: anonymousContext('apiKey'), requestId: 'r-1' }
@@ -92,7 +92,7 @@ describe('audit records', () => {
       details: { knowledgeBaseId: there, label: 'Handbook' },
     })
     await trail.flushed()
-    const told = {
+    const expected = {
       action: 'kb.create',
       outcome: 'success',
       requestId: 'r-2',
@@ -101,10 +101,10 @@ describe('audit records', () => {
       details: { knowledgeBaseId: there, label: 'Handbook' },
     }
     expect(await kept()).toEqual([
-      { auditId: expect.stringMatching(/^[0-9a-f-]{36}$/), at: '2026-01-01T00:00:00.000Z', ...told },
+      { auditId: expect.stringMatching(/^[0-9a-f-]{36}$/), at: '2026-01-01T00:00:00.000Z', ...expected },
     ])
     expect(lines).toEqual([
-      { level: 'info', facts: { audit: true, ...told }, message: 'audit kb.create success' },
+      { level: 'info', facts: { audit: true, ...expected }, message: 'audit kb.create success' },
     ])
   })
 
@@ -277,18 +277,21 @@ describe('noted audit records', () => {
     ['failed logins', { action: 'auth.login', outcome: 'failure' }],
     ['device sign-in requests', { action: 'auth.device.authorize' }],
   ]
-  test.each(refusals)('S6-13: keep records of successful actions during a flood of %s', async (_, refused) => {
-    const { trail, kept } = await openTrail()
-    for (let n = 0; n < 5_000; n++) {
-      trail.note(nobody, { ...refused, details: { reason: `no ${n}` } })
-      if (n % 100 === 99) trail.note(actor('bootstrap'), { action: 'auth.bootstrap_use' })
-    }
-    await trail.flushed()
-    const actions = (await kept()).map(({ action }) => action)
-    expect(actions.filter(action => action === 'auth.bootstrap_use')).toHaveLength(50)
-    expect(actions.filter(action => action === refused.action)).toHaveLength(1_000)
-    expect(trail.lost).toBe(4_000)
-  })
+  test.each(refusals)(
+    'S6-13: keep records of successful actions during a flood of %s',
+    async (_, refused) => {
+      const { trail, kept } = await openTrail()
+      for (let n = 0; n < 5_000; n++) {
+        trail.note(nobody, { ...refused, details: { reason: `no ${n}` } })
+        if (n % 100 === 99) trail.note(actor('bootstrap'), { action: 'auth.bootstrap_use' })
+      }
+      await trail.flushed()
+      const actions = (await kept()).map(({ action }) => action)
+      expect(actions.filter(action => action === 'auth.bootstrap_use')).toHaveLength(50)
+      expect(actions.filter(action => action === refused.action)).toHaveLength(1_000)
+      expect(trail.lost).toBe(4_000)
+    },
+  )
 
   test('S6-04: are stored one per denial; in a flood, equal denials within 10 seconds share a record with a count', async () => {
     const { trail, kept, clock } = await openTrail()
@@ -346,7 +349,7 @@ describe('noted audit records', () => {
 })
 
 describe('audit retention', () => {
-  async function retained(most: { actionsMax?: number; refusalsMax?: number } = {}) {
+  async function openWithRetention(most: { actionsMax?: number; refusalsMax?: number } = {}) {
     const sizes: number[] = []
     const made = await openTrail(rows => ({
       ...rows,
@@ -361,7 +364,7 @@ describe('audit retention', () => {
   }
 
   test('deletes records older than the configured age at startup, then every hour', async () => {
-    const { trail, clock, retention, kept } = await retained()
+    const { trail, clock, retention, kept } = await openWithRetention()
     await trail.require(nobody, { ...denial, details: { label: 'old' } })
     clock.advance(90 * dayMs - 3_600_000)
     await trail.require(nobody, { ...denial, details: { label: 'young' } })
@@ -370,22 +373,22 @@ describe('audit retention', () => {
     await trail.require(nobody, { ...denial, details: { label: 'new' } })
     expect((await kept()).map(({ details }) => details?.label)).toEqual(['old', 'young', 'new'])
     clock.advance(3_600_000)
-    await until(async () => (await kept()).length === 2)
+    await waitUntil(async () => (await kept()).length === 2)
     expect((await kept()).map(({ details }) => details?.label)).toEqual(['young', 'new'])
     clock.advance(90 * dayMs - 3_600_001)
-    await until(async () => (await kept()).length === 1)
+    await waitUntil(async () => (await kept()).length === 1)
     await retention.close()
     clock.advance(dayMs)
     expect(await kept()).toHaveLength(1)
   })
 
   test('deletes the oldest records over the limit, in small batches', async () => {
-    const { trail, retention, kept, sizes } = await retained({ refusalsMax: 150 })
+    const { trail, retention, kept, sizes } = await openWithRetention({ refusalsMax: 150 })
     for (let n = 0; n < 900; n++) trail.note(nobody, { ...denial, details: { count: n } })
     await trail.flushed()
     sizes.length = 0
     retention.start()
-    await until(async () => (await kept()).length <= 150)
+    await waitUntil(async () => (await kept()).length <= 150)
     expect((await kept()).map(({ details }) => details?.count)).toEqual(
       Array.from({ length: 150 }, (_, n) => n + 750),
     )
@@ -393,14 +396,14 @@ describe('audit retention', () => {
   })
 
   test('applies separate limits to rejected requests and to successful actions', async () => {
-    const { trail, retention, kept } = await retained({ actionsMax: 3, refusalsMax: 250 })
+    const { trail, retention, kept } = await openWithRetention({ actionsMax: 3, refusalsMax: 250 })
     for (let n = 0; n < 5; n++) {
       await trail.require(actor('alice'), { action: 'api_key.create', details: { count: n } })
       for (let m = 0; m < 100; m++) trail.note(nobody, denialOf(m))
       await trail.flushed()
     }
     retention.start()
-    await until(async () => (await kept()).length <= 253)
+    await waitUntil(async () => (await kept()).length <= 253)
     await retention.close()
     const all = await kept()
     expect(
@@ -413,13 +416,13 @@ describe('audit retention', () => {
   })
 
   test('trims a flood while it continues, without waiting for the next hour', async () => {
-    const { trail, retention, kept } = await retained({ refusalsMax: 1_000 })
+    const { trail, retention, kept } = await openWithRetention({ refusalsMax: 1_000 })
     retention.start()
     for (let round = 0; round < 21; round++) {
       for (let n = 0; n < 500; n++) trail.note(nobody, denial)
       await trail.flushed()
     }
-    await until(async () => (await kept()).length <= 1_500)
+    await waitUntil(async () => (await kept()).length <= 1_500)
   })
 
   test('logs a store failure and retries an hour later', async () => {
@@ -436,11 +439,11 @@ describe('audit retention', () => {
     const retention = new AuditRetention({ rows, clock, log, trail, retentionDays: 90 })
     onTestFinished(() => retention.close())
     retention.start()
-    await until(() => lines.some(({ message }) => message === 'old audit records could not be deleted'))
+    await waitUntil(() => lines.some(({ message }) => message === 'old audit records could not be deleted'))
     expect(await own.count(tables.audit, 'byTime', [])).toBe(1)
     isBroken = false
     clock.advance(3_600_000)
-    await until(async () => (await kept()).length === 0)
+    await waitUntil(async () => (await kept()).length === 0)
   })
 })
 
@@ -527,7 +530,7 @@ describe('audit record lists', () => {
 })
 
 describe('audit streams', () => {
-  async function followed(before?: (rows: RowStore) => RowStore) {
+  async function openWithRecords(before?: (rows: RowStore) => RowStore) {
     const made = await openTrail(before)
     await createWorkspaces(made.own)
     const say = (count: number, more: Partial<AuditEvent> = {}) =>
@@ -536,7 +539,7 @@ describe('audit streams', () => {
   }
   const numberOf = (event: IteratorResult<{ data: object }>) =>
     event.done ? undefined : (event.value.data as AuditRecord).details?.count
-  async function take(stream: AsyncIterable<{ data: object }>, many: number): Promise<unknown[]> {
+  async function takeEvents(stream: AsyncIterable<{ data: object }>, many: number): Promise<unknown[]> {
     const found: unknown[] = []
     const events = stream[Symbol.asyncIterator]()
     while (found.length < many) found.push(numberOf(await events.next()))
@@ -544,17 +547,17 @@ describe('audit streams', () => {
   }
 
   test('start with records noted after the stream was opened', async () => {
-    const { trail, records, say } = await followed()
+    const { trail, records, say } = await openWithRecords()
     await say(1)
     trail.note(nobody, { ...denial, details: { count: 2 } })
     const stream = await records.follow(here, {}, null)
     await say(3)
     trail.note(nobody, { ...denial, details: { count: 4 } })
-    expect(await take(stream, 2)).toEqual([3, 4])
+    expect(await takeEvents(stream, 2)).toEqual([3, 4])
   })
 
   test('send each record as an event with the ID of the record', async () => {
-    const { records, say, kept } = await followed()
+    const { records, say, kept } = await openWithRecords()
     const stream = await records.follow(null, {}, null)
     await say(1)
     const { value } = await stream[Symbol.asyncIterator]().next()
@@ -563,12 +566,12 @@ describe('audit streams', () => {
   })
 
   test('resume after the given record; an unknown ID or one of another workspace restarts from the oldest record', async () => {
-    const { records, say, kept } = await followed()
+    const { records, say, kept } = await openWithRecords()
     for (const n of [1, 2, 3]) await say(n)
     await say(4, { workspaceId: there })
     const [first, , third, elsewhere] = await kept()
     const resumed = async (id: string, many: number, place: string | null = here) =>
-      take(await records.follow(place, {}, id), many)
+      takeEvents(await records.follow(place, {}, id), many)
     expect(await resumed(first!.auditId, 2)).toEqual([2, 3])
     expect(await resumed(third!.auditId, 1, null)).toEqual([4])
     expect(await resumed('00000000-0000-4000-8000-000000000000', 3)).toEqual([1, 2, 3])
@@ -577,7 +580,7 @@ describe('audit streams', () => {
   })
 
   test('filter by workspace and action', async () => {
-    const { records, say } = await followed()
+    const { records, say } = await openWithRecords()
     const streams = await Promise.all([
       records.follow(here, {}, null),
       records.follow(here, { action: 'kb.create' }, null),
@@ -588,7 +591,7 @@ describe('audit streams', () => {
     await say(3, { action: 'kb.create', workspaceId: there })
     await say(4)
     await say(5, { action: 'kb.create' })
-    expect(await Promise.all(streams.map((stream, n) => take(stream, [4, 2, 3][n]!)))).toEqual([
+    expect(await Promise.all(streams.map((stream, n) => takeEvents(stream, [4, 2, 3][n]!)))).toEqual([
       [1, 2, 4, 5],
       [2, 5],
       [2, 3, 5],
@@ -596,7 +599,7 @@ describe('audit streams', () => {
   })
 
   test('skip many records that do not match without blocking the event loop', async () => {
-    const { trail, records, say, kept } = await followed()
+    const { trail, records, say, kept } = await openWithRecords()
     await say(0)
     for (let n = 0; n < 900; n++) trail.note(nobody, denial)
     await trail.flushed()
@@ -604,13 +607,13 @@ describe('audit streams', () => {
     let turns = 0
     const count = setInterval(() => turns++, 0)
     const stream = await records.follow(here, { action: 'kb.create' }, (await kept())[0]!.auditId)
-    expect(await take(stream, 1)).toEqual([1])
+    expect(await takeEvents(stream, 1)).toEqual([1])
     clearInterval(count)
     expect(turns).toBeGreaterThan(0)
   })
 
   test('wake at once for records of this process, and within half a second for records of other processes', async () => {
-    const { records, say, clock, own, trail } = await followed()
+    const { records, say, clock, own, trail } = await openWithRecords()
     const events = (await records.follow(here, {}, null))[Symbol.asyncIterator]()
     const soon = events.next()
     await new Promise(setImmediate)
@@ -625,7 +628,7 @@ describe('audit streams', () => {
 
   test('return a record that is written during a store read without waiting for the next poll', async () => {
     let during: (() => Promise<unknown>) | undefined
-    const { records, trail } = await followed(rows => ({
+    const { records, trail } = await openWithRecords(rows => ({
       ...rows,
       async list(table, query) {
         const found = await rows.list(table, query)
@@ -641,11 +644,11 @@ describe('audit streams', () => {
   })
 
   test('stop reading the store after they are closed, whether or not a read is pending', async () => {
-    let asked = 0
-    const { records, clock, say } = await followed(rows => ({
+    let reads = 0
+    const { records, clock, say } = await openWithRecords(rows => ({
       ...rows,
       list(table, query) {
-        if (query.after) asked++
+        if (query.after) reads++
         return rows.list(table, query)
       },
     }))
@@ -655,11 +658,11 @@ describe('audit streams', () => {
       await new Promise(setImmediate)
       await events.return!()
       expect(await (waiting ?? events.next())).toEqual({ done: true, value: undefined })
-      asked = 0
+      reads = 0
       await say(1)
       clock.advance(5_000)
       await new Promise(setImmediate)
-      expect([asked, await events.next()]).toEqual([0, { done: true, value: undefined }])
+      expect([reads, await events.next()]).toEqual([0, { done: true, value: undefined }])
     }
   })
 
@@ -696,7 +699,7 @@ describe('audit streams', () => {
 
   test('read the next page only on demand', async () => {
     const limits: number[] = []
-    const { records, trail, clock } = await followed(rows => ({
+    const { records, trail, clock } = await openWithRecords(rows => ({
       ...rows,
       list(table, query) {
         if (query.after) limits.push(query.limit)
@@ -715,7 +718,7 @@ describe('audit streams', () => {
   })
 
   test('accept every action of the contract, as do lists', async () => {
-    const { records, trail } = await followed()
+    const { records, trail } = await openWithRecords()
     const stream = await records.follow(null, {}, null)
     for (const action of auditActions) await trail.require(null, { action })
     const listed = (await records.list(null, { limit: 200 })).items.map(({ action }) => action)

@@ -10,13 +10,20 @@ import type { Route } from '../../src/contract/route.ts'
 import type { Scope } from '../../src/contract/scopes.ts'
 import type { RowStore, Write } from '../../src/storage/rows.ts'
 import { openSignInFixture as signInStage } from '../auth/session/sign-in-fixture.ts'
-import { type Opened, type Options, open, type Sent, TestClock, until } from '../harness/runtime.ts'
+import {
+  open,
+  TestClock,
+  type TestResponse,
+  type TestRuntime,
+  type TestRuntimeOptions,
+  waitUntil,
+} from '../harness/runtime.ts'
 
 const bootstrap = 'the-token-of-the-operator-of-these-tests'
 const all = '/api/v1/workspaces'
 
 /** Opens a runtime that requires credentials, with functions to send requests as a key or as the operator. */
-async function openWithKeys(options: Options = {}) {
+async function openWithKeys(options: TestRuntimeOptions = {}) {
   const opened = await open({
     ...options,
     environment: { FIRST_TOKEN: bootstrap },
@@ -36,7 +43,7 @@ async function openWithKeys(options: Options = {}) {
 }
 
 /** Returns all audit records, oldest first. */
-async function readTrail({ sendAsOperator }: Pick<Opened, 'sendAsOperator'>): Promise<AuditRecord[]> {
+async function readTrail({ sendAsOperator }: Pick<TestRuntime, 'sendAsOperator'>): Promise<AuditRecord[]> {
   const found: AuditRecord[] = []
   let cursor = ''
   do {
@@ -47,7 +54,7 @@ async function readTrail({ sendAsOperator }: Pick<Opened, 'sendAsOperator'>): Pr
   return found.reverse()
 }
 
-function codeOf({ body }: Sent): unknown {
+function codeOf({ body }: TestResponse): unknown {
   return (body.error as { code: string } | undefined)?.code
 }
 
@@ -66,11 +73,11 @@ describe('audit records of requests', () => {
     const base = (await wb.as(token, `POST ${place}/knowledge-bases`, { name: 'handbook' })).body
     const knowledgeBaseId = String(base.knowledgeBaseId)
     const documents = `${place}/knowledge-bases/${knowledgeBaseId}/documents`
-    const ids: string[] = []
+    const eventIds: string[] = []
     for (let n = 0; n < 4; n++)
-      ids.push(String((await wb.as(token, `POST ${documents}`, {})).body.documentId))
-    await wb.as(token, `DELETE ${documents}/${ids[0]}`)
-    await wb.as(token, `POST ${documents}/bulk-delete`, { documentIds: [...ids, wb.workspace] })
+      eventIds.push(String((await wb.as(token, `POST ${documents}`, {})).body.documentId))
+    await wb.as(token, `DELETE ${documents}/${eventIds[0]}`)
+    await wb.as(token, `POST ${documents}/bulk-delete`, { documentIds: [...eventIds, wb.workspace] })
     await wb.as(token, `DELETE ${place}/knowledge-bases/${knowledgeBaseId}`)
     const sent = await wb.as(token, `DELETE ${place}`, undefined, { 'x-request-id': 'the-last-one' })
     expect(sent.status, sent.text).toBe(204)
@@ -84,7 +91,7 @@ describe('audit records of requests', () => {
       ],
       ['api_key.revoke', { keyId: rotated.keyId, label: 'ci' }],
       ['kb.create', { knowledgeBaseId, label: 'handbook' }],
-      ['document.delete', { knowledgeBaseId, documentId: ids[0], count: 1 }],
+      ['document.delete', { knowledgeBaseId, documentId: eventIds[0], count: 1 }],
       ['document.delete', { knowledgeBaseId, count: 3 }],
       ['kb.delete', { knowledgeBaseId, label: 'handbook' }],
       ['workspace.delete', { label: 'first' }],
@@ -286,7 +293,7 @@ describe('audit records of requests', () => {
 
 describe('requests whose audit record cannot be written', () => {
   /** Wraps a store so that it rejects audit records while `state.isBroken` is set. */
-  function unrecordable(fault: () => Error) {
+  function createFailingAudit(fault: () => Error) {
     const state = { isBroken: false }
     const isRecord = (write: Write) => write.op === 'insert' && write.table.name === 'audit'
     const rows = (store: RowStore): RowStore => ({
@@ -299,7 +306,7 @@ describe('requests whose audit record cannot be written', () => {
   const full = () => new WbError('control_plane_unavailable', 'the disk of the data directory is full')
 
   test('neither create nor change keys', async () => {
-    const { state, rows } = unrecordable(full)
+    const { state, rows } = createFailingAudit(full)
     const wb = await openWithKeys({ rows })
     const keys = `${all}/${wb.workspace}/api-keys`
     const token = await wb.mint({ role: 'admin' })
@@ -327,7 +334,7 @@ describe('requests whose audit record cannot be written', () => {
     ['fails', full],
     ['throws an unexpected error', () => new TypeError('boom')],
   ])('delete neither a workspace nor its contents when the store %s', async (_, fault) => {
-    const { state, rows } = unrecordable(fault)
+    const { state, rows } = createFailingAudit(fault)
     const wb = await openWithKeys({ rows })
     const place = `${all}/${wb.workspace}`
     const base = (await wb.operator(`POST ${place}/knowledge-bases`, { name: 'handbook' })).body
@@ -344,7 +351,7 @@ describe('requests whose audit record cannot be written', () => {
   })
 
   test('succeed for all other operations, and the loss of records is logged', async () => {
-    const { state, rows } = unrecordable(full)
+    const { state, rows } = createFailingAudit(full)
     const wb = await openWithKeys({ rows })
     const viewer = await wb.mint({ role: 'viewer' })
     const place = `${all}/${wb.workspace}`
@@ -358,8 +365,8 @@ describe('requests whose audit record cannot be written', () => {
     expect((await wb.as(viewer, `DELETE ${place}`)).status).toBe(403)
     expect((await wb.as('nothing', `GET ${place}`)).status).toBe(401)
     expect((await wb.as(bootstrap, `GET ${place}`)).status).toBe(200)
-    await until(() => wb.complaints.some(({ message }) => message === 'audit records were lost'))
-    expect(wb.complaints.filter(({ message }) => message === 'audit records were lost')).toHaveLength(1)
+    await waitUntil(() => wb.loggedProblems.some(({ message }) => message === 'audit records were lost'))
+    expect(wb.loggedProblems.filter(({ message }) => message === 'audit records were lost')).toHaveLength(1)
   })
 })
 
@@ -430,7 +437,7 @@ describe('access to the audit trail', () => {
 })
 
 describe('audit streams over HTTP', () => {
-  function events({ runtime }: Opened, path: string, headers: Record<string, string> = {}) {
+  function events({ runtime }: TestRuntime, path: string, headers: Record<string, string> = {}) {
     return runtime.fetch(
       new Request(`http://localhost${path}`, { headers: { accept: 'text/event-stream', ...headers } }),
       'authorization' in headers ? undefined : 'operator',

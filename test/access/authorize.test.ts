@@ -64,7 +64,7 @@ describe('grantsScope', () => {
 
 const [here, elsewhere] = ['11111111-1111-4111-8111-111111111111', '22222222-2222-4222-8222-222222222222']
 
-function as(fields: Partial<Subject>): Pick<Caller, 'auth'> {
+function callerWith(fields: Partial<Subject>): Pick<Caller, 'auth'> {
   const subject: Subject = {
     id: 's',
     label: null,
@@ -82,13 +82,13 @@ function as(fields: Partial<Subject>): Pick<Caller, 'auth'> {
 const callers = {
   anonymous: { auth: anonymousContext('apiKey') },
   open: { auth: anonymousContext('disabled') },
-  unscoped: as({ workspaceScopes: null, scopes: null }),
-  reader: as({ scopes: ['read'] }),
-  writer: as({ scopes: ['write'] }),
-  ingester: as({ scopes: ['write:ingest'] }),
-  bare: as({ scopes: [] }),
-  stranger: as({ workspaceScopes: [elsewhere], scopes: ['read', 'write', 'manage'] }),
-  nowhere: as({ workspaceScopes: [], scopes: ['read', 'write', 'manage'] }),
+  unscoped: callerWith({ workspaceScopes: null, scopes: null }),
+  reader: callerWith({ scopes: ['read'] }),
+  writer: callerWith({ scopes: ['write'] }),
+  ingester: callerWith({ scopes: ['write:ingest'] }),
+  bare: callerWith({ scopes: [] }),
+  stranger: callerWith({ workspaceScopes: [elsewhere], scopes: ['read', 'write', 'manage'] }),
+  nowhere: callerWith({ workspaceScopes: [], scopes: ['read', 'write', 'manage'] }),
 } as const
 type Name = keyof typeof callers
 
@@ -102,58 +102,58 @@ const outside = { stranger: reach, nowhere: reach }
 
 /** Expected decision for each caller: allowed, or the reason of the rejection. */
 const table: [rule: string, demand: AccessRequest, answers: Record<Name, string>][] = [
-  ['open', { rule: openToAll, workspaceId: undefined }, everyone(yes)],
-  ['anyCaller', { rule: anyCaller, workspaceId: undefined }, everyone(yes)],
+  ['open', { rule: openToAll, workspaceId: undefined }, sameForAll(yes)],
+  ['anyCaller', { rule: anyCaller, workspaceId: undefined }, sameForAll(yes)],
   [
     'S4.3-08 signedIn',
     { rule: signedIn, workspaceId: undefined },
-    { ...everyone(yes), anonymous: unknown, open: unknown },
+    { ...sameForAll(yes), anonymous: unknown, open: unknown },
   ],
   [
     'S4.2-04 S4.2-05 S5.4-02 S5.4-03: platform',
     { rule: platform, workspaceId: undefined },
-    { ...everyone(runtime), anonymous: yes, open: yes, unscoped: yes },
+    { ...sameForAll(runtime), anonymous: yes, open: yes, unscoped: yes },
   ],
   [
     'operator [security rule 17]',
     { rule: operator, workspaceId: undefined },
-    { ...everyone(runtime), anonymous: unknown, open: yes, unscoped: yes },
+    { ...sameForAll(runtime), anonymous: unknown, open: yes, unscoped: yes },
   ],
   [
     'setup, from an unknown origin [security rule 17]',
     { rule: setupOnly, workspaceId: undefined },
-    everyone(noSetup),
+    sameForAll(noSetup),
   ],
   [
     'setup, from this machine [security rule 17]',
     { rule: setupOnly, workspaceId: undefined, origin: { hasCredential: false, isLocal: true } },
-    { ...everyone(noSetup), open: yes },
+    { ...sameForAll(noSetup), open: yes },
   ],
   [
     'setup, from this machine with an unverified credential [security rule 17]',
     { rule: setupOnly, workspaceId: undefined, origin: { hasCredential: true, isLocal: true } },
-    everyone(noSetup),
+    sameForAll(noSetup),
   ],
   [
     'setup, from elsewhere [security rule 17]',
     { rule: setupOnly, workspaceId: undefined, origin: { hasCredential: false, isLocal: false } },
-    everyone(noSetup),
+    sameForAll(noSetup),
   ],
   [
     'S5.4-01 S5.4-02 S5.4-03: member',
     { rule: member('read:content'), workspaceId: here },
-    { ...everyone(yes), ...outside },
+    { ...sameForAll(yes), ...outside },
   ],
   [
     'S5.5-16: needs write:ingest',
     { rule: needs('write:ingest'), workspaceId: here },
-    { ...everyone(yes), reader: lacks('write:ingest'), bare: lacks('write:ingest'), ...outside },
+    { ...sameForAll(yes), reader: lacks('write:ingest'), bare: lacks('write:ingest'), ...outside },
   ],
   [
     'S4.2-07: needs write',
     { rule: needs('write'), workspaceId: here },
     {
-      ...everyone(yes),
+      ...sameForAll(yes),
       reader: lacks('write'),
       ingester: lacks('write'),
       bare: lacks('write'),
@@ -163,11 +163,11 @@ const table: [rule: string, demand: AccessRequest, answers: Record<Name, string>
   [
     'needs write:kb or write:ingest',
     { rule: needs('write:kb').orElse('write:ingest'), workspaceId: here },
-    { ...everyone(yes), reader: lacks('write:kb'), bare: lacks('write:kb'), ...outside },
+    { ...sameForAll(yes), reader: lacks('write:kb'), bare: lacks('write:kb'), ...outside },
   ],
 ]
 
-function everyone(answer: string): Record<Name, string> {
+function sameForAll(answer: string): Record<Name, string> {
   return Object.fromEntries(Object.keys(callers).map(name => [name, answer])) as Record<Name, string>
 }
 
@@ -186,7 +186,7 @@ describe('decideAccess', () => {
   test('S5.4-04 S5.5-03: checks workspace access before scopes, so outsiders cannot learn the required scope', () => {
     const decision = decideAccess(
       { rule: needs('manage:keys'), workspaceId: here },
-      as({ workspaceScopes: [elsewhere] }),
+      callerWith({ workspaceScopes: [elsewhere] }),
     )
     const hint = 'Use an API key of this workspace.'
     expect(decision).toEqual({ allow: false, code: 'forbidden', message: reach, hint })
@@ -207,7 +207,7 @@ describe('decideAccess', () => {
     [['rlacEnabled'], ['write', 'manage'], null],
     [['rlacEnabled'], ['manage'], 'write'],
   ])('S4.2-08: changing %j with %j lacks %j', (changed, scopes, missing) => {
-    const decision = decideAccess({ rule: raisedRule, workspaceId: here, changed }, as({ scopes }))
+    const decision = decideAccess({ rule: raisedRule, workspaceId: here, changed }, callerWith({ scopes }))
     expect(decision.allow ? null : decision.requiredScope).toBe(missing)
   })
 
@@ -231,7 +231,7 @@ describe('decideAccess', () => {
     )
     fc.assert(
       fc.property(rules, fc.option(held), (rule, scopes) => {
-        const caller = as({ workspaceScopes: [elsewhere], scopes })
+        const caller = callerWith({ workspaceScopes: [elsewhere], scopes })
         return !decideAccess({ rule, workspaceId: here }, caller).allow
       }),
     )
@@ -254,7 +254,7 @@ describe('decideAccess', () => {
 test('the bootstrap token and the owner of the data directory can use setup routes from any address [security rule 17]', () => {
   const demand = { rule: setupOnly, workspaceId: undefined }
   for (const type of ['bootstrap', 'system'] as const)
-    expect(decideAccess(demand, as({ type, workspaceScopes: null, scopes: null })).allow).toBe(true)
+    expect(decideAccess(demand, callerWith({ type, workspaceScopes: null, scopes: null })).allow).toBe(true)
 })
 
 describe('authorize', () => {
@@ -275,7 +275,7 @@ describe('authorize', () => {
 })
 
 describe('ungrantableScope [security rule 7]', () => {
-  const subjectOf = (held: readonly Scope[] | null) => as({ scopes: held }).auth.subject
+  const subjectOf = (held: readonly Scope[] | null) => callerWith({ scopes: held }).auth.subject
 
   test('lets anonymous callers and holders of all scopes or manage grant every scope', () => {
     for (const subject of [null, subjectOf(null), subjectOf(['manage'])])

@@ -4,10 +4,10 @@ import type { Access } from '../../src/contract/access.ts'
 import { WbError } from '../../src/contract/errors.ts'
 import { roles, type Scope, scopes, scopesOfRole } from '../../src/contract/scopes.ts'
 import { withWrongSecret } from '../harness/wrong-secret.ts'
+import { type AccessFixture, bootstrapToken, type ConfiguredApp } from './access-fixture.ts'
 import { elsewhere, here, requestOf } from './requests.ts'
-import { type Answer, answerForScopes, type Column, type RuleRow } from './rules-table.ts'
 import { answerOf } from './route-app.ts'
-import { bootstrapToken, type ConfiguredApp, type AccessFixture } from './access-fixture.ts'
+import { type Answer, answerForScopes, type Column, type RuleRow } from './rules-table.ts'
 
 /** A kind of caller with its expected and actual access. */
 export interface CallerKind {
@@ -21,7 +21,13 @@ export interface CallerKind {
 }
 
 /** Returns every kind of caller, with credentials from a real store and a real signing key. */
-export async function createCallerKinds({ postures, mint, revoke, signIn, pass }: AccessFixture): Promise<CallerKind[]> {
+export async function createCallerKinds({
+  postures,
+  mint,
+  revoke,
+  signIn,
+  pass,
+}: AccessFixture): Promise<CallerKind[]> {
   const { disabled, ignoring, allow, reject, mapped } = postures
   const { admin } = scopesOfRole
   const both = ['write', 'manage:access'] as const
@@ -32,23 +38,30 @@ export async function createCallerKinds({ postures, mint, revoke, signIn, pass }
   pass({ ms: 3_600_000 })
 
   return [
-    createCallerKind('nobody, mode disabled', 'disabled', disabled),
-    createCallerKind('a credential that is not looked at', 'disabled, with a credential', ignoring, 'anything'),
-    createCallerKind('nobody, mode disabled, policy reject', 'reject', ignoring),
-    createCallerKind('nobody, policy allow', 'allow', allow),
-    createCallerKind('nobody, policy reject', 'reject', reject),
+    createCallerKind('no credential, mode disabled', 'disabled', disabled),
+    createCallerKind('an unverified credential', 'disabled, with a credential', ignoring, 'anything'),
+    createCallerKind('no credential, mode disabled, policy reject', 'reject', ignoring),
+    createCallerKind('no credential, policy allow', 'allow', allow),
+    createCallerKind('no credential, policy reject', 'reject', reject),
     createCallerKind('the bootstrap token', 'bootstrap', reject, bootstrapToken),
-    createCallerKind('an OIDC token of all, without roles', 'operator', reject, await signIn({ workspaces: null })),
+    createCallerKind(
+      'an OIDC token for all workspaces, without roles',
+      'operator',
+      reject,
+      await signIn({ workspaces: null }),
+    ),
     createOwner(reject),
     createCallerKind(
-      'an OIDC viewer of all',
+      'an OIDC viewer of all workspaces',
       'viewer of all',
       mapped,
       await signIn({ workspaces: null, role: 'viewer' }),
     ),
     ...(await Promise.all(
       roles.flatMap(role => [
-        mint(here, scopesOfRole[role]).then(token => createCallerKind(`a key of role ${role}`, role, reject, token)),
+        mint(here, scopesOfRole[role]).then(token =>
+          createCallerKind(`a key of role ${role}`, role, reject, token),
+        ),
         signIn({ workspaces: [elsewhere, here], role }).then(token =>
           createCallerKind(`an OIDC ${role}`, role, mapped, token),
         ),
@@ -56,17 +69,29 @@ export async function createCallerKinds({ postures, mint, revoke, signIn, pass }
     )),
     ...(await Promise.all(
       [...scopes.map(scope => [scope]), both].map(held =>
-        mint(here, held).then(token => createCallerKind(`a key with only ${held.join(' and ')}`, held, reject, token)),
+        mint(here, held).then(token =>
+          createCallerKind(`a key with only ${held.join(' and ')}`, held, reject, token),
+        ),
       ),
     )),
-    createCallerKind('an admin key of another workspace', 'other workspace', reject, await mint(elsewhere, admin)),
     createCallerKind(
-      'an OIDC admin of another',
+      'an admin key of another workspace',
+      'other workspace',
+      reject,
+      await mint(elsewhere, admin),
+    ),
+    createCallerKind(
+      'an OIDC admin of another workspace',
       'other workspace',
       mapped,
       await signIn({ workspaces: [elsewhere], role: 'admin' }),
     ),
-    createCallerKind('an OIDC token of no workspace', 'other workspace', reject, await signIn({ workspaces: [] })),
+    createCallerKind(
+      'an OIDC token of no workspace',
+      'other workspace',
+      reject,
+      await signIn({ workspaces: [] }),
+    ),
     createCallerKind('a revoked admin key', 'invalid', reject, revoked),
     createCallerKind('an expired admin key', 'invalid', reject, expired),
     createCallerKind('an expired OIDC token', 'invalid', reject, overdue),
@@ -74,7 +99,12 @@ export async function createCallerKinds({ postures, mint, revoke, signIn, pass }
   ]
 }
 
-function createCallerKind(name: string, is: Column | readonly Scope[], posture: ConfiguredApp, token?: string): CallerKind {
+function createCallerKind(
+  name: string,
+  is: Column | readonly Scope[],
+  posture: ConfiguredApp,
+  token?: string,
+): CallerKind {
   const authorization = token === undefined ? null : `Bearer ${token}`
   const headers: Record<string, string> = authorization === null ? {} : { authorization }
   return {
@@ -102,7 +132,11 @@ function createOwner({ app }: ConfiguredApp): CallerKind {
   }
 }
 
-function rejectionStatus(rule: Access, workspaceId: string | undefined, auth: AuthContext): number | undefined {
+function rejectionStatus(
+  rule: Access,
+  workspaceId: string | undefined,
+  auth: AuthContext,
+): number | undefined {
   const decision = decideAccess({ rule, workspaceId }, { auth })
   if (decision.allow) return undefined
   return new WbError(decision.code, decision.message).status

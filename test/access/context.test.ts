@@ -13,10 +13,15 @@ import { loadConfig } from '../../src/config/load-config.ts'
 import { runtimeRoutes } from '../../src/contract/runtime-routes.ts'
 import { type Role, scopesOfRole } from '../../src/contract/scopes.ts'
 import { open, TestClock } from '../harness/runtime.ts'
+import {
+  type AccessFixture,
+  bootstrapToken,
+  type ConfiguredApp,
+  openAccessFixture,
+} from './access-fixture.ts'
 import { openIssuer } from './issuer.ts'
 import { elsewhere, here } from './requests.ts'
 import { answerOf, copyRoutes } from './route-app.ts'
-import { bootstrapToken, openAccessFixture, type ConfiguredApp, type AccessFixture } from './access-fixture.ts'
 
 const modes = ['disabled', 'apiKey', 'oidc', 'any'] as const
 let world: AccessFixture
@@ -47,7 +52,7 @@ describe('authentication context', () => {
     })
     expect(allowsAnonymous(config)).toBe(true)
     for (const token of [undefined, 'anything'])
-      expect(await contextFor(world.posture({}), token)).toMatchObject({
+      expect(await contextFor(world.configure({}), token)).toMatchObject({
         mode: 'disabled',
         authenticated: false,
         anonymous: true,
@@ -55,13 +60,19 @@ describe('authentication context', () => {
       })
   })
 
-  test.each(modes)('S1-03 S2.1-01 S2.1-03 S2.1-04: a request without a credential is anonymous in mode %s', async mode => {
-    const auth = await contextFor(world.posture({ ...world.oidc, mode }))
-    expect(auth).toMatchObject({ mode, authenticated: false, anonymous: true, subject: null })
-  })
+  test.each(modes)(
+    'S1-03 S2.1-01 S2.1-03 S2.1-04: a request without a credential is anonymous in mode %s',
+    async mode => {
+      const auth = await contextFor(world.configure({ ...world.oidc, mode }))
+      expect(auth).toMatchObject({ mode, authenticated: false, anonymous: true, subject: null })
+    },
+  )
 
   test('S2.1-02 S2.1-04 S2.1-07 S2.1-08 S2.1-09: an API key sets its subject', async () => {
-    const auth = await contextFor(world.posture({ mode: 'apiKey' }), await world.mint(here, ['read', 'write:kb']))
+    const auth = await contextFor(
+      world.configure({ mode: 'apiKey' }),
+      await world.mint(here, ['read', 'write:kb']),
+    )
     expect(auth).toMatchObject({
       mode: 'apiKey',
       authenticated: true,
@@ -71,7 +82,7 @@ describe('authentication context', () => {
   })
 
   test('S2.2-02: mode any accepts both an API key and an OIDC token', async () => {
-    const posture = world.posture({ ...world.oidc, mode: 'any', anonymousPolicy: 'reject' })
+    const posture = world.configure({ ...world.oidc, mode: 'any', anonymousPolicy: 'reject' })
     expect(await contextFor(posture, await world.mint(here, ['read']))).toMatchObject({
       subject: { type: 'apiKey' },
     })
@@ -81,7 +92,7 @@ describe('authentication context', () => {
 
   test('S2.1-02 S2.1-07 S2.1-08 S2.1-09 S2.4-18: the bootstrap token sets an operator subject', async () => {
     for (const mode of ['apiKey', 'oidc', 'any'] as const)
-      expect(await contextFor(world.posture({ ...world.oidc, mode }), bootstrapToken)).toMatchObject({
+      expect(await contextFor(world.configure({ ...world.oidc, mode }), bootstrapToken)).toMatchObject({
         mode,
         authenticated: true,
         anonymous: false,
@@ -90,7 +101,7 @@ describe('authentication context', () => {
   })
 
   test('S2.1-02 S2.1-05 S2.1-06 S2.1-07 S2.1-08 S2.1-09 S5.6-03: an OIDC token without roles sets a subject without a role', async () => {
-    const posture = world.posture({ ...world.oidc, mode: 'oidc' })
+    const posture = world.configure({ ...world.oidc, mode: 'oidc' })
     expect(await contextFor(posture, await world.signIn({ workspaces: [here] }))).toMatchObject({
       mode: 'oidc',
       authenticated: true,
@@ -128,7 +139,7 @@ describe('role of a principal in a workspace', () => {
     principalId: null,
     keyLifetimeMaxMs: null,
   }
-  const knows = async (workspaceId: string, id: string): Promise<Role | undefined> =>
+  const roleIn = async (workspaceId: string, id: string): Promise<Role | undefined> =>
     id === 'someone' ? ({ [here]: 'viewer', [elsewhere]: 'admin' } as const)[workspaceId] : undefined
 
   test.each<[workspaceId: string, role: Role]>([
@@ -138,7 +149,7 @@ describe('role of a principal in a workspace', () => {
   ])(
     'S5.6-02: replaces the mapped role only in its workspace, whether higher or lower: %s',
     async (workspaceId, role) => {
-      const { subject } = await scopeToWorkspace(verifiedContext('oidc', oidc), workspaceId, knows)
+      const { subject } = await scopeToWorkspace(verifiedContext('oidc', oidc), workspaceId, roleIn)
       expect(subject).toEqual({ ...oidc, role, scopes: scopesOfRole[role] })
     },
   )
@@ -150,7 +161,7 @@ describe('role of a principal in a workspace', () => {
       verifiedContext('any', { ...oidc, type: 'apiKey' }),
       verifiedContext('any', { ...oidc, id: 'nobody' }),
     ])
-      expect(await scopeToWorkspace(auth, here, knows)).toBe(auth)
+      expect(await scopeToWorkspace(auth, here, roleIn)).toBe(auth)
   })
 })
 
@@ -172,7 +183,7 @@ describe.each(modes)('mode %s with anonymousPolicy reject', mode => {
   test.each(['/', '/healthz', '/readyz', '/version', '/docs', '/api/v1/openapi.json'])(
     'S4.1-07: %s responds without a credential and with an invalid one',
     async path => {
-      const { app } = world.posture({ ...world.oidc, mode, anonymousPolicy: 'reject' })
+      const { app } = world.configure({ ...world.oidc, mode, anonymousPolicy: 'reject' })
       for (const authorization of [undefined, 'Basic d2I6d2I=', 'Bearer nonsense']) {
         const headers: Record<string, string> = authorization === undefined ? {} : { authorization }
         expect(await answerOf(await app.fetch(new Request(`http://localhost${path}`, { headers })))).toBe(

@@ -3,15 +3,15 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { withAccessTables } from '../../scripts/write-access-tables.ts'
 import type { Access } from '../../src/contract/access.ts'
 import { externalToolAccess, mcpToolAccess } from '../../src/contract/tool-access.ts'
-import { createCallerKinds, type CallerKind } from './caller-kinds.ts'
+import { type AccessFixture, openAccessFixture } from './access-fixture.ts'
+import { type CallerKind, createCallerKinds } from './caller-kinds.ts'
 import { here } from './requests.ts'
+import { copyRoutes, routeName, routesOf } from './route-app.ts'
 import { type RuleRow, readRules } from './rules-table.ts'
-import { routeName, copyRoutes, routesOf } from './route-app.ts'
-import { openAccessFixture, type AccessFixture } from './access-fixture.ts'
 
 const rows = readRules('docs/security.md')
-const ofRoutes = rows.filter(row => row.route)
-const ofTools = rows.filter(row => !row.route)
+const routeRows = rows.filter(row => row.route)
+const toolRows = rows.filter(row => !row.route)
 
 const surface = copyRoutes()
 const lines = new Set(routesOf(surface).map(routeName))
@@ -28,14 +28,17 @@ afterAll(() => world.close())
  * Compares the reviewed answers of a row with the actual ones. Runs one caller at a time because the first check
  * of a key is expensive.
  */
-async function compare(row: RuleRow, find: (kind: CallerKind) => Promise<string>): Promise<void> {
+async function expectReviewedAnswers(
+  row: RuleRow,
+  find: (kind: CallerKind) => Promise<string>,
+): Promise<void> {
   const found: Record<string, string> = {}
   for (const kind of kinds) found[kind.name] = await find(kind)
   expect(found).toEqual(Object.fromEntries(kinds.map(kind => [kind.name, kind.expected(row)])))
 }
 
-function unlisted(routes: Iterable<string>): string[] {
-  return [...routes].filter(line => !ofRoutes.some(row => row.route === line))
+function routesWithoutRow(routes: Iterable<string>): string[] {
+  return [...routes].filter(line => !routeRows.some(row => row.route === line))
 }
 
 describe('reviewed access tables', () => {
@@ -45,12 +48,12 @@ describe('reviewed access tables', () => {
   })
 
   test('contain every route, and the check detects a missing one', () => {
-    expect(unlisted(lines)).toEqual([])
-    expect(unlisted(['GET /api/v1/unreviewed'])).toEqual(['GET /api/v1/unreviewed'])
+    expect(routesWithoutRow(lines)).toEqual([])
+    expect(routesWithoutRow(['GET /api/v1/unreviewed'])).toEqual(['GET /api/v1/unreviewed'])
   })
 
   test('contain only existing routes, each once', () => {
-    expect(ofRoutes.filter(row => !lines.has(row.route!)).map(row => row.line)).toEqual([])
+    expect(routeRows.filter(row => !lines.has(row.route!)).map(row => row.line)).toEqual([])
     expect(new Set(rows.map(row => row.line)).size).toBe(rows.length)
   })
 
@@ -60,8 +63,8 @@ describe('reviewed access tables', () => {
 })
 
 describe('S2.6-10 S4.2-22 S4.2-27 S5.4-01 S5.4-02 S5.4-03 S5.4-05 S5.5-01 S5.5-02 S5.5-05 S5.5-06 S5.5-07 S5.5-09 S5.5-13 S5.5-15 S5.5-18 S5.5-31 S7.2-08 S7.2-09: access to routes', () => {
-  test.each(ofRoutes.map(row => [row.line, row] as const))('%s', (_line, row) =>
-    compare(row, kind => kind.request(row)),
+  test.each(routeRows.map(row => [row.line, row] as const))('%s', (_line, row) =>
+    expectReviewedAnswers(row, kind => kind.request(row)),
   )
 })
 
@@ -72,11 +75,11 @@ describe('access to tools', () => {
   }
 
   test('is listed for each tool', () => {
-    expect(ofTools.map(row => row.line).sort()).toEqual(Object.keys(rules).sort())
+    expect(toolRows.map(row => row.line).sort()).toEqual(Object.keys(rules).sort())
   })
 
-  test.each(ofTools.map(row => [row.line, row] as const))('%s', (line, row) =>
-    compare(row, kind => kind.evaluate(rules[line]!, here)),
+  test.each(toolRows.map(row => [row.line, row] as const))('%s', (line, row) =>
+    expectReviewedAnswers(row, kind => kind.evaluate(rules[line]!, here)),
   )
 })
 
@@ -174,7 +177,7 @@ describe('routes opened by a fine-grained scope', () => {
 
   test.each(covered)('%s: %s', async (_ids, scope, expected) => {
     const opened: string[] = []
-    for (const row of ofRoutes)
+    for (const row of routeRows)
       if ((await ofKey(scope).request(row)) === 'yes' && (await ofKey('tools:invoke').request(row)) !== 'yes')
         opened.push(row.line)
     expect(opened.sort()).toEqual([...expected].sort())

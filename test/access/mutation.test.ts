@@ -14,10 +14,10 @@ import {
   signedIn,
 } from '../../src/contract/access.ts'
 import { grantsScope, scopes } from '../../src/contract/scopes.ts'
-import { createCallerKinds, type CallerKind } from './caller-kinds.ts'
+import { type AccessFixture, openAccessFixture } from './access-fixture.ts'
+import { type CallerKind, createCallerKinds } from './caller-kinds.ts'
+import { copyRoutes, routeName, routesOf, withReplacedRule } from './route-app.ts'
 import { type RuleRow, readRules } from './rules-table.ts'
-import { routeName, copyRoutes, routesOf, withReplacedRule } from './route-app.ts'
-import { openAccessFixture, type AccessFixture } from './access-fixture.ts'
 
 const rows = readRules('docs/security.md').filter(row => row.route)
 const surface = copyRoutes()
@@ -128,7 +128,8 @@ test('S1-02 S5.5-03: the access tables detect every exchanged rule of a running 
     expect(await findMismatch(of), 'with its own rule').toBeUndefined()
     for (const [name, rule] of rulesOtherThan({ ...route.access })) {
       exchanged++
-      if (!(await withReplacedRule(route, rule, () => findMismatch(of)))) unseen.push(`${routeName(route)}: ${name}`)
+      if (!(await withReplacedRule(route, rule, () => findMismatch(of))))
+        unseen.push(`${routeName(route)}: ${name}`)
     }
   }
   expect(unseen).toEqual([])

@@ -4,37 +4,37 @@ import { verifiedContext } from '../../src/access/subject.ts'
 import type { Role } from '../../src/contract/scopes.ts'
 import type { RowStore } from '../../src/storage/rows.ts'
 import { audience, startProvider } from '../harness/identity-provider.ts'
-import { type Opened, open } from '../harness/runtime.ts'
+import { open, type TestRuntime } from '../harness/runtime.ts'
 
 const all = '/api/v1/workspaces'
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 
-async function workspace(wb: Opened, name = 'one'): Promise<string> {
+async function createWorkspace(wb: TestRuntime, name = 'one'): Promise<string> {
   return `${all}/${(await wb.sendAsOperator(`POST ${all}`, { name })).body.workspaceId}`
 }
 
 describe('role of a principal', () => {
   const groups = { 'wb-viewers': 'viewer', 'wb-editors': 'editor', 'wb-admins': 'admin' }
 
-  async function staged(roleMapping: object | null, mode = 'oidc') {
+  async function openWithOidc(roleMapping: object | null, mode = 'oidc') {
     const idp = await startProvider()
     const oidc = { issuer: idp.issuer, audience, ...(roleMapping && { roleMapping }) }
     const wb = await open({
       server: true,
       config: { auth: { mode, anonymousPolicy: 'reject', oidc } },
     })
-    const [here, elsewhere] = [await workspace(wb, 'here'), await workspace(wb, 'elsewhere')]
+    const [here, elsewhere] = [await createWorkspace(wb, 'here'), await createWorkspace(wb, 'elsewhere')]
     const setRole = (role: Role) =>
       wb.sendAsOperator(`POST ${here}/principals`, { principalId: 'alice', role })
     /** Returns the statuses of a read, a write and a manage request by alice, whose token has the given claim. */
     const tier = async (place: string, claim: string) => {
       const headers = bearer(await idp.sign({ groups: claim }))
-      const asked = [
+      const responses = [
         wb.send(`GET ${place}`, undefined, headers),
         wb.send(`PATCH ${place}`, {}, headers),
         wb.send(`GET ${place}/principals`, undefined, headers),
       ]
-      return (await Promise.all(asked)).map(({ status }) => status)
+      return (await Promise.all(responses)).map(({ status }) => status)
     }
     return { wb, here, elsewhere, setRole, tier }
   }
@@ -42,7 +42,7 @@ describe('role of a principal', () => {
   const tiers = { viewer: [200, 403, 403], editor: [200, 200, 403], admin: [200, 200, 200] }
 
   test('S5.6-02: replaces the role of the token in its workspace at once, whether higher or lower', async () => {
-    const { wb, here, elsewhere, setRole, tier } = await staged(mapped)
+    const { wb, here, elsewhere, setRole, tier } = await openWithOidc(mapped)
     expect(await tier(here, 'wb-admins')).toEqual(tiers.admin)
     expect((await setRole('viewer')).status).toBe(201)
     expect(await tier(here, 'wb-admins')).toEqual(tiers.viewer)
@@ -58,7 +58,7 @@ describe('role of a principal', () => {
   })
 
   test('S4.2-19: cannot be removed by a caller who holds less than the role that the token would restore [security rule 7]', async () => {
-    const { wb, here, setRole, tier } = await staged(mapped, 'any')
+    const { wb, here, setRole, tier } = await openWithOidc(mapped, 'any')
     const keyOf = async (scopes: string[]) => {
       const made = await wb.sendAsOperator(`POST ${here}/api-keys`, { label: 'key', scopes })
       return bearer(String(made.body.plaintext))
@@ -96,7 +96,7 @@ describe('role of a principal', () => {
       },
     })
     const wb = await open({ rows })
-    const alice = `${await workspace(wb)}/principals/alice`
+    const alice = `${await createWorkspace(wb)}/principals/alice`
     await wb.sendAsOperator(`POST ${alice.replace('/alice', '')}`, { principalId: 'alice', role: 'admin' })
     const changed = () => wb.sendAsOperator(`PATCH ${alice}`, { role: 'viewer' })
     const refused = await wb.sendAsOperator(`DELETE ${alice}`)
@@ -105,7 +105,7 @@ describe('role of a principal', () => {
   })
 
   test('S5.6-02: has no effect without a role mapping', async () => {
-    const { here, setRole, tier } = await staged(null)
+    const { here, setRole, tier } = await openWithOidc(null)
     expect((await setRole('viewer')).status).toBe(201)
     expect(await tier(here, 'wb-viewers')).toEqual(tiers.admin)
   })
@@ -119,21 +119,21 @@ describe('role of a principal', () => {
       principalId: null,
       keyLifetimeMaxMs: null,
     }
-    const asked: string[][] = []
+    const lookups: string[][] = []
     const roles = async (...path: string[]) => {
-      asked.push(path)
+      lookups.push(path)
       return 'viewer' as const
     }
     for (const type of ['apiKey', 'bootstrap', 'system', 'oidc'] as const)
       await scopeToWorkspace(verifiedContext('any', { ...subject, type, role: 'admin' }), 'w', roles)
-    expect(asked).toEqual([['w', 'alice']])
+    expect(lookups).toEqual([['w', 'alice']])
   })
 })
 
 describe('granting a role', () => {
-  async function closed() {
+  async function openWithKeys() {
     const wb = await open({ config: { auth: { mode: 'apiKey', anonymousPolicy: 'reject' } } })
-    const place = await workspace(wb)
+    const place = await createWorkspace(wb)
     const keyOf = async (scopes: string[]) => {
       const made = await wb.sendAsOperator(`POST ${place}/api-keys`, { label: 'key', scopes })
       return bearer(String(made.body.plaintext))
@@ -142,7 +142,7 @@ describe('granting a role', () => {
     return { wb, principals, keyOf, roleOf: (id: string) => roleIn(wb, `${principals}/${id}`) }
   }
 
-  async function roleIn(wb: Opened, path: string): Promise<unknown> {
+  async function roleIn(wb: TestRuntime, path: string): Promise<unknown> {
     return (await wb.sendAsOperator(`GET ${path}`)).body.role
   }
 
@@ -155,7 +155,7 @@ describe('granting a role', () => {
     [['manage:access', 'write:kb'], 'editor', 'write'],
     [['manage'], 'admin', null],
   ])('S4.2-19: with %j grants %s, or lacks %s', async (scopes, role, lacks) => {
-    const { wb, principals, keyOf, roleOf } = await closed()
+    const { wb, principals, keyOf, roleOf } = await openWithKeys()
     const headers = await keyOf(scopes)
     const made = await wb.send(`POST ${principals}`, { principalId: 'made', role }, headers)
     await wb.sendAsOperator(`POST ${principals}`, { principalId: 'raised' })
@@ -169,7 +169,7 @@ describe('granting a role', () => {
   })
 
   test('S4.2-19: is not required to edit other fields of an admin or to lower their role', async () => {
-    const { wb, principals, keyOf, roleOf } = await closed()
+    const { wb, principals, keyOf, roleOf } = await openWithKeys()
     const headers = await keyOf(['manage:access'])
     await wb.sendAsOperator(`POST ${principals}`, { principalId: 'root', role: 'admin' })
     const same = await wb.send(`PATCH ${principals}/root`, { label: 'Root', role: 'admin' }, headers)
@@ -180,7 +180,7 @@ describe('granting a role', () => {
   })
 
   test('S6-09: audits each creation, change and deletion of a principal, and no failed attempt', async () => {
-    const { wb, principals, keyOf } = await closed()
+    const { wb, principals, keyOf } = await openWithKeys()
     const headers = await keyOf(['manage:access', 'write'])
     await wb.send(`POST ${principals}`, { principalId: 'bob', role: 'editor' }, headers)
     await wb.send(`POST ${principals}`, { principalId: 'bob' }, headers)

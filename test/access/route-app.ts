@@ -11,7 +11,7 @@ import type { Route, Topic } from '../../src/contract/route.ts'
 import { type App, type AppDependencies, createApp } from '../../src/http/app.ts'
 import type { RouteTopics } from '../../src/http/route-topics.ts'
 import { TestClock } from '../harness/runtime.ts'
-import { settings } from '../http/stage.ts'
+import { settings } from '../http/test-app.ts'
 import { ownId, storedFields } from './requests.ts'
 
 /** A log that discards its lines. */
@@ -36,7 +36,11 @@ export function routeName({ method, path }: Route): string {
 }
 
 /** Replaces the rule of a route while `act` runs. */
-export async function withReplacedRule<T>({ access }: Route, rule: Access, act: () => Promise<T>): Promise<T> {
+export async function withReplacedRule<T>(
+  { access }: Route,
+  rule: Access,
+  act: () => Promise<T>,
+): Promise<T> {
   const before = { ...access }
   replaceRule(access, rule)
   try {
@@ -60,7 +64,7 @@ export function createRouteApp(
   authenticate: Authenticate,
   see: (auth: AuthContext) => void = () => {},
 ): App {
-  const arrive = ({ body, params }: { body?: object; params: Record<string, string> }, caller: Caller) => {
+  const handle = ({ body, params }: { body?: object; params: Record<string, string> }, caller: Caller) => {
     see(caller.auth)
     caller.checkChange(storedFields, body ?? {})
     const isOwn = Object.values(params).includes(ownId)
@@ -73,7 +77,7 @@ export function createRouteApp(
   const handlers = Object.fromEntries(
     Object.entries(surface).map(([name, topic]) => [
       name,
-      Object.fromEntries(Object.keys(topic).map(operation => [operation, arrive])),
+      Object.fromEntries(Object.keys(topic).map(operation => [operation, handle])),
     ]),
   )
   return createApp({
@@ -96,7 +100,7 @@ export function createRouteApp(
 }
 
 /**
- * Returns the answer of an application in the words of the tables, or the whole response if it is none of them.
+ * Returns the answer of an application in the words of the tables, or the whole response if it matches no answer.
  */
 export async function answerOf(response: Response): Promise<string> {
   const text = await response.text()

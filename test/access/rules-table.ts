@@ -86,7 +86,9 @@ function parseRow(head: readonly string[], cells: readonly string[]): RuleRow {
     condition: condition?.trim() ?? '',
     answers: Object.fromEntries([
       ...columns.map(column => [column, answerOf(column)] as const),
-      ...entriesOf(fallbackColumns).map(([own, other]) => [own, answerOf(head.includes(own) ? own : other)] as const),
+      ...entriesOf(fallbackColumns).map(
+        ([own, other]) => [own, answerOf(head.includes(own) ? own : other)] as const,
+      ),
     ]) as RuleRow['answers'],
     openedBy: parseOpenedBy(cell(openedBy)),
   }

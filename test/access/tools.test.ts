@@ -7,7 +7,7 @@ import { externalToolAccess, mcpToolAccess } from '../../src/contract/tool-acces
 
 const here = '11111111-1111-4111-8111-111111111111'
 
-function isLetIn(rule: WorkspaceAccess, scopes: Scope[] | null): boolean {
+function isAllowed(rule: WorkspaceAccess, scopes: Scope[] | null): boolean {
   const subject = {
     id: 's',
     label: null,
@@ -31,19 +31,19 @@ const changing: Readonly<Record<string, Scope>> = {
 describe('S5.5-21 S5.5-22 S5.5-23 S5.5-24: MCP tools', () => {
   test.each(mcp.filter(([tool]) => tool in changing))('%s needs its fine-grained scope', (tool, rule) => {
     const scope = changing[tool]!
-    expect(isLetIn(rule, [scope])).toBe(true)
-    expect(isLetIn(rule, ['write'])).toBe(true)
+    expect(isAllowed(rule, [scope])).toBe(true)
+    expect(isAllowed(rule, ['write'])).toBe(true)
     const others: Scope[] = ['write:ingest', 'write:kb']
     expect(
-      isLetIn(rule, ['read', 'manage', 'tools:invoke', ...others.filter(other => other !== scope)]),
+      isAllowed(rule, ['read', 'manage', 'tools:invoke', ...others.filter(other => other !== scope)]),
     ).toBe(false)
   })
 
   test.each(mcp.filter(([tool]) => !(tool in changing)))(
     '%s needs only access to the workspace',
     (_tool, rule) => {
-      expect(isLetIn(rule, ['write:kb'])).toBe(true)
-      expect(isLetIn(rule, [])).toBe(true)
+      expect(isAllowed(rule, ['write:kb'])).toBe(true)
+      expect(isAllowed(rule, [])).toBe(true)
     },
   )
 })
@@ -58,7 +58,7 @@ describe('S5.5-26 S5.5-27 S5.5-28: external tools', () => {
     [['manage'], false],
     [['write:ingest', 'write:kb', 'write:services', 'write:agents'], false],
   ])('allow a caller with %j: %j', (held, expected) => {
-    expect(isLetIn(externalToolAccess, held)).toBe(expected)
+    expect(isAllowed(externalToolAccess, held)).toBe(expected)
   })
 
   test('report tools:invoke as the missing scope if both scopes are missing', () => {

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import Database from '../../src/storage/sqlite/driver.ts'
-import { type Opened, open } from '../harness/runtime.ts'
+import { open, type TestRuntime } from '../harness/runtime.ts'
 
 const all = '/api/v1/workspaces'
 
@@ -32,7 +32,7 @@ async function openWithoutAudit() {
   }
 }
 
-const lists = async (operator: (line: string) => ReturnType<Opened['send']>, ...paths: string[]) =>
+const lists = async (operator: (line: string) => ReturnType<TestRuntime['send']>, ...paths: string[]) =>
   Promise.all(paths.map(async path => (await operator(`GET ${path}`)).body.items))
 
 describe('a store that rejects audit records', () => {

@@ -11,9 +11,9 @@ import { workspaces } from '../../src/contract/workspaces.ts'
 import type { SentMessage } from '../fakes/chat-template.ts'
 import { startMcpServer } from '../fakes/mcp-server.ts'
 import { formOf, makeAgent, makeConversation } from '../harness/agents.ts'
-import { type Chatting, chatting, dataOf } from '../harness/chatting.ts'
-import { type Opened, open } from '../harness/runtime.ts'
-import { storeFile } from '../harness/store.ts'
+import { open, type TestRuntime } from '../harness/runtime.ts'
+import { storeFile } from '../harness/store-file.ts'
+import { eventData, openTestChat, type TestChat } from '../harness/test-chat.ts'
 
 interface Place {
   readonly workspaceId: string
@@ -21,29 +21,29 @@ interface Place {
   readonly conversationId: string
 }
 
-function attach({ call }: Pick<Opened, 'call'>, place: Place, text: string, name?: string) {
+function attach({ call }: Pick<TestRuntime, 'call'>, place: Place, text: string, name?: string) {
   return call(attachments.create, { params: place, body: formOf(text, name) })
 }
 
-/** The conversation of a runtime without a model. */
-async function plain(): Promise<{ wb: Opened; place: Place }> {
+/** Opens a runtime with a conversation and no model. */
+async function openWithConversation(): Promise<{ wb: TestRuntime; place: Place }> {
   const wb = await open()
   return { wb, place: await makeConversation(wb, await makeAgent(wb)) }
 }
 
-function told({ model }: Pick<Chatting, 'model'>): SentMessage[] {
+function lastMessages({ model }: Pick<TestChat, 'model'>): SentMessage[] {
   return model.received.at(-1)!.body.messages as SentMessage[]
 }
 
-function systemOf(chat: Pick<Chatting, 'model'>): string {
-  return told(chat)[0]!.content!
+function systemOf(chat: Pick<TestChat, 'model'>): string {
+  return lastMessages(chat)[0]!.content!
 }
 
-function citationsIn(events: Parameters<typeof dataOf>[0]): Citation[] {
-  return JSON.parse(dataOf(events, 'done')[0]!.metadata.citations ?? '[]') as Citation[]
+function citationsIn(events: Parameters<typeof eventData>[0]): Citation[] {
+  return JSON.parse(eventData(events, 'done')[0]!.metadata.citations ?? '[]') as Citation[]
 }
 
-/** Sentences that differ from each other; the one at a position says something else. */
+/** Returns text of numbered sentences, with `needle` at one position. */
 function longText(words: number, at: number, needle: string): string {
   const lines = Array.from({ length: words }, (_, n) =>
     n === at ? needle : `Item ${n} of the inventory is a bolt of grade ${n % 7} on shelf ${n % 91}.`,
@@ -59,7 +59,7 @@ const modes = [
 
 describe.each(modes)('a model %s', (_name, service) => {
   test('receives the whole text of a small attachment, and the answer cites it', async () => {
-    const chat = await chatting({ service })
+    const chat = await openTestChat({ service })
     const { attachmentId } = await attach(chat, chat.conversation, `First line.\n${needle}\nLast line.`)
     chat.model.respond(() => ({ text: 'At dawn [1].' }))
     const events = await chat.stream('when does the hangar open?')
@@ -81,7 +81,7 @@ describe.each(modes)('a model %s', (_name, service) => {
   })
 
   test('receives the passage of a large attachment that matches the question, within its budget', async () => {
-    const chat = await chatting({ service: { ...service, contextWindowTokens: 8_192 } })
+    const chat = await openTestChat({ service: { ...service, contextWindowTokens: 8_192 } })
     await attach(chat, chat.conversation, longText(9_000, 7_000, needle))
     await chat.stream('when does the zeppelin hangar open?')
     expect(systemOf(chat)).toContain(needle)
@@ -90,7 +90,7 @@ describe.each(modes)('a model %s', (_name, service) => {
   })
 
   test('receives a passage of each attachment', async () => {
-    const chat = await chatting({ service })
+    const chat = await openTestChat({ service })
     await attach(chat, chat.conversation, longText(2_000, 500, needle), 'one.md')
     await attach(chat, chat.conversation, longText(2_000, 1, 'Nothing here.'), 'two.md')
     await chat.stream('when does the zeppelin hangar open?')
@@ -98,24 +98,25 @@ describe.each(modes)('a model %s', (_name, service) => {
   })
 
   test('fits a small context window with ten attachments', async () => {
-    const chat = await chatting({ service: { ...service, contextWindowTokens: 4_096 } })
+    const chat = await openTestChat({ service: { ...service, contextWindowTokens: 4_096 } })
     for (let count = 0; count < limits.attachmentsPerConversation; count++)
       await attach(chat, chat.conversation, longText(800, count, needle), `${count}.md`)
     await chat.stream('when does the zeppelin hangar open?')
-    const request = JSON.stringify(told(chat)) + JSON.stringify(chat.model.received.at(-1)!.body.tools ?? [])
+    const request =
+      JSON.stringify(lastMessages(chat)) + JSON.stringify(chat.model.received.at(-1)!.body.tools ?? [])
     expect(Buffer.byteLength(request) / 3).toBeLessThan(4_096)
   })
 })
 
 test('a model with tools can read on in an attachment, and cite what it read', async () => {
-  const chat = await chatting()
+  const chat = await openTestChat()
   const { attachmentId } = await attach(chat, chat.conversation, longText(9_000, 8_999, needle))
   chat.model.script(
     { toolCalls: [{ name: 'read_attachment', arguments: { attachmentId, offset: 500, limit: 2 } }] },
     { text: 'Bolts.' },
   )
   await chat.stream('what is on the shelves?')
-  const result = JSON.parse(/\{.*\}/s.exec(told(chat).at(-1)!.content!)![0]) as {
+  const result = JSON.parse(/\{.*\}/s.exec(lastMessages(chat).at(-1)!.content!)![0]) as {
     chunks: { chunkIndex: number; text: string; citation: number }[]
   }
   expect(result.chunks.map(({ chunkIndex }) => chunkIndex)).toEqual([500, 501])
@@ -125,7 +126,7 @@ test('a model with tools can read on in an attachment, and cite what it read', a
 })
 
 test('the tool that reads attachments is offered only in conversations with attachments, and reads no others', async () => {
-  const chat = await chatting()
+  const chat = await openTestChat()
   const toolsOf = () =>
     (chat.model.received.at(-1)!.body.tools as { function: { name: string } }[]).map(
       tool => tool.function.name,
@@ -143,15 +144,15 @@ test('the tool that reads attachments is offered only in conversations with atta
   )
   const events = await chat.stream('read the other one')
   expect(toolsOf()).toContain('read_attachment')
-  expect(dataOf(events, 'tool-result')[0]).toMatchObject({
+  expect(eventData(events, 'tool-result')[0]).toMatchObject({
     outcome: 'failure',
     content: 'Error: attachmentId: the conversation has no such attachment',
   })
-  expect(JSON.stringify(told(chat))).not.toContain('A secret')
+  expect(JSON.stringify(lastMessages(chat))).not.toContain('A secret')
 })
 
 test('nothing of an attachment is found in the knowledge bases of the workspace', async () => {
-  const chat = await chatting()
+  const chat = await openTestChat()
   const params = { workspaceId: chat.agent.workspaceId }
   await chat.call(kb.create, { params, body: { name: 'handbook' } })
   await attach(chat, chat.conversation, needle)
@@ -159,7 +160,7 @@ test('nothing of an attachment is found in the knowledge bases of the workspace'
 })
 
 test('an attachment that was removed is no longer sent', async () => {
-  const chat = await chatting()
+  const chat = await openTestChat()
   const { attachmentId } = await attach(chat, chat.conversation, needle)
   await chat.stream('when does the hangar open?')
   expect(systemOf(chat)).toContain(needle)
@@ -169,8 +170,8 @@ test('an attachment that was removed is no longer sent', async () => {
 })
 
 describe('a tool that reaches out of the runtime', () => {
-  async function ready(service: object = {}): Promise<Chatting> {
-    const chat = await chatting({
+  async function ready(service: object = {}): Promise<TestChat> {
+    const chat = await openTestChat({
       service,
       async prepare({ call }, workspaceId) {
         const { url } = await startMcpServer({ tools: ['add'] })
@@ -187,7 +188,7 @@ describe('a tool that reaches out of the runtime', () => {
     })
     return chat
   }
-  const outcomeOf = async (chat: Chatting) => dataOf(await chat.stream('add'), 'tool-result')[0]!.outcome
+  const outcomeOf = async (chat: TestChat) => eventData(await chat.stream('add'), 'tool-result')[0]!.outcome
 
   test('needs an approval in the first turn after an attachment', async () => {
     const chat = await ready()
@@ -217,7 +218,7 @@ describe('a tool that reaches out of the runtime', () => {
 
 describe('limits', () => {
   test('uploads at the same time cannot exceed the number of attachments', async () => {
-    const { wb, place } = await plain()
+    const { wb, place } = await openWithConversation()
     const sent = Array.from({ length: limits.attachmentsPerConversation + 5 }, (_, n) =>
       attach(wb, place, `Text ${n}.`).then(
         () => 'attached',
@@ -232,7 +233,7 @@ describe('limits', () => {
   })
 
   test('the texts of a conversation have a common limit, and removing one makes room', async () => {
-    const { wb, place } = await plain()
+    const { wb, place } = await openWithConversation()
     const text = 'x '.repeat(limits.attachmentTextChars / 2)
     const { attachmentId } = await attach(wb, place, text)
     await attach(wb, place, text)
@@ -244,8 +245,8 @@ describe('limits', () => {
     await attach(wb, place, 'One more.')
   })
 
-  test('a text over the limit is refused, and nothing is stored', async () => {
-    const { wb, place } = await plain()
+  test('a text over the limit is rejected and not stored', async () => {
+    const { wb, place } = await openWithConversation()
     const text = 'x'.repeat(limits.attachmentTextChars + 1)
     await expect(attach(wb, place, text)).rejects.toMatchObject({
       code: 'payload_too_large',
@@ -259,8 +260,8 @@ test.each([
   ['empty_document', ' \n', 'a.txt', {}],
   ['unsupported_file_type', 'words', 'a.exe', { type: 'application/octet-stream' }],
   ['extraction_failed', 'a\0b', 'a.txt', {}],
-] as const)('a file without a text that can be used is refused with %s', async (code, text, name, bag) => {
-  const { wb, place } = await plain()
+] as const)('a file without usable text is rejected with %s', async (code, text, name, bag) => {
+  const { wb, place } = await openWithConversation()
   const body = new FormData()
   body.set('file', new File([text], name, bag))
   await expect(wb.call(attachments.create, { params: place, body })).rejects.toMatchObject({ code })
@@ -268,7 +269,7 @@ test.each([
 })
 
 test('an attachment is listed without its text, page by page, and shown with it', async () => {
-  const { wb, place } = await plain()
+  const { wb, place } = await openWithConversation()
   const text = longText(60, 3, needle)
   const first = await attach(wb, place, text, 'one.md')
   await attach(wb, place, 'Two.', 'two.md')
@@ -296,11 +297,11 @@ test('an attachment is listed without its text, page by page, and shown with it'
 })
 
 test.each([
-  ['its conversation', (wb: Opened, place: Place) => wb.call(conversations.delete, { params: place })],
-  ['its agent', (wb: Opened, place: Place) => wb.call(agents.delete, { params: place })],
-  ['its workspace', (wb: Opened, place: Place) => wb.call(workspaces.delete, { params: place })],
+  ['its conversation', (wb: TestRuntime, place: Place) => wb.call(conversations.delete, { params: place })],
+  ['its agent', (wb: TestRuntime, place: Place) => wb.call(agents.delete, { params: place })],
+  ['its workspace', (wb: TestRuntime, place: Place) => wb.call(workspaces.delete, { params: place })],
 ] as const)('an attachment is deleted with %s', async (_name, remove) => {
-  const { wb, place } = await plain()
+  const { wb, place } = await openWithConversation()
   const kept = await makeConversation(wb, await makeAgent(wb))
   await attach(wb, place, 'Gone.')
   await attach(wb, kept, 'Kept.')

@@ -6,15 +6,15 @@ import { workspaces } from '../../src/contract/workspaces.ts'
 import type { RowStore, Write } from '../../src/storage/rows.ts'
 import { tables } from '../../src/storage/tables.ts'
 import { makeAgent, makeConversation, messageRow, writeMessages } from '../harness/agents.ts'
-import { type Opened, open } from '../harness/runtime.ts'
-import { storeFile } from '../harness/store.ts'
+import { open, type TestRuntime } from '../harness/runtime.ts'
+import { storeFile } from '../harness/store-file.ts'
 
-/** Rows of a table that name something, wherever. */
-function rowsWith({ dataDir }: Opened, table: string, text: string): number {
+/** Returns the number of rows of a table that contain the given text. */
+function countRowsWith({ dataDir }: TestRuntime, table: string, text: string): number {
   return storeFile(dataDir).all(`SELECT 1 FROM ${table} WHERE body LIKE ?`, `%${text}%`).length
 }
 
-async function furnished(wb: Opened, workspaceId?: string) {
+async function createAgentWithMessages(wb: TestRuntime, workspaceId?: string) {
   const agent = await makeAgent(wb, { workspaceId })
   const begun = await Promise.all([1, 2, 3].map(() => makeConversation(wb, agent)))
   await writeMessages(
@@ -24,27 +24,27 @@ async function furnished(wb: Opened, workspaceId?: string) {
   return { ...agent, begun }
 }
 
-test('an agent goes with its conversations and their messages; what other agents hold stays', async () => {
+test('deleting an agent deletes its conversations and their messages, and keeps those of other agents', async () => {
   const wb = await open()
-  const gone = await furnished(wb)
-  const kept = await furnished(wb, gone.workspaceId)
+  const gone = await createAgentWithMessages(wb)
+  const kept = await createAgentWithMessages(wb, gone.workspaceId)
   await wb.call(agents.delete, { params: gone })
   const left = [...kept.begun.map(one => one.conversationId)].sort()
   const { items } = await wb.call(conversations.listAll, { params: gone })
   expect(items.map(({ conversationId }) => conversationId).sort()).toEqual(left)
-  expect(rowsWith(wb, 'messages', gone.workspaceId)).toBe(6)
-  for (const { conversationId } of gone.begun) expect(rowsWith(wb, 'messages', conversationId)).toBe(0)
+  expect(countRowsWith(wb, 'messages', gone.workspaceId)).toBe(6)
+  for (const { conversationId } of gone.begun) expect(countRowsWith(wb, 'messages', conversationId)).toBe(0)
 })
 
-test('a workspace goes with its agents, conversations and messages', async () => {
+test('deleting a workspace deletes its agents, conversations and messages', async () => {
   const wb = await open()
-  const { workspaceId } = await furnished(wb)
+  const { workspaceId } = await createAgentWithMessages(wb)
   await wb.call(workspaces.delete, { params: { workspaceId } })
   for (const table of ['agents', 'conversations', 'messages'])
-    expect(rowsWith(wb, table, workspaceId)).toBe(0)
+    expect(countRowsWith(wb, table, workspaceId)).toBe(0)
 })
 
-test('a delete that failed half-way can be sent again', async () => {
+test('a delete that fails halfway can be repeated', async () => {
   let failures = 1
   const rows = (store: RowStore): RowStore => ({
     ...methodsOf(store),
@@ -55,18 +55,18 @@ test('a delete that failed half-way can be sent again', async () => {
     },
   })
   const wb = await open({ rows })
-  const agent = await furnished(wb)
+  const agent = await createAgentWithMessages(wb)
   await expect(wb.call(agents.delete, { params: agent })).rejects.toMatchObject({
     code: 'control_plane_unavailable',
   })
   expect(await wb.call(agents.show, { params: agent })).toMatchObject({ agentId: agent.agentId })
   await wb.call(agents.delete, { params: agent })
   for (const table of ['agents', 'conversations', 'messages'])
-    expect(rowsWith(wb, table, agent.agentId)).toBe(0)
-  expect(rowsWith(wb, 'messages', agent.workspaceId)).toBe(0)
+    expect(countRowsWith(wb, table, agent.agentId)).toBe(0)
+  expect(countRowsWith(wb, 'messages', agent.workspaceId)).toBe(0)
 })
 
-test('a conversation that is begun while its agent is deleted goes along, or is refused', async () => {
+test('a conversation that is created while its agent is deleted is deleted too, or rejected', async () => {
   let begin: (() => Promise<unknown>) | undefined
   const rows = (store: RowStore): RowStore => ({
     ...methodsOf(store),
@@ -80,16 +80,16 @@ test('a conversation that is begun while its agent is deleted goes along, or is 
     },
   })
   const wb = await open({ rows })
-  const agent = await furnished(wb)
+  const agent = await createAgentWithMessages(wb)
   begin = () => makeConversation(wb, agent)
   await wb.call(agents.delete, { params: agent })
-  expect(rowsWith(wb, 'conversations', agent.agentId)).toBe(0)
+  expect(countRowsWith(wb, 'conversations', agent.agentId)).toBe(0)
   await expect(makeConversation(wb, agent)).rejects.toMatchObject({ code: 'agent_not_found' })
 })
 
-test('while somebody deletes an agent another one cannot change it back into being', async () => {
+test('updating an agent while it is deleted does not restore it', async () => {
   const wb = await open()
-  const agent = await furnished(wb)
+  const agent = await createAgentWithMessages(wb)
   const ended = await Promise.allSettled([
     wb.call(agents.delete, { params: agent }),
     ...Array.from({ length: 10 }, (_, n) =>
@@ -99,10 +99,10 @@ test('while somebody deletes an agent another one cannot change it back into bei
   expect(ended[0]).toMatchObject({ status: 'fulfilled' })
   for (const { reason } of ended.filter(one => one.status === 'rejected'))
     expect(reason).toMatchObject({ code: 'agent_not_found' })
-  expect(rowsWith(wb, 'agents', agent.agentId)).toBe(0)
+  expect(countRowsWith(wb, 'agents', agent.agentId)).toBe(0)
 })
 
-test('S7.3-llm_service_not_found: an agent is not bound to a service that goes at that moment', async () => {
+test('S7.3-llm_service_not_found: an agent cannot use a service that is deleted at the same time', async () => {
   let lose = false
   const rows = (store: RowStore): RowStore => ({
     ...methodsOf(store),
@@ -126,7 +126,7 @@ test('S7.3-llm_service_not_found: an agent is not bound to a service that goes a
   expect((await wb.call(agents.show, { params: { workspaceId, agentId } })).llmServiceId).toBeNull()
 })
 
-test('S6-09: making and deleting agents is audited, with the template that was taken', async () => {
+test('S6-09: creating and deleting agents is audited, with the template', async () => {
   const wb = await open()
   const { workspaceId, agentId } = await makeAgent(wb, { name: 'audited' })
   const params = { workspaceId }

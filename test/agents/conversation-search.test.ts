@@ -40,7 +40,7 @@ async function storeOf(conversations: readonly ConversationRow[], messages: read
   return rows
 }
 
-test('lets other work run while it reads a long conversation', async () => {
+test('does not block the event loop while it reads a long conversation', async () => {
   const messages = Array.from({ length: 400 }, (_, at) => message(`m${at}`, 'hay '.repeat(8_000)))
   const rows = await storeOf([conversation('conversation')], messages)
   const search = new ConversationSearch(rows, 'needle', signal)
@@ -49,7 +49,7 @@ test('lets other work run while it reads a long conversation', async () => {
   expect(turns).toBeGreaterThan(5)
 })
 
-test('lets other work run while it reads many short conversations', async () => {
+test('does not block the event loop while it reads many short conversations', async () => {
   const many = Array.from({ length: 5_000 }, (_, at) => conversation(`c${at}`))
   const rows = await storeOf(many, [])
   const pager = new Pager(rows, new Cursors('a key of a store'))

@@ -3,8 +3,8 @@ import { anonymousContext, operatorContext, type Subject, verifiedContext } from
 import { conversationVisibility, isConversationVisible } from '../../src/agents/conversation-visibility.ts'
 import type { Scope } from '../../src/contract/scopes.ts'
 import { formOf } from '../harness/agents.ts'
-import { type Opened, open, type Sent } from '../harness/runtime.ts'
-import { storeFile } from '../harness/store.ts'
+import { open, type TestResponse, type TestRuntime } from '../harness/runtime.ts'
+import { storeFile } from '../harness/store-file.ts'
 
 const closed = {
   environment: { FIRST_TOKEN: 'the-token-of-the-operator-of-these-tests' },
@@ -12,14 +12,14 @@ const closed = {
 } as const
 const all = '/api/v1/workspaces'
 
-/** A workspace with an agent, and what holders of keys of it do. */
-async function stage(rlacEnabled: boolean) {
+/** Creates a workspace with an agent, and a function to create keys that send requests. */
+async function openWithAgent(rlacEnabled: boolean) {
   const wb = await open(closed)
   const made = await wb.sendAsOperator(`POST ${all}`, { name: 'first', rlacEnabled })
   const workspace = `${all}/${made.body.workspaceId}`
   const agent = await wb.sendAsOperator(`POST ${workspace}/agents`, { name: 'agent' })
   const list = `${workspace}/agents/${agent.body.agentId}/conversations`
-  const keyOf = async (grant: object): Promise<Person> => {
+  const keyOf = async (grant: object): Promise<KeyHolder> => {
     const { body } = await wb.sendAsOperator(`POST ${workspace}/api-keys`, { label: 'key', ...grant })
     const { keyId } = body.key as { keyId: string }
     const headers = { authorization: `Bearer ${body.plaintext}` }
@@ -28,12 +28,12 @@ async function stage(rlacEnabled: boolean) {
   return { wb, workspace, list, keyOf }
 }
 
-interface Person {
+interface KeyHolder {
   readonly keyId: string
-  send(line: string, json?: unknown): Promise<Sent>
+  send(line: string, json?: unknown): Promise<TestResponse>
 }
 
-const idsOf = ({ body }: Sent) =>
+const idsOf = ({ body }: TestResponse) =>
   (body.items as { conversationId: string }[]).map(({ conversationId }) => conversationId)
 
 function subject(fields: Partial<Subject>): ReturnType<typeof verifiedContext> {
@@ -50,10 +50,10 @@ function subject(fields: Partial<Subject>): ReturnType<typeof verifiedContext> {
   })
 }
 
-describe('whose conversations a caller sees', () => {
+describe('visible conversations', () => {
   const on = { rlacEnabled: true }
 
-  test('with row-level access off, everyone’s', () => {
+  test('are all conversations without row-level access', () => {
     for (const auth of [anonymousContext('disabled'), subject({}), operatorContext('any', 'x')])
       expect(conversationVisibility({ rlacEnabled: false }, auth)).toEqual({ kind: 'all' })
   })
@@ -65,19 +65,19 @@ describe('whose conversations a caller sees', () => {
     [['manage:access'], 'all'],
     [['manage'], 'all'],
     [null, 'all'],
-  ])('with it on, who holds %j sees those of: %s', (scopes, expected) => {
+  ])('with row-level access, for a key with %j, are limited to: %s', (scopes, expected) => {
     expect(conversationVisibility(on, subject({ scopes })).kind).toBe(expected)
   })
 
-  test('with it on, who is no principal sees nobody’s, and nobody sees what belongs to none by being none', () => {
+  test('with row-level access, are none for a caller without a principal, not even conversations without an owner', () => {
     for (const auth of [
       anonymousContext('disabled'),
       anonymousContext('any'),
       subject({ principalId: null }),
     ]) {
-      const sight = conversationVisibility(on, auth)
-      expect(sight).toEqual({ kind: 'none' })
-      expect(isConversationVisible(sight, { ownerPrincipalId: null })).toBe(false)
+      const visibility = conversationVisibility(on, auth)
+      expect(visibility).toEqual({ kind: 'none' })
+      expect(isConversationVisible(visibility, { ownerPrincipalId: null })).toBe(false)
     }
     expect(isConversationVisible(conversationVisibility(on, subject({})), { ownerPrincipalId: null })).toBe(
       false,
@@ -86,8 +86,8 @@ describe('whose conversations a caller sees', () => {
 })
 
 describe('with row-level access on', () => {
-  test('a conversation is there for its creator, for keys of the same principal and for who manages access, and 404 for others on every route', async () => {
-    const { workspace, list, keyOf } = await stage(true)
+  test('a conversation is visible to its creator, to keys of that principal and to holders of manage:access, and 404 for others on every route', async () => {
+    const { workspace, list, keyOf } = await openWithAgent(true)
     const owner = await keyOf({ role: 'editor', principalId: 'ada' })
     const twin = await keyOf({ role: 'viewer', principalId: 'ada' })
     const other = await keyOf({ role: 'editor', principalId: 'bob' })
@@ -131,22 +131,22 @@ describe('with row-level access on', () => {
     expect((await owner.send(`DELETE ${path}`)).status).toBe(204)
   })
 
-  test('an id that is taken is refused in the same words, whoever has it', async () => {
-    const { list, keyOf } = await stage(true)
+  test('a conversation ID in use is rejected with one message, whether its owner is the caller or another principal', async () => {
+    const { list, keyOf } = await openWithAgent(true)
     const [owner, other] = [await keyOf({ principalId: 'ada' }), await keyOf({ principalId: 'bob' })]
     const { conversationId } = (await owner.send(`POST ${list}`, { title: 'ours' })).body
-    const told = async ({ send }: Person) => {
+    const errorFor = async ({ send }: KeyHolder) => {
       const { status, body } = await send(`POST ${list}`, { conversationId, title: 'theirs' })
       return { status, ...(body.error as object), requestId: '' }
     }
-    const ofAnother = await told(other)
+    const ofAnother = await errorFor(other)
     expect(ofAnother).toMatchObject({ status: 409, code: 'conflict' })
-    expect(ofAnother).toEqual(await told(owner))
+    expect(ofAnother).toEqual(await errorFor(owner))
     expect(idsOf(await other.send(`GET ${list}`))).toEqual([])
   })
 
-  test('pages of one’s own are full, whoever else began conversations in between', async () => {
-    const { workspace, list, keyOf } = await stage(true)
+  test('pages are full, even if other callers created conversations in between', async () => {
+    const { workspace, list, keyOf } = await openWithAgent(true)
     const [ada, bob] = [await keyOf({ role: 'viewer' }), await keyOf({ role: 'viewer' })]
     const own: string[] = []
     for (let n = 0; n < 6; n++) {
@@ -164,7 +164,7 @@ describe('with row-level access on', () => {
     }
   })
 
-  test('S7.3-policy_principal_required: who is nobody begins no conversation that nobody could see', async () => {
+  test('S7.3-policy_principal_required: a caller without a principal cannot create a conversation', async () => {
     const wb = await open()
     const made = await wb.send(`POST ${all}`, { name: 'first', rlacEnabled: true })
     const workspace = `${all}/${made.body.workspaceId}`
@@ -186,8 +186,8 @@ describe('with row-level access on', () => {
 })
 
 describe('with row-level access off', () => {
-  test('S4.2-30: any key reads and renames every conversation, and deletes those that it began', async () => {
-    const { workspace, list, keyOf } = await stage(false)
+  test('S4.2-30: every key can read and rename all conversations, and delete those that it created', async () => {
+    const { workspace, list, keyOf } = await openWithAgent(false)
     const owner = await keyOf({ role: 'editor' })
     const { body } = await owner.send(`POST ${list}`, { title: 'ours' })
     const path = `${list}/${body.conversationId}`
@@ -208,15 +208,15 @@ describe('with row-level access off', () => {
   })
 
   test.each(['write', 'manage'])('a key with %s deletes conversations of other callers', async scope => {
-    const { list, keyOf } = await stage(false)
+    const { list, keyOf } = await openWithAgent(false)
     const { body } = await (await keyOf({ scopes: ['read'] })).send(`POST ${list}`, {})
     const path = `${list}/${body.conversationId}`
     const other = await keyOf({ scopes: [scope] })
     expect((await other.send(`DELETE ${path}`)).status).toBe(204)
   })
 
-  test('who began a conversation is kept, and told to nobody; it counts from the day on which row-level access is on', async () => {
-    const { wb, workspace, list, keyOf } = await stage(false)
+  test('owners are stored and not shown, and apply after row-level access is turned on', async () => {
+    const { wb, workspace, list, keyOf } = await openWithAgent(false)
     const [ada, bob] = [await keyOf({ role: 'admin', principalId: 'ada' }), await keyOf({ role: 'editor' })]
     const hers = await ada.send(`POST ${list}`, {})
     const his = await bob.send(`POST ${list}`, {})
@@ -231,7 +231,7 @@ describe('with row-level access off', () => {
   })
 })
 
-function ownersIn({ dataDir }: Opened): unknown[] {
+function ownersIn({ dataDir }: TestRuntime): unknown[] {
   return storeFile(dataDir)
     .all('SELECT body FROM conversations ORDER BY ordinal')
     .map(({ body }) => JSON.parse(String(body)).ownerPrincipalId)

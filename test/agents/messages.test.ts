@@ -21,8 +21,8 @@ const kinds: Record<string, Partial<MessageRow>> = {
 }
 const hidden = ['call', 'result']
 
-test('whatever is hidden in between, pages are full, in order, and hold every visible message once', async () => {
-  // Long runs of what is hidden, longer than what is read at once.
+test('pages are full, ordered, and contain every visible message once, wherever messages are hidden', async () => {
+  // Runs of hidden messages that are longer than one read.
   const run = fc.record({
     kind: fc.constantFrom(...Object.keys(kinds)),
     length: fc.integer({ min: 1, max: 70 }),
@@ -32,10 +32,10 @@ test('whatever is hidden in between, pages are full, in order, and hold every vi
       fc.array(run, { maxLength: 6 }),
       fc.integer({ min: 1, max: 60 }),
       async (runs, limit) => {
-        const said = runs.flatMap(({ kind, length }) => Array<string>(length).fill(kind))
+        const sequence = runs.flatMap(({ kind, length }) => Array<string>(length).fill(kind))
         const { rows, close } = await openEmbeddedStore({ path: ':memory:' })
         await rows.atomic(
-          said.map((kind, n) => ({
+          sequence.map((kind, n) => ({
             op: 'insert',
             table: tables.messages,
             row: messageRow(place, n, kinds[kind]),
@@ -52,7 +52,7 @@ test('whatever is hidden in between, pages are full, in order, and hold every vi
           walked.push(...page.items.map(({ messageId }) => messageId))
           cursor = page.nextCursor ?? undefined
         } while (cursor !== undefined)
-        const visible = said.flatMap((kind, n) =>
+        const visible = sequence.flatMap((kind, n) =>
           hidden.includes(kind) ? [] : messageRow(place, n).messageId,
         )
         expect(walked).toEqual(visible)
@@ -63,10 +63,10 @@ test('whatever is hidden in between, pages are full, in order, and hold every vi
   )
 })
 
-test('long runs of hidden messages do not keep other work from running', async () => {
+test('long runs of hidden messages do not block the event loop', async () => {
   const { rows, close } = await openEmbeddedStore({ path: ':memory:' })
-  const said = ['user', ...Array<string>(1_000).fill('result'), 'answer']
-  const written = said.map((kind, n) => messageRow(place, n, kinds[kind]))
+  const sequence = ['user', ...Array<string>(1_000).fill('result'), 'answer']
+  const written = sequence.map((kind, n) => messageRow(place, n, kinds[kind]))
   await rows.atomic(written.map(row => ({ op: 'insert', table: tables.messages, row }) as const))
   const conversations = { get: async () => place as unknown as ConversationRow }
   const messages = new Messages({ rows, pager: new Pager(rows, await openCursors(rows)), conversations })

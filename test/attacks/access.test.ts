@@ -1,10 +1,10 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { place } from '../commands/wb.ts'
-import { type Opened, open, type Sent } from '../harness/runtime.ts'
+import { createSandbox } from '../commands/sandbox.ts'
+import { open, type TestResponse, type TestRuntime } from '../harness/runtime.ts'
 
-const closed = { auth: { mode: 'apiKey', anonymousPolicy: 'reject' } }
+const requireKeys = { auth: { mode: 'apiKey', anonymousPolicy: 'reject' } }
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 
 interface Minted {
@@ -17,7 +17,7 @@ interface Minted {
 }
 
 /** Creates a workspace, with a function to create keys in it. */
-async function workspaceIn({ sendAsOperator }: Opened) {
+async function createWorkspace({ sendAsOperator }: TestRuntime) {
   const made = await sendAsOperator('POST /api/v1/workspaces', { name: 'mine' })
   const keys = `/api/v1/workspaces/${made.body.workspaceId}/api-keys`
   const mint = async (body: object) => {
@@ -28,7 +28,7 @@ async function workspaceIn({ sendAsOperator }: Opened) {
   return { keys, mint }
 }
 
-function refusedFor({ status, body }: Sent): unknown {
+function rejectionMessage({ status, body }: TestResponse): unknown {
   expect(status).toBe(403)
   return (body.error as { message: string }).message
 }
@@ -38,7 +38,7 @@ describe('open access requires confirmation [security rule 2]', () => {
     ['apiKey and allow', { mode: 'apiKey', anonymousPolicy: 'allow' }],
     ['disabled and reject, which accepts any header', { mode: 'disabled', anonymousPolicy: 'reject' }],
   ])('%s: refuses to listen on other addresses without confirmation', async (_name, auth) => {
-    const here = place()
+    const here = createSandbox()
     const config = join(here.home, 'open.yaml')
     writeFileSync(config, JSON.stringify({ version: 1, auth }))
     const line = ['serve', '--host', '0.0.0.0', '--port', '0', '--config', config]
@@ -50,9 +50,9 @@ describe('open access requires confirmation [security rule 2]', () => {
 
   test.each([
     ['acknowledgeOpenAccess allows open access', { acknowledgeOpenAccess: true }],
-    ['a runtime with authentication needs no confirmation', closed.auth],
+    ['a runtime with authentication needs no confirmation', requireKeys.auth],
   ])('%s', async (_name, auth) => {
-    const here = place()
+    const here = createSandbox()
     const config = join(here.home, 'served.yaml')
     writeFileSync(config, JSON.stringify({ version: 1, auth }))
     const { url } = await here.serve(['--host', '0.0.0.0', '--config', config])
@@ -62,9 +62,9 @@ describe('open access requires confirmation [security rule 2]', () => {
 
 describe('several processes with one data directory [security rule 5]', () => {
   test('a key revoked by one runtime is rejected by another that has verified it before', async () => {
-    const one = await open({ config: closed })
-    const other = await open({ config: closed, dataDir: one.dataDir })
-    const { keys, mint } = await workspaceIn(one)
+    const one = await open({ config: requireKeys })
+    const other = await open({ config: requireKeys, dataDir: one.dataDir })
+    const { keys, mint } = await createWorkspace(one)
     const { plaintext, key } = await mint({ role: 'admin' })
     for (const runtime of [one, other])
       expect((await runtime.send(`GET ${keys}`, undefined, bearer(plaintext))).status).toBe(200)
@@ -75,22 +75,22 @@ describe('several processes with one data directory [security rule 5]', () => {
 
 describe('callers grant only what they hold [security rule 7]', () => {
   test('a key with manage:keys creates no key with other scopes, another principal or a longer lifetime', async () => {
-    const runtime = await open({ config: closed })
-    const { keys, mint } = await workspaceIn(runtime)
+    const runtime = await open({ config: requireKeys })
+    const { keys, mint } = await createWorkspace(runtime)
     const soon = new Date(Date.now() + 3_600_000).toISOString()
     const minter = await mint({ scopes: ['write:ingest', 'manage:keys'], expiresAt: soon })
     const as = (json: object) =>
       runtime.send(`POST ${keys}`, { label: 'more', ...json }, bearer(minter.plaintext))
-    expect(refusedFor(await as({ role: 'viewer' }))).toContain("scope 'read'")
-    expect(refusedFor(await as({}))).toContain("scope 'read'")
-    expect(refusedFor(await as({ scopes: ['write'] }))).toContain("scope 'write'")
-    expect(refusedFor(await as({ scopes: ['manage'] }))).toContain("scope 'manage'")
-    expect(refusedFor(await as({ scopes: ['tools:invoke'] }))).toContain("scope 'tools:invoke'")
-    expect(refusedFor(await as({ scopes: ['write:ingest'], principalId: 'the-boss' }))).toContain(
+    expect(rejectionMessage(await as({ role: 'viewer' }))).toContain("scope 'read'")
+    expect(rejectionMessage(await as({}))).toContain("scope 'read'")
+    expect(rejectionMessage(await as({ scopes: ['write'] }))).toContain("scope 'write'")
+    expect(rejectionMessage(await as({ scopes: ['manage'] }))).toContain("scope 'manage'")
+    expect(rejectionMessage(await as({ scopes: ['tools:invoke'] }))).toContain("scope 'tools:invoke'")
+    expect(rejectionMessage(await as({ scopes: ['write:ingest'], principalId: 'the-boss' }))).toContain(
       'manage:access',
     )
     const later = '2099-01-01T00:00:00.000Z'
-    expect(refusedFor(await as({ scopes: ['write:ingest'], expiresAt: later }))).toContain('expiresAt')
+    expect(rejectionMessage(await as({ scopes: ['write:ingest'], expiresAt: later }))).toContain('expiresAt')
     const { status, body } = await as({ scopes: ['write:ingest'], expiresAt: null })
     expect(status).toBe(201)
     const span = Date.parse(String((body as unknown as Minted).key.expiresAt)) - Date.now()
@@ -99,18 +99,18 @@ describe('callers grant only what they hold [security rule 7]', () => {
   })
 
   test('a key cannot rotate a key with more scopes', async () => {
-    const runtime = await open({ config: closed })
-    const { keys, mint } = await workspaceIn(runtime)
+    const runtime = await open({ config: requireKeys })
+    const { keys, mint } = await createWorkspace(runtime)
     const minter = await mint({ scopes: ['manage:keys'] })
     const admin = await mint({ role: 'admin' })
     const rotated = await runtime.send(`POST ${keys}/${admin.key.keyId}/rotate`, {}, bearer(minter.plaintext))
-    expect(refusedFor(rotated)).toContain("scope 'read'")
+    expect(rejectionMessage(rotated)).toContain("scope 'read'")
     expect(rotated.text).not.toContain('wb_live_')
   })
 
   test('an admin key creates a key with only tools:invoke, and rotates itself', async () => {
-    const runtime = await open({ config: closed })
-    const { keys, mint } = await workspaceIn(runtime)
+    const runtime = await open({ config: requireKeys })
+    const { keys, mint } = await createWorkspace(runtime)
     const soon = new Date(Date.now() + 3_600_000).toISOString()
     const admin = await mint({ role: 'admin', expiresAt: soon })
     const as = (line: string, json?: object) => runtime.send(line, json, bearer(admin.plaintext))
@@ -126,7 +126,7 @@ describe('callers grant only what they hold [security rule 7]', () => {
 
 describe('no implicit operator [security rule 8]', () => {
   test("an in-process request is not an operator's, whatever its headers contain", async () => {
-    const runtime = await open({ config: closed })
+    const runtime = await open({ config: requireKeys })
     const claims: Record<string, string>[] = [
       {},
       { 'x-operator': 'true', 'x-workbase-operator': '1', 'x-as': 'operator' },
@@ -145,8 +145,8 @@ describe('no implicit operator [security rule 8]', () => {
   })
 
   test('changes by the owner of the data directory are audited as changes by the system', async () => {
-    const runtime = await open({ config: closed })
-    const { mint } = await workspaceIn(runtime)
+    const runtime = await open({ config: requireKeys })
+    const { mint } = await createWorkspace(runtime)
     const { key } = await mint({ role: 'viewer' })
     const { items } = (await runtime.sendAsOperator('GET /api/v1/audit')).body as { items: object[] }
     expect(items).toMatchObject([
@@ -174,7 +174,7 @@ describe('no commands over HTTP [security rule 9]', () => {
 describe('anonymous callers [security rule 17]', () => {
   test('cannot read the audit trail of the runtime in a mode with authentication, even where they can use other routes', async () => {
     const runtime = await open({ config: { auth: { mode: 'apiKey', anonymousPolicy: 'allow' } } })
-    const { mint } = await workspaceIn(runtime)
+    const { mint } = await createWorkspace(runtime)
     expect((await runtime.send('GET /api/v1/workspaces')).status).toBe(200)
     expect((await runtime.send('GET /api/v1/audit')).status).toBe(401)
     const { plaintext } = await mint({ role: 'admin' })

@@ -9,17 +9,17 @@ import { createEnvironment as readEnvironment } from '../../src/config/config-en
 import { loadConfig } from '../../src/config/load-config.ts'
 import { openRuntime } from '../../src/runtime.ts'
 import { startProvider } from '../harness/identity-provider.ts'
-import { until } from '../harness/runtime.ts'
-import { storeFile } from '../harness/store.ts'
+import { waitUntil } from '../harness/runtime.ts'
+import { storeFile } from '../harness/store-file.ts'
 import {
-  useEveryCredential,
+  type CollectedOutput,
   canary,
   configOf,
-  environmentOf,
-  type CollectedOutput,
-  findLeaks,
   createSecrets,
+  environmentOf,
+  findLeaks,
   type RuntimeClient,
+  useEveryCredential,
 } from './canaries.ts'
 
 function temporaryFolder(): string {
@@ -89,16 +89,16 @@ const command = resolve('bin/run.js')
 /** Runs a command in the background and collects its output. */
 function startCommand(args: readonly string[], env: Record<string, string>, cwd: string) {
   const child = spawn(process.execPath, [command, ...args], { cwd, env: { HOME: cwd, ...env } })
-  const said = { out: '', err: '' }
+  const output = { out: '', err: '' }
   child.stdout.on('data', part => {
-    said.out += String(part)
+    output.out += String(part)
   })
   child.stderr.on('data', part => {
-    said.err += String(part)
+    output.err += String(part)
   })
   const exited = once(child, 'close').then(([status]) => Number(status))
   onTestFinished(() => void child.kill('SIGKILL'))
-  return { child, said, exited }
+  return { child, said: output, exited }
 }
 
 describe('secrets in every credential', () => {
@@ -112,7 +112,7 @@ describe('secrets in every credential', () => {
     writeFileSync(config, JSON.stringify(configOf(provider)))
     const args = ['serve', '--port', '0', '--data-dir', dataDir, '--config', config, '--json']
     const { child, said, exited } = startCommand(args, environmentOf(planted), home)
-    await until(() => said.out.includes('\n') || child.exitCode !== null)
+    await waitUntil(() => said.out.includes('\n') || child.exitCode !== null)
     const { url } = JSON.parse(said.out.split('\n')[0]!) as { url: string }
     const found = await useEveryCredential(networkClient(url.replace(/\/$/, '')), provider, planted)
     child.kill('SIGTERM')
@@ -121,9 +121,9 @@ describe('secrets in every credential', () => {
     expectCompleteRun(found)
     expect(said.out).toMatch(/"level":"debug"/)
     expect(said.out).toMatch(/audit auth\.api_denied denied/)
-    const told = [said.out, said.err, ...found.answers].join('\n')
-    expect(findLeaks(told, found.secrets)).toEqual([])
-    expect(findLeaks(told, digestsIn(dataDir))).toEqual([])
+    const text = [said.out, said.err, ...found.answers].join('\n')
+    expect(findLeaks(text, found.secrets)).toEqual([])
+    expect(findLeaks(text, digestsIn(dataDir))).toEqual([])
     expect(findLeaks(bytesOf(dataDir), found.secrets)).toEqual([])
   })
 
@@ -161,9 +161,9 @@ describe('secrets in every credential', () => {
 
     expectCompleteRun(found)
     expect(lines.length).toBeGreaterThan(150)
-    const told = [...lines, ...found.answers].join('\n')
-    expect(findLeaks(told, found.secrets)).toEqual([])
-    expect(findLeaks(told, digestsIn(dataDir))).toEqual([])
+    const text = [...lines, ...found.answers].join('\n')
+    expect(findLeaks(text, found.secrets)).toEqual([])
+    expect(findLeaks(text, digestsIn(dataDir))).toEqual([])
     expect(findLeaks(bytesOf(dataDir), found.secrets)).toEqual([])
   })
 
@@ -191,13 +191,13 @@ describe('secrets in every credential', () => {
   test('findLeaks finds a secret in each of its encodings', () => {
     const secret = canary('told')
     const secrets = new Map([['it', secret]])
-    const spelt = [
+    const encoded = [
       secret,
       secret.slice(0, 24),
       Buffer.from(secret).toString('base64'),
       Buffer.from(`user:${secret}`).toString('hex'),
     ]
-    for (const text of spelt) expect(findLeaks(`said ${text} aloud`, secrets)).toHaveLength(1)
+    for (const text of encoded) expect(findLeaks(`said ${text} aloud`, secrets)).toHaveLength(1)
     expect(findLeaks('said nothing', secrets)).toEqual([])
   })
 })

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
-import { audience, CookieJar, clients, drive, type RunningProvider } from '../harness/identity-provider.ts'
+import { audience, browse, CookieJar, clients, type RunningProvider } from '../harness/identity-provider.ts'
 
 /** A response with its body as text. */
 export interface TextResponse {
@@ -101,7 +101,11 @@ export interface CollectedOutput {
 }
 
 /** Sends the requests of ordinary callers and some of attackers, with a secret in every credential. */
-export async function useEveryCredential(at: RuntimeClient, provider: RunningProvider, planted: PlantedSecrets): Promise<CollectedOutput> {
+export async function useEveryCredential(
+  at: RuntimeClient,
+  provider: RunningProvider,
+  planted: PlantedSecrets,
+): Promise<CollectedOutput> {
   const run = new CredentialRun(at, provider)
   run.addSecret('the bootstrap token', planted.bootstrap)
   for (const [n, secret] of planted.sessions.entries()) run.addSecret(`session secret ${n}`, secret)
@@ -114,8 +118,9 @@ export async function useEveryCredential(at: RuntimeClient, provider: RunningPro
   await run.useDevice()
   await run.send('GET /api/v1/audit?limit=200', bearer(planted.bootstrap))
   await run.send(`GET ${place}/api-keys`, bearer(planted.bootstrap))
-  for (const [name, value] of provider.asked.flatMap(({ form }) => [...form]))
-    if (/^(code|code_verifier|refresh_token|device_code|client_secret)$/.test(name)) run.addSecret(name, value)
+  for (const [name, value] of provider.requests.flatMap(({ form }) => [...form]))
+    if (/^(code|code_verifier|refresh_token|device_code|client_secret)$/.test(name))
+      run.addSecret(name, value)
   return run
 }
 
@@ -248,13 +253,13 @@ class CredentialRun implements CollectedOutput {
       const cookie = jar.header(url)
       const origin = method === 'POST' ? { origin: this.at.origin } : undefined
       const got = await this.send(line, { ...(cookie && { cookie }), ...origin }, undefined, isHandover)
-      jar.take(url, got.headers)
+      jar.storeCookies(url, got.headers)
       for (const pair of jar.header(url).split('; ').filter(Boolean))
         this.addSecret('a cookie', pair.slice(pair.indexOf('=') + 1))
       return got
     }
     const begun = await go('GET /auth/login?redirect_after=/docs', true)
-    const { url } = await drive(begun.headers.get('location')!, {
+    const { url } = await browse(begun.headers.get('location')!, {
       jar,
       stopAt: `${this.at.origin}/auth/callback`,
     })
@@ -274,7 +279,7 @@ class CredentialRun implements CollectedOutput {
     const begun = JSON.parse((await this.send('POST /auth/device/authorize', {}, undefined, true)).text)
     this.addSecret('a device code', begun.device_code)
     await this.send('POST /auth/device/token', {}, { device_code: begun.device_code })
-    await drive(begun.verification_uri_complete)
+    await browse(begun.verification_uri_complete)
     const issued = JSON.parse(
       (await this.send('POST /auth/device/token', {}, { device_code: begun.device_code }, true)).text,
     )

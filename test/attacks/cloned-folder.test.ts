@@ -4,16 +4,16 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { inTerminal, withoutSequences } from '../commands/terminal.ts'
-import { type Place, place } from '../commands/wb.ts'
+import { createSandbox, type Sandbox } from '../commands/sandbox.ts'
+import { runInTerminal, stripSequences } from '../commands/terminal.ts'
 
 const key = 'wb_live_abcdefghijkl_0123456789abcdefghijklmnopqrstuv'
 
 /** Starts a server of the attacker that records the requests it gets. */
-async function collector() {
-  const heard: { url: string; authorization: string | undefined }[] = []
+async function startCollector() {
+  const requests: { url: string; authorization: string | undefined }[] = []
   const server = createServer((request, response) => {
-    heard.push({ url: request.url!, authorization: request.headers.authorization })
+    requests.push({ url: request.url!, authorization: request.headers.authorization })
     response.setHeader('content-type', 'application/json').end('{"items":[]}')
   })
   server.listen(0, '127.0.0.1')
@@ -22,16 +22,16 @@ async function collector() {
     server.closeAllConnections()
     server.close()
   })
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, heard }
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, heard: requests }
 }
 
 /**
  * Sets up a user with an API key in the environment and a second profile, who has cloned a repository that tries
  * to steal the key and to run a program.
  */
-async function victim() {
-  const here = place()
-  const { url, heard } = await collector()
+async function createVictim() {
+  const here = createSandbox()
+  const { url, heard } = await startCollector()
   Object.assign(here.env, { WB_DATA_DIR: '', WB_API_KEY: key, OPENAI_API_KEY: 'sk-secret' })
   const settings = join(here.env.XDG_CONFIG_HOME!, 'workbase')
   mkdirSync(settings, { recursive: true })
@@ -57,7 +57,7 @@ async function victim() {
 }
 
 /** Returns whether nothing was sent or run, and nothing in the folder was opened. */
-function untouched({ heard, inside, ran }: Awaited<ReturnType<typeof victim>>): boolean {
+function isUntouched({ heard, inside, ran }: Awaited<ReturnType<typeof createVictim>>): boolean {
   return heard.length === 0 && ![ran, inside('planted.db'), inside('.workbase/workbase.db')].some(existsSync)
 }
 
@@ -66,8 +66,8 @@ const line = ['workspaces', 'create', 'mine']
 
 describe('a cloned repository [security rule 6]', () => {
   test('in a pipe or CI, does not make commands send or run anything, and a server does not start', async () => {
-    const scene = await victim()
-    const { here, repository: cwd } = scene
+    const victim = await createVictim()
+    const { here, repository: cwd } = victim
     const piped = await here.wb(line, { cwd })
     expect(piped.status).toBe(0)
     for (const name of ['workbase.yaml is not used', '.workbase/ is not used', '.wb.yaml is not used'])
@@ -76,14 +76,14 @@ describe('a cloned repository [security rule 6]', () => {
     expect(ci).toMatchObject({ status: 2, stdout: '' })
     expect(ci.stderr).toMatch(/is not trusted[\s\S]*--config \S+workbase\.yaml[\s\S]*\n {4}wb trust/)
     expect((await here.wb(['serve', '--port', '0'], { cwd })).status).toBe(2)
-    expect(untouched(scene)).toBe(true)
+    expect(isUntouched(victim)).toBe(true)
   })
 
   test('does not start its declared tool server when tools are listed or an agent is asked', {
     timeout: 60_000,
   }, async () => {
-    const scene = await victim()
-    const { here, repository: cwd, inside, ran } = scene
+    const victim = await createVictim()
+    const { here, repository: cwd, inside, ran } = victim
     Object.assign(here.env, { WB_API_KEY: '', OPENAI_API_KEY: '' })
     writeFileSync(inside('.workbase/workbase.yaml'), readFileSync(inside('workbase.yaml')))
     rmSync(inside('.wb.yaml'))
@@ -99,7 +99,7 @@ describe('a cloned repository [security rule 6]', () => {
       stdout: expect.stringContaining('search_kb'),
     })
     expect(await here.wb(lines[0]!, { cwd, env: { CI: 'true' } })).toMatchObject({ status: 2, stdout: '' })
-    expect(untouched(scene)).toBe(true)
+    expect(isUntouched(victim)).toBe(true)
     // Trusting the folder is what starts the server.
     for (const words of [['trust'], ['workspaces', 'create', 'theirs'], lines[0]!])
       await here.wb(words, { cwd })
@@ -107,19 +107,19 @@ describe('a cloned repository [security rule 6]', () => {
   })
 
   test('in a terminal, is shown once with all its effects, and declining is respected', async () => {
-    const scene = await victim()
-    const { here, repository: cwd, url } = scene
-    const asked = await answering(here, cwd, '\r')
+    const victim = await createVictim()
+    const { here, repository: cwd, url } = victim
+    const screen = await answerTrustPrompt(here, cwd, '\r')
     for (const words of [cwd, 'mcp.stdioServers[0].command', '"touch"', `"${url}"`, '.workbase/', '"work"'])
-      expect(asked).toContain(words)
-    const again = await answering(here, cwd, 'y\r')
+      expect(screen).toContain(words)
+    const again = await answerTrustPrompt(here, cwd, 'y\r')
     expect(again).not.toContain('Trust them?')
-    expect(untouched(scene)).toBe(true)
+    expect(isUntouched(victim)).toBe(true)
   })
 
   test('can be ignored by explicit settings, and an address in .wb.yaml is rejected', async () => {
-    const scene = await victim()
-    const { here, repository: cwd, inside, url } = scene
+    const victim = await createVictim()
+    const { here, repository: cwd, inside, url } = victim
     writeFileSync(inside('.wb.yaml'), `url: ${url}\n`)
     const refused = await here.wb(line, { cwd })
     expect(refused).toMatchObject({ status: 1, stdout: '' })
@@ -129,12 +129,12 @@ describe('a cloned repository [security rule 6]', () => {
     const env = { CI: 'true', WB_DATA_DIR: join(here.home, 'mine'), WB_CONFIG: join(here.home, 'mine.yaml') }
     writeFileSync(env.WB_CONFIG, 'version: 1\n')
     expect(await here.wb(line, { cwd, env })).toMatchObject({ status: 0 })
-    expect(untouched(scene)).toBe(true)
+    expect(isUntouched(victim)).toBe(true)
   })
 
   test('cannot link its data directory to another folder, even if it is trusted', async () => {
-    const scene = await victim()
-    const { here, repository: cwd, inside } = scene
+    const victim = await createVictim()
+    const { here, repository: cwd, inside } = victim
     const elsewhere = join(here.home, 'elsewhere')
     mkdirSync(elsewhere, { mode: 0o700 })
     rmSync(inside('.workbase'), { recursive: true })
@@ -145,12 +145,12 @@ describe('a cloned repository [security rule 6]', () => {
     })
     expect((await here.wb(line, { cwd })).stderr).toContain('.workbase/ is not used')
     expect(existsSync(join(elsewhere, 'workbase.db'))).toBe(false)
-    expect(untouched(scene)).toBe(true)
+    expect(isUntouched(victim)).toBe(true)
   })
 
   test('has its configuration used after it is trusted, but not its server announcement', async () => {
-    const scene = await victim()
-    const { here, repository: cwd, inside, heard } = scene
+    const victim = await createVictim()
+    const { here, repository: cwd, inside, heard } = victim
     rmSync(inside('.wb.yaml'))
     expect((await here.wb(['trust'], { cwd })).status).toBe(0)
     expect(await here.wb(line, { cwd })).toMatchObject({
@@ -172,8 +172,8 @@ describe('a cloned repository [security rule 6]', () => {
 })
 
 /** Sets up a user with a trusted folder in which `wb` created the data directory. */
-async function trusting() {
-  const here = place()
+async function createTrustedFolder() {
+  const here = createSandbox()
   here.env.WB_DATA_DIR = ''
   const cwd = join(here.home, 'project')
   mkdirSync(cwd)
@@ -184,7 +184,7 @@ async function trusting() {
 
 describe('files pulled into a trusted folder [security rule 6]', () => {
   test('a pulled database log is not applied to the store', async () => {
-    const { inside, list } = await trusting()
+    const { inside, list } = await createTrustedFolder()
     for (const name of ['workbase.db-wal', 'workbase.db-journal']) {
       writeFileSync(inside(name), 'planted', { mode: 0o644 })
       const refused = await list()
@@ -197,7 +197,7 @@ describe('files pulled into a trusted folder [security rule 6]', () => {
   })
 
   test('files left by a killed server of the user do not count as a change', async () => {
-    const { here, inside, list } = await trusting()
+    const { here, inside, list } = await createTrustedFolder()
     const server = await here.spawnServe(['--data-dir', inside('.')])
     await fetch(`${server.url}/readyz`)
     server.process.kill('SIGKILL')
@@ -209,9 +209,9 @@ describe('files pulled into a trusted folder [security rule 6]', () => {
 })
 
 /** Runs the command in a terminal, types an answer to the trust prompt, and returns the screen text. */
-async function answering(here: Place, cwd: string, typed: string): Promise<string> {
+async function answerTrustPrompt(here: Sandbox, cwd: string, typed: string): Promise<string> {
   let isAsked = false
-  const { text } = await inTerminal(here, line, {
+  const { text } = await runInTerminal(here, line, {
     cwd,
     cols: 200,
     answer(written) {
@@ -220,5 +220,5 @@ async function answering(here: Place, cwd: string, typed: string): Promise<strin
       return typed
     },
   })
-  return withoutSequences(text)
+  return stripSequences(text)
 }

@@ -6,21 +6,21 @@ import { checkStore } from '../../src/storage/sqlite/check.ts'
 import Database from '../../src/storage/sqlite/driver.ts'
 import { tables } from '../../src/storage/tables.ts'
 import { rowProblem } from '../../src/storage/validated-rows.ts'
-import { taken, uploads } from '../bad-input/routes.ts'
-import { placed, type Stage, setStage } from '../bad-input/stage.ts'
-import { type Opened, open, type Sent, scratchDir } from '../harness/runtime.ts'
+import { bodySpecs, uploadRoutes } from '../bad-input/routes.ts'
+import { createTestData, type TestData, withPathIds } from '../bad-input/test-data.ts'
+import { open, scratchDir, type TestResponse, type TestRuntime } from '../harness/runtime.ts'
 import { useServer } from '../wire/harness.ts'
 
 const wire = useServer()
 
-let stage: Stage
+let stage: TestData
 /** An intact store with rows in every table. */
-let sound: Buffer
+let intactStore: Buffer
 /** Stored bodies of its rows, by table name. */
 let bodies: ReadonlyMap<string, readonly string[]>
 
 beforeAll(async () => {
-  stage = await setStage(wire)
+  stage = await createTestData(wire)
   const live = new Database(join(wire.serving.dataDir, 'workbase.db'), { readonly: true })
   const bytes = live.serialize()
   live.close()
@@ -36,12 +36,17 @@ beforeAll(async () => {
       database.prepare<[], string>(`SELECT body FROM ${name}`).pluck().all(),
     ]),
   )
-  sound = database.serialize()
+  intactStore = database.serialize()
   database.close()
 })
 
 /** Returns rows that no route creates without a model, or that do not persist. */
-function rowsWithoutRoutes({ workspaceId, knowledgeBaseId, conversationId, ...ids }: Stage['own']): object {
+function rowsWithoutRoutes({
+  workspaceId,
+  knowledgeBaseId,
+  conversationId,
+  ...ids
+}: TestData['own']): object {
   const at = '2026-01-01T00:00:00.000Z'
   const messageId = ids.messageId
   const job = { workspaceId, knowledgeBaseId, jobId: ids.jobId }
@@ -79,7 +84,7 @@ function rowsWithoutRoutes({ workspaceId, knowledgeBaseId, conversationId, ...id
 }
 
 /** Creates a data directory whose store has the given bytes. */
-function placedIn(bytes: Buffer): string {
+function createDataDir(bytes: Buffer): string {
   const dataDir = join(scratchDir(), 'data')
   mkdirSync(dataDir, { mode: 0o700 })
   writeFileSync(join(dataDir, 'workbase.db'), bytes, { mode: 0o600 })
@@ -87,14 +92,14 @@ function placedIn(bytes: Buffer): string {
 }
 
 /** Opens a server runtime whose store has the given bytes. */
-function opened(bytes: Buffer): Promise<Opened> {
-  return open({ dataDir: placedIn(bytes), server: true })
+function openStoreFrom(bytes: Buffer): Promise<TestRuntime> {
+  return open({ dataDir: createDataDir(bytes), server: true })
 }
 
 /** Returns the failed checks of `wb doctor --deep` for a store with the given bytes. */
-function diagnosis(bytes: Buffer): string[] {
+function failedChecks(bytes: Buffer): string[] {
   try {
-    return checkStore(join(placedIn(bytes), 'workbase.db'))!
+    return checkStore(join(createDataDir(bytes), 'workbase.db'))!
       .checks.filter(({ count }) => count > 0)
       .map(({ check }) => check)
   } catch (error) {
@@ -113,8 +118,8 @@ const damages: readonly ((body: string) => string)[] = [
 ]
 
 /** Returns the intact store with damage in all rows of one table, alternating the kind of damage. */
-function damagedIn(table: string): Buffer {
-  const bytes = Buffer.from(sound)
+function damageTable(table: string): Buffer {
+  const bytes = Buffer.from(intactStore)
   for (const [n, body] of bodies.get(table)!.entries()) {
     const at = bytes.indexOf(body)
     expect(at, `${body.slice(0, 60)} lies on one page`).toBeGreaterThan(0)
@@ -135,35 +140,38 @@ const methodOf = (route: string) => methods.indexOf(route.split(' ')[0]!)
 function requests(): Request[] {
   return stage.routes
     .filter(route => /\{workspaceId\}|\/readyz|\/setup-status/.test(route))
-    .filter(route => !/\/mcp$|\/tools$/.test(route) && !uploads.includes(route))
+    .filter(route => !/\/mcp$|\/tools$/.test(route) && !uploadRoutes.includes(route))
     .sort((one, other) => methodOf(one) - methodOf(other))
-    .map(route => ({ line: placed(route, stage.own), json: taken[route]?.valid }))
+    .map(route => ({ line: withPathIds(route, stage.own), json: bodySpecs[route]?.valid }))
 }
 
-/** Returns the problem with a response from a damaged store; undefined if there is none. */
-function complaint({ status, body, text }: Sent): string | undefined {
+/** Returns the problem with a response from a damaged store; undefined if the response is correct. */
+function problemWith({ status, body, text }: TestResponse): string | undefined {
   if (text.includes('"code":"internal_error"')) return 'a defect'
   const { code, hint } = (body.error ?? {}) as { code?: string; hint?: string }
   if (code !== 'control_plane_unavailable') return undefined
   return status === 503 && hint?.includes('wb doctor --deep') ? undefined : `${status}, without the hint`
 }
 
-async function complaints(wb: Opened, sent: readonly Request[]): Promise<{ wrong: string[]; told: number }> {
+async function problemsWith(
+  wb: TestRuntime,
+  sent: readonly Request[],
+): Promise<{ wrong: string[]; told: number }> {
   const wrong: string[] = []
-  let told = 0
+  let reported = 0
   for (const { line, json } of sent) {
     const answer = await wb.send(line, json)
-    const fault = complaint(answer)
+    const fault = problemWith(answer)
     if (fault) wrong.push(`${line}: ${fault}: ${answer.text.slice(0, 200)}`)
-    if (answer.text.includes('the store is damaged')) told++
+    if (answer.text.includes('the store is damaged')) reported++
   }
-  return { wrong, told }
+  return { wrong, told: reported }
 }
 
 /** Opens a runtime, or returns undefined if the store is too damaged to open and the error says so. */
-async function openedOrRefused(bytes: Buffer): Promise<Opened | undefined> {
+async function tryOpen(bytes: Buffer): Promise<TestRuntime | undefined> {
   try {
-    return await opened(bytes)
+    return await openStoreFrom(bytes)
   } catch (error) {
     expect(error).toMatchObject({
       code: 'control_plane_unavailable',
@@ -175,17 +183,17 @@ async function openedOrRefused(bytes: Buffer): Promise<Opened | undefined> {
 
 test('an intact store has rows in every table, and none is reported as damaged', async () => {
   for (const [table, rows] of bodies) expect(rows.length, table).toBeGreaterThan(0)
-  expect(await complaints(await opened(sound), requests())).toEqual({ wrong: [], told: 0 })
+  expect(await problemsWith(await openStoreFrom(intactStore), requests())).toEqual({ wrong: [], told: 0 })
 })
 
 describe.each(Object.values(tables))('damaged rows of $name', ({ name }) => {
   test('cause no internal error on any route, at startup, or in wb doctor', async () => {
-    const bytes = damagedIn(name)
+    const bytes = damageTable(name)
     // SQLite itself compares stored computed columns with the body.
     const hasStoredColumns = name === 'message_images'
-    expect(diagnosis(bytes)).toContain(hasStoredColumns ? 'damage in the file' : `damaged rows in ${name}`)
-    const wb = await openedOrRefused(bytes)
-    if (wb) expect((await complaints(wb, requests())).wrong).toEqual([])
+    expect(failedChecks(bytes)).toContain(hasStoredColumns ? 'damage in the file' : `damaged rows in ${name}`)
+    const wb = await tryOpen(bytes)
+    if (wb) expect((await problemsWith(wb, requests())).wrong).toEqual([])
   })
 
   test('are detected by a field of another type', () => {
@@ -204,7 +212,7 @@ describe.each(Object.values(tables))('damaged rows of $name', ({ name }) => {
 })
 
 test('wb doctor names the damaged row', async () => {
-  const wb = await opened(damagedIn('agents'))
+  const wb = await openStoreFrom(damageTable('agents'))
   const { workspaceId, agentId } = stage.own
   const answer = await wb.send(`GET /api/v1/workspaces/${workspaceId}/agents/${agentId}`)
   expect(answer.body.error).toMatchObject({
@@ -215,8 +223,8 @@ test('wb doctor names the damaged row', async () => {
 })
 
 /** Returns the intact store after running SQL on it. */
-function planted(sql: string): Buffer {
-  const database = new Database(sound)
+function runSql(sql: string): Buffer {
+  const database = new Database(intactStore)
   database.exec(sql)
   const bytes = database.serialize()
   database.close()
@@ -252,28 +260,28 @@ test.each([
   ['a knowledge base without its embedding service', `DELETE FROM embedding_services`],
   ['a knowledge base without its chunking service', `DELETE FROM chunking_services`],
 ])('%s is reported as damage', async (_, sql) => {
-  const damage = diagnosis(planted(sql)).filter(name => !diagnosis(sound).includes(name))
+  const damage = failedChecks(runSql(sql)).filter(name => !failedChecks(intactStore).includes(name))
   expect(damage).not.toEqual([])
-  const found = await complaints(await opened(planted(sql)), readingOrAdding())
+  const found = await problemsWith(await openStoreFrom(runSql(sql)), readingOrAdding())
   expect(found.wrong).toEqual([])
   expect(found.told).toBeGreaterThan(0)
 })
 
 test('overwritten pages cause no internal error on any route', async () => {
   const pageBytes = 4_096
-  let told = 0
+  let reported = 0
   // Testing every page would take a minute.
-  for (let page = 1; page < sound.length / pageBytes; page += 7) {
-    const bytes = Buffer.from(sound)
+  for (let page = 1; page < intactStore.length / pageBytes; page += 7) {
+    const bytes = Buffer.from(intactStore)
     bytes.fill(page % 2 ? 0x5a : 0, page * pageBytes, (page + 1) * pageBytes)
-    const named = diagnosis(bytes)
-    const wb = await openedOrRefused(bytes)
+    const named = failedChecks(bytes)
+    const wb = await tryOpen(bytes)
     if (!wb) continue
-    const found = await complaints(wb, readingOrAdding())
+    const found = await problemsWith(wb, readingOrAdding())
     expect(found.wrong, `page ${page + 1}`).toEqual([])
     if (found.told > 0) expect(named, `page ${page + 1}`).toContain('damage in the file')
-    told += found.told
+    reported += found.told
     await wb.close()
   }
-  expect(told).toBeGreaterThan(0)
+  expect(reported).toBeGreaterThan(0)
 })

@@ -4,13 +4,13 @@ import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { embeddingServices } from '../../src/contract/services.ts'
 import { startEmbeddingServer } from '../fakes/embedding-server.ts'
-import { makeBase, makeWorkspace } from '../harness/place.ts'
-import { type Opened, type Options, open } from '../harness/runtime.ts'
+import { makeBase, makeWorkspace } from '../harness/resources.ts'
+import { open, type TestRuntime, type TestRuntimeOptions } from '../harness/runtime.ts'
 
 const withAuth = { auth: { mode: 'apiKey', anonymousPolicy: 'allow' } }
 
 /** Creates a knowledge base with an embedding service at the given address. */
-async function baseEmbeddedAt(wb: Opened, endpointBaseUrl: string) {
+async function createBaseWithEmbedder(wb: TestRuntime, endpointBaseUrl: string) {
   const { workspaceId } = await makeWorkspace(wb)
   const { embeddingServiceId } = await wb.call(embeddingServices.create, {
     params: { workspaceId },
@@ -19,11 +19,11 @@ async function baseEmbeddedAt(wb: Opened, endpointBaseUrl: string) {
   return makeBase(wb, { workspaceId, embeddingServiceId })
 }
 
-async function embedding(options: Options, host: (port: string) => string) {
+async function ingestWithEmbedder(options: TestRuntimeOptions, host: (port: string) => string) {
   const server = await startEmbeddingServer(3)
   onTestFinished(() => server.close())
   const wb = await open(options)
-  const base = await baseEmbeddedAt(wb, `http://${host(new URL(server.url).port)}/v1`)
+  const base = await createBaseWithEmbedder(wb, `http://${host(new URL(server.url).port)}/v1`)
   const ingested = base.ingest('a text').then(
     () => undefined,
     (error: unknown) => error,
@@ -33,7 +33,7 @@ async function embedding(options: Options, host: (port: string) => string) {
 
 test('with authentication, a service name that resolves to an internal address is not called, and the error names the setting to change [security rule 14]', async () => {
   const resolve = async () => ['127.0.0.1']
-  const { error, received } = await embedding(
+  const { error, received } = await ingestWithEmbedder(
     { config: withAuth, resolve },
     port => `models.example.com:${port}`,
   )
@@ -48,16 +48,16 @@ test('with authentication, a service name that resolves to an internal address i
 })
 
 test('names with an internal address, with the address of a metadata service, and without any address get the same error [security rule 14]', async () => {
-  const told = async (resolve: () => Promise<string[]>) => {
-    const { error } = await embedding({ config: withAuth, resolve }, () => 'models.example.com')
+  const errorFor = async (resolve: () => Promise<string[]>) => {
+    const { error } = await ingestWithEmbedder({ config: withAuth, resolve }, () => 'models.example.com')
     const { code, message, hint } = error as { code: string; message: string; hint: string }
     return { code, message, hint }
   }
   const nobody = Object.assign(new Error('getaddrinfo ENOTFOUND'), { code: 'ENOTFOUND' })
-  const unknown = await told(() => Promise.reject(nobody))
+  const unknown = await errorFor(() => Promise.reject(nobody))
   expect(unknown.message).toContain('has no address, or an address that the runtime may not call')
-  expect(await told(async () => ['10.0.0.7'])).toEqual(unknown)
-  expect(await told(async () => ['169.254.169.254'])).toEqual(unknown)
+  expect(await errorFor(async () => ['10.0.0.7'])).toEqual(unknown)
+  expect(await errorFor(async () => ['169.254.169.254'])).toEqual(unknown)
 })
 
 test('a name that is rebound between two lookups never reaches an internal address [security rule 14]', async () => {
@@ -67,7 +67,7 @@ test('a name that is rebound between two lookups never reaches an internal addre
   const server = await startEmbeddingServer(3)
   onTestFinished(() => server.close())
   const wb = await open({ config, resolve })
-  const base = await baseEmbeddedAt(wb, `http://models.example.com:${new URL(server.url).port}/v1`)
+  const base = await createBaseWithEmbedder(wb, `http://models.example.com:${new URL(server.url).port}/v1`)
   await expect(base.ingest('a text')).rejects.toMatchObject({ code: 'embedding_unavailable' })
   expect(resolve.mock.calls.length).toBeGreaterThan(1)
   expect(server.received).toEqual([])
@@ -77,7 +77,10 @@ test('a service at an internal address is called if the operator allows it or au
   const resolve = async () => ['127.0.0.1']
   const named = { ...withAuth, runtime: { allowedEndpoints: ['models.example.com'] } }
   for (const config of [named, {}]) {
-    const { error, received } = await embedding({ config, resolve }, port => `models.example.com:${port}`)
+    const { error, received } = await ingestWithEmbedder(
+      { config, resolve },
+      port => `models.example.com:${port}`,
+    )
     expect(error).toBeUndefined()
     expect(received.length).toBeGreaterThan(0)
   }
@@ -86,7 +89,7 @@ test('a service at an internal address is called if the operator allows it or au
 test('a metadata service is never called, even if the operator allows its address [security rule 14]', async () => {
   const resolve = async () => ['169.254.169.254']
   const config = { runtime: { allowedEndpoints: ['models.example.com', '169.254.0.0/16'] } }
-  const { error } = await embedding({ config, resolve }, () => 'models.example.com')
+  const { error } = await ingestWithEmbedder({ config, resolve }, () => 'models.example.com')
   expect(error).toMatchObject({
     code: 'embedding_unavailable',
     message: expect.stringContaining('metadata service'),
@@ -95,11 +98,11 @@ test('a metadata service is never called, even if the operator allows its addres
 
 test('internal addresses in the discovery document of an identity provider are called only if the operator allows them [security rule 14]', async () => {
   const inner = vi.fn()
-  const keys = await serving(() => {
+  const keys = await serveJson(() => {
     inner()
     return { keys: [] }
   })
-  const provider = await serving(port => ({
+  const provider = await serveJson(port => ({
     issuer: `http://localhost:${port}`,
     jwks_uri: `http://127.0.0.1:${keys}/jwks`,
   }))
@@ -108,7 +111,7 @@ test('internal addresses in the discovery document of an identity provider are c
   const token = [{ alg: 'RS256', kid: 'k' }, claims, 'signature']
     .map(part => Buffer.from(JSON.stringify(part)).toString('base64url'))
     .join('.')
-  const asked = async (allowedEndpoints: string[]) => {
+  const callsWith = async (allowedEndpoints: string[]) => {
     const config = { auth: { mode: 'oidc', oidc: { issuer, audience: 'wb' } }, runtime: { allowedEndpoints } }
     const wb = await open({ config })
     const { status } = await wb.send('GET /api/v1/workspaces', undefined, {
@@ -117,12 +120,12 @@ test('internal addresses in the discovery document of an identity provider are c
     expect(status).toBeGreaterThanOrEqual(401)
     return inner.mock.calls.length
   }
-  expect(await asked([])).toBe(0)
-  expect(await asked([`127.0.0.1:${keys}`])).toBeGreaterThan(0)
+  expect(await callsWith([])).toBe(0)
+  expect(await callsWith([`127.0.0.1:${keys}`])).toBeGreaterThan(0)
 })
 
 /** Serves a JSON response on a free loopback port until the test ends, and returns the port. */
-async function serving(answer: (port: number) => object): Promise<number> {
+async function serveJson(answer: (port: number) => object): Promise<number> {
   const server = createServer((_, response) => {
     response.setHeader('content-type', 'application/json')
     response.end(JSON.stringify(answer((server.address() as AddressInfo).port)))

@@ -5,7 +5,7 @@ import { splitLines } from '../../src/base/split-lines.ts'
 import { type Intake, readSources } from '../../src/cli/ingest/sources.ts'
 import { scratchTree } from '../cli/scratch-tree.ts'
 
-async function foundIn(folder: string) {
+async function readFolder(folder: string) {
   const intake: Intake = { paths: [folder], cwd: folder, stdin: undefined, all: false }
   const found = []
   for await (const one of readSources(intake)) found.push(one)
@@ -18,7 +18,7 @@ test.each(['hole.txt', 'hole.jsonl', 'hole'])(
     const root = scratchTree({ [name]: '', 'ok.txt': 'fine' })
     truncateSync(join(root, name), 200e9)
     const problem = { path: join(root, name), code: 'payload_too_large', message: expect.any(String) }
-    expect(await foundIn(root)).toEqual([
+    expect(await readFolder(root)).toEqual([
       { kind: 'failed', problem },
       { kind: 'source', source: expect.objectContaining({ path: join(root, 'ok.txt') }) },
     ])

@@ -15,8 +15,8 @@ import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
 import { acquireServerLock } from '../../src/locks/server-lock.ts'
 import type { Disk } from '../../src/storage/disk-space.ts'
 import Database from '../../src/storage/sqlite/driver.ts'
-import { type Base, makeBase } from '../harness/place.ts'
-import { type Opened, open } from '../harness/runtime.ts'
+import { type Base, makeBase } from '../harness/resources.ts'
+import { open, type TestRuntime } from '../harness/runtime.ts'
 
 const isFull = {
   code: 'control_plane_unavailable',
@@ -59,9 +59,9 @@ describe('a disk that reports that it is full', () => {
 })
 
 /** A small file system if this user can mount one; undefined otherwise, and the tests that need it are skipped. */
-const disk = mounted('12m')
+const disk = mountDisk('12m')
 
-function mounted(size: string): string | undefined {
+function mountDisk(size: string): string | undefined {
   const folder = mkdtempSync(join(tmpdir(), 'wb-disk-'))
   try {
     execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${size}`, 'tmpfs', folder], { stdio: 'ignore' })
@@ -88,7 +88,7 @@ function dataDirOnDisk(): string {
 }
 
 /** Fills the disk, and returns a function that frees the space. */
-function fill(): () => void {
+function fillDisk(): () => void {
   const path = join(disk!, 'ballast')
   writeFileSync(path, '')
   for (const bytes of [65_536, 512])
@@ -104,16 +104,21 @@ function fill(): () => void {
 const text = (n: number) => `Document ${n}. ${'Some words of its own. '.repeat(300)}`
 
 describe.skipIf(disk === undefined)('a full disk', () => {
-  async function filled(): Promise<{ wb: Opened; base: Base; ids: string[]; empty: () => void }> {
+  async function openOnFullDisk(): Promise<{
+    wb: TestRuntime
+    base: Base
+    ids: string[]
+    empty: () => void
+  }> {
     const wb = await open({ dataDir: dataDirOnDisk(), server: true })
     const base = await makeBase(wb)
     const ids: string[] = []
     for (let n = 0; n < 10; n++) ids.push((await base.ingest(text(n))).document.documentId)
-    return { wb, base, ids, empty: fill() }
+    return { wb, base, ids, empty: fillDisk() }
   }
 
   test('rejects changes with a reason, still answers reads, and accepts changes once there is space', async () => {
-    const { wb, base, ids, empty } = await filled()
+    const { wb, base, ids, empty } = await openOnFullDisk()
     const { workspaceId } = base.params
     let last = await wb.send(`POST ${base.path}/ingest`, { text: text(100) })
     for (let n = 101; last.status === 201; n++)
@@ -159,14 +164,14 @@ describe.skipIf(disk === undefined)('a full disk', () => {
     new Database(join(wb.dataDir, 'workbase.db')).exec('PRAGMA wal_checkpoint(PASSIVE)').close()
     for (let n = 0; n < 20; n++)
       await wb.send(`PATCH ${base.path}/documents/${second.document.documentId}`, { metadata: { n } })
-    fill()
+    fillDisk()
     expect((await remove(second)).status).toBe(204)
   })
 
   test('prevents a server from starting, and the error says that the disk is full', async () => {
-    const { wb } = await filled()
+    const { wb } = await openOnFullDisk()
     await wb.close()
-    fill()
+    fillDisk()
     expect(() => acquireServerLock(wb.dataDir)).toThrow(isFull.message)
     const fresh = join(disk!, 'fresh')
     mkdirSync(fresh)

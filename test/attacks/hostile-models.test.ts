@@ -11,7 +11,7 @@ import { ToolCallDrafts } from '../../src/models/chat/tool-call-drafts.ts'
 import { ToolNames } from '../../src/models/chat/tool-names.ts'
 import { findKnownRefusal } from '../../src/models/provider/known-refusals.ts'
 import { ProviderFailure, providerReasonIn } from '../../src/models/provider/provider-failure.ts'
-import { chatPlace, heard } from '../harness/provider.ts'
+import { readStream, setUpChat } from '../harness/chat-setup.ts'
 
 const anyTool = () => ({ type: 'object' })
 const tool = { name: 'search', description: 'search', parameters: anyTool() }
@@ -72,12 +72,12 @@ test.each<[string, () => unknown]>([
 })
 
 test('rejects an answer with too many calls in its text', async () => {
-  const { provider, open, close } = await chatPlace()
+  const { provider, open, close } = await setUpChat()
   const calls = Array(65).fill('{"name":"search"}').join()
   provider.script({ text: `<tool_call>[${calls}]</tool_call>` }, { text: `[TOOL_CALLS][${calls}]` })
   const settings = { maxTokens: 64, tools: [tool], signal: new AbortController().signal }
   for (let at = 0; at < 2; at++) {
-    const { failure } = await heard(open().stream([{ role: 'user', content: 'Hi' }], settings))
+    const { failure } = await readStream(open().stream([{ role: 'user', content: 'Hi' }], settings))
     expect(failure?.message).toContain('sent an answer with more than 64 tool calls')
   }
   const event = { message: { content: `<tool_call>[${calls}]</tool_call>` }, finish_reason: 'stop' }
@@ -102,7 +102,7 @@ test('treats an error with objects that cannot be converted to text as a provide
 })
 
 test('keeps only the beginning of a long error page', async () => {
-  const { provider, open, close } = await chatPlace()
+  const { provider, open, close } = await setUpChat()
   provider.script({ status: 400, body: `<html>${'x'.repeat(3_000_000)}` })
   const settings = { maxTokens: 64, tools: [], signal: new AbortController().signal }
   const failure = await open()
@@ -116,7 +116,7 @@ test('keeps only the beginning of a long error page', async () => {
 test.each(['stream', 'complete'] as const)(
   '%s does not retry an answer that is too large, or report it as a failed connection',
   async how => {
-    const { provider, open, close } = await chatPlace()
+    const { provider, open, close } = await setUpChat()
     const body = 'x'.repeat(65_000_000)
     provider.script({ body }, { body }, { body })
     const settings = { maxTokens: 64, tools: [], signal: new AbortController().signal }

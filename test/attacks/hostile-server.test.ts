@@ -6,8 +6,8 @@ import { openClient } from '../../src/client/client.ts'
 import { openNetwork } from '../../src/client/node/transport.ts'
 import { Unreachable } from '../../src/client/unreachable.ts'
 import { workspaces } from '../../src/contract/workspaces.ts'
-import { inTerminal } from '../commands/terminal.ts'
-import { place } from '../commands/wb.ts'
+import { createSandbox } from '../commands/sandbox.ts'
+import { runInTerminal } from '../commands/terminal.ts'
 
 const csi = '\x1b]0;owned\x07\x1b[2J\x9b31mred\u202e'
 const page = (items: unknown[], nextCursor: string | null = null) => ({ items, nextCursor })
@@ -31,7 +31,7 @@ const hit = {
 }
 
 /** Returns a response with terminal control sequences in every displayed field. */
-function planted(path: string): unknown {
+function responseWithSequences(path: string): unknown {
   if (path.endsWith('/search'))
     return [
       { ...hit, coverage: csi },
@@ -46,7 +46,7 @@ function planted(path: string): unknown {
 }
 
 /** Starts a server with the given responses, and returns its address. */
-async function hostile(answer: (path: string, response: ServerResponse) => void): Promise<string> {
+async function startHostileServer(answer: (path: string, response: ServerResponse) => void): Promise<string> {
   const server = createServer((request, response) => answer(request.url!, response))
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   onTestFinished(() => {
@@ -56,7 +56,7 @@ async function hostile(answer: (path: string, response: ServerResponse) => void)
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-const saying = (type: string, body: string) => (_path: string, response: ServerResponse) =>
+const respondWith = (type: string, body: string) => (_path: string, response: ServerResponse) =>
   void response.writeHead(200, { 'content-type': type }).end(body)
 
 describe('a client of a hostile server', () => {
@@ -69,7 +69,7 @@ describe('a client of a hostile server', () => {
 
   test('stops reading an endless response', async () => {
     const part = Buffer.alloc(1 << 20, 0x20)
-    const url = await hostile((_path, response) => {
+    const url = await startHostileServer((_path, response) => {
       response.writeHead(200, { 'content-type': 'application/json' })
       const more = () => {
         while (!response.destroyed && response.write(part));
@@ -81,30 +81,30 @@ describe('a client of a hostile server', () => {
   })
 
   test.each([1, 7])('stops at a cycle of %i pages', async length => {
-    let asked = 0
-    const url = await hostile((_path, response) => {
-      const body = JSON.stringify(page([{ name: 'again' }], `c${asked++ % length}`))
+    let requests = 0
+    const url = await startHostileServer((_path, response) => {
+      const body = JSON.stringify(page([{ name: 'again' }], `c${requests++ % length}`))
       response.writeHead(200, { 'content-type': 'application/json' }).end(body)
     })
     await expect(listOf(url)).rejects.toThrow(/same page of a list/)
-    expect(asked).toBeLessThan(8 * length + 8)
+    expect(requests).toBeLessThan(8 * length + 8)
   })
 
   test.each([
     ['null', 'application/json', 'null'],
     ['a number', 'application/json', '7'],
-    ['no list', 'application/json', '{"items":{}}'],
-    ['half of it', 'application/json', '{"items":[{'],
+    ['an object instead of a list', 'application/json', '{"items":{}}'],
+    ['truncated JSON', 'application/json', '{"items":[{'],
     ['brackets', 'application/json', '['.repeat(200_000)],
-    ['a page for people', 'text/html', '<html>'],
+    ['a web page', 'text/html', '<html>'],
     ['nothing', 'application/json', ''],
   ])('reports that %s is not a response of a runtime', async (_what, type, body) => {
-    const url = await hostile(saying(type, body))
+    const url = await startHostileServer(respondWith(type, body))
     await expect(listOf(url)).rejects.toBeInstanceOf(Unreachable)
   })
 
   test('does not repeat a truncated response, which could contain a token', async () => {
-    const url = await hostile(saying('application/json', '{"token":secretive}'))
+    const url = await startHostileServer(respondWith('application/json', '{"token":secretive}'))
     await expect(listOf(url)).rejects.toSatisfy(error => !inspect(error).includes('secret'))
   })
 
@@ -113,7 +113,9 @@ describe('a client of a hostile server', () => {
     ['/login?code=secret', /^http:\/\/127\.0\.0\.1:\d+\/login$/],
     ['data:text/plain,secret', 'another address'],
   ])('shows only the target address of the redirect %s', async (location, told) => {
-    const url = await hostile((_path, response) => void response.writeHead(302, { location }).end())
+    const url = await startHostileServer(
+      (_path, response) => void response.writeHead(302, { location }).end(),
+    )
     const refusal: Error = await listOf(url).then(
       () => expect.unreachable(),
       error => error,
@@ -125,7 +127,7 @@ describe('a client of a hostile server', () => {
 
   test('accepts an error with fields of other types', async () => {
     const error = { code: 'conflict', message: 'no', hint: { a: 1 }, requestId: ['x'] }
-    const url = await hostile(
+    const url = await startHostileServer(
       (_path, response) => void response.writeHead(409).end(JSON.stringify({ error })),
     )
     await expect(listOf(url)).rejects.toMatchObject({ code: 'conflict', hint: expect.any(String) })
@@ -147,13 +149,14 @@ describe('control sequences from a server', () => {
     'api GET /api/v1/workspaces',
   ])('are removed by `wb %s`', async line => {
     const names = { 'x-workbase-ignored': encodeURIComponent(csi), 'content-type': 'application/json' }
-    const url = await hostile(
-      (path, response) => void response.writeHead(200, names).end(JSON.stringify(planted(path))),
+    const url = await startHostileServer(
+      (path, response) =>
+        void response.writeHead(200, names).end(JSON.stringify(responseWithSequences(path))),
     )
     const args = [...line.split(' '), '--url', url]
-    const here = place()
+    const here = createSandbox()
     const piped = await here.wb(args)
-    const seen = await inTerminal(here, args)
+    const seen = await runInTerminal(here, args)
     expect([piped.status, seen.status], piped.stderr + seen.text).toEqual([0, 0])
     for (const text of [piped.stdout, piped.stderr, seen.text])
       for (const sign of ['\x1b]', '\x07', '\x1b[2J', '\x9b', '\u202e']) expect(text).not.toContain(sign)
@@ -168,17 +171,17 @@ test.each([
     'the chunk of this passage was deleted',
   ],
 ])('control sequences from a server %s', async (_what, position, expected) => {
-  const url = await hostile((path, response) => {
+  const url = await startHostileServer((path, response) => {
     const found = path.endsWith('/search') && [{ ...hit, payload: { ...hit.payload, ...position } }]
-    const body = JSON.stringify(found || planted(path))
+    const body = JSON.stringify(found || responseWithSequences(path))
     response.writeHead(200, { 'content-type': 'application/json' }).end(body)
   })
-  const here = place()
+  const here = createSandbox()
   expect((await here.wb(['kb', 'search', 'k', 'passage', '--url', url])).status).toBe(0)
   for (const more of [[], ['--full']]) {
     const args = ['documents', 'show', '1', '--url', url, ...more]
     const piped = await here.wb(args)
-    const seen = await inTerminal(here, args)
+    const seen = await runInTerminal(here, args)
     expect([piped.status, seen.status], piped.stderr + seen.text).toEqual([0, 0])
     if (more.length === 0) expect(piped.stderr + seen.text).toContain(expected)
     for (const text of [piped.stdout, piped.stderr, seen.text])
@@ -187,22 +190,30 @@ test.each([
 })
 
 test('control sequences in a response that is not JSON are removed by `wb api`, in a terminal and in a pipe', async () => {
-  const url = await hostile(saying('text/plain', `before ${csi}\r\n\tafter`))
+  const url = await startHostileServer(respondWith('text/plain', `before ${csi}\r\n\tafter`))
   const args = ['api', 'GET', '/x', '--url', url]
-  const here = place()
+  const here = createSandbox()
   const piped = await here.wb(args)
   expect(piped).toMatchObject({ status: 0, stdout: 'before red\n\tafter\n' })
-  const seen = await inTerminal(here, args)
+  const seen = await runInTerminal(here, args)
   expect(seen.text).toContain('before red')
   for (const sign of ['\x1b]', '\x07', '\x1b[2J', '\x9b', '\u202e']) expect(seen.text).not.toContain(sign)
 })
 
 test('search results without coverage show no bar and no warning', async () => {
   const headers = { 'x-workbase-ignored': 'includeCoverage', 'content-type': 'application/json' }
-  const url = await hostile(
-    (path, response) => void response.writeHead(200, headers).end(JSON.stringify(planted(path))),
+  const url = await startHostileServer(
+    (path, response) =>
+      void response.writeHead(200, headers).end(JSON.stringify(responseWithSequences(path))),
   )
-  const { status, text } = await inTerminal(place(), ['kb', 'search', 'k', 'passage', '--url', url])
+  const { status, text } = await runInTerminal(createSandbox(), [
+    'kb',
+    'search',
+    'k',
+    'passage',
+    '--url',
+    url,
+  ])
   expect(status, text).toBe(0)
   expect(text).toContain('[2]')
   expect(text).not.toMatch(/[▮▯]|ignored/)
@@ -210,7 +221,7 @@ test('search results without coverage show no bar and no warning', async () => {
 
 test('a credential in a header option is not sent unencrypted to another machine', async () => {
   const line = ['api', 'GET', '/version', '-H', 'Authorization: Bearer k', '--url', 'http://192.0.2.1']
-  const { status, stderr } = await place().wb(line)
+  const { status, stderr } = await createSandbox().wb(line)
   expect(status).toBe(2)
   expect(stderr).toContain('would be sent unencrypted')
 })

@@ -6,7 +6,7 @@ import { parseEndpoint } from '../../src/models/endpoint.ts'
 import type { McpTool } from '../../src/models/mcp/client.ts'
 import { refusals, startChatServer } from '../fakes/chat-server.ts'
 import { startMcpServer } from '../fakes/mcp-server.ts'
-import { makeWorkspace } from '../harness/place.ts'
+import { makeWorkspace } from '../harness/resources.ts'
 import { open } from '../harness/runtime.ts'
 
 /** A quadratic search for the last of these slashes would take hours. */
@@ -51,8 +51,8 @@ test.each([
   ['in a batch', 'Application/JSON', ` [${pings.join()}]`, /does not respond like an MCP server/],
 ])('a tool server that sends endless requests %s is disconnected', async (_, mediaType, answer, message) => {
   const server = await startMcpServer({
-    inSessions: true,
-    before: async request => {
+    usesSessions: true,
+    intercept: async request => {
       if (request.method !== 'POST') return undefined
       const { method } = (await request.clone().json()) as { method?: string }
       const headers = { 'content-type': mediaType }
@@ -81,13 +81,13 @@ test('tool server listings are shortened before they are stored, and at most eig
     description: 'd'.repeat(10_000),
     inputSchema: schema,
   }))
-  let asked = 0
+  let running = 0
   let most = 0
   const wb = await open({
     listTools: async () => {
-      most = Math.max(most, ++asked)
+      most = Math.max(most, ++running)
       await new Promise(setImmediate)
-      asked--
+      running--
       return tools
     },
   })

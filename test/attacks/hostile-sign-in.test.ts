@@ -6,28 +6,30 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import type { Clock } from '../../src/base/clock.ts'
 import { withResponseTimeout } from '../../src/cli/connection/response-timeout.ts'
 import { openNetwork } from '../../src/client/node/transport.ts'
-import { keyedRuntime } from '../commands/sign-in.ts'
-import { inTerminal, withoutSequences } from '../commands/terminal.ts'
-import { type Place, place } from '../commands/wb.ts'
+import { createSandbox, type Sandbox } from '../commands/sandbox.ts'
+import { startRuntimeWithKeys } from '../commands/sign-in.ts'
+import { runInTerminal, stripSequences } from '../commands/terminal.ts'
 
-interface Asked {
+interface RecordedRequest {
   readonly path: string
   readonly authorization: string | undefined
 }
 
 /** Starts a server with fixed responses by path, and records its requests. */
-async function answering(rules: Record<string, unknown>): Promise<{ url: string; asked: Asked[] }> {
-  const asked: Asked[] = []
-  const url = await listening((request, response) => {
+async function startFixedServer(
+  rules: Record<string, unknown>,
+): Promise<{ url: string; asked: RecordedRequest[] }> {
+  const requests: RecordedRequest[] = []
+  const url = await startServer((request, response) => {
     const path = request.url ?? ''
-    asked.push({ path, authorization: request.headers.authorization })
+    requests.push({ path, authorization: request.headers.authorization })
     response.writeHead(path in rules ? 200 : 404, { 'content-type': 'application/json' })
     response.end(JSON.stringify(rules[path] ?? { error: { code: 'not_found', message: 'no' } }))
   })
-  return { url, asked }
+  return { url, asked: requests }
 }
 
-async function listening(answer: RequestListener): Promise<string> {
+async function startServer(answer: RequestListener): Promise<string> {
   const server = createServer(answer)
   await new Promise<void>(done => server.listen(0, '127.0.0.1', done))
   onTestFinished(() => {
@@ -51,8 +53,8 @@ const started = {
   interval: 1,
 }
 
-function person(): Place {
-  const here = place()
+function createUser(): Sandbox {
+  const here = createSandbox()
   delete here.env.WB_DATA_DIR
   here.env.WB_KEYCHAIN = 'file'
   return here
@@ -77,21 +79,18 @@ describe('a server that is not a runtime', () => {
     ['a web page', page(200)],
     ['a missing web page', page(404)],
     ['an API without this path', json({ error: { code: 'not_found', message: 'no' } }, 404)],
-  ])(
-    '%s is reported with a command to fix it, and nothing is stored',
-    async (_, { status, type, body }) => {
-      const url = await listening((_request, response) => {
-        response.writeHead(status, { 'content-type': type }).end(body)
-      })
-      const here = person()
-      const refused = await here.wb(['login', url, '--with-token'], { input: 'wb_live_x' })
-      expect(refused.status, refused.stderr).toBe(6)
-      expect(refused.stderr).toContain(`${url} does not look like a Workbase runtime: it `)
-      expect(refused.stderr).toMatch(/\n {4}wb login URL {4}where URL is the address of the runtime\n$/)
-      expect(refused.stderr).not.toMatch(/defect|wb serve/)
-      expect(existsSync(join(here.env.XDG_CONFIG_HOME!, 'workbase'))).toBe(false)
-    },
-  )
+  ])('%s is reported with a command to fix it, and nothing is stored', async (_, { status, type, body }) => {
+    const url = await startServer((_request, response) => {
+      response.writeHead(status, { 'content-type': type }).end(body)
+    })
+    const here = createUser()
+    const refused = await here.wb(['login', url, '--with-token'], { input: 'wb_live_x' })
+    expect(refused.status, refused.stderr).toBe(6)
+    expect(refused.stderr).toContain(`${url} does not look like a Workbase runtime: it `)
+    expect(refused.stderr).toMatch(/\n {4}wb login URL {4}where URL is the address of the runtime\n$/)
+    expect(refused.stderr).not.toMatch(/defect|wb serve/)
+    expect(existsSync(join(here.env.XDG_CONFIG_HOME!, 'workbase'))).toBe(false)
+  })
 
   test.each([
     ['a number as scopes', { scopes: 7 }],
@@ -100,19 +99,19 @@ describe('a server that is not a runtime', () => {
     ['an invalid key expiry', { keyExpiresAt: 'soon' }],
   ])('an identity with %s is reported as invalid', async (_, odd) => {
     const me = { id: 'x', label: null, type: 'apiKey', role: null, scopes: null, workspaceScopes: null }
-    const { url } = await answering({ ...device, '/auth/me': { ...me, expiresAt: null, ...odd } })
-    const here = person()
+    const { url } = await startFixedServer({ ...device, '/auth/me': { ...me, expiresAt: null, ...odd } })
+    const here = createUser()
     const refused = await here.wb(['login', url, '--with-token'], { input: 'wb_live_x' })
     expect([refused.status, refused.stderr]).toEqual([
       6,
       expect.stringContaining('returned an invalid identity'),
     ])
-    const asked = await here.wb(['whoami', '--url', url], { env: { WB_API_KEY: 'wb_live_x' } })
-    expect([asked.status, asked.stderr]).toEqual([6, expect.stringContaining('returned an invalid identity')])
+    const shown = await here.wb(['whoami', '--url', url], { env: { WB_API_KEY: 'wb_live_x' } })
+    expect([shown.status, shown.stderr]).toEqual([6, expect.stringContaining('returned an invalid identity')])
   })
 
   test('a response that trickles in is stopped by the timeout', async () => {
-    const url = await listening((_request, response) => {
+    const url = await startServer((_request, response) => {
       response.writeHead(200, { 'content-type': 'application/json' })
       const dripping = setInterval(() => response.write(' '), 10)
       response.on('close', () => clearInterval(dripping))
@@ -144,8 +143,8 @@ describe('an untrusted runtime', () => {
     ['an interval that is a string', { ...started, interval: 'x' }],
     ['an interval that is too long for a timer', { ...started, interval: 1e9 }],
   ])('%s does not cause a flood of requests', async (_, answer) => {
-    const { url, asked } = await answering({ ...device, '/auth/device/authorize': answer })
-    await inTerminal(person(), ['login', url], {
+    const { url, asked } = await startFixedServer({ ...device, '/auth/device/authorize': answer })
+    await runInTerminal(createUser(), ['login', url], {
       answer: (() => {
         let isSent = false
         return text => {
@@ -164,19 +163,19 @@ describe('an untrusted runtime', () => {
     ['a token that is a number', { access_token: 1, token_type: 'Bearer' }],
     ['a lifetime that is a string', { access_token: 'a', token_type: 'Bearer', expires_in: 'soon' }],
   ])('%s is not stored', async (_, tokens) => {
-    const { url } = await answering({
+    const { url } = await startFixedServer({
       ...device,
       '/auth/device/authorize': started,
       '/auth/device/token': tokens,
     })
-    const here = person()
-    const { status, text } = await inTerminal(here, ['login', url])
-    expect([status, withoutSequences(text)]).toEqual([6, expect.stringContaining('invalid tokens')])
+    const here = createUser()
+    const { status, text } = await runInTerminal(here, ['login', url])
+    expect([status, stripSequences(text)]).toEqual([6, expect.stringContaining('invalid tokens')])
     expect((await here.wb(['logout', '--all', '--json'])).stdout).toBe('[]\n')
   })
 
   test('Enter opens only the displayed page, and copies only the displayed code [security rule 16]', async () => {
-    const { url } = await answering({
+    const { url } = await startFixedServer({
       ...device,
       '/auth/device/authorize': {
         ...started,
@@ -184,7 +183,7 @@ describe('an untrusted runtime', () => {
         verification_uri_complete: 'https://evil.example/phish',
       },
     })
-    const here = person()
+    const here = createUser()
     const [opened, copied] = [join(here.home, 'opened'), join(here.home, 'copied')]
     for (const [name, script] of [
       ['browser', `#!/bin/sh\necho "$1" >${opened}\n`],
@@ -200,7 +199,7 @@ describe('an untrusted runtime', () => {
     })
     // Types each key once: after the command ends, another key would be echoed to the screen.
     let pressed = 0
-    await inTerminal(here, ['login', url], {
+    await runInTerminal(here, ['login', url], {
       answer(text) {
         if (pressed === 0 && text.includes('waiting')) {
           pressed = 1
@@ -218,9 +217,9 @@ describe('an untrusted runtime', () => {
 
 describe('stored logins', () => {
   test('are not sent to another runtime if the address in a file is changed', async () => {
-    const { here, url, key } = await keyedRuntime()
+    const { sandbox: here, url, key } = await startRuntimeWithKeys()
     await here.wb(['login', url, '--with-token'], { input: key })
-    const { url: elsewhere, asked } = await answering({})
+    const { url: elsewhere, asked } = await startFixedServer({})
     const folder = join(here.env.XDG_CONFIG_HOME!, 'workbase')
     for (const name of ['profiles.json', 'logins.json']) {
       const path = join(folder, name)
@@ -232,7 +231,7 @@ describe('stored logins', () => {
   })
 
   test('are rejected if other users can write the files', async () => {
-    const { here, url, key } = await keyedRuntime()
+    const { sandbox: here, url, key } = await startRuntimeWithKeys()
     await here.wb(['login', url, '--with-token'], { input: key })
     const folder = join(here.env.XDG_CONFIG_HOME!, 'workbase')
     for (const path of [folder, join(folder, 'profiles.json'), join(folder, 'logins.json')]) {

@@ -5,9 +5,9 @@ import { Admission, type AdmissionTask } from '../../src/auth/keys/admission.ts'
 import { ApiKeyVerifier } from '../../src/auth/keys/key-verifier.ts'
 import { newToken } from '../../src/auth/keys/token.ts'
 import { openKeyStore, storeKey } from '../auth/keys/key-store.ts'
-import { type Opened, open, until } from '../harness/runtime.ts'
+import { open, type TestRuntime, waitUntil } from '../harness/runtime.ts'
 
-const closed = { auth: { mode: 'apiKey', anonymousPolicy: 'reject' } }
+const requireKeys = { auth: { mode: 'apiKey', anonymousPolicy: 'reject' } }
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 const mintsInFlight = 400
 
@@ -17,7 +17,7 @@ interface Minted {
 }
 
 /** Creates a workspace, and returns its path, the path of its keys, and an admin key. */
-async function workspaceIn({ sendAsOperator }: Opened, name: string) {
+async function createWorkspace({ sendAsOperator }: TestRuntime, name: string) {
   const made = await sendAsOperator('POST /api/v1/workspaces', { name })
   const place = `/api/v1/workspaces/${made.body.workspaceId}`
   const keys = `${place}/api-keys`
@@ -33,46 +33,46 @@ function flood(count: number, send: () => Promise<{ status: number }>) {
   return { statuses, ended: Promise.all(all), of: (status: number) => statuses.filter(one => one === status) }
 }
 
-async function countOf({ sendAsOperator }: Opened, keys: string): Promise<number> {
+async function countKeys({ sendAsOperator }: TestRuntime, keys: string): Promise<number> {
   const { body } = await sendAsOperator(`GET ${keys}?limit=200`)
   return (body.items as unknown[]).length
 }
 
 describe('a revoked key', () => {
   test(`creates none of the ${mintsInFlight} keys that are still queued`, async () => {
-    const wb = await open({ config: closed })
-    const { keys, token, keyId } = await workspaceIn(wb, 'mine')
+    const wb = await open({ config: requireKeys })
+    const { keys, token, keyId } = await createWorkspace(wb, 'mine')
     const mints = flood(mintsInFlight, () => wb.send(`POST ${keys}`, { label: 'heir' }, bearer(token)))
-    await until(() => mints.of(201).length > 0)
+    await waitUntil(() => mints.of(201).length > 0)
     expect((await wb.sendAsOperator(`DELETE ${keys}/${keyId}`)).status).toBe(204)
-    const atRevocation = await countOf(wb, keys)
+    const atRevocation = await countKeys(wb, keys)
     await mints.ended
-    expect(await countOf(wb, keys)).toBe(atRevocation)
+    expect(await countKeys(wb, keys)).toBe(atRevocation)
     expect(mints.of(401).length).toBeGreaterThan(30)
     expect(new Set(mints.statuses)).toEqual(new Set([201, 401, 429]))
   })
 
   test('rotates no key in requests that are still queued', async () => {
-    const wb = await open({ config: closed })
-    const { keys, token, keyId } = await workspaceIn(wb, 'mine')
+    const wb = await open({ config: requireKeys })
+    const { keys, token, keyId } = await createWorkspace(wb, 'mine')
     const made = await wb.sendAsOperator(`POST ${keys}`, { label: 'other' })
     const path = `${keys}/${(made.body as unknown as Minted).key.keyId}`
     const rotations = flood(40, () => wb.send(`POST ${path}/rotate`, { graceSeconds: 60 }, bearer(token)))
-    await until(() => rotations.of(201).length > 0)
+    await waitUntil(() => rotations.of(201).length > 0)
     expect((await wb.sendAsOperator(`DELETE ${keys}/${keyId}`)).status).toBe(204)
-    const atRevocation = await countOf(wb, keys)
+    const atRevocation = await countKeys(wb, keys)
     await rotations.ended
-    expect(await countOf(wb, keys)).toBe(atRevocation)
+    expect(await countKeys(wb, keys)).toBe(atRevocation)
     expect(rotations.of(401).length).toBeGreaterThan(20)
   })
 })
 
 describe('a workspace that creates keys without end', () => {
   test('does not delay key creation in another workspace, or the first use of a key', async () => {
-    const wb = await open({ config: closed })
-    const [a, b] = [await workspaceIn(wb, 'a'), await workspaceIn(wb, 'b')]
+    const wb = await open({ config: requireKeys })
+    const [a, b] = [await createWorkspace(wb, 'a'), await createWorkspace(wb, 'b')]
     const mints = flood(mintsInFlight, () => wb.sendAsOperator(`POST ${a.keys}`, { label: 'one of many' }))
-    await until(() => mints.of(429).length > 0)
+    await waitUntil(() => mints.of(429).length > 0)
     const { status } = await wb.send(`POST ${b.keys}`, { label: 'one' }, bearer(b.token))
     expect(status).toBe(201)
     // The two digests for B each follow one for A. Most of the other requests of A are still waiting.
@@ -83,7 +83,7 @@ describe('a workspace that creates keys without end', () => {
 })
 
 /** Records the highest number of digests that this process computes at once, until the test ends. */
-function digestsAtOnce(): { most: number } {
+function recordConcurrentDigests(): { most: number } {
   const seen = { most: 0 }
   const active = new Set<number>()
   const hook = createHook({
@@ -99,9 +99,9 @@ function digestsAtOnce(): { most: number } {
 }
 
 test('key creation and token checks together use at most half of the CPU cores [security rule 10]', async () => {
-  const wb = await open({ config: closed })
-  const { place, keys } = await workspaceIn(wb, 'mine')
-  const seen = digestsAtOnce()
+  const wb = await open({ config: requireKeys })
+  const { place, keys } = await createWorkspace(wb, 'mine')
+  const seen = recordConcurrentDigests()
   const mints = flood(20, () => wb.sendAsOperator(`POST ${keys}`, { label: 'one of many' }))
   const guesses = flood(15, () => wb.send(`GET ${place}`, undefined, bearer(newToken('a guess').token)))
   await Promise.all([mints.ended, guesses.ended])
@@ -111,7 +111,7 @@ test('key creation and token checks together use at most half of the CPU cores [
 })
 
 /** Runs one task at a time, counts and records tasks, and rejects the rest once `isOver` is set. */
-class Watched extends Admission {
+class RecordingAdmission extends Admission {
   readonly begun: AdmissionTask[] = []
   asked = 0
   isOver = false
@@ -128,7 +128,7 @@ class Watched extends Admission {
 describe('900 addresses with wrong tokens', () => {
   test('neither reject nor delay the first use of a valid key [security rule 10]', async () => {
     const store = await openKeyStore()
-    const admission = new Watched({ runningMax: 1 })
+    const admission = new RecordingAdmission({ runningMax: 1 })
     const log = { debug() {}, info() {}, warn() {}, error() {} }
     const verifier = new ApiKeyVerifier({ ...store, log, admission })
     onTestFinished(() => verifier.close())
@@ -144,7 +144,7 @@ describe('900 addresses with wrong tokens', () => {
     const guesses = Promise.allSettled(
       Array.from({ length: 900 }, (_, n) => present(newToken('a guess').token, `guesser ${n}`)),
     )
-    await until(() => admission.asked === 900)
+    await waitUntil(() => admission.asked === 900)
     const before = admission.begun.length
     const letIn = await Promise.all(cold.map(({ token }, n) => present(token, `client ${n}`)))
     expect(letIn.map(({ subject }) => subject.id)).toEqual(cold.map(({ row }) => row.keyId))

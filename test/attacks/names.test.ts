@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { records } from '../../src/contract/records.ts'
 import type { ContentStore } from '../../src/storage/content.ts'
-import { makeBase } from '../harness/place.ts'
+import { makeBase } from '../harness/resources.ts'
 import { open } from '../harness/runtime.ts'
 
 test.each(['upsert', 'deleteRecord'] as const)(

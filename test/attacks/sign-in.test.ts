@@ -1,6 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { type Browser, codeOf, type SignInFixture, siteOrigin, openSignInFixture } from '../auth/session/sign-in-fixture.ts'
-import { drive } from '../harness/identity-provider.ts'
+import {
+  type Browser,
+  codeOf,
+  openSignInFixture,
+  type SignInFixture,
+  siteOrigin,
+} from '../auth/session/sign-in-fixture.ts'
+import { browse } from '../harness/identity-provider.ts'
 
 /**
  * Attacks that try to take over a session or to redirect a browser to another site.
@@ -8,14 +14,14 @@ import { drive } from '../harness/identity-provider.ts'
  * @see docs/security.md#rule-3, docs/security.md#rule-12, docs/security.md#rule-13
  */
 
-async function refusedState({ opened }: SignInFixture, line: string, cookie: string): Promise<void> {
+async function expectInvalidState({ opened }: SignInFixture, line: string, cookie: string): Promise<void> {
   const answer = await opened.send(line, undefined, cookie ? { cookie } : {})
   expect([answer.status, codeOf(answer)], answer.text).toEqual([400, 'invalid_state'])
   expect(answer.headers.getSetCookie()).toEqual([])
 }
 
 /** Returns the cookies that a browser sends to the callback. */
-function bindingOf({ jar }: Browser): string {
+function callbackCookies({ jar }: Browser): string {
   return jar.header(new URL('/auth/callback', siteOrigin))
 }
 
@@ -24,36 +30,40 @@ describe('a login belongs to the browser that started it [security rule 12]', ()
     const staged = await openSignInFixture()
     const [mallory, victim] = [staged.browser(), staged.browser()]
     const link = await mallory.returnFromProvider({ login: 'mallory' })
-    await refusedState(staged, link, '')
+    await expectInvalidState(staged, link, '')
     await victim.returnFromProvider()
-    await refusedState(staged, await mallory.returnFromProvider({ login: 'mallory' }), bindingOf(victim))
+    await expectInvalidState(
+      staged,
+      await mallory.returnFromProvider({ login: 'mallory' }),
+      callbackCookies(victim),
+    )
   })
 
   test('S5.7-05: the state of one browser does not work with the cookie of another', async () => {
     const staged = await openSignInFixture()
     const [one, other] = [staged.browser(), staged.browser()]
     const lines = [await one.returnFromProvider(), await other.returnFromProvider()] as const
-    const cookies = [bindingOf(one), bindingOf(other)] as const
-    await refusedState(staged, lines[0], cookies[1])
-    await refusedState(staged, lines[1], cookies[0])
+    const cookies = [callbackCookies(one), callbackCookies(other)] as const
+    await expectInvalidState(staged, lines[0], cookies[1])
+    await expectInvalidState(staged, lines[1], cookies[0])
   })
 
   test('S5.7-05: the cookie name of one browser does not work with the cookie value of another', async () => {
     const staged = await openSignInFixture()
     const [one, other] = [staged.browser(), staged.browser()]
     const lines = [await one.returnFromProvider(), await other.returnFromProvider()] as const
-    const [name] = bindingOf(one).split('=')
-    const [, value] = bindingOf(other).split('=')
-    await refusedState(staged, lines[0], `${name}=${value}`)
-    await refusedState(staged, lines[1], bindingOf(other).slice(0, -1))
+    const [name] = callbackCookies(one).split('=')
+    const [, value] = callbackCookies(other).split('=')
+    await expectInvalidState(staged, lines[0], `${name}=${value}`)
+    await expectInvalidState(staged, lines[1], callbackCookies(other).slice(0, -1))
   })
 
   test('S5.7-05: a duplicate binding cookie is rejected', async () => {
     const staged = await openSignInFixture()
     const alice = staged.browser()
     const line = await alice.returnFromProvider()
-    const cookie = bindingOf(alice)
-    await refusedState(staged, line, `${cookie}; ${cookie}`)
+    const cookie = callbackCookies(alice)
+    await expectInvalidState(staged, line, `${cookie}; ${cookie}`)
   })
 
   test('S5.7-06: the code of one login does not work with the state of another in one browser', async () => {
@@ -147,7 +157,10 @@ describe('session cookies are complete, for one site, and unique [security rule 
       runtime: { publicOrigin: 'http://localhost:9999' },
     })
     expect((await elsewhere.opened.send('GET /auth/me', undefined, { cookie })).status).toBe(401)
-    const renamed = await openSignInFixture({ provider: first.provider, client: { sessionCookieName: 'other' } })
+    const renamed = await openSignInFixture({
+      provider: first.provider,
+      client: { sessionCookieName: 'other' },
+    })
     const moved = cookie.replace('wb_session', 'other')
     expect((await renamed.opened.send('GET /auth/me', undefined, { cookie: moved })).status).toBe(401)
   })
@@ -156,7 +169,7 @@ describe('session cookies are complete, for one site, and unique [security rule 
     const { opened, browser, provider } = await openSignInFixture()
     const alice = browser()
     await alice.signIn()
-    const before = provider.asked.length
+    const before = provider.requests.length
     const peer = { encrypted: false, address: '127.0.0.1' }
     for (const path of ['/auth/refresh', '/auth/logout']) {
       for (const [name, value] of [
@@ -170,7 +183,7 @@ describe('session cookies are complete, for one site, and unique [security rule 
         expect([answer.status, answer.headers.getSetCookie()]).toEqual([403, []])
       }
     }
-    expect(provider.asked.length).toBe(before)
+    expect(provider.requests.length).toBe(before)
   })
 })
 
@@ -178,17 +191,17 @@ describe('device token refresh does not accept foreign tokens [security rule 13]
   test('a stolen provider refresh token is rejected without a request to the provider', async () => {
     const { opened, provider, browser } = await openSignInFixture()
     const { body } = await opened.send('POST /auth/device/authorize')
-    await drive(String(body.verification_uri_complete))
+    await browse(String(body.verification_uri_complete))
     const tokens = await opened.send('POST /auth/device/token', { device_code: body.device_code })
     await opened.send('POST /auth/device/refresh', { refresh_token: tokens.body.refresh_token })
-    const raw = provider.asked.map(({ form }) => form.get('refresh_token')).find(token => token !== null)
+    const raw = provider.requests.map(({ form }) => form.get('refresh_token')).find(token => token !== null)
     const alice = browser()
     await alice.signIn()
-    const before = provider.asked.length
+    const before = provider.requests.length
     for (const refresh_token of [raw, alice.cookies.split('=')[1], tokens.body.access_token]) {
       const answer = await opened.send('POST /auth/device/refresh', { refresh_token })
       expect([answer.status, codeOf(answer)]).toEqual([400, 'invalid_grant'])
     }
-    expect(provider.asked.length).toBe(before)
+    expect(provider.requests.length).toBe(before)
   })
 })

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import { makeBase } from '../harness/place.ts'
-import { type Opened, open, TestClock } from '../harness/runtime.ts'
+import { makeBase } from '../harness/resources.ts'
+import { open, TestClock, type TestRuntime } from '../harness/runtime.ts'
 
 const config = { auth: { mode: 'apiKey', anonymousPolicy: 'reject' } }
 
 /** Creates a body whose second part is sent when the test releases it. */
-function heldBody(first: string, rest: string) {
+function createHeldBody(first: string, rest: string) {
   let release = () => {}
   const held = new Promise<void>(resolve => {
     release = resolve
@@ -36,12 +36,12 @@ interface Key {
   readonly key: { readonly keyId: string }
 }
 
-async function mint(wb: Opened, workspaceId: string, body: object): Promise<Key> {
+async function mint(wb: TestRuntime, workspaceId: string, body: object): Promise<Key> {
   return (await wb.sendAsOperator(`POST /api/v1/workspaces/${workspaceId}/api-keys`, body))
     .body as unknown as Key
 }
 
-function post(wb: Opened, path: string, token: string, mediaType: string, body: ReadableStream) {
+function post(wb: TestRuntime, path: string, token: string, mediaType: string, body: ReadableStream) {
   return wb.runtime.fetch(
     new Request(`http://localhost${path}`, {
       method: 'POST',
@@ -60,7 +60,7 @@ test('S3-03: a key that is revoked while its request body arrives creates no key
   }
   const keys = `/api/v1/workspaces/${workspaceId}/api-keys`
   const { plaintext, key } = await mint(wb, workspaceId, { label: 'leaked', role: 'admin' })
-  const { body, begun, release } = heldBody('{"label":"again",', '"role":"admin"}')
+  const { body, begun, release } = createHeldBody('{"label":"again",', '"role":"admin"}')
   const answer = post(wb, keys, plaintext, 'application/json', body)
   await begun
   expect((await wb.sendAsOperator(`DELETE ${keys}/${key.keyId}`)).status).toBe(204)
@@ -79,7 +79,7 @@ test('S3-03: a key that is revoked while its lines arrive ingests no further lin
   const { plaintext, key } = await mint(wb, workspaceId, { label: 'leaked' })
   const at = `/api/v1/workspaces/${workspaceId}/knowledge-bases/${knowledgeBaseId}`
   const line = (n: number) => `${JSON.stringify({ text: `Passage ${n} on ornithopters.` })}\n`
-  const { body, begun, release } = heldBody(line(1), line(2) + line(3))
+  const { body, begun, release } = createHeldBody(line(1), line(2) + line(3))
   const answer = post(wb, `${at}/ingest/batch`, plaintext, 'application/x-ndjson', body)
   await begun
   await wb.sendAsOperator(`DELETE /api/v1/workspaces/${workspaceId}/api-keys/${key.keyId}`)

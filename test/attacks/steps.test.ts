@@ -2,10 +2,10 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { listen } from '../../src/http/listen.ts'
-import { type Opened, open } from '../harness/runtime.ts'
+import { open, type TestRuntime } from '../harness/runtime.ts'
 
 /** Creates a knowledge base with a record whose ID is `..`. */
-async function baseWithStep(): Promise<{ runtime: Opened; path: string }> {
+async function createBaseWithDotRecord(): Promise<{ runtime: TestRuntime; path: string }> {
   const runtime = await open()
   const workspace = await runtime.send('POST /api/v1/workspaces', { name: 'demo' })
   const bases = `/api/v1/workspaces/${workspace.body.workspaceId}/knowledge-bases`
@@ -29,7 +29,7 @@ async function statusOf(port: number, target: string): Promise<number> {
 }
 
 test('the record `..` is never resolved to its knowledge base', async () => {
-  const { runtime, path } = await baseWithStep()
+  const { runtime, path } = await createBaseWithDotRecord()
   const { port, close } = await listen(runtime.runtime.app, { host: '127.0.0.1', port: 0 })
   onTestFinished(async () => void (await close(0)))
 
@@ -43,7 +43,7 @@ test('the record `..` is never resolved to its knowledge base', async () => {
 })
 
 test('a path with a backslash is rejected, because proxies do not treat it as a slash', async () => {
-  const { runtime, path } = await baseWithStep()
+  const { runtime, path } = await createBaseWithDotRecord()
   const { port, close } = await listen(runtime.runtime.app, { host: '127.0.0.1', port: 0 })
   onTestFinished(async () => void (await close(0)))
   expect(await statusOf(port, path.replace('/workspaces/', '/workspaces\\'))).toBe(400)
@@ -51,7 +51,7 @@ test('a path with a backslash is rejected, because proxies do not treat it as a 
 })
 
 test('dots that are not a path segment are part of an ID', async () => {
-  const { runtime, path } = await baseWithStep()
+  const { runtime, path } = await createBaseWithDotRecord()
   const { port, close } = await listen(runtime.runtime.app, { host: '127.0.0.1', port: 0 })
   onTestFinished(async () => void (await close(0)))
   for (const id of ['...', '.a', 'a..', 'a?x=/../b', '%252e%252e', '..%5c'])

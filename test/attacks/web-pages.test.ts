@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { api } from '../../src/contract/index.ts'
 import type { Route } from '../../src/contract/route.ts'
 import { listen } from '../../src/http/listen.ts'
-import { type Opened, open } from '../harness/runtime.ts'
+import { open, type TestRuntime } from '../harness/runtime.ts'
 
 /*
  * A web page is not a client (security rule 3). The user opens a page of evil.example while a runtime listens on
@@ -13,7 +13,7 @@ import { type Opened, open } from '../harness/runtime.ts'
 
 const routes = Object.values(api).flatMap(topic => Object.values(topic) as Route[])
 const unknown = '9b1c1a52-6f0e-4c0e-9d53-2f3a4b5c6d7e'
-const placed = (path: string) => path.replace(/:\w+/g, unknown)
+const fillPath = (path: string) => path.replace(/:\w+/g, unknown)
 const anyHost = ['/healthz', '/readyz', '/version']
 
 interface Answer {
@@ -23,7 +23,7 @@ interface Answer {
 }
 
 interface Served {
-  readonly wb: Opened
+  readonly wb: TestRuntime
   readonly port: number
   /** Sends a request with exactly the given headers, as a browser does. */
   send(line: string, headers: OutgoingHttpHeaders, body?: string): Promise<Answer>
@@ -33,10 +33,10 @@ async function serve(config: object = {}): Promise<Served> {
   const wb = await open({ config })
   const { port, close } = await listen(wb.runtime.app, { host: '127.0.0.1', port: 0 })
   onTestFinished(async () => void (await close(0)))
-  return { wb, port, send: (line, headers, body) => sent(port, line, headers, body) }
+  return { wb, port, send: (line, headers, body) => sendRequest(port, line, headers, body) }
 }
 
-async function sent(
+async function sendRequest(
   port: number,
   line: string,
   headers: OutgoingHttpHeaders,
@@ -44,15 +44,15 @@ async function sent(
 ): Promise<Answer> {
   const [method, path] = line.split(' ') as [string, string]
   const sized = { ...headers, ...(body && { 'content-length': Buffer.byteLength(body) }) }
-  const asked = request({ host: '127.0.0.1', port, method, path, headers: sized, agent: false }).end(body)
-  const [response] = await once(asked, 'response')
+  const sent = request({ host: '127.0.0.1', port, method, path, headers: sized, agent: false }).end(body)
+  const [response] = await once(sent, 'response')
   const parts: Buffer[] = []
   for await (const part of response) parts.push(part as Buffer)
   return { status: response.statusCode, headers: response.headers, text: Buffer.concat(parts).toString() }
 }
 
 const json = { 'content-type': 'application/json' }
-const names = async (wb: Opened) =>
+const names = async (wb: TestRuntime) =>
   ((await wb.send('GET /api/v1/workspaces')).body.items as { name: string }[]).map(({ name }) => name)
 
 describe('a page whose name was rebound to 127.0.0.1', () => {
@@ -79,7 +79,7 @@ describe('a page whose name was rebound to 127.0.0.1', () => {
     await wb.sendAsOperator('POST /api/v1/workspaces', { name: 'secretplans' })
     for (const { method, path } of routes.filter(route => !anyHost.includes(route.path))) {
       const answer = await send(
-        `${method} ${placed(path)}`,
+        `${method} ${fillPath(path)}`,
         { ...page(port), ...json },
         method === 'GET' ? '' : '{}',
       )
@@ -162,7 +162,7 @@ describe('a page of another origin', () => {
   test('cannot change or delete anything on any route', async () => {
     const served = await serve()
     for (const { method, path } of routes.filter(route => route.method !== 'GET')) {
-      const answer = await served.send(`${method} ${placed(path)}`, from('cross-site', json), '{}')
+      const answer = await served.send(`${method} ${fillPath(path)}`, from('cross-site', json), '{}')
       expect([answer.status, JSON.parse(answer.text).error.code], `${method} ${path}`).toEqual([
         403,
         'forbidden_origin',
@@ -178,7 +178,7 @@ describe('a page of another origin', () => {
           'access-control-request-method': 'POST',
           'access-control-request-headers': 'authorization, content-type',
         })
-        const answer = await served.send(`${method} ${placed(path)}`, headers)
+        const answer = await served.send(`${method} ${fillPath(path)}`, headers)
         const granted = Object.keys(answer.headers).filter(name => name.startsWith('access-control'))
         expect(granted, `${method} ${path}`).toEqual([])
       }

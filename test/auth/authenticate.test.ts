@@ -13,8 +13,8 @@ import { newToken } from '../../src/auth/keys/token.ts'
 import { Sealer } from '../../src/auth/session/sealer.ts'
 import { SessionCookies } from '../../src/auth/session/session-cookies.ts'
 import { WbError } from '../../src/contract/errors.ts'
-import { type Opened, type Options, open, scratchDir, until } from '../harness/runtime.ts'
-import { storeFile } from '../harness/store.ts'
+import { open, scratchDir, type TestRuntime, type TestRuntimeOptions, waitUntil } from '../harness/runtime.ts'
+import { storeFile } from '../harness/store-file.ts'
 
 const tokenKey = 'the-key-that-marks-tokens'
 
@@ -83,15 +83,15 @@ const subject: Subject = {
 }
 
 /** Creates a verifier for tokens that begin with `word`. It accepts only `<word>-good`. */
-function verifierOf(
+function createVerifier(
   word: string,
   expiresAtSeconds: number | null = null,
 ): TokenVerifier & { asked: string[] } {
-  const asked: string[] = []
+  const received: string[] = []
   return {
-    asked,
+    asked: received,
     verify(token) {
-      asked.push(token)
+      received.push(token)
       if (!token.startsWith(word)) return undefined
       if (token !== `${word}-good`)
         return Promise.reject(new WbError('unauthorized', `the ${word} does not hold`))
@@ -102,7 +102,7 @@ function verifierOf(
 
 const origin = 'https://wb.example.com'
 
-function presented(fields: Partial<RequestCredentials>): RequestCredentials {
+function credentialsWith(fields: Partial<RequestCredentials>): RequestCredentials {
   return {
     authorization: null,
     cookie: null,
@@ -114,14 +114,14 @@ function presented(fields: Partial<RequestCredentials>): RequestCredentials {
 }
 
 describe('S5.2-08: order of verifiers', () => {
-  const [key, jwt] = [verifierOf('key'), verifierOf('jwt', 1_900_000_000)]
+  const [key, jwt] = [createVerifier('key'), createVerifier('jwt', 1_900_000_000)]
   const authenticate = createAuthenticate({
     mode: 'any',
     anonymousPolicy: 'allow',
     verifiers: [key, jwt],
     sessions: undefined,
   })
-  const present = async (token: string) => authenticate(presented({ authorization: `Bearer ${token}` }))
+  const present = async (token: string) => authenticate(credentialsWith({ authorization: `Bearer ${token}` }))
 
   test('S2.1-01 S2.1-02 S2.1-03 S2.1-04: the verifier that recognizes the format of a token identifies the caller', async () => {
     expect(await present('key-good')).toMatchObject({
@@ -152,17 +152,17 @@ describe('S5.2-08: order of verifiers', () => {
 
 describe('S5.1-03: a session cookie as a bearer token', () => {
   const sessions = new SessionCookies({
-    seal: new Sealer(['a secret of the tests, 32 bytes up']),
+    sealer: new Sealer(['a secret of the tests, 32 bytes up']),
     name: 'wb_session',
   })
-  const jwt = verifierOf('jwt', 1_900_000_000)
+  const jwt = createVerifier('jwt', 1_900_000_000)
   const authenticate = createAuthenticate({
     mode: 'oidc',
     anonymousPolicy: 'reject',
     verifiers: [jwt],
     sessions,
   })
-  const present = async (fields: Partial<RequestCredentials>) => authenticate(presented(fields))
+  const present = async (fields: Partial<RequestCredentials>) => authenticate(credentialsWith(fields))
   const cookieOf = (accessToken: string, more = {}) =>
     sessions
       .write({ origin, cookies: null }, { accessToken, subject: 'jwt', issuedAt: 1, ...more }, 60)
@@ -210,7 +210,7 @@ const verifyingModes = ['apiKey', 'oidc', 'any'] as const
 type Mode = (typeof modes)[number]
 
 /** Opens a runtime in the given mode, with a bootstrap token if the mode allows one. */
-function runtime(mode: Mode, auth: object = {}, options: Options = {}): Promise<Opened> {
+function openInMode(mode: Mode, auth: object = {}, options: TestRuntimeOptions = {}): Promise<TestRuntime> {
   const usesOidc = mode === 'oidc' || mode === 'any'
   return open({
     config: {
@@ -230,7 +230,7 @@ const workspaces = 'GET /api/v1/workspaces'
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 
 /** Checks the status, code and headers that every unauthenticated request gets. */
-async function expectUnauthorized(opened: Opened, headers: Record<string, string>, message: string) {
+async function expectUnauthorized(opened: TestRuntime, headers: Record<string, string>, message: string) {
   const { status, body, headers: answered, text } = await opened.send(workspaces, undefined, headers)
   expect([status, body.error], text).toMatchObject([401, { code: 'unauthorized', message }])
   expect(answered.get('www-authenticate')).toBe('Bearer')
@@ -247,34 +247,37 @@ const forms: Record<string, string>[] = [
 
 describe('authentication modes', () => {
   test.each(forms)('S5.2-01 S1-05: disabled treats %j as anonymous', async headers => {
-    const wb = await runtime('disabled')
+    const wb = await openInMode('disabled')
     expect((await wb.send(workspaces, undefined, headers)).status).toBe(200)
   })
 
   test('S2.2-04: disabled with anonymousPolicy reject requires a header, and does not verify it', async () => {
-    const wb = await runtime('disabled', { anonymousPolicy: 'reject' })
+    const wb = await openInMode('disabled', { anonymousPolicy: 'reject' })
     await expectUnauthorized(wb, {}, refusesStrangers)
     await expectUnauthorized(wb, { cookie: 'wb_session=x' }, refusesStrangers)
     for (const headers of forms.slice(1))
       expect((await wb.send(workspaces, undefined, headers)).status).toBe(200)
   })
 
-  test.each(verifyingModes)('S5.2-12: mode %s with anonymousPolicy allow accepts a request without a header as anonymous', async mode => {
-    const wb = await runtime(mode)
-    expect((await wb.send(workspaces)).status).toBe(200)
-  })
+  test.each(verifyingModes)(
+    'S5.2-12: mode %s with anonymousPolicy allow accepts a request without a header as anonymous',
+    async mode => {
+      const wb = await openInMode(mode)
+      expect((await wb.send(workspaces)).status).toBe(200)
+    },
+  )
 
   test.each(modes)(
     'S2.2-04 S5.2-13 S7.2-01 S7.2-06 S7.2-07: mode %s with anonymousPolicy reject rejects a request without a header',
     async mode => {
-      await expectUnauthorized(await runtime(mode, { anonymousPolicy: 'reject' }), {}, refusesStrangers)
+      await expectUnauthorized(await openInMode(mode, { anonymousPolicy: 'reject' }), {}, refusesStrangers)
     },
   )
 
   test.each(verifyingModes)(
     'S5.1-02 S7.2-02 S7.2-07: mode %s rejects a header that is not a bearer token, even with anonymousPolicy allow',
     async mode => {
-      const wb = await runtime(mode)
+      const wb = await openInMode(mode)
       for (const authorization of [
         '',
         'Bearer',
@@ -287,21 +290,24 @@ describe('authentication modes', () => {
     },
   )
 
-  test.each(verifyingModes)('S5.2-09 S5.2-02 S7.2-03: mode %s rejects tokens of other formats', async mode => {
-    const wb = await runtime(mode)
-    for (const token of ['x', '0', 'x'.repeat(100_000), 'wb_live_', `${newToken(tokenKey).token}x`, 'a.b'])
-      await expectUnauthorized(wb, bearer(token), noScheme)
-  })
+  test.each(verifyingModes)(
+    'S5.2-09 S5.2-02 S7.2-03: mode %s rejects tokens of other formats',
+    async mode => {
+      const wb = await openInMode(mode)
+      for (const token of ['x', '0', 'x'.repeat(100_000), 'wb_live_', `${newToken(tokenKey).token}x`, 'a.b'])
+        await expectUnauthorized(wb, bearer(token), noScheme)
+    },
+  )
 
   test('S5.2-02 S5.2-08: apiKey and any verify API keys, and oidc rejects them', async () => {
     const { token } = newToken(tokenKey)
     for (const mode of ['apiKey', 'any'] as const)
-      await expectUnauthorized(await runtime(mode), bearer(token), 'the token is not valid')
-    await expectUnauthorized(await runtime('oidc'), bearer(token), noScheme)
+      await expectUnauthorized(await openInMode(mode), bearer(token), 'the token is not valid')
+    await expectUnauthorized(await openInMode('oidc'), bearer(token), noScheme)
   })
 
   test('S5.2-02: apiKey rejects a JWT', async () => {
-    await expectUnauthorized(await runtime('apiKey'), bearer('eyJhbGciOiJub25lIn0.e30.x'), noScheme)
+    await expectUnauthorized(await openInMode('apiKey'), bearer('eyJhbGciOiJub25lIn0.e30.x'), noScheme)
   })
 })
 
@@ -309,7 +315,7 @@ describe('bootstrap token', () => {
   test.each(verifyingModes)(
     'S2.2-06 S5.2-10 S2.1-07: is an operator with all scopes in mode %s',
     async mode => {
-      const wb = await runtime(mode, { anonymousPolicy: 'reject' })
+      const wb = await openInMode(mode, { anonymousPolicy: 'reject' })
       expect((await wb.send('POST /api/v1/workspaces', { name: 'one' }, bearer(bootstrapToken))).status).toBe(
         201,
       )
@@ -319,13 +325,13 @@ describe('bootstrap token', () => {
   )
 
   test('S2.2-06: prevents startup in mode disabled', async () => {
-    await expect(runtime('disabled', { bootstrapTokenRef: 'env:BOOT' })).rejects.toThrow(
+    await expect(openInMode('disabled', { bootstrapTokenRef: 'env:BOOT' })).rejects.toThrow(
       'auth.bootstrapTokenRef',
     )
   })
 
   test('S5.2-11: creates the first workspace and its first key, which works', async () => {
-    const wb = await runtime('apiKey', { anonymousPolicy: 'reject' })
+    const wb = await openInMode('apiKey', { anonymousPolicy: 'reject' })
     const operator = bearer(bootstrapToken)
     const made = await wb.send('POST /api/v1/workspaces', { name: 'first' }, operator)
     const keys = `/api/v1/workspaces/${made.body.workspaceId}/api-keys`
@@ -336,7 +342,7 @@ describe('bootstrap token', () => {
   })
 
   test('S6-02: is recorded in the audit trail on every use, with the request ID and without the token', async () => {
-    const wb = await runtime('apiKey', { anonymousPolicy: 'reject' })
+    const wb = await openInMode('apiKey', { anonymousPolicy: 'reject' })
     const file = storeFile(wb.dataDir)
     const uses = () => file.all("SELECT body FROM audit WHERE body ->> '$.action' = 'auth.bootstrap_use'")
     const answers = [
@@ -344,7 +350,7 @@ describe('bootstrap token', () => {
       await wb.send('POST /api/v1/workspaces', {}, bearer(bootstrapToken)),
     ]
     expect(answers.map(({ status }) => status)).toEqual([200, 400])
-    await until(() => uses().length === 2)
+    await waitUntil(() => uses().length === 2)
     const records = uses().map(({ body }) => JSON.parse(String(body)))
     for (const [at, record] of records.entries())
       expect(record).toMatchObject({
@@ -354,7 +360,7 @@ describe('bootstrap token', () => {
         workspaceId: null,
         details: { scheme: 'bootstrap' },
       })
-    expect(file.mentions(bootstrapToken)).toEqual([])
+    expect(file.tablesContaining(bootstrapToken)).toEqual([])
   })
 
   test('S2.2-05: is configured as a reference to a variable or a file; without it no token is an operator', async () => {
@@ -362,21 +368,21 @@ describe('bootstrap token', () => {
     mkdirSync(folder, { recursive: true })
     writeFileSync(join(folder, 'boot'), `${bootstrapToken}\n`)
     const bootstrapTokenRef = `file:${join(folder, 'boot')}`
-    const filed = await runtime('apiKey', { anonymousPolicy: 'reject', bootstrapTokenRef })
+    const filed = await openInMode('apiKey', { anonymousPolicy: 'reject', bootstrapTokenRef })
     expect((await filed.send(workspaces, undefined, bearer(bootstrapToken))).status).toBe(200)
-    const without = await runtime('apiKey', { anonymousPolicy: 'reject', bootstrapTokenRef: null })
+    const without = await openInMode('apiKey', { anonymousPolicy: 'reject', bootstrapTokenRef: null })
     await expectUnauthorized(without, bearer(bootstrapToken), noScheme)
-    await expect(runtime('apiKey', { bootstrapTokenRef: bootstrapToken })).rejects.toThrow(
+    await expect(openInMode('apiKey', { bootstrapTokenRef: bootstrapToken })).rejects.toThrow(
       'auth.bootstrapTokenRef',
     )
   })
 
   test('S5.9-11: takes a new value after a restart, and the old value stops working', async () => {
-    const before = await runtime('apiKey', { anonymousPolicy: 'reject' })
+    const before = await openInMode('apiKey', { anonymousPolicy: 'reject' })
     await before.close()
     const changed = 'another-bootstrap-token-0123456789'
     const { dataDir } = before
-    const wb = await runtime(
+    const wb = await openInMode(
       'apiKey',
       { anonymousPolicy: 'reject' },
       { dataDir, environment: { BOOT: changed } },
@@ -387,7 +393,7 @@ describe('bootstrap token', () => {
 })
 
 test('guesses from one IPv6 network share a queue, and other networks have their own [security rule 10]', async () => {
-  const wb = await runtime('apiKey')
+  const wb = await openInMode('apiKey')
   const guess = async (address: string) => {
     const headers = { ...bearer(newToken(tokenKey).token), host: 'localhost' }
     const request = new Request('http://localhost/api/v1/workspaces', { headers })

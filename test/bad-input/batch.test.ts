@@ -1,21 +1,21 @@
 import { describe, expect, test } from 'vitest'
-import { type Kind, serialise } from './kinds.ts'
-import { jsonType, useRefusals } from './refusals.ts'
-import { batch, ingestFields } from './routes.ts'
-import { placed } from './stage.ts'
+import { jsonType, useBadInputRuntime } from './bad-input-runtime.ts'
+import { type InvalidValues, serialize } from './invalid-values.ts'
+import { batchRoute, ingestFields } from './routes.ts'
+import { withPathIds } from './test-data.ts'
 
-const refusals = useRefusals()
+const runtime = useBadInputRuntime()
 
 describe('lines of a batch', () => {
   const headers = { 'content-type': 'application/x-ndjson' }
 
-  test('S7.3-13: each bad line is refused by name; the batch itself is no 5xx', async () => {
-    await refusals.all(async findings => {
-      const spoilt = Object.entries(ingestFields).flatMap(([field, kind]: [string, Kind]) => {
-        return kind.wrong.map(value => ({ field, kind, raw: serialise({ text: 'spoilt', [field]: value }) }))
+  test('S7.3-13: rejects each invalid line with the name of its field, and answers the batch with 200', async () => {
+    await runtime.expectAllRejected(async findings => {
+      const spoilt = Object.entries(ingestFields).flatMap(([field, kind]: [string, InvalidValues]) => {
+        return kind.wrong.map(value => ({ field, kind, raw: serialize({ text: 'spoilt', [field]: value }) }))
       })
       const raw = spoilt.map(line => line.raw).join('\n')
-      const reply = await refusals.wire.send(placed(batch, refusals.stage.own), { raw, headers })
+      const reply = await runtime.wire.send(withPathIds(batchRoute, runtime.data.own), { raw, headers })
       expect(reply.status, reply.text.slice(0, 300)).toBe(200)
       const outcomes = reply.text.split('\n').filter(Boolean)
       expect(outcomes).toHaveLength(spoilt.length)
@@ -36,7 +36,7 @@ describe('lines of a batch', () => {
     })
   })
 
-  test('lines that are no JSON object', async () => {
+  test('rejects lines that are not a JSON object', async () => {
     const lines = [
       'null',
       '[]',
@@ -46,8 +46,8 @@ describe('lines of a batch', () => {
       '{"text":NaN}',
       `${'['.repeat(50_000)}${']'.repeat(50_000)}`,
     ]
-    await refusals.all(async findings => {
-      const reply = await refusals.wire.send(placed(batch, refusals.stage.own), {
+    await runtime.expectAllRejected(async findings => {
+      const reply = await runtime.wire.send(withPathIds(batchRoute, runtime.data.own), {
         raw: lines.join('\n'),
         headers,
       })
@@ -63,20 +63,20 @@ describe('lines of a batch', () => {
     })
   })
 
-  test('invalid UTF-8, another type, no type, nothing, too much', async () => {
+  test('rejects invalid UTF-8, another content type, no content type and an oversized body', async () => {
     const broken = Buffer.concat([Buffer.from('{"text":"'), Buffer.from([0xff, 0xfe]), Buffer.from('"}\n')])
-    const line = placed(batch, refusals.stage.own)
-    await refusals.all(async findings => {
-      const utf8 = await refusals.wire.send(line, { raw: broken, headers })
+    const line = withPathIds(batchRoute, runtime.data.own)
+    await runtime.expectAllRejected(async findings => {
+      const utf8 = await runtime.wire.send(line, { raw: broken, headers })
       const refusedLine = utf8.status === 200 && /"status":400/.test(utf8.text)
-      findings.add('invalid UTF-8', utf8, refusedLine ? undefined : refusals.complaint(utf8))
-      const typed = await refusals.wire.send(line, { raw: '{"text":"x"}', headers: jsonType })
-      findings.add('application/json', typed, refusals.complaint(typed))
-      const untyped = await refusals.wire.send(line, { raw: '{"text":"x"}' })
-      findings.add('no type', untyped, refusals.complaint(untyped))
-      const large = await refusals.wire.send(line, { raw: Buffer.alloc(51_000_000, ' '), headers })
-      findings.add('51 MB', large, refusals.complaint(large))
-      const empty = await refusals.wire.send(line, { raw: '', headers })
+      findings.add('invalid UTF-8', utf8, refusedLine ? undefined : runtime.problemOf(utf8))
+      const typed = await runtime.wire.send(line, { raw: '{"text":"x"}', headers: jsonType })
+      findings.add('application/json', typed, runtime.problemOf(typed))
+      const untyped = await runtime.wire.send(line, { raw: '{"text":"x"}' })
+      findings.add('no type', untyped, runtime.problemOf(untyped))
+      const large = await runtime.wire.send(line, { raw: Buffer.alloc(51_000_000, ' '), headers })
+      findings.add('51 MB', large, runtime.problemOf(large))
+      const empty = await runtime.wire.send(line, { raw: '', headers })
       expect(empty.status, 'nothing').toBeLessThan(500)
     })
   })

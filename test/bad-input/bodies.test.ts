@@ -2,43 +2,54 @@ import { Readable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import type { Sent } from '../wire/harness.ts'
 import { unknownId } from '../wire/shapes.ts'
-import { jsonType, useRefusals } from './refusals.ts'
-import { batch, bodiless, ofOwners, ofProtocol, ofSignIn, taken, uploads, vectors } from './routes.ts'
-import { placed } from './stage.ts'
+import { jsonType, useBadInputRuntime } from './bad-input-runtime.ts'
+import {
+  batchRoute,
+  bodySpecs,
+  mcpRoute,
+  ownerRoutes,
+  routesWithoutBody,
+  signInRoutes,
+  uploadRoutes,
+  vectors,
+} from './routes.ts'
+import { withPathIds } from './test-data.ts'
 
-const refusals = useRefusals()
-const bodied = Object.keys(taken)
+const runtime = useBadInputRuntime()
+const routesWithBody = Object.keys(bodySpecs)
 
-test('the table covers every route that takes a body', () => {
-  const described = refusals.stage.routes
+test('the table covers every route with a body', () => {
+  const described = runtime.data.routes
     .filter(route => /^(POST|PATCH|PUT) /.test(route))
-    .filter(route => ![...ofOwners, ...ofSignIn].includes(route))
-  expect([...bodied, ...bodiless, batch, ...uploads, ofProtocol].sort()).toEqual(described.sort())
+    .filter(route => ![...ownerRoutes, ...signInRoutes].includes(route))
+  expect([...routesWithBody, ...routesWithoutBody, batchRoute, ...uploadRoutes, mcpRoute].sort()).toEqual(
+    described.sort(),
+  )
 })
 
-describe.each(bodied)('S7.3-validation_error S7.3-13: %s', route => {
-  const { valid, required, strict, fields } = taken[route]!
-  const line = () => placed(route, refusals.stage.own)
+describe.each(routesWithBody)('S7.3-validation_error S7.3-13: %s', route => {
+  const { valid, required, strict, fields } = bodySpecs[route]!
+  const line = () => withPathIds(route, runtime.data.own)
 
-  test('a field of a wrong type or value is refused by name', async () => {
-    await refusals.all(async findings => {
+  test('rejects a field of a wrong type or value by name', async () => {
+    await runtime.expectAllRejected(async findings => {
       for (const [field, { wrong, codes }] of Object.entries(fields))
         for (const value of wrong)
-          await refusals.spoil(findings, line(), { ...valid, [field]: value }, { field, codes })
+          await runtime.sendInvalid(findings, line(), { ...valid, [field]: value }, { field, codes })
     })
   })
 
-  test('a missing field is refused by name, an unknown one where the body is strict', async () => {
-    await refusals.all(async findings => {
+  test('rejects a missing field by name, and an unknown one if the body is strict', async () => {
+    await runtime.expectAllRejected(async findings => {
       for (const field of required) {
         const { [field]: _, ...rest } = valid
-        // The rule of search is about the whole body, so it has no path.
+        // The search rule applies to the whole body, so its issue has no path.
         const named = route.endsWith('/search') ? 'text' : field
-        await refusals.spoil(findings, line(), rest, { field: named, codes: ['validation_error'] })
+        await runtime.sendInvalid(findings, line(), rest, { field: named, codes: ['validation_error'] })
       }
       if (strict)
         for (const field of ['colour', 'kind', 'workspaceId', 'constructor', 'toString'])
-          await refusals.spoil(
+          await runtime.sendInvalid(
             findings,
             line(),
             { ...valid, [field]: 'x' },
@@ -47,7 +58,7 @@ describe.each(bodied)('S7.3-validation_error S7.3-13: %s', route => {
     })
   })
 
-  test('what is no JSON object, is no JSON, or says to be something else', async () => {
+  test('rejects a body that is not a JSON object or not JSON, and a wrong content type', async () => {
     const invalidUtf8 = Buffer.from([0x7b, 0x22, 0x61, 0x22, 0x3a, 0x22, 0xff, 0xfe, 0x22, 0x7d])
     const whole = JSON.stringify(valid)
     const bodies: [what: string, sent: Sent][] = [
@@ -72,71 +83,74 @@ describe.each(bodied)('S7.3-validation_error S7.3-13: %s', route => {
       ['objects, 2,000 deep', { raw: `${'{"a":'.repeat(2_000)}1${'}'.repeat(2_000)}`, headers: jsonType }],
       ['unclosed, 2,000 deep', { raw: '['.repeat(2_000), headers: jsonType }],
     ]
-    await refusals.all(async findings => {
+    await runtime.expectAllRejected(async findings => {
       for (const [what, sent] of bodies) {
         if (required.length === 0 && sent.raw === '') continue
-        const reply = await refusals.wire.send(line(), sent)
-        findings.add(`${route} ${what}`, reply, refusals.complaint(reply, 'validation_error'))
+        const reply = await runtime.wire.send(line(), sent)
+        findings.add(`${route} ${what}`, reply, runtime.problemOf(reply, 'validation_error'))
       }
     })
   })
 
-  test('S8-02 S7.3-payload_too_large: a body over its limit, with and without a declared length', async () => {
+  test('S8-02 S7.3-payload_too_large: rejects an oversized body, with and without a declared length', async () => {
     const hasImages = /\/messages(?:\/stream)?$/.test(route)
     const size = route.endsWith('/ingest') ? 51_000_000 : hasImages ? 29_000_000 : 11_000_000
     const raw = Buffer.alloc(size, ' ')
     raw.write(JSON.stringify(valid))
-    await refusals.all(async findings => {
+    await runtime.expectAllRejected(async findings => {
       for (const body of [raw, Readable.from([raw.subarray(0, 6_000_000), raw.subarray(6_000_000)])]) {
-        const reply = await refusals.wire.send(line(), { raw: body, headers: jsonType })
-        findings.add(`${route} ${size} bytes`, reply, refusals.complaint(reply, 'payload_too_large'))
+        const reply = await runtime.wire.send(line(), { raw: body, headers: jsonType })
+        findings.add(`${route} ${size} bytes`, reply, runtime.problemOf(reply, 'payload_too_large'))
       }
     })
   })
 
-  test('__proto__ and constructor are names like others: nothing is taken from them', async () => {
-    await refusals.all(async findings => {
+  test('treats __proto__ and constructor as ordinary unknown names', async () => {
+    await runtime.expectAllRejected(async findings => {
       for (const field of required)
         for (const name of ['__proto__', 'constructor', 'prototype']) {
           const raw = `{"${name}":${JSON.stringify({ [field]: valid[field] })}}`
-          const reply = await refusals.wire.send(line(), { raw, headers: jsonType })
-          findings.add(`${route} ${raw}`, reply, refusals.complaint(reply))
+          const reply = await runtime.wire.send(line(), { raw, headers: jsonType })
+          findings.add(`${route} ${raw}`, reply, runtime.problemOf(reply))
         }
     })
-    await refusals.wire.exchange('GET /healthz', undefined, 200, { status: 'ok' })
+    await runtime.wire.exchange('GET /healthz', undefined, 200, { status: 'ok' })
   })
 })
 
-test('S7.3-dimension_mismatch S8-05: vectors of a wrong length, or with what is no finite number', async () => {
-  const kb = placed('/api/v1/workspaces/{workspaceId}/knowledge-bases/{knowledgeBaseId}', refusals.stage.own)
-  await refusals.all(async findings => {
+test('S7.3-dimension_mismatch S8-05: rejects vectors of a wrong length, or with values that are not finite', async () => {
+  const kb = withPathIds(
+    '/api/v1/workspaces/{workspaceId}/knowledge-bases/{knowledgeBaseId}',
+    runtime.data.own,
+  )
+  await runtime.expectAllRejected(async findings => {
     for (const value of vectors.wrong) {
       const isOfAnotherLength = Array.isArray(value) && (value.length === 2 || value.length === 4)
       const codes = isOfAnotherLength ? ['dimension_mismatch'] : ['validation_error']
       const field = 'vector'
-      await refusals.spoil(findings, `POST ${kb}/search`, { vector: value }, { field, codes })
+      await runtime.sendInvalid(findings, `POST ${kb}/search`, { vector: value }, { field, codes })
       const records = [
         { id: 'before', vector: [0, 1, 0] },
         { id: 'spoilt', vector: value },
       ]
-      await refusals.spoil(findings, `POST ${kb}/records`, { records }, { field, codes })
+      await runtime.sendInvalid(findings, `POST ${kb}/records`, { records }, { field, codes })
     }
     for (const raw of ['{"vector":[NaN,0,0]}', '{"vector":[Infinity,0,0]}', '{"vector":[-Infinity,0,0]}']) {
-      const reply = await refusals.wire.send(`POST ${kb}/search`, { raw, headers: jsonType })
-      findings.add(raw, reply, refusals.complaint(reply))
+      const reply = await runtime.wire.send(`POST ${kb}/search`, { raw, headers: jsonType })
+      findings.add(raw, reply, runtime.problemOf(reply))
     }
   })
 })
 
-test('S7.3-conflict: ids that are taken', async () => {
-  const own = refusals.stage.own
-  const at = (path: string) => `POST ${placed(path, own)}`
+test('S7.3-conflict: rejects existing IDs', async () => {
+  const ids = runtime.data.own
+  const at = (path: string) => `POST ${withPathIds(path, ids)}`
   const W = '/api/v1/workspaces/{workspaceId}'
   const KB = `${W}/knowledge-bases/{knowledgeBaseId}`
   const attempts: [line: string, body: object][] = [
-    ['POST /api/v1/workspaces', { name: 'doubled', workspaceId: own.workspaceId }],
-    [at(`${W}/knowledge-bases`), { name: 'doubled', knowledgeBaseId: own.knowledgeBaseId }],
-    [at(`${W}/chunking-services`), { name: 'd', engine: 'x', chunkingServiceId: own.chunkingServiceId }],
+    ['POST /api/v1/workspaces', { name: 'doubled', workspaceId: ids.workspaceId }],
+    [at(`${W}/knowledge-bases`), { name: 'doubled', knowledgeBaseId: ids.knowledgeBaseId }],
+    [at(`${W}/chunking-services`), { name: 'd', engine: 'x', chunkingServiceId: ids.chunkingServiceId }],
     [
       at(`${W}/embedding-services`),
       {
@@ -144,44 +158,45 @@ test('S7.3-conflict: ids that are taken', async () => {
         provider: 'mock',
         modelName: 'm',
         embeddingDimension: 3,
-        embeddingServiceId: own.embeddingServiceId,
+        embeddingServiceId: ids.embeddingServiceId,
       },
     ],
-    [at(`${W}/agents`), { name: 'doubled', agentId: own.agentId }],
-    [at(`${W}/agents/{agentId}/conversations`), { conversationId: own.conversationId }],
-    [at(`${KB}/documents`), { documentId: own.documentId }],
-    [at(`${KB}/ingest`), { text: 'doubled', documentId: own.documentId }],
+    [at(`${W}/agents`), { name: 'doubled', agentId: ids.agentId }],
+    [at(`${W}/agents/{agentId}/conversations`), { conversationId: ids.conversationId }],
+    [at(`${KB}/documents`), { documentId: ids.documentId }],
+    [at(`${KB}/ingest`), { text: 'doubled', documentId: ids.documentId }],
   ]
-  await refusals.all(async findings => {
-    for (const [line, body] of attempts) await refusals.spoil(findings, line, body, { codes: ['conflict'] })
+  await runtime.expectAllRejected(async findings => {
+    for (const [line, body] of attempts)
+      await runtime.sendInvalid(findings, line, body, { codes: ['conflict'] })
   })
 })
 
-test('one id twice in an upsert: refused, or the last one counts', async () => {
-  const kb = placed(
+test('an upsert with a duplicate ID is rejected, or the last record counts', async () => {
+  const kb = withPathIds(
     '/api/v1/workspaces/{workspaceId}/knowledge-bases/{knowledgeBaseId}',
-    refusals.stage.foreign,
+    runtime.data.foreign,
   )
   const records = [
     { id: 'twice', vector: [0, 1, 0], payload: { at: 1 } },
     { id: 'twice', vector: [0, 0, 1], payload: { at: 2 } },
   ]
-  const reply = await refusals.wire.send(`POST ${kb}/records`, { json: { records } })
-  const found = await refusals.wire.send(`POST ${kb}/search`, {
+  const reply = await runtime.wire.send(`POST ${kb}/records`, { json: { records } })
+  const found = await runtime.wire.send(`POST ${kb}/search`, {
     json: { vector: [0, 0, 1], topK: 1000, filter: { at: { $in: [1, 2] } } },
   })
   if (reply.status === 200) expect(found.body).toMatchObject([{ id: 'twice', payload: { at: 2 } }])
   else {
-    expect(refusals.complaint(reply)).toBeUndefined()
+    expect(runtime.problemOf(reply)).toBeUndefined()
     expect(found.body).toEqual([])
   }
-  await refusals.wire.send(`DELETE ${kb}/records/twice`)
+  await runtime.wire.send(`DELETE ${kb}/records/twice`)
 })
 
-test('__proto__ in metadata, payload, filter and lexical options changes nothing of the runtime', async () => {
-  const kb = placed(
+test('__proto__ in metadata, payload, filter and lexical options does not pollute prototypes', async () => {
+  const kb = withPathIds(
     '/api/v1/workspaces/{workspaceId}/knowledge-bases/{knowledgeBaseId}',
-    refusals.stage.foreign,
+    runtime.data.foreign,
   )
   const bodies: [line: string, raw: string][] = [
     [`POST ${kb}/documents`, '{"metadata":{"__proto__":"x","constructor":"y"}}'],
@@ -200,26 +215,26 @@ test('__proto__ in metadata, payload, filter and lexical options changes nothing
     [`PATCH ${kb}`, '{"lexical":{"enabled":true,"analyzer":null,"options":{"__proto__":"x"}}}'],
   ]
   for (const [line, raw] of bodies) {
-    const reply = await refusals.wire.send(line, { raw, headers: jsonType })
+    const reply = await runtime.wire.send(line, { raw, headers: jsonType })
     expect(reply.status, `${line} ${raw} → ${reply.text}`).toBeLessThan(500)
     expect(reply.text).not.toContain('polluted')
   }
-  const fresh = await refusals.wire.send(`POST ${kb}/documents`, { json: {} })
-  refusals.changed()
+  const fresh = await runtime.wire.send(`POST ${kb}/documents`, { json: {} })
+  runtime.acceptChanges()
   expect(fresh.text).not.toContain('polluted')
   expect(fresh.body).toMatchObject({ metadata: {} })
 })
 
-test('a role beside scopes that are not its own', async () => {
-  const line = placed('POST /api/v1/workspaces/{workspaceId}/api-keys', refusals.stage.own)
-  await refusals.all(async findings => {
+test('rejects a role with scopes that it does not have', async () => {
+  const line = withPathIds('POST /api/v1/workspaces/{workspaceId}/api-keys', runtime.data.own)
+  await runtime.expectAllRejected(async findings => {
     for (const [role, scopes] of [
       ['viewer', ['read', 'write']],
       ['viewer', ['read:content']],
       ['editor', ['write']],
       ['admin', ['manage']],
     ])
-      await refusals.spoil(
+      await runtime.sendInvalid(
         findings,
         line,
         { label: 'spoilt', role, scopes },
@@ -228,21 +243,21 @@ test('a role beside scopes that are not its own', async () => {
   })
 })
 
-test('a body where none is read changes nothing', async () => {
-  await refusals.all(async findings => {
-    // A restart would be one; `test/wire/setup.test.ts` has it.
-    for (const line of bodiless.filter(one => one !== 'POST /setup/restart'))
+test('ignores the body of a route that reads none', async () => {
+  await runtime.expectAllRejected(async findings => {
+    // A restart would have an effect. `test/wire/setup.test.ts` covers it.
+    for (const line of routesWithoutBody.filter(one => one !== 'POST /setup/restart'))
       for (const raw of ['{"a":1}', 'no JSON', '['.repeat(50_000), Buffer.alloc(11_000_000)]) {
         const sent = { raw, headers: jsonType }
-        const reply = await refusals.wire.send(
-          placed(line, { jobId: unknownId, ...refusals.stage.own }),
+        const reply = await runtime.wire.send(
+          withPathIds(line, { jobId: unknownId, ...runtime.data.own }),
           sent,
         )
         const isTooLarge = raw.length > 10_000_000
         const absent = ['job_not_found', 'chat_message_not_found']
         const codes = ['not_configured', ...(isTooLarge ? ['payload_too_large'] : absent)]
         const isUnread = !isTooLarge && reply.status === 200
-        findings.add(`${line} ${raw.length} bytes`, reply, !isUnread && refusals.complaint(reply, ...codes))
+        findings.add(`${line} ${raw.length} bytes`, reply, !isUnread && runtime.problemOf(reply, ...codes))
       }
   })
 })

@@ -2,11 +2,11 @@ import { describe, expect, test } from 'vitest'
 import { file, form } from '../wire/forms.ts'
 import type { Sent } from '../wire/harness.ts'
 import { unknownId } from '../wire/shapes.ts'
-import { codeOf, messageOf, useRefusals } from './refusals.ts'
-import { batch, codeOfUnknown, ofOwners, ofProtocol, taken, uploads } from './routes.ts'
-import { paramsOf, placed } from './stage.ts'
+import { codeOf, messageOf, useBadInputRuntime } from './bad-input-runtime.ts'
+import { batchRoute, bodySpecs, codeOfUnknown, mcpRoute, ownerRoutes, uploadRoutes } from './routes.ts'
+import { paramsOf, withPathIds } from './test-data.ts'
 
-const refusals = useRefusals()
+const runtime = useBadInputRuntime()
 
 describe('ids in paths', () => {
   const bad = [
@@ -27,13 +27,13 @@ describe('ids in paths', () => {
     `%7B${unknownId}%7D`,
   ]
 
-  test('every parameter of every route: what is no id is 400 by name, an unknown or foreign one 404', async () => {
-    await refusals.all(async findings => {
-      for (const route of refusals.stage.routes.filter(one => !ofOwners.includes(one)))
+  test('rejects an invalid ID in every parameter of every route with 400 and its name, and an unknown or foreign one with 404', async () => {
+    await runtime.expectAllRejected(async findings => {
+      for (const route of runtime.data.routes.filter(one => !ownerRoutes.includes(one)))
         for (const name of paramsOf(route).filter(param => param !== 'recordId')) {
           for (const value of bad.filter(value => !isIdOf(name, value))) {
-            const reply = await refusals.wire.send(
-              placed(route, refusals.stage.own, { [name]: value }),
+            const reply = await runtime.wire.send(
+              withPathIds(route, runtime.data.own, { [name]: value }),
               bodyFor(route),
             )
             const misread = reply.status === 404 && codeOf(reply) === 'not_found' && value.includes('%')
@@ -43,51 +43,52 @@ describe('ids in paths', () => {
             findings.add(
               `${route} ${name}=${value.slice(0, 60)}`,
               reply,
-              refusals.complaint(reply) ?? (other || unnamed),
+              runtime.problemOf(reply) ?? (other || unnamed),
             )
           }
-          // A resource is described without being looked up, and an index is no ID.
+          // A resource is described without a lookup, and an index is not an ID.
           if (name === 'resourceId' || name === 'imageIndex') continue
-          const foreign = name === 'workspaceId' ? [unknownId] : [unknownId, refusals.stage.foreign[name]!]
+          const foreign = name === 'workspaceId' ? [unknownId] : [unknownId, runtime.data.foreign[name]!]
           for (const value of foreign) {
-            const reply = await refusals.wire.send(
-              placed(route, refusals.stage.own, { [name]: value }),
+            const reply = await runtime.wire.send(
+              withPathIds(route, runtime.data.own, { [name]: value }),
               bodyFor(route),
             )
             findings.add(
               `${route} ${name}=${value}`,
               reply,
-              refusals.complaint(reply, codeOfUnknown(route, name)),
+              runtime.problemOf(reply, codeOfUnknown(route, name)),
             )
           }
         }
     })
   })
 
-  test('a record id may be any text but a broken one', async () => {
+  test('accepts any well-formed text as a record ID', async () => {
     const route =
       'DELETE /api/v1/workspaces/{workspaceId}/knowledge-bases/{knowledgeBaseId}/records/{recordId}'
-    await refusals.all(async findings => {
+    await runtime.expectAllRejected(async findings => {
       for (const recordId of ['%00', 'a%00b', '%C3%28', '%ED%A0%80', '%ZZ', '%']) {
-        const reply = await refusals.wire.send(placed(route, refusals.stage.own, { recordId }))
-        findings.add(`${route} ${recordId}`, reply, refusals.complaint(reply))
+        const reply = await runtime.wire.send(withPathIds(route, runtime.data.own, { recordId }))
+        findings.add(`${route} ${recordId}`, reply, runtime.problemOf(reply))
       }
       for (const recordId of ['x'.repeat(5_000), '__proto__', '..%2f..', '%2520', "'%20OR%201=1%20--"])
-        await refusals.wire.exchange(placed(route, refusals.stage.own, { recordId }), undefined, 200, {
+        await runtime.wire.exchange(withPathIds(route, runtime.data.own, { recordId }), undefined, 200, {
           deleted: false,
         })
     })
   })
 
-  /** A body that the route takes, so that the path alone is at fault. */
+  /** Returns a valid body, so that only the path is invalid. */
   function bodyFor(route: string): Sent {
-    if (uploads.includes(route)) return form(file('x'))
-    if (route === batch) return { raw: '{"text":"x"}\n', headers: { 'content-type': 'application/x-ndjson' } }
-    const body = route === ofProtocol ? { jsonrpc: '2.0', id: 1, method: 'ping' } : taken[route]?.valid
+    if (uploadRoutes.includes(route)) return form(file('x'))
+    if (route === batchRoute)
+      return { raw: '{"text":"x"}\n', headers: { 'content-type': 'application/x-ndjson' } }
+    const body = route === mcpRoute ? { jsonrpc: '2.0', id: 1, method: 'ping' } : bodySpecs[route]?.valid
     return body ? { json: body } : {}
   }
 
-  /** A principal is called as its workspace likes. */
+  /** Returns true if a principal can have this ID, which workspaces choose. */
   function isIdOf(name: string, value: string): boolean {
     return name === 'principalId' && /^[\w.@:+-]{1,128}$/.test(value)
   }
@@ -102,7 +103,7 @@ describe('ids in paths', () => {
   }
 })
 
-test('queries of every list: limits and cursors', async () => {
+test('rejects invalid limits and cursors of every list', async () => {
   const limits = [
     '0',
     '-1',
@@ -134,21 +135,21 @@ test('queries of every list: limits and cursors', async () => {
     '..%2f',
   ]
   const codes = ['validation_error', 'invalid_cursor']
-  await refusals.all(async findings => {
-    for (const route of refusals.stage.routes.filter(isList)) {
-      const path = placed(route, refusals.stage.own)
+  await runtime.expectAllRejected(async findings => {
+    for (const route of runtime.data.routes.filter(isList)) {
+      const path = withPathIds(route, runtime.data.own)
       for (const query of [
         ...limits.map(value => `limit=${value}`),
         ...cursors.map(value => `cursor=${value}`),
       ]) {
-        const reply = await refusals.wire.send(`${path}?${query}`)
-        findings.add(`${route}?${query.slice(0, 60)}`, reply, refusals.complaint(reply, ...codes))
+        const reply = await runtime.wire.send(`${path}?${query}`)
+        findings.add(`${route}?${query.slice(0, 60)}`, reply, runtime.problemOf(reply, ...codes))
       }
     }
   })
-  for (const route of refusals.stage.routes.filter(isList)) {
-    const doubled = await refusals.wire.send(
-      `${placed(route, refusals.stage.own)}?limit=1&limit=2&__proto__=x&constructor=y`,
+  for (const route of runtime.data.routes.filter(isList)) {
+    const doubled = await runtime.wire.send(
+      `${withPathIds(route, runtime.data.own)}?limit=1&limit=2&__proto__=x&constructor=y`,
     )
     expect(doubled.status, route).toBeLessThan(500)
   }
@@ -160,19 +161,19 @@ test('queries of every list: limits and cursors', async () => {
   }
 })
 
-test('queries of the audit log: moments and actions', async () => {
+test('rejects invalid times and actions of the audit log', async () => {
   const moments = ['', 'today', '0', '2026-02-30T00:00:00.000Z', '2026-01-01T00:00:00+02:00', '%00', '%ZZ']
   const actions = ['', 'nope', 'api_key', 'API_KEY.CREATE', 'api_key.create,kb.create', '__proto__', '%00']
-  await refusals.all(async findings => {
-    for (const route of refusals.stage.routes.filter(line => /^GET .*(?<!policy)\/audit$/.test(line)))
+  await runtime.expectAllRejected(async findings => {
+    for (const route of runtime.data.routes.filter(line => /^GET .*(?<!policy)\/audit$/.test(line)))
       for (const [name, value] of [
         ...moments.map(moment => ['since', moment]),
         ...actions.map(action => ['action', action]),
       ]) {
-        const reply = await refusals.wire.send(`${placed(route, refusals.stage.own)}?${name}=${value}`)
+        const reply = await runtime.wire.send(`${withPathIds(route, runtime.data.own)}?${name}=${value}`)
         const about = `${route}?${name}=${value}`
         const unnamed = !messageOf(reply).includes(name!) && `does not name ${name}`
-        findings.add(about, reply, refusals.complaint(reply, 'validation_error') ?? unnamed)
+        findings.add(about, reply, runtime.problemOf(reply, 'validation_error') ?? unnamed)
       }
   })
 })

@@ -12,14 +12,15 @@ import {
   filter,
   flag,
   flagOrNull,
+  fraction,
   future,
   grace,
+  type InvalidValues,
   id,
   idOrNull,
   idSet,
   ids,
   images,
-  type Kind,
   label,
   lexical,
   listOfText,
@@ -36,24 +37,23 @@ import {
   savedFilter,
   scopes,
   secretRef,
-  share,
   text,
   textOrNull,
+  timestamp,
   title,
   toolIds,
   toolRules,
   topK,
   vector,
   visibleTo,
-  when,
-} from './kinds.ts'
+} from './invalid-values.ts'
 
-/** What a JSON route takes: a body that it would accept, and the fields to spoil one at a time. */
-export interface Taken {
+/** A valid body of a JSON route, and the fields to invalidate one at a time. */
+export interface BodySpec {
   readonly valid: Readonly<Record<string, unknown>>
   readonly required: readonly string[]
   readonly strict?: true
-  readonly fields: Readonly<Record<string, Kind>>
+  readonly fields: Readonly<Record<string, InvalidValues>>
 }
 
 const W = '/api/v1/workspaces/{workspaceId}'
@@ -182,7 +182,7 @@ const searchFields = {
   includeEmbeddings: flag,
   includeCoverage: flag,
   hybrid: flag,
-  lexicalWeight: share,
+  lexicalWeight: fraction,
   rerank: flag,
   knowledgeFilterId: id,
 }
@@ -193,7 +193,7 @@ const documentFields = {
   fileSize: countOrNull,
   contentHash: textOrNull,
   chunkTotal: countOrNull,
-  ingestedAt: when,
+  ingestedAt: timestamp,
   status: choice,
   errorMessage: textOrNull,
   metadata,
@@ -224,7 +224,7 @@ const messageFields = {
   replaces: id,
 }
 
-/** Fields of one ingest, single or as a line of a batch. */
+/** Fields of one ingest request, or of one line of a batch. */
 export const ingestFields = {
   text,
   documentId: id,
@@ -240,7 +240,7 @@ export const ingestFields = {
 }
 
 /** JSON routes by their line in the OpenAPI document. */
-export const taken: Readonly<Record<string, Taken>> = {
+export const bodySpecs: Readonly<Record<string, BodySpec>> = {
   'POST /api/v1/workspaces': {
     valid: { name: 'spoilt' },
     required: ['name'],
@@ -457,19 +457,19 @@ export const taken: Readonly<Record<string, Taken>> = {
   },
 }
 
-export const batch = `POST ${KB}/ingest/batch`
-export const uploads: readonly string[] = [
+export const batchRoute = `POST ${KB}/ingest/batch`
+export const uploadRoutes: readonly string[] = [
   `POST ${KB}/ingest/file`,
   `POST ${conversations}/{conversationId}/attachments`,
 ]
-/** Speaks a protocol of its own; `test/mcp/route.test.ts` spoils what it takes. */
-export const ofProtocol = `POST ${W}/mcp`
+/** Uses the MCP protocol. `test/mcp/route.test.ts` covers its input. */
+export const mcpRoute = `POST ${W}/mcp`
 
-/** Not configured here; `test/wire/auth.test.ts` spoils what they take. */
-export const ofSignIn: readonly string[] = ['POST /auth/device/token', 'POST /auth/device/refresh']
+/** Not configured here. `test/wire/auth.test.ts` covers their input. */
+export const signInRoutes: readonly string[] = ['POST /auth/device/token', 'POST /auth/device/refresh']
 
 /** Routes that change something and take no body. */
-export const bodiless: readonly string[] = [
+export const routesWithoutBody: readonly string[] = [
   'POST /auth/refresh',
   'POST /auth/logout',
   'POST /auth/device/authorize',
@@ -481,16 +481,16 @@ export const bodiless: readonly string[] = [
   `POST ${W}/agents/{agentId}/conversations/{conversationId}/messages/{messageId}/select`,
 ]
 
-/** Routes that let nobody in while nothing is verified; `test/wire/secret-releases.test.ts` spoils what they take. */
-export const ofOwners: readonly string[] = [
+/** Routes that reject unverified callers. `test/wire/secret-releases.test.ts` covers their input. */
+export const ownerRoutes: readonly string[] = [
   'POST /api/v1/secret-releases',
   'DELETE /api/v1/secret-releases/{releaseId}',
 ]
 
-/** Vectors are spoilt apart: in a search they stand in the place of text, in an upsert inside a record. */
+/** Vectors are tested separately: a search takes one instead of text, and an upsert takes one per record. */
 export const vectors = vector
 
-/** Code that an unknown id answers with, by path parameter. */
+/** Codes of unknown IDs, by path parameter. */
 const unknownCodes: Readonly<Record<string, string>> = {
   workspaceId: 'workspace_not_found',
   knowledgeBaseId: 'knowledge_base_not_found',
@@ -511,7 +511,10 @@ const unknownCodes: Readonly<Record<string, string>> = {
   principalId: 'principal_not_found',
 }
 
-/** The code of an unknown id in a path; a conversation under an agent that it is not with is no conversation. */
+/**
+ * Returns the code of an unknown ID in a path. A conversation is not found below an agent that it does not belong
+ * to.
+ */
 export function codeOfUnknown(route: string, param: string): string {
   return param === 'agentId' && route.includes('{conversationId}')
     ? 'conversation_not_found'

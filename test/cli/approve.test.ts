@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { formatArguments, withApprovals } from '../../src/cli/chat/with-approvals.ts'
 import type { TurnEvent } from '../../src/contract/chat.ts'
 
-const waiting: TurnEvent = {
+const approvalRequest: TurnEvent = {
   event: 'tool-approval',
   data: {
     approvalId: 'a1',
@@ -12,28 +12,28 @@ const waiting: TurnEvent = {
 }
 const token: TurnEvent = { event: 'token', data: { delta: 'late' } }
 
-async function* turn(events: readonly TurnEvent[], left: AbortSignal[], signal: AbortSignal) {
-  left.push(signal)
+async function* turn(events: readonly TurnEvent[], signals: AbortSignal[], signal: AbortSignal) {
+  signals.push(signal)
   yield* events
 }
 
 test('stops waiting for the user, and ignores the answer, when the runtime continues', async () => {
-  const left: AbortSignal[] = []
+  const signals: AbortSignal[] = []
   const decided: string[] = []
   const events = withApprovals({
-    send: signal => turn([waiting, token], left, signal),
+    send: signal => turn([approvalRequest, token], signals, signal),
     ask: (_, late) =>
       new Promise((_done, fail) => late.addEventListener('abort', () => fail(new Error('late')))),
     decide: async id => void decided.push(id),
   })
-  expect(await all(events)).toEqual([token])
+  expect(await collect(events)).toEqual([token])
   expect(decided).toEqual([])
 })
 
 test('ends the turn when the user interrupts the prompt', async () => {
-  const left: AbortSignal[] = []
+  const signals: AbortSignal[] = []
   const stream = async function* (signal: AbortSignal): AsyncGenerator<TurnEvent> {
-    yield* turn([waiting], left, signal)
+    yield* turn([approvalRequest], signals, signal)
     await new Promise((_done, fail) => signal.addEventListener('abort', () => fail(new Error('let go'))))
   }
   const events = withApprovals({
@@ -42,10 +42,10 @@ test('ends the turn when the user interrupts the prompt', async () => {
     decide: async () => {},
   })
   await expect(events.next()).rejects.toThrow('interrupted')
-  expect(left[0]?.aborted).toBe(true)
+  expect(signals[0]?.aborted).toBe(true)
 })
 
-async function all<T>(events: AsyncIterable<T>): Promise<T[]> {
+async function collect<T>(events: AsyncIterable<T>): Promise<T[]> {
   const list: T[] = []
   for await (const event of events) list.push(event)
   return list

@@ -13,7 +13,7 @@ async function* chunks(...texts: string[]): AsyncGenerator<Chunk> {
 }
 
 /** Returns the location of a part in a text. */
-function placeOf(text: string, part: string): Span {
+function locationOf(text: string, part: string): Span {
   const start = text.indexOf(part)
   return { start, end: start + part.length }
 }
@@ -79,7 +79,7 @@ describe('the text of a document', () => {
 
   test('is read only to the end of the context', async () => {
     let read = 0
-    async function* counted() {
+    async function* countingChunks() {
       for await (const chunk of chunks(
         'first',
         ...Array.from({ length: 50 }, (_, at) => `${at}`.repeat(200)),
@@ -88,9 +88,9 @@ describe('the text of a document', () => {
         yield chunk
       }
     }
-    await joinDocumentText(counted(), { chunkIndex: 0, isWhole: false, contentHash: null })
+    await joinDocumentText(countingChunks(), { chunkIndex: 0, isWhole: false, contentHash: null })
     expect(read).toBeLessThan(12)
-    await joinDocumentText(counted(), { chunkIndex: 0, isWhole: true, contentHash: null })
+    await joinDocumentText(countingChunks(), { chunkIndex: 0, isWhole: true, contentHash: null })
     expect(read).toBeGreaterThan(51)
   })
 })
@@ -99,7 +99,7 @@ describe('the context of a passage', () => {
   const sections = '# Title\n\nIntro.\n\n## Second\n\nBefore it. The passage. After it.\n\n## Third\n\nEnd.\n'
 
   test('is limited to its section', () => {
-    const { context: around, section } = findContext(sections, placeOf(sections, 'The passage.'), true)
+    const { context: around, section } = findContext(sections, locationOf(sections, 'The passage.'), true)
     expect(sections.slice(around.start, around.end)).toBe(
       '## Second\n\nBefore it. The passage. After it.\n\n',
     )
@@ -108,21 +108,21 @@ describe('the context of a passage', () => {
 
   test('includes every section that the passage overlaps', () => {
     const passage = 'After it.\n\n## Third\n\nEnd.'
-    const { context: around, section } = findContext(sections, placeOf(sections, passage), true)
+    const { context: around, section } = findContext(sections, locationOf(sections, passage), true)
     expect(sections.slice(around.start)).toMatch(/^## Second/)
     expect(section).toBe('Third')
   })
 
   test('does not mistake a line of code for a heading', () => {
     const text = '# A\n\n```sh\n# no heading\n```\n\nThe passage.\n'
-    const { context: around } = findContext(text, placeOf(text, 'The passage.'), true)
+    const { context: around } = findContext(text, locationOf(text, 'The passage.'), true)
     expect(around).toEqual({ start: 0, end: text.length })
   })
 
   test('is cut between paragraphs in a long text', () => {
     const paragraphs = Array.from({ length: 60 }, (_, at) => `Paragraph ${at} has some words in it.`)
     const text = paragraphs.join('\n\n')
-    const { context: around } = findContext(text, placeOf(text, paragraphs[30]!), false)
+    const { context: around } = findContext(text, locationOf(text, paragraphs[30]!), false)
     const shown = text.slice(around.start, around.end).split('\n\n')
     expect(paragraphs).toEqual(expect.arrayContaining(shown))
     expect(shown.length).toBeGreaterThan(20)
@@ -135,12 +135,12 @@ describe('a Markdown excerpt', () => {
   const table = '| a | b |\n| --- | --- |\n| 1 | 2 |\n| 3 | 4 |\n'
 
   test('is code if it starts in a code block', () => {
-    expect(slicePart(code, placeOf(code, 'second\n```'))).toBe('```sh\nsecond\n```')
-    expect(slicePart(code, placeOf(code, 'More.'))).toBe('More.')
+    expect(slicePart(code, locationOf(code, 'second\n```'))).toBe('```sh\nsecond\n```')
+    expect(slicePart(code, locationOf(code, 'More.'))).toBe('More.')
   })
 
   test('includes the header if it starts in a table', () => {
-    expect(slicePart(table, placeOf(table, '| 3 | 4 |'))).toBe('| a | b |\n| --- | --- |\n| 3 | 4 |')
+    expect(slicePart(table, locationOf(table, '| 3 | 4 |'))).toBe('| a | b |\n| --- | --- |\n| 3 | 4 |')
     expect(slicePart(table, { start: 0, end: 9 })).toBe('| a | b |')
   })
 
@@ -149,7 +149,7 @@ describe('a Markdown excerpt', () => {
     ['lines of code', code, 'irst\nsec', 'first\nsecond'],
     ['rows of a table', table, '1 | 2 |\n| 3', '| 1 | 2 |\n| 3 | 4 |'],
   ])('is extended to whole %s', (_what, text, part, whole) => {
-    const { start, end } = widenToWords(text, placeOf(text, part))
+    const { start, end } = widenToWords(text, locationOf(text, part))
     expect(text.slice(start, end)).toBe(whole)
   })
 })
@@ -161,7 +161,7 @@ describe('a document in a terminal', () => {
     documentLines(text, { start: 0, end: text.length }, passage, { ...look, isMarkdown })
 
   test('has a bar next to the passage and a dimmed context', () => {
-    const shown = lines(placeOf(text, 'The passage.'))
+    const shown = lines(locationOf(text, 'The passage.'))
     expect(shown.map(line => line.map(({ text }) => text).join(''))).toEqual([
       '    Title',
       '',

@@ -4,7 +4,7 @@ import type { Client } from '../../src/client/client.ts'
 import { Unreachable } from '../../src/client/unreachable.ts'
 import { type ErrorCode, WbError } from '../../src/contract/errors.ts'
 
-const started = {
+const authorization = {
   deviceCode: 'd',
   userCode: 'U',
   verificationUri: 'https://id.example/device',
@@ -13,23 +13,23 @@ const started = {
   expiresAt: 60_000,
 }
 const tokens = { access_token: 'a', token_type: 'Bearer' }
-const away = new Unreachable('no runtime answers', '')
+const unreachable = new Unreachable('no runtime answers', '')
 
 /** Polls a runtime with scripted answers. Waits take no time and are recorded. */
 async function poll(answers: readonly (ErrorCode | Error | typeof tokens)[]) {
   let nowMs = 0
   const waits: number[] = []
   const troubles: (string | undefined)[] = []
-  const left = [...answers]
+  const remaining = [...answers]
   const client = {
     async call() {
-      const answer = left.shift() ?? 'authorization_pending'
+      const answer = remaining.shift() ?? 'authorization_pending'
       if (answer instanceof Error) throw answer
       if (typeof answer === 'string') throw new WbError(answer, `told: ${answer}`)
       return answer
     },
   } as unknown as Client
-  const outcome = await pollForTokens(started, {
+  const outcome = await pollForTokens(authorization, {
     client,
     clock: { now: () => nowMs, after: () => () => {} },
     signal: new AbortController().signal,
@@ -55,7 +55,7 @@ describe('S5.8-01: device login polling', () => {
 
   test('continues while the runtime does not respond, and reports the outage once', async () => {
     const busy = new WbError('identity_provider_unavailable', 'busy')
-    const { outcome, troubles } = await poll([away, busy, 'authorization_pending', tokens])
+    const { outcome, troubles } = await poll([unreachable, busy, 'authorization_pending', tokens])
     expect([outcome, troubles]).toEqual([tokens, ['no runtime answers', 'busy', undefined, undefined]])
   })
 

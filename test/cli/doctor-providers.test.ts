@@ -8,7 +8,7 @@ const { signal } = new AbortController()
 
 /** Creates a client of a runtime with one workspace, and counts the services whose problem is requested. */
 function clientOf(services: readonly { provider: string; problem: object | null }[]) {
-  const asked: string[] = []
+  const requests: string[] = []
   const client = {
     async call(
       route: object,
@@ -24,22 +24,22 @@ function clientOf(services: readonly { provider: string; problem: object | null 
       }))
       if (route === embeddingServices.list || route === llmServices.list) return { items: rows }
       const id = params.embeddingServiceId ?? params.llmServiceId!
-      asked.push(id)
+      requests.push(id)
       return rows.find(({ provider }) => provider === id)
     },
   }
-  return { client: client as unknown as Client, asked }
+  return { client: client as unknown as Client, requests }
 }
 
 test('does not check the built-in embedder for missing settings', async () => {
-  const { client, asked } = clientOf([
+  const { client, requests } = clientOf([
     { provider: 'workbase', problem: null },
     { provider: 'openai', problem: null },
   ])
   expect(await checkEmbeddingServices(client, signal)).toMatchObject([
     { state: 'skipped', detail: '1 service of openai, not called' },
   ])
-  expect(asked).toEqual(['openai'])
+  expect(requests).toEqual(['openai'])
 })
 
 test('warns about a service whose provider the runtime cannot call', async () => {

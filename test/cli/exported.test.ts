@@ -16,7 +16,7 @@ const citation: Citation = {
   page: null,
 }
 
-function said(role: Message['role'], content: string, metadata: Message['metadata'] = {}): Message {
+function createMessage(role: Message['role'], content: string, metadata: Message['metadata'] = {}): Message {
   const messageTs = '2026-01-01T00:00:00.000Z'
   return {
     workspaceId: 'w',
@@ -43,8 +43,8 @@ const conversation = {
 test('gives two passages with the same number separate footnotes', () => {
   const other = { ...citation, chunkId: 'e:1', chunkIndex: 1, title: 'Returns' }
   const text = conversationMarkdown(conversation, 'Maven', [
-    said('agent', 'Thirty days [2].', { citations: JSON.stringify([citation]) }),
-    said('agent', 'At the desk [2].', { citations: JSON.stringify([other]) }),
+    createMessage('agent', 'Thirty days [2].', { citations: JSON.stringify([citation]) }),
+    createMessage('agent', 'At the desk [2].', { citations: JSON.stringify([other]) }),
   ])
   expect(text).toContain('Thirty days [^2].')
   expect(text).toContain('At the desk [^3].')
@@ -54,10 +54,10 @@ test('gives two passages with the same number separate footnotes', () => {
 test('exports each citation as one footnote, and leaves other brackets unchanged', () => {
   const citations = JSON.stringify([citation])
   const text = conversationMarkdown(conversation, 'Maven', [
-    said('user', 'how long?'),
-    said('agent', 'Thirty days [2], not [9] or [2](there).', { citations }),
-    said('agent', 'Thirty [2]', { citations, interrupted: 'true' }),
-    said('agent', 'gone', { citations: 'no list' }),
+    createMessage('user', 'how long?'),
+    createMessage('agent', 'Thirty days [2], not [9] or [2](there).', { citations }),
+    createMessage('agent', 'Thirty [2]', { citations, interrupted: 'true' }),
+    createMessage('agent', 'gone', { citations: 'no list' }),
   ])
   expect(text).toBe(`# Refund window
 
@@ -86,7 +86,9 @@ gone
 })
 
 test('exports a summary of earlier messages under its own heading', () => {
-  const text = conversationMarkdown(conversation, 'Maven', [said('system', 'They spoke of refunds.')])
+  const text = conversationMarkdown(conversation, 'Maven', [
+    createMessage('system', 'They spoke of refunds.'),
+  ])
   expect(text).toContain('## Summary of earlier messages\n\nThey spoke of refunds.')
 })
 

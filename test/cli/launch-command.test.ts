@@ -8,7 +8,7 @@ import { scratchDir } from '../harness/runtime.ts'
 const program = resolve('bin/run.js')
 
 /** Returns what a user types if the only folder on the PATH is the given one. */
-function typedWith(folder: string): string {
+function launchCommandIn(folder: string): string {
   return typedProgram({ env: { PATH: folder }, script: program, cwd: resolve('.') })
 }
 
@@ -19,7 +19,7 @@ describe('the suggested launch command', () => {
   ])('is wb if a script of that name on the PATH starts it: %j', script => {
     const folder = scratchDir()
     writeFileSync(join(folder, 'wb'), script, { mode: 0o755 })
-    expect(typedWith(folder)).toBe('wb')
+    expect(launchCommandIn(folder)).toBe('wb')
   })
 
   test.each<[string, (path: string) => unknown]>([
@@ -31,7 +31,7 @@ describe('the suggested launch command', () => {
   ])('is node and the script if wb on the PATH is %s', (_what, create) => {
     const folder = scratchDir()
     create(join(folder, 'wb'))
-    expect(typedWith(folder)).toBe('node bin/run.js')
+    expect(launchCommandIn(folder)).toBe('node bin/run.js')
   })
 
   test('replaces wb only where a line starts with a command or suggests one', () => {

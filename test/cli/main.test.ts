@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { place } from '../commands/wb.ts'
+import { createSandbox } from '../commands/sandbox.ts'
 import { FakeIo } from '../harness/fake-io.ts'
 import { runInProcess } from '../harness/in-process.ts'
 
@@ -104,17 +104,17 @@ function leftovers(dataDir: string) {
 test.runIf(process.platform === 'linux')(
   'fifty commands leave no listeners, connections, processes or open files behind',
   async () => {
-    const here = place()
-    const served = place()
+    const sandbox = createSandbox()
+    const served = createSandbox()
     const { url } = await served.serve()
     const runAll = async (more: readonly string[]) => {
-      for (const { args, input } of lines) await here.wb([...args, ...more], { input })
+      for (const { args, input } of lines) await sandbox.wb([...args, ...more], { input })
     }
     // Native parts of jq and SQLite are loaded once per process.
     await runAll([])
-    const before = leftovers(here.home)
+    const before = leftovers(sandbox.home)
     for (const more of [[], ['--url', url], [], ['--url', url], []]) await runAll(more)
     expect(before.files).toEqual([])
-    await expect.poll(() => leftovers(here.home)).toEqual(before)
+    await expect.poll(() => leftovers(sandbox.home)).toEqual(before)
   },
 )

@@ -8,40 +8,42 @@ import { stemsOf } from '../../src/cli/passages/matches.ts'
 import { coverageBar, formatScores } from '../../src/cli/passages/print-passages.ts'
 import { displayWidth } from '../../src/cli/terminal/terminal-text.ts'
 
-const room = { width: 40, lines: 3 }
+const size = { width: 40, lines: 3 }
 const filler = 'lorem ipsum dolor sit amet consectetur adipiscing elit sed do eiusmod tempor '.repeat(8)
 
-function shown(text: string, question: string): string {
-  return excerpt(text, stemsOf(question), room)
+function markedExcerpt(text: string, question: string): string {
+  return excerpt(text, stemsOf(question), size)
     .map(line => highlightMatches(line, word => `<${word}>`))
     .join(' ')
 }
 
 describe('excerpts', () => {
   test('shows a short passage in full', () => {
-    expect(shown('Keys rotate by replacement.', 'how do keys rotate')).toBe('<Keys> <rotate> by replacement.')
+    expect(markedExcerpt('Keys rotate by replacement.', 'how do keys rotate')).toBe(
+      '<Keys> <rotate> by replacement.',
+    )
   })
 
   test('shows the part with most of the search terms, with marks and with ellipses at the cuts', () => {
     const text = `${filler} rotate. ${filler}. To rotate API keys, mint a successor key. ${filler}`
-    const excerpted = shown(text, 'how are api keys rotated')
+    const excerpted = markedExcerpt(text, 'how are api keys rotated')
     expect(excerpted).toContain('To <rotate> <API> <keys>, mint a successor <key>.')
     expect(excerpted).toMatch(/^… .* …$/)
   })
 
   test('does not mark stop words unless the question has no other words', () => {
-    expect(shown('what is it about', 'what is a whale')).toBe('what is it about')
-    expect(shown('to be or not', 'to be or not to be')).toBe('<to> <be> <or> <not>')
+    expect(markedExcerpt('what is it about', 'what is a whale')).toBe('what is it about')
+    expect(markedExcerpt('to be or not', 'to be or not to be')).toBe('<to> <be> <or> <not>')
   })
 
   test('marks words regardless of case, accents and plural, as they are written', () => {
-    expect(shown('Die Ärzte, CAFÉS, cafe', 'café arzte')).toBe('Die <Ärzte>, <CAFÉS>, <cafe>')
+    expect(markedExcerpt('Die Ärzte, CAFÉS, cafe', 'café arzte')).toBe('Die <Ärzte>, <CAFÉS>, <cafe>')
   })
 
   test('breaks text without spaces between its words', () => {
-    const lines = excerpt('检索增强生成系统使用知识库来回答问题'.repeat(20), stemsOf('知识库'), room)
+    const lines = excerpt('检索增强生成系统使用知识库来回答问题'.repeat(20), stemsOf('知识库'), size)
     expect(lines.length).toBeLessThanOrEqual(3)
-    for (const line of lines) expect(displayWidth(line.text)).toBeLessThanOrEqual(room.width)
+    for (const line of lines) expect(displayWidth(line.text)).toBeLessThanOrEqual(size.width)
   })
 
   test('puts table rows, list items and lines of code on separate lines, from their start', () => {
@@ -49,8 +51,8 @@ describe('excerpts', () => {
     const table = `| what | who | why |\n| --- | --- | --- |\n${rows.join('\n')}\n`
     const page = `${table}\nEnd.\n\n- one\n  more\n- two\n\nAfter.\n\`\`\`sh\nls\n\`\`\`\nLast.\n`
     const { text, lineStarts } = readMarkdown(page, '')
-    const lines = (asked: string) =>
-      excerpt(text, stemsOf(asked), { width: 60, lines: 3 }, lineStarts).map(line => line.text)
+    const lines = (question: string) =>
+      excerpt(text, stemsOf(question), { width: 60, lines: 3 }, lineStarts).map(line => line.text)
     expect(lines('ds')).toEqual([
       'file d.lock · the runtime · ds',
       'file e.lock · the runtime · es',

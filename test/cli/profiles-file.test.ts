@@ -7,26 +7,30 @@ import { scratchTree } from './scratch-tree.ts'
 
 const isRoot = process.getuid?.() === 0
 
-function saying(content: unknown) {
+function writeContent(content: unknown) {
   return (path: string) =>
     writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content))
 }
 
 test.each<[string, string, (path: string) => void]>([
-  ['that is cut short', 'is not a valid profiles file', saying('{"profiles": ')],
-  ['that is a list', 'is not a valid profiles file', saying([])],
-  ['with a list in it', 'is not a valid profiles file: "profiles" is invalid', saying({ profiles: [{}] })],
+  ['that is truncated', 'is not a valid profiles file', writeContent('{"profiles": ')],
+  ['that is a list', 'is not a valid profiles file', writeContent([])],
+  [
+    'with a list in it',
+    'is not a valid profiles file: "profiles" is invalid',
+    writeContent({ profiles: [{}] }),
+  ],
   [
     'with no profile',
     'is not a valid profiles file: "profiles.x" is invalid',
-    saying({ profiles: { x: null } }),
+    writeContent({ profiles: { x: null } }),
   ],
   [
     'with no address',
     'is not a valid profiles file: "profiles.x" is invalid',
-    saying({ profiles: { x: { url: 'localhost' } } }),
+    writeContent({ profiles: { x: { url: 'localhost' } } }),
   ],
-  ['with no name', 'is not a valid profiles file: "current" is invalid', saying({ current: 5 })],
+  ['with no name', 'is not a valid profiles file: "current" is invalid', writeContent({ current: 5 })],
   ['that is a folder', 'is not a regular file', path => mkdirSync(path)],
   ['that is a pipe', 'is not a regular file', path => execSync(`mkfifo -m 600 ${path}`)],
   ['that is a link to itself', 'cannot be read (ELOOP)', path => symlinkSync(path, path)],

@@ -11,7 +11,7 @@ const tool = {
 }
 
 /** Returns the lines of a review that describe the arguments of a tool. */
-function taken(inputSchema: Record<string, unknown>): string[] {
+function argumentLines(inputSchema: Record<string, unknown>): string[] {
   const lines = reviewLines({ ...tool, inputSchema })
   return lines.slice(2).map(line => line.slice('    '.length))
 }
@@ -22,14 +22,16 @@ test('prints one argument per line, with every detail that a model receives', ()
     days: { type: ['integer', 'null'], minimum: 1, default: 3 },
     'odd\nname': {},
   }
-  expect(taken({ type: 'object', properties, required: ['city'], additionalProperties: false })).toEqual([
+  expect(
+    argumentLines({ type: 'object', properties, required: ['city'], additionalProperties: false }),
+  ).toEqual([
     'arguments',
     '  city: string, required  where to look\\u001b[2J',
     '  days: integer or null  {"minimum":1,"default":3}',
     '  odd name: anything',
     'schema  additionalProperties: false',
   ])
-  expect(taken({ type: 'object' })).toEqual(['no arguments'])
+  expect(argumentLines({ type: 'object' })).toEqual(['no arguments'])
 })
 
 test('escapes invisible characters in text for the model', () => {
@@ -46,17 +48,18 @@ test('escapes invisible characters in text for the model', () => {
 })
 
 test('shows an invalid schema in full', () => {
-  expect(taken({ type: 'object', required: ['obey\u009b'] })).toEqual([
+  expect(argumentLines({ type: 'object', required: ['obey\u009b'] })).toEqual([
     'no arguments',
     'schema  required: ["obey\\u009b"]',
   ])
-  expect(taken({ type: 'object', properties: { a: { type: null } }, required: ['a', ['a']] })).toEqual([
-    'arguments',
-    '  a: anything, required  {"type":null}',
-    'schema  required: [["a"]]',
-  ])
   expect(
-    taken({ type: 'object', properties: { a: { description: { b: 1 } }, c: true, d: { type: { e: 1 } } } }),
+    argumentLines({ type: 'object', properties: { a: { type: null } }, required: ['a', ['a']] }),
+  ).toEqual(['arguments', '  a: anything, required  {"type":null}', 'schema  required: [["a"]]'])
+  expect(
+    argumentLines({
+      type: 'object',
+      properties: { a: { description: { b: 1 } }, c: true, d: { type: { e: 1 } } },
+    }),
   ).toEqual([
     'arguments',
     '  a: anything  {"description":{"b":1}}',
@@ -64,5 +67,5 @@ test('shows an invalid schema in full', () => {
     '  d: anything  {"type":{"e":1}}',
   ])
   for (const odd of [{ anyOf: [{ type: 'object' }] }, { type: 'object', properties: ['x'] }])
-    expect(taken(odd)).toEqual([`arguments: ${JSON.stringify(odd)}`])
+    expect(argumentLines(odd)).toEqual([`arguments: ${JSON.stringify(odd)}`])
 })

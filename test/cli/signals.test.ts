@@ -6,7 +6,7 @@ import { endingSignals } from '../../src/cli/io.ts'
 import { withDefaultSignals } from '../../src/cli/node-io.ts'
 
 /** Listens to every signal that ends a process, until the test ends. */
-function listening(): () => void {
+function listenToSignals(): () => void {
   const listener = () => {}
   for (const name of endingSignals) process.on(name, listener)
   onTestFinished(() => {
@@ -16,14 +16,14 @@ function listening(): () => void {
 }
 
 test('removes signal listeners during blocking work, and restores them afterwards', () => {
-  const listener = listening()
+  const listener = listenToSignals()
   const counts = withDefaultSignals(() => endingSignals.map(name => process.listenerCount(name)))
   expect(counts).toEqual([0, 0, 0])
   for (const name of endingSignals) expect(process.listeners(name)).toContain(listener)
 })
 
 test('restores listeners after work that fails', () => {
-  const listener = listening()
+  const listener = listenToSignals()
   const fail = () =>
     withDefaultSignals(() => {
       throw new Error('no pipe')
@@ -33,16 +33,16 @@ test('restores listeners after work that fails', () => {
 })
 
 test('a listener for one signal receives only that signal', () => {
-  let heard = 0
+  let received = 0
   const listener = () => {
-    heard++
+    received++
   }
   process.once('SIGHUP', listener)
   onTestFinished(() => void process.off('SIGHUP', listener))
   withDefaultSignals(() => {})
   process.emit('SIGHUP')
   expect(process.listeners('SIGHUP')).not.toContain(listener)
-  expect(heard).toBe(1)
+  expect(received).toBe(1)
 })
 
 test.each(endingSignals)('%s ends a process whose thread is blocked', async name => {

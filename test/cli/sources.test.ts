@@ -86,10 +86,10 @@ describe('ignored files', () => {
   }
 
   test('skips hidden files and files that match the nearest .gitignore', async () => {
-    const kept = ['a.md', 'keep.log', 'sub/b.log', 'sub/deep/local.md']
+    const expected = ['a.md', 'keep.log', 'sub/b.log', 'sub/deep/local.md']
     const root = scratchTree(files)
-    expect(names((await read([root])).sources)).toEqual(kept)
-    expect(names((await read([`${root}/**`])).sources).sort()).toEqual(kept)
+    expect(names((await read([root])).sources)).toEqual(expected)
+    expect(names((await read([`${root}/**`])).sources).sort()).toEqual(expected)
   })
 
   test('includes everything except .git with --all', async () => {
@@ -148,8 +148,8 @@ describe('unreadable files', () => {
     const write = (name: string, unit: string, count: number) => {
       const file = openSync(join(root, name), 'w')
       const block = unit.repeat(1_000_000)
-      for (let left = count; left > 0; left -= 1_000_000)
-        writeSync(file, left >= 1_000_000 ? block : unit.repeat(left))
+      for (let remaining = count; remaining > 0; remaining -= 1_000_000)
+        writeSync(file, remaining >= 1_000_000 ? block : unit.repeat(remaining))
       closeSync(file)
     }
     write('n.log', 'x', limits.ingestTextChars)
@@ -269,13 +269,13 @@ describe('documents', () => {
     const root = scratchTree({ 'a.md': 'a', 'b.md': 'b', 'c/d.md': 'd' })
     const intake = { paths: [root], cwd: root, all: false, stdin: undefined }
     let steps = 0
-    async function* counted() {
+    async function* countingWalk() {
       for await (const met of walkIntake(intake)) {
         steps++
         yield met
       }
     }
-    const files = shareWalk(counted())
+    const files = shareWalk(countingWalk())
     const [size, found] = await Promise.all([
       countDocuments(intake, files, signal),
       collect(readSources(intake, files)),

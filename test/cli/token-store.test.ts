@@ -8,9 +8,9 @@ const minute = 60_000
 const next: DeviceTokens = { access_token: 'new', token_type: 'Bearer', expires_in: 600, refresh_token: 'r2' }
 
 /** Creates a stored login at a point in time, with a scripted answer to a refresh. */
-function kept(tokens: StoredTokens | null, nowMs: number, answer: DeviceTokens | Error = next) {
+function createStoredLogin(tokens: StoredTokens | null, nowMs: number, answer: DeviceTokens | Error = next) {
   let stored = tokens && JSON.stringify(tokens)
-  const asked: string[] = []
+  const requests: string[] = []
   const login = new TokenStore({
     keychain: {
       getPassword: async () => stored,
@@ -23,14 +23,14 @@ function kept(tokens: StoredTokens | null, nowMs: number, answer: DeviceTokens |
     clock: { now: () => nowMs, after: () => () => {} },
     withLock: work => work(),
     async renew(refreshToken) {
-      asked.push(refreshToken)
+      requests.push(refreshToken)
       if (answer instanceof Error) throw answer
       return answer
     },
   })
   return {
     login,
-    asked,
+    requests,
     stored: () => JSON.parse(stored ?? 'null') as StoredTokens,
     store(other: StoredTokens) {
       stored = JSON.stringify(other)
@@ -42,10 +42,10 @@ const lasting = { token: 'old', refreshToken: 'r1', expiresAt: 10 * minute, rene
 
 describe('the tokens of a login', () => {
   test('are sent unchanged while valid, and refreshed a minute before they expire', async () => {
-    const early = kept(lasting, 8 * minute)
-    expect([await early.login.token(), early.asked]).toEqual(['old', []])
-    const late = kept(lasting, 9 * minute)
-    expect([await late.login.token(), late.asked]).toEqual(['new', ['r1']])
+    const early = createStoredLogin(lasting, 8 * minute)
+    expect([await early.login.token(), early.requests]).toEqual(['old', []])
+    const late = createStoredLogin(lasting, 9 * minute)
+    expect([await late.login.token(), late.requests]).toEqual(['new', ['r1']])
     expect(late.stored()).toEqual({
       token: 'new',
       refreshToken: 'r2',
@@ -55,13 +55,13 @@ describe('the tokens of a login', () => {
   })
 
   test('keep their refresh token if the provider sends no new one', async () => {
-    const { login, stored } = kept(lasting, 9 * minute, { ...next, refresh_token: undefined })
+    const { login, stored } = createStoredLogin(lasting, 9 * minute, { ...next, refresh_token: undefined })
     expect([await login.token(), stored().refreshToken]).toEqual(['new', 'r1'])
   })
 
   test('are refreshed once when the runtime rejects them', async () => {
-    const { login, asked } = kept(lasting, minute)
-    expect([await login.token(), await login.token('old'), await login.token('old'), asked]).toEqual([
+    const { login, requests } = createStoredLogin(lasting, minute)
+    expect([await login.token(), await login.token('old'), await login.token('old'), requests]).toEqual([
       'old',
       'new',
       'new',
@@ -70,16 +70,16 @@ describe('the tokens of a login', () => {
   })
 
   test('are not refreshed if another process already did it', async () => {
-    const { login, asked, store } = kept(lasting, minute)
+    const { login, requests, store } = createStoredLogin(lasting, minute)
     await login.token()
     store({ ...lasting, token: 'quicker' })
-    expect([await login.token('old'), asked]).toEqual(['quicker', []])
+    expect([await login.token('old'), requests]).toEqual(['quicker', []])
   })
 
   test('remain in use and stored until they expire while the provider is down', async () => {
     const away = new WbError('identity_provider_unavailable', 'away')
-    expect(await kept(lasting, 9 * minute, away).login.token()).toBe('old')
-    const over = kept(lasting, 11 * minute, away)
+    expect(await createStoredLogin(lasting, 9 * minute, away).login.token()).toBe('old')
+    const over = createStoredLogin(lasting, 11 * minute, away)
     await expect(over.login.token()).rejects.toBe(away)
     expect(await over.login.tokens()).toEqual(lasting)
   })
@@ -87,7 +87,11 @@ describe('the tokens of a login', () => {
   test.each(['refresh_failed', 'invalid_grant', 'token_validation_failed'] as const)(
     'have expired when the runtime answers %s, and the error suggests how to sign in',
     async code => {
-      const { login, stored } = kept(lasting, 9 * minute, new WbError(code, 'the provider refuses'))
+      const { login, stored } = createStoredLogin(
+        lasting,
+        9 * minute,
+        new WbError(code, 'the provider refuses'),
+      )
       await expect(login.token()).rejects.toMatchObject({
         code: 'unauthorized',
         message: 'the login has ended: the provider refuses',
@@ -99,7 +103,7 @@ describe('the tokens of a login', () => {
 
   test('are not replaced by an invalid response', async () => {
     for (const answer of [{}, { access_token: 'a\nb' }, { access_token: 'a', expires_in: 'soon' }]) {
-      const { login, stored } = kept(lasting, 9 * minute, answer as DeviceTokens)
+      const { login, stored } = createStoredLogin(lasting, 9 * minute, answer as DeviceTokens)
       await expect(login.token()).rejects.toBeInstanceOf(Unreachable)
       expect(stored()).toEqual(lasting)
     }
@@ -107,9 +111,11 @@ describe('the tokens of a login', () => {
 
   test('expire without a refresh token, and a missing entry is reported', async () => {
     const brief = { token: 'old', expiresAt: minute }
-    expect(await kept(brief, 0).login.token()).toBe('old')
-    await expect(kept(brief, minute).login.token()).rejects.toMatchObject({ code: 'unauthorized' })
-    await expect(kept(null, 0).login.token()).rejects.toMatchObject({
+    expect(await createStoredLogin(brief, 0).login.token()).toBe('old')
+    await expect(createStoredLogin(brief, minute).login.token()).rejects.toMatchObject({
+      code: 'unauthorized',
+    })
+    await expect(createStoredLogin(null, 0).login.token()).rejects.toMatchObject({
       message: 'the keychain no longer contains this login',
     })
   })

@@ -57,8 +57,8 @@ test.each([
 
 test('a shell reads a wrapped command like the original', () => {
   const line = '  printf "%s|" --filter \'{"a": 1}\' "two words" three four'
-  const said = (text: string) => spawnSync('sh', ['-c', text], { encoding: 'utf8' }).stdout
+  const outputOf = (text: string) => spawnSync('sh', ['-c', text], { encoding: 'utf8' }).stdout
   const broken = wrapCommandLine(line, 24).join('\n')
   expect(broken.split('\n').length).toBeGreaterThan(2)
-  expect(said(broken)).toBe(said(line))
+  expect(outputOf(broken)).toBe(outputOf(line))
 })

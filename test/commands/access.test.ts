@@ -2,12 +2,12 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { openEmbeddedStore } from '../../src/storage/open.ts'
 import { tables } from '../../src/storage/tables.ts'
-import { inTerminal, withoutSequences } from './terminal.ts'
-import { place, placesLike } from './wb.ts'
+import { createSandbox, sandboxFactory } from './sandbox.ts'
+import { runInTerminal, stripSequences } from './terminal.ts'
 
 const timeout = 60_000
 
-const demo = placesLike(async ({ wb }) => {
+const demo = sandboxFactory(async ({ wb }) => {
   expect((await wb(['workspaces', 'create', 'demo'])).status).toBe(0)
 })
 
@@ -20,8 +20,8 @@ describe('wb access principals', () => {
     expect(none).toMatchObject({ status: 0, stdout: '' })
     expect(none.stderr).toContain('wb access principals create alice')
 
-    const made = await principals('create', 'alice', '--label', 'Alice A.', '--attribute', 'team=blue')
-    expect(made).toMatchObject({ status: 0, stdout: 'alice\n' })
+    const created = await principals('create', 'alice', '--label', 'Alice A.', '--attribute', 'team=blue')
+    expect(created).toMatchObject({ status: 0, stdout: 'alice\n' })
     const json = JSON.parse((await principals('show', 'Alice A.', '--json')).stdout)
     expect(json).toMatchObject({ principalId: 'alice', role: 'viewer', attributes: { team: 'blue' } })
     await principals('create', 'bob', '--role', 'admin')
@@ -40,34 +40,36 @@ describe('wb access principals', () => {
     expect((await principals('update', 'alice')).status).toBe(2)
     expect((await principals('create', 'alice')).status).toBe(5)
 
-    const asked = await principals('delete', 'alice')
-    expect(asked.status).toBe(2)
-    expect(asked.stderr).toContain('deletes principal alice (editor) of workspace demo')
+    const unconfirmed = await principals('delete', 'alice')
+    expect(unconfirmed.status).toBe(2)
+    expect(unconfirmed.stderr).toContain('deletes principal alice (editor) of workspace demo')
     expect(await principals('delete', 'alice', '--yes', '--json')).toMatchObject({
       status: 0,
       stdout: '{"deleted":"alice"}\n',
     })
-    const gone = await principals('show', 'bo')
-    expect(gone.status).toBe(4)
-    expect(gone.stderr).toContain('did you mean bob?')
+    const deleted = await principals('show', 'bo')
+    expect(deleted.status).toBe(4)
+    expect(deleted.stderr).toContain('did you mean bob?')
   })
 
-  test('prompts for missing arguments in a terminal, and rejects the command in a pipe', { timeout }, async () => {
-    const here = await demo()
-    const piped = await here.wb(['access', 'principals', 'create'])
+  test('prompts for missing arguments in a terminal, and rejects the command in a pipe', {
+    timeout,
+  }, async () => {
+    const sandbox = await demo()
+    const piped = await sandbox.wb(['access', 'principals', 'create'])
     expect(piped.status).toBe(2)
     const args = ['access', 'principals', 'create']
     const answer = (text: string) => (text.includes('ID') ? 'carol\r' : undefined)
-    const { status, text } = await inTerminal(here, args, { answer })
+    const { status, text } = await runInTerminal(sandbox, args, { answer })
     expect(status).toBe(0)
-    expect(withoutSequences(text)).toContain('added principal carol (viewer)')
+    expect(stripSequences(text)).toContain('added principal carol (viewer)')
   })
 })
 
 test('a nested topic has its own help page, and a mistyped command in it is reported with its full name', {
   timeout,
 }, async () => {
-  const { wb } = place()
+  const { wb } = createSandbox()
   for (const args of [
     ['access', 'principals'],
     ['access', 'principals', '--help'],
@@ -90,9 +92,9 @@ describe('wb access policy', () => {
     await wb(['access', 'principals', 'create', 'alice', '--attribute', 'team=blue'])
     const shown = await preview('team = $principal.team', '--as', 'alice')
     expect(shown).toMatchObject({ status: 0, stdout: '{"team":"blue"}\n', stderr: '' })
-    const wrong = await preview('team =')
-    expect(wrong).toMatchObject({ status: 1, stdout: '' })
-    expect(wrong.stderr).toContain('Col 7: expected')
+    const invalid = await preview('team =')
+    expect(invalid).toMatchObject({ status: 1, stdout: '' })
+    expect(invalid.stderr).toContain('Col 7: expected')
     const idle = await preview('1 = 1')
     expect(idle).toMatchObject({ status: 1, stdout: '{}\n' })
     expect(idle.stderr).toContain('the comparison contains no column')
@@ -121,8 +123,8 @@ describe('wb access policy', () => {
       compiledFilterJson: '{}',
     })
     const table = tables.policyAudit
-    const made = [decision(1, 'alice'), decision(2, 'bob')]
-    await rows.atomic(made.map(row => ({ op: 'insert', table, row })))
+    const decisions = [decision(1, 'alice'), decision(2, 'bob')]
+    await rows.atomic(decisions.map(row => ({ op: 'insert', table, row })))
     await close()
     const lines = (await wb(['access', 'policy', 'audit'])).stdout.trim().split('\n')
     expect(lines.map(line => line.split('\t').slice(0, 4))).toEqual([

@@ -1,38 +1,38 @@
 import { expect, test } from 'vitest'
 import { startMcpServer } from '../fakes/mcp-server.ts'
-import { type Ended, type Place, placesLike } from './wb.ts'
+import { type CommandResult, type Sandbox, sandboxFactory } from './sandbox.ts'
 
 const timeout = 60_000
-const nowhere = 'http://127.0.0.1:9/mcp'
+const unreachableUrl = 'http://127.0.0.1:9/mcp'
 
-async function said(run: Promise<Ended>): Promise<string> {
+async function stdoutOf(run: Promise<CommandResult>): Promise<string> {
   const { status, stdout, stderr } = await run
   expect({ status, stderr }).toMatchObject({ status: 0 })
   return stdout.trimEnd()
 }
 
 /** A sandbox with a workspace named `demo`. */
-const furnished = placesLike(async ({ wb }) => ({
-  workspaceId: await said(wb(['workspaces', 'create', 'demo'])),
+const sandboxWithWorkspace = sandboxFactory(async ({ wb }) => ({
+  workspaceId: await stdoutOf(wb(['workspaces', 'create', 'demo'])),
 }))
 
-const add = ({ wb }: Place, name: string, url: string) => said(wb(['mcp', 'servers', 'add', name, url]))
+const add = ({ wb }: Sandbox, name: string, url: string) => stdoutOf(wb(['mcp', 'servers', 'add', name, url]))
 
 test('an agent gets tools by name, as SERVER/TOOL, or all tools of a server', {
   timeout,
 }, async () => {
-  const here = await furnished()
-  const { wb, serve } = here
+  const sandbox = await sandboxWithWorkspace()
+  const { wb, serve } = sandbox
   const issues = await startMcpServer({ tools: ['search', 'add', 'search_kb', 'fetch'] })
   const wiki = await startMcpServer({ tools: ['search', 'read'] })
   await serve()
-  const issuesId = await add(here, 'issues', issues.url)
-  const wikiId = await add(here, 'my wiki', wiki.url)
-  const listed = (await said(wb(['agents', 'tools']))).split('\n').map(line => line.split('\t'))
+  const issuesId = await add(sandbox, 'issues', issues.url)
+  const wikiId = await add(sandbox, 'my wiki', wiki.url)
+  const listed = (await stdoutOf(wb(['agents', 'tools']))).split('\n').map(line => line.split('\t'))
   expect(listed.map(([id, name]) => [id, name])).toContainEqual([`mcp:${wikiId}:search`, 'my wiki/search'])
   const given = async (...tools: string[]) => {
     const flags = tools.flatMap(tool => ['--tool', tool])
-    const { toolIds } = JSON.parse(await said(wb(['agents', 'update', 'Bobby', '--json', ...flags]))) as {
+    const { toolIds } = JSON.parse(await stdoutOf(wb(['agents', 'update', 'Bobby', '--json', ...flags]))) as {
       toolIds: string[]
     }
     return toolIds
@@ -78,7 +78,7 @@ test('an agent gets tools by name, as SERVER/TOOL, or all tools of a server', {
     'wb agents tools',
   ])
   expect(await refused('serch_kb')).toContain('did you mean search_kb?')
-  await add(here, 'gone', nowhere)
+  await add(sandbox, 'gone', unreachableUrl)
   expect(await refused('gone/look')).toEqual([
     1,
     '✗ MCP server gone offers no tool "look" to agents (agent_tool_unresolved)',
@@ -90,30 +90,33 @@ test('an agent gets tools by name, as SERVER/TOOL, or all tools of a server', {
 test("shows the names of an agent's LLM service, knowledge bases and tools, and their IDs with --json", {
   timeout,
 }, async () => {
-  const here = await furnished()
-  const { wb, serve } = here
+  const sandbox = await sandboxWithWorkspace()
+  const { wb, serve } = sandbox
   const issues = await startMcpServer({ tools: ['search', 'add'] })
   await serve()
-  await said(wb(['kb', 'create', 'handbook']))
-  await add(here, 'issues', issues.url)
+  await stdoutOf(wb(['kb', 'create', 'handbook']))
+  await add(sandbox, 'issues', issues.url)
   const bindings = ['--kb', 'handbook', '--tool', 'issues/add', '--tool', 'search_kb']
-  await said(wb(['agents', 'update', 'Bobby', ...bindings]))
-  const agent = JSON.parse(await said(wb(['agents', 'show', 'Bobby', '--json']))) as Record<string, string[]>
+  await stdoutOf(wb(['agents', 'update', 'Bobby', ...bindings]))
+  const agent = JSON.parse(await stdoutOf(wb(['agents', 'show', 'Bobby', '--json']))) as Record<
+    string,
+    string[]
+  >
   const [addId] = agent.toolIds!.filter(id => id.endsWith(':add'))
-  await said(wb(['agents', 'update', 'Bobby', '--rule', `${addId}=ask`, '--rule', 'mcp:*=deny']))
-  const shown = await said(wb(['agents', 'show', 'Bobby']))
+  await stdoutOf(wb(['agents', 'update', 'Bobby', '--rule', `${addId}=ask`, '--rule', 'mcp:*=deny']))
+  const shown = await stdoutOf(wb(['agents', 'show', 'Bobby']))
   expect(shown).toMatch(/\nknowledge bases\thandbook\n/)
   expect(shown).toMatch(/\ntools\tissues\/add, search_kb\n/)
   expect(shown).toMatch(/\nrules\tissues\/add=ask, mcp:\*=deny\n/)
   const service = JSON.parse(
-    await said(wb(['services', 'show', String(agent.llmServiceId), '--json'])),
+    await stdoutOf(wb(['services', 'show', String(agent.llmServiceId), '--json'])),
   ) as Record<string, string>
   expect(shown).toContain(`\nLLM service\t${service.name}\n`)
 
-  await add(here, 'gone', nowhere)
+  await add(sandbox, 'gone', unreachableUrl)
   const rules = ['add=deny', 'issues=ask', 'gone/*=deny', 'list_*=ask', 'search_kb=allow']
-  await said(wb(['agents', 'update', 'Bobby', ...rules.flatMap(rule => ['--rule', rule])]))
-  const ruled = await said(wb(['agents', 'show', 'Bobby']))
+  await stdoutOf(wb(['agents', 'update', 'Bobby', ...rules.flatMap(rule => ['--rule', rule])]))
+  const ruled = await stdoutOf(wb(['agents', 'show', 'Bobby']))
   const named = /\nrules\t(.*)\n/.exec(ruled)![1]!.split(', ')
   expect(named.sort()).toEqual([
     'gone/*=deny',
@@ -126,6 +129,6 @@ test("shows the names of an agent's LLM service, knowledge bases and tools, and 
     status: 1,
     stderr: expect.stringContaining('did you mean add?'),
   })
-  await said(wb(['mcp', 'servers', 'remove', 'issues', '--yes']))
-  expect(await said(wb(['agents', 'show', 'Bobby']))).toContain(`\ntools\t${addId}, search_kb\n`)
+  await stdoutOf(wb(['mcp', 'servers', 'remove', 'issues', '--yes']))
+  expect(await stdoutOf(wb(['agents', 'show', 'Bobby']))).toContain(`\ntools\t${addId}, search_kb\n`)
 })

@@ -2,54 +2,63 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Agent, agents } from '../../src/contract/agents.ts'
 import type { Conversation } from '../../src/contract/conversations.ts'
 import { makeConversation, messageRow, writeMessages } from '../harness/agents.ts'
-import { makeBase } from '../harness/place.ts'
-import { inTerminal, withoutSequences } from './terminal.ts'
-import { type Ended, place, type Room, roomAt, type Served } from './wb.ts'
+import { makeBase } from '../harness/resources.ts'
+import {
+  addWorkspaceSandbox,
+  type CommandResult,
+  createSandbox,
+  type TestServer,
+  type WorkspaceSandbox,
+} from './sandbox.ts'
+import { runInTerminal, stripSequences } from './terminal.ts'
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
-async function said(run: Promise<Ended>): Promise<string> {
+async function stdoutOf(run: Promise<CommandResult>): Promise<string> {
   const { status, stdout, stderr } = await run
   expect({ status, stderr }).toMatchObject({ status: 0 })
   return stdout.trimEnd()
 }
 
-const shared = place(afterAll)
-let server: Served
+const shared = createSandbox(afterAll)
+let server: TestServer
 beforeAll(async () => {
   server = await shared.serve()
 })
-const room = () => roomAt(shared, server)
+const newWorkspace = () => addWorkspaceSandbox(shared, server)
 
-async function agentNamed({ call, workspaceId }: Room, name: string): Promise<Agent> {
+async function agentNamed({ call, workspaceId }: WorkspaceSandbox, name: string): Promise<Agent> {
   const { items } = await call(agents.list, { params: { workspaceId }, query: {} })
   return items.find(agent => agent.name === name)!
 }
 
-const beginWithBobby = async (here: Room, title?: string) =>
-  makeConversation(here, await agentNamed(here, 'Bobby'), { title })
+const startBobbyConversation = async (sandbox: WorkspaceSandbox, title?: string) =>
+  makeConversation(sandbox, await agentNamed(sandbox, 'Bobby'), { title })
 
 describe('wb agents', () => {
   test('lists, creates, shows, changes and deletes agents by name', { timeout: 60_000 }, async () => {
-    const here = await room()
-    const { wb } = here
-    const listed = (await said(wb(['agents', 'list']))).split('\n').map(line => line.split('\t'))
+    const sandbox = await newWorkspace()
+    const { wb } = sandbox
+    const listed = (await stdoutOf(wb(['agents', 'list']))).split('\n').map(line => line.split('\t'))
     expect(listed.map(([, name, , bases, service]) => [name, bases, service])).toEqual([
       ['Bobby', 'all', 'openrouter-gpt-4o-mini'],
       ['Maven', 'all', 'openrouter-gpt-4o-mini'],
     ])
-    await makeBase(here, { workspaceId: here.workspaceId, name: 'handbook' })
-    const made = await wb([
+    await makeBase(sandbox, { workspaceId: sandbox.workspaceId, name: 'handbook' })
+    const created = await wb([
       'agents',
       'create',
       'clerk',
       ...['--prompt', 'Be brief.', '--kb', 'handbook', '--tool', 'search_kb', '--tool', 'list_kbs'],
     ])
-    expect(made).toMatchObject({ status: 0, stdout: expect.stringMatching(uuid.source.replace('$', '\\n$')) })
-    const agentId = made.stdout.trim()
-    expect(made.stderr).toBe('  wb chat clerk\n')
-    const bobby = await agentNamed(here, 'Bobby')
-    expect(JSON.parse(await said(wb(['agents', 'show', 'clerk', '--json'])))).toMatchObject({
+    expect(created).toMatchObject({
+      status: 0,
+      stdout: expect.stringMatching(uuid.source.replace('$', '\\n$')),
+    })
+    const agentId = created.stdout.trim()
+    expect(created.stderr).toBe('  wb chat clerk\n')
+    const bobby = await agentNamed(sandbox, 'Bobby')
+    expect(JSON.parse(await stdoutOf(wb(['agents', 'show', 'clerk', '--json'])))).toMatchObject({
       agentId,
       description: null,
       systemPrompt: 'Be brief.',
@@ -57,39 +66,39 @@ describe('wb agents', () => {
       knowledgeBaseIds: [expect.stringMatching(uuid)],
       toolIds: ['list_kbs', 'search_kb'],
     })
-    expect(await said(wb(['agents', 'show', 'clerk']))).toContain('tools\tlist_kbs, search_kb\n')
+    expect(await stdoutOf(wb(['agents', 'show', 'clerk']))).toContain('tools\tlist_kbs, search_kb\n')
 
     const change = ['agents', 'update', 'clerk', '--name', 'scribe', '--no-kb', '--no-tool']
-    expect(await said(wb(change))).toBe(agentId)
-    expect(await agentNamed(here, 'scribe')).toMatchObject({ knowledgeBaseIds: [], toolIds: [] })
+    expect(await stdoutOf(wb(change))).toBe(agentId)
+    expect(await agentNamed(sandbox, 'scribe')).toMatchObject({ knowledgeBaseIds: [], toolIds: [] })
     expect(await wb(['agents', 'update', 'scribe'])).toMatchObject({ status: 2, stdout: '' })
 
-    await said(wb(['agents', 'update', 'scribe', '--rule', 'mcp:*=ask', '--rule', 'native:fetch=deny']))
-    expect(await agentNamed(here, 'scribe')).toMatchObject({
+    await stdoutOf(wb(['agents', 'update', 'scribe', '--rule', 'mcp:*=ask', '--rule', 'native:fetch=deny']))
+    expect(await agentNamed(sandbox, 'scribe')).toMatchObject({
       toolRules: { 'mcp:*': { permission: 'ask' }, 'native:fetch': { permission: 'deny' } },
     })
-    await said(wb(['agents', 'update', 'scribe', '--rule', 'mcp:*=always']))
-    expect(await said(wb(['agents', 'show', 'scribe']))).toContain('rules\tmcp:*=always\n')
-    expect(JSON.parse(await said(wb(['agents', 'show', 'scribe', '--json'])))).toMatchObject({
+    await stdoutOf(wb(['agents', 'update', 'scribe', '--rule', 'mcp:*=always']))
+    expect(await stdoutOf(wb(['agents', 'show', 'scribe']))).toContain('rules\tmcp:*=always\n')
+    expect(JSON.parse(await stdoutOf(wb(['agents', 'show', 'scribe', '--json'])))).toMatchObject({
       toolRules: { 'mcp:*': { permission: 'allow', afterReading: 'allow' } },
     })
     expect(await wb(['agents', 'update', 'scribe', '--rule', 'mcp:*=maybe'])).toMatchObject({
       status: 2,
       stderr: expect.stringContaining('--rule mcp:*=maybe is not NAME=RULE'),
     })
-    expect(await said(wb(['agents', 'update', 'scribe', '--no-rule']))).toBe(agentId)
-    expect(await agentNamed(here, 'scribe')).toMatchObject({ toolRules: {} })
+    expect(await stdoutOf(wb(['agents', 'update', 'scribe', '--no-rule']))).toBe(agentId)
+    expect(await agentNamed(sandbox, 'scribe')).toMatchObject({ toolRules: {} })
 
     const settings = ['--temperature', '0.2', '--top-p', '0.9', '--reasoning-effort', 'low', '--stop', 'END']
-    await said(wb(['agents', 'update', 'scribe', ...settings]))
+    await stdoutOf(wb(['agents', 'update', 'scribe', ...settings]))
     const set = { temperature: 0.2, topP: 0.9, reasoningEffort: 'low', stop: ['END'] }
-    expect(await agentNamed(here, 'scribe')).toMatchObject(set)
+    expect(await agentNamed(sandbox, 'scribe')).toMatchObject(set)
     expect(await wb(['agents', 'update', 'scribe', '--temperature', 'hot'])).toMatchObject({
       status: 2,
       stderr: expect.stringContaining('--temperature hot is not a number from 0 to 2'),
     })
-    await said(wb(['agents', 'update', 'scribe', '--no-sampling']))
-    expect(await agentNamed(here, 'scribe')).toMatchObject({ temperature: null, stop: null })
+    await stdoutOf(wb(['agents', 'update', 'scribe', '--no-sampling']))
+    expect(await agentNamed(sandbox, 'scribe')).toMatchObject({ temperature: null, stop: null })
 
     expect(await wb(['agents', 'delete', 'scribe'])).toEqual({
       status: 2,
@@ -107,13 +116,15 @@ describe('wb agents', () => {
   })
 
   test('creates agents from templates, with the default name or a given one', async () => {
-    const here = await room()
-    const { wb } = here
-    const templates = (await said(wb(['agents', 'templates']))).split('\n').map(line => line.split('\t')[0])
+    const sandbox = await newWorkspace()
+    const { wb } = sandbox
+    const templates = (await stdoutOf(wb(['agents', 'templates'])))
+      .split('\n')
+      .map(line => line.split('\t')[0])
     expect(templates).toEqual(['bobby', 'maven', 'quill', 'sage'])
-    await said(wb(['agents', 'create', '--template', 'sage']))
-    await said(wb(['agents', 'create', 'checker', '-t', 'Sage', '--description', 'ours']))
-    const [sage, checker] = [await agentNamed(here, 'Sage'), await agentNamed(here, 'checker')]
+    await stdoutOf(wb(['agents', 'create', '--template', 'sage']))
+    await stdoutOf(wb(['agents', 'create', 'checker', '-t', 'Sage', '--description', 'ours']))
+    const [sage, checker] = [await agentNamed(sandbox, 'Sage'), await agentNamed(sandbox, 'checker')]
     expect(checker).toMatchObject({ systemPrompt: sage.systemPrompt, description: 'ours' })
     expect(sage.llmServiceId).toMatch(uuid)
     expect(await wb(['agents', 'create'])).toEqual({
@@ -128,8 +139,8 @@ describe('wb agents', () => {
   })
 
   test('lists the tools of the workspace if a tool name is unknown', async () => {
-    const { wb } = await room()
-    const tools = (await said(wb(['agents', 'tools']))).split('\n').map(line => line.split('\t'))
+    const { wb } = await newWorkspace()
+    const tools = (await stdoutOf(wb(['agents', 'tools']))).split('\n').map(line => line.split('\t'))
     expect(tools.map(([id, name, , source]) => [id, name, source])).toContainEqual([
       'search_kb',
       'search_kb',
@@ -142,15 +153,15 @@ describe('wb agents', () => {
   })
 
   test('offers the available templates in a terminal', async () => {
-    const here = place()
-    await said(here.wb(['workspaces', 'create', 'demo']))
-    const { status, text } = await inTerminal(here, ['agents', 'create'], {
+    const sandbox = createSandbox()
+    await stdoutOf(sandbox.wb(['workspaces', 'create', 'demo']))
+    const { status, text } = await runInTerminal(sandbox, ['agents', 'create'], {
       answer: seen => (seen.includes('Which template?') ? '\x1b[B\x1b[B\r' : undefined),
     })
     expect(status).toBe(0)
-    expect(withoutSequences(text)).toContain('✓ created agent Quill')
-    const list = await inTerminal(here, ['agents', 'list'])
-    expect(withoutSequences(list.text)).toMatch(
+    expect(stripSequences(text)).toContain('✓ created agent Quill')
+    const list = await runInTerminal(sandbox, ['agents', 'list'])
+    expect(stripSequences(list.text)).toMatch(
       / {2}name +description +knowledge bases +LLM service +updated\n/,
     )
   })
@@ -158,34 +169,34 @@ describe('wb agents', () => {
 
 describe('wb conversations', () => {
   test('lists, shows and deletes conversations by title', { timeout: 60_000 }, async () => {
-    const here = await room()
-    const { wb, dataDir, workspaceId } = here
+    const sandbox = await newWorkspace()
+    const { wb, dataDir, workspaceId } = sandbox
     expect(await wb(['conversations', 'list'])).toEqual({
       status: 0,
       stdout: '',
-      stderr: `  no conversations in workspace ${here.workspace}\n  wb agents chat\n`,
+      stderr: `  no conversations in workspace ${sandbox.workspace}\n  wb agents chat\n`,
     })
-    const made = await beginWithBobby(here, 'Refund window')
-    const { conversationId } = made
+    const conversation = await startBobbyConversation(sandbox, 'Refund window')
+    const { conversationId } = conversation
     const at = { workspaceId, conversationId }
     await writeMessages(dataDir, [
       messageRow(at, 1, { content: 'How long?\nIn days.' }),
       messageRow(at, 2, { role: 'tool', content: null }),
       messageRow(at, 3, { role: 'agent', content: 'Ten \x1b]0;taken\x07days.' }),
     ])
-    const line = [conversationId, 'Refund window', 'Bobby', made.createdAt].join('\t')
-    expect(await said(wb(['conversations', 'list']))).toBe(line)
-    expect(await said(wb(['conversations', 'list', '--agent', 'Bobby']))).toBe(line)
-    expect(await said(wb(['conversations', 'list', '--agent', 'Maven']))).toBe('')
+    const line = [conversationId, 'Refund window', 'Bobby', conversation.createdAt].join('\t')
+    expect(await stdoutOf(wb(['conversations', 'list']))).toBe(line)
+    expect(await stdoutOf(wb(['conversations', 'list', '--agent', 'Bobby']))).toBe(line)
+    expect(await stdoutOf(wb(['conversations', 'list', '--agent', 'Maven']))).toBe('')
 
-    const read = (await said(wb(['conversations', 'show', 'Refund window']))).split('\n')
+    const read = (await stdoutOf(wb(['conversations', 'show', 'Refund window']))).split('\n')
     expect(read).toContain('agent\tBobby')
     expect(read.slice(-2).map(row => row.split('\t').slice(1))).toEqual([
       ['user', expect.stringMatching(/^How long\?.In days\.$/)],
       ['agent', expect.stringMatching(/^Ten .*days\.$/)],
     ])
     expect(read.join('')).not.toContain('\x1b')
-    const whole = JSON.parse(await said(wb(['conversations', 'show', conversationId, '--json']))) as {
+    const whole = JSON.parse(await stdoutOf(wb(['conversations', 'show', conversationId, '--json']))) as {
       messages: object[]
     }
     expect(whole).toMatchObject({ conversationId, title: 'Refund window' })
@@ -196,7 +207,7 @@ describe('wb conversations', () => {
       stderr: expect.stringContaining('This deletes conversation Refund window with 2 messages'),
     })
     expect((await wb(['agents', 'delete', 'Bobby'])).stderr).toContain('agent Bobby with 1 conversation\n')
-    await said(wb(['conversations', 'delete', 'Refund window', '--yes']))
+    await stdoutOf(wb(['conversations', 'delete', 'Refund window', '--yes']))
     expect(await wb(['conversations', 'show', 'Refund window'])).toMatchObject({
       status: 4,
       stderr: expect.stringContaining('conversation_not_found'),
@@ -204,13 +215,15 @@ describe('wb conversations', () => {
   })
 
   test('renames a conversation, and finds it by words of its title', { timeout: 60_000 }, async () => {
-    const here = await room()
-    const { wb } = here
-    const { conversationId } = await beginWithBobby(here, 'how do refunds work')
-    await beginWithBobby(here, 'Other things')
+    const sandbox = await newWorkspace()
+    const { wb } = sandbox
+    const { conversationId } = await startBobbyConversation(sandbox, 'how do refunds work')
+    await startBobbyConversation(sandbox, 'Other things')
     const renamed = await wb(['conversations', 'rename', 'how do refunds work', '--title', 'Refund window'])
     expect(renamed).toMatchObject({ status: 0, stdout: `${conversationId}\n` })
-    const found = await said(wb(['conversations', 'list', '--search', 'WINDOW refund', '--sort', 'activity']))
+    const found = await stdoutOf(
+      wb(['conversations', 'list', '--search', 'WINDOW refund', '--sort', 'activity']),
+    )
     expect(found.split('\t').slice(0, 3)).toEqual([conversationId, 'Refund window', 'Bobby'])
     const none = await wb(['conversations', 'list', '--search', 'how'])
     expect(none).toMatchObject({ status: 0, stdout: '' })
@@ -218,29 +231,32 @@ describe('wb conversations', () => {
   })
 
   test('shows messages in a terminal in order, each under the name of its author', async () => {
-    const here = await room()
-    const at = await beginWithBobby(here)
-    await writeMessages(here.dataDir, [
+    const sandbox = await newWorkspace()
+    const at = await startBobbyConversation(sandbox)
+    await writeMessages(sandbox.dataDir, [
       messageRow(at, 1, { content: 'How long?\n\nIn days.' }),
       messageRow(at, 2, { role: 'agent', content: 'Ten \x1b]0;taken\x07days.' }),
     ])
-    const { text } = await inTerminal(here, ['conversations', 'show'])
+    const { text } = await runInTerminal(sandbox, ['conversations', 'show'])
     expect(text).not.toContain('\x1b]0;')
-    expect(withoutSequences(text)).toMatch(
+    expect(stripSequences(text)).toMatch(
       /\n\n {2}user\n {4}How long\?\n\n {4}In days\.\n\n {2}Bobby\n {4}Ten .*days\.\n$/,
     )
   })
 
   test('distinguishes conversations with the same title by their start time', async () => {
-    const here = await room()
-    const both = [await beginWithBobby(here, 'Refunds'), await beginWithBobby(here, 'Refunds')]
-    const begun = ({ createdAt }: Conversation) => `started ${createdAt}, `
+    const sandbox = await newWorkspace()
+    const both = [
+      await startBobbyConversation(sandbox, 'Refunds'),
+      await startBobbyConversation(sandbox, 'Refunds'),
+    ]
+    const startedLine = ({ createdAt }: Conversation) => `started ${createdAt}, `
     for (const words of [['export', 'Refunds'], ['show', 'Refunds'], ['export']]) {
-      const { status, stderr } = await here.wb(['conversations', ...words])
+      const { status, stderr } = await sandbox.wb(['conversations', ...words])
       const [fact, ...lines] = stderr.trimEnd().split('\n')
       expect([status, fact]).toEqual([2, expect.stringContaining('2 conversations')])
       const line = words.length > 1 ? '    ID  ' : '    wb conversations export ID    '
-      const expected = both.map(one => line.replace('ID', one.conversationId) + begun(one))
+      const expected = both.map(one => line.replace('ID', one.conversationId) + startedLine(one))
       expect(lines.map(text => text.replace(/[^,]*$/, '').replace(/,$/, ', ')).sort()).toEqual(
         expected.sort(),
       )
@@ -248,9 +264,9 @@ describe('wb conversations', () => {
   })
 
   test('exports a conversation as Markdown with footnotes for citations, or as the JSON that show prints', async () => {
-    const here = await room()
-    const { wb, dataDir, workspaceId } = here
-    const at = await beginWithBobby(here, 'Refund window')
+    const sandbox = await newWorkspace()
+    const { wb, dataDir, workspaceId } = sandbox
+    const at = await startBobbyConversation(sandbox, 'Refund window')
     const source = { knowledgeBaseId: workspaceId, documentId: 'd', chunkId: 'd:1', chunkIndex: 1 }
     const cited = { number: 1, ...source, title: 'Refunds', sourceFilename: 'refunds.md', page: null }
     await writeMessages(dataDir, [
@@ -262,7 +278,7 @@ describe('wb conversations', () => {
       }),
       messageRow(at, 3, { role: 'agent', content: 'And', metadata: { interrupted: 'true' } }),
     ])
-    const text = await said(wb(['conversations', 'export', 'Refund window']))
+    const text = await stdoutOf(wb(['conversations', 'export', 'Refund window']))
     expect(text.split('\n\n')).toEqual([
       '# Refund window',
       `With Bobby, started ${at.createdAt}.`,
@@ -275,7 +291,7 @@ describe('wb conversations', () => {
       '*(interrupted)*',
       '[^1]: Refunds · refunds.md · chunk 1',
     ])
-    const json = await said(wb(['conversations', 'export', '--format', 'json']))
-    expect(JSON.parse(json)).toEqual(JSON.parse(await said(wb(['conversations', 'show', '--json']))))
+    const json = await stdoutOf(wb(['conversations', 'export', '--format', 'json']))
+    expect(JSON.parse(json)).toEqual(JSON.parse(await stdoutOf(wb(['conversations', 'show', '--json']))))
   })
 })

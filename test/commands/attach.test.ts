@@ -3,13 +3,13 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { type ChatServer, startChatServer } from '../fakes/chat-server.ts'
 import type { SentMessage } from '../fakes/chat-template.ts'
-import { imageBytes, imageOf, partOf } from '../harness/images.ts'
-import { chat } from './chat-terminal.ts'
-import { type Place, place } from './wb.ts'
+import { imageBytes, imageOf, imagePart } from '../harness/images.ts'
+import { startChat } from './chat-terminal.ts'
+import { createSandbox, type Sandbox } from './sandbox.ts'
 
 /** A data directory whose agent Maven answers with a fake model. */
-async function answering(): Promise<Place & { model: ChatServer }> {
-  const here = place()
+async function sandboxWithAgent(): Promise<Sandbox & { model: ChatServer }> {
+  const sandbox = createSandbox()
   const model = await startChatServer()
   onTestFinished(() => model.close())
   for (const line of [
@@ -17,72 +17,74 @@ async function answering(): Promise<Place & { model: ChatServer }> {
     `services create fake --type llm --provider ollama --model llama3.2 --endpoint ${model.url}`,
     'agents update Maven --llm fake',
   ]) {
-    const { status, stderr } = await here.wb(line.split(' '))
+    const { status, stderr } = await sandbox.wb(line.split(' '))
     expect(status, stderr).toBe(0)
   }
-  writeFileSync(join(here.home, 'contract.md'), 'Refunds are paid within 14 days.')
-  writeFileSync(join(here.home, 'annex.txt'), 'Cash is paid out on Fridays.')
-  return { ...here, model }
+  writeFileSync(join(sandbox.home, 'contract.md'), 'Refunds are paid within 14 days.')
+  writeFileSync(join(sandbox.home, 'annex.txt'), 'Cash is paid out on Fridays.')
+  return { ...sandbox, model }
 }
 
-async function conversationsIn(here: Place): Promise<object[]> {
-  return JSON.parse((await here.wb(['conversations', 'list', '--json'])).stdout) as object[]
+async function conversationsIn(sandbox: Sandbox): Promise<object[]> {
+  return JSON.parse((await sandbox.wb(['conversations', 'list', '--json'])).stdout) as object[]
 }
 
 test('wb ask --attach answers from files with citations, and the conversation lists the files', {
   timeout: 60_000,
 }, async () => {
-  const here = await answering()
-  here.model.respond(({ body }) => (body.stream ? { text: 'Within 14 days [1].' } : undefined))
-  const asked = await here.wb([
+  const sandbox = await sandboxWithAgent()
+  sandbox.model.respond(({ body }) => (body.stream ? { text: 'Within 14 days [1].' } : undefined))
+  const answer = await sandbox.wb([
     'ask',
-    ...['--attach', 'contract.md', '--attach', join(here.home, 'annex.txt')],
+    ...['--attach', 'contract.md', '--attach', join(sandbox.home, 'annex.txt')],
     'when are refunds paid?',
   ])
-  expect(asked).toMatchObject({
+  expect(answer).toMatchObject({
     status: 0,
     stdout: 'Within 14 days [1].\n\n[1] contract.md · chunk 0\n',
   })
-  const [system] = here.model.received.find(({ body }) => body.stream)!.body.messages as SentMessage[]
+  const [system] = sandbox.model.received.find(({ body }) => body.stream)!.body.messages as SentMessage[]
   expect(system!.content).toContain('Refunds are paid within 14 days.')
   expect(system!.content).toContain('Cash is paid out on Fridays.')
-  expect((await here.wb(['conversations', 'show'])).stdout).toContain('attachments\tcontract.md, annex.txt\n')
-  const shown = JSON.parse((await here.wb(['conversations', 'show', '--json'])).stdout) as {
+  expect((await sandbox.wb(['conversations', 'show'])).stdout).toContain(
+    'attachments\tcontract.md, annex.txt\n',
+  )
+  const shown = JSON.parse((await sandbox.wb(['conversations', 'show', '--json'])).stdout) as {
     attachments: object[]
   }
   expect(shown.attachments).toMatchObject([{ filename: 'contract.md' }, { filename: 'annex.txt' }])
-  const exported = await here.wb(['conversations', 'export'])
+  const exported = await sandbox.wb(['conversations', 'export'])
   expect(exported.stdout).toContain('[^1]: contract.md · chunk 0')
 
-  const next = await here.wb(['ask', '--continue', 'and in cash?'])
+  const next = await sandbox.wb(['ask', '--continue', 'and in cash?'])
   expect(next.stdout).toContain('[1] contract.md')
-  expect(await conversationsIn(here)).toHaveLength(1)
+  expect(await conversationsIn(sandbox)).toHaveLength(1)
 })
 
 test('wb ask fails before it creates a conversation if a file cannot be attached', {
   timeout: 60_000,
 }, async () => {
-  const here = await answering()
-  writeFileSync(join(here.home, 'image.png'), Buffer.from([0x89, 0x50, 0, 1]))
-  expect(await here.wb(['ask', '--attach', 'missing.md', 'why?'])).toMatchObject({
+  const sandbox = await sandboxWithAgent()
+  writeFileSync(join(sandbox.home, 'image.png'), Buffer.from([0x89, 0x50, 0, 1]))
+  expect(await sandbox.wb(['ask', '--attach', 'missing.md', 'why?'])).toMatchObject({
     status: 2,
     stderr: expect.stringContaining('"missing.md" cannot be read: file or folder not found'),
   })
-  expect(await here.wb(['ask', '--attach', here.home, 'why?'])).toMatchObject({
+  expect(await sandbox.wb(['ask', '--attach', sandbox.home, 'why?'])).toMatchObject({
     status: 2,
     stderr: expect.stringContaining('it is not a file'),
   })
-  const refused = await here.wb(['ask', '--attach', 'contract.md', '--attach', 'image.png', 'why?'])
+  const refused = await sandbox.wb(['ask', '--attach', 'contract.md', '--attach', 'image.png', 'why?'])
   expect(refused.status).not.toBe(0)
   expect(refused.stderr).toContain('unsupported_file_type')
-  expect(await conversationsIn(here)).toEqual([])
+  expect(await conversationsIn(sandbox)).toEqual([])
 })
 
 test('deletes a conversation with attachments if no model can answer its first question', {
   timeout: 60_000,
 }, async () => {
-  const here = await answering()
-  const { status, stderr } = await here.wb([
+  const sandbox = await sandboxWithAgent()
+  const { status, stderr } = await sandbox.wb([
     'services',
     'create',
     'keyless',
@@ -94,22 +96,22 @@ test('deletes a conversation with attachments if no model can answer its first q
     'm',
   ])
   expect(status, stderr).toBe(0)
-  await here.wb(['agents', 'update', 'Maven', '--llm', 'keyless'])
-  const asked = await here.wb(['ask', '--attach', 'contract.md', 'when are refunds paid?'])
-  expect(asked.stderr).toContain('no model is available')
-  expect(await conversationsIn(here)).toEqual([])
+  await sandbox.wb(['agents', 'update', 'Maven', '--llm', 'keyless'])
+  const answer = await sandbox.wb(['ask', '--attach', 'contract.md', 'when are refunds paid?'])
+  expect(answer.stderr).toContain('no model is available')
+  expect(await conversationsIn(sandbox)).toEqual([])
 })
 
 test('a chat sends images and attaches files, and keeps both if the question is rejected', {
   timeout: 60_000,
 }, async () => {
-  const here = await answering()
-  const { model } = here
+  const sandbox = await sandboxWithAgent()
+  const { model } = sandbox
   model.respond(({ body }) => (body.stream ? { text: 'Within 14 days [1].' } : undefined))
   model.describe({ capabilities: ['completion'] })
-  writeFileSync(join(here.home, 'my shot.png'), imageBytes())
+  writeFileSync(join(sandbox.home, 'my shot.png'), imageBytes())
 
-  const first = chat(here, ['maven'])
+  const first = startChat(sandbox, ['maven'])
   await first.shows('ask Maven')
   // The runtime checks what the model accepts when it answers the first question.
   first.type('hello\r')
@@ -134,7 +136,7 @@ test('a chat sends images and attaches files, and keeps both if the question is 
   expect(await first.ended).toBe(0)
 
   model.describe({ capabilities: ['completion', 'vision'] })
-  const second = chat(here, ['maven', '--continue'])
+  const second = startChat(sandbox, ['maven', '--continue'])
   await second.shows('ask Maven')
   second.type('/attach\r')
   await second.shows('contract.md, 32 characters')
@@ -144,14 +146,14 @@ test('a chat sends images and attaches files, and keeps both if the question is 
   second.type('when are refunds paid?\r')
   await second.shows('[1] contract.md · chunk 0')
   const { messages } = model.received.findLast(({ body }) => body.stream)!.body
-  expect(JSON.stringify(messages)).toContain(JSON.stringify(partOf(imageOf())))
+  expect(JSON.stringify(messages)).toContain(JSON.stringify(imagePart(imageOf())))
   second.type('\x1b1')
   await second.shows('Refunds are paid within 14 days.')
   second.type('q')
   second.type('/quit\r')
   expect(await second.ended).toBe(0)
 
-  const third = chat(here, ['maven', '--continue'])
+  const third = startChat(sandbox, ['maven', '--continue'])
   await third.shows('[image 1: image/png, 1 kB]')
   third.type('\x04')
   expect(await third.ended).toBe(0)

@@ -12,10 +12,18 @@ import { WbError } from '../../src/contract/errors.ts'
 import { apiKeys } from '../../src/contract/keys.ts'
 import type { ClientRequest } from '../../src/contract/route.ts'
 import { workspaces } from '../../src/contract/workspaces.ts'
-import { makeBase } from '../harness/place.ts'
+import { makeBase } from '../harness/resources.ts'
 import { withWrongSecret } from '../harness/wrong-secret.ts'
-import { inTerminal, withoutSequences } from './terminal.ts'
-import { type Place, place, placesLike, type Room, roomAt, type Served, serveClosed } from './wb.ts'
+import {
+  addWorkspaceSandbox,
+  createSandbox,
+  type Sandbox,
+  sandboxFactory,
+  serveWithApiKeys,
+  type TestServer,
+  type WorkspaceSandbox,
+} from './sandbox.ts'
+import { runInTerminal, stripSequences } from './terminal.ts'
 
 const success = 'success' as const
 
@@ -64,12 +72,12 @@ describe('the text of an audit record', () => {
 describe('following the audit trail', () => {
   /** Creates event streams that end in the given ways, and records the cursor of each request. */
   function streams(...ends: (readonly (string | Error)[])[]) {
-    const asked: (string | undefined)[] = []
+    const requestedCursors: (string | undefined)[] = []
     const waits: number[] = []
     const found: (string | undefined)[] = []
     const stop = new AbortController()
     async function* open(after: string | undefined) {
-      asked.push(after)
+      requestedCursors.push(after)
       const end = ends.shift()
       if (!end) return stop.abort()
       for (const step of end) {
@@ -82,15 +90,15 @@ describe('following the audit trail', () => {
       open,
       signal: stop.signal,
       onLost: ms => waits.push(ms),
-      onReconnected: () => found.push(asked.at(-1)),
+      onReconnected: () => found.push(requestedCursors.at(-1)),
       pause: async () => {},
     })
-    return { asked, waits, found, stop, events }
+    return { requestedCursors, waits, found, stop, events }
   }
   const broken = new Unreachable('the event stream was interrupted', 'Run the command again.')
 
   test('resumes after the last event, and waits longer after each stream without events', async () => {
-    const { asked, waits, found, events } = streams(
+    const { requestedCursors, waits, found, events } = streams(
       ['a', 'b', broken],
       [new WbError('draining', 'it ends')],
       [broken],
@@ -101,7 +109,7 @@ describe('following the audit trail', () => {
     const seen: string[] = []
     for await (const { id } of events) seen.push(id)
     expect(seen).toEqual(['a', 'b', 'c'])
-    expect(asked.slice(0, 7)).toEqual(['first', 'b', 'b', 'b', 'b', 'c', 'c'])
+    expect(requestedCursors.slice(0, 7)).toEqual(['first', 'b', 'b', 'b', 'b', 'c', 'c'])
     expect(found).toEqual(['b'])
     expect(waits).toEqual([
       500, 1_000, 2_000, 4_000, 500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000,
@@ -144,37 +152,37 @@ describe('following the audit trail', () => {
  * A data directory whose runtime requires API keys, with a workspace named demo and an admin's key in the
  * environment.
  */
-const asking = placesLike(async here => {
-  here.keyCost = productionCost
-  here.env.WB_CONFIG = join(here.home, 'closed.yaml')
-  writeFileSync(here.env.WB_CONFIG, 'version: 1\nauth: { mode: apiKey, anonymousPolicy: reject }\n')
-  await here.wb(['workspaces', 'create', 'demo', '--as-operator'])
-  const { stdout } = await here.wb(['keys', 'create', 'admin', '--role', 'admin', '--as-operator'])
+const sandboxWithAdminKey = sandboxFactory(async sandbox => {
+  sandbox.keyCost = productionCost
+  sandbox.env.WB_CONFIG = join(sandbox.home, 'closed.yaml')
+  writeFileSync(sandbox.env.WB_CONFIG, 'version: 1\nauth: { mode: apiKey, anonymousPolicy: reject }\n')
+  await sandbox.wb(['workspaces', 'create', 'demo', '--as-operator'])
+  const { stdout } = await sandbox.wb(['keys', 'create', 'admin', '--role', 'admin', '--as-operator'])
   const secret = stdout.trim()
-  here.env.WB_API_KEY = secret
-  const viewer = (await here.wb(['keys', 'create', 'ci', '--role', 'viewer'])).stdout.trim()
+  sandbox.env.WB_API_KEY = secret
+  const viewer = (await sandbox.wb(['keys', 'create', 'ci', '--role', 'viewer'])).stdout.trim()
   return { secret, viewer }
 })
 
 /** A server that requires API keys. Commands in its sandbox use the bootstrap token. */
-const shared = place(afterAll)
-let server: Served
+const shared = createSandbox(afterAll)
+let server: TestServer
 beforeAll(async () => {
-  server = await serveClosed(shared)
+  server = await serveWithApiKeys(shared)
 })
 
 /** Creates a workspace on that server with an API key. */
-async function roomWithKey(
+async function workspaceWithKey(
   body: ClientRequest<typeof apiKeys.create>['body'],
-): Promise<Room & { secret: string }> {
-  const room = await roomAt(shared, server)
-  const { workspaceId } = room
-  const { plaintext } = await room.call(apiKeys.create, { params: { workspaceId }, body })
-  return { ...room, secret: plaintext }
+): Promise<WorkspaceSandbox & { secret: string }> {
+  const workspaceSandbox = await addWorkspaceSandbox(shared, server)
+  const { workspaceId } = workspaceSandbox
+  const { plaintext } = await workspaceSandbox.call(apiKeys.create, { params: { workspaceId }, body })
+  return { ...workspaceSandbox, secret: plaintext }
 }
 
 /** Sends a request to create a knowledge base with a key that lacks the scope. */
-async function refusedTo(workspaceId: string, key: string): Promise<void> {
+async function requestWithoutScope(workspaceId: string, key: string): Promise<void> {
   await fetch(`${server.url}/api/v1/workspaces/${workspaceId}/knowledge-bases`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
@@ -191,10 +199,10 @@ function rows(stdout: string): string[][] {
 
 describe('wb audit list', () => {
   test('S6-16: lists actions and denials with their subjects, newest first, without tokens', async () => {
-    const here = await asking()
-    const { viewer } = here
-    await here.wb(['kb', 'create', 'x'], { env: { WB_API_KEY: viewer } })
-    const { status, stdout, stderr } = await here.wb(['audit', 'list'])
+    const sandbox = await sandboxWithAdminKey()
+    const { viewer } = sandbox
+    await sandbox.wb(['kb', 'create', 'x'], { env: { WB_API_KEY: viewer } })
+    const { status, stdout, stderr } = await sandbox.wb(['audit', 'list'])
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
     expect(rows(stdout)).toEqual([
       ['ci (key)', 'auth.api_denied', 'denied', 'needs write:kb'],
@@ -202,7 +210,7 @@ describe('wb audit list', () => {
       ['operator (system)', 'api_key.create', 'success', 'admin may read write manage'],
       ['operator (system)', 'workspace.create', 'success', 'demo'],
     ])
-    const json = await here.wb(['audit', 'list', '--json', '--limit', '1'])
+    const json = await sandbox.wb(['audit', 'list', '--json', '--limit', '1'])
     expect(JSON.parse(json.stdout)).toMatchObject([
       {
         action: 'auth.api_denied',
@@ -212,14 +220,15 @@ describe('wb audit list', () => {
       },
     ])
     expect(json.stderr).toBe('')
-    for (const token of [here.secret, viewer]) expect(stdout + json.stdout).not.toContain(token.split('_')[3])
+    for (const token of [sandbox.secret, viewer])
+      expect(stdout + json.stdout).not.toContain(token.split('_')[3])
   })
 
   test('filters by action and start time, and reports an empty result', async () => {
-    const { wb, workspace } = await roomAt(shared, server)
-    const made = await wb(['audit', 'list', '--action', 'workspace.create', '--since', '1h'])
+    const { wb, workspace } = await addWorkspaceSandbox(shared, server)
+    const created = await wb(['audit', 'list', '--action', 'workspace.create', '--since', '1h'])
     const who = 'bootstrap operator (bootstrap token)'
-    expect(rows(made.stdout)).toEqual([[who, 'workspace.create', 'success', workspace]])
+    expect(rows(created.stdout)).toEqual([[who, 'workspace.create', 'success', workspace]])
     expect(await wb(['audit', 'list', '--since', '9999-01-01'])).toEqual({
       status: 0,
       stdout: '',
@@ -230,7 +239,7 @@ describe('wb audit list', () => {
   })
 
   test('lists records of the whole runtime for a caller that is not bound to a workspace', async () => {
-    const { wb, secret } = await roomWithKey({ label: 'admin', role: 'admin' })
+    const { wb, secret } = await workspaceWithKey({ label: 'admin', role: 'admin' })
     const refused = await wb(['audit', 'list', '--all'], { env: { WB_API_KEY: secret } })
     expect(refused).toMatchObject({ status: 3, stdout: '' })
     expect(refused.stderr).toMatch(
@@ -248,20 +257,20 @@ describe('wb audit list', () => {
   })
 
   test('highlights only denials in a terminal, and strips control sequences from labels [security rule 16]', async () => {
-    const here = await asking()
-    await here.wb(['keys', 'create', 'a\x1b]0;owned\x07b\x1b[2Jc'])
-    await here.wb(['kb', 'list'], { env: { WB_API_KEY: withWrongSecret(here.secret) } })
-    const { text } = await inTerminal(here, ['audit', 'list', '--all', '--as-operator'], { cols: 160 })
+    const sandbox = await sandboxWithAdminKey()
+    await sandbox.wb(['keys', 'create', 'a\x1b]0;owned\x07b\x1b[2Jc'])
+    await sandbox.wb(['kb', 'list'], { env: { WB_API_KEY: withWrongSecret(sandbox.secret) } })
+    const { text } = await runInTerminal(sandbox, ['audit', 'list', '--all', '--as-operator'], { cols: 160 })
     expect(text).toContain('abc may read write')
     expect(text).not.toMatch(/owned|\x1b\]|\x1b\[2J/)
     expect(text).toMatch(/\x1b\[31mdenied\x1b\[39m/)
     expect(text.match(/\x1b\[31m/g)).toHaveLength(1)
-    expect(withoutSequences(text).split('\n')[0]).toMatch(/ {2}time +who +what +outcome +on +workspace$/)
+    expect(stripSequences(text).split('\n')[0]).toMatch(/ {2}time +who +what +outcome +on +workspace$/)
   })
 })
 
 /** Starts a command that runs until it is interrupted. */
-function following({ env, home }: Place, args: string[]) {
+function startFollowing({ env, home }: Sandbox, args: string[]) {
   const child = spawn(process.execPath, [join(process.cwd(), 'bin/run.js'), 'audit', 'follow', ...args], {
     env,
     cwd: home,
@@ -288,17 +297,17 @@ function following({ env, home }: Place, args: string[]) {
 }
 
 /** Creates a knowledge base in the only workspace of a server. */
-async function made({ call }: Served, name: string): Promise<void> {
+async function createBase({ call }: TestServer, name: string): Promise<void> {
   const { items } = await call(workspaces.list, { query: {} })
   await makeBase({ call }, { workspaceId: items[0]!.workspaceId, name })
 }
 
 describe('wb audit follow', () => {
   test('prints a line for each event of other processes while running in process, and ends with 0 on Ctrl-C', async () => {
-    const here = await asking()
-    const followed = following(here, [])
+    const sandbox = await sandboxWithAdminKey()
+    const followed = startFollowing(sandbox, [])
     await followed.says('stderr', 'following')
-    await here.wb(['kb', 'create', 'x'])
+    await sandbox.wb(['kb', 'create', 'x'])
     await followed.says('stdout', 'kb.create')
     const { status, stdout, stderr } = await followed.interrupt()
     expect({ status, stderr }).toEqual({ status: 0, stderr: '  following workspace demo; Ctrl-C to stop\n' })
@@ -306,18 +315,18 @@ describe('wb audit follow', () => {
   })
 
   test('prints one JSON object per line, without a gap when the server is killed and restarted', async () => {
-    const here = await asking()
-    const first = await here.spawnServe()
+    const sandbox = await sandboxWithAdminKey()
+    const first = await sandbox.spawnServe()
     const { port } = new URL(first.url)
-    const followed = following(here, ['--json', '--action', 'kb.create'])
+    const followed = startFollowing(sandbox, ['--json', '--action', 'kb.create'])
     await followed.says('stderr', 'following')
-    await made(first, 'one')
+    await createBase(first, 'one')
     await followed.says('stdout', '"one"')
     first.process.kill('SIGKILL')
     await first.ended
     await followed.says('stderr', 'reconnecting in 0.5 s')
-    await here.wb(['kb', 'create', 'between'])
-    await made(await here.serve(['--port', port]), 'after')
+    await sandbox.wb(['kb', 'create', 'between'])
+    await createBase(await sandbox.serve(['--port', port]), 'after')
     await followed.says('stdout', '"after"')
     const { status, stdout, stderr } = await followed.interrupt()
     expect(status).toBe(0)
@@ -330,23 +339,23 @@ describe('wb audit follow', () => {
   })
 
   test('misses no record if the server stops before the first record arrives', async () => {
-    const here = await asking()
-    const first = await here.spawnServe()
-    await made(first, 'before')
+    const sandbox = await sandboxWithAdminKey()
+    const first = await sandbox.spawnServe()
+    await createBase(first, 'before')
     const { port } = new URL(first.url)
-    const followed = following(here, ['--json', '--action', 'kb.create'])
+    const followed = startFollowing(sandbox, ['--json', '--action', 'kb.create'])
     await followed.says('stderr', 'following')
     first.process.kill('SIGKILL')
     await followed.says('stderr', 'reconnecting in 0.5 s')
-    await here.wb(['kb', 'create', 'between'])
-    await here.serve(['--port', port])
+    await sandbox.wb(['kb', 'create', 'between'])
+    await sandbox.serve(['--port', port])
     await followed.says('stdout', '"between"')
     const { status, stdout } = await followed.interrupt()
     expect({ status, stdout }).toEqual({ status: 0, stdout: expect.not.stringContaining('"before"') })
   })
 
   test('rejects a caller without permission immediately', async () => {
-    const { wb, secret } = await roomWithKey({ label: 'loader', scopes: ['write:ingest'] })
+    const { wb, secret } = await workspaceWithKey({ label: 'loader', scopes: ['write:ingest'] })
     const refused = await wb(['audit', 'follow'], { env: { WB_API_KEY: secret } })
     expect(refused).toMatchObject({ status: 3, stdout: '' })
     expect(refused.stderr).toContain("missing required scope 'read:audit'")
@@ -356,21 +365,21 @@ describe('wb audit follow', () => {
     [80, /\n {2}\d\d:\d\d:\d\d {2}ci \(key\) {9} {2}auth\.api_denied {5}denied {3}needs write:kb\n/],
     [40, /\n {2}\d\d:\d\d:\d\d {2}ci \(key\) {2}auth\.api_denied\n {4}denied {2}needs write:kb\n/],
   ])('prints local times in a terminal with %i columns', async (cols, line) => {
-    const here = await roomWithKey({ label: 'ci', role: 'viewer' })
+    const sandbox = await workspaceWithKey({ label: 'ci', role: 'viewer' })
     let isRefused = false
-    const screen = await inTerminal(here, ['audit', 'follow'], {
+    const screen = await runInTerminal(sandbox, ['audit', 'follow'], {
       cols,
       answer(text) {
         if (text.includes('following') && !isRefused) {
           isRefused = true
-          void refusedTo(here.workspaceId, here.secret)
+          void requestWithoutScope(sandbox.workspaceId, sandbox.secret)
           return ''
         }
         return text.includes('needs') ? '\x03' : undefined
       },
     })
     expect(screen.status).toBe(0)
-    const text = withoutSequences(screen.text)
+    const text = stripSequences(screen.text)
     expect(text).toMatch(line)
     for (const shown of text.split('\n')) expect(shown.length).toBeLessThanOrEqual(cols)
   })

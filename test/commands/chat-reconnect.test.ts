@@ -2,23 +2,23 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import type { Message } from '../../src/contract/conversations.ts'
 import { type ChatServer, startChatServer } from '../fakes/chat-server.ts'
-import { chat } from './chat-terminal.ts'
-import { type Place, place, type Served } from './wb.ts'
+import { startChat } from './chat-terminal.ts'
+import { createSandbox, type Sandbox, type TestServer } from './sandbox.ts'
 
 const text = 'The first half ends here. The second half follows.'
 const firstHalf = 'The first half'
 
-interface Connected {
-  readonly here: Place
+interface ChatThroughProxy {
+  readonly sandbox: Sandbox
   readonly model: ChatServer
-  readonly server: Served
+  readonly server: TestServer
   /** Breaks the connections between the chat and the runtime. */
   cut(): void
 }
 
 /** Starts a server whose model pauses in its answer until `release`, and a proxy between the chat and the server. */
-async function connected(): Promise<Connected> {
-  const here = place()
+async function chatThroughProxy(): Promise<ChatThroughProxy> {
+  const sandbox = createSandbox()
   const model = await startChatServer()
   onTestFinished(() => model.close())
   model.respond(({ body }) => (body.stream ? { text, silentAfter: 4 } : undefined))
@@ -27,13 +27,13 @@ async function connected(): Promise<Connected> {
     `services create fake --type llm --provider ollama --model llama3.2 --endpoint ${model.url}`,
     'agents update Maven --llm fake',
   ]) {
-    const { status, stderr } = await here.wb(line.split(' '))
+    const { status, stderr } = await sandbox.wb(line.split(' '))
     expect(status, stderr).toBe(0)
   }
-  const server = await here.serve()
+  const server = await sandbox.serve()
   const { url, cut } = await proxyTo(Number(new URL(server.url).port))
-  here.env.WB_URL = url
-  return { here, model, server, cut }
+  sandbox.env.WB_URL = url
+  return { sandbox, model, server, cut }
 }
 
 async function proxyTo(port: number): Promise<{ url: string; cut: () => void }> {
@@ -64,8 +64,8 @@ async function proxyTo(port: number): Promise<{ url: string; cut: () => void }> 
   return { url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`, cut }
 }
 
-async function messagesOf(here: Place): Promise<Message[]> {
-  const { stdout } = await here.wb(['conversations', 'show', '--json'])
+async function messagesOf(sandbox: Sandbox): Promise<Message[]> {
+  const { stdout } = await sandbox.wb(['conversations', 'show', '--json'])
   return (JSON.parse(stdout) as { messages: Message[] }).messages
 }
 
@@ -74,8 +74,8 @@ function countIn(lines: readonly string[], words: string): number {
 }
 
 test('an answer continues after its connection breaks, and is shown once', { timeout: 60_000 }, async () => {
-  const { here, model, cut } = await connected()
-  const { type, shows, lines, ended } = chat(here, ['maven'])
+  const { sandbox, model, cut } = await chatThroughProxy()
+  const { type, shows, lines, ended } = startChat(sandbox, ['maven'])
   await shows('ask Maven')
   type('tell me\r')
   await shows(firstHalf)
@@ -88,20 +88,20 @@ test('an answer continues after its connection breaks, and is shown once', { tim
   expect(countIn(lines(), firstHalf)).toBe(1)
   type('/quit\r')
   expect(await ended).toBe(0)
-  expect((await messagesOf(here)).map(({ content }) => content)).toEqual(['tell me', text])
+  expect((await messagesOf(sandbox)).map(({ content }) => content)).toEqual(['tell me', text])
 })
 
 test('a chat shows the running answer of the conversation that it continues', {
   timeout: 60_000,
 }, async () => {
-  const { here, model } = await connected()
-  const first = chat(here, ['maven'])
+  const { sandbox, model } = await chatThroughProxy()
+  const first = startChat(sandbox, ['maven'])
   await first.shows('ask Maven')
   first.type('tell me\r')
   await first.shows(firstHalf)
   first.kill()
   await first.ended
-  const { type, shows, lines, ended } = chat(here, ['maven', '--continue'])
+  const { type, shows, lines, ended } = startChat(sandbox, ['maven', '--continue'])
   await shows('you    tell me')
   await shows(firstHalf)
   model.release()
@@ -111,7 +111,7 @@ test('a chat shows the running answer of the conversation that it continues', {
   expect(countIn(lines(), 'you tell me')).toBe(1)
   type('\x04')
   expect(await ended).toBe(0)
-  const again = chat(here, ['maven', '--continue'])
+  const again = startChat(sandbox, ['maven', '--continue'])
   await again.shows('second half follows.')
   await again.shows('/help')
   expect(countIn(again.lines(), text)).toBe(1)
@@ -125,8 +125,8 @@ test.each([
   '%s stops the answer in the runtime, and the partial text is stored',
   { timeout: 60_000 },
   async (_name, keys) => {
-    const { here } = await connected()
-    const { type, shows, ended } = chat(here, ['maven'])
+    const { sandbox } = await chatThroughProxy()
+    const { type, shows, ended } = startChat(sandbox, ['maven'])
     await shows('ask Maven')
     type('tell me\r')
     await shows(firstHalf)
@@ -136,7 +136,7 @@ test.each([
       type('\x03')
     }
     expect(await ended).toBe(0)
-    const [, answer] = await messagesOf(here)
+    const [, answer] = await messagesOf(sandbox)
     expect(answer).toMatchObject({
       content: expect.stringContaining(firstHalf),
       metadata: { interrupted: 'true' },
@@ -145,9 +145,9 @@ test.each([
 )
 
 test('alt+left and alt+right switch between versions of the last question', { timeout: 60_000 }, async () => {
-  const { here, model } = await connected()
+  const { sandbox, model } = await chatThroughProxy()
   model.respond(({ body }) => (body.stream ? { text: 'An answer.' } : undefined))
-  const { type, shows, ended } = chat(here, ['maven'])
+  const { type, shows, ended } = startChat(sandbox, ['maven'])
   await shows('ask Maven')
   type('tell me\r')
   await shows('/help')
@@ -169,12 +169,12 @@ test('alt+left and alt+right switch between versions of the last question', { ti
 test('/branch edits an earlier question, and both branches remain accessible', {
   timeout: 60_000,
 }, async () => {
-  const { here, model } = await connected()
+  const { sandbox, model } = await chatThroughProxy()
   model.respond(({ body }) => {
     const question = (body.messages as { content: string }[] | undefined)?.at(-1)?.content
     return body.stream ? { text: `answer to ${question}` } : undefined
   })
-  const { type, shows, ended } = chat(here, ['maven'])
+  const { type, shows, ended } = startChat(sandbox, ['maven'])
   await shows('ask Maven')
   const ask = async (text: string, question: string) => {
     type(`${text}\r`)
@@ -189,7 +189,7 @@ test('/branch edits an earlier question, and both branches remain accessible', {
   await shows('your message will replace this question')
   await ask(' changed', 'one changed')
   await ask('three', 'three')
-  const contents = async () => (await messagesOf(here)).map(({ content }) => content)
+  const contents = async () => (await messagesOf(sandbox)).map(({ content }) => content)
   const changed = ['one changed', 'answer to one changed', 'three', 'answer to three']
   expect(await contents()).toEqual(changed)
 

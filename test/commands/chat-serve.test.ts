@@ -3,45 +3,48 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import type { Conversation, Message } from '../../src/contract/conversations.ts'
 import { type ChatRequest, type ChatStep, startChatServer } from '../fakes/chat-server.ts'
-import { chat } from './chat-terminal.ts'
-import { type Place, place } from './wb.ts'
+import { startChat } from './chat-terminal.ts'
+import { createSandbox, type Sandbox } from './sandbox.ts'
 
-type Say = (question: string, isAfterTool: boolean) => ChatStep
+type ReplyScript = (question: string, isAfterTool: boolean) => ChatStep
 
 const keys = { 'keys.md': '# Keys\n\nKeys are rotated by replacement.\n' }
 
 /** Creates documents, and an agent that answers from them with a fake model. Calls of `list_kbs` need approval. */
-async function answering(say: Say, documents: Record<string, string> = keys): Promise<Place> {
-  const here = place()
+async function sandboxWithAgent(
+  say: ReplyScript,
+  documents: Record<string, string> = keys,
+): Promise<Sandbox> {
+  const sandbox = createSandbox()
   const model = await startChatServer()
   onTestFinished(() => model.close())
-  model.respond(request => said(request, say))
-  mkdirSync(join(here.home, 'docs'))
-  for (const [name, text] of Object.entries(documents)) writeFileSync(join(here.home, 'docs', name), text)
+  model.respond(request => scriptedReply(request, say))
+  mkdirSync(join(sandbox.home, 'docs'))
+  for (const [name, text] of Object.entries(documents)) writeFileSync(join(sandbox.home, 'docs', name), text)
   for (const line of [
     'kb ingest handbook docs --create',
     `services create fake --type llm --provider ollama --model llama3.2 --endpoint ${model.url}`,
     'kb create empty',
     'agents update Maven --llm fake --kb handbook --rule list_kbs=ask',
   ]) {
-    const { status, stderr } = await here.wb(line.split(' '))
+    const { status, stderr } = await sandbox.wb(line.split(' '))
     expect(status, stderr).toBe(0)
   }
-  return here
+  return sandbox
 }
 
-function said({ line, body }: ChatRequest, say: Say): ChatStep | undefined {
+function scriptedReply({ line, body }: ChatRequest, say: ReplyScript): ChatStep | undefined {
   if (!line.endsWith('/chat/completions') || !body.stream) return undefined
-  const told = body.messages as { role: string; content: string }[]
-  const question = told.findLast(({ role }) => role === 'user')?.content ?? ''
-  return say(question, told.at(-1)?.role === 'tool')
+  const messages = body.messages as { role: string; content: string }[]
+  const question = messages.findLast(({ role }) => role === 'user')?.content ?? ''
+  return say(question, messages.at(-1)?.role === 'tool')
 }
 
 test('a conversation continues after the runtime is killed and restarted', {
   timeout: 120_000,
 }, async () => {
   let isSilent = true
-  const here = await answering((question, isAfterTool) => {
+  const sandbox = await sandboxWithAgent((question, isAfterTool) => {
     const tool = question.startsWith('how') ? 'search_kb' : question.startsWith('which') ? 'list_kbs' : ''
     if (tool && !isAfterTool)
       return { text: 'Let me look.', toolCalls: [{ name: tool, arguments: { query: 'keys' } }] }
@@ -49,8 +52,8 @@ test('a conversation continues after the runtime is killed and restarted', {
       return { text: 'A long story begins here.\n\nIt ends well.', ...(isSilent && { silentAfter: 4 }) }
     return { text: tool === 'search_kb' ? 'By **replacement** [1].' : 'One: the handbook.' }
   })
-  const first = await here.spawnServe()
-  const { type, shows, ended } = chat(here, ['maven'])
+  const first = await sandbox.spawnServe()
+  const { type, shows, ended } = startChat(sandbox, ['maven'])
   /** Waits for the end of an answer. Until then, Enter sends nothing. */
   const answered = async (words: string) => {
     await shows(words)
@@ -86,7 +89,7 @@ test('a conversation continues after the runtime is killed and restarted', {
   await shows('reconnecting…')
   isSilent = false
   const port = ['--port', new URL(first.url).port]
-  const second = await here.spawnServe(port)
+  const second = await sandbox.spawnServe(port)
   await shows('lost during the answer; /retry asks again')
   await shows('the runtime is available again')
   type('/retry\r')
@@ -104,13 +107,13 @@ test('a conversation continues after the runtime is killed and restarted', {
   await second.ended
   type('and what else?\r')
   await shows('your message will be sent')
-  await here.serve(port)
+  await sandbox.serve(port)
   await shows('the runtime is available again')
   await answered('One: the handbook.')
   type('/quit\r')
   expect(await ended).toBe(0)
 
-  const { stdout } = await here.wb(['conversations', 'show', '--json'])
+  const { stdout } = await sandbox.wb(['conversations', 'show', '--json'])
   const { messages, knowledgeBaseIds } = JSON.parse(stdout) as Conversation & { messages: Message[] }
   expect(knowledgeBaseIds).toHaveLength(2)
   expect(messages.map(({ role, content }) => `${role}: ${content}`)).toEqual([
@@ -128,9 +131,9 @@ test('a conversation continues after the runtime is killed and restarted', {
 test('a chat names the knowledge bases of the conversation that it continues', {
   timeout: 60_000,
 }, async () => {
-  const here = await answering(() => ({ text: 'By replacement.' }))
-  await here.serve()
-  const first = chat(here, ['maven'])
+  const sandbox = await sandboxWithAgent(() => ({ text: 'By replacement.' }))
+  await sandbox.serve()
+  const first = startChat(sandbox, ['maven'])
   await first.shows('Maven · handbook')
   first.type('/kb empty\r')
   await first.shows('answers come from empty from now on')
@@ -139,7 +142,7 @@ test('a chat names the knowledge bases of the conversation that it continues', {
   first.type('/quit\r')
   expect(await first.ended).toBe(0)
 
-  const other = chat(here, ['maven'])
+  const other = startChat(sandbox, ['maven'])
   await other.shows('Maven · handbook')
   other.type('/history\r')
   await other.shows('how are keys rotated?')
@@ -148,7 +151,7 @@ test('a chat names the knowledge bases of the conversation that it continues', {
   other.type('/quit\r')
   expect(await other.ended).toBe(0)
 
-  const again = chat(here, ['maven', '--continue'])
+  const again = startChat(sandbox, ['maven', '--continue'])
   await again.shows('Maven · empty · llama3.2')
   again.type('/quit\r')
   expect(await again.ended).toBe(0)
@@ -170,7 +173,7 @@ const answer = `\`wb keys rotate ci --grace 24h\` creates a new token. The old o
 const recording = /(?<=<!-- recorded[^\n]*-->\n```text\n)[\s\S]*?(?=```\n<!-- end of the recording -->)/
 
 test('the chat in the README matches a recorded session', async () => {
-  const here = await answering(
+  const sandbox = await sandboxWithAgent(
     (_, isAfterTool) =>
       isAfterTool
         ? { text: answer, usage: { prompt_tokens: 1_873, completion_tokens: 241, total_tokens: 2_114 } }
@@ -181,7 +184,7 @@ test('the chat in the README matches a recorded session', async () => {
           },
     pages,
   )
-  const { type, shows, lines } = chat(here, ['maven'])
+  const { type, shows, lines } = startChat(sandbox, ['maven'])
   await shows('ask Maven')
   type('how are keys rotated?\r')
   await shows('2,114 tokens')

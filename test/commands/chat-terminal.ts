@@ -1,15 +1,15 @@
 import { spawn } from '@lydell/node-pty'
 import { onTestFinished } from 'vitest'
-import { Emulator } from '../harness/emulator.ts'
-import { withoutSequences } from './terminal.ts'
-import type { Place } from './wb.ts'
+import { TerminalEmulator } from '../harness/terminal-emulator.ts'
+import type { Sandbox } from './sandbox.ts'
+import { stripSequences } from './terminal.ts'
 
 /** Maximum time to wait for text on the screen. */
-const patienceMs = 20_000
+const waitMaxMs = 20_000
 
 /** Starts a chat in a terminal. `shows` waits for text after the text that earlier calls matched. */
-export function chat(
-  { env, home }: Place,
+export function startChat(
+  { env, home }: Sandbox,
   args: string[] = [],
   { command = 'chat', cols = 80, rows = 24 } = {},
 ) {
@@ -19,7 +19,7 @@ export function chat(
     cwd: home,
     env: { ...env, TERM: 'xterm-256color' },
   })
-  const screen = new Emulator(cols, rows)
+  const screen = new TerminalEmulator(cols, rows)
   let seen = ''
   /** Output without control sequences, up to a sequence that may be incomplete. */
   let words = ''
@@ -32,7 +32,7 @@ export function chat(
     rest += text
     const last = rest.lastIndexOf('\x1b')
     const end = last >= rest.length - 16 && last >= 0 ? last : rest.length
-    words += withoutSequences(rest.slice(0, end))
+    words += stripSequences(rest.slice(0, end))
     rest = rest.slice(end)
     wake()
   })
@@ -47,9 +47,9 @@ export function chat(
     /** Returns the lines on the screen and in the scrollback. Valid only if the terminal was not resized. */
     lines: () => screen.lines,
     async shows(wanted: string): Promise<void> {
-      const lateAt = performance.now() + patienceMs
+      const lateAt = performance.now() + waitMaxMs
       for (;;) {
-        const at = (words + withoutSequences(rest)).indexOf(wanted, read)
+        const at = (words + stripSequences(rest)).indexOf(wanted, read)
         if (at >= 0) {
           read = at + wanted.length
           return

@@ -1,11 +1,18 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { type ChatRuntime, chatRuntime, citing, ids, type Stage, speak } from '../fakes/chat-runtime.ts'
+import {
+  type ChatRuntime,
+  chatRuntime,
+  citationMetadata,
+  ids,
+  type ScriptedTurn,
+  streamWords,
+} from '../fakes/chat-runtime.ts'
 import { imageBytes, imageOf } from '../harness/images.ts'
-import { chat } from './chat-terminal.ts'
-import { inTerminal, withoutSequences } from './terminal.ts'
-import { type Place, place } from './wb.ts'
+import { startChat } from './chat-terminal.ts'
+import { createSandbox, type Sandbox } from './sandbox.ts'
+import { runInTerminal, stripSequences } from './terminal.ts'
 
 const answer = 'Both laws hold together [1].\n\n```ts\nconst a = 1\n```\n'
 const noModel = {
@@ -16,57 +23,61 @@ const noModel = {
 }
 const call = { id: 't1', name: 'mcp:files:write', arguments: '{"path":"/tmp/x"}' }
 
-async function spoken(stage: Stage): Promise<void> {
-  await speak(stage, answer)
-  await stage.done(answer, citing())
+async function answerWithText(turn: ScriptedTurn): Promise<void> {
+  await streamWords(turn, answer)
+  await turn.finish(answer, citationMetadata())
 }
 
 /** A model that calls a tool, which needs approval, before it answers. */
-async function withTool(stage: Stage): Promise<void> {
-  await stage.token('Let me see.')
-  await stage.say('token-reset', {})
-  await stage.say('tool-call', { toolCalls: [call] })
-  const decision = stage.asked.approvals ? await stage.approval(call) : 'denied'
+async function answerWithTool(turn: ScriptedTurn): Promise<void> {
+  await turn.sendToken('Let me see.')
+  await turn.sendEvent('token-reset', {})
+  await turn.sendEvent('tool-call', { toolCalls: [call] })
+  const decision = turn.userMessage.approvals ? await turn.requestApproval(call) : 'denied'
   const outcome = decision === 'once' ? 'success' : 'denied'
-  await stage.say('tool-result', {
+  await turn.sendEvent('tool-result', {
     toolCallId: 't1',
     name: call.name,
     content: decision,
     outcome,
     durationMs: 12,
   })
-  await spoken(stage)
+  await answerWithText(turn)
 }
 
-async function stageFor(play?: ChatRuntime['play']): Promise<{ here: Place; runtime: ChatRuntime }> {
+async function createChatSandbox(
+  play?: ChatRuntime['play'],
+): Promise<{ sandbox: Sandbox; runtime: ChatRuntime }> {
   const runtime = await chatRuntime()
   onTestFinished(() => runtime.close())
   if (play) runtime.play = play
-  const here = place()
-  here.env.WB_URL = runtime.url
-  return { here, runtime }
+  const sandbox = createSandbox()
+  sandbox.env.WB_URL = runtime.url
+  return { sandbox, runtime }
 }
 
 describe('without a terminal', () => {
   test('reads a question from stdin, and prints the answer with its sources', async () => {
-    const { here, runtime } = await stageFor(withTool)
-    const { status, stdout, stderr } = await here.wb(['agents', 'chat', 'maven'], { input: 'which laws?\n' })
+    const { sandbox, runtime } = await createChatSandbox(answerWithTool)
+    const { status, stdout, stderr } = await sandbox.wb(['agents', 'chat', 'maven'], {
+      input: 'which laws?\n',
+    })
     expect({ status, stdout }).toEqual({
       status: 0,
       stdout: `${answer}\n\n[1] aeroelastic models of heated high speed aircraft · chunk 2\n[2] aeroelastic models of heated high speed aircraft · page 4\n`,
     })
     expect(stderr).toBe('  mcp:files:write  denied  12 ms\n    denied\n')
-    expect(runtime.asked).toEqual([{ content: 'which laws?' }])
+    expect(runtime.sentMessages).toEqual([{ content: 'which laws?' }])
   })
 
   test('--image sends files with the media type of their content', async () => {
-    const { here, runtime } = await stageFor()
-    writeFileSync(join(here.home, 'a.png'), imageBytes('image/png'))
-    writeFileSync(join(here.home, 'b.txt'), imageBytes('image/webp'))
-    const { status } = await here.wb(['ask', '--image', 'a.png', '--image', 'b.txt', 'which is it?'])
+    const { sandbox, runtime } = await createChatSandbox()
+    writeFileSync(join(sandbox.home, 'a.png'), imageBytes('image/png'))
+    writeFileSync(join(sandbox.home, 'b.txt'), imageBytes('image/webp'))
+    const { status } = await sandbox.wb(['ask', '--image', 'a.png', '--image', 'b.txt', 'which is it?'])
     expect(status).toBe(0)
     const images = [imageOf('image/png'), imageOf('image/webp')]
-    expect(runtime.asked).toEqual([{ content: 'which is it?', images }])
+    expect(runtime.sentMessages).toEqual([{ content: 'which is it?', images }])
   })
 
   test.each<[what: string, files: string[], words: string]>([
@@ -76,33 +87,35 @@ describe('without a terminal', () => {
     ['another format', ['a.svg'], '"a.svg" is not an image in a supported format'],
     ['five files', Array(5).fill('a.png'), 'A message can have at most 4 images, not 5'],
   ])('--image rejects %s, and sends no question', async (_, files, words) => {
-    const { here, runtime } = await stageFor()
-    writeFileSync(join(here.home, 'a.png'), imageBytes('image/png'))
-    writeFileSync(join(here.home, 'a.svg'), '<svg/>')
-    writeFileSync(join(here.home, 'large.png'), imageBytes('image/png', 5_000_001))
+    const { sandbox, runtime } = await createChatSandbox()
+    writeFileSync(join(sandbox.home, 'a.png'), imageBytes('image/png'))
+    writeFileSync(join(sandbox.home, 'a.svg'), '<svg/>')
+    writeFileSync(join(sandbox.home, 'large.png'), imageBytes('image/png', 5_000_001))
     const flags = files.flatMap(file => ['--image', file])
-    const { status, stderr } = await here.wb(['ask', 'why?', ...flags])
+    const { status, stderr } = await sandbox.wb(['ask', 'why?', ...flags])
     expect(status).toBe(2)
     expect(stderr).toContain(words)
-    expect(runtime.asked).toEqual([])
+    expect(runtime.sentMessages).toEqual([])
   })
 
   test.each([
     ['show', 'what is this? [image 1: image/png, 2 kB]'],
     ['export', 'what is this?\n\n[image 1: image/png, 2 kB]'],
   ])('wb conversations %s lists the images of a message', async (command, words) => {
-    const { here, runtime } = await stageFor()
-    await here.wb(['ask', 'what is this?'])
-    Object.assign(runtime.said[0]!, { images: [{ index: 0, mediaType: 'image/png', bytes: 1_500 }] })
-    expect((await here.wb(['conversations', command])).stdout).toContain(words)
+    const { sandbox, runtime } = await createChatSandbox()
+    await sandbox.wb(['ask', 'what is this?'])
+    Object.assign(runtime.storedMessages[0]!, {
+      images: [{ index: 0, mediaType: 'image/png', bytes: 1_500 }],
+    })
+    expect((await sandbox.wb(['conversations', command])).stdout).toContain(words)
   })
 
   test('does not print reasoning', async () => {
-    const { here } = await stageFor(async stage => {
-      await stage.say('reasoning', { delta: 'Two and two.' })
-      await spoken(stage)
+    const { sandbox } = await createChatSandbox(async turn => {
+      await turn.sendEvent('reasoning', { delta: 'Two and two.' })
+      await answerWithText(turn)
     })
-    const { status, stdout, stderr } = await here.wb(['ask', 'what is 2 + 2?'])
+    const { status, stdout, stderr } = await sandbox.wb(['ask', 'what is 2 + 2?'])
     expect({ status, stdout: stdout.slice(0, answer.length) }).toEqual({ status: 0, stdout: answer })
     expect(stdout + stderr).not.toContain('Two and two')
   })
@@ -110,22 +123,22 @@ describe('without a terminal', () => {
   test.each([
     ['length', 'the answer is cut off: the model reached its output limit'],
     ['content_filter', 'a content filter of the provider stopped the answer'],
-  ])('an answer that ended with %s counts as an answer, with a note on stderr', async (reason, told) => {
+  ])('an answer that ended with %s counts as an answer, with a note on stderr', async (reason, note) => {
     const metadata = { finish_reason: reason }
-    const { here, runtime } = await stageFor(stage => stage.done('Half.', metadata))
-    runtime.whole = metadata
-    const streamed = await here.wb(['ask', 'why?', '--agent', 'maven'])
-    expect(streamed).toMatchObject({ status: 0, stdout: 'Half.\n', stderr: `  ${told}\n` })
-    const whole = await here.wb(['ask', 'why?', '--agent', 'maven', '--no-stream'])
-    expect(whole).toMatchObject({ status: 0, stderr: `  ${told}\n` })
+    const { sandbox, runtime } = await createChatSandbox(turn => turn.finish('Half.', metadata))
+    runtime.answerMetadata = metadata
+    const streamed = await sandbox.wb(['ask', 'why?', '--agent', 'maven'])
+    expect(streamed).toMatchObject({ status: 0, stdout: 'Half.\n', stderr: `  ${note}\n` })
+    const whole = await sandbox.wb(['ask', 'why?', '--agent', 'maven', '--no-stream'])
+    expect(whole).toMatchObject({ status: 0, stderr: `  ${note}\n` })
   })
 
   test('--json prints the events, and --no-stream prints one object', async () => {
-    const { here } = await stageFor(spoken)
-    const lines = (await here.wb(['chat', 'maven', 'why?', '--json'])).stdout.trim().split('\n')
+    const { sandbox } = await createChatSandbox(answerWithText)
+    const lines = (await sandbox.wb(['chat', 'maven', 'why?', '--json'])).stdout.trim().split('\n')
     const events = lines.map(line => JSON.parse(line) as { event: string })
     expect(events.map(({ event }) => event)).toEqual(['user-message', ...Array(11).fill('token'), 'done'])
-    const whole = await here.wb(['ask', 'why?', '--no-stream'])
+    const whole = await sandbox.wb(['ask', 'why?', '--no-stream'])
     expect(JSON.parse(whole.stdout)).toMatchObject({
       user: { content: 'why?' },
       assistant: { content: 'Whole.' },
@@ -134,9 +147,9 @@ describe('without a terminal', () => {
   })
 
   test('prints passages instead of an answer if there is no model', async () => {
-    const { here, runtime } = await stageFor()
+    const { sandbox, runtime } = await createChatSandbox()
     runtime.refusal = noModel
-    const { status, stdout, stderr } = await here.wb(['ask', 'why?'])
+    const { status, stdout, stderr } = await sandbox.wb(['ask', 'why?'])
     expect({ status, stdout }).toEqual({
       status: 0,
       stdout:
@@ -153,31 +166,33 @@ describe('without a terminal', () => {
       /^ {2}✗ LLM service "x" lacks its key \(llm_credential_missing[^\n]*\n {4}Set KEY\.\n {4}With Ollama on this machine:\n {4}wb services create llama /,
     ],
     ['--json', /"hint":"Set KEY\. With Ollama on this machine: wb services create llama /],
-  ])('%s explains how to set up a model if there is none', async (form, told) => {
-    const { here, runtime } = await stageFor()
+  ])('%s explains how to set up a model if there is none', async (form, expected) => {
+    const { sandbox, runtime } = await createChatSandbox()
     runtime.refusal = noModel
-    const { status, stdout, stderr } = await here.wb(['ask', 'why?', '--agent', 'maven', form])
-    expect({ status, stderr }).toEqual({ status: 6, stderr: expect.stringMatching(told) })
+    const { status, stdout, stderr } = await sandbox.wb(['ask', 'why?', '--agent', 'maven', form])
+    expect({ status, stderr }).toEqual({ status: 6, stderr: expect.stringMatching(expected) })
     expect(stdout).not.toContain('found')
   })
 
   test.each([
     ['a refusal', { status: 403, code: 'forbidden', message: 'not you' }, 3, 'not you'],
     ['a limit', { status: 429, code: 'rate_limited', message: 'later' }, 6, 'later'],
-  ])('%s ends with the exit status of its error', async (_name, refusal, status, told) => {
-    const { here, runtime } = await stageFor()
+  ])('%s ends with the exit status of its error', async (_name, refusal, status, message) => {
+    const { sandbox, runtime } = await createChatSandbox()
     runtime.refusal = refusal
-    const ended = await here.wb(['ask', 'why?'])
+    const ended = await sandbox.wb(['ask', 'why?'])
     expect(ended).toMatchObject({ status, stdout: '' })
-    expect(ended.stderr.toLowerCase()).toContain(told)
+    expect(ended.stderr.toLowerCase()).toContain(message)
   })
 
   test('a failed answer ends with a failure status in every output format, without a defect report', async () => {
     const metadata = { finish_reason: 'error', error_message: 'The model has left' }
-    const { here, runtime } = await stageFor(stage => stage.say('error', { content: '', metadata }))
-    runtime.whole = metadata
+    const { sandbox, runtime } = await createChatSandbox(turn =>
+      turn.sendEvent('error', { content: '', metadata }),
+    )
+    runtime.answerMetadata = metadata
     for (const form of [[], ['--json'], ['--no-stream']]) {
-      const { status, stdout, stderr } = await here.wb(['ask', 'why?', ...form])
+      const { status, stdout, stderr } = await sandbox.wb(['ask', 'why?', ...form])
       expect({ form, status, isEmpty: stdout === '' }).toEqual({
         form,
         status: 1,
@@ -189,14 +204,14 @@ describe('without a terminal', () => {
   })
 
   test('fails if the answer breaks off, and requires a question', async () => {
-    const { here, runtime } = await stageFor(async stage => {
-      await stage.token('half')
-      stage.die()
+    const { sandbox, runtime } = await createChatSandbox(async turn => {
+      await turn.sendToken('half')
+      turn.disconnect()
     })
-    expect(await here.wb(['ask', 'why?'])).toMatchObject({ status: 6 })
-    runtime.whole = { finish_reason: 'stop', interrupted: 'true' }
-    expect(await here.wb(['ask', 'why?', '--no-stream'])).toMatchObject({ status: 1 })
-    expect(await here.wb(['chat'], { input: '' })).toMatchObject({
+    expect(await sandbox.wb(['ask', 'why?'])).toMatchObject({ status: 6 })
+    runtime.answerMetadata = { finish_reason: 'stop', interrupted: 'true' }
+    expect(await sandbox.wb(['ask', 'why?', '--no-stream'])).toMatchObject({ status: 1 })
+    expect(await sandbox.wb(['chat'], { input: '' })).toMatchObject({
       status: 2,
       stderr: expect.stringContaining('QUESTION is missing'),
     })
@@ -205,16 +220,16 @@ describe('without a terminal', () => {
 
 describe('in a terminal', { timeout: 40_000 }, () => {
   test('wb ask shows passages instead of an answer if there is no model', async () => {
-    const { here, runtime } = await stageFor()
+    const { sandbox, runtime } = await createChatSandbox()
     runtime.refusal = noModel
-    const { status, text } = await inTerminal(here, ['ask', 'why?'])
+    const { status, text } = await runInTerminal(sandbox, ['ask', 'why?'])
     expect(status, text).toBe(0)
-    expect(withoutSequences(text)).toContain('A passage that was found.')
+    expect(stripSequences(text)).toContain('A passage that was found.')
   })
 
   test('continues a conversation with an answer, a tool call, a source and a command in a later session', async () => {
-    const { here, runtime } = await stageFor(withTool)
-    const { type, shows, ended, raw } = chat(here, ['maven'])
+    const { sandbox, runtime } = await createChatSandbox(answerWithTool)
+    const { type, shows, ended, raw } = startChat(sandbox, ['maven'])
     await shows('ask Maven')
     type('which ')
     type('\x1b[200~one\ntwo\nthree\nfour\nfive\x1b[201~')
@@ -228,21 +243,23 @@ describe('in a terminal', { timeout: 40_000 }, () => {
     await shows('Both laws hold together [1].')
     await shows('[1] aeroelastic models')
     await shows('100 tokens')
-    expect(runtime.asked).toMatchObject([{ content: 'which one\ntwo\nthree\nfour\nfive', approvals: true }])
+    expect(runtime.sentMessages).toMatchObject([
+      { content: 'which one\ntwo\nthree\nfour\nfive', approvals: true },
+    ])
     type('\x1b1')
     await shows('The passage itself.')
     type('q')
     type('/export out.md\r')
     await shows('wrote the conversation to out.md')
-    const exported = await here.wb(['conversations', 'export'])
+    const exported = await sandbox.wb(['conversations', 'export'])
     expect(exported.stdout).toContain('## Maven\n\nBoth laws hold together [^1].')
-    expect(readFileSync(join(here.home, 'out.md'), 'utf8')).toBe(exported.stdout)
+    expect(readFileSync(join(sandbox.home, 'out.md'), 'utf8')).toBe(exported.stdout)
     type('/export out.md\r')
     await shows('"out.md" already exists')
     type('/quit\r')
     expect(await ended).toBe(0)
     expect(raw()).toContain('--conversation')
-    const again = chat(here, ['maven', '--continue'])
+    const again = startChat(sandbox, ['maven', '--continue'])
     await again.shows('you    which one')
     await again.shows('const a = 1')
     again.type('\x04')
@@ -250,22 +267,22 @@ describe('in a terminal', { timeout: 40_000 }, () => {
   })
 
   test('sends without detached if the runtime has too many detached turns', async () => {
-    const { here, runtime } = await stageFor(spoken)
+    const { sandbox, runtime } = await createChatSandbox(answerWithText)
     runtime.isFull = true
-    const { type, shows, ended } = chat(here, ['maven'])
+    const { type, shows, ended } = startChat(sandbox, ['maven'])
     await shows('ask Maven')
     type('x\r')
     await shows('100 tokens')
-    expect(runtime.asked).toMatchObject([{ detached: true }, { approvals: true }])
-    expect(runtime.asked[1]).not.toHaveProperty('detached')
+    expect(runtime.sentMessages).toMatchObject([{ detached: true }, { approvals: true }])
+    expect(runtime.sentMessages[1]).not.toHaveProperty('detached')
     type('\x04')
     expect(await ended).toBe(0)
   })
 
   test('/copy uses the terminal without a clipboard program, and says that it cannot confirm the copy', async () => {
-    const { here } = await stageFor(spoken)
-    here.env.PATH = join(here.home, 'empty')
-    const { type, shows, ended, raw } = chat(here, ['maven'])
+    const { sandbox } = await createChatSandbox(answerWithText)
+    sandbox.env.PATH = join(sandbox.home, 'empty')
+    const { type, shows, ended, raw } = startChat(sandbox, ['maven'])
     await shows('ask Maven')
     type('x\r')
     await shows('100 tokens')
@@ -278,11 +295,11 @@ describe('in a terminal', { timeout: 40_000 }, () => {
 
   test('shows all ten thousand lines exactly once while the terminal is resized', async () => {
     const lines = Array.from({ length: 10_000 }, (_, at) => `- line ${at} of many\n`)
-    const { here } = await stageFor(async stage => {
-      for (const line of lines) await stage.token(line)
-      await stage.done(lines.join(''))
+    const { sandbox } = await createChatSandbox(async turn => {
+      for (const line of lines) await turn.sendToken(line)
+      await turn.finish(lines.join(''))
     })
-    const { type, shows, ended, resize, raw } = chat(here, ['maven'])
+    const { type, shows, ended, resize, raw } = startChat(sandbox, ['maven'])
     await shows('ask Maven')
     type('all\r')
     for (const [columns, rows] of [
@@ -298,19 +315,20 @@ describe('in a terminal', { timeout: 40_000 }, () => {
     await shows('100 tokens')
     type('\x03\x03')
     expect(await ended).toBe(0)
-    const text = withoutSequences(raw())
+    const text = stripSequences(raw())
     expect(lines.filter(line => !text.includes(line.slice(2, -1)))).toEqual([])
   })
 
   test('Ctrl-C stops an answer, and a second Ctrl-C exits in any state', async () => {
     const aborted: boolean[] = []
-    const { here } = await stageFor(async stage => {
-      await stage.token('One moment ')
-      if (stage.asked.content === 'tool') await Promise.race([stage.approval(call), gone(stage)])
-      else await gone(stage)
-      aborted.push(stage.signal.aborted)
+    const { sandbox } = await createChatSandbox(async turn => {
+      await turn.sendToken('One moment ')
+      if (turn.userMessage.content === 'tool')
+        await Promise.race([turn.requestApproval(call), failOnAbort(turn)])
+      else await failOnAbort(turn)
+      aborted.push(turn.signal.aborted)
     })
-    const { type, shows, ended } = chat(here, ['maven'])
+    const { type, shows, ended } = startChat(sandbox, ['maven'])
     await shows('ask Maven')
     for (const [question, sign] of [
       ['first', 'One moment'],
@@ -330,20 +348,20 @@ describe('in a terminal', { timeout: 40_000 }, () => {
   })
 
   test('Ctrl-C stops an upload, and the chat continues', async () => {
-    const { here, runtime } = await stageFor(spoken)
-    writeFileSync(join(here.home, 'day.md'), 'Rain.')
-    const { type, shows, ended } = chat(here, ['maven'])
+    const { sandbox, runtime } = await createChatSandbox(answerWithText)
+    writeFileSync(join(sandbox.home, 'day.md'), 'Rain.')
+    const { type, shows, ended } = startChat(sandbox, ['maven'])
     await shows('ask Maven')
     type('/attach day.md\r')
     await shows('attaching day.md…')
     type('why?\r')
     await shows('wait for the file, or stop it with ctrl+c')
-    expect(runtime.asked).toEqual([])
+    expect(runtime.sentMessages).toEqual([])
     type('\x03')
     await shows('stopped attaching day.md')
     type('\x7f?\r')
     await shows('100 tokens')
-    expect(runtime.asked).toMatchObject([{ content: 'why?' }])
+    expect(runtime.sentMessages).toMatchObject([{ content: 'why?' }])
     type('/attach day.md\r')
     await shows('attaching day.md…')
     type('/quit\r')
@@ -351,11 +369,11 @@ describe('in a terminal', { timeout: 40_000 }, () => {
   })
 
   test('Ctrl-C ends a single question as interrupted, and keeps the printed text', async () => {
-    const { here } = await stageFor(async stage => {
-      await stage.token('One.\n\nHalf of it')
-      await gone(stage)
+    const { sandbox } = await createChatSandbox(async turn => {
+      await turn.sendToken('One.\n\nHalf of it')
+      await failOnAbort(turn)
     })
-    const { type, shows, ended, raw } = chat(here, ['why?'], { command: 'ask' })
+    const { type, shows, ended, raw } = startChat(sandbox, ['why?'], { command: 'ask' })
     await shows('One.')
     type('\x03')
     await shows('Half of it')
@@ -367,30 +385,33 @@ describe('in a terminal', { timeout: 40_000 }, () => {
   test.each([
     ['once', '\x1b[B\r', '4 characters'],
     ['not at all, because Enter alone declines', '\r', 'not allowed'],
-  ])('a single question asks for approval before a tool runs, and the user allows it %s', async (_name, keys, told) => {
-    const { here, runtime } = await stageFor(withTool)
-    const { type, shows, ended } = chat(here, ['which laws?'], { command: 'ask' })
-    await shows('Maven wants to use mcp:files:write with')
-    await shows('"path": "/tmp/x"')
-    await shows('allow this call?')
-    type(keys)
-    await shows(told)
-    await shows('Both laws hold together [1].')
-    expect(await ended).toBe(0)
-    expect(runtime.asked).toMatchObject([{ approvals: true }])
-  })
+  ])(
+    'a single question asks for approval before a tool runs, and the user allows it %s',
+    async (_name, keys, expected) => {
+      const { sandbox, runtime } = await createChatSandbox(answerWithTool)
+      const { type, shows, ended } = startChat(sandbox, ['which laws?'], { command: 'ask' })
+      await shows('Maven wants to use mcp:files:write with')
+      await shows('"path": "/tmp/x"')
+      await shows('allow this call?')
+      type(keys)
+      await shows(expected)
+      await shows('Both laws hold together [1].')
+      expect(await ended).toBe(0)
+      expect(runtime.sentMessages).toMatchObject([{ approvals: true }])
+    },
+  )
 
   test('a single question ends as interrupted if the user exits at an approval', async () => {
-    const { here } = await stageFor(withTool)
-    const { type, shows, ended } = chat(here, ['which laws?'], { command: 'ask' })
+    const { sandbox } = await createChatSandbox(answerWithTool)
+    const { type, shows, ended } = startChat(sandbox, ['which laws?'], { command: 'ask' })
     await shows('allow this call?')
     type('\x03')
     expect(await ended).toBe(130)
   })
 
   test('prints plain lines for screen readers', async () => {
-    const { here } = await stageFor(withTool)
-    const { type, shows, ended, raw } = chat(here, ['maven', '--screen-reader'])
+    const { sandbox } = await createChatSandbox(answerWithTool)
+    const { type, shows, ended, raw } = startChat(sandbox, ['maven', '--screen-reader'])
     await shows('you: ')
     type('why?\r')
     await shows('Type a choice: “once”, “always” or “never”.')
@@ -407,11 +428,11 @@ describe('in a terminal', { timeout: 40_000 }, () => {
 
   test('strips control sequences from an answer [security rule 16]', async () => {
     const evil = 'a\x1b]52;c;b3duZWQ=\x07\x1b]0;owned\x07\x1b[2Jb'
-    const { here } = await stageFor(async stage => {
-      await stage.token(evil)
-      await stage.done(evil)
+    const { sandbox } = await createChatSandbox(async turn => {
+      await turn.sendToken(evil)
+      await turn.finish(evil)
     })
-    const { type, shows, ended, raw } = chat(here, ['maven'])
+    const { type, shows, ended, raw } = startChat(sandbox, ['maven'])
     await shows('ask Maven')
     type('x\r')
     await shows('Maven  ab')
@@ -422,18 +443,18 @@ describe('in a terminal', { timeout: 40_000 }, () => {
   })
 
   test('an empty chat suggests a question, and lists the passages of an answer without citations', async () => {
-    const { here, runtime } = await stageFor(async stage => {
-      await stage.token('Both laws.')
-      await stage.done('Both laws.', { context_chunks: JSON.stringify([['c1', ids.base, ids.document]]) })
+    const { sandbox, runtime } = await createChatSandbox(async turn => {
+      await turn.sendToken('Both laws.')
+      await turn.finish('Both laws.', { context_chunks: JSON.stringify([['c1', ids.base, ids.document]]) })
     })
-    const { type, shows, ended } = chat(here, ['maven'])
+    const { type, shows, ended } = startChat(sandbox, ['maven'])
     await shows('Maven answers from papers')
     await shows('1  What does “Similarity laws” say?')
     type('\x1b1')
     await shows('passages used but not cited:')
     await shows('[1] laws.md')
     await shows('100 tokens')
-    expect(runtime.asked).toMatchObject([{ content: 'What does “Similarity laws” say?' }])
+    expect(runtime.sentMessages).toMatchObject([{ content: 'What does “Similarity laws” say?' }])
     type('\x1b1')
     await shows('The passage itself.')
     type('q\x03\x03')
@@ -442,12 +463,12 @@ describe('in a terminal', { timeout: 40_000 }, () => {
 
   test('shows a message that is typed during an answer as queued, and sends it after the answer', async () => {
     let finish = () => {}
-    const { here, runtime } = await stageFor(async stage => {
-      await stage.token('One moment')
-      if (stage.asked.content === 'first') await new Promise<void>(done => (finish = done))
-      await stage.done('One moment')
+    const { sandbox, runtime } = await createChatSandbox(async turn => {
+      await turn.sendToken('One moment')
+      if (turn.userMessage.content === 'first') await new Promise<void>(done => (finish = done))
+      await turn.finish('One moment')
     })
-    const { type, shows, ended } = chat(here, ['maven'])
+    const { type, shows, ended } = startChat(sandbox, ['maven'])
     await shows('ask Maven')
     type('first\r')
     await shows('One moment')
@@ -456,15 +477,15 @@ describe('in a terminal', { timeout: 40_000 }, () => {
     finish()
     await shows('you    second')
     await shows('200 tokens')
-    expect(runtime.asked.map(({ content }) => content)).toEqual(['first', 'second'])
+    expect(runtime.sentMessages.map(({ content }) => content)).toEqual(['first', 'second'])
     type('\x03\x03')
     expect(await ended).toBe(0)
   })
 
   test('uses ASCII symbols in an ASCII terminal', async () => {
-    const { here } = await stageFor(spoken)
-    here.env.LC_ALL = 'C'
-    const { type, shows, ended, raw } = chat(here, ['maven'])
+    const { sandbox } = await createChatSandbox(answerWithText)
+    sandbox.env.LC_ALL = 'C'
+    const { type, shows, ended, raw } = startChat(sandbox, ['maven'])
     await shows('| ask Maven')
     type('x\r')
     await shows('100 tokens')
@@ -474,7 +495,7 @@ describe('in a terminal', { timeout: 40_000 }, () => {
   })
 })
 
-function gone({ signal }: Stage): Promise<void> {
+function failOnAbort({ signal }: ScriptedTurn): Promise<void> {
   return new Promise(done => {
     if (signal.aborted) done()
     else signal.addEventListener('abort', () => done())

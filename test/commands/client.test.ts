@@ -11,7 +11,7 @@ import { workspaces } from '../../src/contract/workspaces.ts'
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void
 
-async function against(answer: Answer, more: Partial<Parameters<typeof openClient>[0]> = {}) {
+async function clientFor(answer: Answer, more: Partial<Parameters<typeof openClient>[0]> = {}) {
   const server = createServer(answer).listen(0, '127.0.0.1')
   await new Promise(resolve => server.once('listening', resolve))
   onTestFinished(() => {
@@ -45,7 +45,7 @@ describe('the typed client', () => {
 
   test('sends a body as JSON, and its headers with every call', async () => {
     const seen: unknown[] = []
-    const client = await against(
+    const client = await clientFor(
       (request, response) => {
         request
           .setEncoding('utf8')
@@ -60,7 +60,7 @@ describe('the typed client', () => {
 
   test('converts an error envelope to the error that the runtime threw', async () => {
     const error = { code: 'workspace_not_found', message: 'no such workspace', requestId: 'R', hint: 'look' }
-    const client = await against(json(404, { error }))
+    const client = await clientFor(json(404, { error }))
     const caught = await client.call(workspaces.list, {}).catch((thrown: unknown) => thrown)
     expect(caught).toBeInstanceOf(WbError)
     const { requestId, ...shown } = error
@@ -68,7 +68,7 @@ describe('the typed client', () => {
   })
 
   test('keeps an unknown error code of a later version, and derives its meaning from the status', async () => {
-    const client = await against(json(409, { error: { code: 'not_yet_known', message: 'taken' } }))
+    const client = await clientFor(json(409, { error: { code: 'not_yet_known', message: 'taken' } }))
     await expect(client.call(workspaces.list, {})).rejects.toMatchObject({
       status: 409,
       message: 'taken',
@@ -81,7 +81,7 @@ describe('the typed client', () => {
     ['an empty answer', 500, '', 'responded with 500, but is not a Workbase runtime'],
     ['JSON without an envelope', 404, '{"message":"x"}', 'responded with 404, but is not a Workbase runtime'],
   ])('does not accept %s as a response of a runtime', async (_what, status, body, message) => {
-    const client = await against((_request, response) => {
+    const client = await clientFor((_request, response) => {
       response.writeHead(status).end(body)
     })
     const caught = await client.call(workspaces.list, {}).catch((thrown: unknown) => thrown)
@@ -91,7 +91,7 @@ describe('the typed client', () => {
 
   test('does not follow a redirect or send credentials to its target', async () => {
     const seen: (string | undefined)[] = []
-    const client = await against((request, response) => {
+    const client = await clientFor((request, response) => {
       seen.push(request.url)
       response.writeHead(307, { location: 'http://127.0.0.1:1/steal' }).end()
     })
@@ -113,14 +113,14 @@ describe('the typed client', () => {
       { items: [], nextCursor: null },
       { 'x-workbase-ignored': 'colour, gr%C3%B6%C3%9Fe' },
     )
-    const client = await against(answer, { onIgnored: ignored => names.push(ignored) })
+    const client = await clientFor(answer, { onIgnored: ignored => names.push(ignored) })
     await client.call(workspaces.list, {})
     expect(names).toEqual([['colour', 'größe']])
   })
 
   test('reads a list page by page', async () => {
     const cursors: (string | null)[] = []
-    const client = await against((request, response) => {
+    const client = await clientFor((request, response) => {
       const cursor = new URL(request.url!, 'http://x').searchParams.get('cursor')
       cursors.push(cursor)
       json(200, { items: [{ name: cursor ?? 'first' }], nextCursor: cursor ? null : 'second' })(
@@ -135,7 +135,7 @@ describe('the typed client', () => {
   })
 
   test('streams lines in both directions, regardless of how the network splits them', async () => {
-    const client = await against(async (request, response) => {
+    const client = await clientFor(async (request, response) => {
       let sent = ''
       for await (const part of request) sent += part
       response.writeHead(200, { 'content-type': 'application/x-ndjson' })
@@ -154,7 +154,7 @@ describe('the typed client', () => {
   })
 
   test('rejects an aborted call with the abort reason', async () => {
-    const client = await against(() => {})
+    const client = await clientFor(() => {})
     const reason = new Error('enough')
     const signal = AbortSignal.timeout(50)
     await expect(client.call(workspaces.list, {}, { signal })).rejects.toThrow(/aborted|timeout/i)
@@ -165,7 +165,7 @@ describe('the typed client', () => {
 
   test('rejects wrong parameters and unknown reply fields at compile time', () => {
     const client = openClient({ baseUrl: 'http://x', fetch: () => Promise.reject(new Error('not sent')) })
-    const wrong = [
+    const invalidCalls = [
       // @ts-expect-error the parameter is missing
       () => client.call(workspaces.show, {}),
       // @ts-expect-error the name is missing
@@ -175,6 +175,6 @@ describe('the typed client', () => {
       // @ts-expect-error a workspace has no such field
       async () => (await client.call(workspaces.show, { params: { workspaceId: 'x' } })).colour,
     ]
-    expect(wrong).toHaveLength(4)
+    expect(invalidCalls).toHaveLength(4)
   })
 })

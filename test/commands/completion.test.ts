@@ -5,8 +5,8 @@ import { spawn } from '@lydell/node-pty'
 import { expect, test } from 'vitest'
 import { committedManifest } from '../../scripts/manifest.mjs'
 import { hasProgram } from '../harness/installed.ts'
-import { inTerminal, withoutSequences } from './terminal.ts'
-import { type Place, place } from './wb.ts'
+import { createSandbox, type Sandbox } from './sandbox.ts'
+import { runInTerminal, stripSequences } from './terminal.ts'
 
 const { commands } = JSON.parse(committedManifest()) as {
   commands: Record<string, { flags: Record<string, object> }>
@@ -14,7 +14,7 @@ const { commands } = JSON.parse(committedManifest()) as {
 const ids = Object.keys(commands)
 
 /** Input before the tab, and the expected completions. */
-const offers: [typed: string, words: string[]][] = [
+const expectedCompletions: [typed: string, words: string[]][] = [
   ['wb ', [...new Set(ids.map(id => id.split(':')[0]!))]],
   ['wb kb ', ids.flatMap(id => (id.startsWith('kb:') ? [id.slice(3)] : []))],
   ['wb kb se', ['search']],
@@ -30,17 +30,17 @@ const scopes: [typed: string, words: string[]] = [
   ['agents', 'ingest', 'kb', 'services'].map(name => `write:${name}`),
 ]
 
-async function scripted(shell: string): Promise<Place & { script: string }> {
-  const here = place()
-  const { stdout, stderr, status } = await here.wb(['autocomplete', shell])
+async function scriptOf(shell: string): Promise<Sandbox & { script: string }> {
+  const sandbox = createSandbox()
+  const { stdout, stderr, status } = await sandbox.wb(['autocomplete', shell])
   expect({ stderr, status }).toEqual({ stderr: '', status: 0 })
-  const script = join(here.home, `wb.${shell}`)
+  const script = join(sandbox.home, `wb.${shell}`)
   writeFileSync(script, stdout)
-  writeFileSync(join(here.home, 'notes.md'), 'Notes.\n')
-  return { ...here, script }
+  writeFileSync(join(sandbox.home, 'notes.md'), 'Notes.\n')
+  return { ...sandbox, script }
 }
 
-const asked = `source "$1"
+const completionRequest = `source "$1"
 shift
 for COMP_LINE; do
   read -ra COMP_WORDS <<<"\${COMP_LINE//:/ : }"
@@ -53,9 +53,9 @@ complete -p wb workbase
 `
 
 test('bash', async () => {
-  const { script, env, home } = await scripted('bash')
-  const typed = [...offers, scopes].map(([line]) => line)
-  const { stdout, stderr } = spawnSync('bash', ['-c', asked, 'bash', script, ...typed], {
+  const { script, env, home } = await scriptOf('bash')
+  const typed = [...expectedCompletions, scopes].map(([line]) => line)
+  const { stdout, stderr } = spawnSync('bash', ['-c', completionRequest, 'bash', script, ...typed], {
     env,
     cwd: home,
     encoding: 'utf8',
@@ -69,7 +69,7 @@ test('bash', async () => {
   )
   expect(stderr).toBe('')
   expect(words).toEqual([
-    ...offers.map(([, all]) => [...all].sort()),
+    ...expectedCompletions.map(([, all]) => [...all].sort()),
     scopes[1].map(word => word.replace('write:', '')),
   ])
   expect(lines.slice(typed.length, -1)).toEqual(
@@ -78,10 +78,10 @@ test('bash', async () => {
 })
 
 test.skipIf(!hasProgram('fish'))('fish', async () => {
-  const { script, env, home } = await scripted('fish')
+  const { script, env, home } = await scriptOf('fish')
   const ask =
     'source $argv[1]; for line in $argv[2..]; complete -C $line | string split -f1 \\t | string join " "; end'
-  const all = [...offers, scopes, ['wb add not', ['notes.md']] as const]
+  const all = [...expectedCompletions, scopes, ['wb add not', ['notes.md']] as const]
   const { stdout, stderr } = spawnSync(
     'fish',
     ['--no-config', '-c', ask, script, ...all.map(([line]) => line)],
@@ -101,7 +101,7 @@ test.skipIf(!hasProgram('fish'))('fish', async () => {
 })
 
 /** Zsh completes only in its line editor, so this script writes the offered completions to a file. */
-const noted = `compadd() {
+const zshCapture = `compadd() {
   if [[ \${@[1,(i)(-|--)]} == *-(O|A|D)\\ * ]] { builtin compadd "$@"; return }
   local -a given
   builtin compadd -A given "$@"
@@ -114,13 +114,13 @@ PROMPT='ready> '
 `
 
 test.skipIf(!hasProgram('zsh'))('zsh', async () => {
-  const { script, env, home } = await scripted('zsh')
+  const { script, env, home } = await scriptOf('zsh')
   const given = join(home, 'given')
-  writeFileSync(join(home, '.zshrc'), `${noted}source ${script}\n`)
-  const all = [...offers, scopes, ['wb add not', ['notes.md']] as const]
+  writeFileSync(join(home, '.zshrc'), `${zshCapture}source ${script}\n`)
+  const all = [...expectedCompletions, scopes, ['wb add not', ['notes.md']] as const]
   const words: string[][] = []
   writeFileSync(given, '')
-  await typing(
+  await typeLines(
     ['zsh', '-i'],
     { env: { ...env, ZDOTDIR: home }, cwd: home },
     all.map(([typed]) => `${typed}\t\x15`),
@@ -133,7 +133,7 @@ test.skipIf(!hasProgram('zsh'))('zsh', async () => {
 })
 
 /** Types lines into a shell in a terminal, and waits after each line until the shell has run it. */
-async function typing(
+async function typeLines(
   [program, ...args]: [string, ...string[]],
   options: { env: Record<string, string>; cwd: string },
   lines: readonly string[],
@@ -163,9 +163,9 @@ async function typing(
 }
 
 test('prints setup instructions instead of the script in a terminal', async () => {
-  const here = place()
-  const { status, text } = await inTerminal(here, ['autocomplete', 'bash'])
-  expect([status, withoutSequences(text)]).toEqual([
+  const sandbox = createSandbox()
+  const { status, text } = await runInTerminal(sandbox, ['autocomplete', 'bash'])
+  expect([status, stripSequences(text)]).toEqual([
     0,
     [
       '  bash uses a script that wb autocomplete bash writes to a pipe or file. To load it:',
@@ -178,7 +178,7 @@ test('prints setup instructions instead of the script in a terminal', async () =
 })
 
 test("defaults to the user's shell, and lists the supported shells if another one is requested", async () => {
-  const { wb, env } = place()
+  const { wb, env } = createSandbox()
   env.SHELL = '/usr/bin/fish'
   expect((await wb(['autocomplete'])).stdout).toContain('complete -c wb')
   env.SHELL = '/bin/tcsh'

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
 
 /** Creates the discovery document of an identity provider, as far as startup reads it. */
-export async function discovery(more: object = {}): Promise<string> {
+export async function startDiscoveryServer(more: object = {}): Promise<string> {
   const server = createServer((_, response) => {
     const issuer = issuerOf(server)
     const endpoints = {

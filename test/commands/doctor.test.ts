@@ -8,9 +8,9 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type ClockSkew, clockSkewFinding } from '../../src/cli/doctor/clock.ts'
 import { checkNode } from '../../src/cli/doctor/this-machine.ts'
 import Database from '../../src/storage/sqlite/driver.ts'
-import { keyedRuntime } from './sign-in.ts'
-import { inTerminal, withoutSequences } from './terminal.ts'
-import { type Ended, type Place, place } from './wb.ts'
+import { type CommandResult, createSandbox, type Sandbox } from './sandbox.ts'
+import { startRuntimeWithKeys } from './sign-in.ts'
+import { runInTerminal, stripSequences } from './terminal.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
 
@@ -22,7 +22,7 @@ interface Line {
 }
 
 /** Splits tab-separated output into its lines. */
-function lines({ stdout }: Ended): Line[] {
+function lines({ stdout }: CommandResult): Line[] {
   return stdout
     .replace(/\n$/, '')
     .split('\n')
@@ -30,30 +30,30 @@ function lines({ stdout }: Ended): Line[] {
     .map(([name, state, detail, mend]) => ({ name: name!, state: state!, detail: detail!, mend: mend! }))
 }
 
-function line(ended: Ended, name: string): Line | undefined {
+function line(ended: CommandResult, name: string): Line | undefined {
   return lines(ended).find(one => one.name === name)
 }
 
 /** Returns the states of all lines that are not `ok` or `skipped`, by name. */
-function wrong(ended: Ended): Record<string, string> {
+function problemsIn(ended: CommandResult): Record<string, string> {
   const found = lines(ended).filter(({ state }) => state === 'warning' || state === 'failed')
   return Object.fromEntries(found.map(({ name, state }) => [name, state]))
 }
 
 /** Creates a sandbox with a working keychain and a configured free port. */
-function machine(config: object = {}): Place {
-  const here = place()
-  here.env.WB_KEYCHAIN = 'file'
-  here.env.WB_CONFIG = join(here.home, 'workbase.yaml')
+function createMachine(config: object = {}): Sandbox {
+  const sandbox = createSandbox()
+  sandbox.env.WB_KEYCHAIN = 'file'
+  sandbox.env.WB_CONFIG = join(sandbox.home, 'workbase.yaml')
   writeFileSync(
-    here.env.WB_CONFIG,
+    sandbox.env.WB_CONFIG,
     JSON.stringify({ version: 1, runtime: { port: 20_000 + (process.pid % 10_000) }, ...config }),
   )
-  return here
+  return sandbox
 }
 
 /** Starts an HTTP server that closes when the test ends. */
-async function answering(handler: RequestListener): Promise<{ url: string; port: number }> {
+async function startHttpServer(handler: RequestListener): Promise<{ url: string; port: number }> {
   const server = createServer(handler)
   onTestFinished(() => {
     server.closeAllConnections()
@@ -65,7 +65,7 @@ async function answering(handler: RequestListener): Promise<{ url: string; port:
 }
 
 /** Starts a runtime with another version and a wrong clock. */
-function strange({ aheadMs, version = '9.9.9' }: { aheadMs: number; version?: string }) {
+function startOtherRuntime({ aheadMs, version = '9.9.9' }: { aheadMs: number; version?: string }) {
   const bodies: Record<string, object> = {
     '/readyz': { status: 'ready', workspaces: 1 },
     '/version': { version, commit: 'c', buildTime: '2026-01-01T00:00:00.000Z', node: '20' },
@@ -82,7 +82,7 @@ function strange({ aheadMs, version = '9.9.9' }: { aheadMs: number; version?: st
     },
     '/api/v1/workspaces': { items: [], nextCursor: null },
   }
-  return answering((request, response) => {
+  return startHttpServer((request, response) => {
     const date = new Date(Date.now() + aheadMs).toUTCString()
     response.writeHead(200, { date, 'content-type': 'application/json' })
     response.end(JSON.stringify(bodies[new URL(request.url!, 'http://x').pathname] ?? {}))
@@ -90,9 +90,9 @@ function strange({ aheadMs, version = '9.9.9' }: { aheadMs: number; version?: st
 }
 
 test('reports no problems and creates no files on a fresh machine', async () => {
-  const here = machine()
-  const { wb, dataDir, env } = here
-  const [ended, told] = await Promise.all([wb(['doctor', '--deep']), wb(['doctor', '--json'])])
+  const sandbox = createMachine()
+  const { wb, dataDir, env } = sandbox
+  const [ended, json] = await Promise.all([wb(['doctor', '--deep']), wb(['doctor', '--json'])])
   expect(ended.stderr).toBe('  ✓ no problems found\n')
   expect(ended.status).toBe(0)
   expect(lines(ended).map(({ name, state }) => `${name} ${state}`)).toEqual([
@@ -111,7 +111,7 @@ test('reports no problems and creates no files on a fresh machine', async () => 
     'store ok',
   ])
   expect(line(ended, 'data')?.detail).toBe(`${dataDir}, not created yet`)
-  expect(JSON.parse(told.stdout)).toEqual({
+  expect(JSON.parse(json.stdout)).toEqual({
     ok: true,
     node: process.version,
     dataDir,
@@ -132,26 +132,26 @@ test('reports no problems and creates no files on a fresh machine', async () => 
 })
 
 test('reports an invalid configuration as a failure', async () => {
-  const { wb, home } = machine()
+  const { wb, home } = createMachine()
   const path = join(home, 'broken.yaml')
   writeFileSync(path, 'version: 1\nruntime:\n  prot: 1\n')
-  const [ended, told] = await Promise.all([
+  const [ended, json] = await Promise.all([
     wb(['doctor', '--deep', '--config', path]),
     wb(['doctor', '--config', path, '--json']),
   ])
   expect(ended.status).toBe(1)
-  expect(wrong(ended)).toEqual({ config: 'failed' })
+  expect(problemsIn(ended)).toEqual({ config: 'failed' })
   expect(line(ended, 'config')).toMatchObject({
     detail: expect.stringMatching(/^runtime\.prot: /),
     mend: 'wb config validate',
   })
-  expect(told.status).toBe(1)
-  expect(JSON.parse(told.stdout)).toMatchObject({ ok: false, config: { path, problems: [{}] } })
+  expect(json.status).toBe(1)
+  expect(JSON.parse(json.stdout)).toMatchObject({ ok: false, config: { path, problems: [{}] } })
 })
 
 describe('the build of a running server', () => {
   test('matches the build of wb, and is reported by /version and wb version', async () => {
-    const { wb, serve } = machine()
+    const { wb, serve } = createMachine()
     const { url } = await serve()
     const { version, commit, buildTime } = JSON.parse((await wb(['version', '--json'])).stdout)
     expect(await (await fetch(`${url}/version`)).json()).toEqual({
@@ -169,17 +169,17 @@ describe('the build of a running server', () => {
   })
 
   test('is a warning if it is from another commit, but not if only the version name differs', async () => {
-    const here = machine()
-    const { version, commit } = JSON.parse((await here.wb(['version', '--json'])).stdout)
-    const renamed = await here.spawnServe([], { env: { APP_VERSION: '7.7.7-ours', APP_COMMIT: commit } })
-    expect(line(await here.wb(['doctor']), 'version')).toMatchObject({
+    const sandbox = createMachine()
+    const { version, commit } = JSON.parse((await sandbox.wb(['version', '--json'])).stdout)
+    const renamed = await sandbox.spawnServe([], { env: { APP_VERSION: '7.7.7-ours', APP_COMMIT: commit } })
+    expect(line(await sandbox.wb(['doctor']), 'version')).toMatchObject({
       state: 'ok',
       detail: `${version}, which the runtime reports as 7.7.7-ours`,
     })
     renamed.process.kill('SIGKILL')
     await renamed.ended
-    const { pid } = await here.spawnServe([], { env: { APP_COMMIT: '0'.repeat(40) } })
-    expect(line(await here.wb(['doctor']), 'version')).toEqual({
+    const { pid } = await sandbox.spawnServe([], { env: { APP_COMMIT: '0'.repeat(40) } })
+    expect(line(await sandbox.wb(['doctor']), 'version')).toEqual({
       name: 'version',
       state: 'warning',
       detail: `wb ${version} is commit ${commit}, but the server runs ${'0'.repeat(40)}`,
@@ -189,21 +189,21 @@ describe('the build of a running server', () => {
 })
 
 /** A document row without the keys that identify its content. */
-const unregistered = {
+const unregisteredDocument = {
   ...{ sourceDocId: null, sourceFilename: null, fileType: null, fileSize: null, contentHash: null },
   ...{ chunkTotal: null, ingestedAt: null, status: 'pending', errorMessage: null, metadata: {} },
   ...{ visibleTo: null, ownerPrincipalId: null },
 }
 
 test('checks the store while a server runs, and prints a line for each finding', async () => {
-  const { wb, serve, dataDir } = machine()
+  const { wb, serve, dataDir } = createMachine()
   const { url, pid } = await serve()
   await wb(['workspaces', 'create', 'demo'])
   const [sound, keyed] = await Promise.all([
     wb(['doctor', '--deep']),
     wb(['doctor'], { env: { WB_API_KEY: 'wb_live_x' } }),
   ])
-  expect(wrong(sound)).toEqual({})
+  expect(problemsIn(sound)).toEqual({})
   expect(sound.stderr).toBe('  ✓ no problems found\n')
   expect(line(sound, 'lock')?.detail).toMatch(
     new RegExp(`^held by wb serve at ${url}, process ${pid}, started (?:now|\\d+ s ago)$`),
@@ -217,14 +217,14 @@ test('checks the store while a server runs, and prints a line for each finding',
   )
 
   const database = new Database(join(dataDir, 'workbase.db'))
-  const gone = { workspaceId: randomUUID(), knowledgeBaseId: randomUUID(), documentId: randomUUID() }
-  const row = { ...gone, ...unregistered, updatedAt: '2026-01-01T00:00:00.000Z' }
+  const missingIds = { workspaceId: randomUUID(), knowledgeBaseId: randomUUID(), documentId: randomUUID() }
+  const row = { ...missingIds, ...unregisteredDocument, updatedAt: '2026-01-01T00:00:00.000Z' }
   database.prepare('INSERT INTO documents (version, body) VALUES (1, ?)').run(JSON.stringify(row))
   database.close()
-  const key = Object.values(gone).join('/')
+  const key = Object.values(missingIds).join('/')
   mkdirSync(join(dataDir, 'uploads'), { recursive: true })
   writeFileSync(join(dataDir, 'uploads', '999999999-ab'), 'left')
-  const [found, told] = await Promise.all([wb(['doctor', '--deep']), wb(['doctor', '--deep', '--json'])])
+  const [found, json] = await Promise.all([wb(['doctor', '--deep']), wb(['doctor', '--deep', '--json'])])
   expect(found.status).toBe(1)
   const goBack = `kill ${pid}; mv ${dataDir} ${dataDir}.old && cp -a BACKUP ${dataDir}`
   expect(lines(found).filter(({ name }) => name === 'store')).toEqual([
@@ -248,18 +248,18 @@ test('checks the store while a server runs, and prints a line for each finding',
     },
   ])
   expect(found.stderr).toContain('3 problems found')
-  expect(told.status).toBe(1)
-  const { ok, store } = JSON.parse(told.stdout) as { ok: boolean; store: { checks: { count: number }[] } }
+  expect(json.status).toBe(1)
+  const { ok, store } = JSON.parse(json.stdout) as { ok: boolean; store: { checks: { count: number }[] } }
   expect(ok).toBe(false)
   expect(store.checks.filter(({ count }) => count > 0)).toHaveLength(3)
 })
 
 test('a server in rescue mode is a failure, also at its readiness endpoint', async () => {
-  const { wb, serve, dataDir } = machine()
+  const { wb, serve, dataDir } = createMachine()
   mkdirSync(dataDir, { mode: 0o700 })
   writeFileSync(join(dataDir, 'workbase.db'), 'no database '.repeat(1_000))
   await serve()
-  const [ended, told, probe] = await Promise.all([
+  const [ended, json, probe] = await Promise.all([
     wb(['doctor']),
     wb(['doctor', '--json']),
     wb(['api', 'GET', '/readyz']),
@@ -271,14 +271,14 @@ test('a server in rescue mode is a failure, also at its readiness endpoint', asy
     mend: 'wb api POST /setup/restart',
   })
   expect(line(ended, 'auth')?.state).toBe('skipped')
-  expect(JSON.parse(told.stdout)).toMatchObject({ ok: false, server: { ready: false } })
+  expect(JSON.parse(json.stdout)).toMatchObject({ ok: false, server: { ready: false } })
   expect(probe).toMatchObject({ status: 6, stderr: expect.stringContaining('rescue mode (control_plane_') })
   expect(probe.stderr).toContain('POST /setup/restart')
 })
 
 describe('file permissions', () => {
   test('reports files that others can open and folders without write access, with commands that fix them', async () => {
-    const { wb, dataDir, env, home } = machine()
+    const { wb, dataDir, env, home } = createMachine()
     const credentials = join(env.XDG_CONFIG_HOME!, 'workbase', 'credentials')
     mkdirSync(join(dataDir, 'secrets'), { recursive: true })
     mkdirSync(credentials, { recursive: true, mode: 0o700 })
@@ -323,25 +323,25 @@ describe('file permissions', () => {
 })
 
 test('reports a port in use, the selected keychain, and providers that do not respond', async () => {
-  const { port } = await answering(() => {})
-  const provider = await strange({ aheadMs: 300_000 })
+  const { port } = await startHttpServer(() => {})
+  const provider = await startOtherRuntime({ aheadMs: 300_000 })
   const configured = (issuer: string) => ({
     runtime: { port },
     auth: { mode: 'oidc', oidc: { issuer, audience: 'wb' } },
     chat: { provider: 'ollama', baseUrl: 'http://127.0.0.1:9' },
   })
   const [chosen, usual] = await Promise.all([
-    machine(configured('http://127.0.0.1:9')).wb(['doctor'], { env: { WB_KEYCHAIN: 'keytar' } }),
-    machine(configured(provider.url)).wb(['doctor'], { env: { WB_KEYCHAIN: '' } }),
+    createMachine(configured('http://127.0.0.1:9')).wb(['doctor'], { env: { WB_KEYCHAIN: 'keytar' } }),
+    createMachine(configured(provider.url)).wb(['doctor'], { env: { WB_KEYCHAIN: '' } }),
   ])
   expect(chosen.status).toBe(1)
-  expect(wrong(chosen)).toMatchObject({
+  expect(problemsIn(chosen)).toMatchObject({
     port: 'warning',
     identity: 'failed',
     chat: 'failed',
     keychain: 'failed',
   })
-  expect(wrong(usual)).toMatchObject({ identity: 'failed', keychain: 'warning' })
+  expect(problemsIn(usual)).toMatchObject({ identity: 'failed', keychain: 'warning' })
   expect(line(chosen, 'port')).toMatchObject({
     detail: expect.stringMatching(new RegExp(`^${port} is in use by .+ \\(pid ${process.pid}\\)$`)),
     mend: 'wb serve --port 0',
@@ -363,10 +363,10 @@ test('reports a port in use, the selected keychain, and providers that do not re
 
 describe('a runtime with another clock or version', () => {
   test('fails if the clock differs by two minutes, and warns about another version', async () => {
-    const { wb } = machine()
-    const { url } = await strange({ aheadMs: 300_000 })
+    const { wb } = createMachine()
+    const { url } = await startOtherRuntime({ aheadMs: 300_000 })
     const ended = await wb(['doctor', '--url', url], { env: { WB_API_KEY: 'wb_live_x' } })
-    expect(wrong(ended)).toEqual({ clock: 'failed', version: 'warning' })
+    expect(problemsIn(ended)).toEqual({ clock: 'failed', version: 'warning' })
     expect(line(ended, 'clock')?.detail).toMatch(/^this machine is (299|300|301) s behind the runtime;/)
     expect(line(ended, 'version')?.mend).toBe('npm install --global workbase@9.9.9')
     expect(line(ended, 'auth')?.detail).toBe('an API key in WB_API_KEY; you are ci')
@@ -374,10 +374,10 @@ describe('a runtime with another clock or version', () => {
   })
 
   test('the version of a runtime is not inserted into a suggested command', async () => {
-    const { wb } = machine()
-    const { url } = await strange({ aheadMs: -60_000, version: '1.0.0; rm -rf ~' })
+    const { wb } = createMachine()
+    const { url } = await startOtherRuntime({ aheadMs: -60_000, version: '1.0.0; rm -rf ~' })
     const ended = await wb(['doctor', '--url', url])
-    expect(wrong(ended)).toEqual({ clock: 'warning', version: 'warning' })
+    expect(problemsIn(ended)).toEqual({ clock: 'warning', version: 'warning' })
     expect(line(ended, 'clock')?.detail).toMatch(/ahead of the runtime/)
     expect(line(ended, 'version')?.mend).toBe('')
     expect(ended.status).toBe(0)
@@ -391,12 +391,14 @@ describe('a runtime with another clock or version', () => {
     [skew(120_501), 'failed'],
     [skew(100_000, 70_000), 'ok'],
     [undefined, 'skipped'],
-  ])('the clock check with %j is %s', (found, state) => expect(clockSkewFinding(found, 'it').state).toBe(state))
+  ])('the clock check with %j is %s', (found, state) =>
+    expect(clockSkewFinding(found, 'it').state).toBe(state),
+  )
 })
 
 describe('credentials', () => {
   test('reports an unknown key, a missing key, and a valid key', async () => {
-    const { wb, serve } = machine({
+    const { wb, serve } = createMachine({
       auth: { mode: 'apiKey', anonymousPolicy: 'reject', bootstrapTokenRef: 'env:BOOTSTRAP' },
       chat: { provider: 'ollama', baseUrl: 'http://127.0.0.1:9' },
     })
@@ -423,22 +425,22 @@ describe('credentials', () => {
       detail: 'the runtime reports this only to its operator',
     })
     expect(line(known!, 'auth')?.state).toBe('ok')
-    expect(wrong(known!)).toEqual({ chat: 'failed' })
+    expect(problemsIn(known!)).toEqual({ chat: 'failed' })
   })
 })
 
 test('reports a missing login once, and an unreadable keychain on the keychain line', async () => {
-  const { here, url, key } = await keyedRuntime()
-  await here.wb(['login', url, '--with-token'], { input: key })
-  const folder = join(here.env.XDG_CONFIG_HOME!, 'workbase', 'credentials')
+  const { sandbox, url, key } = await startRuntimeWithKeys()
+  await sandbox.wb(['login', url, '--with-token'], { input: key })
+  const folder = join(sandbox.env.XDG_CONFIG_HOME!, 'workbase', 'credentials')
   const entry = join(folder, readdirSync(folder)[0]!)
   chmodSync(entry, 0o644)
-  const shut = await here.wb(['doctor'])
-  expect(wrong(shut)).toEqual({ secrets: 'failed', keychain: 'failed' })
+  const shut = await sandbox.wb(['doctor'])
+  expect(problemsIn(shut)).toEqual({ secrets: 'failed', keychain: 'failed' })
   expect(line(shut, 'auth')?.detail).toMatch(/^an API key stored by wb login for laptop, .*; see keychain$/)
   rmSync(entry)
-  const ended = await here.wb(['doctor'])
-  expect(wrong(ended)).toEqual({ auth: 'failed' })
+  const ended = await sandbox.wb(['doctor'])
+  expect(problemsIn(ended)).toEqual({ auth: 'failed' })
   expect(line(ended, 'auth')).toMatchObject({
     detail: 'the keychain no longer contains this login',
     mend: `wb login ${url}`,
@@ -449,16 +451,16 @@ test('reports a missing login once, and an unreadable keychain on the keychain l
 
 describe('an unreachable runtime', () => {
   test('only the connection check fails, in bounded time, if nothing listens or responds', async () => {
-    const silent = await answering(() => {})
-    const { wb } = machine()
-    const [gone, late] = await Promise.all([
+    const silent = await startHttpServer(() => {})
+    const { wb } = createMachine()
+    const [unreachable, late] = await Promise.all([
       wb(['doctor', '--url', 'http://127.0.0.1:9']),
       wb(['doctor', '--url', silent.url]),
     ])
-    expect(wrong(gone)).toEqual({ runtime: 'failed' })
-    expect(line(gone, 'runtime')?.mend).toBe('wb serve --port 9')
-    expect(line(gone, 'auth')?.state).toBe('skipped')
-    expect(wrong(late)).toEqual({ runtime: 'failed' })
+    expect(problemsIn(unreachable)).toEqual({ runtime: 'failed' })
+    expect(line(unreachable, 'runtime')?.mend).toBe('wb serve --port 9')
+    expect(line(unreachable, 'auth')?.state).toBe('skipped')
+    expect(problemsIn(late)).toEqual({ runtime: 'failed' })
     expect(line(late, 'runtime')).toMatchObject({
       detail: `${silent.url} does not respond in time`,
       mend: 'wb doctor --url URL',
@@ -466,9 +468,11 @@ describe('an unreachable runtime', () => {
   })
 
   test('prints the suggested command on its own line in a terminal', async () => {
-    const here = machine()
-    const { status, text } = await inTerminal(here, ['doctor', '--url', 'http://127.0.0.1:9'], { cols: 60 })
-    const shown = withoutSequences(text)
+    const sandbox = createMachine()
+    const { status, text } = await runInTerminal(sandbox, ['doctor', '--url', 'http://127.0.0.1:9'], {
+      cols: 60,
+    })
+    const shown = stripSequences(text)
     expect(status).toBe(1)
     expect(shown).toContain('  ✓ secrets     no files with secrets\n')
     expect(shown).toMatch(/ {2}✗ runtime .*\n {16}connection refused\n {16}wb serve --port 9\n/)

@@ -1,47 +1,61 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
-import { inTerminal, withoutSequences } from './terminal.ts'
-import { type Place, placesLike } from './wb.ts'
+import { type Sandbox, sandboxFactory } from './sandbox.ts'
+import { runInTerminal, stripSequences } from './terminal.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
 
 /** A sandbox with a knowledge base of three files. */
-const handbook = placesLike(async here => {
-  mkdirSync(join(here.home, 'docs'))
+const handbook = sandboxFactory(async sandbox => {
+  mkdirSync(join(sandbox.home, 'docs'))
   for (const name of ['keys', 'roles', 'scopes'])
-    writeFileSync(join(here.home, 'docs', `${name}.md`), `# ${name}\n\nAll about ${name}.\n`)
-  const made = await here.wb(['kb', 'ingest', 'handbook', join(here.home, 'docs'), '--create', '--no-wait'])
-  expect(made.status, made.stderr).toBe(0)
+    writeFileSync(join(sandbox.home, 'docs', `${name}.md`), `# ${name}\n\nAll about ${name}.\n`)
+  const created = await sandbox.wb([
+    'kb',
+    'ingest',
+    'handbook',
+    join(sandbox.home, 'docs'),
+    '--create',
+    '--no-wait',
+  ])
+  expect(created.status, created.stderr).toBe(0)
 })
 
-async function names({ wb }: Place): Promise<string[]> {
+async function names({ wb }: Sandbox): Promise<string[]> {
   const { stdout } = await wb(['documents', 'list', '--json'])
   return (JSON.parse(stdout) as { sourceFilename: string }[]).map(row => row.sourceFilename).sort()
 }
 
 test('deletes several documents at once, after it shows their names and number', async () => {
-  const here = await handbook()
-  await here.serve()
-  const unasked = await here.wb(['documents', 'delete', 'keys.md', 'roles.md'])
+  const sandbox = await handbook()
+  await sandbox.serve()
+  const unasked = await sandbox.wb(['documents', 'delete', 'keys.md', 'roles.md'])
   expect(unasked).toEqual({
     status: 2,
     stdout: '',
     stderr:
       '  keys\n  roles\n  ✗ This deletes 2 documents with 2 chunks\n    add --yes to skip the confirmation\n',
   })
-  const unknown = await here.wb(['documents', 'delete', 'keys.md', 'nowhere.md', '--yes'])
+  const unknown = await sandbox.wb(['documents', 'delete', 'keys.md', 'nowhere.md', '--yes'])
   expect(unknown.status).toBe(4)
-  expect(await names(here)).toEqual(['keys.md', 'roles.md', 'scopes.md'])
-  const gone = await here.wb(['documents', 'delete', 'keys.md', 'roles.md', 'keys.md', '--yes'])
-  expect(gone).toEqual({ status: 0, stdout: '', stderr: '  ✓ deleted 2 documents\n' })
-  expect(await names(here)).toEqual(['scopes.md'])
-  expect((await here.wb(['documents', 'delete'])).status).toBe(2)
+  expect(await names(sandbox)).toEqual(['keys.md', 'roles.md', 'scopes.md'])
+  const deleted = await sandbox.wb(['documents', 'delete', 'keys.md', 'roles.md', 'keys.md', '--yes'])
+  expect(deleted).toEqual({ status: 0, stdout: '', stderr: '  ✓ deleted 2 documents\n' })
+  expect(await names(sandbox)).toEqual(['scopes.md'])
+  expect((await sandbox.wb(['documents', 'delete'])).status).toBe(2)
 })
 
 test('--json lists the deleted documents and the failures', async () => {
-  const here = await handbook()
-  const { status, stdout } = await here.wb(['documents', 'delete', 'keys.md', 'roles.md', '--yes', '--json'])
+  const sandbox = await handbook()
+  const { status, stdout } = await sandbox.wb([
+    'documents',
+    'delete',
+    'keys.md',
+    'roles.md',
+    '--yes',
+    '--json',
+  ])
   expect(status).toBe(0)
   expect(JSON.parse(stdout)).toEqual({ deleted: [expect.any(String), expect.any(String)], failed: [] })
 })
@@ -49,11 +63,11 @@ test('--json lists the deleted documents and the failures', async () => {
 test('changes single metadata fields and the visibility of a document', async () => {
   const { wb, serve } = await handbook()
   await serve()
-  const shown = async () => JSON.parse((await wb(['documents', 'show', 'keys.md', '--json'])).stdout)
-  const said = await wb(['documents', 'update', 'keys.md', '--set', 'team=platform', '--set', 'draft=yes'])
-  expect(said.status, said.stderr).toBe(0)
-  expect(said.stdout).toMatch(/^[0-9a-f-]{36}\n$/)
-  expect(await shown()).toMatchObject({ metadata: { title: 'keys', team: 'platform', draft: 'yes' } })
+  const showDocument = async () => JSON.parse((await wb(['documents', 'show', 'keys.md', '--json'])).stdout)
+  const updated = await wb(['documents', 'update', 'keys.md', '--set', 'team=platform', '--set', 'draft=yes'])
+  expect(updated.status, updated.stderr).toBe(0)
+  expect(updated.stdout).toMatch(/^[0-9a-f-]{36}\n$/)
+  expect(await showDocument()).toMatchObject({ metadata: { title: 'keys', team: 'platform', draft: 'yes' } })
   await wb([
     'documents',
     'update',
@@ -65,11 +79,11 @@ test('changes single metadata fields and the visibility of a document', async ()
     '--visible-to',
     'ann',
   ])
-  const changed = await shown()
+  const changed = await showDocument()
   expect(changed).toMatchObject({ metadata: { title: 'keys', team: 'platform' }, visibleTo: ['ann', 'bob'] })
   expect(changed.metadata).not.toHaveProperty('draft')
   await wb(['documents', 'update', 'keys.md', '--admins-only'])
-  expect(await shown()).toMatchObject({ metadata: { team: 'platform' }, visibleTo: null })
+  expect(await showDocument()).toMatchObject({ metadata: { team: 'platform' }, visibleTo: null })
 })
 
 test('rejects a change without fields or with an invalid pair as a usage error', async () => {
@@ -93,28 +107,44 @@ const guide = [
   `## Opening hours\n\n${filler('time')}`,
 ].join('\n\n')
 
-const guideBase = placesLike(async here => {
-  mkdirSync(join(here.home, 'docs'))
-  writeFileSync(join(here.home, 'docs', 'guide.md'), `${guide}\n`)
-  const made = await here.wb(['kb', 'ingest', 'handbook', join(here.home, 'docs'), '--create', '--no-wait'])
-  expect(made.status, made.stderr).toBe(0)
+const guideBase = sandboxFactory(async sandbox => {
+  mkdirSync(join(sandbox.home, 'docs'))
+  writeFileSync(join(sandbox.home, 'docs', 'guide.md'), `${guide}\n`)
+  const created = await sandbox.wb([
+    'kb',
+    'ingest',
+    'handbook',
+    join(sandbox.home, 'docs'),
+    '--create',
+    '--no-wait',
+  ])
+  expect(created.status, created.stderr).toBe(0)
 })
 
 /**
  * Creates a sandbox in which the last search found a passage in the second section of a guide, after its first
  * chunk.
  */
-async function searched() {
-  const here = await guideBase()
-  const found = await here.wb(['kb', 'search', 'handbook', 'zanzibar', '--mode', 'lexical', '--limit', '1'])
+async function sandboxAfterSearch() {
+  const sandbox = await guideBase()
+  const found = await sandbox.wb([
+    'kb',
+    'search',
+    'handbook',
+    'zanzibar',
+    '--mode',
+    'lexical',
+    '--limit',
+    '1',
+  ])
   const chunkIndex = Number(found.stdout.split('\t')[3])
   expect(chunkIndex, found.stdout).toBeGreaterThan(0)
-  return { ...here, chunkIndex }
+  return { ...sandbox, chunkIndex }
 }
 
 describe('a passage number of the last search', () => {
   test('fails with the number of results if it is too high', async () => {
-    const { wb } = await searched()
+    const { wb } = await sandboxAfterSearch()
     expect(await wb(['documents', 'show', '99'])).toEqual({
       status: 4,
       stdout: '',
@@ -135,7 +165,7 @@ describe('a passage number of the last search', () => {
   })
 
   test('cannot delete a document, and the error suggests the command that shows the file', async () => {
-    const { wb } = await searched()
+    const { wb } = await sandboxAfterSearch()
     const { status, stderr } = await wb(['documents', 'delete', '1', '--yes'])
     expect(status).toBe(4)
     expect(stderr).toContain('search result numbers cannot be used to delete (document_not_found)\n')
@@ -143,9 +173,9 @@ describe('a passage number of the last search', () => {
   })
 
   test('shows the passage in its section with a bar in a terminal', async () => {
-    const here = await searched()
-    const { status, text } = await inTerminal(here, ['documents', 'show', '1'])
-    const seen = withoutSequences(text)
+    const sandbox = await sandboxAfterSearch()
+    const { status, text } = await runInTerminal(sandbox, ['documents', 'show', '1'])
+    const seen = stripSequences(text)
     expect(status, seen).toBe(0)
     expect(seen).toMatch(/\[1\] Guide › Storage\n {2}guide\.md · chunk \d+ · [0-9a-f-]{36}\n\n/)
     expect(seen).toContain('\n  ▌ The zanzibar shelf is on the left.\n')
@@ -156,10 +186,10 @@ describe('a passage number of the last search', () => {
   })
 
   test('does not truncate the ID in a narrow terminal', async () => {
-    const here = await searched()
-    const { text } = await inTerminal(here, ['documents', 'show', '1'], { cols: 45 })
+    const sandbox = await sandboxAfterSearch()
+    const { text } = await runInTerminal(sandbox, ['documents', 'show', '1'], { cols: 45 })
     // On a slow machine, progress is drawn first and then overwritten.
-    const lines = withoutSequences(text)
+    const lines = stripSequences(text)
       .split('\n')
       .map(line => line.slice(line.lastIndexOf('\r') + 1))
     expect(lines).toContainEqual(expect.stringMatching(/^ {2}guide\.md · chunk \d+$/))
@@ -168,9 +198,9 @@ describe('a passage number of the last search', () => {
   })
 
   test('shows the whole document with --full, and a bar at the passage', async () => {
-    const here = await searched()
-    const { text } = await inTerminal(here, ['documents', 'show', '1', '--full'])
-    const seen = withoutSequences(text)
+    const sandbox = await sandboxAfterSearch()
+    const { text } = await runInTerminal(sandbox, ['documents', 'show', '1', '--full'])
+    const seen = stripSequences(text)
     expect(seen).toContain('\n  ▌ The zanzibar shelf is on the left.\n')
     for (const word of ['money', 'shelves', 'time'])
       expect(seen).toContain(`Sentence 0 of this section is about ${word}`)
@@ -178,7 +208,7 @@ describe('a passage number of the last search', () => {
   })
 
   test('prints the plain text of the section in a pipe, and of the document with --full', async () => {
-    const { wb } = await searched()
+    const { wb } = await sandboxAfterSearch()
     const { status, stdout, stderr } = await wb(['documents', 'show', '[1]'])
     expect(status, stderr).toBe(0)
     expect(stdout).toContain('The zanzibar shelf is on the left.\n\nIt holds the archive.\n')
@@ -189,11 +219,11 @@ describe('a passage number of the last search', () => {
   })
 
   test('adds the passage to --json, and the text with --full', async () => {
-    const { wb, chunkIndex } = await searched()
-    const shown = async (...args: string[]) =>
+    const { wb, chunkIndex } = await sandboxAfterSearch()
+    const showDocument = async (...args: string[]) =>
       JSON.parse((await wb(['documents', 'show', ...args, '--json'])).stdout) as Record<string, unknown>
-    const named = await shown('guide.md')
-    const { passage, ...document } = await shown('1')
+    const named = await showDocument('guide.md')
+    const { passage, ...document } = await showDocument('1')
     expect(document).toEqual(named)
     expect(passage).toEqual({
       chunkIndex,
@@ -201,11 +231,11 @@ describe('a passage number of the last search', () => {
       context: expect.stringContaining('It holds the archive.'),
     })
     expect(named).not.toHaveProperty('passage')
-    expect((await shown('guide.md', '--full')).text).toBe(`${guide}\n`)
+    expect((await showDocument('guide.md', '--full')).text).toBe(`${guide}\n`)
   })
 
   test('lists the chunks starting with the cited one', async () => {
-    const { wb, chunkIndex } = await searched()
+    const { wb, chunkIndex } = await sandboxAfterSearch()
     const indices = async (name: string) => {
       const { stdout } = await wb(['documents', 'chunks', name, '--json'])
       return (JSON.parse(stdout) as { chunkIndex: number }[]).map(chunk => chunk.chunkIndex)

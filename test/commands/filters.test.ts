@@ -1,42 +1,48 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { filters } from '../../src/contract/filters.ts'
-import { type Base, makeBase } from '../harness/place.ts'
-import { inTerminal, withoutSequences } from './terminal.ts'
-import { type Ended, place, type Room, roomAt, type Served } from './wb.ts'
+import { type Base, makeBase } from '../harness/resources.ts'
+import {
+  addWorkspaceSandbox,
+  type CommandResult,
+  createSandbox,
+  type TestServer,
+  type WorkspaceSandbox,
+} from './sandbox.ts'
+import { runInTerminal, stripSequences } from './terminal.ts'
 
 type Json = Record<string, unknown>
 
-const shared = place(afterAll)
-let server: Served
+const shared = createSandbox(afterAll)
+let server: TestServer
 beforeAll(async () => {
   server = await shared.serve()
 })
 
 /** Creates two knowledge bases with one document each, in different languages. */
-async function furnished(): Promise<Room & { handbook: Base }> {
-  const room = await roomAt(shared, server)
+async function createBases(): Promise<WorkspaceSandbox & { handbook: Base }> {
+  const workspaceSandbox = await addWorkspaceSandbox(shared, server)
   const fill = async (name: string, lang: string) => {
-    const base = await makeBase(room, { workspaceId: room.workspaceId, name })
+    const base = await makeBase(workspaceSandbox, { workspaceId: workspaceSandbox.workspaceId, name })
     const metadata = { lang, year: 1960 }
     await base.ingest(`A refund of the ${name}.`, { sourceFilename: `${name}.md`, metadata })
     return base
   }
   const handbook = await fill('handbook', 'en')
   await fill('kitchen', 'de')
-  return { ...room, handbook }
+  return { ...workspaceSandbox, handbook }
 }
 
-function json(ended: Ended): Json {
+function json(ended: CommandResult): Json {
   expect(ended).toMatchObject({ status: 0 })
   return JSON.parse(ended.stdout) as Json
 }
 
 describe('wb filters', { timeout: 60_000 }, () => {
   test('S1-10: create, list, show, update and delete', async () => {
-    const { wb } = await furnished()
-    const made = await wb(['filters', 'create', 'english', '--kb', 'handbook', '--where', 'lang=en'])
-    expect(made).toMatchObject({ status: 0, stderr: '  wb kb search handbook "…" --saved english\n' })
-    const id = made.stdout.trim()
+    const { wb } = await createBases()
+    const created = await wb(['filters', 'create', 'english', '--kb', 'handbook', '--where', 'lang=en'])
+    expect(created).toMatchObject({ status: 0, stderr: '  wb kb search handbook "…" --saved english\n' })
+    const id = created.stdout.trim()
     const shown = json(await wb(['filters', 'show', 'english', '-k', 'handbook', '--json']))
     expect(shown).toMatchObject({ knowledgeFilterId: id, name: 'english', filter: { lang: 'en' } })
     const line = [id, 'english', '{"lang":"en"}', '', shown.updatedAt].join('\t')
@@ -73,7 +79,7 @@ describe('wb filters', { timeout: 60_000 }, () => {
   })
 
   test('reports missing or invalid arguments before it creates anything', async () => {
-    const { wb } = await furnished()
+    const { wb } = await createBases()
     const create = ['filters', 'create', 'f', '--kb', 'handbook']
     for (const [args, status, message] of [
       [create, 2, '--filter or --where is missing'],
@@ -93,29 +99,29 @@ describe('wb filters', { timeout: 60_000 }, () => {
   })
 
   test('prompts for the condition in a terminal, and for the name before deletion', async () => {
-    const here = await furnished()
-    const made = await inTerminal(here, ['filters', 'create', 'english', '-k', 'handbook'], {
+    const sandbox = await createBases()
+    const created = await runInTerminal(sandbox, ['filters', 'create', 'english', '-k', 'handbook'], {
       answer: text => (text.includes('Condition') ? '{"lang":"en"}\r' : undefined),
     })
-    expect(made.status).toBe(0)
-    expect(withoutSequences(made.text)).toContain('✓ saved filter english of handbook')
-    const kept = await inTerminal(here, ['filters', 'delete', 'english', '-k', 'handbook'], {
+    expect(created.status).toBe(0)
+    expect(stripSequences(created.text)).toContain('✓ saved filter english of handbook')
+    const declined = await runInTerminal(sandbox, ['filters', 'delete', 'english', '-k', 'handbook'], {
       answer: text => (text.includes('to confirm') ? 'engl\r' : undefined),
     })
-    expect(kept.status).toBe(2)
-    const gone = await inTerminal(here, ['filters', 'delete', 'english', '-k', 'handbook'], {
+    expect(declined.status).toBe(2)
+    const deleted = await runInTerminal(sandbox, ['filters', 'delete', 'english', '-k', 'handbook'], {
       answer: text => (text.includes('to confirm') ? 'english\r' : undefined),
     })
-    expect(gone.status).toBe(0)
-    const { items } = await here.call(filters.list, { params: here.handbook.params, query: {} })
+    expect(deleted.status).toBe(0)
+    const { items } = await sandbox.call(filters.list, { params: sandbox.handbook.params, query: {} })
     expect(items).toEqual([])
   })
 })
 
 describe('wb kb search', { timeout: 60_000 }, () => {
   test('S1-10: --all searches every knowledge base and shows its name, and a citation opens the document', async () => {
-    const here = await furnished()
-    const { stdout } = await here.wb(['kb', 'search', '--all', 'refund', '--no-wait'])
+    const sandbox = await createBases()
+    const { stdout } = await sandbox.wb(['kb', 'search', '--all', 'refund', '--no-wait'])
     const rows = stdout.trimEnd().split('\n')
     expect(
       rows
@@ -127,15 +133,17 @@ describe('wb kb search', { timeout: 60_000 }, () => {
       ['kitchen.md', 'kitchen'],
     ])
     const first = rows[0]!.split('\t')
-    expect(json(await here.wb(['documents', 'show', '1', '--json']))).toMatchObject({ documentId: first[2] })
-    const hits = json(await here.wb(['kb', 'search', '--all', 'refund', '--json'])) as unknown as Json[]
+    expect(json(await sandbox.wb(['documents', 'show', '1', '--json']))).toMatchObject({
+      documentId: first[2],
+    })
+    const hits = json(await sandbox.wb(['kb', 'search', '--all', 'refund', '--json'])) as unknown as Json[]
     expect(hits.map(hit => typeof hit.knowledgeBaseId)).toEqual(['string', 'string'])
-    const screen = await inTerminal(here, ['kb', 'search', '--all', 'refund'])
-    expect(withoutSequences(screen.text)).toMatch(/ kitchen · kitchen\.md · chunk 0/)
+    const screen = await runInTerminal(sandbox, ['kb', 'search', '--all', 'refund'])
+    expect(stripSequences(screen.text)).toMatch(/ kitchen · kitchen\.md · chunk 0/)
   })
 
   test('--saved and --where restrict the results, and an empty result suggests which filter to remove', async () => {
-    const { wb, call, handbook } = await furnished()
+    const { wb, call, handbook } = await createBases()
     const body = { name: 'german', filter: { lang: 'de' } }
     await call(filters.create, { params: handbook.params, body })
     const search = (...args: string[]) => wb(['kb', 'search', 'handbook', 'refund', ...args])
@@ -158,12 +166,12 @@ describe('wb kb search', { timeout: 60_000 }, () => {
 test('wb kb adoptable lists collections, and rejects attaching one that is in use or missing', {
   timeout: 60_000,
 }, async () => {
-  const alone = place()
+  const alone = createSandbox()
   await alone.wb(['kb', 'create', 'handbook'])
   expect((await alone.wb(['kb', 'adoptable'])).stdout.split('\n')[0]).toBe(
     ['handbook', '128', 'cosine', 'workbase workbase-lsa', 'yes', 'no', 'yes'].join('\t'),
   )
-  const { wb } = await furnished()
+  const { wb } = await createBases()
   const held = await wb(['kb', 'create', 'handbook', '--attach'])
   expect(held).toMatchObject({ status: 5, stderr: expect.stringContaining('collection_name_taken') })
   const absent = await wb(['kb', 'create', 'other', '--attach'])

@@ -4,13 +4,13 @@ import { expect, test } from 'vitest'
 import { formatLogLine } from '../../src/cli/serve/format-log-line.ts'
 import { principals } from '../../src/contract/principals.ts'
 import { workspaces } from '../../src/contract/workspaces.ts'
-import { place } from './wb.ts'
+import { createSandbox } from './sandbox.ts'
 
 const timeout = 60_000
 const unknown = '9b1c1a52-6f0e-4c0e-9d53-2f3a4b5c6d7e'
 
 test('an error suggests the command that helps', { timeout }, async () => {
-  const { wb } = place()
+  const { wb } = createSandbox()
   const base = JSON.parse((await wb(['kb', 'create', 'handbook', '--json'])).stdout) as Record<string, string>
   const tool = await wb(['agents', 'create', 'a', '--prompt', 'Be brief.', '--tool', 'native:web_search'])
   expect(tool.stderr).toMatch(/agent_tool_unresolved[\s\S]*\n {4}wb agents tools\n$/)
@@ -21,7 +21,7 @@ test('an error suggests the command that helps', { timeout }, async () => {
 })
 
 test('an error in rescue mode suggests a repair command', { timeout }, async () => {
-  const { wb, serve, dataDir } = place()
+  const { wb, serve, dataDir } = createSandbox()
   mkdirSync(dataDir, { mode: 0o700 })
   writeFileSync(join(dataDir, 'workbase.db'), 'no database '.repeat(1_000))
   await serve()
@@ -51,7 +51,7 @@ test('formats log lines of rejected requests, and leaves other lines unchanged',
 test('jobs include the names of their document and knowledge base, and a preview reports an unknown principal', {
   timeout,
 }, async () => {
-  const { wb, serve } = place()
+  const { wb, serve } = createSandbox()
   const { call } = await serve()
   const stdin = { input: '# Wings\n' }
   await wb(['kb', 'ingest', 'handbook', '-', '--name', 'wings.md', '--create', '--async'], stdin)

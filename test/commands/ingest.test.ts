@@ -12,19 +12,22 @@ import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join, resolve } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { cranfield } from '../harness/judged.ts'
-import { inTerminal, withoutSequences } from './terminal.ts'
-import { type Ended, type Place, place, runProgram, serveClosed } from './wb.ts'
+import { cranfield } from '../harness/beir.ts'
+import { type CommandResult, createSandbox, runProgram, type Sandbox, serveWithApiKeys } from './sandbox.ts'
+import { runInTerminal, stripSequences } from './terminal.ts'
 
 const corpus = join(cranfield, 'corpus.jsonl')
-const nothing = { added: 0, replaced: 0, unchanged: 0, duplicates: 0, skipped: 0, failed: [] }
+const emptySummary = { added: 0, replaced: 0, unchanged: 0, duplicates: 0, skipped: 0, failed: [] }
 
-function summary({ stdout }: Ended) {
-  return JSON.parse(stdout) as typeof nothing & { sameText: unknown[]; skippedAs: Record<string, number> }
+function summary({ stdout }: CommandResult) {
+  return JSON.parse(stdout) as typeof emptySummary & {
+    sameText: unknown[]
+    skippedAs: Record<string, number>
+  }
 }
 
-function files(here: Place, contents: Record<string, string | Buffer>): string {
-  const root = join(here.home, 'tree')
+function writeFiles(sandbox: Sandbox, contents: Record<string, string | Buffer>): string {
+  const root = join(sandbox.home, 'tree')
   for (const [name, content] of Object.entries(contents)) {
     mkdirSync(join(root, name, '..'), { recursive: true })
     writeFileSync(join(root, name), content)
@@ -34,63 +37,65 @@ function files(here: Place, contents: Record<string, string | Buffer>): string {
 
 describe('a missing knowledge base', () => {
   test('is not created in a pipe without --create, and the error suggests the flag', async () => {
-    const here = place()
-    const tree = files(here, { 'a.md': 'a' })
-    const refused = await here.wb(['kb', 'ingest', 'papers', tree])
+    const sandbox = createSandbox()
+    const tree = writeFiles(sandbox, { 'a.md': 'a' })
+    const refused = await sandbox.wb(['kb', 'ingest', 'papers', tree])
     expect(refused).toMatchObject({ status: 4, stdout: '' })
     expect(refused.stderr).toContain('--create')
-    expect((await here.wb(['workspaces', 'list'])).stdout).toBe('')
-    const mistyped = await here.wb(['kb', 'ingest', 'papers', join(tree, 'absent'), '--create'])
+    expect((await sandbox.wb(['workspaces', 'list'])).stdout).toBe('')
+    const mistyped = await sandbox.wb(['kb', 'ingest', 'papers', join(tree, 'absent'), '--create'])
     expect(mistyped).toMatchObject({
       status: 2,
       stderr: expect.stringContaining('no knowledge base was created'),
     })
-    expect((await here.wb(['kb', 'list', '--json'])).stdout).not.toContain('papers')
-    expect(await here.wb(['kb', 'ingest', 'papers', tree, '--create'])).toMatchObject({ status: 0 })
+    expect((await sandbox.wb(['kb', 'list', '--json'])).stdout).not.toContain('papers')
+    expect(await sandbox.wb(['kb', 'ingest', 'papers', tree, '--create'])).toMatchObject({ status: 0 })
   })
 
   test('is created after a confirmation in a terminal', async () => {
-    const here = place()
-    const tree = files(here, { 'a.md': 'a' })
+    const sandbox = createSandbox()
+    const tree = writeFiles(sandbox, { 'a.md': 'a' })
     const answer = (text: string) => (text.includes('Create it?') ? 'y\r' : undefined)
-    const screen = await inTerminal(here, ['kb', 'ingest', 'papers', tree], { answer })
+    const screen = await runInTerminal(sandbox, ['kb', 'ingest', 'papers', tree], { answer })
     expect(screen.status).toBe(0)
-    expect(withoutSequences(screen.text)).toMatch(/✓ 1 added {3}in \d+\.\d s\n {2}wb kb search papers "…"\n/)
+    expect(stripSequences(screen.text)).toMatch(/✓ 1 added {3}in \d+\.\d s\n {2}wb kb search papers "…"\n/)
   })
 })
 
 describe('repeated ingestion', () => {
   test('skips unchanged files, replaces changed files, and names the existing document of a copy', async () => {
-    const here = place()
-    const tree = files(here, { 'a.md': '# A\nfirst', 'b.md': 'second', 'deep/c.txt': 'third' })
-    const ingest = async () => summary(await here.wb(['kb', 'ingest', 'papers', tree, '--create', '--json']))
-    expect(await ingest()).toMatchObject({ ...nothing, added: 3 })
-    expect(await ingest()).toMatchObject({ ...nothing, unchanged: 3 })
+    const sandbox = createSandbox()
+    const tree = writeFiles(sandbox, { 'a.md': '# A\nfirst', 'b.md': 'second', 'deep/c.txt': 'third' })
+    const ingest = async () =>
+      summary(await sandbox.wb(['kb', 'ingest', 'papers', tree, '--create', '--json']))
+    expect(await ingest()).toMatchObject({ ...emptySummary, added: 3 })
+    expect(await ingest()).toMatchObject({ ...emptySummary, unchanged: 3 })
     writeFileSync(join(tree, 'b.md'), 'second, changed')
     writeFileSync(join(tree, 'z.md'), 'third')
     expect(await ingest()).toMatchObject({
-      ...nothing,
+      ...emptySummary,
       replaced: 1,
       unchanged: 2,
       duplicates: 1,
       sameText: [{ path: join(tree, 'z.md'), sameAs: 'deep/c.txt' }],
     })
-    const { stderr } = await here.wb(['kb', 'ingest', 'papers', tree])
+    const { stderr } = await sandbox.wb(['kb', 'ingest', 'papers', tree])
     expect(stderr).toContain('z.md   same text as deep/c.txt')
-    const listed = JSON.parse((await here.wb(['documents', 'list', '--json'])).stdout) as {
+    const listed = JSON.parse((await sandbox.wb(['documents', 'list', '--json'])).stdout) as {
       sourceFilename: string
     }[]
     expect(listed.map(row => row.sourceFilename).sort()).toEqual(['a.md', 'b.md', 'deep/c.txt'])
   })
 
   test('handles lines of a BEIR file separately: replaces those with a new text or title, and keeps the others', async () => {
-    const here = place()
+    const sandbox = createSandbox()
     const line = (id: string, title: string, text: string) => `${JSON.stringify({ _id: id, title, text })}\n`
-    const tree = files(here, {
+    const tree = writeFiles(sandbox, {
       'c.jsonl': line('1', 'one', 'first') + line('2', 'two', 'second') + line('3', 'three', 'third'),
     })
-    const ingest = async () => summary(await here.wb(['kb', 'ingest', 'papers', tree, '--create', '--json']))
-    expect(await ingest()).toMatchObject({ ...nothing, added: 3 })
+    const ingest = async () =>
+      summary(await sandbox.wb(['kb', 'ingest', 'papers', tree, '--create', '--json']))
+    expect(await ingest()).toMatchObject({ ...emptySummary, added: 3 })
     writeFileSync(
       join(tree, 'c.jsonl'),
       line('1', 'one', 'first, changed') +
@@ -98,8 +103,8 @@ describe('repeated ingestion', () => {
         line('3', 'three', 'third') +
         line('4', '', ''),
     )
-    expect(await ingest()).toMatchObject({ ...nothing, replaced: 2, unchanged: 1, skipped: 1 })
-    const listed = JSON.parse((await here.wb(['documents', 'list', '--json'])).stdout) as {
+    expect(await ingest()).toMatchObject({ ...emptySummary, replaced: 2, unchanged: 1, skipped: 1 })
+    const listed = JSON.parse((await sandbox.wb(['documents', 'list', '--json'])).stdout) as {
       sourceDocId: string
       metadata: { title: string }
     }[]
@@ -112,8 +117,8 @@ describe('repeated ingestion', () => {
 })
 
 test('handles a tree with binaries, circular links, a 40 MB log, unusual names and unreadable files', async () => {
-  const here = place()
-  const tree = files(here, {
+  const sandbox = createSandbox()
+  const tree = writeFiles(sandbox, {
     'README.md': '# Project\nWhat it is.',
     'src/main.ts': 'export const answer = 42\n',
     'logo.png': Buffer.from([0x89, 0x50, 0x4e, 0x47, 0]),
@@ -130,7 +135,7 @@ test('handles a tree with binaries, circular links, a 40 MB log, unusual names a
   symlinkSync('nowhere', join(tree, 'dangling.md'))
   execFileSync('mkfifo', [join(tree, 'pipe.md')])
   const args = ['kb', 'ingest', 'repo', tree, join(tree, 'absent.md'), '--create']
-  const ended = await here.wb([...args, '--json'])
+  const ended = await sandbox.wb([...args, '--json'])
   expect(ended.status).toBe(1)
   expect(summary(ended)).toMatchObject({
     added: 3,
@@ -142,55 +147,58 @@ test('handles a tree with binaries, circular links, a 40 MB log, unusual names a
       { path: join(tree, 'absent.md'), code: 'ENOENT' },
     ],
   })
-  const again = await here.wb(args)
+  const again = await sandbox.wb(args)
   expect(again.status).toBe(1)
   expect(again.stdout).toBe('added\t0\nreplaced\t0\nunchanged\t3\nduplicates\t0\nskipped\t4\nfailed\t3\n')
   expect(again.stderr).toMatch(
     / {2}– skipped 2 symbolic links: .*\/dangling\.md, .*\/src\/loop \(not followed\)\n/,
   )
   expect(again.stderr).toMatch(/ {2}– skipped 1 \.png: .*\.png \(not supported\)\n/)
-  const screen = withoutSequences((await inTerminal(here, args)).text)
+  const screen = stripSequences((await runInTerminal(sandbox, args)).text)
   expect(screen).toContain('  ✓ 3 unchanged   4 skipped   3 failed   in ')
   expect(screen).toMatch(/it has more than 20,000,000\s+characters;\s+split\s+it\s+\(payload_too_large\)/)
 })
 
 test('strips escape sequences from a file name [security rule 16]', async () => {
-  const here = place()
-  const tree = files(here, { 'bad\u001b]0;owned\u0007\n.log': Buffer.from([0]) })
-  const { text } = await inTerminal(here, ['kb', 'ingest', 'repo', tree, '--create'])
+  const sandbox = createSandbox()
+  const tree = writeFiles(sandbox, { 'bad\u001b]0;owned\u0007\n.log': Buffer.from([0]) })
+  const { text } = await runInTerminal(sandbox, ['kb', 'ingest', 'repo', tree, '--create'])
   expect(text).not.toContain('\u001b]0;owned')
-  expect(withoutSequences(text)).toMatch(/✗ .*bad \.log {3}it contains binary data/)
+  expect(stripSequences(text)).toMatch(/✗ .*bad \.log {3}it contains binary data/)
 })
 
 test('an unknown workspace is an error that does not suggest --create, and nothing is created', async () => {
-  const here = place()
-  const tree = files(here, { 'a.md': 'text' })
+  const sandbox = createSandbox()
+  const tree = writeFiles(sandbox, { 'a.md': 'text' })
   for (const more of [[], ['--create']]) {
-    const { status, stderr } = await here.wb(['kb', 'ingest', 'repo', tree, '-w', 'absent', ...more])
+    const { status, stderr } = await sandbox.wb(['kb', 'ingest', 'repo', tree, '-w', 'absent', ...more])
     expect(status).toBe(4)
     expect(stderr).toContain('No workspace is named "absent"')
     expect(stderr).not.toContain('--create')
   }
-  expect((await here.wb(['workspaces', 'list', '--json'])).stdout).toBe('[]\n')
+  expect((await sandbox.wb(['workspaces', 'list', '--json'])).stdout).toBe('[]\n')
 })
 
 describe('standard input', () => {
   test('becomes a document with the given name', async () => {
-    const here = place()
-    const ended = await here.wb(['kb', 'ingest', 'papers', '-', '--name', 'notes.md', '--create', '--json'], {
-      input: '# Notes\nhello',
-    })
-    expect(summary(ended)).toMatchObject({ ...nothing, added: 1 })
-    const [document] = JSON.parse((await here.wb(['documents', 'list', '--json'])).stdout) as object[]
+    const sandbox = createSandbox()
+    const ended = await sandbox.wb(
+      ['kb', 'ingest', 'papers', '-', '--name', 'notes.md', '--create', '--json'],
+      {
+        input: '# Notes\nhello',
+      },
+    )
+    expect(summary(ended)).toMatchObject({ ...emptySummary, added: 1 })
+    const [document] = JSON.parse((await sandbox.wb(['documents', 'list', '--json'])).stdout) as object[]
     expect(document).toMatchObject({ sourceFilename: 'notes.md', metadata: { title: 'Notes' } })
   })
 
   test('without a name is a usage error, and nothing is created', async () => {
-    const here = place()
-    const ended = await here.wb(['kb', 'ingest', 'papers', '-', '--create'], { input: 'x' })
+    const sandbox = createSandbox()
+    const ended = await sandbox.wb(['kb', 'ingest', 'papers', '-', '--create'], { input: 'x' })
     expect(ended.status).toBe(2)
     expect(ended.stderr).toContain('--name')
-    expect((await here.wb(['workspaces', 'list'])).stdout).toBe('')
+    expect((await sandbox.wb(['workspaces', 'list'])).stdout).toBe('')
   })
 })
 
@@ -198,8 +206,8 @@ test.each([
   ['in a batch', 'batch'],
   ['alone', 'ingest'],
 ])('shows upload progress of a large text in a terminal: %s', async (_what, route) => {
-  const here = place()
-  const tree = files(here, {
+  const sandbox = createSandbox()
+  const tree = writeFiles(sandbox, {
     'a.md': 'small',
     'novel.txt': 'a line of it\n'.repeat(600_000),
     'z.md': 'small',
@@ -209,7 +217,7 @@ test.each([
   const isSeen = new Promise<void>(done => {
     goOn = done
   })
-  const url = await fakeBase(
+  const url = await startFakeRuntime(
     { ingestBatch: route === 'batch' },
     (_path, body) => {
       const lines = body.trim().split('\n')
@@ -220,14 +228,14 @@ test.each([
     // The server reads no more until the progress line has appeared.
     path => (path.includes(`/${route}`) ? isSeen : undefined),
   )
-  here.env.WB_URL = url
-  const { status, text } = await inTerminal(here, ['kb', 'ingest', 'papers', tree], {
+  sandbox.env.WB_URL = url
+  const { status, text } = await runInTerminal(sandbox, ['kb', 'ingest', 'papers', tree], {
     answer(written) {
-      if (going.test(withoutSequences(written))) goOn()
+      if (going.test(stripSequences(written))) goOn()
       return undefined
     },
   })
-  const shown = withoutSequences(text)
+  const shown = stripSequences(text)
   expect(status, shown).toBe(0)
   expect(shown).toMatch(going)
   expect(shown).not.toMatch(/[az]\.md {2}[█░]/)
@@ -235,27 +243,29 @@ test.each([
 })
 
 describe.each(['no server', 'a server'])('Cranfield with %s', way => {
-  test('ingests the corpus, and continues where an interrupted run stopped', { timeout: 120_000 }, async () => {
-    const here = place()
-    if (way === 'a server') await here.serve()
+  test('ingests the corpus, and continues where an interrupted run stopped', {
+    timeout: 120_000,
+  }, async () => {
+    const sandbox = createSandbox()
+    if (way === 'a server') await sandbox.serve()
     let seen = false
-    const interrupted = await inTerminal(here, ['kb', 'ingest', 'cran', corpus, '--create'], {
+    const interrupted = await runInTerminal(sandbox, ['kb', 'ingest', 'cran', corpus, '--create'], {
       answer(text) {
-        if (seen || !/[1-9][\d,]*\/1,400/.test(withoutSequences(text))) return undefined
+        if (seen || !/[1-9][\d,]*\/1,400/.test(stripSequences(text))) return undefined
         seen = true
         return '\u0003'
       },
     })
     expect(interrupted.status).toBe(130)
-    expect(withoutSequences(interrupted.text)).toMatch(
+    expect(stripSequences(interrupted.text)).toMatch(
       /✓ [\d,]+ added .*\n(?:.*\n){0,3} {2}[\d,]+ not confirmed; run the command again/,
     )
     const { added, unchanged, skipped, failed } = summary(
-      await here.wb(['kb', 'ingest', 'cran', corpus, '--json']),
+      await sandbox.wb(['kb', 'ingest', 'cran', corpus, '--json']),
     )
     expect({ all: added + unchanged, skipped, failed }).toEqual({ all: 1_398, skipped: 2, failed: [] })
-    expect(summary(await here.wb(['kb', 'ingest', 'cran', corpus, '--json']))).toMatchObject({
-      ...nothing,
+    expect(summary(await sandbox.wb(['kb', 'ingest', 'cran', corpus, '--json']))).toMatchObject({
+      ...emptySummary,
       unchanged: 1_398,
       skipped: 2,
     })
@@ -263,32 +273,32 @@ describe.each(['no server', 'a server'])('Cranfield with %s', way => {
 })
 
 test('sends single requests to a runtime without batch support, and reports rejected documents', async () => {
-  const here = place()
-  const tree = files(here, { 'a.md': 'a', 'b.md': 'b', 'bad.md': 'refused' })
-  const asked: string[] = []
-  const url = await fakeBase({}, (path, body) => {
-    asked.push(path)
+  const sandbox = createSandbox()
+  const tree = writeFiles(sandbox, { 'a.md': 'a', 'b.md': 'b', 'bad.md': 'refused' })
+  const requests: string[] = []
+  const url = await startFakeRuntime({}, (path, body) => {
+    requests.push(path)
     if (JSON.parse(body).text === 'refused')
       return [413, { error: { code: 'payload_too_large', message: 'no', requestId: 'r' } }]
     return [201, { document: { sourceFilename: JSON.parse(body).sourceFilename, metadata: {} }, chunks: 1 }]
   })
-  const ended = await here.wb(['kb', 'ingest', 'papers', tree, '--json'], { env: { WB_URL: url } })
+  const ended = await sandbox.wb(['kb', 'ingest', 'papers', tree, '--json'], { env: { WB_URL: url } })
   expect(ended.status).toBe(1)
   expect(summary(ended)).toMatchObject({
-    ...nothing,
+    ...emptySummary,
     added: 2,
     failed: [{ path: join(tree, 'bad.md'), code: 'payload_too_large', message: 'no' }],
   })
-  expect(asked.filter(path => path.endsWith('/ingest'))).toHaveLength(3)
+  expect(requests.filter(path => path.endsWith('/ingest'))).toHaveLength(3)
 })
 
 test('ends with the error and a summary if the runtime fails for every text', async () => {
-  const here = place()
-  const tree = files(
-    here,
+  const sandbox = createSandbox()
+  const tree = writeFiles(
+    sandbox,
     Object.fromEntries(Array.from({ length: 60 }, (_, index) => [`${index}.md`, `text ${index}`])),
   )
-  const url = await fakeBase({ ingestBatch: true }, (_, body) => {
+  const url = await startFakeRuntime({ ingestBatch: true }, (_, body) => {
     const error = { code: 'embedding_unavailable', message: 'nobody answers', requestId: 'r' }
     const lines = body
       .trim()
@@ -296,7 +306,7 @@ test('ends with the error and a summary if the runtime fails for every text', as
       .map((_, index) => JSON.stringify({ line: index + 1, status: 503, error }))
     return [200, `${lines.join('\n')}\n`]
   })
-  const ended = await here.wb(['kb', 'ingest', 'papers', tree, '--json'], { env: { WB_URL: url } })
+  const ended = await sandbox.wb(['kb', 'ingest', 'papers', tree, '--json'], { env: { WB_URL: url } })
   expect(ended.status).toBe(6)
   expect(summary(ended).failed).toHaveLength(20)
   expect(JSON.parse(ended.stderr.trim().split('\n').at(-1)!)).toMatchObject({
@@ -305,28 +315,28 @@ test('ends with the error and a summary if the runtime fails for every text', as
 })
 
 test('reports completed documents and ends with status 6 if the connection breaks', async () => {
-  const here = place()
-  const tree = files(here, { 'a.md': 'a', 'b.md': 'b' })
-  const url = await fakeBase({ ingestBatch: true }, () => {
+  const sandbox = createSandbox()
+  const tree = writeFiles(sandbox, { 'a.md': 'a', 'b.md': 'b' })
+  const url = await startFakeRuntime({ ingestBatch: true }, () => {
     return [0, `${JSON.stringify({ line: 1, status: 201, document: {}, chunks: 1 })}\n`]
   })
-  const ended = await here.wb(['kb', 'ingest', 'papers', tree, '--json'], { env: { WB_URL: url } })
+  const ended = await sandbox.wb(['kb', 'ingest', 'papers', tree, '--json'], { env: { WB_URL: url } })
   expect(ended.status).toBe(6)
-  expect(summary(ended)).toMatchObject({ ...nothing, added: 1, interrupted: true })
+  expect(summary(ended)).toMatchObject({ ...emptySummary, added: 1, interrupted: true })
   expect(ended.stderr).toContain('was lost during the ingest')
 })
 
 describe('an error that ends an ingest', () => {
   test('is printed without a summary if nothing was ingested', async () => {
-    const here = place()
-    await serveClosed(here)
-    await here.wb(['kb', 'create', 'papers'])
-    const reader = await here.wb(['keys', 'create', 'reader', '--role', 'viewer'])
-    const viewer = { ...here, env: { ...here.env, WB_API_KEY: reader.stdout.trim() } }
-    const line = ['kb', 'ingest', 'papers', files(here, { 'a.md': 'a', 'b.md': 'b' })]
-    const screen = await inTerminal(viewer, line, { cols: 120 })
+    const sandbox = createSandbox()
+    await serveWithApiKeys(sandbox)
+    await sandbox.wb(['kb', 'create', 'papers'])
+    const reader = await sandbox.wb(['keys', 'create', 'reader', '--role', 'viewer'])
+    const viewer = { ...sandbox, env: { ...sandbox.env, WB_API_KEY: reader.stdout.trim() } }
+    const line = ['kb', 'ingest', 'papers', writeFiles(sandbox, { 'a.md': 'a', 'b.md': 'b' })]
+    const screen = await runInTerminal(viewer, line, { cols: 120 })
     expect(screen.status).toBe(3)
-    const shown = withoutSequences(screen.text)
+    const shown = stripSequences(screen.text)
       .split('\n')
       // On a busy machine, progress is drawn first and then overwritten.
       .map(text => text.trim().split('\r').at(-1)!.trim())
@@ -337,8 +347,8 @@ describe('an error that ends an ingest', () => {
     const piped = await runProgram(viewer, 'sh', ['-c', command, 'sh', ...line])
     expect(piped.status).toBe(3)
     expect(piped.stdout).toMatch(/^ {2}✗ .*\(forbidden, .*\)\n(?: {4}.*\n)+$/)
-    const told = await here.wb([...line, '--json'], { env: viewer.env })
-    expect({ ...told, stderr: JSON.parse(told.stderr) }).toMatchObject({
+    const json = await sandbox.wb([...line, '--json'], { env: viewer.env })
+    expect({ ...json, stderr: JSON.parse(json.stderr) }).toMatchObject({
       status: 3,
       stdout: '',
       stderr: { error: { code: 'forbidden' } },
@@ -346,15 +356,15 @@ describe('an error that ends an ingest', () => {
   })
 
   test('comes before the summary', async () => {
-    const here = place()
-    const url = await fakeBase({ ingestBatch: true }, () => {
+    const sandbox = createSandbox()
+    const url = await startFakeRuntime({ ingestBatch: true }, () => {
       return [0, `${JSON.stringify({ line: 1, status: 201, document: {}, chunks: 1 })}\n`]
     })
-    here.env.WB_URL = url
-    const line = ['kb', 'ingest', 'papers', files(here, { 'a.md': 'a', 'b.md': 'b' })]
-    const { status, text } = await inTerminal(here, line)
+    sandbox.env.WB_URL = url
+    const line = ['kb', 'ingest', 'papers', writeFiles(sandbox, { 'a.md': 'a', 'b.md': 'b' })]
+    const { status, text } = await runInTerminal(sandbox, line)
     expect(status).toBe(6)
-    expect(withoutSequences(text)).toMatch(
+    expect(stripSequences(text)).toMatch(
       /✗ The connection to the runtime was lost[\s\S]*✓ 1 added .*\n {2}1 not confirmed; run the command again/,
     )
   })
@@ -366,16 +376,16 @@ type Answer = (path: string, body: string) => [number, unknown]
 type Read = (path: string) => Promise<void> | undefined
 
 /** Starts a runtime with one knowledge base, papers, that gives the configured answers to ingested text. */
-function fakeBase(features: object, answer: Answer, read?: Read): Promise<string> {
+function startFakeRuntime(features: object, answer: Answer, read?: Read): Promise<string> {
   const [workspaceId, knowledgeBaseId] = [uuid(1), uuid(2)]
   const known: [start: RegExp, body: object][] = [
     [/^\/features$/, { mcp: { enabled: false, baseUrl: null }, ...features }],
     [/^\/api\/v1\/workspaces\?/, { items: [{ workspaceId, name: 'w' }], nextCursor: null }],
     [/\/knowledge-bases\?/, { items: [{ workspaceId, knowledgeBaseId, name: 'papers' }], nextCursor: null }],
   ]
-  return fake((path, body) => {
-    const [, said] = known.find(([start]) => start.test(path)) ?? []
-    return said ? [200, said] : answer(path, body)
+  return startFakeServer((path, body) => {
+    const [, response] = known.find(([start]) => start.test(path)) ?? []
+    return response ? [200, response] : answer(path, body)
   }, read)
 }
 
@@ -383,7 +393,7 @@ function fakeBase(features: object, answer: Answer, read?: Read): Promise<string
  * Starts a server that gives the configured answers. Status 0 breaks the connection after the body. @param read  a
  * body is read when this resolves
  */
-async function fake(answer: Answer, read: Read = () => undefined): Promise<string> {
+async function startFakeServer(answer: Answer, read: Read = () => undefined): Promise<string> {
   const server = createServer(async (request, response) => {
     await read(request.url ?? '')
     const [status, body] = answer(request.url ?? '', await text(request))
@@ -408,11 +418,11 @@ async function text(request: IncomingMessage): Promise<string> {
 }
 
 test('files with the same name in two folders become two documents', async () => {
-  const here = place()
-  const tree = files(here, { 'a/README.md': 'a', 'b/README.md': 'b' })
-  const ended = await here.wb(['kb', 'ingest', 'papers', 'a', 'b', '--create', '--json'], { cwd: tree })
-  expect(summary(ended)).toMatchObject({ ...nothing, added: 2 })
+  const sandbox = createSandbox()
+  const tree = writeFiles(sandbox, { 'a/README.md': 'a', 'b/README.md': 'b' })
+  const ended = await sandbox.wb(['kb', 'ingest', 'papers', 'a', 'b', '--create', '--json'], { cwd: tree })
+  expect(summary(ended)).toMatchObject({ ...emptySummary, added: 2 })
   appendFileSync(join(tree, 'b/README.md'), ' changed')
-  const again = await here.wb(['kb', 'ingest', 'papers', 'a', 'b', '--json'], { cwd: tree })
-  expect(summary(again)).toMatchObject({ ...nothing, replaced: 1, unchanged: 1 })
+  const again = await sandbox.wb(['kb', 'ingest', 'papers', 'a', 'b', '--json'], { cwd: tree })
+  expect(summary(again)).toMatchObject({ ...emptySummary, replaced: 1, unchanged: 1 })
 })

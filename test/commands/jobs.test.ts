@@ -2,22 +2,22 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { startEmbeddingServer } from '../fakes/embedding-server.ts'
-import { inTerminal, withoutSequences } from './terminal.ts'
-import { type Place, place } from './wb.ts'
+import { createSandbox, type Sandbox } from './sandbox.ts'
+import { runInTerminal, stripSequences } from './terminal.ts'
 
 const timeout = 60_000
 const unknown = '9b1c1a52-6f0e-4c0e-9d53-2f3a4b5c6d7e'
 
 /** Creates a sandbox with a folder of documents. */
-function withDocs(count = 3): Place & { docs: string } {
-  const here = place()
-  const docs = join(here.home, 'docs')
+function sandboxWithDocs(count = 3): Sandbox & { docs: string } {
+  const sandbox = createSandbox()
+  const docs = join(sandbox.home, 'docs')
   mkdirSync(docs)
   for (let n = 1; n <= count; n++) writeFileSync(join(docs, `${n}.md`), `# Wing ${n}\n\nIt flutters.\n`)
-  return { ...here, docs }
+  return { ...sandbox, docs }
 }
 
-async function ids({ wb, docs }: ReturnType<typeof withDocs>): Promise<string[]> {
+async function ids({ wb, docs }: ReturnType<typeof sandboxWithDocs>): Promise<string[]> {
   const { status, stdout } = await wb(['kb', 'ingest', 'handbook', docs, '--create', '--async', '--no-wait'])
   expect(status).toBe(0)
   return stdout.trim().split('\n')
@@ -27,10 +27,10 @@ describe.each(['in process', 'a server'])('wb kb ingest --async, %s', way => {
   test('prints job IDs in a pipe, and each job can be shown, watched and cancelled', {
     timeout,
   }, async () => {
-    const here = withDocs()
-    if (way === 'a server') await here.serve()
-    const { wb } = here
-    const jobs = await ids(here)
+    const sandbox = sandboxWithDocs()
+    if (way === 'a server') await sandbox.serve()
+    const { wb } = sandbox
+    const jobs = await ids(sandbox)
     expect(jobs).toHaveLength(3)
     for (const job of jobs) {
       const { status, stdout } = await wb(['jobs', 'watch', job, '--json'])
@@ -47,44 +47,46 @@ describe.each(['in process', 'a server'])('wb kb ingest --async, %s', way => {
       status: 0,
       stderr: `  ${jobs[0]} has already ended: succeeded\n`,
     })
-    const again = await wb(['kb', 'ingest', 'handbook', here.docs, '--async', '--json'])
+    const again = await wb(['kb', 'ingest', 'handbook', sandbox.docs, '--async', '--json'])
     expect(JSON.parse(again.stdout)).toMatchObject({ unchanged: 3, added: 0, jobs: [] })
   })
 })
 
 test('cancels a waiting job, and watching the job then ends with status 1', { timeout }, async () => {
-  const here = withDocs(1)
-  const [job] = await ids(here)
-  const cancelled = await here.wb(['jobs', 'cancel', job!, '--no-wait'])
+  const sandbox = sandboxWithDocs(1)
+  const [job] = await ids(sandbox)
+  const cancelled = await sandbox.wb(['jobs', 'cancel', job!, '--no-wait'])
   expect(cancelled).toMatchObject({ status: 0, stdout: '', stderr: `  ✓ cancelled ${job}\n` })
-  const { status, stdout } = await here.wb(['jobs', 'watch'])
+  const { status, stdout } = await sandbox.wb(['jobs', 'watch'])
   expect(status).toBe(1)
   expect(stdout).toContain('error\tcancelled\n')
 })
 
 test('reports an unknown job', { timeout }, async () => {
-  const here = withDocs(1)
-  await here.serve()
-  expect(await here.wb(['workspaces', 'create', 'demo'])).toMatchObject({ status: 0 })
-  const none = await here.wb(['jobs', 'show'])
+  const sandbox = sandboxWithDocs(1)
+  await sandbox.serve()
+  expect(await sandbox.wb(['workspaces', 'create', 'demo'])).toMatchObject({ status: 0 })
+  const none = await sandbox.wb(['jobs', 'show'])
   expect(none).toMatchObject({
     status: 4,
     stderr: expect.stringMatching(/are no jobs yet \(job_not_found\)/i),
   })
-  expect(await here.wb(['jobs', 'watch', unknown])).toMatchObject({
+  expect(await sandbox.wb(['jobs', 'watch', unknown])).toMatchObject({
     status: 4,
     stderr: expect.stringContaining('job_not_found'),
   })
-  const misnamed = await here.wb(['jobs', 'show', 'handbook'])
+  const misnamed = await sandbox.wb(['jobs', 'show', 'handbook'])
   expect(misnamed).toMatchObject({ status: 2, stderr: expect.stringContaining('wb jobs list') })
-  const left = await here.wb(['jobs', 'cancel'])
-  expect(left).toMatchObject({ status: 2, stderr: expect.stringContaining('JOB is missing') })
-  const list = await here.wb(['jobs', 'list'])
+  const unknownJob = await sandbox.wb(['jobs', 'cancel'])
+  expect(unknownJob).toMatchObject({ status: 2, stderr: expect.stringContaining('JOB is missing') })
+  const list = await sandbox.wb(['jobs', 'list'])
   expect(list).toMatchObject({ status: 0, stderr: expect.stringContaining('--async') })
 })
 
-test('shows progress in a terminal until all jobs end, and failures with their files', { timeout }, async () => {
-  const here = withDocs(2)
+test('shows progress in a terminal until all jobs end, and failures with their files', {
+  timeout,
+}, async () => {
+  const sandbox = sandboxWithDocs(2)
   const provider = await startEmbeddingServer(3)
   onTestFinished(() => provider.close())
   provider.script({ status: 400 })
@@ -95,14 +97,14 @@ test('shows progress in a terminal until all jobs end, and failures with their f
     embeddingDimension: 3,
     endpointBaseUrl: provider.url,
   }
-  const workspace = (await here.wb(['workspaces', 'create', 'demo'])).stdout.trim()
+  const workspace = (await sandbox.wb(['workspaces', 'create', 'demo'])).stdout.trim()
   const W = `/api/v1/workspaces/${workspace}`
-  const made = await here.wb(['api', 'post', `${W}/embedding-services`, '-d', JSON.stringify(service)])
-  const { embeddingServiceId } = JSON.parse(made.stdout) as Record<string, string>
+  const created = await sandbox.wb(['api', 'post', `${W}/embedding-services`, '-d', JSON.stringify(service)])
+  const { embeddingServiceId } = JSON.parse(created.stdout) as Record<string, string>
   const base = { name: 'handbook', embeddingServiceId }
-  await here.wb(['api', 'post', `${W}/knowledge-bases`, '-d', JSON.stringify(base)])
-  const { status, text } = await inTerminal(here, ['kb', 'ingest', 'handbook', here.docs, '--async'])
-  const seen = withoutSequences(text)
+  await sandbox.wb(['api', 'post', `${W}/knowledge-bases`, '-d', JSON.stringify(base)])
+  const { status, text } = await runInTerminal(sandbox, ['kb', 'ingest', 'handbook', sandbox.docs, '--async'])
+  const seen = stripSequences(text)
   expect(seen).toMatch(/1 added {3}1 failed/)
   expect(seen).toMatch(/✗ .*[12]\.md {3}.*responded with\s+status 400 \(job_failed\)/)
   expect(status).toBe(1)

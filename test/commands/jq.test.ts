@@ -5,8 +5,8 @@ import { expect, onTestFinished, test } from 'vitest'
 import { jqFilter } from '../../src/cli/terminal/jq.ts'
 import { Output } from '../../src/cli/terminal/output.ts'
 import { FakeIo } from '../harness/fake-io.ts'
-import { inTerminal, withoutSequences } from './terminal.ts'
-import { place } from './wb.ts'
+import { createSandbox } from './sandbox.ts'
+import { runInTerminal, stripSequences } from './terminal.ts'
 
 const { signals } = new FakeIo()
 const bases = [{ name: 'hand book', chunks: 3 }, { name: 'papers' }]
@@ -19,8 +19,8 @@ test.each([
   ['.[0].name | ., "a\nb"', ['hand book', 'a\nb']],
   ['-.[0].chunks', [-3]],
   ['$ENV.HOME', ['/home/web_user']],
-])('--jq %s prints the expected results', async (expression, made) => {
-  expect((await jqFilter(expression, signals))(bases)).toEqual(made)
+])('--jq %s prints the expected results', async (expression, results) => {
+  expect((await jqFilter(expression, signals))(bases)).toEqual(results)
 })
 
 test.each([
@@ -41,12 +41,12 @@ test.each([
   ['"x" * 300 | halt_error', /^x{199}…$/],
 ])('%s: reports a jq runtime error in one line', async (expression, why) => {
   const filter = await jqFilter(expression, signals)
-  const said = typeof why === 'string' ? `--jq: ${why}` : new RegExp(why.source.replace('^', '^--jq: '))
-  expect(() => filter(bases)).toThrow(said)
+  const message = typeof why === 'string' ? `--jq: ${why}` : new RegExp(why.source.replace('^', '^--jq: '))
+  expect(() => filter(bases)).toThrow(message)
 })
 
 test('rejects an expression that overflows jq, without other output', async () => {
-  expect(await place().wb(['version', '--jq', 'def f:[f];f'])).toEqual({
+  expect(await createSandbox().wb(['version', '--jq', 'def f:[f];f'])).toEqual({
     status: 2,
     stdout: '',
     stderr: "  ✗ --jq: the expression needs too much memory\n    wb kb list --jq '.[].name'\n",
@@ -57,12 +57,12 @@ test.each(['SIGINT', 'SIGTERM'] as const)(
   '%s interrupts an endless expression',
   async signal => {
     const child = spawn(process.execPath, ['bin/run.js', 'version', '--jq', 'last(repeat(1))'], {
-      env: place().env,
+      env: createSandbox().env,
     })
     onTestFinished(() => void child.kill('SIGKILL'))
     const ended = once(child, 'exit')
     // Before jq runs, the first signal asks the command to stop, and the second one ends it.
-    for (let asked = 0; asked < 2; asked++) {
+    for (let attempt = 0; attempt < 2; attempt++) {
       await wait(1_000)
       child.kill(signal)
     }
@@ -101,7 +101,7 @@ test.each([
 })
 
 test('an invalid expression sends no request, and is reported as text or as a JSON object', async () => {
-  const { wb } = place()
+  const { wb } = createSandbox()
   const refused = await wb(['kb', 'create', 'handbook', '--jq', '.['])
   const why = '--jq: syntax error, unexpected end of file at line 1, column 2'
   const example = "wb kb list --jq '.[].name'"
@@ -114,10 +114,10 @@ test('an invalid expression sends no request, and is reported as text or as a JS
 test('applies to lists, single objects, tokens, any route and server output', {
   timeout: 60_000,
 }, async () => {
-  const here = place()
-  const server = await here.serve(['--jq', 'select(.event).url |= "told as \\(.)"'])
+  const sandbox = createSandbox()
+  const server = await sandbox.serve(['--jq', 'select(.event).url |= "told as \\(.)"'])
   expect(server.url).toMatch(/^told as http/)
-  const printed = async (...args: string[]) => (await here.wb(args)).stdout
+  const printed = async (...args: string[]) => (await sandbox.wb(args)).stdout
   expect(await printed('kb', 'create', 'handbook', '--jq', '.name')).toBe('handbook\n')
   expect(await printed('kb', 'list', '--jq', '.[] | .name, .lexical')).toMatch(
     /^handbook\n\{"enabled":true,.*\}\n$/,
@@ -125,13 +125,13 @@ test('applies to lists, single objects, tokens, any route and server output', {
   expect(await printed('keys', 'create', 'ci', '--jq', '.plaintext')).toMatch(/^wb_live_\w+\n$/)
   expect(await printed('api', 'GET', '/api/v1/workspaces', '--jq', '.items[].name')).toBe('default\n')
   expect(await printed('api', 'GET', '/api/v1/workspaces', '--pages', '--jq', 'length')).toBe('1\n')
-  const refused = await here.wb(['api', 'GET', '/api/v1/workspaces/nope', '--jq', '.name'])
+  const refused = await sandbox.wb(['api', 'GET', '/api/v1/workspaces/nope', '--jq', '.name'])
   expect(refused).toMatchObject({ status: 1, stdout: '' })
-  expect(await here.wb(['api', 'GET', '/docs', '--jq', '.'])).toMatchObject({
+  expect(await sandbox.wb(['api', 'GET', '/docs', '--jq', '.'])).toMatchObject({
     status: 2,
     stdout: '',
     stderr: '  ✗ The response is not JSON\n    leave out --jq\n',
   })
-  const { text } = await inTerminal(here, ['kb', 'list', '--jq', '.[].name'])
-  expect(withoutSequences(text)).toBe('handbook\n')
+  const { text } = await runInTerminal(sandbox, ['kb', 'list', '--jq', '.[].name'])
+  expect(stripSequences(text)).toBe('handbook\n')
 })

@@ -1,11 +1,11 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { keyedRuntime } from './sign-in.ts'
-import { type Place, place } from './wb.ts'
+import { createSandbox, type Sandbox } from './sandbox.ts'
+import { startRuntimeWithKeys } from './sign-in.ts'
 
 /** Commands that create one of each resource, in order. Their output is part of the contract. */
-const made = [
+const creatingCommands = [
   'quickstart work whales',
   'workspaces create scratch --kind mock',
   'kb create papers -w demo',
@@ -20,7 +20,7 @@ const made = [
   'jobs watch -w demo',
 ]
 /** Commands that read those resources, in any order. */
-const read = [
+const readingCommands = [
   'workspaces list',
   'workspaces show demo',
   'kb list -w demo',
@@ -53,7 +53,7 @@ const read = [
   'api GET /api/v1/workspaces?limit=1',
 ]
 /** Commands with a key, against a runtime that requires one. */
-const signedIn = [
+const commandsWithKey = [
   'login --with-token',
   'whoami',
   'auth status',
@@ -61,38 +61,40 @@ const signedIn = [
   'profiles list',
   'logout --all',
 ]
-const refused = 'kb show nowhere -w demo'
+const rejectedCommand = 'kb show nowhere -w demo'
 
 test('--json output keeps its keys and the types of their values', {
   timeout: 120_000,
 }, async () => {
-  const here = place()
-  for (const folder of ['work', 'more']) mkdirSync(join(here.home, folder))
-  writeFileSync(join(here.home, 'work', 'whales.md'), '# Whales\n\nWhales sing.\n')
-  writeFileSync(join(here.home, 'more', 'seals.md'), '# Seals\n\nSeals clap.\n')
-  await here.serve()
+  const sandbox = createSandbox()
+  for (const folder of ['work', 'more']) mkdirSync(join(sandbox.home, folder))
+  writeFileSync(join(sandbox.home, 'work', 'whales.md'), '# Whales\n\nWhales sing.\n')
+  writeFileSync(join(sandbox.home, 'more', 'seals.md'), '# Seals\n\nSeals clap.\n')
+  await sandbox.serve()
   const shapes = new Map<string, unknown>()
-  for (const line of made) shapes.set(line, await shapeFrom(here, line))
+  for (const line of creatingCommands) shapes.set(line, await shapeFrom(sandbox, line))
   // Limits parallelism for machines with two cores.
-  const waiting = [...read]
+  const waiting = [...readingCommands]
   const work = async () => {
     for (let line = waiting.shift(); line; line = waiting.shift())
-      shapes.set(line, await shapeFrom(here, line))
+      shapes.set(line, await shapeFrom(sandbox, line))
   }
   await Promise.all([work(), work()])
-  const { here: person, url, key } = await keyedRuntime()
-  for (const line of signedIn) {
+  const { sandbox: person, url, key } = await startRuntimeWithKeys()
+  for (const line of commandsWithKey) {
     const [verb, ...flags] = line.split(' ')
     const words = verb === 'login' ? [verb, url, ...flags] : [verb!, ...flags]
     shapes.set(line, await shapeFrom(person, words.join(' '), key))
   }
-  const { stderr } = await here.wb([...refused.split(' '), '--json'])
-  const sorted = Object.fromEntries([...made, ...read, ...signedIn].map(line => [line, shapes.get(line)]))
-  const all = { ...sorted, [refused]: shapeOf(JSON.parse(stderr)) }
+  const { stderr } = await sandbox.wb([...rejectedCommand.split(' '), '--json'])
+  const sorted = Object.fromEntries(
+    [...creatingCommands, ...readingCommands, ...commandsWithKey].map(line => [line, shapes.get(line)]),
+  )
+  const all = { ...sorted, [rejectedCommand]: shapeOf(JSON.parse(stderr)) }
   await expect(`${JSON.stringify(all, null, 2)}\n`).toMatchFileSnapshot('./json-shapes.snap.json')
 })
 
-async function shapeFrom({ wb }: Place, line: string, input?: string): Promise<unknown> {
+async function shapeFrom({ wb }: Sandbox, line: string, input?: string): Promise<unknown> {
   const { stdout, stderr, status } = await wb([...line.split(' '), '--json'], { input })
   expect({ line, status, stderr: status === 0 ? '' : stderr }).toEqual({ line, status: 0, stderr: '' })
   const shape = shapeOf(JSON.parse(stdout))

@@ -1,18 +1,18 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { startChatServer } from '../fakes/chat-server.ts'
-import { place, roomAt } from './wb.ts'
+import { addWorkspaceSandbox, createSandbox } from './sandbox.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
 
 test('an agent answers with a server that needs no key, as wb services create reports', async () => {
   const provider = await startChatServer()
   onTestFinished(() => provider.close())
-  const here = place()
-  const { wb } = await roomAt(here, await here.serve())
+  const sandbox = createSandbox()
+  const { wb } = await addWorkspaceSandbox(sandbox, await sandbox.serve())
   const create = ['services', 'create', 'studio', '--type', 'llm', '--provider', 'openai', '--model', 'local']
-  const made = await wb([...create, '--endpoint', provider.url])
-  expect(made.status, made.stderr).toBe(0)
-  expect(made.stderr).not.toContain('!')
+  const created = await wb([...create, '--endpoint', provider.url])
+  expect(created.status, created.stderr).toBe(0)
+  expect(created.stderr).not.toContain('!')
 
   expect((await wb(['agents', 'update', 'Maven', '--llm', 'studio'])).status).toBe(0)
   provider.respond(() => ({ text: 'An answer of the server.' }))
@@ -23,14 +23,14 @@ test('an agent answers with a server that needs no key, as wb services create re
 })
 
 test('create, show, ask and wb doctor name an unusable service and the missing setting', async () => {
-  const here = place()
-  const { wb } = await roomAt(here, await here.serve())
+  const sandbox = createSandbox()
+  const { wb } = await addWorkspaceSandbox(sandbox, await sandbox.serve())
   const lacks = 'LLM service "gateway" (openai) has no credential, and api.openai.com requires one'
   const hint =
     'Set its credentialRef, for example with: wb services update gateway --credential env:OPENAI_API_KEY'
   const create = ['services', 'create', 'gateway', '--type', 'llm', '--provider', 'openai', '--model', 'm']
-  const made = await wb(create)
-  expect(made).toMatchObject({ status: 0, stderr: expect.stringContaining(`  ! ${lacks}\n    ${hint}\n`) })
+  const created = await wb(create)
+  expect(created).toMatchObject({ status: 0, stderr: expect.stringContaining(`  ! ${lacks}\n    ${hint}\n`) })
   expect((await wb(['services', 'show', 'gateway'])).stdout).toContain(`${lacks}. ${hint}`)
   const shown = await wb(['services', 'show', 'gateway', '--json'])
   expect(JSON.parse(shown.stdout).problem).toEqual({ message: lacks, hint })
@@ -38,8 +38,8 @@ test('create, show, ask and wb doctor name an unusable service and the missing s
   expect(changed).toMatchObject({ status: 0, stderr: expect.stringContaining(`  ! ${lacks}\n`) })
 
   await wb(['agents', 'update', 'Maven', '--llm', 'gateway'])
-  const asked = await wb(['ask', 'why?', '--agent', 'maven'])
-  expect(asked).toMatchObject({
+  const answer = await wb(['ask', 'why?', '--agent', 'maven'])
+  expect(answer).toMatchObject({
     status: 0,
     stderr: expect.stringContaining(`  no model is available: ${lacks}\n  ${hint}\n`),
   })

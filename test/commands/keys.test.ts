@@ -25,8 +25,15 @@ import {
 import { type ApiKey, apiKeys } from '../../src/contract/keys.ts'
 import type { ClientRequest } from '../../src/contract/route.ts'
 import { type Scope, scopes, scopesOfRole } from '../../src/contract/scopes.ts'
-import { inTerminal, withoutSequences } from './terminal.ts'
-import { place, type Room, roomAt, runProgram, type Served, serveClosed } from './wb.ts'
+import {
+  addWorkspaceSandbox,
+  createSandbox,
+  runProgram,
+  serveWithApiKeys,
+  type TestServer,
+  type WorkspaceSandbox,
+} from './sandbox.ts'
+import { runInTerminal, stripSequences } from './terminal.ts'
 
 const anyway = 'read the content of the workspace over HTTP, like every key'
 const trail = 'read the audit trail'
@@ -69,9 +76,9 @@ describe('permissions of a key in words', () => {
   })
 
   test('S2.4-01 S2.4-02: every scope and every role has a description', () => {
-    const told = words.map(([held]) => held)
-    expect(told).toEqual(expect.arrayContaining([...scopes]))
-    expect(told).toEqual(expect.arrayContaining(Object.values(scopesOfRole).map(held => held.join(' '))))
+    const described = words.map(([held]) => held)
+    expect(described).toEqual(expect.arrayContaining([...scopes]))
+    expect(described).toEqual(expect.arrayContaining(Object.values(scopesOfRole).map(held => held.join(' '))))
   })
 
   test('S2.4-13: omits a fine scope that a coarse scope includes, and mentions no permission twice', () => {
@@ -118,7 +125,11 @@ describe('isReplaced', () => {
     ['has other scopes', { scopes: ['read', 'write'] as Scope[] }, false],
     ['has another principal', { principalId: 'ada' }, false],
     ['is older', { createdAt: '2025-12-31T00:00:00.000Z' }, false],
-    ['was created more than a grace period before that end', { createdAt: '2026-01-31T11:59:59.000Z' }, false],
+    [
+      'was created more than a grace period before that end',
+      { createdAt: '2026-01-31T11:59:59.000Z' },
+      false,
+    ],
   ])('returns the expected result if the other key %s: %j', (_what, other, replaced) => {
     expect(isReplaced(key, [key, { ...later, ...other }])).toBe(replaced)
   })
@@ -226,29 +237,29 @@ describe('dates and durations', () => {
 const token = /^wb_live_[a-z0-9]{12}_[a-z0-9]{32}$/
 
 /** A server that requires API keys. Commands in its sandbox use the bootstrap token. */
-const shared = place(afterAll)
-let server: Served
+const shared = createSandbox(afterAll)
+let server: TestServer
 beforeAll(async () => {
-  server = await serveClosed(shared)
+  server = await serveWithApiKeys(shared)
 })
 
 /** Creates a workspace without keys on that server. */
-const room = () => roomAt(shared, server)
+const newWorkspace = () => addWorkspaceSandbox(shared, server)
 
-async function minted(
-  { call, workspaceId }: Room,
+async function createKey(
+  { call, workspaceId }: WorkspaceSandbox,
   label: string,
   fields: Partial<ClientRequest<typeof apiKeys.create>['body']> = {},
 ): Promise<{ key: ApiKey; plaintext: string }> {
   return call(apiKeys.create, { params: { workspaceId }, body: { label, ...fields } })
 }
 
-async function keysOf({ call, workspaceId }: Room): Promise<ApiKey[]> {
+async function keysOf({ call, workspaceId }: WorkspaceSandbox): Promise<ApiKey[]> {
   return (await call(apiKeys.list, { params: { workspaceId }, query: {} })).items
 }
 
 /** Returns true if the runtime accepts the token. */
-async function isTaken({ workspaceId }: Room, token: string): Promise<boolean> {
+async function isAccepted({ workspaceId }: WorkspaceSandbox, token: string): Promise<boolean> {
   const { status } = await fetch(`${server.url}/api/v1/workspaces/${workspaceId}/knowledge-bases`, {
     headers: { authorization: `Bearer ${token}` },
   })
@@ -261,12 +272,12 @@ function prefixOf(plaintext: string): string {
 
 describe('wb keys', () => {
   test('S5.2-11: creates the first key of a fresh data directory, and prints only its token on stdout, once', async () => {
-    const here = place()
-    here.env.WB_CONFIG = join(here.home, 'closed.yaml')
-    writeFileSync(here.env.WB_CONFIG, 'version: 1\nauth: { mode: apiKey, anonymousPolicy: reject }\n')
-    await here.wb(['workspaces', 'create', 'demo', '--as-operator'])
-    const made = await here.wb(['keys', 'create', 'ci', '--role', 'viewer', '--as-operator'])
-    expect(made).toEqual({
+    const sandbox = createSandbox()
+    sandbox.env.WB_CONFIG = join(sandbox.home, 'closed.yaml')
+    writeFileSync(sandbox.env.WB_CONFIG, 'version: 1\nauth: { mode: apiKey, anonymousPolicy: reject }\n')
+    await sandbox.wb(['workspaces', 'create', 'demo', '--as-operator'])
+    const created = await sandbox.wb(['keys', 'create', 'ci', '--role', 'viewer', '--as-operator'])
+    expect(created).toEqual({
       status: 0,
       stdout: expect.stringMatching(new RegExp(`${token.source.replace('$', '')}\\n$`)),
       stderr: [
@@ -278,27 +289,27 @@ describe('wb keys', () => {
         '',
       ].join('\n'),
     })
-    const secret = made.stdout.trim()
+    const secret = created.stdout.trim()
     const env = { WB_API_KEY: secret }
-    expect((await here.wb(['workspaces', 'list'], { env })).stdout).toContain('\tdemo\t')
-    const change = await here.wb(['kb', 'create', 'x', '--debug'], { env })
+    expect((await sandbox.wb(['workspaces', 'list'], { env })).stdout).toContain('\tdemo\t')
+    const change = await sandbox.wb(['kb', 'create', 'x', '--debug'], { env })
     expect(change).toMatchObject({ status: 3, stdout: '' })
     expect(change.stderr).toContain("missing required scope 'write:kb'")
     expect(change.stderr).not.toContain(secret)
   })
 
   test('lists and shows keys by prefix, without tokens', async () => {
-    const here = await room()
-    const { plaintext, key } = await minted(here, 'ci')
+    const sandbox = await newWorkspace()
+    const { plaintext, key } = await createKey(sandbox, 'ci')
     for (const args of [['list'], ['list', '--json'], ['show', 'ci'], ['show', 'ci', '--json']]) {
-      const { stdout, stderr } = await here.wb(['keys', ...args])
+      const { stdout, stderr } = await sandbox.wb(['keys', ...args])
       expect(stdout).toContain(key.prefix)
       expect(stdout + stderr).not.toContain(plaintext)
     }
   })
 
   test('creates a workspace in an empty data directory, and warns if the runtime does not require keys', async () => {
-    const { wb } = place()
+    const { wb } = createSandbox()
     const { stderr } = await wb(['keys', 'create', 'first'])
     expect(stderr).toMatch(/^ {2}✓ created workspace default\n/)
     expect(stderr).toMatch(
@@ -307,39 +318,39 @@ describe('wb keys', () => {
   })
 
   test("uses the server's configuration, not the command's, to determine whether keys are required", async () => {
-    const here = await room()
+    const sandbox = await newWorkspace()
     const create = ['keys', 'create', 'admin', '--as-operator']
-    const { status, stderr } = await here.wb(create, { env: { WB_CONFIG: '' } })
+    const { status, stderr } = await sandbox.wb(create, { env: { WB_CONFIG: '' } })
     expect({ status, stderr }).toEqual({ status: 0, stderr: expect.not.stringContaining('!') })
   })
 
   test('S5.9-07: an expired key is reported with the command that creates its successor', async () => {
-    const here = await room()
-    const old = await minted(here, 'ci', { expiresAt: new Date(Date.now() + 1_000).toISOString() })
-    await expect.poll(() => isTaken(here, old.plaintext)).toBe(false)
-    const { stderr } = await here.wb(['kb', 'list'], { env: { WB_API_KEY: old.plaintext } })
+    const sandbox = await newWorkspace()
+    const old = await createKey(sandbox, 'ci', { expiresAt: new Date(Date.now() + 1_000).toISOString() })
+    await expect.poll(() => isAccepted(sandbox, old.plaintext)).toBe(false)
+    const { stderr } = await sandbox.wb(['kb', 'list'], { env: { WB_API_KEY: old.plaintext } })
     expect(stderr).toContain(`    wb keys rotate ${old.key.prefix}    replaces it, if you may manage keys\n`)
   })
 
   test('the suggested command names the runtime, and --quiet prints only the token', async () => {
-    const here = await room()
-    const env = { WB_API_KEY: (await minted(here, 'admin', { role: 'admin' })).plaintext }
+    const sandbox = await newWorkspace()
+    const env = { WB_API_KEY: (await createKey(sandbox, 'admin', { role: 'admin' })).plaintext }
     const create = ['keys', 'create', 'ci', '--url', server.url]
-    const named = await here.wb([...create, '--expires', '90d'], { env })
+    const named = await sandbox.wb([...create, '--expires', '90d'], { env })
     expect(named.stderr).toMatch(
       new RegExp(
         `    works    until \\d{4}-\\d\\d-\\d\\d\\n    use      WB_URL=${server.url} WB_API_KEY=… wb kb list\\n$`,
       ),
     )
-    const quiet = await here.wb([...create, '-q'], { env })
+    const quiet = await sandbox.wb([...create, '-q'], { env })
     expect(quiet).toEqual({ status: 0, stdout: expect.stringMatching(/^wb_live_\w+\n$/), stderr: '' })
   })
 
   test('--json prints one object, as the API returns it', async () => {
-    const here = await room()
+    const sandbox = await newWorkspace()
     const scope = ['--scope', 'write:kb', '--scope', 'read:chat']
-    const made = JSON.parse((await here.wb(['keys', 'create', 'ci', ...scope, '--json'])).stdout)
-    expect(made).toEqual({
+    const created = JSON.parse((await sandbox.wb(['keys', 'create', 'ci', ...scope, '--json'])).stdout)
+    expect(created).toEqual({
       plaintext: expect.stringMatching(token),
       key: expect.objectContaining({
         label: 'ci',
@@ -348,36 +359,36 @@ describe('wb keys', () => {
         principalId: null,
       }),
     })
-    expect(JSON.parse((await here.wb(['keys', 'list', '--json'])).stdout)).toEqual([made.key])
+    expect(JSON.parse((await sandbox.wb(['keys', 'list', '--json'])).stdout)).toEqual([created.key])
   })
 
   test('S5.9-07: rotation prints only the successor, and reports when the old token expires', async () => {
-    const here = await room()
-    const first = await minted(here, 'ci', { role: 'viewer' })
-    const rotated = await here.wb(['keys', 'rotate', 'ci', '--grace', '1h'])
+    const sandbox = await newWorkspace()
+    const first = await createKey(sandbox, 'ci', { role: 'viewer' })
+    const rotated = await sandbox.wb(['keys', 'rotate', 'ci', '--grace', '1h'])
     const second = rotated.stdout.trimEnd()
     expect(second).toMatch(token)
     expect(rotated.stderr).toMatch(
       new RegExp(
-        `^  key ci of workspace ${here.workspace}; its token is shown only once\\n[^]*    old key  ${first.key.prefix} works for 1 h\\n$`,
+        `^  key ci of workspace ${sandbox.workspace}; its token is shown only once\\n[^]*    old key  ${first.key.prefix} works for 1 h\\n$`,
       ),
     )
-    for (const key of [first.plaintext, second]) expect(await isTaken(here, key)).toBe(true)
-    const { stdout } = await here.wb(['keys', 'list'])
+    for (const key of [first.plaintext, second]) expect(await isAccepted(sandbox, key)).toBe(true)
+    const { stdout } = await sandbox.wb(['keys', 'list'])
     expect(stdout).toMatch(new RegExp(`\\t${first.key.prefix}\\tci\\tviewer\\treplaced\\t`))
     expect(stdout).toMatch(new RegExp(`\\t${prefixOf(second)}\\tci\\tviewer\\tactive\\t`))
-    const third = await here.wb(['keys', 'rotate', 'ci', '--grace', '0'])
+    const third = await sandbox.wb(['keys', 'rotate', 'ci', '--grace', '0'])
     expect(third.stderr).toMatch(new RegExp(`old key  ${prefixOf(second)} ended (?:now|\\d+ s ago)\\n$`))
-    expect(await isTaken(here, second)).toBe(false)
+    expect(await isAccepted(sandbox, second)).toBe(false)
   })
 
   test('rejects a label that two unrelated keys share, and warns when the second one is created', async () => {
-    const here = await room()
-    const first = (await minted(here, 'ci')).key.prefix
-    const { stdout, stderr } = await here.wb(['keys', 'create', 'ci'])
+    const sandbox = await newWorkspace()
+    const first = (await createKey(sandbox, 'ci')).key.prefix
+    const { stdout, stderr } = await sandbox.wb(['keys', 'create', 'ci'])
     const second = prefixOf(stdout.trimEnd())
     expect(stderr).toContain(`\n  ! another active key is named ci: ${first}\n`)
-    const both = await here.wb(['keys', 'revoke', 'ci', '--yes'])
+    const both = await sandbox.wb(['keys', 'revoke', 'ci', '--yes'])
     expect(both).toMatchObject({ status: 2, stdout: '' })
     expect(both.stderr).toMatch(
       new RegExp(
@@ -387,10 +398,10 @@ describe('wb keys', () => {
   })
 
   test('revoking a successor names the old key that still works', async () => {
-    const here = await room()
-    const { workspaceId, keyId, prefix } = (await minted(here, 'ci')).key
-    await here.call(apiKeys.rotate, { params: { workspaceId, keyId }, body: {} })
-    const { status, stderr } = await here.wb(['keys', 'revoke', 'ci', '--yes'])
+    const sandbox = await newWorkspace()
+    const { workspaceId, keyId, prefix } = (await createKey(sandbox, 'ci')).key
+    await sandbox.call(apiKeys.rotate, { params: { workspaceId, keyId }, body: {} })
+    const { status, stderr } = await sandbox.wb(['keys', 'revoke', 'ci', '--yes'])
     expect(status).toBe(0)
     expect(stderr).toMatch(
       new RegExp(
@@ -400,39 +411,39 @@ describe('wb keys', () => {
   })
 
   test('requires a label for a new key', async () => {
-    const { wb } = await room()
+    const { wb } = await newWorkspace()
     const { status, stdout, stderr } = await wb(['keys', 'create', ' '])
     expect({ status, stdout }).toEqual({ status: 2, stdout: '' })
     expect(stderr).toContain('LABEL is empty')
   })
 
   test('S3-01 S3-02 S3-03: revoking needs confirmation or --yes, the next request is rejected, and the key stays listed', async () => {
-    const here = await room()
-    const { plaintext, key } = await minted(here, 'ci', { role: 'viewer' })
-    const used = `key ci (${key.prefix}, never used) of workspace ${here.workspace}`
-    expect(await here.wb(['keys', 'revoke', 'ci'])).toEqual({
+    const sandbox = await newWorkspace()
+    const { plaintext, key } = await createKey(sandbox, 'ci', { role: 'viewer' })
+    const used = `key ci (${key.prefix}, never used) of workspace ${sandbox.workspace}`
+    expect(await sandbox.wb(['keys', 'revoke', 'ci'])).toEqual({
       status: 2,
       stdout: '',
       stderr: `  ✗ This revokes ${used}\n    add --yes to skip the confirmation\n`,
     })
-    expect(await here.wb(['keys', 'revoke', 'ci', '--yes'])).toEqual({
+    expect(await sandbox.wb(['keys', 'revoke', 'ci', '--yes'])).toEqual({
       status: 0,
       stdout: '',
-      stderr: `  ✓ revoked key ci (${key.prefix}) of workspace ${here.workspace}\n`,
+      stderr: `  ✓ revoked key ci (${key.prefix}) of workspace ${sandbox.workspace}\n`,
     })
-    const refused = await here.wb(['kb', 'list'], { env: { WB_API_KEY: plaintext } })
+    const refused = await sandbox.wb(['kb', 'list'], { env: { WB_API_KEY: plaintext } })
     expect(refused).toMatchObject({ status: 3, stdout: '' })
     expect(refused.stderr).toMatch(
       new RegExp(
         `The key was revoked [^]*    the runtime at ${server.url} does not accept the key ${key.prefix} in WB_API_KEY\\n[^]*    wb keys create NAME    creates a key to replace ${key.prefix}, if you may manage keys\\n`,
       ),
     )
-    expect((await here.wb(['keys', 'list'])).stdout).toMatch(/\tci\tviewer\trevoked\t/)
+    expect((await sandbox.wb(['keys', 'list'])).stdout).toMatch(/\tci\tviewer\trevoked\t/)
     for (const args of [
       ['revoke', 'ci', '--yes'],
       ['rotate', 'ci'],
     ])
-      expect(await here.wb(['keys', ...args])).toEqual({
+      expect(await sandbox.wb(['keys', ...args])).toEqual({
         status: 4,
         stdout: '',
         stderr: expect.stringMatching(
@@ -442,21 +453,21 @@ describe('wb keys', () => {
   })
 
   test('finds a key by label, prefix or ID, and prefers the active key with a label', async () => {
-    const here = await room()
-    const { workspaceId, keyId: oldId, prefix: old } = (await minted(here, 'ci')).key
-    await here.call(apiKeys.revoke, { params: { workspaceId, keyId: oldId } })
-    const { key, plaintext } = await minted(here, 'ci')
-    const show = async (name: string) => here.wb(['key', 'show', name, '--json'])
+    const sandbox = await newWorkspace()
+    const { workspaceId, keyId: oldId, prefix: old } = (await createKey(sandbox, 'ci')).key
+    await sandbox.call(apiKeys.revoke, { params: { workspaceId, keyId: oldId } })
+    const { key, plaintext } = await createKey(sandbox, 'ci')
+    const show = async (name: string) => sandbox.wb(['key', 'show', name, '--json'])
     for (const name of ['ci', key.prefix, key.keyId])
       expect(JSON.parse((await show(name)).stdout)).toMatchObject({ keyId: key.keyId, prefix: key.prefix })
     expect(JSON.parse((await show(old)).stdout)).toMatchObject({ revokedAt: expect.any(String) })
-    expect(await here.wb(['keys', 'show', 'cl'])).toEqual({
+    expect(await sandbox.wb(['keys', 'show', 'cl'])).toEqual({
       status: 4,
       stdout: '',
-      stderr: `  ✗ No key in workspace ${here.workspace} is named "cl" (api_key_not_found)\n    did you mean ci?\n    wb keys list\n`,
+      stderr: `  ✗ No key in workspace ${sandbox.workspace} is named "cl" (api_key_not_found)\n    did you mean ci?\n    wb keys list\n`,
     })
     expect((await show('00000000-0000-4000-8000-000000000000')).status).toBe(4)
-    expect(await here.wb(['keys', 'show', plaintext])).toEqual({
+    expect(await sandbox.wb(['keys', 'show', plaintext])).toEqual({
       status: 2,
       stdout: '',
       stderr: `  ✗ A key cannot be selected by its token\n    wb keys show ${key.prefix}    selects the key with that token\n`,
@@ -464,14 +475,14 @@ describe('wb keys', () => {
   })
 
   test('S5.9-08: a key without manage:keys cannot create, list or revoke keys', async () => {
-    const here = await room()
-    const env = { WB_API_KEY: (await minted(here, 'ci', { role: 'editor' })).plaintext }
+    const sandbox = await newWorkspace()
+    const env = { WB_API_KEY: (await createKey(sandbox, 'ci', { role: 'editor' })).plaintext }
     for (const args of [
       ['keys', 'list'],
       ['keys', 'create', 'x'],
       ['keys', 'revoke', 'ci', '--yes'],
     ]) {
-      const { status, stdout, stderr } = await here.wb(args, { env })
+      const { status, stdout, stderr } = await sandbox.wb(args, { env })
       expect({ status, stdout }).toEqual({ status: 3, stdout: '' })
       expect(stderr).toMatch(/missing required scope 'manage:keys' \(forbidden, request/)
     }
@@ -482,72 +493,84 @@ describe('the destination of a token', () => {
   const mode = (path: string) => (statSync(path).mode & 0o777).toString(8)
 
   test('writes the token to a file that only its owner can read, and not to stdout', async () => {
-    const here = await room()
-    const path = join(here.home, 'a b', 'ci.key')
-    mkdirSync(join(here.home, 'a b'))
+    const sandbox = await newWorkspace()
+    const path = join(sandbox.home, 'a b', 'ci.key')
+    mkdirSync(join(sandbox.home, 'a b'))
     const create = ['keys', 'create', 'ci', '--write', path]
-    const made = await here.wb(create)
-    expect(made).toMatchObject({ status: 0, stdout: '' })
-    expect(made.stderr).toContain(`its token is in ${path}\n`)
-    expect(made.stderr).toContain(`use      WB_API_KEY=$(cat "${path}") wb kb list`)
+    const created = await sandbox.wb(create)
+    expect(created).toMatchObject({ status: 0, stdout: '' })
+    expect(created.stderr).toContain(`its token is in ${path}\n`)
+    expect(created.stderr).toContain(`use      WB_API_KEY=$(cat "${path}") wb kb list`)
     const first = readFileSync(path, 'utf8')
     expect(first.trimEnd()).toMatch(token)
     expect(mode(path)).toBe('600')
-    expect(await here.wb(create)).toEqual({
+    expect(await sandbox.wb(create)).toEqual({
       status: 2,
       stdout: '',
       stderr: `  ✗ "${path}" already exists\n    add --force to replace it\n`,
     })
     chmodSync(path, 0o644)
-    const replaced = await here.wb([...create, '--force', '--json'])
+    const replaced = await sandbox.wb([...create, '--force', '--json'])
     expect(JSON.parse(replaced.stdout)).toEqual({ key: expect.objectContaining({ label: 'ci' }) })
     expect(readFileSync(path, 'utf8')).not.toBe(first)
     expect(mode(path)).toBe('600')
-    expect(readdirSync(join(here.home, 'a b'))).toEqual(['ci.key'])
-    expect(await keysOf(here)).toHaveLength(2)
+    expect(readdirSync(join(sandbox.home, 'a b'))).toEqual(['ci.key'])
+    expect(await keysOf(sandbox)).toHaveLength(2)
   })
 
   test('rejects a link, a folder or a missing path before it creates a key', async () => {
-    const here = await room()
-    const link = join(here.home, 'link')
-    symlinkSync(join(here.home, 'target'), link)
+    const sandbox = await newWorkspace()
+    const link = join(sandbox.home, 'link')
+    symlinkSync(join(sandbox.home, 'target'), link)
     for (const [path, words] of [
       [link, 'is a symbolic link'],
-      [here.home, 'is not a file'],
-      [join(here.home, 'none', 'x'), `The folder ${join(here.home, 'none')} does not exist\n    mkdir -p `],
+      [sandbox.home, 'is not a file'],
+      [
+        join(sandbox.home, 'none', 'x'),
+        `The folder ${join(sandbox.home, 'none')} does not exist\n    mkdir -p `,
+      ],
     ] as const)
       for (const force of [[], ['--force']]) {
-        const { status, stdout, stderr } = await here.wb(['keys', 'create', 'x', '--write', path, ...force])
+        const { status, stdout, stderr } = await sandbox.wb([
+          'keys',
+          'create',
+          'x',
+          '--write',
+          path,
+          ...force,
+        ])
         expect({ status, stdout }).toEqual({ status: 2, stdout: '' })
         expect(stderr).toContain(words)
       }
-    expect(await keysOf(here)).toEqual([])
+    expect(await keysOf(sandbox)).toEqual([])
   })
 
   test('copies the token to the clipboard, or creates no key if there is no clipboard program', async () => {
-    const here = await room()
-    const none = await here.wb(['keys', 'create', 'x', '--copy'], { env: { PATH: here.home, DISPLAY: ':0' } })
+    const sandbox = await newWorkspace()
+    const none = await sandbox.wb(['keys', 'create', 'x', '--copy'], {
+      env: { PATH: sandbox.home, DISPLAY: ':0' },
+    })
     expect(none).toEqual({
       status: 2,
       stdout: '',
       stderr:
         '  ✗ No clipboard program found (wl-copy, xclip, xsel, pbcopy, clip.exe)\n    --write FILE    writes the token to a file that only you can read\n',
     })
-    const copied = join(here.home, 'copied')
-    const program = join(here.home, 'xclip')
+    const copied = join(sandbox.home, 'copied')
+    const program = join(sandbox.home, 'xclip')
     writeFileSync(program, `#!/bin/sh\necho "$@" >"${copied}"; exec /bin/cat >>"${copied}"\n`, {
       mode: 0o755,
     })
-    const env = { PATH: here.home, DISPLAY: ':0' }
-    const made = await here.wb(['keys', 'create', 'ci', '--copy'], { env })
-    expect(made).toMatchObject({ status: 0, stdout: '' })
-    expect(made.stderr).toContain('its token is in the clipboard\n')
+    const env = { PATH: sandbox.home, DISPLAY: ':0' }
+    const created = await sandbox.wb(['keys', 'create', 'ci', '--copy'], { env })
+    expect(created).toMatchObject({ status: 0, stdout: '' })
+    expect(created.stderr).toContain('its token is in the clipboard\n')
     const [args, secret] = readFileSync(copied, 'utf8').split('\n')
     expect(args).toBe('-selection clipboard')
     expect(secret).toMatch(token)
 
     writeFileSync(program, '#!/bin/sh\nexit 3\n')
-    const failed = await here.wb(['keys', 'create', 'lost', '--copy'], { env })
+    const failed = await sandbox.wb(['keys', 'create', 'lost', '--copy'], { env })
     expect(failed).toMatchObject({ status: 1, stdout: '' })
     expect(failed.stderr).toMatch(
       /^ {2}✗ Key lost was created, but its token could not be written in the clipboard \(xclip ended with status 3\)\n {4}node \S+ keys revoke [0-9a-f-]{36} --yes {4}then create another\n$/,
@@ -561,7 +584,7 @@ describe('the destination of a token', () => {
     [{}, ['pbcopy'], ['pbcopy']],
     [{}, ['xclip'], undefined],
   ])('the clipboard command for %j with %j is %j', (environment, installed, command) => {
-    const { home } = place()
+    const { home } = createSandbox()
     for (const name of installed) writeFileSync(join(home, name), '', { mode: 0o755 })
     expect(clipboardCommand({ ...environment, PATH: `/nonexistent:${home}` })).toEqual(command)
   })
@@ -580,47 +603,47 @@ describe('the destination of a token', () => {
       /^ {2}✗ Key ci was created, but its token could not be written on stdout \(EPIPE\)\n {4}wb keys revoke /,
     ],
   ])('reports a token that could not be written: %s', async (redirection, status, words) => {
-    const here = await room()
+    const sandbox = await newWorkspace()
     const run = `"${process.execPath}" "${resolve('bin/run.js')}" keys create ci ${redirection}; exit \${PIPESTATUS[0]}`
-    const { stdout: _, ...ended } = await runProgram(here, 'bash', ['-c', run])
+    const { stdout: _, ...ended } = await runProgram(sandbox, 'bash', ['-c', run])
     expect(ended).toEqual({ status, stderr: expect.stringMatching(words) })
-    expect(await keysOf(here)).toHaveLength(status === 2 ? 0 : 1)
+    expect(await keysOf(sandbox)).toHaveLength(status === 2 ? 0 : 1)
   })
 })
 
 describe('in a terminal', { timeout: 60_000 }, () => {
   test('lists the main properties of a key, and revokes it when the user types its label', async () => {
-    const here = await room()
-    await minted(here, 'ci', {
+    const sandbox = await newWorkspace()
+    await createKey(sandbox, 'ci', {
       role: 'viewer',
       expiresAt: new Date(Date.now() + 7_200_000).toISOString(),
     })
-    const list = await inTerminal(here, ['keys', 'list'])
-    expect(withoutSequences(list.text)).toMatch(
+    const list = await runInTerminal(sandbox, ['keys', 'list'])
+    expect(stripSequences(list.text)).toMatch(
       /^ {2}prefix {8}label {2}role {4}state {3}until\n {2}[a-z0-9]{12} {2}ci {5}viewer {2}active {2}in (?:1|2) h\n$/,
     )
-    const mistyped = await inTerminal(here, ['keys', 'revoke', 'ci'], {
+    const mistyped = await runInTerminal(sandbox, ['keys', 'revoke', 'ci'], {
       answer: text => (text.includes('to confirm') ? 'c\r' : undefined),
     })
     expect(mistyped.status).toBe(2)
-    expect(withoutSequences(mistyped.text)).toContain('"c" is not "ci"; nothing was revoked')
-    expect(withoutSequences(mistyped.text)).not.toMatch(/✔|--help/)
-    const typed = await inTerminal(here, ['keys', 'revoke', 'ci'], {
+    expect(stripSequences(mistyped.text)).toContain('"c" is not "ci"; nothing was revoked')
+    expect(stripSequences(mistyped.text)).not.toMatch(/✔|--help/)
+    const typed = await runInTerminal(sandbox, ['keys', 'revoke', 'ci'], {
       answer: text => (text.includes('to confirm') ? 'ci\r' : undefined),
     })
     expect(typed.status).toBe(0)
-    expect(withoutSequences(typed.text)).toMatch(/✓ revoked key ci \(/)
+    expect(stripSequences(typed.text)).toMatch(/✓ revoked key ci \(/)
   })
 
   test('strips control sequences from a label in a terminal', async () => {
-    const here = await room()
+    const sandbox = await newWorkspace()
     const label = 'a\x1b]0;owned\x07b\x1b[2Jc'
-    await minted(here, label)
+    await createKey(sandbox, label)
     for (const args of [
       ['keys', 'list'],
       ['keys', 'show', label],
     ]) {
-      const { text } = await inTerminal(here, [...args])
+      const { text } = await runInTerminal(sandbox, [...args])
       expect(text).toContain('abc')
       expect(text).not.toMatch(/owned|\x1b\]|\x1b\[2J/)
     }

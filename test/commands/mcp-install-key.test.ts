@@ -2,23 +2,23 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { apiKeys } from '../../src/contract/keys.ts'
-import { makeWorkspace } from '../harness/place.ts'
-import { place, serveClosed } from './wb.ts'
+import { makeWorkspace } from '../harness/resources.ts'
+import { createSandbox, serveWithApiKeys } from './sandbox.ts'
 
 /** A sandbox whose runtime requires a key, with a key in the environment. */
-async function closed() {
-  const here = place()
-  here.env.WB_KEYCHAIN = 'file'
-  const { call } = await serveClosed(here)
+async function sandboxWithKey() {
+  const sandbox = createSandbox()
+  sandbox.env.WB_KEYCHAIN = 'file'
+  const { call } = await serveWithApiKeys(sandbox)
   const { workspaceId } = await makeWorkspace({ call }, { name: 'demo' })
   const { plaintext: key } = await call(apiKeys.create, { params: { workspaceId }, body: { label: 'agent' } })
-  here.env.WB_API_KEY = key
+  sandbox.env.WB_API_KEY = key
   const install = async (...args: string[]) => {
-    const { status, stdout, stderr } = await here.wb(['mcp', 'install', ...args])
+    const { status, stdout, stderr } = await sandbox.wb(['mcp', 'install', ...args])
     expect({ status, stderr }).toMatchObject({ status: 0 })
     return { stdout, stderr }
   }
-  return { ...here, key, install }
+  return { ...sandbox, key, install }
 }
 
 const timeout = 60_000
@@ -26,7 +26,7 @@ const timeout = 60_000
 test('install reports that the runtime requires a key and how each client passes it', {
   timeout,
 }, async () => {
-  const { install, key, home, wb } = await closed()
+  const { install, key, home, wb } = await sandboxWithKey()
   const plain = await install()
   expect(plain.stdout).not.toContain('WB_API_KEY')
   expect(plain.stderr).toContain('the runtime requires a key, and the entry contains none')
@@ -61,7 +61,7 @@ test('install reports that the runtime requires a key and how each client passes
 })
 
 test('install without a key prints an entry that refers to one', { timeout }, async () => {
-  const { env, install, wb } = await closed()
+  const { env, install, wb } = await sandboxWithKey()
   delete env.WB_API_KEY
   const { stdout, stderr } = await install('cursor')
   expect(JSON.parse(stdout).mcpServers).toEqual({
@@ -79,7 +79,7 @@ test('install without a key prints an entry that refers to one', { timeout }, as
 })
 
 test('install writes the key itself only with --include-key', { timeout }, async () => {
-  const { install, key, home, env, wb } = await closed()
+  const { install, key, home, env, wb } = await sandboxWithKey()
   const { stderr } = await install('cursor', '--include-key', '--write', '--yes')
   expect(stderr).not.toContain('requires a key')
   const { mcpServers } = JSON.parse(readFileSync(join(home, '.cursor', 'mcp.json'), 'utf8'))
@@ -90,7 +90,7 @@ test('install writes the key itself only with --include-key', { timeout }, async
 })
 
 test('install does not mention keys if the runtime requires none', { timeout }, async () => {
-  const { wb } = place()
+  const { wb } = createSandbox()
   await wb(['workspaces', 'create', 'demo'])
   expect((await wb(['mcp', 'install'])).stderr).toBe('')
 })

@@ -5,19 +5,19 @@ import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { expect, onTestFinished, test } from 'vitest'
 import { connect } from '../../src/contract/connect.ts'
-import { call } from '../mcp/stage.ts'
-import { type Place, placesLike } from './wb.ts'
+import { call } from '../mcp/mcp-setup.ts'
+import { type Sandbox, sandboxFactory } from './sandbox.ts'
 
 const bin = resolve('bin/run.js')
 
-const notes = placesLike(async ({ wb, home }) => {
+const notes = sandboxFactory(async ({ wb, home }) => {
   writeFileSync(join(home, 'wings.md'), 'The ornithopter flaps its wings.\n')
   await wb(['workspaces', 'create', 'demo'])
   await wb(['kb', 'ingest', 'notes', join(home, 'wings.md'), '--create'])
 })
 
 /** Starts `wb mcp serve` through the official client, and collects its stderr. */
-async function started({ env, home }: Place, ...args: string[]) {
+async function startClient({ env, home }: Sandbox, ...args: string[]) {
   const transport = new StdioClientTransport({
     command: process.execPath,
     args: [bin, 'mcp', 'serve', ...args],
@@ -32,7 +32,7 @@ async function started({ env, home }: Place, ...args: string[]) {
   const client = new Client({ name: 'test', version: '1' })
   await client.connect(transport)
   onTestFinished(() => client.close())
-  return { client, told: () => stderr }
+  return { client, stderrText: () => stderr }
 }
 
 async function baseOf(client: Client): Promise<string> {
@@ -41,8 +41,8 @@ async function baseOf(client: Client): Promise<string> {
 }
 
 test('a client reads without a running server, and writes where permitted', { timeout: 60_000 }, async () => {
-  const here = await notes()
-  const { client, told } = await started(here)
+  const sandbox = await notes()
+  const { client, stderrText } = await startClient(sandbox)
   const { tools } = await client.listTools()
   expect(tools.map(({ name }) => name)).toEqual([
     'list_knowledge_bases',
@@ -65,37 +65,39 @@ test('a client reads without a running server, and writes where permitted', { ti
   })
   expect((await call(client, 'later_tool')).text).toBe('MCP error -32602: Tool later_tool not found')
 
-  const writer = (await started(here, '--allow', 'write:ingest')).client
+  const writer = (await startClient(sandbox, '--allow', 'write:ingest')).client
   expect((await writer.listTools()).tools).toHaveLength(11)
   expect(await call(writer, 'ingest_text', text)).toMatchObject({ value: { outcome: 'completed' } })
   expect(await call(writer, 'delete_knowledge_base', { knowledgeBaseId })).toMatchObject({
     value: { outcome: 'denied', required: 'write:kb', subjectScopes: ['write:ingest'] },
   })
   expect((await call(client, 'list_documents', { knowledgeBaseId })).value).toHaveLength(2)
-  expect(told()).toBe('')
+  expect(stderrText()).toBe('')
 })
 
-test('uses the permissions of its key through a server, and the server audits its calls', { timeout: 60_000 }, async () => {
-  const here = await notes()
-  const { url } = await here.serve()
-  const { client } = await started(here, '--allow', 'write:ingest', '--url', url)
+test('uses the permissions of its key through a server, and the server audits its calls', {
+  timeout: 60_000,
+}, async () => {
+  const sandbox = await notes()
+  const { url } = await sandbox.serve()
+  const { client } = await startClient(sandbox, '--allow', 'write:ingest', '--url', url)
   expect(await call(client, 'list_documents', { knowledgeBaseId: await baseOf(client) })).toMatchObject({
     isError: false,
   })
-  const { stdout } = await here.wb(['audit', 'list', '--json', '--jq', '.[].details.toolName'])
+  const { stdout } = await sandbox.wb(['audit', 'list', '--json', '--jq', '.[].details.toolName'])
   expect(stdout).toContain('list_documents')
 })
 
 test('a client stays connected while wb serve starts, moves to another port and ends', {
   timeout: 60_000,
 }, async () => {
-  const here = await notes()
-  const { client } = await started(here)
-  const { stdout } = await here.wb(['workspaces', 'list', '--json'])
+  const sandbox = await notes()
+  const { client } = await startClient(sandbox)
+  const { stdout } = await sandbox.wb(['workspaces', 'list', '--json'])
   const [{ workspaceId }] = JSON.parse(stdout) as [{ workspaceId: string }]
   await baseOf(client)
   for (const signal of ['SIGKILL', 'SIGTERM'] as const) {
-    const server = await here.spawnServe()
+    const server = await sandbox.spawnServe()
     await baseOf(client)
     const { entries } = await server.call(connect.traffic, { params: { workspaceId }, query: {} })
     expect(entries).toHaveLength(1)
@@ -106,7 +108,7 @@ test('a client stays connected while wb serve starts, moves to another port and 
 })
 
 /** Starts a process, and exchanges raw lines with it. */
-function raw({ env, home }: Place) {
+function startRawProcess({ env, home }: Sandbox) {
   const child = spawn(process.execPath, [bin, 'mcp', 'serve'], { cwd: home, env })
   let stdout = ''
   child.stdout.setEncoding('utf8').on('data', text => {
@@ -125,8 +127,8 @@ function raw({ env, home }: Place) {
 }
 
 test('rejects invalid messages, and ends when stdin ends and every request is answered', async () => {
-  const here = await notes()
-  const { child, ended, answers } = raw(here)
+  const sandbox = await notes()
+  const { child, ended, answers } = startRawProcess(sandbox)
   const list = { jsonrpc: '2.0', id: 'a', method: 'tools/list' }
   const batch = [{ ...list, method: 'tools/call', params: { name: 'delete_document' } }]
   for (const line of ['{', JSON.stringify(batch), '', JSON.stringify(list), '{"jsonrpc":"2.0","method":"x"}'])
@@ -141,10 +143,10 @@ test('rejects invalid messages, and ends when stdin ends and every request is an
 })
 
 test('ends on Ctrl-C', async () => {
-  const { child, ended, answers } = raw(await notes())
-  const told = new Promise(done => child.stdout.once('data', done))
+  const { child, ended, answers } = startRawProcess(await notes())
+  const ready = new Promise(done => child.stdout.once('data', done))
   child.stdin.write('{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
-  await told
+  await ready
   child.kill('SIGINT')
   expect(await ended).toBe(0)
   expect(answers()).toMatchObject([{ id: 1, result: {} }])

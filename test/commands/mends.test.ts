@@ -4,10 +4,10 @@ import { createServer as createTlsServer } from 'node:https'
 import { type AddressInfo, createServer } from 'node:net'
 import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { signIn, signInStage } from './sign-in.ts'
-import { type Place, place, runProgram } from './wb.ts'
+import { createSandbox, runProgram, type Sandbox } from './sandbox.ts'
+import { setUpSignIn, signIn } from './sign-in.ts'
 
-const shared = place(afterAll)
+const shared = createSandbox(afterAll)
 const keyFile = join(shared.home, 'ci.key')
 const tools = join(shared.home, 'tools')
 let url: string
@@ -22,54 +22,54 @@ beforeAll(async () => {
 })
 
 /** Creates a sandbox of a user who knows the address of a runtime that requires a key, and has a key file. */
-function stranger(): Place {
-  const here = place()
-  delete here.env.WB_DATA_DIR
-  Object.assign(here.env, { WB_KEYCHAIN: 'file', PATH: `${tools}:${here.env.PATH}` })
-  return here
+function createUserSandbox(): Sandbox {
+  const sandbox = createSandbox()
+  delete sandbox.env.WB_DATA_DIR
+  Object.assign(sandbox.env, { WB_KEYCHAIN: 'file', PATH: `${tools}:${sandbox.env.PATH}` })
+  return sandbox
 }
 
 /** Returns the last line of output. */
-function lastLine(said: string): string {
-  return said.replaceAll('\r\n', '\n').trimEnd().split('\n').at(-1)!.trim()
+function lastLine(output: string): string {
+  return output.replaceAll('\r\n', '\n').trimEnd().split('\n').at(-1)!.trim()
 }
 
 /** Runs a suggested line in a shell, with `KEY_FILE` replaced by the path of the key file. */
-async function typed(here: Place, line: string): Promise<number | null> {
-  const { status } = await runProgram(here, 'bash', ['-c', line.replace('KEY_FILE', keyFile)])
+async function runSuggestedLine(sandbox: Sandbox, line: string): Promise<number | null> {
+  const { status } = await runProgram(sandbox, 'bash', ['-c', line.replace('KEY_FILE', keyFile)])
   return status
 }
 
 /** Returns true if the output has at most 12 lines. */
-function isOneScreen(said: string): boolean {
-  return said.trimEnd().split('\n').length <= 12
+function isOneScreen(output: string): boolean {
+  return output.trimEnd().split('\n').length <= 12
 }
 
 test('signed out, then a login in CI: the last line of each error leads to a login', async () => {
-  const here = stranger()
-  const refused = await here.wb(['kb', 'list', '--url', url])
+  const sandbox = createUserSandbox()
+  const refused = await sandbox.wb(['kb', 'list', '--url', url])
   expect([refused.status, isOneScreen(refused.stderr)]).toEqual([3, true])
   const line = lastLine(refused.stderr)
   expect(line).toBe(`wb login ${url}`)
-  const inCi = await here.wb(line.split(' ').slice(1), { env: { CI: 'true' } })
+  const inCi = await sandbox.wb(line.split(' ').slice(1), { env: { CI: 'true' } })
   expect([inCi.status, isOneScreen(inCi.stderr)]).toEqual([2, true])
-  expect(await typed(here, lastLine(inCi.stderr))).toBe(0)
-  expect((await here.wb(['kb', 'list'])).status).toBe(0)
+  expect(await runSuggestedLine(sandbox, lastLine(inCi.stderr))).toBe(0)
+  expect((await sandbox.wb(['kb', 'list'])).status).toBe(0)
 })
 
 test('an incomplete address, then no keychain: the last line of each error leads to a login', async () => {
-  const here = stranger()
-  const wrong = await here.wb(['login', new URL(url).host, '--with-token'])
-  expect([wrong.status, lastLine(wrong.stderr)]).toEqual([2, `wb login ${url} --with-token`])
+  const sandbox = createUserSandbox()
+  const incomplete = await sandbox.wb(['login', new URL(url).host, '--with-token'])
+  expect([incomplete.status, lastLine(incomplete.stderr)]).toEqual([2, `wb login ${url} --with-token`])
   const env = { WB_KEYCHAIN: 'keyring', DBUS_SESSION_BUS_ADDRESS: 'unix:path=/nowhere' }
-  const none = await here.wb(lastLine(wrong.stderr).split(' ').slice(1), { env, input: 'x' })
+  const none = await sandbox.wb(lastLine(incomplete.stderr).split(' ').slice(1), { env, input: 'x' })
   expect([none.status, isOneScreen(none.stderr)]).toEqual([3, true])
-  expect(await typed(here, `${lastLine(none.stderr)} --with-token < KEY_FILE`)).toBe(0)
-  expect((await here.wb(['kb', 'list'])).status).toBe(0)
+  expect(await runSuggestedLine(sandbox, `${lastLine(none.stderr)} --with-token < KEY_FILE`)).toBe(0)
+  expect((await sandbox.wb(['kb', 'list'])).status).toBe(0)
 })
 
 test('login without a runtime lists the alternatives, and they work', async () => {
-  const { wb } = place()
+  const { wb } = createSandbox()
   const { status, stderr } = await wb(['login'])
   expect([status, isOneScreen(stderr)]).toEqual([0, true])
   expect(stderr).toMatch(/\n {2}wb login https:\/\/… .*\n {2}wb serve .*\n {2}wb quickstart /)
@@ -77,49 +77,49 @@ test('login without a runtime lists the alternatives, and they work', async () =
 })
 
 test('if nothing responds, the last line starts a server or diagnoses the connection', async () => {
-  const here = stranger()
+  const sandbox = createUserSandbox()
   const free = createServer().listen(0, '127.0.0.1')
   await once(free, 'listening')
   const nowhere = `http://127.0.0.1:${(free.address() as AddressInfo).port}`
   await once(free.close(), 'close')
-  const gone = await here.wb(['workspaces', 'list', '--url', nowhere])
-  expect([gone.status, isOneScreen(gone.stderr)]).toEqual([6, true])
-  const [, verb, ...flags] = lastLine(gone.stderr).split(' ')
+  const unreachable = await sandbox.wb(['workspaces', 'list', '--url', nowhere])
+  expect([unreachable.status, isOneScreen(unreachable.stderr)]).toEqual([6, true])
+  const [, verb, ...flags] = lastLine(unreachable.stderr).split(' ')
   expect(verb).toBe('serve')
-  await here.serve(flags)
-  expect((await here.wb(['workspaces', 'list', '--url', nowhere])).status).toBe(0)
-  const far = await here.wb(['login', 'https://wb.invalid'])
+  await sandbox.serve(flags)
+  expect((await sandbox.wb(['workspaces', 'list', '--url', nowhere])).status).toBe(0)
+  const far = await sandbox.wb(['login', 'https://wb.invalid'])
   expect([far.status, lastLine(far.stderr)]).toEqual([6, 'wb doctor --url https://wb.invalid'])
 })
 
 test('if the server of a profile has stopped, the error suggests commands that work without it', async () => {
-  const here = stranger()
-  await here.wb(['workspaces', 'create', 'mine'])
-  const server = await here.serve()
-  await here.wb(['login', server.url])
+  const sandbox = createUserSandbox()
+  await sandbox.wb(['workspaces', 'create', 'mine'])
+  const server = await sandbox.serve()
+  await sandbox.wb(['login', server.url])
   await server.stop()
-  const gone = await here.wb(['workspaces', 'list'])
+  const unreachable = await sandbox.wb(['workspaces', 'list'])
   const onward = 'wb profiles add here && wb profiles use here'
-  expect([gone.status, gone.stderr.split('\n').slice(2, 4)]).toEqual([
+  expect([unreachable.status, unreachable.stderr.split('\n').slice(2, 4)]).toEqual([
     6,
     [
       "    add --local to use this machine's data directory, without a server, for one command",
       `    ${onward}    switches back to this machine`,
     ],
   ])
-  const once = await here.wb(['workspaces', 'list', '--local'])
+  const once = await sandbox.wb(['workspaces', 'list', '--local'])
   expect([once.status, once.stdout]).toEqual([0, expect.stringContaining('\tmine\t')])
-  const variable = await here.wb(['workspaces', 'list', '--local'], { env: { WB_URL: server.url } })
+  const variable = await sandbox.wb(['workspaces', 'list', '--local'], { env: { WB_URL: server.url } })
   expect([variable.status, variable.stdout]).toEqual([0, once.stdout])
-  const named = await here.wb(['workspaces', 'list', '--profile', 'default'])
+  const named = await sandbox.wb(['workspaces', 'list', '--profile', 'default'])
   expect([named.status, named.stderr]).toEqual([
     6,
     expect.stringContaining(
       "\n    use --local instead of --profile default for this machine's data directory",
     ),
   ])
-  expect(await typed(here, onward)).toBe(0)
-  expect((await here.wb(['workspaces', 'list'])).stdout).toBe(once.stdout)
+  expect(await runSuggestedLine(sandbox, onward)).toBe(0)
+  expect((await sandbox.wb(['workspaces', 'list'])).stdout).toBe(once.stdout)
 })
 
 test.each([
@@ -127,7 +127,7 @@ test.each([
   ['--profile', ['kb', 'list', '--local', '--profile', 'default']],
   ['URL', ['login', 'http://127.0.0.1:1', '--local']],
 ])('--local cannot be combined with %s, which the error names', async (other, words) => {
-  expect(await place().wb(words)).toEqual({
+  expect(await createSandbox().wb(words)).toEqual({
     status: 2,
     stdout: '',
     stderr: `  ✗ --local cannot be combined with ${other}\n    --local uses the data directory of this machine; remove --local or ${other}\n`,
@@ -135,11 +135,11 @@ test.each([
 })
 
 test('https to an http server, the address of a page, credentials in a URL: the last line uses the correct address', async () => {
-  const { wb, serve } = place()
+  const { wb, serve } = createSandbox()
   const { url } = await serve()
   const secure = url.replace('http:', 'https:')
   const base = ['login', 'kb list --url', 'kb list --url'].map(words => words.split(' '))
-  const wrong = [
+  const wrongAddresses = [
     `${secure}/`,
     secure,
     `${url}/api/v1/`,
@@ -147,7 +147,7 @@ test('https to an http server, the address of a page, credentials in a URL: the 
     `${url}/any/path`,
     url.replace('//', '//me:pw@'),
   ]
-  for (const [at, address] of wrong.entries()) {
+  for (const [at, address] of wrongAddresses.entries()) {
     const words = [...base[at % base.length]!, address]
     const ended = await wb(words)
     expect([ended.status === 0, isOneScreen(ended.stderr)], address).toEqual([false, true])
@@ -165,7 +165,7 @@ test('https to an http server, the address of a page, credentials in a URL: the 
 })
 
 test('http to an https server: the error names the mismatch, and the last line uses https', async () => {
-  const { wb } = place()
+  const { wb } = createSandbox()
   const pem = (name: string) => readFileSync(`test/fixtures/tls/${name}.pem`)
   const server = createTlsServer({ key: pem('server-key'), cert: pem('server') }, (_request, response) => {
     response.writeHead(200, { 'content-type': 'application/json' }).end('{"items":[],"nextCursor":null}')
@@ -184,7 +184,7 @@ test('http to an https server: the error names the mismatch, and the last line u
 })
 
 test('unencrypted to another machine: the last line uses https, and no output contains the secret [security rule 15]', async () => {
-  const { wb } = place()
+  const { wb } = createSandbox()
   const login = await wb(['login', 'http://wb.invalid/', '--profile', 'work'])
   expect(login.stderr).toBe(
     [
@@ -203,10 +203,10 @@ test('unencrypted to another machine: the last line uses https, and no output co
 })
 
 test('an expired device code: the last line restarts the login', async () => {
-  const { here, server } = await signInStage({ deviceCodeSeconds: 4 })
-  const ended = await signIn(here, server.url, { onCode: () => undefined })
+  const { sandbox, server } = await setUpSignIn({ deviceCodeSeconds: 4 })
+  const ended = await signIn(sandbox, server.url, { onCode: () => undefined })
   const line = lastLine(ended.text)
   expect(line).toBe(`wb login ${server.url}`)
-  const again = await signIn(here, line.split(' ')[2]!)
+  const again = await signIn(sandbox, line.split(' ')[2]!)
   expect(again.status, again.text).toBe(0)
 })

@@ -2,8 +2,8 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { committedManifest } from '../../scripts/manifest.mjs'
-import { inTerminal, withoutSequences } from './terminal.ts'
-import { place, placesLike } from './wb.ts'
+import { createSandbox, sandboxFactory } from './sandbox.ts'
+import { runInTerminal, stripSequences } from './terminal.ts'
 
 interface Listed {
   args: Record<string, { required?: boolean }>
@@ -11,25 +11,25 @@ interface Listed {
 }
 
 const timeout = 60_000
-const down = '\x1b[B'
+const arrowDown = '\x1b[B'
 const { commands } = JSON.parse(committedManifest()) as { commands: Record<string, Listed> }
-const requiring = Object.entries(commands).flatMap(([id, { args }]) => {
+const requiredArguments = Object.entries(commands).flatMap(([id, { args }]) => {
   const first = Object.entries(args).find(([, { required }]) => required)?.[0]
   return first === undefined ? [] : [[id.replaceAll(':', ' '), first.toUpperCase()] as const]
 })
 /** Commands that end or delete a resource, and must not select the only one by default. */
-const ending = /(?:delete|revoke|remove|cancel|rotate|disallow)$/
+const endingCommand = /(?:delete|revoke|remove|cancel|rotate|disallow)$/
 
 /** Types each answer once, in order, when its prompt appears. */
-function answers(...all: [words: string, typed: string][]) {
-  const left = [...all]
+function answerPrompts(...all: [words: string, typed: string][]) {
+  const remaining = [...all]
   return (text: string) =>
-    left[0] && withoutSequences(text).includes(left[0][0]) ? left.shift()?.[1] : undefined
+    remaining[0] && stripSequences(text).includes(remaining[0][0]) ? remaining.shift()?.[1] : undefined
 }
 
 describe('a missing argument in a pipe is a usage error that names it', () => {
-  test.each(requiring)('wb %s without %s', { timeout }, async (command, missing) => {
-    const { status, stdout, stderr } = await place().wb(command.split(' '))
+  test.each(requiredArguments)('wb %s without %s', { timeout }, async (command, missing) => {
+    const { status, stdout, stderr } = await createSandbox().wb(command.split(' '))
     expect({ status, stdout }).toEqual({ status: 2, stdout: '' })
     expect(stderr).toContain(`✗ ${missing} is missing`)
   })
@@ -37,80 +37,82 @@ describe('a missing argument in a pipe is a usage error that names it', () => {
   test('every command that ends or deletes a resource requires an argument', () => {
     const ends = Object.keys(commands)
       .map(id => id.replaceAll(':', ' '))
-      .filter(id => ending.test(id))
+      .filter(id => endingCommand.test(id))
     expect(ends.length).toBeGreaterThan(10)
-    expect(requiring.map(([command]) => command)).toEqual(expect.arrayContaining(ends))
+    expect(requiredArguments.map(([command]) => command)).toEqual(expect.arrayContaining(ends))
   })
 })
 
 describe('a missing argument in a terminal is selected from a list', { timeout }, () => {
   test('selects a service by its name, with the start of its ID', async () => {
-    const here = place()
-    const made = await here.wb(['services', 'create', 'mine', '--preset', 'recursive-char-500'])
-    const id = made.stdout.trim()
-    const { status, text } = await inTerminal(here, ['services', 'show', '--type', 'chunking'], {
-      answer: answers(['Which service?', 'mine\r']),
+    const sandbox = createSandbox()
+    const created = await sandbox.wb(['services', 'create', 'mine', '--preset', 'recursive-char-500'])
+    const id = created.stdout.trim()
+    const { status, text } = await runInTerminal(sandbox, ['services', 'show', '--type', 'chunking'], {
+      answer: answerPrompts(['Which service?', 'mine\r']),
     })
-    const shown = withoutSequences(text)
+    const shown = stripSequences(text)
     expect(status).toBe(0)
     expect(shown).toContain(`mine (${id.slice(0, 8)})`)
     expect(shown).toMatch(new RegExp(`id +${id}`))
   })
 
   test('asks for a key even if there is only one', async () => {
-    const here = place()
-    expect(await here.wb(['keys', 'create', 'ci'])).toMatchObject({ status: 0 })
-    const { status, text } = await inTerminal(here, ['keys', 'revoke'], {
-      answer: answers(['Which key?', '\r'], ['to confirm:', 'ci\r']),
+    const sandbox = createSandbox()
+    expect(await sandbox.wb(['keys', 'create', 'ci'])).toMatchObject({ status: 0 })
+    const { status, text } = await runInTerminal(sandbox, ['keys', 'revoke'], {
+      answer: answerPrompts(['Which key?', '\r'], ['to confirm:', 'ci\r']),
     })
     expect(status).toBe(0)
-    expect(withoutSequences(text)).toMatch(/Which key\?[\s\S]*ci \([a-z0-9]{12}\)/)
-    expect((await here.wb(['keys', 'list', '--json'])).stdout).not.toContain('"revokedAt":null')
+    expect(stripSequences(text)).toMatch(/Which key\?[\s\S]*ci \([a-z0-9]{12}\)/)
+    expect((await sandbox.wb(['keys', 'list', '--json'])).stdout).not.toContain('"revokedAt":null')
   })
 
   test('selects a document after its knowledge base', async () => {
-    const here = place()
+    const sandbox = createSandbox()
     for (const name of ['handbook', 'kitchen'])
-      await here.wb(['kb', 'ingest', name, '-', '--create', '--name', `${name}.md`], { input: `# ${name}\n` })
-    const { status, text } = await inTerminal(here, ['documents', 'show'], {
-      answer: answers(['Which knowledge base', `${down}\r`], ['Which document?', '\r']),
+      await sandbox.wb(['kb', 'ingest', name, '-', '--create', '--name', `${name}.md`], {
+        input: `# ${name}\n`,
+      })
+    const { status, text } = await runInTerminal(sandbox, ['documents', 'show'], {
+      answer: answerPrompts(['Which knowledge base', `${arrowDown}\r`], ['Which document?', '\r']),
     })
     expect(status).toBe(0)
-    expect(withoutSequences(text)).toMatch(/file +kitchen\.md/)
+    expect(stripSequences(text)).toMatch(/file +kitchen\.md/)
   })
 
   test('offers to create a knowledge base for an ingest', async () => {
-    const here = place()
-    await here.wb(['kb', 'create', 'handbook'])
-    const { status, text } = await inTerminal(here, ['kb', 'ingest'], {
-      answer: answers(
-        ['Which knowledge base?', `${down}\r`],
+    const sandbox = createSandbox()
+    await sandbox.wb(['kb', 'create', 'handbook'])
+    const { status, text } = await runInTerminal(sandbox, ['kb', 'ingest'], {
+      answer: answerPrompts(
+        ['Which knowledge base?', `${arrowDown}\r`],
         ['NAME (', 'notes\r'],
-        ['Which file or folder?', `${here.home}/nothing\r`],
+        ['Which file or folder?', `${sandbox.home}/nothing\r`],
         ['Create it?', 'n\r'],
       ),
     })
     expect(status).toBe(4)
-    expect(withoutSequences(text)).toContain('There is no knowledge base "notes"')
+    expect(stripSequences(text)).toContain('There is no knowledge base "notes"')
   })
 
   test('repeats the prompt after an empty answer, and expands ~ to the home folder', async () => {
-    const here = place()
-    writeFileSync(join(here.home, 'a.md'), '# Keys\n')
-    await here.wb(['kb', 'create', 'handbook'])
-    const { status, text } = await inTerminal(here, ['kb', 'ingest', 'handbook'], {
-      answer: answers(['Which file or folder?', ' \r'], ['Type an answer', '\b~/a.md\r']),
+    const sandbox = createSandbox()
+    writeFileSync(join(sandbox.home, 'a.md'), '# Keys\n')
+    await sandbox.wb(['kb', 'create', 'handbook'])
+    const { status, text } = await runInTerminal(sandbox, ['kb', 'ingest', 'handbook'], {
+      answer: answerPrompts(['Which file or folder?', ' \r'], ['Type an answer', '\b~/a.md\r']),
     })
     expect(status, text).toBe(0)
-    expect(withoutSequences(text)).toContain('1 added')
+    expect(stripSequences(text)).toContain('1 added')
   })
 
   test('reports that there is nothing to choose from', async () => {
-    const here = place()
-    await here.wb(['workspaces', 'create', 'demo'])
-    const { status, text } = await inTerminal(here, ['mcp', 'servers', 'remove'])
+    const sandbox = createSandbox()
+    await sandbox.wb(['workspaces', 'create', 'demo'])
+    const { status, text } = await runInTerminal(sandbox, ['mcp', 'servers', 'remove'])
     expect(status).toBe(2)
-    expect(withoutSequences(text)).toContain('SERVER is missing, and there is no MCP server to choose')
+    expect(stripSequences(text)).toContain('SERVER is missing, and there is no MCP server to choose')
   })
 })
 
@@ -122,21 +124,21 @@ describe('a second resource with the same name', { timeout }, () => {
     ['mcp', 'servers', 'add', 'twin', 'http://127.0.0.1:9/mcp'],
   ]
 
-  const furnished = placesLike(async ({ wb }) => {
+  const sandboxWithBase = sandboxFactory(async ({ wb }) => {
     await wb(['kb', 'create', 'handbook'])
   })
 
   test.each(twins.map(words => [words.slice(0, -1).join(' '), words]))('%s', async (_line, words) => {
-    const here = await furnished()
-    const first = await here.wb(words)
+    const sandbox = await sandboxWithBase()
+    const first = await sandbox.wb(words)
     expect(first.stderr).not.toContain('another')
-    const second = await here.wb(words)
+    const second = await sandbox.wb(words)
     expect(second).toMatchObject({ status: 0, stderr: expect.stringMatching(/! another .* is named twin/) })
     expect(second.stdout).not.toBe(first.stdout)
-    const declined = await inTerminal(here, words, {
-      answer: answers(['create a second one?', 'n\r']),
+    const declined = await runInTerminal(sandbox, words, {
+      answer: answerPrompts(['create a second one?', 'n\r']),
     })
     expect(declined.status).toBe(2)
-    expect(withoutSequences(declined.text)).toContain('Nothing was created')
+    expect(stripSequences(declined.text)).toContain('Nothing was created')
   })
 })

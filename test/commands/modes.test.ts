@@ -2,23 +2,23 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { spawn } from '@lydell/node-pty'
 import { expect, test } from 'vitest'
-import { inTerminal, withoutSequences } from './terminal.ts'
-import { type Place, place } from './wb.ts'
+import { createSandbox, type Sandbox } from './sandbox.ts'
+import { runInTerminal, stripSequences } from './terminal.ts'
 
 /** Creates two knowledge bases with long names and passages. */
-async function filled(): Promise<Place> {
-  const here = place()
-  const folder = join(here.home, 'papers')
+async function sandboxWithBases(): Promise<Sandbox> {
+  const sandbox = createSandbox()
+  const folder = join(sandbox.home, 'papers')
   mkdirSync(folder)
   const text = 'The boundary layer on a flat plate grows with the distance from its edge.'
   writeFileSync(join(folder, 'plate.md'), `# Flow past a plate\n\n${text}\n`)
-  await here.wb(['kb', 'ingest', 'papers', folder, '--create'])
-  await here.wb(['kb', 'create', 'a_knowledge_base_whose_name_is_as_long_as_few'])
-  return here
+  await sandbox.wb(['kb', 'ingest', 'papers', folder, '--create'])
+  await sandbox.wb(['kb', 'create', 'a_knowledge_base_whose_name_is_as_long_as_few'])
+  return sandbox
 }
 
 /** Returns terminal output with readable control sequences, and placeholders for values that change between runs. */
-function readable(text: string): string {
+function readableOutput(text: string): string {
   return text
     .replaceAll('\r\n', '\n')
     .replaceAll('\x1b', '␛')
@@ -48,20 +48,20 @@ test.each([
   [['kb', 'ingest', '--help'], 60],
   [['login', '--help'], 80],
 ])('the help of %j has %i columns, from a terminal and from COLUMNS', async (words, cols) => {
-  const here = place()
-  const { stdout } = await here.wb(words, { env: { COLUMNS: String(cols) } })
-  const { text } = await inTerminal(here, words, { cols, colour: false })
-  expect(withoutSequences(text)).toBe(stdout)
+  const sandbox = createSandbox()
+  const { stdout } = await sandbox.wb(words, { env: { COLUMNS: String(cols) } })
+  const { text } = await runInTerminal(sandbox, words, { cols, colour: false })
+  expect(stripSequences(text)).toBe(stdout)
   expect(stdout.split('\n').filter(line => line.length > cols)).toEqual([])
   await expect(stdout).toMatchFileSnapshot(`modes/${words.join('-').replace('--', '')}-${cols}.txt`)
 })
 
 test('help in a pager has the width of the terminal', async () => {
-  const here = place()
+  const sandbox = createSandbox()
   const words = ['kb', 'ingest', '--help']
-  const { stdout } = await here.wb(words, { env: { COLUMNS: '60' } })
+  const { stdout } = await sandbox.wb(words, { env: { COLUMNS: '60' } })
   const line = `"${process.execPath}" "${resolve('bin/run.js')}" ${words.join(' ')} | cat`
-  const terminal = spawn('/bin/sh', ['-c', line], { cols: 60, env: here.env })
+  const terminal = spawn('/bin/sh', ['-c', line], { cols: 60, env: sandbox.env })
   let text = ''
   terminal.onData(data => {
     text += data
@@ -71,23 +71,25 @@ test('help in a pager has the width of the terminal', async () => {
 })
 
 test('prints a command in a terminal, in a pipe, in CI, with 40 columns, without colors and without UTF-8', async () => {
-  const here = await filled()
+  const sandbox = await sandboxWithBases()
   for (const line of lines) {
-    const said: string[] = []
+    const outputs: string[] = []
     for (const [name, { cols, env = {} }] of terminals) {
-      const { status, text } = await inTerminal({ ...here, env: { ...here.env, ...env } }, line, {
+      const { status, text } = await runInTerminal({ ...sandbox, env: { ...sandbox.env, ...env } }, line, {
         cols,
         colour: !env.NO_COLOR,
       })
-      said.push(`# ${name}, ended with ${status}\n${readable(text)}`)
+      outputs.push(`# ${name}, ended with ${status}\n${readableOutput(text)}`)
     }
     for (const [name, env] of [
       ['in a pipe', {}],
       ['in CI', { CI: 'true' }],
     ] as const) {
-      const { status, stdout, stderr } = await here.wb(line, { env })
-      said.push(`# ${name}, ended with ${status}\n${readable(stdout)}# stderr\n${readable(stderr)}`)
+      const { status, stdout, stderr } = await sandbox.wb(line, { env })
+      outputs.push(
+        `# ${name}, ended with ${status}\n${readableOutput(stdout)}# stderr\n${readableOutput(stderr)}`,
+      )
     }
-    await expect(said.join('\n')).toMatchFileSnapshot(`modes/${line.join('-').replaceAll(' ', '-')}.txt`)
+    await expect(outputs.join('\n')).toMatchFileSnapshot(`modes/${line.join('-').replaceAll(' ', '-')}.txt`)
   }
 }, 60_000)

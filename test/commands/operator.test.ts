@@ -4,8 +4,8 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { discovery, oidcConfig } from './discovery.ts'
-import { type Place, place } from './wb.ts'
+import { oidcConfig, startDiscoveryServer } from './discovery.ts'
+import { createSandbox, type Sandbox } from './sandbox.ts'
 
 /** A well-formed token that no runtime issued. */
 const unknown = `wb_live_abcdefghijkl_${'z'.repeat(32)}`
@@ -23,47 +23,59 @@ const namedNext = [
 ].join('\n')
 
 /** Creates a data directory whose runtime rejects anonymous callers. */
-function closed(): Place & { config: string } {
-  const here = place()
-  const config = join(here.home, 'closed.yaml')
+function createClosedSandbox(): Sandbox & { config: string } {
+  const sandbox = createSandbox()
+  const config = join(sandbox.home, 'closed.yaml')
   writeFileSync(config, 'version: 1\nauth: { mode: apiKey, anonymousPolicy: reject }\n')
-  here.env.WB_CONFIG = config
-  return { ...here, config }
+  sandbox.env.WB_CONFIG = config
+  return { ...sandbox, config }
 }
 
-function refused(next: string, words = 'This runtime rejects requests without credentials') {
+function unauthorizedError(next: string, words = 'This runtime rejects requests without credentials') {
   return new RegExp(`^ {2}✗ ${words} \\(unauthorized, ${request}\\)\\n${next.replaceAll('…', '.')}$`)
 }
 
 describe('the operator [security rule 8]', () => {
   test('denies access by default, and grants it in process with --as-operator', async () => {
-    const { wb } = closed()
+    const { wb } = createClosedSandbox()
     const stranger = await wb(['workspaces', 'list'])
-    expect(stranger).toEqual({ status: 3, stdout: '', stderr: expect.stringMatching(refused(ownNext)) })
+    expect(stranger).toEqual({
+      status: 3,
+      stdout: '',
+      stderr: expect.stringMatching(unauthorizedError(ownNext)),
+    })
     expect(await wb(['workspaces', 'create', 'demo', '--as-operator'])).toMatchObject({ status: 0 })
     expect((await wb(['workspaces', 'list', '--as-operator'])).stdout).toContain('\tdemo\t')
     expect((await wb(['workspaces', 'list'])).status).toBe(3)
   })
 
   test("works in process while a server runs, and the server's error suggests the flag", async () => {
-    const here = closed()
-    const { url } = await here.serve()
-    const stranger = await here.wb(['workspaces', 'list'])
-    expect(stranger).toEqual({ status: 3, stdout: '', stderr: expect.stringMatching(refused(ownNext)) })
-    expect(await here.wb(['workspaces', 'create', 'demo', '--as-operator'])).toMatchObject({ status: 0 })
-    expect((await here.wb(['workspaces', 'list', '--as-operator'])).stdout).toContain('\tdemo\t')
-    const named = await here.wb(['workspaces', 'list', '--url', url])
-    expect(named).toEqual({ status: 3, stdout: '', stderr: expect.stringMatching(refused(namedNext)) })
+    const sandbox = createClosedSandbox()
+    const { url } = await sandbox.serve()
+    const stranger = await sandbox.wb(['workspaces', 'list'])
+    expect(stranger).toEqual({
+      status: 3,
+      stdout: '',
+      stderr: expect.stringMatching(unauthorizedError(ownNext)),
+    })
+    expect(await sandbox.wb(['workspaces', 'create', 'demo', '--as-operator'])).toMatchObject({ status: 0 })
+    expect((await sandbox.wb(['workspaces', 'list', '--as-operator'])).stdout).toContain('\tdemo\t')
+    const named = await sandbox.wb(['workspaces', 'list', '--url', url])
+    expect(named).toEqual({
+      status: 3,
+      stdout: '',
+      stderr: expect.stringMatching(unauthorizedError(namedNext)),
+    })
   })
 
   test('refuses to read counts and errors of a running server', async () => {
-    const here = closed()
-    const counts = await here.wb(['api', 'GET', '/metrics', '--as-operator'])
+    const sandbox = createClosedSandbox()
+    const counts = await sandbox.wb(['api', 'GET', '/metrics', '--as-operator'])
     expect(counts.stdout).toContain('# TYPE workbase_http_requests_total counter')
-    const { url } = await here.serve()
-    const asked = ['/metrics', '/health/recent-errors', '/health/details?x=1']
-    for (const path of asked)
-      expect(await here.wb(['api', 'GET', path, '--as-operator'])).toEqual({
+    const { url } = await sandbox.serve()
+    const paths = ['/metrics', '/health/recent-errors', '/health/details?x=1']
+    for (const path of paths)
+      expect(await sandbox.wb(['api', 'GET', path, '--as-operator'])).toEqual({
         status: 2,
         stdout: '',
         stderr: [
@@ -76,20 +88,20 @@ describe('the operator [security rule 8]', () => {
   })
 
   test('does not need a secret that is set only for the server', async () => {
-    const here = closed()
+    const sandbox = createClosedSandbox()
     writeFileSync(
-      here.config,
+      sandbox.config,
       'version: 1\nauth: { mode: apiKey, anonymousPolicy: reject, bootstrapTokenRef: env:ONLY_THERE }\n',
     )
-    expect(await here.wb(['workspaces', 'create', 'demo', '--as-operator'])).toMatchObject({ status: 0 })
-    expect(await here.wb(['serve', '--port', '0'])).toMatchObject({
+    expect(await sandbox.wb(['workspaces', 'create', 'demo', '--as-operator'])).toMatchObject({ status: 0 })
+    expect(await sandbox.wb(['serve', '--port', '0'])).toMatchObject({
       status: 1,
       stderr: expect.stringContaining('auth.bootstrapTokenRef: env:ONLY_THERE is not set'),
     })
   })
 
   test('is not available over HTTP, and a named runtime is a usage error that explains why', async () => {
-    const { wb, dataDir } = closed()
+    const { wb, dataDir } = createClosedSandbox()
     expect(await wb(['kb', 'list', '--as-operator', '--url', 'http://127.0.0.1:1'])).toEqual({
       status: 2,
       stdout: '',
@@ -113,7 +125,7 @@ describe('the operator [security rule 8]', () => {
   })
 
   test('prints the same suggestion as JSON', async () => {
-    const { stderr, status } = await closed().wb(['workspaces', 'list', '--json'])
+    const { stderr, status } = await createClosedSandbox().wb(['workspaces', 'list', '--json'])
     expect(status).toBe(3)
     expect(JSON.parse(stderr)).toMatchObject({
       error: {
@@ -126,33 +138,35 @@ describe('the operator [security rule 8]', () => {
 
 describe('a runtime with an identity provider [security rule 8]', () => {
   /** Starts a runtime that accepts only tokens of its identity provider. */
-  async function signedIn() {
-    const here = closed()
-    writeFileSync(here.config, oidcConfig(await discovery()))
-    return { ...here, url: (await here.serve()).url }
+  async function serveWithProvider() {
+    const sandbox = createClosedSandbox()
+    writeFileSync(sandbox.config, oidcConfig(await startDiscoveryServer()))
+    return { ...sandbox, url: (await sandbox.serve()).url }
   }
   const takes = (url: string) => `    sign in at ${url}/auth/login, or set WB_API_KEY to an access token\n`
 
   test('suggests sign-in instead of a key, which the runtime does not accept', async () => {
-    const here = await signedIn()
-    const own = await here.wb(['workspaces', 'list'])
-    expect(own.stderr).toMatch(
-      refused(`    add --as-operator to act as the owner of the data directory\n${takes(here.url)}`),
+    const sandbox = await serveWithProvider()
+    const inProcess = await sandbox.wb(['workspaces', 'list'])
+    expect(inProcess.stderr).toMatch(
+      unauthorizedError(
+        `    add --as-operator to act as the owner of the data directory\n${takes(sandbox.url)}`,
+      ),
     )
-    const named = await here.wb(['workspaces', 'list', '--url', here.url])
-    expect(named.stderr).toMatch(refused(takes(here.url)))
+    const named = await sandbox.wb(['workspaces', 'list', '--url', sandbox.url])
+    expect(named.stderr).toMatch(unauthorizedError(takes(sandbox.url)))
     const env = { WB_API_KEY: unknown }
-    const key = await here.wb(['workspaces', 'list', '--url', here.url], { env })
+    const key = await sandbox.wb(['workspaces', 'list', '--url', sandbox.url], { env })
     expect(key.status).toBe(3)
     expect(key.stderr).toMatch(
-      new RegExp(`    this runtime does not accept API keys \\(auth.mode oidc\\)\\n${takes(here.url)}$`),
+      new RegExp(`    this runtime does not accept API keys \\(auth.mode oidc\\)\\n${takes(sandbox.url)}$`),
     )
   })
 
   test('suggests an access token in process, where there is no sign-in address', async () => {
-    const here = closed()
-    writeFileSync(here.config, oidcConfig('http://127.0.0.1:1'))
-    expect((await here.wb(['workspaces', 'list'])).stderr).toContain(
+    const sandbox = createClosedSandbox()
+    writeFileSync(sandbox.config, oidcConfig('http://127.0.0.1:1'))
+    expect((await sandbox.wb(['workspaces', 'list'])).stderr).toContain(
       'the owner of the data directory\n    set WB_API_KEY to an access token of the identity provider\n',
     )
   })
@@ -160,7 +174,7 @@ describe('a runtime with an identity provider [security rule 8]', () => {
 
 describe('a caller bound to workspaces', () => {
   test('an error names the workspace that the key can access', async () => {
-    const { wb } = closed()
+    const { wb } = createClosedSandbox()
     for (const name of ['demo', 'other']) await wb(['workspaces', 'create', name, '--as-operator'])
     const create = ['keys', 'create', 'ci', '--role', 'viewer', '-w', 'demo', '--as-operator']
     const env = { WB_API_KEY: (await wb(create)).stdout.trim() }
@@ -173,7 +187,7 @@ describe('a caller bound to workspaces', () => {
   })
 
   test('a token without workspaces is explained, without a suggestion to create one', async () => {
-    const { wb } = place()
+    const { wb } = createSandbox()
     const server = createServer((request, response) => {
       const me = { id: 'd', label: 'dave', type: 'oidc', workspaceScopes: [] }
       const body = request.url === '/auth/me' ? me : { items: [], nextCursor: null }
@@ -196,10 +210,10 @@ describe('a caller bound to workspaces', () => {
 
 describe('a key on the command line', () => {
   test('an invalid key is identified by its prefix, in process and over HTTP, and not shown', async () => {
-    const here = closed()
+    const sandbox = createClosedSandbox()
     const list = async (token: string, ...more: string[]) => {
       const env = { WB_API_KEY: token }
-      const { status, stdout, stderr } = await here.wb(['workspaces', 'list', '--debug', ...more], { env })
+      const { status, stdout, stderr } = await sandbox.wb(['workspaces', 'list', '--debug', ...more], { env })
       expect({ status, stdout }).toEqual({ status: 3, stdout: '' })
       expect(stderr).not.toContain(token)
       return stderr
@@ -207,7 +221,7 @@ describe('a key on the command line', () => {
     expect(await list(unknown)).toContain(
       '    this runtime does not accept the key abcdefghijkl in WB_API_KEY\n',
     )
-    const { url } = await here.serve()
+    const { url } = await sandbox.serve()
     const words = `    the runtime at ${url} does not accept the key abcdefghijkl in WB_API_KEY\n`
     expect(await list(unknown)).toContain(words)
     expect(await list(unknown, '--url', url)).toContain(words)
@@ -215,13 +229,13 @@ describe('a key on the command line', () => {
       `    the runtime at ${url} does not accept the token in WB_API_KEY\n`,
     )
     const env = { WB_API_KEY: unknown }
-    expect((await here.wb(['workspaces', 'list', '--as-operator'], { env })).status).toBe(0)
+    expect((await sandbox.wb(['workspaces', 'list', '--as-operator'], { env })).status).toBe(0)
   })
 
   test.each([['a\nb'], ['key with blanks'], ['schlüssel'], ['a\x07b']])(
     'a key that no header can contain is a usage error that shows no part of it: %j',
     async key => {
-      const { wb } = place()
+      const { wb } = createSandbox()
       expect(await wb(['workspaces', 'list', '--debug'], { env: { WB_API_KEY: key } })).toEqual({
         status: 2,
         stdout: '',
@@ -231,7 +245,7 @@ describe('a key on the command line', () => {
   )
 
   test('a trailing line break from a file is removed', async () => {
-    const { wb } = place()
+    const { wb } = createSandbox()
     expect(await wb(['workspaces', 'list'], { env: { WB_API_KEY: `${unknown}\r\n` } })).toMatchObject({
       status: 0,
     })
@@ -240,14 +254,14 @@ describe('a key on the command line', () => {
   test.each(['authorization: Bearer s3cret\nx', 'authorization s3cret', 'Bearer s3cret: x', ': s3cret'])(
     'S5.9-02: an error about an invalid header does not show its value: %j',
     async header => {
-      const { status, stderr } = await place().wb(['api', 'GET', '/version', '-H', header, '--debug'])
+      const { status, stderr } = await createSandbox().wb(['api', 'GET', '/version', '-H', header, '--debug'])
       expect(status).toBe(2)
       expect(stderr).not.toContain('s3cret')
     },
   )
 
   describe('in process', () => {
-    const { wb } = place(afterAll)
+    const { wb } = createSandbox(afterAll)
     beforeAll(async () => {
       await wb(['workspaces', 'create', 'demo'])
     })

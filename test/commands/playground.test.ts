@@ -2,13 +2,13 @@ import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { spawn } from '@lydell/node-pty'
 import { expect, onTestFinished, test } from 'vitest'
-import { withoutSequences } from './terminal.ts'
-import { type Place, place } from './wb.ts'
+import { createSandbox, type Sandbox } from './sandbox.ts'
+import { stripSequences } from './terminal.ts'
 
 const timeout = 60_000
 
 /** Starts a playground in a terminal. `shows` waits for text after the text that earlier calls matched. */
-function playground({ env, home }: Place, args: string[], more: Record<string, string> = {}) {
+function startPlayground({ env, home }: Sandbox, args: string[], more: Record<string, string> = {}) {
   const child = spawn(process.execPath, [`${process.cwd()}/bin/run.js`, 'playground', ...args], {
     cols: 100,
     rows: 24,
@@ -30,7 +30,7 @@ function playground({ env, home }: Place, args: string[], more: Record<string, s
     screen: () => screen,
     async shows(words: string | RegExp) {
       const found = () => {
-        const text = withoutSequences(screen.slice(read))
+        const text = stripSequences(screen.slice(read))
         return typeof words === 'string' ? text.includes(words) : words.test(text)
       }
       while (!found())
@@ -42,19 +42,19 @@ function playground({ env, home }: Place, args: string[], more: Record<string, s
   }
 }
 
-function withDocuments(): Place {
-  const here = place()
-  mkdirSync(join(here.home, 'shop'))
-  writeFileSync(join(here.home, 'shop', 'refunds.md'), '# Refunds\n\nA refund is paid within ten days.\n')
+function createSandboxWithDocuments(): Sandbox {
+  const sandbox = createSandbox()
+  mkdirSync(join(sandbox.home, 'shop'))
+  writeFileSync(join(sandbox.home, 'shop', 'refunds.md'), '# Refunds\n\nA refund is paid within ten days.\n')
   writeFileSync(
-    join(here.home, 'shop', 'whales.md'),
+    join(sandbox.home, 'shop', 'whales.md'),
     '# Whales\n\nWhales sing \x1b]0;owned\x07of ten seas.\n',
   )
-  return here
+  return sandbox
 }
 
 /** Adds a clipboard program to the PATH that writes the copied text to a file. */
-function withClipboard({ home, env }: Place): string {
+function addClipboardProgram({ home, env }: Sandbox): string {
   const bin = join(home, 'bin')
   mkdirSync(bin)
   writeFileSync(join(bin, 'pbcopy'), `#!/bin/sh\ncat > ${home}/copied\n`)
@@ -63,13 +63,13 @@ function withClipboard({ home, env }: Place): string {
 }
 
 test('a session: choose, search, open, change the ranking, copy, resize and exit', { timeout }, async () => {
-  const here = withDocuments()
-  const { wb, home } = here
-  const { url, process: server } = await here.spawnServe()
+  const sandbox = createSandboxWithDocuments()
+  const { wb, home } = sandbox
+  const { url, process: server } = await sandbox.spawnServe()
   await wb(['kb', 'create', 'empty'])
   await wb(['kb', 'ingest', 'shop', 'shop', '--create'])
 
-  const play = playground(here, [], { PATH: withClipboard(here) })
+  const play = startPlayground(sandbox, [], { PATH: addClipboardProgram(sandbox) })
   await play.shows('type to filter the list')
   play.type('sho\r')
   await play.shows('ask shop')
@@ -97,19 +97,24 @@ test('a session: choose, search, open, change the ranking, copy, resize and exit
   await play.shows('the runtime is unreachable, retrying; the question is kept')
   play.type('\x03')
   expect(await play.ended).toBe(0)
-  const [, left = ''] = play.screen().split('\x1b[?1049l')
-  expect(withoutSequences(left).trim()).toBe('wb kb search shop "when are refunds paid back" --mode lexical')
+  const [, remaining = ''] = play.screen().split('\x1b[?1049l')
+  expect(stripSequences(remaining).trim()).toBe(
+    'wb kb search shop "when are refunds paid back" --mode lexical',
+  )
   expect(play.screen()).not.toMatch(/owned|# Refunds/)
   for (const sequence of ['\x1b[?1049h', '\x1b[?2004h']) expect(play.screen()).toContain(sequence)
   expect(play.screen()).toContain('\x1b[?2004l')
-  expect(left).toContain('\x1b[?25h')
+  expect(remaining).toContain('\x1b[?25h')
 })
 
 test('works in an ASCII terminal, without colors, and without a running server', { timeout }, async () => {
-  const here = withDocuments()
-  await here.wb(['kb', 'ingest', 'shop', 'shop', '--create'])
-  writeFileSync(join(here.dataDir, 'workbase.yaml'), 'version: 1\nruntime: { port: 9123 }\n')
-  const play = playground(here, ['shop', 'refunds'], { LC_ALL: 'C', PATH: withClipboard(here) })
+  const sandbox = createSandboxWithDocuments()
+  await sandbox.wb(['kb', 'ingest', 'shop', 'shop', '--create'])
+  writeFileSync(join(sandbox.dataDir, 'workbase.yaml'), 'version: 1\nruntime: { port: 9123 }\n')
+  const play = startPlayground(sandbox, ['shop', 'refunds'], {
+    LC_ALL: 'C',
+    PATH: addClipboardProgram(sandbox),
+  })
   await play.shows(/\+-{98}\+\r?\n\| refunds[\s\S]*> {2}1 Refunds +#####/)
   expect(play.screen()).not.toMatch(/[^\x00-\x7f]|\x1b\[[0-9;]*m/)
   play.type('\x1b')
@@ -117,7 +122,7 @@ test('works in an ASCII terminal, without colors, and without a running server',
   play.type('cc')
   await play.shows('copied: curl')
   // The default port of `wb serve`, on which nothing listens.
-  expect(readFileSync(join(here.home, 'copied'), 'utf8')).toContain(
+  expect(readFileSync(join(sandbox.home, 'copied'), 'utf8')).toContain(
     'http://127.0.0.1:9123/api/v1/workspaces/',
   )
   play.type('\x03')
@@ -125,14 +130,14 @@ test('works in an ASCII terminal, without colors, and without a running server',
 })
 
 test('suggests commands for a pipe if there is no terminal', { timeout }, async () => {
-  const { wb } = place()
+  const { wb } = createSandbox()
   const ended = await wb(['playground'])
   expect(ended).toMatchObject({ status: 2, stdout: '' })
   expect(ended.stderr).toContain('wb kb search NAME "…"')
 })
 
 test('prints a ranking command that works, and rejects invalid ranking options', { timeout }, async () => {
-  const { wb } = withDocuments()
+  const { wb } = createSandboxWithDocuments()
   await wb(['kb', 'ingest', 'shop', 'shop', '--create'])
   const search = (...flags: string[]) =>
     wb(['kb', 'search', 'shop', 'refunds', '--jq', '.[0].score', ...flags])

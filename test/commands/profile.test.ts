@@ -7,7 +7,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { sessionVariables } from '../../src/cli/environment.ts'
 import { UsageError } from '../../src/cli/errors.ts'
 import { readProfile } from '../../src/cli/settings/profile.ts'
-import { place } from './wb.ts'
+import { createSandbox } from './sandbox.ts'
 
 const dataDir = '/srv/data'
 const cwd = '/srv'
@@ -134,7 +134,7 @@ describe('the context of a command', () => {
 
 describe('the command line', () => {
   test('answers --version, and shows the first commands in its help', async () => {
-    const { wb } = place()
+    const { wb } = createSandbox()
     expect((await wb(['--version'])).stdout).toMatch(/^workbase\/\d+\.\d+\.\d+ /)
     const { stdout, status } = await wb([])
     expect(status).toBe(0)
@@ -202,7 +202,7 @@ describe('the command line', () => {
       '  ✗ "nofile" cannot be read: file not found\n    wb api --help\n',
     ],
   ])('wb %j ends with %i', async (args, status, stderr) => {
-    expect(await place().wb(args)).toEqual({ status, stdout: '', stderr })
+    expect(await createSandbox().wb(args)).toEqual({ status, stdout: '', stderr })
   })
 
   test('does not suggest starting a runtime if another server listens', async () => {
@@ -210,14 +210,14 @@ describe('the command line', () => {
     onTestFinished(() => void server.close())
     await once(server, 'listening')
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-    const { status, stderr } = await place().wb(['kb', 'list', '--url', url])
+    const { status, stderr } = await createSandbox().wb(['kb', 'list', '--url', url])
     expect(status).toBe(6)
     expect(stderr).toContain('but is not a Workbase runtime\n')
     expect(stderr.trimEnd().split('\n').at(-1)).toBe(`    wb doctor --url ${url}`)
   })
 
   test('prints the caller as an object, also for an anonymous caller', async () => {
-    const { status, stdout } = await place().wb(['whoami', '--json'])
+    const { status, stdout } = await createSandbox().wb(['whoami', '--json'])
     expect([status, JSON.parse(stdout)]).toEqual([
       0,
       expect.objectContaining({ type: 'anonymous', id: null, label: null, scopes: null }),
@@ -225,7 +225,7 @@ describe('the command line', () => {
   })
 
   test('explains a code without a runtime', async () => {
-    const { wb } = place()
+    const { wb } = createSandbox()
     expect((await wb(['explain', 'kb-name-taken'])).stdout).toBe(
       'code\tkb_name_taken\nhttp status\t409\nexit status\t5\nwhat to do\tChoose another name. Names are unique in a workspace.\ndocs\tdocs/errors.md#kb-name-taken\n',
     )
@@ -234,7 +234,7 @@ describe('the command line', () => {
   })
 
   test('finds, shows and checks the configuration, and prints no secret', async () => {
-    const { wb, home } = place()
+    const { wb, home } = createSandbox()
     expect(await wb(['config', 'path'])).toEqual({
       status: 0,
       stdout: '',
@@ -245,7 +245,7 @@ describe('the command line', () => {
     expect((await wb(['config', 'validate'])).status).toBe(0)
     const file = join(home, 'mine.yaml')
     writeFileSync(file, 'version: 1\nruntime: { prt: 1 }\n')
-    const wrong = await wb(['config', 'validate', '--config', file])
-    expect(wrong).toMatchObject({ status: 1, stdout: expect.stringContaining('runtime.port') })
+    const invalid = await wb(['config', 'validate', '--config', file])
+    expect(invalid).toMatchObject({ status: 1, stdout: expect.stringContaining('runtime.port') })
   })
 })

@@ -1,9 +1,9 @@
 import { spawn } from '@lydell/node-pty'
 import { describe, expect, test } from 'vitest'
-import { type Place, place } from './wb.ts'
+import { createSandbox, type Sandbox } from './sandbox.ts'
 
 /** Starts a command in a terminal of 80 columns. */
-function terminal({ env, home }: Place, args: string[], more: Record<string, string> = {}) {
+function startInTerminal({ env, home }: Sandbox, args: string[], more: Record<string, string> = {}) {
   const child = spawn(process.execPath, [`${process.cwd()}/bin/run.js`, ...args], {
     cwd: home,
     cols: 80,
@@ -31,40 +31,40 @@ function terminal({ env, home }: Place, args: string[], more: Record<string, str
 
 describe('in a terminal', () => {
   test('prints a list as a table with dim headings and relative times, without IDs', async () => {
-    const here = place()
-    await here.wb(['kb', 'create', 'handbook'])
-    const { ended, screen, text } = terminal(here, ['kb', 'list'])
+    const sandbox = createSandbox()
+    await sandbox.wb(['kb', 'create', 'handbook'])
+    const { ended, screen, text } = startInTerminal(sandbox, ['kb', 'list'])
     expect(await ended).toBe(0)
     expect(screen()).toContain('\x1b[2m  name')
     expect(text()).toMatch(/^ {2}name {6}status {2}updated\n {2}handbook {2}active {2}(now|\d+ s ago)\n$/)
-    const plain = terminal(here, ['kb', 'list'], { NO_COLOR: '1' })
+    const plain = startInTerminal(sandbox, ['kb', 'list'], { NO_COLOR: '1' })
     await plain.ended
     expect(plain.screen()).not.toContain('\x1b')
   })
 
   test('prompts for a missing name, and rejects it as a usage error in CI', async () => {
-    const here = place()
-    const asked = terminal(here, ['kb', 'create'])
-    await asked.shows('NAME (')
-    asked.type('notes\r')
-    expect(await asked.ended).toBe(0)
-    expect(asked.text()).toContain('✓ created knowledge base notes')
-    const ci = terminal(here, ['kb', 'create'], { CI: 'true' })
+    const sandbox = createSandbox()
+    const prompted = startInTerminal(sandbox, ['kb', 'create'])
+    await prompted.shows('NAME (')
+    prompted.type('notes\r')
+    expect(await prompted.ended).toBe(0)
+    expect(prompted.text()).toContain('✓ created knowledge base notes')
+    const ci = startInTerminal(sandbox, ['kb', 'create'], { CI: 'true' })
     expect(await ci.ended).toBe(2)
   })
 
   test('prompts for a question and a knowledge base', async () => {
-    const here = place()
-    await here.wb(['kb', 'create', 'first'])
-    await here.wb(['kb', 'create', 'second'])
-    const { ended, type, shows, text } = terminal(here, ['kb', 'search'])
+    const sandbox = createSandbox()
+    await sandbox.wb(['kb', 'create', 'first'])
+    await sandbox.wb(['kb', 'create', 'second'])
+    const { ended, type, shows, text } = startInTerminal(sandbox, ['kb', 'search'])
     await shows('What do you want to know?')
     type('anything\r')
     await shows('Which knowledge base')
     type('\x1b[B\x1b[B\r')
     expect(await ended).toBe(0)
     expect(text()).toContain('no results in second')
-    const everywhere = terminal(here, ['kb', 'search', 'anything'])
+    const everywhere = startInTerminal(sandbox, ['kb', 'search', 'anything'])
     await everywhere.shows('all of them')
     everywhere.type('\r')
     expect(await everywhere.ended).toBe(0)
@@ -72,26 +72,26 @@ describe('in a terminal', () => {
   })
 
   test('shows what will be deleted, and deletes it when the user types its name', async () => {
-    const here = place()
-    await here.wb(['kb', 'create', 'notes'])
-    const mistyped = terminal(here, ['kb', 'delete', 'notes'])
+    const sandbox = createSandbox()
+    await sandbox.wb(['kb', 'create', 'notes'])
+    const mistyped = startInTerminal(sandbox, ['kb', 'delete', 'notes'])
     await mistyped.shows('to confirm')
     expect(mistyped.text()).toContain('This deletes knowledge base notes with 0 documents.')
     mistyped.type('note\r')
     expect(await mistyped.ended).toBe(2)
-    expect((await here.wb(['kb', 'list', '--json'])).stdout).toContain('notes')
-    const typed = terminal(here, ['kb', 'delete', 'notes'])
+    expect((await sandbox.wb(['kb', 'list', '--json'])).stdout).toContain('notes')
+    const typed = startInTerminal(sandbox, ['kb', 'delete', 'notes'])
     await typed.shows('to confirm')
     typed.type('notes\r')
     expect(await typed.ended).toBe(0)
-    expect((await here.wb(['kb', 'list', '--json'])).stdout).toBe('[]\n')
+    expect((await sandbox.wb(['kb', 'list', '--json'])).stdout).toBe('[]\n')
   })
 
   test('offers a list if there are several', async () => {
-    const here = place()
-    await here.wb(['kb', 'create', 'first'])
-    await here.wb(['kb', 'create', 'second'])
-    const { ended, type, shows, text } = terminal(here, ['kb', 'show'])
+    const sandbox = createSandbox()
+    await sandbox.wb(['kb', 'create', 'first'])
+    await sandbox.wb(['kb', 'create', 'second'])
+    const { ended, type, shows, text } = startInTerminal(sandbox, ['kb', 'show'])
     await shows('second')
     type('\x1b[B\r')
     expect(await ended).toBe(0)
@@ -99,16 +99,16 @@ describe('in a terminal', () => {
   })
 
   test('Ctrl-C and SIGTERM end a prompt with 130, and Ctrl-C ends a server with 0', async () => {
-    const here = place()
-    const asked = terminal(here, ['kb', 'create'])
-    await asked.shows('NAME (')
-    asked.type('\x03')
-    expect(await asked.ended).toBe(130)
-    const ended = terminal(here, ['kb', 'create'])
+    const sandbox = createSandbox()
+    const prompted = startInTerminal(sandbox, ['kb', 'create'])
+    await prompted.shows('NAME (')
+    prompted.type('\x03')
+    expect(await prompted.ended).toBe(130)
+    const ended = startInTerminal(sandbox, ['kb', 'create'])
     await ended.shows('NAME (')
     ended.end()
     expect([await ended.ended, ended.text()]).toEqual([130, expect.stringContaining('✗ interrupted\n')])
-    const server = terminal(here, ['serve', '--port', '0'])
+    const server = startInTerminal(sandbox, ['serve', '--port', '0'])
     await server.shows('in another terminal')
     expect(server.text()).toContain('anyone on this machine')
     server.type('\x03')
@@ -116,10 +116,10 @@ describe('in a terminal', () => {
   })
 
   test('strips control sequences in documents [security rule 16]', async () => {
-    const here = place()
+    const sandbox = createSandbox()
     const name = 'a\x1b]0;owned\x07b\x1b[2Jc'
-    await here.wb(['api', 'POST', '/api/v1/workspaces', '-d', JSON.stringify({ name })])
-    const { ended, screen } = terminal(here, ['workspaces', 'list'])
+    await sandbox.wb(['api', 'POST', '/api/v1/workspaces', '-d', JSON.stringify({ name })])
+    const { ended, screen } = startInTerminal(sandbox, ['workspaces', 'list'])
     expect(await ended).toBe(0)
     expect(screen()).toContain('abc')
     expect(screen()).not.toMatch(/owned|\x1b\]|\x1b\[2J/)

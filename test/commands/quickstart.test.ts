@@ -4,10 +4,10 @@ import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { baseNameFromPath } from '../../src/cli/quickstart/plan.ts'
-import { inTerminal, withoutSequences } from './terminal.ts'
-import { place } from './wb.ts'
+import { createSandbox } from './sandbox.ts'
+import { runInTerminal, stripSequences } from './terminal.ts'
 
-function folder(home: string, name: string, files: Record<string, string>): string {
+function createFolder(home: string, name: string, files: Record<string, string>): string {
   const path = join(home, name)
   mkdirSync(path)
   for (const [file, text] of Object.entries(files)) writeFileSync(join(path, file), text)
@@ -17,8 +17,8 @@ function folder(home: string, name: string, files: Record<string, string>): stri
 test('answers with citations from the sample documents, and can run again without side effects', {
   timeout: 60_000,
 }, async () => {
-  const here = place()
-  const first = withoutSequences((await inTerminal(here, ['quickstart'])).text)
+  const sandbox = createSandbox()
+  const first = stripSequences((await runInTerminal(sandbox, ['quickstart'])).text)
   expect(first).toMatch(/^ {2}Workbase \d+\.\d+\.\d+ · embedded runtime · data in /)
   expect(first).toContain('✓ workspace   demo\n')
   expect(first).toMatch(/✓ knowledge {3}handbook +\d+ documents, \d+ chunks {3}\d+\.\d s\n/)
@@ -30,11 +30,11 @@ test('answers with citations from the sample documents, and can run again withou
     expect.stringMatching(/ · chunk \d+ · /),
   ])
   expect(first).toMatch(/ {2}Next\n {4}.* kb ingest handbook\b/)
-  const again = await here.wb(['quickstart'])
+  const again = await sandbox.wb(['quickstart'])
   expect(again.status).toBe(0)
   expect(again.stderr).toMatch(/✓ knowledge {3}handbook +\d+ documents, \d+ chunks {3}unchanged\n/)
-  expect((await here.wb(['workspaces', 'list'])).stdout.trimEnd().split('\n')).toHaveLength(1)
-  const next = await here.wb(['kb', 'search', 'how do I move my data'])
+  expect((await sandbox.wb(['workspaces', 'list'])).stdout.trimEnd().split('\n')).toHaveLength(1)
+  const next = await sandbox.wb(['kb', 'search', 'how do I move my data'])
   expect(next.stdout.split('\n')[0]).toContain('docs/storage.md')
 })
 
@@ -43,23 +43,24 @@ describe('suggested commands', () => {
    * Starts the program through a symbolic link, as a package manager does, and returns the first words of each
    * suggested line.
    */
-  async function suggested(folder: string, pathFolder?: string) {
-    const here = place()
-    const bin = join(here.home, folder)
+  async function suggestedStarts(folder: string, pathFolder?: string) {
+    const sandbox = createSandbox()
+    const bin = join(sandbox.home, folder)
     mkdirSync(bin, { recursive: true })
     symlinkSync(resolve('bin/run.js'), join(bin, 'wb'))
-    here.env.PATH = [
-      ...(pathFolder === undefined ? [] : [join(here.home, pathFolder)]),
+    sandbox.env.PATH = [
+      ...(pathFolder === undefined ? [] : [join(sandbox.home, pathFolder)]),
       process.env.PATH,
     ].join(':')
-    const sh = (line: string) => promisify(execFile)('sh', ['-c', line], { cwd: here.home, env: here.env })
+    const sh = (line: string) =>
+      promisify(execFile)('sh', ['-c', line], { cwd: sandbox.home, env: sandbox.env })
     const { stderr } = await sh(`"${join(bin, 'wb')}" quickstart`)
     const lines = stderr.slice(stderr.indexOf('  Next\n')).split('\n').slice(1, -1)
-    return { here, sh, lines: lines.map(line => line.trim().split(/ {2,}/)[0]!) }
+    return { sandbox, sh, lines: lines.map(line => line.trim().split(/ {2,}/)[0]!) }
   }
 
   test('work as typed if wb is on the PATH', { timeout: 60_000 }, async () => {
-    const { here, sh, lines } = await suggested('bin', 'bin')
+    const { sandbox, sh, lines } = await suggestedStarts('bin', 'bin')
     expect(lines).toEqual([
       'wb kb ingest handbook ./my-folder',
       'wb kb search handbook "how do I back up"',
@@ -68,26 +69,26 @@ describe('suggested commands', () => {
     ])
     expect((await sh(lines[2]!)).stdout).toContain('data')
     expect((await sh(lines[1]!)).stdout.split('\t')[4]).toBe('docs/storage.md')
-    const asked = await inTerminal(here, ['kb', 'ingest', 'handbook'], {
+    const prompted = await runInTerminal(sandbox, ['kb', 'ingest', 'handbook'], {
       answer: text => (text.includes('Which file or folder?') ? '~/none\r' : undefined),
     })
-    expect(withoutSequences(asked.text)).toContain(`${here.home}/none`)
+    expect(stripSequences(prompted.text)).toContain(`${sandbox.home}/none`)
   })
 
   test('work as typed if wb on the PATH is a script of a package manager', async () => {
-    const here = place()
-    const folder = join(here.home, 'bin')
+    const sandbox = createSandbox()
+    const folder = join(sandbox.home, 'bin')
     mkdirSync(folder)
     writeFileSync(join(folder, 'wb'), `#!/bin/sh\nexec node "${resolve('bin/run.js')}" "$@"\n`, {
       mode: 0o755,
     })
     const env = { PATH: `${folder}:${process.env.PATH}` }
-    const { stderr } = await here.wb(['workspaces', 'list'], { env })
+    const { stderr } = await sandbox.wb(['workspaces', 'list'], { env })
     expect(stderr).toContain('\n    wb workspaces create demo\n')
   })
 
   test('start with npx if a package manager started wb', { timeout: 60_000 }, async () => {
-    const { lines } = await suggested('node_modules/.bin', 'node_modules/.bin')
+    const { lines } = await suggestedStarts('node_modules/.bin', 'node_modules/.bin')
     expect(lines).toEqual([
       'npx workbase kb ingest handbook ./my-folder',
       'npx workbase kb search handbook "how do I back up"',
@@ -99,14 +100,14 @@ describe('suggested commands', () => {
   test('start with node in a clone, and open a page of the running server', {
     timeout: 60_000,
   }, async () => {
-    const here = place()
-    here.env.PATH = process.env.PATH!
-    const path = folder(here.home, 'notes', {
+    const sandbox = createSandbox()
+    sandbox.env.PATH = process.env.PATH!
+    const path = createFolder(sandbox.home, 'notes', {
       'a.md': '# Refunds\nTen days.',
       'b.md': '# Whales\nThey sing.',
     })
-    await here.serve()
-    const { stderr } = await here.wb(['quickstart', path])
+    await sandbox.serve()
+    const { stderr } = await sandbox.wb(['quickstart', path])
     const program = `node ${resolve('bin/run.js')}`
     expect(stderr).toContain(`    ${program} kb search notes "Whales" `)
     expect(stderr).toContain(`    ${program} open `)
@@ -114,22 +115,22 @@ describe('suggested commands', () => {
 })
 
 test('of other commands and errors start with the words that started wb', async () => {
-  const here = place()
+  const sandbox = createSandbox()
   const env = { PATH: process.env.PATH! }
   const program = `node ${resolve('bin/run.js')}`
-  expect((await here.wb(['workspaces', 'list'], { env })).stderr).toContain(
+  expect((await sandbox.wb(['workspaces', 'list'], { env })).stderr).toContain(
     `\n    ${program} workspaces create demo\n`,
   )
-  const failed = await here.wb(['kb', 'show', 'x'], { env })
+  const failed = await sandbox.wb(['kb', 'show', 'x'], { env })
   expect(failed.stderr).toContain(`\n    ${program} workspaces create demo\n`)
-  const unknown = await here.wb(['kb', 'serch'], { env })
+  const unknown = await sandbox.wb(['kb', 'serch'], { env })
   expect(unknown.stderr).toContain(`did you mean ${program} kb search?`)
-  const json = await here.wb(['kb', 'show', 'x', '--json'], { env })
+  const json = await sandbox.wb(['kb', 'show', 'x', '--json'], { env })
   expect(JSON.parse(json.stderr).error.hint).toContain('; wb workspaces create demo')
 })
 
 describe('the sample documents answer questions of new users', () => {
-  const asked: [question: string, file: string][] = [
+  const questions: [question: string, file: string][] = [
     ['where is my data stored', 'docs/storage.md'],
     ['how do I back up', 'docs/storage.md'],
     ['which files are left out', 'docs/ingesting.md'],
@@ -142,11 +143,11 @@ describe('the sample documents answer questions of new users', () => {
     ['how are api keys rotated', 'docs/cli.md'],
   ]
   test('within the first three passages', { timeout: 60_000 }, async () => {
-    const here = place()
-    await here.serve()
-    await here.wb(['quickstart'])
-    for (const [question, file] of asked) {
-      const { stdout } = await here.wb(['kb', 'search', question, '--limit', '3'])
+    const sandbox = createSandbox()
+    await sandbox.serve()
+    await sandbox.wb(['quickstart'])
+    for (const [question, file] of questions) {
+      const { stdout } = await sandbox.wb(['kb', 'search', question, '--limit', '3'])
       expect([question, stdout.split('\n').map(line => line.split('\t')[4])]).toEqual([
         question,
         expect.arrayContaining([file]),
@@ -156,12 +157,12 @@ describe('the sample documents answer questions of new users', () => {
 })
 
 test('ingests a folder and answers a question, in a knowledge base named after the folder', async () => {
-  const here = place()
-  const path = folder(here.home, 'My notes-2', {
+  const sandbox = createSandbox()
+  const path = createFolder(sandbox.home, 'My notes-2', {
     'a.md': '# Refunds\nA refund takes ten days.',
     'b.md': 'Whales sing.',
   })
-  const { stdout, status } = await here.wb(['quickstart', path, 'when is a refund paid', '--json'])
+  const { stdout, status } = await sandbox.wb(['quickstart', path, 'when is a refund paid', '--json'])
   expect(status).toBe(0)
   const started = JSON.parse(stdout)
   expect(started).toMatchObject({
@@ -172,7 +173,7 @@ test('ingests a folder and answers a question, in a knowledge base named after t
     question: 'when is a refund paid',
   })
   expect(started.passages[0].text).toContain('ten days')
-  expect(JSON.parse((await here.wb(['quickstart', path, '--json'])).stdout)).toMatchObject({
+  expect(JSON.parse((await sandbox.wb(['quickstart', path, '--json'])).stdout)).toMatchObject({
     documents: 2,
     ingest: { added: 0, unchanged: 2 },
     question: 'Refunds',
@@ -180,22 +181,22 @@ test('ingests a folder and answers a question, in a knowledge base named after t
 })
 
 test('a question alone searches the sample documents, and a missing folder is a usage error', async () => {
-  const here = place()
-  const { stdout } = await here.wb(['quickstart', 'where is my data stored', '--json'])
+  const sandbox = createSandbox()
+  const { stdout } = await sandbox.wb(['quickstart', 'where is my data stored', '--json'])
   expect(JSON.parse(stdout)).toMatchObject({
     knowledgeBase: { name: 'handbook' },
     question: 'where is my data stored',
   })
-  expect(await here.wb(['quickstart', './nowhere'])).toMatchObject({ status: 2, stdout: '' })
+  expect(await sandbox.wb(['quickstart', './nowhere'])).toMatchObject({ status: 2, stdout: '' })
 })
 
 test('an empty folder uses the sample documents, with a notice', async () => {
-  const here = place()
-  const path = folder(here.home, 'empty', {})
-  const { stderr, status } = await here.wb(['quickstart', path])
+  const sandbox = createSandbox()
+  const path = createFolder(sandbox.home, 'empty', {})
+  const { stderr, status } = await sandbox.wb(['quickstart', path])
   expect(status).toBe(0)
   expect(stderr).toContain('contains no text')
-  const inside = await here.wb(['quickstart', '.'], { cwd: path })
+  const inside = await sandbox.wb(['quickstart', '.'], { cwd: path })
   expect(inside.stderr).toContain(
     '  – this folder contains no text, so the Workbase documentation is used instead\n',
   )

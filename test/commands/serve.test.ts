@@ -9,74 +9,74 @@ import { serve } from '../../src/cli/serve/serve.ts'
 import { readProfile } from '../../src/cli/settings/profile.ts'
 import { acquireServerLock, findServer } from '../../src/locks/server-lock.ts'
 import { FakeIo } from '../harness/fake-io.ts'
-import { discovery, oidcConfig } from './discovery.ts'
-import { type Place, place } from './wb.ts'
+import { oidcConfig, startDiscoveryServer } from './discovery.ts'
+import { createSandbox, type Sandbox } from './sandbox.ts'
 
 describe('wb serve', () => {
   test('prints its address as a line of JSON, then logs, and ends with 0 on SIGTERM', async () => {
-    const here = place()
-    const server = await here.spawnServe()
+    const sandbox = createSandbox()
+    const server = await sandbox.spawnServe()
     expect(server.ready).toEqual({
       event: 'ready',
       url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
       pid: server.process.pid,
-      dataDir: here.dataDir,
+      dataDir: sandbox.dataDir,
     })
     expect((await fetch(`${server.url}/readyz`)).status).toBe(200)
-    const announced = JSON.parse(readFileSync(join(here.dataDir, 'serve.json'), 'utf8')) as object
+    const announced = JSON.parse(readFileSync(join(sandbox.dataDir, 'serve.json'), 'utf8')) as object
     expect(announced).toEqual({ url: server.url, pid: server.pid, startedAt: expect.any(String) })
     server.process.kill('SIGTERM')
     const { status, stdout } = await server.ended
     expect(status).toBe(0)
     for (const line of stdout.trim().split('\n')) expect(JSON.parse(line)).toBeTypeOf('object')
-    expect(existsSync(join(here.dataDir, 'serve.json'))).toBe(false)
+    expect(existsSync(join(sandbox.dataDir, 'serve.json'))).toBe(false)
   })
 
   test('prints the ready line first even if startup logs something', async () => {
-    const here = place()
-    const config = join(here.home, 'wb.yaml')
-    writeFileSync(config, oidcConfig(await discovery()))
-    const server = await here.spawnServe(['--config', config])
+    const sandbox = createSandbox()
+    const config = join(sandbox.home, 'wb.yaml')
+    writeFileSync(config, oidcConfig(await startDiscoveryServer()))
+    const server = await sandbox.spawnServe(['--config', config])
     expect(server.ready).toMatchObject({ event: 'ready', url: server.url })
     server.process.kill('SIGTERM')
     expect((await server.ended).stdout).toContain('sessionSecretRef is not set')
   })
 
   test('reports the PID and address of a server that already uses the data directory', async () => {
-    const here = place()
-    const { pid, url } = await here.spawnServe()
-    expect(await here.wb(['serve', '--port', '0'])).toEqual({
+    const sandbox = createSandbox()
+    const { pid, url } = await sandbox.spawnServe()
+    expect(await sandbox.wb(['serve', '--port', '0'])).toEqual({
       status: 5,
       stdout: '',
-      stderr: `  ✗ ${here.dataDir} is already served by process ${pid} at ${url} (conflict)\n    wb kb list    uses that server\n    kill ${pid}    stops it\n`,
+      stderr: `  ✗ ${sandbox.dataDir} is already served by process ${pid} at ${url} (conflict)\n    wb kb list    uses that server\n    kill ${pid}    stops it\n`,
     })
   })
 
   test('reports a read-only data directory, and ends', async () => {
-    const here = place()
-    mkdirSync(join(here.dataDir, 'serve.lock'), { recursive: true, mode: 0o700 })
-    expect(await here.wb(['serve', '--port', '0'])).toMatchObject({
+    const sandbox = createSandbox()
+    mkdirSync(join(sandbox.dataDir, 'serve.lock'), { recursive: true, mode: 0o700 })
+    expect(await sandbox.wb(['serve', '--port', '0'])).toMatchObject({
       status: 6,
       stderr: expect.stringMatching(/data directory cannot be written \(control_plane_unavailable\)/),
     })
   })
 
   test('releases its port if it cannot announce its address', async () => {
-    const here = place()
-    const config = join(here.home, 'wb.yaml')
+    const sandbox = createSandbox()
+    const config = join(sandbox.home, 'wb.yaml')
     writeFileSync(config, 'version: 1\ncontrolPlane:\n  driver: memory\n')
     const free = createServer().listen(0, '127.0.0.1')
     await once(free, 'listening')
     const { port } = free.address() as { port: number }
     await new Promise(resolve => free.close(resolve))
     const io = new FakeIo()
-    const profile = readProfile({ dataDir: here.dataDir, config }, io)
+    const profile = readProfile({ dataDir: sandbox.dataDir, config }, io)
     const logSettings = () => {
-      mkdirSync(join(here.dataDir, 'serve.json', 'in-the-way'), { recursive: true })
+      mkdirSync(join(sandbox.dataDir, 'serve.json', 'in-the-way'), { recursive: true })
       return { level: 'silent', stream: process.stderr } as const
     }
-    const told = { logSettings, restarting() {}, restarted() {}, notRestarted() {} }
-    const started = serve(profile, io, { port, allowOpenAccess: false }, told)
+    const callbacks = { logSettings, restarting() {}, restarted() {}, notRestarted() {} }
+    const started = serve(profile, io, { port, allowOpenAccess: false }, callbacks)
     await expect(started).rejects.toMatchObject({ code: 'control_plane_unavailable' })
     const next = createServer().listen(port, '127.0.0.1')
     await once(next, 'listening')
@@ -84,23 +84,23 @@ describe('wb serve', () => {
   })
 
   test('starts after a server was killed', async () => {
-    const here = place()
-    const first = await here.spawnServe()
+    const sandbox = createSandbox()
+    const first = await sandbox.spawnServe()
     first.process.kill('SIGKILL')
     await first.ended
-    expect(existsSync(join(here.dataDir, 'serve.json'))).toBe(true)
-    expect((await here.wb(['workspaces', 'list'])).status).toBe(0)
-    const second = await here.serve()
+    expect(existsSync(join(sandbox.dataDir, 'serve.json'))).toBe(true)
+    expect((await sandbox.wb(['workspaces', 'list'])).status).toBe(0)
+    const second = await sandbox.serve()
     expect(second.url).not.toBe(first.url)
-    expect((await here.wb(['workspaces', 'list'])).status).toBe(0)
+    expect((await sandbox.wb(['workspaces', 'list'])).status).toBe(0)
   })
 
   test('reports which process uses the port', async () => {
-    const taken = createServer().listen(0, '127.0.0.1')
-    await new Promise(resolve => taken.once('listening', resolve))
-    const { port } = taken.address() as { port: number }
-    const { status, stderr } = await place().wb(['serve', '--port', String(port)])
-    taken.close()
+    const occupied = createServer().listen(0, '127.0.0.1')
+    await new Promise(resolve => occupied.once('listening', resolve))
+    const { port } = occupied.address() as { port: number }
+    const { status, stderr } = await createSandbox().wb(['serve', '--port', String(port)])
+    occupied.close()
     expect({ status, stderr }).toEqual({
       status: 5,
       stderr: expect.stringMatching(
@@ -119,36 +119,36 @@ describe('wb serve', () => {
     [['--https-cert', '/nowhere.pem'], '--https-key'],
     [['--port', '70000'], '--port'],
   ])('%j is a usage error, and releases the data directory', async (args, words) => {
-    const here = place()
-    const { status, stderr } = await here.wb(['serve', '--port', '0', ...args])
+    const sandbox = createSandbox()
+    const { status, stderr } = await sandbox.wb(['serve', '--port', '0', ...args])
     expect({ status, stderr }).toEqual({ status: 2, stderr: expect.stringMatching(new RegExp(words, 'i')) })
-    await here.serve()
+    await sandbox.serve()
   })
 
   test('accepts other machines only on request if callers need no credential', async () => {
-    const here = place()
-    const refused = await here.wb(['serve', '--host', '0.0.0.0', '--port', '0'])
+    const sandbox = createSandbox()
+    const refused = await sandbox.wb(['serve', '--host', '0.0.0.0', '--port', '0'])
     expect(refused).toMatchObject({ status: 2, stdout: '' })
     expect(refused.stderr).toContain('wb serve    accepts connections from this machine only')
     expect(refused.stderr).toContain('wb serve --host 0.0.0.0 --allow-open-access')
-    const allowed = await here.serve(['--host', '0.0.0.0', '--allow-open-access'])
+    const allowed = await sandbox.serve(['--host', '0.0.0.0', '--allow-open-access'])
     expect((await fetch(`${allowed.url}/healthz`)).status).toBe(200)
   })
 
   test('reads a configuration file of the folder only if it is named or trusted', async () => {
-    const here = place()
-    const config = join(here.home, 'workbase.yaml')
+    const sandbox = createSandbox()
+    const config = join(sandbox.home, 'workbase.yaml')
     writeFileSync(config, 'version: 1\nruntime: { logLevel: error }\n')
-    expect(await here.wb(['serve', '--port', '0'])).toEqual({
+    expect(await sandbox.wb(['serve', '--port', '0'])).toEqual({
       status: 2,
       stdout: '',
       stderr: `  ✗ ${config} is not used because its folder is not trusted; run wb trust, or select the file with a flag\n    wb trust    trusts the files of this folder, for all commands\n    wb serve --config ${config}\n`,
     })
-    const hinted = await here.wb(['workspaces', 'list'])
+    const hinted = await sandbox.wb(['workspaces', 'list'])
     expect(hinted.stderr).toBe(
       `  ${config} is not used because its folder is not trusted; run wb trust, or select the file with a flag:\n    --config ${config}\n  no workspaces yet; create one:\n    wb workspaces create demo\n`,
     )
-    await here.serve(['--config', config])
+    await sandbox.serve(['--config', config])
   })
 
   test.each([
@@ -158,41 +158,41 @@ describe('wb serve', () => {
     ],
     ['controlPlane.driver', 'controlPlane: { driver: postgres, urlRef: "env:PG" }'],
   ])('config validate also reports a feature that is not implemented: %s', async (key, line) => {
-    const here = place()
-    const file = join(here.home, 'wb.yaml')
+    const sandbox = createSandbox()
+    const file = join(sandbox.home, 'wb.yaml')
     writeFileSync(file, `version: 1\n${line}\n`)
-    const validated = await here.wb(['config', 'validate', '--config', file])
+    const validated = await sandbox.wb(['config', 'validate', '--config', file])
     expect(validated).toMatchObject({
       status: 1,
       stdout: `${key}\tis not implemented; with it, a server starts in rescue mode, and commands fail\n`,
     })
-    const listed = await here.wb(['workspaces', 'list', '--config', file])
+    const listed = await sandbox.wb(['workspaces', 'list', '--config', file])
     expect(listed.status).toBe(6)
     expect(listed.stderr).toContain('driver_unavailable')
   })
 
   test('finishes requests in progress, rejects new ones, and ends immediately on a second signal', async () => {
-    const here = place()
-    const server = await here.spawnServe()
+    const sandbox = createSandbox()
+    const server = await sandbox.spawnServe()
     // The server logs that it has received the request.
-    const second = await connection(server.url)
-    const unfinished = await half(server.url)
+    const second = await openConnection(server.url)
+    const unfinished = await startRequest(server.url)
     const answered = new Promise<IncomingMessage>((done, fail) =>
       unfinished.once('response', done).once('error', fail),
     )
     answered.catch(() => {})
     server.process.kill('SIGTERM')
-    await said(server.process, 'shutting down')
+    await waitForLog(server.process, 'shutting down')
     expect(await second.get('/api/v1/workspaces')).toMatch(/^HTTP\/1.1 503[\s\S]*draining/)
     unfinished.end(':"demo"}')
     expect((await answered).statusCode).toBe(201)
     expect((await server.ended).status).toBe(0)
 
-    const stuck = await here.spawnServe()
-    const cut = await half(stuck.url)
+    const stuck = await sandbox.spawnServe()
+    const cut = await startRequest(stuck.url)
     cut.on('error', () => {})
     stuck.process.kill('SIGTERM')
-    await said(stuck.process, 'shutting down')
+    await waitForLog(stuck.process, 'shutting down')
     stuck.process.kill('SIGTERM')
     expect((await stuck.ended).status).toBe(130)
   })
@@ -205,18 +205,18 @@ describe('wb serve and authentication', () => {
   const client = ', client: { clientId: c, clientSecretRef: "env:CLIENT", sessionSecretRef: "env:SESSION" }'
 
   /** Starts a server, collects its output up to the last startup line, and stops it. */
-  async function screen(
-    here: Place,
+  async function startupOutput(
+    sandbox: Sandbox,
     yaml: string | undefined,
     env: Record<string, string> = {},
     args: string[] = [],
   ) {
-    const file = join(here.home, 'wb.yaml')
+    const file = join(sandbox.home, 'wb.yaml')
     if (yaml) writeFileSync(file, yaml)
     const child = spawn(
       process.execPath,
       ['bin/run.js', 'serve', '--port', '0', ...args, ...(yaml ? ['--config', file] : [])],
-      { env: { ...here.env, ...env } },
+      { env: { ...sandbox.env, ...env } },
     )
     let [stdout, stderr] = ['', '']
     child.stderr.setEncoding('utf8').on('data', text => {
@@ -231,27 +231,27 @@ describe('wb serve and authentication', () => {
   }
 
   test('warns about open access to a persistent store, on this machine and beyond [security rule 2]', async () => {
-    const here = place()
-    const near = await screen(here, undefined)
+    const sandbox = createSandbox()
+    const near = await startupOutput(sandbox, undefined)
     expect(near.stdout).toContain('\n  callers    anyone on this machine\n')
     expect(near.stderr).toContain(
-      `  ! anyone on this machine can read and change everything in ${here.dataDir} without a credential; to require one, set auth.mode: apiKey and anonymousPolicy: reject\n`,
+      `  ! anyone on this machine can read and change everything in ${sandbox.dataDir} without a credential; to require one, set auth.mode: apiKey and anonymousPolicy: reject\n`,
     )
-    const far = await screen(here, undefined, {}, ['--host', '0.0.0.0', '--allow-open-access'])
+    const far = await startupOutput(sandbox, undefined, {}, ['--host', '0.0.0.0', '--allow-open-access'])
     expect(far.stderr).toContain('! anyone who can reach this address can read and change everything')
-    const allowing = await screen(here, 'version: 1\nauth: { mode: apiKey }\n')
+    const allowing = await startupOutput(sandbox, 'version: 1\nauth: { mode: apiKey }\n')
     expect(allowing.stdout).toContain(
       '  callers    anyone on this machine; with an API key (auth.mode apiKey)\n',
     )
     expect(allowing.stderr).toContain('; to require one, set auth.anonymousPolicy: reject\n')
-    const passing = await screen(here, 'version: 1\ncontrolPlane: { driver: memory }\n')
+    const passing = await startupOutput(sandbox, 'version: 1\ncontrolPlane: { driver: memory }\n')
     expect(passing.stderr).not.toContain('!')
   })
 
   test('S2.2-06: shows the accepted credentials, whether a bootstrap token is set, and how to create the first key', async () => {
-    const here = place()
+    const sandbox = createSandbox()
     const closed = 'version: 1\nauth: { mode: apiKey, anonymousPolicy: reject }\n'
-    const { status, stdout, stderr } = await screen(here, closed)
+    const { status, stdout, stderr } = await startupOutput(sandbox, closed)
     expect({ status, stderr }).toEqual({
       status: 0,
       stderr: '  shutting down: waiting for requests in progress\n',
@@ -263,30 +263,30 @@ describe('wb serve and authentication', () => {
       /\n {2}wb keys create NAME --role admin --as-operator --data-dir \S+ {4}in another terminal\n$/,
     )
     const token = closed.replace('}', ', bootstrapTokenRef: "env:BOOT" }')
-    const booted = await screen(here, token, { BOOT: secret })
+    const booted = await startupOutput(sandbox, token, { BOOT: secret })
     expect(booted.stdout).toContain('\n  bootstrap  token set; each use is audited\n')
     expect(booted.stdout + booted.stderr).not.toContain(secret)
   })
 
   test('S5.3-11: shows the discovered identity provider and its sign-in methods', async () => {
-    const here = place()
+    const sandbox = createSandbox()
     const env = { BOOT: secret, CLIENT: 'c', SESSION: secret }
-    const plain = await discovery({})
-    const tokens = await screen(here, oidc(plain), env)
+    const plain = await startDiscoveryServer({})
+    const tokens = await startupOutput(sandbox, oidc(plain), env)
     expect(tokens.stdout).toMatch(
       /\n {2}callers {4}with an API key or an access token of the identity provider \(auth\.mode any\)\n/,
     )
     expect(tokens.stdout).toContain(`\n  provider   ${plain} · access tokens only\n`)
-    const browsers = await screen(here, oidc(plain, client), env)
+    const browsers = await startupOutput(sandbox, oidc(plain, client), env)
     expect(browsers.stdout).toContain(`\n  provider   ${plain} · browser sign-in\n`)
-    const device = await discovery({ device_authorization_endpoint: 'http://127.0.0.1/device' })
-    const both = await screen(here, oidc(device, client), env)
+    const device = await startDiscoveryServer({ device_authorization_endpoint: 'http://127.0.0.1/device' })
+    const both = await startupOutput(sandbox, oidc(device, client), env)
     expect(both.stdout).toContain(`\n  provider   ${device} · browser sign-in and device sign-in\n`)
   })
 
   test('suggests sign-in instead of a key if the runtime does not accept keys', async () => {
-    const here = place()
-    const { stdout } = await screen(here, oidcConfig(await discovery()))
+    const sandbox = createSandbox()
+    const { stdout } = await startupOutput(sandbox, oidcConfig(await startDiscoveryServer()))
     expect(stdout).toMatch(
       /\n {2}sign in at http:\/\/127\.0\.0\.1:\d+\/auth\/login, or set WB_API_KEY to an access token\n$/,
     )
@@ -294,33 +294,35 @@ describe('wb serve and authentication', () => {
   })
 
   test('S5.3-12: fails with the discovery address if the identity provider is unreachable, and releases the data directory', async () => {
-    const here = place()
-    const { status, stdout, stderr } = await screen(here, oidc('http://127.0.0.1:1'), { BOOT: secret })
+    const sandbox = createSandbox()
+    const { status, stdout, stderr } = await startupOutput(sandbox, oidc('http://127.0.0.1:1'), {
+      BOOT: secret,
+    })
     expect({ status, stdout }).toEqual({ status: 1, stdout: '' })
     expect(stderr).toMatch(
       /^ {2}✗ auth\.oidc\.issuer: .*http:\/\/127\.0\.0\.1:1\/\.well-known\/openid-configuration.* \(validation_error\)\n/,
     )
-    await here.serve()
+    await sandbox.serve()
   })
 
   test('config validate counts warnings, and with --json reports problems only in its object', async () => {
-    const here = place()
-    const file = join(here.home, 'wb.yaml')
+    const sandbox = createSandbox()
+    const file = join(sandbox.home, 'wb.yaml')
     writeFileSync(file, 'version: 1\nauth: { mode: apiKey }\n')
-    const careful = await here.wb(['config', 'validate', '--config', file])
+    const careful = await sandbox.wb(['config', 'validate', '--config', file])
     expect(careful).toMatchObject({ status: 0, stdout: '' })
     expect(careful.stderr).toMatch(new RegExp(`^  ! .+\\n  ✓ ${file}: valid, 1 warning\\n$`))
     writeFileSync(file, 'version: 1\nauth: { mode: none }\n')
-    const wrong = await here.wb(['config', 'validate', '--config', file, '--json'])
-    expect(wrong).toMatchObject({ status: 1, stderr: '' })
-    expect(JSON.parse(wrong.stdout)).toMatchObject({ valid: false, problems: [{ key: 'auth.mode' }] })
+    const invalid = await sandbox.wb(['config', 'validate', '--config', file, '--json'])
+    expect(invalid).toMatchObject({ status: 1, stderr: '' })
+    expect(JSON.parse(invalid.stdout)).toMatchObject({ valid: false, problems: [{ key: 'auth.mode' }] })
   })
 
   test('S2.2-07 S2.2-32: missing or short secrets prevent startup, and config validate lists all of them offline', async () => {
-    const here = place()
-    const file = join(here.home, 'wb.yaml')
+    const sandbox = createSandbox()
+    const file = join(sandbox.home, 'wb.yaml')
     const validate = (env: Record<string, string>) =>
-      here.wb(['config', 'validate', '--config', file], { env })
+      sandbox.wb(['config', 'validate', '--config', file], { env })
     const yaml = oidc('http://127.0.0.1:1', client)
     writeFileSync(file, yaml)
     expect(await validate({ SESSION: 'too short' })).toEqual({
@@ -338,7 +340,9 @@ describe('wb serve and authentication', () => {
       stdout: '',
       stderr: `  ✓ ${file}: no problems\n`,
     })
-    expect(await screen(here, yaml, { BOOT: secret.slice(1), CLIENT: 'c', SESSION: secret })).toEqual({
+    expect(
+      await startupOutput(sandbox, yaml, { BOOT: secret.slice(1), CLIENT: 'c', SESSION: secret }),
+    ).toEqual({
       status: 1,
       stdout: '',
       stderr:
@@ -348,7 +352,7 @@ describe('wb serve and authentication', () => {
 })
 
 /** Sends the headers and the first half of a request body. */
-async function half(url: string): Promise<ClientRequest> {
+async function startRequest(url: string): Promise<ClientRequest> {
   const unfinished = request(`${url}/api/v1/workspaces`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', 'content-length': 15, expect: '100-continue' },
@@ -359,7 +363,7 @@ async function half(url: string): Promise<ClientRequest> {
   return unfinished
 }
 
-async function connection(url: string) {
+async function openConnection(url: string) {
   const { hostname, port, host } = new URL(url)
   const socket = connect(Number(port), hostname).setEncoding('utf8')
   await once(socket, 'connect')
@@ -373,13 +377,13 @@ async function connection(url: string) {
   }
 }
 
-async function said(child: ChildProcess, words: string): Promise<void> {
+async function waitForLog(child: ChildProcess, words: string): Promise<void> {
   for await (const text of on(child.stderr!, 'data')) if (String(text).includes(words)) return
 }
 
 describe('server discovery', () => {
   function folder() {
-    const { dataDir } = place()
+    const { dataDir } = createSandbox()
     mkdirSync(dataDir, { mode: 0o700 })
     return dataDir
   }
@@ -387,13 +391,13 @@ describe('server discovery', () => {
 
   test('finds a server only while its lock is held', () => {
     const dataDir = folder()
-    const taken = acquireServerLock(dataDir)
-    if (!('lock' in taken)) throw new Error('nobody else can hold it')
+    const lock = acquireServerLock(dataDir)
+    if (!('lock' in lock)) throw new Error('nobody else can hold it')
     expect(findServer(dataDir)).toBeUndefined()
-    taken.lock.announce(announcement)
+    lock.lock.announce(announcement)
     expect(findServer(dataDir)).toMatchObject(announcement)
     expect(acquireServerLock(dataDir)).toMatchObject({ heldBy: announcement })
-    taken.lock.release()
+    lock.lock.release()
     expect(findServer(dataDir)).toBeUndefined()
     writeFileSync(join(dataDir, 'serve.json'), JSON.stringify(announcement), { mode: 0o600 })
     expect(findServer(dataDir)).toBeUndefined()
@@ -404,32 +408,32 @@ describe('server discovery', () => {
     ['the file', 0o700, 0o666],
   ])('ignores a server if others can write %s', (_what, folderMode, fileMode) => {
     const dataDir = folder()
-    const taken = acquireServerLock(dataDir)
-    if (!('lock' in taken)) throw new Error('nobody else can hold it')
-    taken.lock.announce(announcement)
+    const lock = acquireServerLock(dataDir)
+    if (!('lock' in lock)) throw new Error('nobody else can hold it')
+    lock.lock.announce(announcement)
     chmodSync(dataDir, folderMode)
     chmodSync(join(dataDir, 'serve.json'), fileMode)
     expect(findServer(dataDir)).toBeUndefined()
-    taken.lock.release()
+    lock.lock.release()
   })
 
   test('sends it a key, unless the key belongs to another runtime', async () => {
-    const here = place()
-    mkdirSync(here.dataDir, { mode: 0o700 })
+    const sandbox = createSandbox()
+    mkdirSync(sandbox.dataDir, { mode: 0o700 })
     const seen: (string | undefined)[] = []
     const fake = createHttp((asked, response) => {
       seen.push(asked.headers.authorization)
       response.setHeader('content-type', 'application/json').end('{"items":[],"nextCursor":null}')
     }).listen(0, '127.0.0.1')
     await once(fake, 'listening')
-    const taken = acquireServerLock(here.dataDir)
-    if (!('lock' in taken)) throw new Error('nobody else can hold it')
+    const lock = acquireServerLock(sandbox.dataDir)
+    if (!('lock' in lock)) throw new Error('nobody else can hold it')
     const { port } = fake.address() as { port: number }
-    taken.lock.announce({ ...announcement, url: `http://127.0.0.1:${port}` })
-    const list = ['workspaces', 'list', '--data-dir', here.dataDir]
-    await here.wb(list, { env: { WB_URL: 'https://wb.example', WB_API_KEY: 'other' } })
-    await here.wb(list, { env: { WB_API_KEY: 'ours' } })
-    taken.lock.release()
+    lock.lock.announce({ ...announcement, url: `http://127.0.0.1:${port}` })
+    const list = ['workspaces', 'list', '--data-dir', sandbox.dataDir]
+    await sandbox.wb(list, { env: { WB_URL: 'https://wb.example', WB_API_KEY: 'other' } })
+    await sandbox.wb(list, { env: { WB_API_KEY: 'ours' } })
+    lock.lock.release()
     fake.closeAllConnections()
     fake.close()
     expect(new Set(seen.slice(0, 2))).toEqual(new Set([undefined]))

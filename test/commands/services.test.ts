@@ -1,27 +1,28 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { llmServices } from '../../src/contract/services.ts'
 import { startChatServer } from '../fakes/chat-server.ts'
-import { storeFile } from '../harness/store.ts'
-import { inTerminal, withoutSequences } from './terminal.ts'
-import { type Ended, place, roomAt, type Served } from './wb.ts'
+import { storeFile } from '../harness/store-file.ts'
+import { addWorkspaceSandbox, type CommandResult, createSandbox, type TestServer } from './sandbox.ts'
+import { runInTerminal, stripSequences } from './terminal.ts'
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[48][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
-async function said(run: Promise<Ended>): Promise<string> {
+async function stdoutOf(run: Promise<CommandResult>): Promise<string> {
   const { status, stdout, stderr } = await run
   expect({ status, stderr }).toMatchObject({ status: 0 })
   return stdout.trimEnd()
 }
 
-const shared = place(afterAll)
-let server: Served
+const shared = createSandbox(afterAll)
+let server: TestServer
 beforeAll(async () => {
   server = await shared.serve([], { env: { TEAM_KEY: 'sk-team-0123456789' } })
 })
-const room = (fields?: Parameters<typeof roomAt>[2]) => roomAt(shared, server, fields)
+const newWorkspace = (fields?: Parameters<typeof addWorkspaceSandbox>[2]) =>
+  addWorkspaceSandbox(shared, server, fields)
 
 test('creates, shows, changes and deletes a service of each type', { timeout: 60_000 }, async () => {
-  const { wb } = await room()
+  const { wb } = await newWorkspace()
   const flags = {
     chunking: ['--engine', 'langchain_ts', '--strategy', 'line', '--max-size', '4', '--overlap', '0'],
     embedding: ['--provider', 'mock', '--model', 'm', '--dimension', '8', '--metric', 'dot'],
@@ -41,7 +42,7 @@ test('creates, shows, changes and deletes a service of each type', { timeout: 60
       'http://o.test/v1',
     ],
   }
-  const made = {
+  const createFlags = {
     chunking: { engine: 'langchain_ts', strategy: 'line', maxChunkSize: 4, overlapSize: 0 },
     embedding: { provider: 'mock', modelName: 'm', embeddingDimension: 8, distanceMetric: 'dot' },
     reranking: { provider: 'cohere', modelName: 'rerank-v3.5', returnScores: true },
@@ -56,52 +57,52 @@ test('creates, shows, changes and deletes a service of each type', { timeout: 60
   }
   const ids: string[] = []
   for (const [type, own] of Object.entries(flags)) {
-    const id = await said(wb(['services', 'create', `my-${type}`, '--type', type, ...own]))
+    const id = await stdoutOf(wb(['services', 'create', `my-${type}`, '--type', type, ...own]))
     expect(id).toMatch(uuid)
     ids.push(id)
   }
-  const listed = await said(wb(['services', 'list']))
+  const listed = await stdoutOf(wb(['services', 'list']))
   const rows = Object.keys(flags).map((type, at) => `${type}\t${ids[at]}\tmy-${type}\t`)
   for (const row of rows) expect(listed).toContain(row)
-  expect(await said(wb(['services', 'list', '--type', 'embedding']))).toMatch(/^(embedding\t.*\n?)+$/)
+  expect(await stdoutOf(wb(['services', 'list', '--type', 'embedding']))).toMatch(/^(embedding\t.*\n?)+$/)
   expect(await wb(['services', 'delete', 'my-llm'])).toMatchObject({
     status: 2,
     stderr: expect.stringContaining('--yes'),
   })
   for (const [at, type] of Object.keys(flags).entries()) {
     const patch = ['--description', 'ours', '--set', 'requestTimeoutMs=1500', '--name', `our-${type}`]
-    expect(await said(wb(['services', 'update', ids[at]!, ...patch]))).toBe(ids[at])
-    const shown = await said(wb(['services', 'show', `our-${type}`, '--json']))
+    expect(await stdoutOf(wb(['services', 'update', ids[at]!, ...patch]))).toBe(ids[at])
+    const shown = await stdoutOf(wb(['services', 'show', `our-${type}`, '--json']))
     expect(JSON.parse(shown)).toMatchObject({
       name: `our-${type}`,
       description: 'ours',
       requestTimeoutMs: 1500,
-      ...made[type as keyof typeof made],
+      ...createFlags[type as keyof typeof createFlags],
     })
     const deleted = await wb(['services', 'delete', `our-${type}`, '--yes'])
     expect(deleted).toMatchObject({ status: 0, stderr: expect.stringContaining(`our-${type}`) })
-    const gone = await wb(['services', 'show', `our-${type}`, '--type', type])
-    expect(gone).toMatchObject({ status: 4, stderr: expect.stringContaining(`${type}_service_not_found`) })
+    const missing = await wb(['services', 'show', `our-${type}`, '--type', type])
+    expect(missing).toMatchObject({ status: 4, stderr: expect.stringContaining(`${type}_service_not_found`) })
   }
 })
 
 test('presets match the contract, and flags override them', { timeout: 60_000 }, async () => {
-  const { wb } = await room({ kind: 'mock' })
-  const made = async (...args: string[]) =>
-    JSON.parse(await said(wb(['services', 'create', ...args, '--json'])))
-  expect(await made('--preset', 'recursive-char-500')).toMatchObject({
+  const { wb } = await newWorkspace({ kind: 'mock' })
+  const createService = async (...args: string[]) =>
+    JSON.parse(await stdoutOf(wb(['services', 'create', ...args, '--json'])))
+  expect(await createService('--preset', 'recursive-char-500')).toMatchObject({
     name: 'recursive-char-500',
     maxChunkSize: 500,
     minChunkSize: 50,
     overlapSize: 75,
   })
-  expect(await made('wide', '--preset', 'recursive-char-4000', '--overlap', '600')).toMatchObject({
+  expect(await createService('wide', '--preset', 'recursive-char-4000', '--overlap', '600')).toMatchObject({
     name: 'wide',
     maxChunkSize: 4000,
     minChunkSize: 250,
     overlapSize: 600,
   })
-  expect(await made('--preset', 'cohere-embed-v4-multilingual')).toMatchObject({
+  expect(await createService('--preset', 'cohere-embed-v4-multilingual')).toMatchObject({
     provider: 'cohere',
     modelName: 'embed-v4.0',
     embeddingDimension: 1024,
@@ -109,7 +110,7 @@ test('presets match the contract, and flags override them', { timeout: 60_000 },
     maxBatchSize: 96,
     maxInputTokens: 512,
   })
-  expect(await made('--preset', 'openrouter-text-embedding-3-small')).toMatchObject({
+  expect(await createService('--preset', 'openrouter-text-embedding-3-small')).toMatchObject({
     endpointBaseUrl: 'https://openrouter.ai/api/v1',
     embeddingDimension: 1536,
   })
@@ -124,12 +125,12 @@ test('presets match the contract, and flags override them', { timeout: 60_000 },
 test('lists the models of a provider, or a built-in list with a note if it does not respond', async () => {
   const provider = await startChatServer()
   try {
-    const asked = ['services', 'models', '--provider', 'ollama', '--endpoint', provider.url]
-    expect(await said(place().wb(asked))).toBe('a:3b\ta:3b\t\tfalse\nb:7b\tb:7b\t\tfalse')
+    const line = ['services', 'models', '--provider', 'ollama', '--endpoint', provider.url]
+    expect(await stdoutOf(createSandbox().wb(line))).toBe('a:3b\ta:3b\t\tfalse\nb:7b\tb:7b\t\tfalse')
   } finally {
     await provider.close()
   }
-  const { wb } = await room()
+  const { wb } = await newWorkspace()
   const known = ['services', 'models', '--provider', 'openai', '--limit', '1', '--json']
   const { stdout, stderr } = await wb(known)
   expect(JSON.parse(stdout)).toEqual([
@@ -165,14 +166,14 @@ describe('a missing or unsuitable argument in a pipe is a usage error that names
     [['update', 'passages', '--set', 'nothing'], 'FIELD=VALUE'],
     [['allow', 'env:KEY'], '--host is missing'],
   ])('%j', async (args, words) => {
-    const { wb } = await room()
+    const { wb } = await newWorkspace()
     const { status, stderr } = await wb(['services', ...args])
     expect({ status, stderr }).toEqual({ status: 2, stderr: expect.stringContaining(words) })
   })
 })
 
 test('stores an unknown provider that has an endpoint, because another runtime may support it', async () => {
-  const { wb } = await room()
+  const { wb } = await newWorkspace()
   const flags = ['--type', 'llm', '--provider', 'acme', '--model', 'm', '--endpoint', 'http://127.0.0.1:9']
   expect(await wb(['services', 'create', 'x', ...flags])).toMatchObject({ status: 0 })
 })
@@ -182,19 +183,21 @@ test('Ctrl-C during a model request is an interruption, also within a command', 
 }, async () => {
   const provider = await startChatServer()
   try {
-    const here = place()
-    here.env.TEAM_KEY = 'sk-team-0123456789'
-    await said(here.wb(['services', 'allow', 'env:TEAM_KEY', '--host', provider.host, '--as-operator']))
+    const sandbox = createSandbox()
+    sandbox.env.TEAM_KEY = 'sk-team-0123456789'
+    await stdoutOf(
+      sandbox.wb(['services', 'allow', 'env:TEAM_KEY', '--host', provider.host, '--as-operator']),
+    )
     provider.script({ hang: true })
     const flags = ['--provider', 'openai', '--endpoint', provider.url, '--credential', 'env:TEAM_KEY']
     const create = ['services', 'create', 'talks', '--type', 'llm', '--model', 'm', ...flags]
     const keys = ['\u0003']
-    const screen = await inTerminal(here, create, {
+    const screen = await runInTerminal(sandbox, create, {
       answer: () => (provider.received.length > 0 ? keys.pop() : undefined),
     })
     expect(screen.status, screen.text).toBe(130)
-    expect(withoutSequences(screen.text)).toContain('✗ interrupted')
-    expect(storeFile(here.dataDir).mentions('talks')).toEqual([])
+    expect(stripSequences(screen.text)).toContain('✗ interrupted')
+    expect(storeFile(sandbox.dataDir).tablesContaining('talks')).toEqual([])
   } finally {
     await provider.close()
   }
@@ -205,7 +208,7 @@ test('only the owner can allow and disallow a secret, also while a server runs',
 }, async () => {
   const provider = await startChatServer()
   try {
-    const { wb, workspace } = await room()
+    const { wb, workspace } = await newWorkspace()
     const flags = ['--provider', 'openai', '--endpoint', provider.url, '--credential', 'env:TEAM_KEY']
     const make = () => wb(['services', 'create', 'talks', '--type', 'llm', '--model', 'm', ...flags])
     const line = `wb services allow env:TEAM_KEY --host ${provider.host}`
@@ -218,15 +221,15 @@ test('only the owner can allow and disallow a secret, also while a server runs',
     const stranger = await wb(allow)
     expect(stranger).toMatchObject({ status: 3, stderr: expect.stringContaining('--as-operator') })
     expect(stranger.stderr).not.toContain('WB_API_KEY')
-    expect(await said(wb([...allow, '--workspace', workspace, '--as-operator']))).toMatch(uuid)
+    expect(await stdoutOf(wb([...allow, '--workspace', workspace, '--as-operator']))).toMatch(uuid)
     expect((await wb([...allow, '--workspace', workspace, '--as-operator'])).stderr).toContain('already')
-    await said(wb(['agents', 'delete', 'Bobby', '--yes']))
+    await stdoutOf(wb(['agents', 'delete', 'Bobby', '--yes']))
     expect((await make()).stderr).toContain('  wb agents update Maven --llm talks ')
     expect(provider.received).toHaveLength(1)
 
-    const listed = await said(wb(['services', 'releases', '--as-operator']))
+    const listed = await stdoutOf(wb(['services', 'releases', '--as-operator']))
     expect(listed).toContain(`\tenv:TEAM_KEY\t${provider.host}\t`)
-    await said(wb(['services', 'disallow', 'env:TEAM_KEY', '--as-operator']))
+    await stdoutOf(wb(['services', 'disallow', 'env:TEAM_KEY', '--as-operator']))
     await make()
     expect(provider.received).toHaveLength(1)
     expect((await wb(['services', 'releases', '--as-operator'])).stdout).not.toContain('env:TEAM_KEY')
@@ -238,22 +241,22 @@ test('only the owner can allow and disallow a secret, also while a server runs',
 test('prompts for the model of a custom endpoint, because the provider lists other models', {
   timeout: 60_000,
 }, async () => {
-  const here = await room()
+  const sandbox = await newWorkspace()
   const flags = ['--type', 'llm', '--provider', 'openai', '--endpoint', 'http://127.0.0.1:9/v1']
   let isAsked = false
-  const { status, text } = await inTerminal(here, ['services', 'create', 'own', ...flags], {
+  const { status, text } = await runInTerminal(sandbox, ['services', 'create', 'own', ...flags], {
     answer(shown) {
-      if (isAsked || !withoutSequences(shown).includes('Model:')) return undefined
+      if (isAsked || !stripSequences(shown).includes('Model:')) return undefined
       isAsked = true
       return 'tiny\r'
     },
   })
   expect(status, text).toBe(0)
-  expect(await said(here.wb(['services', 'show', 'own', '--jq', '.modelName']))).toBe('tiny')
+  expect(await stdoutOf(sandbox.wb(['services', 'show', 'own', '--jq', '.modelName']))).toBe('tiny')
 })
 
 test('an error about a missing service names no type', async () => {
-  const { wb } = await room()
+  const { wb } = await newWorkspace()
   const { status, stderr } = await wb(['services', 'show', 'nosuch'])
   expect([status, stderr]).toEqual([
     4,
@@ -264,7 +267,7 @@ test('an error about a missing service names no type', async () => {
 test('prompts for every setting in a terminal, with choices, and offers to allow the secret', {
   timeout: 60_000,
 }, async () => {
-  const here = await room()
+  const sandbox = await newWorkspace()
   const down = '\u001b[B'
   const answers: [RegExp, string][] = [
     [/Which type of service\?/, `${down.repeat(3)}\r`],
@@ -272,16 +275,16 @@ test('prompts for every setting in a terminal, with choices, and offers to allow
     [/Which provider\?/, `${down}\r`],
     [/Which model\?/, '\r'],
   ]
-  const { status, text } = await inTerminal(here, ['services', 'create', 'asked'], {
+  const { status, text } = await runInTerminal(sandbox, ['services', 'create', 'asked'], {
     answer(shown) {
       if (!answers[0]?.[0].test(shown)) return undefined
       return answers.shift()![1]
     },
   })
   expect(status, text).toBe(0)
-  expect(withoutSequences(text)).toContain('LLM service asked')
-  const { items } = await here.call(llmServices.list, {
-    params: { workspaceId: here.workspaceId },
+  expect(stripSequences(text)).toContain('LLM service asked')
+  const { items } = await sandbox.call(llmServices.list, {
+    params: { workspaceId: sandbox.workspaceId },
     query: {},
   })
   expect(items.find(({ name }) => name === 'asked')).toMatchObject({
@@ -290,15 +293,15 @@ test('prompts for every setting in a terminal, with choices, and offers to allow
   })
 
   const flags = ['--type', 'llm', '--provider', 'openai', '--model', 'm', '--credential', 'env:ASKED_KEY']
-  const offered = await inTerminal(here, ['services', 'create', 'offered', ...flags, '--as-operator'], {
+  const offered = await runInTerminal(sandbox, ['services', 'create', 'offered', ...flags, '--as-operator'], {
     answer: shown => (/send env:ASKED_KEY to api\.openai\.com\?/.test(shown) ? 'y\r' : undefined),
   })
-  expect(withoutSequences(offered.text)).toContain('released env:ASKED_KEY for api.openai.com')
-  expect(await said(here.wb(['services', 'releases', '--as-operator']))).toContain('env:ASKED_KEY')
+  expect(stripSequences(offered.text)).toContain('released env:ASKED_KEY for api.openai.com')
+  expect(await stdoutOf(sandbox.wb(['services', 'releases', '--as-operator']))).toContain('env:ASKED_KEY')
 
-  const refused = await inTerminal(here, ['services', 'create', 'refused', ...flags], {
+  const refused = await runInTerminal(sandbox, ['services', 'create', 'refused', ...flags], {
     answer: shown => (/send env:ASKED_KEY to api\.openai\.com\?/.test(shown) ? 'y\r' : undefined),
   })
   expect(refused.status).toBe(0)
-  expect(withoutSequences(refused.text)).toContain('--as-operator')
+  expect(stripSequences(refused.text)).toContain('--as-operator')
 })

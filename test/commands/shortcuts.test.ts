@@ -1,29 +1,29 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { inTerminal, withoutSequences } from './terminal.ts'
-import { type Place, place, type Served } from './wb.ts'
+import { createSandbox, type Sandbox, type TestServer } from './sandbox.ts'
+import { runInTerminal, stripSequences } from './terminal.ts'
 
 const timeout = 60_000
 
-const shared = place(afterAll)
-let server: Served
+const shared = createSandbox(afterAll)
+let server: TestServer
 beforeAll(async () => {
   server = await shared.serve()
 })
 
-function withDocuments(here = place()): Place & { cwd: string } {
-  const cwd = join(here.home, 'work')
+function addDocuments(sandbox = createSandbox()): Sandbox & { cwd: string } {
+  const cwd = join(sandbox.home, 'work')
   mkdirSync(join(cwd, 'notes'), { recursive: true })
   writeFileSync(join(cwd, 'notes', 'whales.md'), '# Whales\n\nWhales sing.\n')
   writeFileSync(join(cwd, 'refunds.md'), '# Refunds\n\nA refund takes ten days.\n')
-  return { ...here, cwd }
+  return { ...sandbox, cwd }
 }
 
 test('wb add uses the named or the only knowledge base, or creates the first one, and wb search searches all', {
   timeout,
 }, async () => {
-  const { wb, cwd } = withDocuments(shared)
+  const { wb, cwd } = addDocuments(shared)
   const run = (...args: string[]) => wb(args, { cwd })
   expect(await run('add', 'notes')).toMatchObject({ status: 4, stdout: '' })
   expect((await run('add', 'notes', '--create')).stderr).toContain('created knowledge base notes')
@@ -54,7 +54,7 @@ test('wb add uses the named or the only knowledge base, or creates the first one
 test('common verbs run the matching command, or the error suggests one', {
   timeout,
 }, async () => {
-  const { wb } = place()
+  const { wb } = createSandbox()
   await wb(['kb', 'create', 'notes'])
   expect((await wb(['kb', 'ls'])).stdout).toBe((await wb(['kb', 'list'])).stdout)
   expect((await wb(['kb', 'get', 'notes'])).stdout).toMatch(/^name\tnotes$/m)
@@ -78,7 +78,7 @@ test('common verbs run the matching command, or the error suggests one', {
 })
 
 test('accepts singular topic names', { timeout }, async () => {
-  const { wb } = place()
+  const { wb } = createSandbox()
   expect(await wb(['workspace', 'list'])).toMatchObject({ status: 0 })
   expect((await wb(['mcp', 'server', 'list', '--help'])).stdout).toContain('Usage  wb mcp servers list')
   expect((await wb(['help', 'access', 'principal'])).stdout).toContain('access principals create')
@@ -90,69 +90,73 @@ describe('wb without arguments', () => {
   const answering = (typed: string) => {
     let isOpen = true
     return (text: string) => {
-      if (!isOpen || !withoutSequences(text).includes(question)) return undefined
+      if (!isOpen || !stripSequences(text).includes(question)) return undefined
       isOpen = false
       return typed
     }
   }
 
-  test('offers to search this folder if there is no knowledge base, and Enter declines', { timeout }, async () => {
-    const here = withDocuments()
-    const wide = { cwd: here.cwd, cols: 120 }
-    const declined = await inTerminal(here, [], { ...wide, answer: answering('\r') })
+  test('offers to search this folder if there is no knowledge base, and Enter declines', {
+    timeout,
+  }, async () => {
+    const sandbox = addDocuments()
+    const wide = { cwd: sandbox.cwd, cols: 120 }
+    const declined = await runInTerminal(sandbox, [], { ...wide, answer: answering('\r') })
     expect(declined.status).toBe(0)
-    expect(withoutSequences(declined.text)).toContain('wb quickstart ./my-folder')
-    expect(existsSync(here.dataDir)).toBe(false)
-    await here.wb(['whoami'])
-    expect(existsSync(here.dataDir)).toBe(false)
-    const taken = await inTerminal(here, [], { ...wide, answer: answering('y\r') })
-    expect(withoutSequences(taken.text)).toMatch(/✓ knowledge {3}work +2 documents/)
-    const later = await inTerminal(here, [], wide)
-    expect(withoutSequences(later.text)).toMatch(/^Search your own documents/)
+    expect(stripSequences(declined.text)).toContain('wb quickstart ./my-folder')
+    expect(existsSync(sandbox.dataDir)).toBe(false)
+    await sandbox.wb(['whoami'])
+    expect(existsSync(sandbox.dataDir)).toBe(false)
+    const accepted = await runInTerminal(sandbox, [], { ...wide, answer: answering('y\r') })
+    expect(stripSequences(accepted.text)).toMatch(/✓ knowledge {3}work +2 documents/)
+    const later = await runInTerminal(sandbox, [], wide)
+    expect(stripSequences(later.text)).toMatch(/^Search your own documents/)
   })
 
   test('shows help in a pipe, in CI, in a home folder and with a named runtime', {
     timeout,
   }, async () => {
-    const here = withDocuments()
-    const { cwd } = here
-    expect((await here.wb([], { cwd })).stdout).toMatch(/^Search your own documents/)
+    const sandbox = addDocuments()
+    const { cwd } = sandbox
+    expect((await sandbox.wb([], { cwd })).stdout).toMatch(/^Search your own documents/)
     for (const [env, folder] of [
       [{ CI: 'true' }, cwd],
       [{ WB_URL: 'http://127.0.0.1:9' }, cwd],
       [{ HOME: cwd }, cwd],
     ] as const) {
-      const { text } = await inTerminal({ ...here, env: { ...here.env, ...env } }, [], { cwd: folder })
-      expect(withoutSequences(text)).toMatch(/^Search your own documents/)
+      const { text } = await runInTerminal({ ...sandbox, env: { ...sandbox.env, ...env } }, [], {
+        cwd: folder,
+      })
+      expect(stripSequences(text)).toMatch(/^Search your own documents/)
     }
   })
 })
 
 describe('wb open', () => {
   /** Adds a browser that writes its arguments and environment to a file. */
-  function withBrowser(): Place & { opened: string } {
-    const here = place()
-    const opened = join(here.home, 'opened')
-    const browser = join(here.home, 'browser')
+  function addBrowser(): Sandbox & { opened: string } {
+    const sandbox = createSandbox()
+    const opened = join(sandbox.home, 'opened')
+    const browser = join(sandbox.home, 'browser')
     writeFileSync(browser, `#!/bin/sh\n(echo "$1"; env) >"${opened}.part"\nmv "${opened}.part" "${opened}"\n`)
     chmodSync(browser, 0o755)
-    Object.assign(here.env, { DISPLAY: ':99', BROWSER: browser, XDG_CURRENT_DESKTOP: 'none' })
-    return { ...here, opened }
+    Object.assign(sandbox.env, { DISPLAY: ':99', BROWSER: browser, XDG_CURRENT_DESKTOP: 'none' })
+    return { ...sandbox, opened }
   }
   const key = 'wb_live_abcdefghijkl_secret'
 
   test('prints the address and opens it without passing the key to the browser', { timeout }, async () => {
-    const here = withBrowser()
-    Object.assign(here.env, { WB_URL: 'http://127.0.0.1:9', WB_API_KEY: key })
-    const { status, text } = await inTerminal(here, ['open'])
-    expect({ status, text: withoutSequences(text) }).toEqual({ status: 0, text: 'http://127.0.0.1:9/docs\n' })
-    const told = await vi.waitFor(() => readFileSync(here.opened, 'utf8'), { timeout: 10_000 })
-    expect(told).toMatch(/^http:\/\/127\.0\.0\.1:9\/docs\n/)
-    expect(told).not.toContain(key)
+    const sandbox = addBrowser()
+    Object.assign(sandbox.env, { WB_URL: 'http://127.0.0.1:9', WB_API_KEY: key })
+    const { status, text } = await runInTerminal(sandbox, ['open'])
+    expect({ status, text: stripSequences(text) }).toEqual({ status: 0, text: 'http://127.0.0.1:9/docs\n' })
+    const opened = await vi.waitFor(() => readFileSync(sandbox.opened, 'utf8'), { timeout: 10_000 })
+    expect(opened).toMatch(/^http:\/\/127\.0\.0\.1:9\/docs\n/)
+    expect(opened).not.toContain(key)
   })
 
   test('only prints the address over SSH, without a display, in CI and in a pipe', { timeout }, async () => {
-    const here = withBrowser()
+    const sandbox = addBrowser()
     const address = 'https://workbase.example/api/v1/openapi.json'
     const args = ['open', 'api', '--url', 'https://workbase.example']
     for (const [name, value] of [
@@ -160,16 +164,16 @@ describe('wb open', () => {
       ['DISPLAY', ''],
       ['CI', '1'],
     ] as const) {
-      const { text } = await inTerminal({ ...here, env: { ...here.env, [name]: value } }, args)
-      expect(withoutSequences(text)).toBe(`${address}\n`)
+      const { text } = await runInTerminal({ ...sandbox, env: { ...sandbox.env, [name]: value } }, args)
+      expect(stripSequences(text)).toBe(`${address}\n`)
     }
-    expect(await here.wb(args)).toEqual({ status: 0, stdout: `${address}\n`, stderr: '' })
-    expect((await here.wb([...args, '--jq', '.url'])).stdout).toBe(`${address}\n`)
-    expect(existsSync(here.opened)).toBe(false)
+    expect(await sandbox.wb(args)).toEqual({ status: 0, stdout: `${address}\n`, stderr: '' })
+    expect((await sandbox.wb([...args, '--jq', '.url'])).stdout).toBe(`${address}\n`)
+    expect(existsSync(sandbox.opened)).toBe(false)
   })
 
   test('finds the server of the data directory, or suggests how to start one', { timeout }, async () => {
-    expect(await place().wb(['open'])).toMatchObject({
+    expect(await createSandbox().wb(['open'])).toMatchObject({
       status: 6,
       stderr: expect.stringContaining('wb serve --open'),
     })

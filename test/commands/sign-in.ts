@@ -2,14 +2,14 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import {
   audience,
+  browse,
   clients,
-  drive,
   type ProviderOptions,
   type RunningProvider,
   startProvider,
 } from '../harness/identity-provider.ts'
-import { inTerminal, type Screen, withoutSequences } from './terminal.ts'
-import { type Place, place, placesLike, type Served } from './wb.ts'
+import { createSandbox, type Sandbox, sandboxFactory, type TestServer } from './sandbox.ts'
+import { runInTerminal, stripSequences, type TerminalResult } from './terminal.ts'
 
 export const secrets = {
   CLIENT: clients.confidential.secret,
@@ -17,24 +17,24 @@ export const secrets = {
 }
 
 /** A runtime with a real identity provider, and a sandbox with its own keychain. */
-export interface SignInStage {
-  readonly here: Place
+export interface SignInSetup {
+  readonly sandbox: Sandbox
   readonly provider: RunningProvider
-  readonly server: Served
+  readonly server: TestServer
   /** Restarts the runtime on the same port. */
-  restart(): Promise<Served>
+  restart(): Promise<TestServer>
 }
 
-export async function signInStage(
+export async function setUpSignIn(
   options: ProviderOptions & { mode?: 'any' | 'oidc' } = {},
-): Promise<SignInStage> {
+): Promise<SignInSetup> {
   const { mode = 'any', ...providing } = options
   const provider = await startProvider({ deviceIntervalSeconds: 1, ...providing })
-  const here = place()
-  const { WB_DATA_DIR } = here.env
-  delete here.env.WB_DATA_DIR
-  here.env.WB_KEYCHAIN = 'file'
-  const config = join(here.home, 'workbase.yaml')
+  const sandbox = createSandbox()
+  const { WB_DATA_DIR } = sandbox.env
+  delete sandbox.env.WB_DATA_DIR
+  sandbox.env.WB_KEYCHAIN = 'file'
+  const config = join(sandbox.home, 'workbase.yaml')
   const client = {
     clientId: clients.confidential.id,
     clientSecretRef: 'env:CLIENT',
@@ -44,9 +44,9 @@ export async function signInStage(
   const runtime = { rateLimit: { authCapacity: 10_000 } }
   writeFileSync(config, JSON.stringify({ version: 1, auth, runtime }))
   const start = (port: string) =>
-    here.serve(['--config', config, '--port', port], { env: { ...secrets, WB_DATA_DIR: WB_DATA_DIR! } })
+    sandbox.serve(['--config', config, '--port', port], { env: { ...secrets, WB_DATA_DIR: WB_DATA_DIR! } })
   const server = await start('0')
-  return { here, provider, server, restart: () => start(new URL(server.url).port) }
+  return { sandbox, provider, server, restart: () => start(new URL(server.url).port) }
 }
 
 /** Returns the address and the device code on the screen. */
@@ -56,19 +56,19 @@ function shownCode(screen: string): { url: string; code: string } | undefined {
 }
 
 /** Signs in at the provider, and approves or denies the code. */
-export async function visit(
+export async function completeSignIn(
   { url, code }: { url: string; code: string },
   who: { login?: string; deny?: boolean } = {},
 ): Promise<void> {
-  await drive(`${url}?user_code=${code}`, who)
+  await browse(`${url}?user_code=${code}`, who)
 }
 
 /** Signs in at a terminal, and returns the output and the exit status. */
 export async function signIn(
-  here: Place,
+  sandbox: Sandbox,
   url: string,
   {
-    onCode = visit,
+    onCode = completeSignIn,
     onText,
   }: {
     /** Handles the device code. The return value is typed into the terminal. */
@@ -76,24 +76,24 @@ export async function signIn(
     /** Called with the whole screen whenever it changes. */
     onText?: (screen: string) => void
   } = {},
-): Promise<Screen> {
+): Promise<TerminalResult> {
   let screen = ''
   let isSeen = false
-  const ended = await inTerminal(here, ['login', url], {
+  const ended = await runInTerminal(sandbox, ['login', url], {
     answer(written) {
       screen += written
-      onText?.(withoutSequences(screen))
-      const shown = shownCode(withoutSequences(screen))
+      onText?.(stripSequences(screen))
+      const shown = shownCode(stripSequences(screen))
       if (!shown || isSeen) return undefined
       isSeen = true
       const typed = onCode(shown)
       return typeof typed === 'string' ? typed : undefined
     },
   })
-  return { ...ended, text: withoutSequences(ended.text) }
+  return { ...ended, text: stripSequences(ended.text) }
 }
 
-const withKey = placesLike(async ({ wb, home }) => {
+const sandboxWithKeys = sandboxFactory(async ({ wb, home }) => {
   const config = join(home, 'access.yaml')
   writeFileSync(config, 'version: 1\nauth: { mode: apiKey, anonymousPolicy: reject }\n')
   const minted = async (...line: string[]) =>
@@ -105,10 +105,15 @@ const withKey = placesLike(async ({ wb, home }) => {
 })
 
 /** Starts a runtime that accepts only API keys, one of which expires, and returns a sandbox without a login. */
-export async function keyedRuntime(): Promise<{ here: Place; url: string; key: string; endingKey: string }> {
-  const here = await withKey()
-  const { url } = await here.serve(['--config', join(here.home, 'access.yaml')])
-  delete here.env.WB_DATA_DIR
-  here.env.WB_KEYCHAIN = 'file'
-  return { here, url, key: here.key, endingKey: here.endingKey }
+export async function startRuntimeWithKeys(): Promise<{
+  sandbox: Sandbox
+  url: string
+  key: string
+  endingKey: string
+}> {
+  const sandbox = await sandboxWithKeys()
+  const { url } = await sandbox.serve(['--config', join(sandbox.home, 'access.yaml')])
+  delete sandbox.env.WB_DATA_DIR
+  sandbox.env.WB_KEYCHAIN = 'file'
+  return { sandbox, url, key: sandbox.key, endingKey: sandbox.endingKey }
 }

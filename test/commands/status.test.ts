@@ -1,13 +1,13 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
-import { inTerminal, withoutSequences } from './terminal.ts'
-import { place } from './wb.ts'
+import { createSandbox } from './sandbox.ts'
+import { runInTerminal, stripSequences } from './terminal.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
 
 test('shows an overview, in process and with a key at a server', async () => {
-  const { wb, serve, home, dataDir, env } = place()
+  const { wb, serve, home, dataDir, env } = createSandbox()
   env.WB_CONFIG = join(home, 'keys.yaml')
   writeFileSync(env.WB_CONFIG, 'version: 1\nauth:\n  mode: apiKey\n')
   const empty = await wb(['status'])
@@ -21,8 +21,8 @@ test('shows an overview, in process and with a key at a server', async () => {
   writeFileSync(join(papers, 'b.md'), '# B\n\nHeat.\n')
   await wb(['kb', 'ingest', 'papers', papers, '--create', '--no-wait'])
   const key = await wb(['keys', 'create', 'ci', '--role', 'viewer', '--as-operator'])
-  const told = await wb(['status'])
-  expect(told.stdout.split('\n')).toEqual([
+  const status = await wb(['status'])
+  expect(status.stdout.split('\n')).toEqual([
     expect.stringMatching(/^runtime\tin this process, version \d+\.\d+\.\d+, 1 workspace$/),
     `data\t${dataDir}`,
     'workspace\tdefault (local)',
@@ -58,14 +58,14 @@ test('shows an overview, in process and with a key at a server', async () => {
 })
 
 test('--watch redraws in place, also while the runtime is down, until Ctrl-C', async () => {
-  const here = place()
-  const server = await here.spawnServe()
-  await here.wb(['workspaces', 'create', 'demo'])
+  const sandbox = createSandbox()
+  const server = await sandbox.spawnServe()
+  await sandbox.wb(['workspaces', 'create', 'demo'])
   let step = 0
-  const { status, text } = await inTerminal(here, ['status', '--watch'], {
+  const { status, text } = await runInTerminal(sandbox, ['status', '--watch'], {
     cols: 60,
     answer(written) {
-      const drawn = withoutSequences(written)
+      const drawn = stripSequences(written)
       if (step === 0 && drawn.includes('none running')) {
         step = 1
         server.process.kill('SIGKILL')
@@ -78,6 +78,6 @@ test('--watch redraws in place, also while the runtime is down, until Ctrl-C', a
   const [first, second] = text.split('\x1b[J')
   const height = first!.split('\r\n').length - 1
   expect(second!.startsWith(`\x1b[${height}A`)).toBe(true)
-  expect(withoutSequences(second!)).toContain('✗ No runtime responds at')
-  for (const drawn of [first!, second!]) expect(withoutSequences(drawn)).toMatch(/\n {2}Ctrl-C to stop\n$/)
+  expect(stripSequences(second!)).toContain('✗ No runtime responds at')
+  for (const drawn of [first!, second!]) expect(stripSequences(drawn)).toMatch(/\n {2}Ctrl-C to stop\n$/)
 })

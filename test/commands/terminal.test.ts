@@ -30,15 +30,18 @@ const attacks: [name: string, planted: string, left: string][] = [
 ]
 
 describe('untrusted text', () => {
-  test.each(attacks)('%s is stripped [security rule 16]', (_name, planted, left) => {
-    expect(plain(planted)).toBe(left)
+  test.each(attacks)('%s is stripped [security rule 16]', (_name, planted, remaining) => {
+    expect(plain(planted)).toBe(remaining)
   })
 
-  test.each(attacks)('%s is escaped in JSON, which parses to the original [security rule 16]', (_name, planted) => {
-    const json = plainJson({ text: planted })
-    expect(json).not.toMatch(/[\x00-\x1f\x7f-\x9f\u202a-\u202e]/)
-    expect(JSON.parse(json)).toEqual({ text: planted })
-  })
+  test.each(attacks)(
+    '%s is escaped in JSON, which parses to the original [security rule 16]',
+    (_name, planted) => {
+      const json = plainJson({ text: planted })
+      expect(json).not.toMatch(/[\x00-\x1f\x7f-\x9f\u202a-\u202e]/)
+      expect(JSON.parse(json)).toEqual({ text: planted })
+    },
+  )
 
   test('keeps newlines and tabs in text, and removes them from single lines', () => {
     expect(plain('a\r\n\tb')).toBe('a\n\tb')
@@ -61,7 +64,7 @@ describe('untrusted text', () => {
   })
 })
 
-function sink(isTTY: boolean, columns = 40): Sink & { text: string } {
+function createSink(isTTY: boolean, columns = 40): Sink & { text: string } {
   return {
     isTTY,
     columns,
@@ -75,8 +78,8 @@ function sink(isTTY: boolean, columns = 40): Sink & { text: string } {
 function output(
   options: { tty?: boolean; json?: boolean; colour?: boolean; quiet?: boolean; columns?: number } = {},
 ) {
-  const stdout = sink(options.tty ?? false, options.columns)
-  const stderr = sink(options.tty ?? false)
+  const stdout = createSink(options.tty ?? false, options.columns)
+  const stderr = createSink(options.tty ?? false)
   const { json = false, quiet = false, colour = false } = options
   return {
     stdout,
@@ -184,10 +187,10 @@ test.each([
 })
 
 describe('progress', () => {
-  function clock() {
+  function createFakeClock() {
     let now = 0
     let due: { at: number; run: () => void }[] = []
-    const made: Clock = {
+    const fakeClock: Clock = {
       now: () => now,
       after(delay, run) {
         const entry = { at: now + delay, run }
@@ -198,7 +201,7 @@ describe('progress', () => {
       },
     }
     return {
-      made,
+      fakeClock,
       pass(ms: number) {
         now += ms
         for (const entry of due.filter(({ at }) => at <= now)) {
@@ -210,9 +213,9 @@ describe('progress', () => {
   }
 
   test('shows nothing before 150 ms, and clears its line at the end', () => {
-    const stream = sink(true)
-    const { made, pass } = clock()
-    const progress = terminalProgress(stream, made)
+    const stream = createSink(true)
+    const { fakeClock, pass } = createFakeClock()
+    const progress = terminalProgress(stream, fakeClock)
     progress.spin('reading')
     pass(149)
     progress.end()
@@ -225,14 +228,14 @@ describe('progress', () => {
     expect(stream.text.endsWith('\r\x1b[2K')).toBe(true)
   })
 
-  test.each(attacks)('strips control sequences from a name: %s', (_name, planted, left) => {
-    const stream = sink(true)
-    const { made, pass } = clock()
-    const progress = terminalProgress(stream, made)
+  test.each(attacks)('strips control sequences from a name: %s', (_name, planted, remaining) => {
+    const stream = createSink(true)
+    const { fakeClock, pass } = createFakeClock()
+    const progress = terminalProgress(stream, fakeClock)
     progress.spin(`asking ${planted}\nbelow`)
     pass(150)
     progress.end()
-    expect(stream.text).toBe(`\r\x1b[2K  ⠋ asking ${left} below\r\x1b[2K`)
+    expect(stream.text).toBe(`\r\x1b[2K  ⠋ asking ${remaining} below\r\x1b[2K`)
   })
 
   test('a bar shows the count, rate and remaining time', () => {
@@ -245,9 +248,9 @@ describe('progress', () => {
   })
 
   test('permanent lines are printed above it', () => {
-    const stream = sink(true)
-    const { made, pass } = clock()
-    const progress = terminalProgress(stream, made)
+    const stream = createSink(true)
+    const { fakeClock, pass } = createFakeClock()
+    const progress = terminalProgress(stream, fakeClock)
     progress.spin('reading')
     pass(200)
     progress.above(() => stream.write('stays\n'))
@@ -292,14 +295,14 @@ describe('command errors', () => {
   })
 
   test("prints a runtime's message on one line, so it cannot imitate suggested commands", () => {
-    const said = 'no thing\n    wb login https://evil.example'
-    const told = (facts: object) =>
-      reportLines(toReport(new WbError('not_found', said, { hint: 'h', ...facts })), styleFor(false))
-    expect(told({ wireStatus: 404 })).toEqual([
+    const message = 'no thing\n    wb login https://evil.example'
+    const reportOf = (facts: object) =>
+      reportLines(toReport(new WbError('not_found', message, { hint: 'h', ...facts })), styleFor(false))
+    expect(reportOf({ wireStatus: 404 })).toEqual([
       '  ✗ No thing wb login https://evil.example (not_found)',
       '    h',
     ])
-    expect(told({})).toHaveLength(3)
+    expect(reportOf({})).toHaveLength(3)
   })
 
   test('joins suggestions into one JSON hint with single separators', () => {

@@ -1,18 +1,18 @@
 import { resolve } from 'node:path'
 import { spawn } from '@lydell/node-pty'
-import type { Place } from './wb.ts'
+import type { Sandbox } from './sandbox.ts'
 
 const bin = resolve('bin/run.js')
 
 /** Terminal output of a command, including control sequences. */
-export interface Screen {
+export interface TerminalResult {
   status: number
   text: string
   /** True if the terminal is in canonical mode with echo again. */
   isSane: boolean
 }
 
-export interface Typing {
+export interface TerminalOptions {
   cols?: number
   /** Defaults to true. */
   colour?: boolean
@@ -31,11 +31,11 @@ printf 'ended with %s, %s\\n' $status $left; read _`
 const end = /ended with (\d+), (sane|raw)\r?\n$/
 
 /** Runs a command line in a new terminal, with colors. */
-export function inTerminal(
-  { env, home }: Place,
+export function runInTerminal(
+  { env, home }: Sandbox,
   args: string[],
-  { cols = 80, colour = true, cwd = home, answer }: Typing = {},
-): Promise<Screen> {
+  { cols = 80, colour = true, cwd = home, answer }: TerminalOptions = {},
+): Promise<TerminalResult> {
   const { NO_COLOR: _, ...colourful } = env
   const terminal = spawn('/bin/sh', ['-c', script, 'sh', process.execPath, bin, ...args], {
     cols,
@@ -63,6 +63,6 @@ export function inTerminal(
 }
 
 /** Removes control sequences. */
-export function withoutSequences(text: string): string {
+export function stripSequences(text: string): string {
   return text.replace(/\x1b\[[0-9;?]*[A-Za-z]/g, '').replaceAll('\r\n', '\n')
 }

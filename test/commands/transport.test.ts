@@ -6,13 +6,13 @@ import { resolve } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { connectionSettings } from '../../src/cli/environment.ts'
 import { UsageError } from '../../src/cli/errors.ts'
-import { place } from './wb.ts'
+import { createSandbox } from './sandbox.ts'
 
 const file = (name: string) => resolve(`test/fixtures/tls/${name}.pem`)
 const canary = 'c4n4ry-of-the-key'
 const list = ['workspaces', 'list']
 
-async function listening(server: Server): Promise<number> {
+async function listenOnFreePort(server: Server): Promise<number> {
   await new Promise<void>(done => server.listen(0, '127.0.0.1', done))
   onTestFinished(() => {
     server.closeAllConnections()
@@ -22,19 +22,19 @@ async function listening(server: Server): Promise<number> {
 }
 
 /** Starts a server that responds like an empty runtime, and returns its address. */
-async function runtime(headers: Record<string, string | string[]> = {}) {
-  const asked: IncomingMessage[] = []
+async function startEmptyRuntime(headers: Record<string, string | string[]> = {}) {
+  const requests: IncomingMessage[] = []
   const answer: RequestListener = (request, response) => {
-    asked.push(request)
+    requests.push(request)
     response.writeHead(200, { 'content-type': 'application/json', ...headers })
     response.end('{"items":[],"nextCursor":null}')
   }
-  return { asked, answer, url: `http://127.0.0.1:${await listening(createServer(answer))}` }
+  return { requests, answer, url: `http://127.0.0.1:${await listenOnFreePort(createServer(answer))}` }
 }
 
 describe('--debug', () => {
   test('prints each request and response, without secrets', async () => {
-    const { url } = await runtime({
+    const { url } = await startEmptyRuntime({
       'x-request-id': 'R-1',
       'set-cookie': [`a=${canary}`, `b=${canary}`],
       'x-echo': `Bearer ${canary}`,
@@ -43,7 +43,7 @@ describe('--debug', () => {
     const line = ['api', 'POST', `/auth/x?token=${canary}`, '-H', `X-Api-Key: ${canary}`]
     const body = ['--data', `{"refresh_token":"${canary}"}`]
     const env = { WB_API_KEY: canary }
-    const { status, stderr } = await place().wb([...line, ...body, '--url', url, '--debug'], { env })
+    const { status, stderr } = await createSandbox().wb([...line, ...body, '--url', url, '--debug'], { env })
     expect(status, stderr).toBe(0)
     expect(stderr).toContain(`> POST ${url}/auth/x?token=[redacted] (37 bytes)\n`)
     expect(stderr).toMatch(/\n> {3}authorization: \[redacted\]\n/)
@@ -54,7 +54,7 @@ describe('--debug', () => {
   })
 
   test('prints why a connection failed', async () => {
-    const { status, stderr } = await place().wb([...list, '--url', 'http://127.0.0.1:1', '--debug'])
+    const { status, stderr } = await createSandbox().wb([...list, '--url', 'http://127.0.0.1:1', '--debug'])
     expect(status).toBe(6)
     expect(stderr).toContain('< no runtime responds at http://127.0.0.1:1: connection refused in ')
   })
@@ -68,12 +68,12 @@ describe('a runtime of another version', () => {
     ['prints nothing with --json', '0.999.0', {}, ['--json'], false],
     ['prints nothing with --quiet', '0.999.0', {}, ['--quiet'], false],
     ['prints nothing in CI', '0.999.0', { CI: 'true' }, [], false],
-  ])('%s', async (_what, version, env, more, told) => {
-    const { url } = await runtime({ 'x-workbase-version': version })
-    const { status, stderr } = await place().wb([...list, '--url', url, ...more], { env })
+  ])('%s', async (_what, version, env, more, isPrinted) => {
+    const { url } = await startEmptyRuntime({ 'x-workbase-version': version })
+    const { status, stderr } = await createSandbox().wb([...list, '--url', url, ...more], { env })
     expect(status).toBe(0)
-    expect(stderr.split('this is wb').length - 1).toBe(told ? 1 : 0)
-    if (told) expect(stderr).toMatch(/^ {2}this is wb \d+\.\d+\.\d+, but the runtime is 0\.999\.0\n/)
+    expect(stderr.split('this is wb').length - 1).toBe(isPrinted ? 1 : 0)
+    if (isPrinted) expect(stderr).toMatch(/^ {2}this is wb \d+\.\d+\.\d+, but the runtime is 0\.999\.0\n/)
   })
 })
 
@@ -84,9 +84,9 @@ describe('a runtime that stops responding', () => {
   ] as [string, RequestListener][])(
     '%s ends the command, and suggests how to wait longer',
     async (_when, answer) => {
-      const url = `http://127.0.0.1:${await listening(createServer(answer))}`
+      const url = `http://127.0.0.1:${await listenOnFreePort(createServer(answer))}`
       const env = { WB_IDLE_TIMEOUT: '1' }
-      const { status, stderr } = await place().wb([...list, '--url', url], { env })
+      const { status, stderr } = await createSandbox().wb([...list, '--url', url], { env })
       expect(status, stderr).toBe(6)
       expect(stderr).toMatch(/^ {2}✗ http:\/\/127\.0\.0\.1:\d+ (?:did not respond|stopped sending).* 1 s\n/)
       expect(stderr).toContain('raise WB_IDLE_TIMEOUT (seconds)')
@@ -100,16 +100,16 @@ describe('a runtime that stops responding', () => {
 
 describe('environment variables', () => {
   test('set proxies, which are not used for this machine', async () => {
-    const { url, asked } = await runtime()
+    const { url, requests } = await startEmptyRuntime()
     const env = { http_proxy: url.replace('http://', ''), HTTP_PROXY: 'http://127.0.0.1:1' }
-    const { wb } = place()
+    const { wb } = createSandbox()
     expect((await wb([...list, '--url', 'http://wb.test'], { env })).status).toBe(0)
     expect((await wb([...list, '--url', url], { env: { HTTP_PROXY: 'http://127.0.0.1:1' } })).status).toBe(0)
-    expect(asked.map(({ url }) => url).filter(path => path?.includes('workspaces'))).toEqual([
+    expect(requests.map(({ url }) => url).filter(path => path?.includes('workspaces'))).toEqual([
       'http://wb.test/api/v1/workspaces?limit=200',
       '/api/v1/workspaces?limit=200',
     ])
-    expect(asked[0]!.headers['user-agent']).toMatch(/^workbase-cli\/\d+\.\d+\.\d+ \(\w+; node v\d+/)
+    expect(requests[0]!.headers['user-agent']).toMatch(/^workbase-cli\/\d+\.\d+\.\d+ \(\w+; node v\d+/)
   })
 
   test.each([['ftp://me:s3cret@proxy'], ['http://me:s3cret@'], ['me:s3cret@proxy:70000']])(
@@ -121,10 +121,10 @@ describe('environment variables', () => {
   )
 
   test('set trusted certificate authorities', async () => {
-    const { answer } = await runtime()
+    const { answer } = await startEmptyRuntime()
     const identity = { key: readFileSync(file('server-key')), cert: readFileSync(file('server')) }
-    const port = await listening(createSecureServer(identity, answer))
-    const { wb, spawnWb } = place()
+    const port = await listenOnFreePort(createSecureServer(identity, answer))
+    const { wb, spawnWb } = createSandbox()
     const trusting = async (env: Record<string, string>, run = wb) => {
       const { status, stderr } = await run([...list, '--url', `https://localhost:${port}`], { env })
       return [status, stderr]

@@ -2,12 +2,12 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
 import { committedManifest } from '../../scripts/manifest.mjs'
-import { place } from './wb.ts'
+import { createSandbox } from './sandbox.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
 
 /** Commands that do not depend on the folder, with arguments that succeed. */
-const free: Record<string, string[]> = {
+const independentCommands: Record<string, string[]> = {
   autocomplete: ['autocomplete', 'bash'],
   doctor: ['doctor', '--json'],
   explain: ['explain', 'kb_name_taken'],
@@ -21,11 +21,11 @@ const free: Record<string, string[]> = {
   version: ['version'],
 }
 /** Commands that only need the address of the runtime, or a login. */
-const elsewhere = ['auth:token', 'login', 'open']
+const addressOnlyCommands = ['auth:token', 'login', 'open']
 
 /** Creates an untrusted checkout on a build server. */
-function checkout(files: Record<string, string> = { 'workbase.yaml': 'version: 1\n' }) {
-  const { wb, home, env } = place()
+function createCheckout(files: Record<string, string> = { 'workbase.yaml': 'version: 1\n' }) {
+  const { wb, home, env } = createSandbox()
   Object.assign(env, { WB_DATA_DIR: '', WB_KEYCHAIN: 'file', CI: 'true' })
   const cwd = join(home, 'checkout')
   mkdirSync(cwd)
@@ -42,8 +42,8 @@ function checkout(files: Record<string, string> = { 'workbase.yaml': 'version: 1
 
 describe('an untrusted folder in CI [security rule 6]', () => {
   test('does not affect commands that do not use its files', async () => {
-    const lines = Object.values(free)
-    const ended = await Promise.all(lines.map(async args => ({ args, ...(await checkout().wb(args)) })))
+    const lines = Object.values(independentCommands)
+    const ended = await Promise.all(lines.map(async args => ({ args, ...(await createCheckout().wb(args)) })))
     const stderr = expect.not.stringContaining('trusted')
     expect(ended).toEqual(lines.map(args => ({ args, status: 0, stdout: expect.anything(), stderr })))
   })
@@ -57,20 +57,22 @@ describe('an untrusted folder in CI [security rule 6]', () => {
           source(id),
         ),
     )
-    expect(needsNothing.filter(id => !(id in free || elsewhere.includes(id)))).toEqual([])
+    expect(
+      needsNothing.filter(id => !(id in independentCommands || addressOnlyCommands.includes(id))),
+    ).toEqual([])
   })
 
   test('rejects commands that open the runtime or read the configuration', async () => {
     const refused = ['workspaces list', 'whoami', 'login', 'serve --port 0', 'config path', 'config show']
     const ended = await Promise.all(
-      refused.map(async line => ({ line, ...(await checkout().wb(line.split(' '))) })),
+      refused.map(async line => ({ line, ...(await createCheckout().wb(line.split(' '))) })),
     )
     const stderr = expect.stringContaining('is not trusted')
     expect(ended).toEqual(refused.map(line => ({ line, status: 2, stdout: '', stderr })))
   })
 
   test('is a warning in wb doctor', async () => {
-    const { wb, cwd } = checkout()
+    const { wb, cwd } = createCheckout()
     const { checks } = JSON.parse((await wb(['doctor', '--json'])).stdout) as { checks: object[] }
     expect(checks).toContainEqual({
       name: 'folder',
@@ -82,8 +84,8 @@ describe('an untrusted folder in CI [security rule 6]', () => {
 
   test('does not prevent wb auth token if only the configuration is untrusted, but does if the runtime is', async () => {
     const key = { WB_API_KEY: 'wb_live_abcdefghijkl_0123' }
-    expect(await checkout().wb(['auth', 'token'], key)).toMatchObject({ status: 0 })
-    const named = checkout({ '.wb.yaml': 'profile: old\n' })
+    expect(await createCheckout().wb(['auth', 'token'], key)).toMatchObject({ status: 0 })
+    const named = createCheckout({ '.wb.yaml': 'profile: old\n' })
     expect(await named.wb(['auth', 'token'], key)).toMatchObject({ status: 2, stdout: '' })
     expect((await named.wb(['open'])).stderr).toContain('wb serve --open')
   })

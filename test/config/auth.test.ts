@@ -41,8 +41,8 @@ const withClient = (more: object, rest: object = {}) => ({
   ...withOidc({ client: { clientId: 'c', ...more } }),
   ...rest,
 })
-const oidcOf = (file: object) => load(file).config.auth.oidc!
-const refused = (file: object) => problemsOf(() => load(file))
+const loadOidc = (file: object) => load(file).config.auth.oidc!
+const problemsIn = (file: object) => problemsOf(() => load(file))
 
 describe('the auth section', () => {
   test('S1-04 S2.2-01 S2.2-03: defaults to no authentication, and accepts only known modes and policies', () => {
@@ -50,11 +50,11 @@ describe('the auth section', () => {
     for (const mode of ['disabled', 'apiKey', 'oidc', 'any'])
       expect(load({ auth: { mode, oidc } }).config.auth.mode).toBe(mode)
     for (const mode of ['', 'none', 'apikey', 'ApiKey', 'OIDC', 'both', null, true, ['any']])
-      expect(refused({ auth: { mode } }), String(mode)).toEqual([expect.stringMatching(/^auth\.mode: /)])
+      expect(problemsIn({ auth: { mode } }), String(mode)).toEqual([expect.stringMatching(/^auth\.mode: /)])
     for (const anonymousPolicy of ['allow', 'reject'])
       expect(load({ auth: { anonymousPolicy } }).config.auth.anonymousPolicy).toBe(anonymousPolicy)
     for (const anonymousPolicy of ['', 'deny', 'Reject', null, false])
-      expect(refused({ auth: { anonymousPolicy } })).toEqual([
+      expect(problemsIn({ auth: { anonymousPolicy } })).toEqual([
         expect.stringMatching(/^auth\.anonymousPolicy: /),
       ])
   })
@@ -68,7 +68,7 @@ describe('the auth section', () => {
     ]
     for (const [key, file] of keys) {
       for (const ref of ['env:A', 'env:_a1', 'file:/run/secrets/a'])
-        expect(refused(file(ref)), `${key} ${ref}`).toEqual([])
+        expect(problemsIn(file(ref)), `${key} ${ref}`).toEqual([])
       for (const ref of [
         'hunter2',
         'hunter2hunter2hunter2hunter2hunter2',
@@ -84,13 +84,13 @@ describe('the auth section', () => {
         7,
         ' env:A',
       ])
-        expect(refused(file(ref)), `${key} ${ref}`).toEqual([
+        expect(problemsIn(file(ref)), `${key} ${ref}`).toEqual([
           expect.stringMatching(
             new RegExp(`^${key.replaceAll('.', '\\.')}(?:\\[1\\])?: (?:must be a secret reference|.*string)`),
           ),
         ])
     }
-    expect(refused(withClient({ sessionSecretRef: [] }))).toEqual([
+    expect(problemsIn(withClient({ sessionSecretRef: [] }))).toEqual([
       'auth.oidc.client.sessionSecretRef: must have at least one entry',
     ])
     const expanded = 'version: 1\nauth: {mode: apiKey, bootstrapTokenRef: "${TOKEN}"}'
@@ -101,25 +101,25 @@ describe('the auth section', () => {
 
   test('S2.2-06: accepts a bootstrap token only in modes that verify tokens', () => {
     const withToken = (mode: string) => ({ auth: { mode, bootstrapTokenRef: 'env:B', oidc } })
-    for (const mode of ['apiKey', 'oidc', 'any']) expect(refused(withToken(mode))).toEqual([])
-    expect(refused(withToken('disabled'))).toEqual([expect.stringMatching(/^auth\.bootstrapTokenRef: /)])
+    for (const mode of ['apiKey', 'oidc', 'any']) expect(problemsIn(withToken(mode))).toEqual([])
+    expect(problemsIn(withToken('disabled'))).toEqual([expect.stringMatching(/^auth\.bootstrapTokenRef: /)])
   })
 
   test('S2.2-08 S2.2-10: requires issuer and audience in the modes that use them', () => {
     for (const mode of ['oidc', 'any']) {
-      expect(refused({ auth: { mode } })).toEqual([
+      expect(problemsIn({ auth: { mode } })).toEqual([
         `auth.oidc: issuer and audience are required with auth.mode ${mode}`,
       ])
-      expect(refused({ auth: { mode, oidc: {} } })).toEqual([
+      expect(problemsIn({ auth: { mode, oidc: {} } })).toEqual([
         'auth.oidc.issuer: is required',
         'auth.oidc.audience: is required',
       ])
     }
-    for (const mode of ['disabled', 'apiKey']) expect(refused({ auth: { mode } })).toEqual([])
+    for (const mode of ['disabled', 'apiKey']) expect(problemsIn({ auth: { mode } })).toEqual([])
     for (const audience of ['a', ['a'], ['a', 'b']])
-      expect(oidcOf(withOidc({ audience })).audience).toEqual(audience)
+      expect(loadOidc(withOidc({ audience })).audience).toEqual(audience)
     for (const audience of ['', [], [''], [1], {}, null])
-      expect(refused(withOidc({ audience })), JSON.stringify(audience)).toEqual([
+      expect(problemsIn(withOidc({ audience })), JSON.stringify(audience)).toEqual([
         expect.stringMatching(/^auth\.oidc\.audience(?:\[0\])?: /),
       ])
   })
@@ -127,7 +127,7 @@ describe('the auth section', () => {
   test.each(['issuer', 'jwksUri'])(
     'S2.2-08 S2.2-12: %s must be https, or http on this machine, and is kept unchanged [security rule 15]',
     name => {
-      const takes = (url: unknown) => refused(withOidc({ [name]: url })).length === 0
+      const takes = (url: unknown) => problemsIn(withOidc({ [name]: url })).length === 0
       for (const url of [
         'https://id.example',
         'https://id.example/',
@@ -137,7 +137,7 @@ describe('the auth section', () => {
         'http://[::1]:1/a',
       ]) {
         expect(takes(url), url).toBe(true)
-        expect(oidcOf(withOidc({ [name]: url }))[name as 'issuer']).toBe(url)
+        expect(loadOidc(withOidc({ [name]: url }))[name as 'issuer']).toBe(url)
       }
       for (const url of [
         'http://id.example',
@@ -150,7 +150,7 @@ describe('the auth section', () => {
         '',
         7,
       ])
-        expect(refused(withOidc({ [name]: url })), String(url)).toEqual([
+        expect(problemsIn(withOidc({ [name]: url })), String(url)).toEqual([
           expect.stringMatching(new RegExp(`^auth\\.oidc\\.${name}: `)),
         ])
     },
@@ -158,49 +158,58 @@ describe('the auth section', () => {
 
   test('S2.2-08 S2.2-12: rejects an issuer with a query, and discovers the key set by default', () => {
     for (const issuer of ['https://id.example?a', 'https://id.example/#a'])
-      expect(refused(withOidc({ issuer }))).toEqual([expect.stringMatching(/^auth\.oidc\.issuer: .*query/)])
-    expect(oidcOf(withOidc({})).jwksUri).toBeNull()
-    expect(oidcOf(withOidc({ jwksUri: null })).jwksUri).toBeNull()
-    expect(oidcOf(withOidc({ jwksUri: 'https://id.example/k?a=1' })).jwksUri).toBe('https://id.example/k?a=1')
+      expect(problemsIn(withOidc({ issuer }))).toEqual([
+        expect.stringMatching(/^auth\.oidc\.issuer: .*query/),
+      ])
+    expect(loadOidc(withOidc({})).jwksUri).toBeNull()
+    expect(loadOidc(withOidc({ jwksUri: null })).jwksUri).toBeNull()
+    expect(loadOidc(withOidc({ jwksUri: 'https://id.example/k?a=1' })).jwksUri).toBe(
+      'https://id.example/k?a=1',
+    )
   })
 
   test('S2.2-14: accepts a clock skew of 0 to 300 whole seconds, 30 by default', () => {
-    expect(oidcOf(withOidc({})).clockToleranceSeconds).toBe(30)
+    expect(loadOidc(withOidc({})).clockToleranceSeconds).toBe(30)
     for (const seconds of [0, 300, '45'])
-      expect(oidcOf(withOidc({ clockToleranceSeconds: seconds })).clockToleranceSeconds).toBe(Number(seconds))
+      expect(loadOidc(withOidc({ clockToleranceSeconds: seconds })).clockToleranceSeconds).toBe(
+        Number(seconds),
+      )
     for (const seconds of [-1, 301, 1.5, '30s', null])
-      expect(refused(withOidc({ clockToleranceSeconds: seconds }))).toEqual([
+      expect(problemsIn(withOidc({ clockToleranceSeconds: seconds }))).toEqual([
         expect.stringMatching(/^auth\.oidc\.clockToleranceSeconds: /),
       ])
   })
 
   test('S2.2-16 S2.2-17 S2.2-18: claims have configurable names with defaults', () => {
-    expect(oidcOf(withOidc({})).claims).toEqual({
+    expect(loadOidc(withOidc({})).claims).toEqual({
       subject: 'sub',
       label: 'email',
       workspaceScopes: 'wb_workspace_scopes',
     })
     const claims = { subject: 'oid', label: 'name', workspaceScopes: 'https://wb.example/ws' }
-    expect(oidcOf(withOidc({ claims })).claims).toEqual(claims)
+    expect(loadOidc(withOidc({ claims })).claims).toEqual(claims)
     for (const name of Object.keys(claims))
-      expect(refused(withOidc({ claims: { [name]: '' } }))).toEqual([
+      expect(problemsIn(withOidc({ claims: { [name]: '' } }))).toEqual([
         `auth.oidc.claims.${name}: must not be empty`,
       ])
   })
 
   test('S2.2-21 S2.2-22: role mappings require a claim and known roles', () => {
     const mapping = { claim: 'groups', values: { readers: 'viewer', staff: 'editor', root: 'admin' } }
-    expect(oidcOf(withOidc({})).roleMapping).toBeNull()
-    expect(oidcOf(withOidc({ roleMapping: mapping })).roleMapping).toEqual({ ...mapping, default: 'viewer' })
-    const wrong: [key: string, more: object][] = [
+    expect(loadOidc(withOidc({})).roleMapping).toBeNull()
+    expect(loadOidc(withOidc({ roleMapping: mapping })).roleMapping).toEqual({
+      ...mapping,
+      default: 'viewer',
+    })
+    const invalid: [key: string, more: object][] = [
       ['values.staff', { values: { staff: 'owner' } }],
       ['values["a b"]', { values: { 'a b': 'Admin' } }],
       ['values', { values: undefined }],
       ['claim', { claim: undefined }],
       ['default', { default: 'none' }],
     ]
-    for (const [key, more] of wrong) {
-      const [problem, ...others] = refused(withOidc({ roleMapping: { ...mapping, ...more } }))
+    for (const [key, more] of invalid) {
+      const [problem, ...others] = problemsIn(withOidc({ roleMapping: { ...mapping, ...more } }))
       expect(problem).toContain(`auth.oidc.roleMapping.${key}: `)
       expect(others).toEqual([])
     }
@@ -209,8 +218,8 @@ describe('the auth section', () => {
 
 describe('the client section', () => {
   test('S2.2-25 S2.2-26 S2.2-27 S2.2-29 S2.2-30 S2.2-31: requires a client ID, and has defaults for the rest', () => {
-    expect(oidcOf(withOidc({})).client).toBeNull()
-    expect(oidcOf(withClient({})).client).toEqual({
+    expect(loadOidc(withOidc({})).client).toBeNull()
+    expect(loadOidc(withClient({})).client).toEqual({
       clientId: 'c',
       clientSecretRef: null,
       redirectPath: '/auth/callback',
@@ -221,25 +230,31 @@ describe('the client section', () => {
       sessionSecretRef: null,
     })
     for (const clientId of [undefined, '', null, 7])
-      expect(refused(withClient({ clientId }))).toEqual([
+      expect(problemsIn(withClient({ clientId }))).toEqual([
         expect.stringMatching(/^auth\.oidc\.client\.clientId: /),
       ])
   })
 
-  const taken = (name: string, values: readonly unknown[], more: object = {}) => {
+  const expectAccepted = (name: string, values: readonly unknown[], more: object = {}) => {
     for (const value of values)
-      expect(refused(withClient({ [name]: value }, more)), JSON.stringify(value)).toEqual([])
+      expect(problemsIn(withClient({ [name]: value }, more)), JSON.stringify(value)).toEqual([])
   }
-  const notTaken = (name: string, values: readonly unknown[], more: object = {}) => {
+  const expectRejected = (name: string, values: readonly unknown[], more: object = {}) => {
     for (const value of values)
-      expect(refused(withClient({ [name]: value }, more)), JSON.stringify(value)).toEqual([
+      expect(problemsIn(withClient({ [name]: value }, more)), JSON.stringify(value)).toEqual([
         expect.stringMatching(new RegExp(`^auth\\.oidc\\.client\\.${name}[\\[\\]0-9]*: `)),
       ])
   }
 
   test('S2.2-27: the callback is a path or an absolute URL', () => {
-    taken('redirectPath', ['/auth/callback', '/a', '/', 'https://wb.example/cb', 'http://localhost:1/cb'])
-    notTaken('redirectPath', [
+    expectAccepted('redirectPath', [
+      '/auth/callback',
+      '/a',
+      '/',
+      'https://wb.example/cb',
+      'http://localhost:1/cb',
+    ])
+    expectRejected('redirectPath', [
       '',
       'auth/callback',
       '//evil.example/cb',
@@ -259,8 +274,8 @@ describe('the client section', () => {
   })
 
   test('S2.2-29: the browser stays on this origin after sign-out', () => {
-    taken('postLogoutPath', ['/', '/bye', '/bye?now=1', '/#bye', '/a//b'])
-    notTaken('postLogoutPath', [
+    expectAccepted('postLogoutPath', ['/', '/bye', '/bye?now=1', '/#bye', '/a//b'])
+    expectRejected('postLogoutPath', [
       '',
       'bye',
       'https://evil.example/',
@@ -298,7 +313,7 @@ describe('the client section', () => {
     fc.assert(
       fc.property(text, tail => {
         const target = `/${tail}`
-        if (refused(withClient({ postLogoutPath: target })).length > 0) return
+        if (problemsIn(withClient({ postLogoutPath: target })).length > 0) return
         const once = new URL(target, 'https://wb.example')
         expect(once.origin).toBe('https://wb.example')
         expect(new URL(once.pathname, 'https://wb.example').origin).toBe('https://wb.example')
@@ -307,19 +322,19 @@ describe('the client section', () => {
   })
 
   test('S2.2-30: scopes are a list without spaces in its items', () => {
-    taken('scopes', [['openid'], ['openid', 'api://wb/.default', 'offline_access']])
-    notTaken('scopes', [[], [''], ['openid profile'], ['a"b'], ['a\\b'], 'openid', null, [1]])
+    expectAccepted('scopes', [['openid'], ['openid', 'api://wb/.default', 'offline_access']])
+    expectRejected('scopes', [[], [''], ['openid profile'], ['a"b'], ['a\\b'], 'openid', null, [1]])
   })
 
   test('S2.2-31: accepts cookie names that every browser accepts, and prefixes only with https', () => {
-    taken('sessionCookieName', ['wb_session', 'a', 'x'.repeat(64), '__wb', 'a.b-c'])
-    notTaken('sessionCookieName', ['', 'a b', 'a=b', 'a;b', 'a,b', 'ä', '"a"', 'x'.repeat(65), null])
+    expectAccepted('sessionCookieName', ['wb_session', 'a', 'x'.repeat(64), '__wb', 'a.b-c'])
+    expectRejected('sessionCookieName', ['', 'a b', 'a=b', 'a;b', 'a,b', 'ä', '"a"', 'x'.repeat(65), null])
     const prefixed = ['__Host-wb', '__Secure-wb']
-    notTaken('sessionCookieName', prefixed)
-    notTaken('sessionCookieName', prefixed, { runtime: { publicOrigin: 'http://wb.example' } })
+    expectRejected('sessionCookieName', prefixed)
+    expectRejected('sessionCookieName', prefixed, { runtime: { publicOrigin: 'http://wb.example' } })
     const safe = { runtime: { publicOrigin: 'https://wb.example' } }
-    taken('sessionCookieName', prefixed, safe)
-    notTaken('sessionCookieName', ['__host-wb', '__HOST-wb', '__secure-wb'], safe)
+    expectAccepted('sessionCookieName', prefixed, safe)
+    expectRejected('sessionCookieName', ['__host-wb', '__HOST-wb', '__secure-wb'], safe)
   })
 })
 
@@ -474,16 +489,16 @@ describe('open access [security rule 2]', () => {
     const open = [{ mode: 'disabled' }, { mode: 'apiKey' }, { mode: 'apiKey', anonymousPolicy: 'allow' }]
     for (const auth of open) {
       for (const acknowledgeOpenAccess of [true, null, undefined])
-        expect(refused({ auth: { ...auth, acknowledgeOpenAccess } })).toEqual([])
+        expect(problemsIn({ auth: { ...auth, acknowledgeOpenAccess } })).toEqual([])
       const denied = { auth: { ...auth, acknowledgeOpenAccess: false } }
-      expect(refused(denied)).toEqual([expect.stringContaining(`${key}: is false`)])
-      expect(refused({ ...denied, controlPlane: { driver: 'memory' } })).toEqual([])
+      expect(problemsIn(denied)).toEqual([expect.stringContaining(`${key}: is false`)])
+      expect(problemsIn({ ...denied, controlPlane: { driver: 'memory' } })).toEqual([])
     }
     expect(
-      refused({ auth: { mode: 'apiKey', anonymousPolicy: 'reject', acknowledgeOpenAccess: false } }),
+      problemsIn({ auth: { mode: 'apiKey', anonymousPolicy: 'reject', acknowledgeOpenAccess: false } }),
     ).toEqual([])
     for (const word of ['yes', 1, 'TRUE'])
-      expect(refused({ auth: { acknowledgeOpenAccess: word } })).toEqual([
+      expect(problemsIn({ auth: { acknowledgeOpenAccess: word } })).toEqual([
         expect.stringContaining(`${key}: `),
       ])
   })
@@ -493,7 +508,7 @@ describe('open access [security rule 2]', () => {
       runtime: { environment: 'production', ...runtime },
       auth,
     })
-    const keysOf = (file: object) => refused(file).map(problem => problem.split(': ')[0])
+    const keysOf = (file: object) => problemsIn(file).map(problem => problem.split(': ')[0])
     const login = (client: object) => ({
       mode: 'any',
       anonymousPolicy: 'reject',

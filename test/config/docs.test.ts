@@ -43,12 +43,12 @@ test('every default matches the documentation', () => {
 type Tree = Record<string, unknown>
 
 /** Merges two trees. Values of the second one take precedence. */
-function over(base: Tree, more: Tree): Tree {
+function mergeTrees(base: Tree, more: Tree): Tree {
   const isTree = (value: unknown): value is Tree =>
     typeof value === 'object' && value !== null && !Array.isArray(value)
   const entries = Object.entries(more).map(([key, value]) => {
     const below = base[key]
-    return [key, isTree(below) && isTree(value) ? over(below, value) : value]
+    return [key, isTree(below) && isTree(value) ? mergeTrees(below, value) : value]
   })
   return { ...base, ...Object.fromEntries(entries) }
 }
@@ -62,7 +62,7 @@ test('sign-in examples are valid configurations or sections', () => {
   const whole = blocks.find(block => block.version === 1)!
   for (const block of blocks) {
     const standsAlone = (block.auth as Tree).mode !== undefined
-    writeFileSync(path, JSON.stringify(over(standsAlone ? { version: 1 } : whole, block)))
+    writeFileSync(path, JSON.stringify(mergeTrees(standsAlone ? { version: 1 } : whole, block)))
     expect(loadConfig({ path }, createEnvironment({})).warnings).toEqual([])
   }
   expect(blocks.length).toBeGreaterThanOrEqual(3)

@@ -16,11 +16,11 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(root, { recursive: true }))
 
-const put = (folder: string) => writeFileSync(join(folder, 'workbase.yaml'), 'version: 1')
+const writeConfig = (folder: string) => writeFileSync(join(folder, 'workbase.yaml'), 'version: 1')
 
 test('the flag comes before WB_CONFIG, the data directory and the system folder', () => {
-  put(places.dataDir)
-  put(places.systemDir)
+  writeConfig(places.dataDir)
+  writeConfig(places.systemDir)
   expect(findConfig({ ...places, flag: 'a.yaml', env: 'b.yaml' })).toEqual({
     path: join(places.cwd, 'a.yaml'),
     origin: 'flag',
@@ -40,10 +40,10 @@ test('the flag comes before WB_CONFIG, the data directory and the system folder'
 })
 
 test('ignores a file in the working directory unless it is named', () => {
-  put(places.cwd)
+  writeConfig(places.cwd)
   const untrusted = join(places.cwd, 'workbase.yaml')
   expect(findConfig(places)).toEqual({ path: null, origin: 'defaults', untrusted })
-  put(places.dataDir)
+  writeConfig(places.dataDir)
   expect(findConfig(places)).toEqual({
     path: join(places.dataDir, 'workbase.yaml'),
     origin: 'data directory',
@@ -53,14 +53,14 @@ test('ignores a file in the working directory unless it is named', () => {
 })
 
 test('a trusted file of the folder comes after a named file, and before all others [security rule 6]', () => {
-  for (const folder of [places.cwd, places.dataDir, places.systemDir]) put(folder)
+  for (const folder of [places.cwd, places.dataDir, places.systemDir]) writeConfig(folder)
   const trusted = join(places.cwd, 'workbase.yaml')
   expect(findConfig({ ...places, trusted })).toEqual({ path: trusted, origin: 'working directory' })
   expect(findConfig({ ...places, trusted, env: '/b.yaml' })).toMatchObject({ origin: 'environment' })
 })
 
 test('uses the file of the data directory without trust if it is the working directory', () => {
-  put(places.dataDir)
+  writeConfig(places.dataDir)
   expect(findConfig({ ...places, cwd: places.dataDir })).not.toHaveProperty('untrusted')
 })
 

@@ -23,7 +23,8 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true }))
 
-const put = (name: string, text: string, mode = 0o600) => writeFileSync(join(folder, name), text, { mode })
+const writeInFolder = (name: string, text: string, mode = 0o600) =>
+  writeFileSync(join(folder, name), text, { mode })
 const files = () => surveyFolder(folder).files
 
 describe('risky keys [security rule 6]', () => {
@@ -57,7 +58,7 @@ describe('risky keys [security rule 6]', () => {
 
 describe("the fingerprint of a folder's files", () => {
   test('is empty without files, and contains only names if .wb.yaml selects no profile', () => {
-    put('.wb.yaml', 'workspace: docs\nknowledgeBase: handbook\n')
+    writeInFolder('.wb.yaml', 'workspace: docs\nknowledgeBase: handbook\n')
     expect(surveyFolder(folder)).toEqual({ files: {} })
     expect(readProjectFile(join(folder, '.wb.yaml'))).toEqual({
       workspace: 'docs',
@@ -67,17 +68,20 @@ describe("the fingerprint of a folder's files", () => {
   })
 
   test('does not change with comments, spacing or harmless keys', () => {
-    put('workbase.yaml', 'version: 1\nchat: { baseUrl: "https://a.example" }\n')
+    writeInFolder('workbase.yaml', 'version: 1\nchat: { baseUrl: "https://a.example" }\n')
     const before = files()
-    put('workbase.yaml', '# mine\nversion: 1\nchat:\n  baseUrl: https://a.example\n  retrievalK: 3\n')
+    writeInFolder(
+      'workbase.yaml',
+      '# mine\nversion: 1\nchat:\n  baseUrl: https://a.example\n  retrievalK: 3\n',
+    )
     expect(files()).toEqual(before)
-    put('workbase.yaml', 'version: 1\nchat: { baseUrl: "https://b.example" }\n')
+    writeInFolder('workbase.yaml', 'version: 1\nchat: { baseUrl: "https://b.example" }\n')
     expect(files()).not.toEqual(before)
   })
 
   test('contains variables of the data directory, but no value that could be secret', () => {
     mkdirSync(join(folder, '.workbase'), { mode: 0o700 })
-    put('.workbase/.env', 'OPENAI_API_KEY="k"\nTOKEN="hunter2"\nOLLAMA_BASE_URL="http://box:1"\n')
+    writeInFolder('.workbase/.env', 'OPENAI_API_KEY="k"\nTOKEN="hunter2"\nOLLAMA_BASE_URL="http://box:1"\n')
     expect(files()).toEqual({
       '.workbase/': { store: 'none' },
       '.workbase/.env': {
@@ -89,9 +93,9 @@ describe("the fingerprint of a folder's files", () => {
 
   test('changes when another store replaces the existing one', () => {
     mkdirSync(join(folder, '.workbase'), { mode: 0o700 })
-    put('.workbase/workbase.db', 'a')
+    writeInFolder('.workbase/workbase.db', 'a')
     const before = files()
-    put('.workbase/workbase.db', 'grown by its own process')
+    writeInFolder('.workbase/workbase.db', 'grown by its own process')
     expect(files()).toEqual(before)
     copyFileSync(join(folder, '.workbase/workbase.db'), join(folder, 'planted'))
     renameSync(join(folder, 'planted'), join(folder, '.workbase/workbase.db'))
@@ -100,10 +104,10 @@ describe("the fingerprint of a folder's files", () => {
 
   test('does not change with logs and locks of the runtime, which must be private regular files', () => {
     mkdirSync(join(folder, '.workbase'), { mode: 0o700 })
-    put('.workbase/workbase.db', 'a')
+    writeInFolder('.workbase/workbase.db', 'a')
     const before = surveyFolder(folder)
     const names = ['workbase.db-wal', 'workbase.db-shm', 'workbase.db-journal', 'serve.json', 'serve.lock']
-    for (const name of names) put(`.workbase/${name}`, '')
+    for (const name of names) writeInFolder(`.workbase/${name}`, '')
     expect(surveyFolder(folder)).toEqual(before)
     for (const name of ['workbase.db', ...names]) {
       const path = join(folder, '.workbase', name)
@@ -115,7 +119,7 @@ describe("the fingerprint of a folder's files", () => {
       symlinkSync('/etc/passwd', path)
       expect(surveyFolder(folder).fault).toBe(`${path}: is not a regular file`)
       rmSync(path)
-      put(`.workbase/${name}`, '')
+      writeInFolder(`.workbase/${name}`, '')
     }
   })
 
@@ -127,9 +131,13 @@ describe("the fingerprint of a folder's files", () => {
     ],
     ['a linked data directory', () => symlinkSync('/tmp', join(folder, '.workbase')), /is not a folder/],
     ['a pipe', () => void execFileSync('mkfifo', [join(folder, '.wb.yaml')]), /not a regular file/],
-    ['invalid YAML', () => put('workbase.yaml', 'a: [hunter2'), /line 1, column \d+: [a-z ]+$/],
-    ['an unknown key', () => put('.wb.yaml', 'profile: a\nurl: https://evil.example\n'), /url is not a key/],
-    ['an oversized file', () => put('.wb.yaml', `# ${'x'.repeat(70_000)}`), /larger than 64 KB/],
+    ['invalid YAML', () => writeInFolder('workbase.yaml', 'a: [hunter2'), /line 1, column \d+: [a-z ]+$/],
+    [
+      'an unknown key',
+      () => writeInFolder('.wb.yaml', 'profile: a\nurl: https://evil.example\n'),
+      /url is not a key/,
+    ],
+    ['an oversized file', () => writeInFolder('.wb.yaml', `# ${'x'.repeat(70_000)}`), /larger than 64 KB/],
     [
       'a data directory that other users can write',
       () => {
@@ -146,7 +154,7 @@ describe("the fingerprint of a folder's files", () => {
   test.each(['- a', 'workspace: [a]', 'workspace: ""', 'profile: 1', 'workspace: "a\\nb"', 'stray'])(
     '.wb.yaml cannot contain %j',
     text => {
-      put('.wb.yaml', text)
+      writeInFolder('.wb.yaml', text)
       expect(() => readProjectFile(join(folder, '.wb.yaml'))).toThrow(
         expect.objectContaining({ code: 'validation_error' }),
       )

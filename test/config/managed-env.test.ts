@@ -11,7 +11,7 @@ import {
   withAssignments,
   writeManagedEnv,
 } from '../../src/config/managed-env.ts'
-import { program } from '../harness/program.ts'
+import { programPath } from '../harness/program.ts'
 import { scratchDir } from '../harness/runtime.ts'
 
 const name = fc.constantFrom('OPENAI_API_KEY', 'OPENROUTER_API_KEY', 'A', 'b_1')
@@ -125,7 +125,7 @@ describe('writeManagedEnv', () => {
     const texts = ['a', 'b'].map(letter => letter.repeat(4_000))
     writeManagedEnv(dataDir, new Map([['A', texts[0]!]]))
     for (let round = 0; round < 8; round++) {
-      const child = spawn(process.execPath, [program('write-managed-env'), dataDir, ...texts], {
+      const child = spawn(process.execPath, [programPath('write-managed-env'), dataDir, ...texts], {
         stdio: ['ignore', 'pipe', 'inherit'],
       })
       await once(child.stdout, 'data')

@@ -12,9 +12,14 @@ import { normalizeRef, resolveSecret } from '../../src/config/secret-ref.ts'
 const folder = mkdtempSync(join(tmpdir(), 'wb-secret-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 
-const closed: ReleasePolicy = { allow: [], reserved: [], secretsDir: '/data/secrets', isSingleUser: false }
-const mine = '11111111-1111-4111-8111-111111111111'
-const theirs = '22222222-2222-4222-8222-222222222222'
+const emptyPolicy: ReleasePolicy = {
+  allow: [],
+  reserved: [],
+  secretsDir: '/data/secrets',
+  isSingleUser: false,
+}
+const ownWorkspace = '11111111-1111-4111-8111-111111111111'
+const otherWorkspace = '22222222-2222-4222-8222-222222222222'
 
 describe('resolving references', () => {
   const environment = createEnvironment({ KEY: 'sk-1', EMPTY: '' })
@@ -71,28 +76,30 @@ describe('resolving references', () => {
 
 describe('releases by default', () => {
   test('sends a well-known provider key only to its provider', () => {
-    expect(isReleased('env:OPENAI_API_KEY', 'api.openai.com', mine, closed)).toBe(true)
-    expect(isReleased('env:OPENROUTER_API_KEY', 'openrouter.ai', mine, closed)).toBe(true)
-    expect(isReleased('env:COHERE_API_KEY', 'api.cohere.com', mine, closed)).toBe(true)
+    expect(isReleased('env:OPENAI_API_KEY', 'api.openai.com', ownWorkspace, emptyPolicy)).toBe(true)
+    expect(isReleased('env:OPENROUTER_API_KEY', 'openrouter.ai', ownWorkspace, emptyPolicy)).toBe(true)
+    expect(isReleased('env:COHERE_API_KEY', 'api.cohere.com', ownWorkspace, emptyPolicy)).toBe(true)
     for (const host of [
       'evil.example',
       'api.openai.com.evil.example',
       'api.openai.com:8443',
       'openrouter.ai',
     ])
-      expect(isReleased('env:OPENAI_API_KEY', host, mine, closed), host).toBe(false)
+      expect(isReleased('env:OPENAI_API_KEY', host, ownWorkspace, emptyPolicy), host).toBe(false)
   })
 
   test('allows files of a workspace in that workspace only', () => {
-    expect(isReleased(`file:/data/secrets/${mine}/key`, 'any.example', mine, closed)).toBe(true)
+    expect(
+      isReleased(`file:/data/secrets/${ownWorkspace}/key`, 'any.example', ownWorkspace, emptyPolicy),
+    ).toBe(true)
     for (const ref of [
-      `file:/data/secrets/${theirs}/key`,
-      `file:/data/secrets/${mine}/../${theirs}/key`,
-      `file:/data/secrets/${mine}x/key`,
+      `file:/data/secrets/${otherWorkspace}/key`,
+      `file:/data/secrets/${ownWorkspace}/../${otherWorkspace}/key`,
+      `file:/data/secrets/${ownWorkspace}x/key`,
       'file:/data/secrets/key',
       'file:/etc/passwd',
     ])
-      expect(isReleased(ref, 'any.example', mine, closed), ref).toBe(false)
+      expect(isReleased(ref, 'any.example', ownWorkspace, emptyPolicy), ref).toBe(false)
   })
 
   test('a link in a workspace folder releases no file outside of it', () => {
@@ -100,28 +107,28 @@ describe('releases by default', () => {
     onTestFinished(() => rmSync(dataDir, { recursive: true, force: true }))
     const secrets = join(dataDir, 'secrets')
     const linked = 'c2f7a3b1-0000-4000-8000-000000000003'
-    for (const name of [mine, theirs]) {
+    for (const name of [ownWorkspace, otherWorkspace]) {
       mkdirSync(join(secrets, name, '..2026', 'deep'), { recursive: true })
       writeFileSync(join(secrets, name, '..2026', 'key'), 'a secret')
       writeFileSync(join(secrets, name, '..2026', 'deep', 'key'), 'a secret')
     }
     writeFileSync(join(dataDir, 'outside'), 'a secret')
-    const own = (name: string) => join(secrets, mine, name)
+    const pathOf = (name: string) => join(secrets, ownWorkspace, name)
     // Kubernetes mounts secrets with these links.
-    symlinkSync('..2026', own('..data'))
-    symlinkSync(join('..data', 'key'), own('key'))
-    symlinkSync(join('..', theirs, '..2026', 'key'), own('relative'))
-    symlinkSync(join(secrets, theirs, '..2026', 'key'), own('absolute'))
-    symlinkSync(join(secrets, theirs), own('folder'))
-    symlinkSync(own('absolute'), own('twice'))
-    symlinkSync(join(dataDir, 'outside'), own('outside'))
-    symlinkSync(own('circle'), own('circle'))
-    symlinkSync(join(secrets, theirs), join(secrets, linked))
-    const leads = (path: string, workspaceId = mine, secretsDir = secrets) =>
-      isReleased(`file:${path}`, 'any.example', workspaceId, { ...closed, secretsDir })
+    symlinkSync('..2026', pathOf('..data'))
+    symlinkSync(join('..data', 'key'), pathOf('key'))
+    symlinkSync(join('..', otherWorkspace, '..2026', 'key'), pathOf('relative'))
+    symlinkSync(join(secrets, otherWorkspace, '..2026', 'key'), pathOf('absolute'))
+    symlinkSync(join(secrets, otherWorkspace), pathOf('folder'))
+    symlinkSync(pathOf('absolute'), pathOf('twice'))
+    symlinkSync(join(dataDir, 'outside'), pathOf('outside'))
+    symlinkSync(pathOf('circle'), pathOf('circle'))
+    symlinkSync(join(secrets, otherWorkspace), join(secrets, linked))
+    const leads = (path: string, workspaceId = ownWorkspace, secretsDir = secrets) =>
+      isReleased(`file:${path}`, 'any.example', workspaceId, { ...emptyPolicy, secretsDir })
 
     for (const name of ['key', '..data/key', '..2026/deep/key', 'not there'])
-      expect(leads(own(name)), name).toBe(true)
+      expect(leads(pathOf(name)), name).toBe(true)
     for (const name of [
       'relative',
       'absolute',
@@ -130,44 +137,44 @@ describe('releases by default', () => {
       'twice',
       'outside',
     ])
-      expect(leads(own(name)), name).toBe(false)
+      expect(leads(pathOf(name)), name).toBe(false)
     expect(leads(join(secrets, linked, '..2026', 'key'), linked)).toBe(false)
 
     // The data directory itself may be a link target.
     const link = join(dataDir, 'elsewhere')
     symlinkSync(secrets, link)
-    expect(leads(join(link, mine, 'key'), mine, link)).toBe(true)
-    expect(leads(join(link, mine, 'absolute'), mine, link)).toBe(false)
+    expect(leads(join(link, ownWorkspace, 'key'), ownWorkspace, link)).toBe(true)
+    expect(leads(join(link, ownWorkspace, 'absolute'), ownWorkspace, link)).toBe(false)
   })
 
   test('any *_API_KEY is sent to a known provider on a loopback bind without sign-in', () => {
-    const open = { ...closed, isSingleUser: true }
-    expect(isReleased('env:MY_API_KEY', 'api.openai.com', mine, open)).toBe(true)
-    expect(isReleased('env:MY_API_KEY', 'evil.example', mine, open)).toBe(false)
-    expect(isReleased('env:MY_TOKEN', 'api.openai.com', mine, open)).toBe(false)
-    expect(isReleased('env:MY_API_KEY', 'api.openai.com', mine, closed)).toBe(false)
+    const open = { ...emptyPolicy, isSingleUser: true }
+    expect(isReleased('env:MY_API_KEY', 'api.openai.com', ownWorkspace, open)).toBe(true)
+    expect(isReleased('env:MY_API_KEY', 'evil.example', ownWorkspace, open)).toBe(false)
+    expect(isReleased('env:MY_TOKEN', 'api.openai.com', ownWorkspace, open)).toBe(false)
+    expect(isReleased('env:MY_API_KEY', 'api.openai.com', ownWorkspace, emptyPolicy)).toBe(false)
   })
 })
 
 describe('releases by the operator', () => {
   test('allow a reference or a prefix, limited to hosts and workspaces', () => {
     const policy: ReleasePolicy = {
-      ...closed,
+      ...emptyPolicy,
       allow: [
-        { ref: 'env:VLLM', hosts: ['GPU.example:8000', '*.inner.example'], workspaces: [mine] },
+        { ref: 'env:VLLM', hosts: ['GPU.example:8000', '*.inner.example'], workspaces: [ownWorkspace] },
         { prefix: 'file:/run/secrets/team' },
         { prefix: 'env:TEAM_' },
       ],
     }
-    expect(isReleased('env:VLLM', 'gpu.example:8000', mine, policy)).toBe(true)
-    expect(isReleased('env:VLLM', 'a.inner.example:99', mine, policy)).toBe(true)
-    expect(isReleased('env:VLLM', 'gpu.example', mine, policy)).toBe(false)
-    expect(isReleased('env:VLLM', 'inner.example', mine, policy)).toBe(false)
-    expect(isReleased('env:VLLM', 'gpu.example:8000', theirs, policy)).toBe(false)
-    expect(isReleased('file:/run/secrets/team/a', 'x', theirs, policy)).toBe(true)
-    expect(isReleased('file:/run/secrets/team-b/a', 'x', theirs, policy)).toBe(false)
-    expect(isReleased('file:/run/secrets/team/../boot', 'x', theirs, policy)).toBe(false)
-    expect(isReleased('env:TEAM_A', 'x', theirs, policy)).toBe(true)
+    expect(isReleased('env:VLLM', 'gpu.example:8000', ownWorkspace, policy)).toBe(true)
+    expect(isReleased('env:VLLM', 'a.inner.example:99', ownWorkspace, policy)).toBe(true)
+    expect(isReleased('env:VLLM', 'gpu.example', ownWorkspace, policy)).toBe(false)
+    expect(isReleased('env:VLLM', 'inner.example', ownWorkspace, policy)).toBe(false)
+    expect(isReleased('env:VLLM', 'gpu.example:8000', otherWorkspace, policy)).toBe(false)
+    expect(isReleased('file:/run/secrets/team/a', 'x', otherWorkspace, policy)).toBe(true)
+    expect(isReleased('file:/run/secrets/team-b/a', 'x', otherWorkspace, policy)).toBe(false)
+    expect(isReleased('file:/run/secrets/team/../boot', 'x', otherWorkspace, policy)).toBe(false)
+    expect(isReleased('env:TEAM_A', 'x', otherWorkspace, policy)).toBe(true)
   })
 
   test('never release references of the configuration, in any spelling', () => {
@@ -196,10 +203,10 @@ mcp: {stdioServers: [{id: a, command: b, secretEnv: {A: "env:OPENAI_API_KEY", B:
       `file:${folderOf}/./SESSION`,
       'env:BOX',
     ])
-      expect(isReleased(ref, 'any.example', mine, policy), ref).toBe(false)
-    expect(isReleased('env:BASIC', 'any.example', mine, policy)).toBe(true)
-    expect(isReleased('env:OPENROUTER_API_KEY', 'openrouter.ai', mine, policy)).toBe(true)
-    expect(isReleased('env:OPENAI_API_KEY', 'api.openai.com', mine, policy)).toBe(true)
+      expect(isReleased(ref, 'any.example', ownWorkspace, policy), ref).toBe(false)
+    expect(isReleased('env:BASIC', 'any.example', ownWorkspace, policy)).toBe(true)
+    expect(isReleased('env:OPENROUTER_API_KEY', 'openrouter.ai', ownWorkspace, policy)).toBe(true)
+    expect(isReleased('env:OPENAI_API_KEY', 'api.openai.com', ownWorkspace, policy)).toBe(true)
     expect(policy.isSingleUser).toBe(false)
   })
 })
@@ -212,7 +219,12 @@ describe('reserved references [security rule 1]', () => {
     }
     writeFileSync(path, JSON.stringify({ version: 1, runtime, ...config }))
     const { config: loaded } = loadConfig({ path }, createEnvironment({}))
-    return isReleased(ref, 'any.example', mine, createReleasePolicy(loaded, join(folder, 'data'), true))
+    return isReleased(
+      ref,
+      'any.example',
+      ownWorkspace,
+      createReleasePolicy(loaded, join(folder, 'data'), true),
+    )
   }
   const oidc = (client: object) => ({
     issuer: 'https://i.example',
@@ -250,7 +262,18 @@ describe('reserved references [security rule 1]', () => {
 })
 
 describe('properties', () => {
-  const part = fc.constantFrom('a', 'b', '..', '.', '', 'secrets', mine, theirs, 'data', 'proc')
+  const part = fc.constantFrom(
+    'a',
+    'b',
+    '..',
+    '.',
+    '',
+    'secrets',
+    ownWorkspace,
+    otherWorkspace,
+    'data',
+    'proc',
+  )
   const ref = fc.oneof(
     fc.constantFrom('env:OPENAI_API_KEY', 'env:A', 'env:A_API_KEY', 'env:BOOT'),
     fc.array(part, { maxLength: 6 }).map(parts => `file:/${parts.join('/')}`),
@@ -261,7 +284,7 @@ describe('properties', () => {
     fc.record({
       prefix: fc.oneof(ref, fc.constant('env:')),
       workspaces: fc.option(
-        fc.constantFrom(mine, theirs).map(id => [id]),
+        fc.constantFrom(ownWorkspace, otherWorkspace).map(id => [id]),
         { nil: undefined },
       ),
     }),
@@ -276,8 +299,10 @@ describe('properties', () => {
   test('never release a path with .. or a reserved reference', () => {
     fc.assert(
       fc.property(ref, host, policy, (ref, host, policy) => {
-        if (ref.split('/').includes('..')) expect(isReleased(ref, host, mine, policy)).toBe(false)
-        expect(isReleased(ref, host, mine, { ...policy, reserved: [...policy.reserved, ref] })).toBe(false)
+        if (ref.split('/').includes('..')) expect(isReleased(ref, host, ownWorkspace, policy)).toBe(false)
+        expect(isReleased(ref, host, ownWorkspace, { ...policy, reserved: [...policy.reserved, ref] })).toBe(
+          false,
+        )
       }),
     )
   })
@@ -285,9 +310,9 @@ describe('properties', () => {
   test('release a file by default only if it is in the folder of the workspace', () => {
     fc.assert(
       fc.property(ref, host, (ref, host) => {
-        const own = normalizeRef(ref)?.startsWith(`file:/data/secrets/${mine}/`) ?? false
-        expect(isReleased(ref, host, mine, closed)).toBe(
-          own || (ref === 'env:OPENAI_API_KEY' && host === 'api.openai.com'),
+        const isInFolder = normalizeRef(ref)?.startsWith(`file:/data/secrets/${ownWorkspace}/`) ?? false
+        expect(isReleased(ref, host, ownWorkspace, emptyPolicy)).toBe(
+          isInFolder || (ref === 'env:OPENAI_API_KEY' && host === 'api.openai.com'),
         )
       }),
     )
@@ -296,8 +321,8 @@ describe('properties', () => {
   test('another allowed entry revokes nothing, and releases only to its hosts', () => {
     fc.assert(
       fc.property(ref, host, policy, entry, (ref, host, policy, added) => {
-        const before = isReleased(ref, host, mine, policy)
-        const after = isReleased(ref, host, mine, { ...policy, allow: [...policy.allow, added] })
+        const before = isReleased(ref, host, ownWorkspace, policy)
+        const after = isReleased(ref, host, ownWorkspace, { ...policy, allow: [...policy.allow, added] })
         if (before) expect(after).toBe(true)
         if (after && !before && added.hosts)
           expect(added.hosts.some(allowed => host === allowed || host.replace(/:\d+$/, '') === allowed)).toBe(

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { generateSource } from 'oazapfts'
 import { expect, onTestFinished, test } from 'vitest'
-import { place } from '../commands/wb.ts'
+import { createSandbox } from '../commands/sandbox.ts'
 import { type ChatServer, startChatServer } from '../fakes/chat-server.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -30,7 +30,7 @@ const compilerOptions = {
 test('a client generated from the served document compiles in strict mode, and runs the example of the README', {
   timeout: 60_000,
 }, async () => {
-  const { url } = await place().serve()
+  const { url } = await createSandbox().serve()
   const model = await citingModel()
   const folder = await clientOf(`${url}/api/v1/openapi.json`)
   const tools = join(root, 'node_modules')
@@ -42,10 +42,10 @@ test('a client generated from the served document compiles in strict mode, and r
     'false',
   ])
   expect(await compiled.catch((failed: { stdout: string }) => failed)).toMatchObject({ stdout: '' })
-  const told = await run(process.execPath, ['--import', 'tsx', join(folder, 'story.ts'), url, model.url], {
+  const result = await run(process.execPath, ['--import', 'tsx', join(folder, 'story.ts'), url, model.url], {
     cwd: root,
   })
-  expect(told).toEqual({ stdout: 'told\n', stderr: '' })
+  expect(result).toEqual({ stdout: 'told\n', stderr: '' })
 })
 
 /** Starts a model that searches for a question, and answers with the passage that it finds. */

@@ -3,7 +3,7 @@ import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { parse } from 'yaml'
-import { endServers, reader } from './place.ts'
+import { createReaderSandbox, endServers } from './reader-sandbox.ts'
 
 const page = readFileSync('docs/ci.md', 'utf8')
 
@@ -27,7 +27,7 @@ esac
 test('the three commands of docs/ci.md set up a working job', {
   timeout: 60_000,
 }, async () => {
-  const { env, folder, home } = await reader()
+  const { env, folder, home } = await createReaderSandbox()
   onTestFinished(() => endServers(home))
   writeFileSync(join(home, 'tools', 'gh'), gh)
   chmodSync(join(home, 'tools', 'gh'), 0o755)
@@ -42,10 +42,10 @@ test('the three commands of docs/ci.md set up a working job', {
   expect(run(`cd && wb serve --config ${config}`).status).toBe(0)
   const { url } = JSON.parse(readFileSync(join(home, 'serving'), 'utf8').split('\n')[0]!) as { url: string }
 
-  const made = run(block('keys').replace('wb keys create', 'wb keys create --as-operator'), {
+  const created = run(block('keys').replace('wb keys create', 'wb keys create --as-operator'), {
     WB_CONFIG: config,
   })
-  expect(made.status, made.stderr).toBe(0)
+  expect(created.status, created.stderr).toBe(0)
   const given = run(block('secrets').replace('https://wb.example.com', url))
   expect(given.status, given.stderr).toBe(0)
 

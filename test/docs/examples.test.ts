@@ -3,9 +3,9 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { committedManifest } from '../../scripts/manifest.mjs'
-import { type Place, place } from '../commands/wb.ts'
+import { createSandbox, type Sandbox } from '../commands/sandbox.ts'
 import { imageBytes } from '../harness/images.ts'
-import { endServers, reader } from './place.ts'
+import { createReaderSandbox, endServers } from './reader-sandbox.ts'
 
 const { commands } = JSON.parse(committedManifest()) as { commands: Record<string, { examples: string[] }> }
 
@@ -20,7 +20,7 @@ const job = 'date +%N | wb kb ingest handbook - --name job.txt --async --no-wait
 const release = 'wb services allow env:VLLM_KEY --host models.example.com:8443 --as-operator'
 
 /** Setup commands by topic command or by single example. They run before the first example, or before that example. */
-const before: Record<string, string> = {
+const setupCommands: Record<string, string> = {
   'conversations show': conversation,
   'conversations delete': conversation,
   'conversations rename': conversation,
@@ -66,38 +66,41 @@ const before: Record<string, string> = {
 }
 
 /** Examples that need another runtime, the network or another server. */
-const elsewhere = /https:\/\/|^wb mcp servers (?:test|review)/
+const needsOtherSystems = /https:\/\/|^wb mcp servers (?:test|review)/
 /** Examples that need a terminal, a program at the other end of a pipe, or a model. */
-const isSpokenWith = /^wb (?:playground|mcp serve|(?:agents )?chat)/
+const isInteractive = /^wb (?:playground|mcp serve|(?:agents )?chat)/
 /** Examples that ask for confirmation, which fails without a terminal. */
-const asks = /^wb (?:\w+ )+?(?:delete|revoke|remove) (?!.*--yes)/
+const needsConfirmation = /^wb (?:\w+ )+?(?:delete|revoke|remove) (?!.*--yes)/
 /** Examples that run until they are interrupted. */
 const endless = /^wb audit follow/
 
 /** Commands that change nothing, so they can share a sandbox. */
-const reads =
+const changesNothing =
   /(?:list|show|chunks|search|path|validate|explain|version|templates|tools|preview|audit|test|autocomplete)$/
 
 const ids = Object.keys(commands)
 
 /** Commands that can share a sandbox, because each leaves what the next one needs, or has setup commands. */
-const follows =
+const canShareSandbox =
   /^(?:access|conversations|filters|jobs|mcp|services)\b|^agents:(?:create|update)|^(?:audit:follow|auth:status|documents:update|kb:adoptable|kb:update|keys:create|keys:rotate|status|whoami)$/
 
 /** Groups of commands that share a server, which is faster. Their output does not depend on it. */
-const served: [name: string, ids: string[]][] = [
-  ['commands that change nothing', ids.filter(id => reads.test(id))],
-  ['commands that leave the others alone', ids.filter(id => !reads.test(id) && follows.test(id))],
+const sharedGroups: [name: string, ids: string[]][] = [
+  ['commands that change nothing', ids.filter(id => changesNothing.test(id))],
+  [
+    'commands that leave the others alone',
+    ids.filter(id => !changesNothing.test(id) && canShareSandbox.test(id)),
+  ],
 ]
-const alone = ids.filter(id => !served.some(([, others]) => others.includes(id)))
+const separateIds = ids.filter(id => !sharedGroups.some(([, others]) => others.includes(id)))
 
 interface Machine {
   run(line: string): { status: number | null; stderr: string }
 }
 
 /** Creates a reader's sandbox with the other files of the examples: a configuration file, notes and a corpus. */
-async function machine(here: Place, { configured }: { configured: boolean }): Promise<Machine> {
-  const { env, folder } = await reader(here)
+async function createMachine(sandbox: Sandbox, { configured }: { configured: boolean }): Promise<Machine> {
+  const { env, folder } = await createReaderSandbox(sandbox)
   if (configured) writeFileSync(join(folder, 'workbase.yaml'), 'version: 1\n')
   mkdirSync(join(folder, 'notes'))
   writeFileSync(join(folder, 'notes', 'day.md'), 'Today.\n')
@@ -107,28 +110,28 @@ async function machine(here: Place, { configured }: { configured: boolean }): Pr
 }
 
 function typeExamples({ run }: Machine, id: string): void {
-  const prepare = (key: string) => before[key] && run(before[key])
+  const prepare = (key: string) => setupCommands[key] && run(setupCommands[key])
   prepare(id.replaceAll(':', ' '))
   for (const example of commands[id]!.examples.filter(
-    line => !elsewhere.test(line) && !isSpokenWith.test(line),
+    line => !needsOtherSystems.test(line) && !isInteractive.test(line),
   )) {
     prepare(example)
     const line = example
       .replace(/^wb serve --port 0/, 'wb serve --data-dir other')
       .replace(endless, 'timeout --preserve-status --signal INT 2 $&')
     const { status, stderr } = run(line)
-    expect(status, `${example}\n${stderr}`).toBe(asks.test(example) ? 2 : 0)
+    expect(status, `${example}\n${stderr}`).toBe(needsConfirmation.test(example) ? 2 : 0)
   }
 }
 
 const timeout = 120_000
 
-describe.each(served)('%s', (_name, members) => {
-  const here = place(afterAll)
-  afterAll(() => endServers(here.home))
+describe.each(sharedGroups)('%s', (_name, members) => {
+  const sandbox = createSandbox(afterAll)
+  afterAll(() => endServers(sandbox.home))
   let shared: Machine
   beforeAll(async () => {
-    shared = await machine(here, { configured: members.some(id => id.startsWith('config:')) })
+    shared = await createMachine(sandbox, { configured: members.some(id => id.startsWith('config:')) })
     expect(shared.run('cd && wb serve').status).toBe(0)
   })
 
@@ -137,8 +140,8 @@ describe.each(served)('%s', (_name, members) => {
   )
 })
 
-test.each(alone)('wb %s: the examples of the help work as typed', { timeout }, async id => {
-  const here = place()
-  onTestFinished(() => endServers(here.home))
-  typeExamples(await machine(here, { configured: false }), id)
+test.each(separateIds)('wb %s: the examples of the help work as typed', { timeout }, async id => {
+  const sandbox = createSandbox()
+  onTestFinished(() => endServers(sandbox.home))
+  typeExamples(await createMachine(sandbox, { configured: false }), id)
 })

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { startChatServer } from '../fakes/chat-server.ts'
 import { startMcpServer } from '../fakes/mcp-server.ts'
-import { endServers, reader } from './place.ts'
+import { createReaderSandbox, endServers } from './reader-sandbox.ts'
 
 const pages = [
   'README.md',
@@ -24,10 +24,10 @@ function blocksOf(page: string): { lines: string; why: string | undefined }[] {
   return [...readFileSync(page, 'utf8').matchAll(block)].map(([, why, lines]) => ({ lines: lines!, why }))
 }
 
-const followed = pages.filter(page => blocksOf(page).some(({ why }) => !why))
+const testedPages = pages.filter(page => blocksOf(page).some(({ why }) => !why))
 
 test('at least five pages have commands', () => {
-  expect(followed.length).toBeGreaterThanOrEqual(5)
+  expect(testedPages.length).toBeGreaterThanOrEqual(5)
 })
 
 /** Returns true if a page has enough commands to be faster with a running server, and does not start one itself. */
@@ -37,7 +37,7 @@ function isQuickerServed(blocks: { lines: string }[]): boolean {
 }
 
 /** Starts a model, in place of Ollama, that searches before it answers. */
-async function model(): Promise<{ url: string; answers: () => number }> {
+async function startModel(): Promise<{ url: string; answers: () => number }> {
   const server = await startChatServer()
   onTestFinished(() => server.close())
   let answers = 0
@@ -54,10 +54,10 @@ async function model(): Promise<{ url: string; answers: () => number }> {
 /** Matches lines that ask an agent. */
 const asking = /\bwb (?:ask|agents chat) |^curl .*\/(?:messages|chat\/completions)/gm
 
-test.each(followed)('%s: every command works, from top to bottom', { timeout: 120_000 }, async page => {
-  const { env, folder, home } = await reader()
+test.each(testedPages)('%s: every command works, from top to bottom', { timeout: 120_000 }, async page => {
+  const { env, folder, home } = await createReaderSandbox()
   onTestFinished(() => endServers(home))
-  const { url: ollama, answers } = await model()
+  const { url: ollama, answers } = await startModel()
   const tools = await startMcpServer()
   const type = async (lines: string, cwd: string) => {
     const typed = spawn('bash', ['-euo', 'pipefail', '-c', lines], {
@@ -75,8 +75,8 @@ test.each(followed)('%s: every command works, from top to bottom', { timeout: 12
   const blocks = blocksOf(page).filter(({ why }) => !why)
   if (isQuickerServed(blocks)) await type('wb serve', home)
   for (const { lines } of blocks) await type(lines.replaceAll('http://127.0.0.1:9000/mcp', tools.url), folder)
-  const asked = blocks.flatMap(({ lines }) => lines.match(asking) ?? [])
-  expect(answers(), 'questions that the model answered').toBe(asked.length)
+  const questions = blocks.flatMap(({ lines }) => lines.match(asking) ?? [])
+  expect(answers(), 'questions that the model answered').toBe(questions.length)
 })
 
 test.each(pages)('%s: every link target exists', page => {

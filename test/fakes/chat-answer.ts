@@ -1,40 +1,40 @@
-/** A call of a tool that the fake model makes. */
+/** A tool call of the fake model. */
 export interface FakeCall {
   readonly name: string
-  /** Text is sent as it is, and may be no JSON. */
+  /** A string is sent unchanged and can be invalid JSON. */
   readonly arguments?: string | object
   readonly id?: string
 }
 
-/** What a model says, and how badly its provider puts it. Left out is as OpenAI does it. */
-export interface Said {
+/** The answer of a fake model, with deviations of providers. The default is the behavior of OpenAI. */
+export interface FakeAnswer {
   readonly text?: string
-  /** Comes before the text, in the field of DeepSeek. */
+  /** Sent before the text, in the field that DeepSeek uses. */
   readonly reasoning?: string
-  /** Characters of text in one delta; a word when left out. */
+  /** Characters of text per delta; one word by default. */
   readonly chunksOf?: number
   readonly toolCalls?: readonly FakeCall[]
-  /** Every character of a call's name and arguments is a delta of its own. */
+  /** Sends each character of a call's name and arguments in a separate delta. */
   readonly splitCalls?: true
-  /** Deltas of several calls take turns. */
+  /** Interleaves the deltas of several calls. */
   readonly interleaved?: true
-  /** How ids, indexes and names stand in the deltas of calls. */
+  /** Deviations of IDs, indexes and names in the deltas of calls. */
   readonly ids?: 'repeated' | 'missing'
   readonly index?: 'zero' | 'missing'
   readonly names?: 'repeated'
-  /** Deltas that say nothing come before and between the others. */
+  /** Sends empty deltas before and between the others. */
   readonly emptyDeltas?: true
-  /** Null leaves it out. */
+  /** Null omits it. */
   readonly finishReason?: string | null
-  /** Null leaves it out; a cost is OpenRouter's habit. */
+  /** Null omits it; OpenRouter adds a cost. */
   readonly usage?: Readonly<Record<string, unknown>> | null
-  /** Comes instead of the end, as OpenRouter tells of what went wrong after it had begun. */
+  /** Replaces the end of the stream, as OpenRouter reports late errors. */
   readonly error?: object
-  /** False leaves `[DONE]` out. */
+  /** False omits `[DONE]`. */
   readonly done?: false
 }
 
-const usual = { prompt_tokens: 8, completion_tokens: 3, total_tokens: 11 }
+const defaultUsage = { prompt_tokens: 8, completion_tokens: 3, total_tokens: 11 }
 
 interface WireCall {
   readonly index: number
@@ -44,13 +44,13 @@ interface WireCall {
 }
 
 /** @see https://platform.openai.com/docs/api-reference/chat/object */
-export function wholeAnswer(said: Said, model: unknown): object {
-  if (said.error) return { error: said.error }
-  const calls = callsOf(said).map(call => ({ id: call.id, type: 'function', function: functionOf(call) }))
+export function completeAnswer(answer: FakeAnswer, model: unknown): object {
+  if (answer.error) return { error: answer.error }
+  const calls = callsOf(answer).map(call => ({ id: call.id, type: 'function', function: functionOf(call) }))
   const message = {
     role: 'assistant',
-    content: said.text ?? null,
-    ...(said.reasoning === undefined ? {} : { reasoning_content: said.reasoning }),
+    content: answer.text ?? null,
+    ...(answer.reasoning === undefined ? {} : { reasoning_content: answer.reasoning }),
     ...(calls.length > 0 ? { tool_calls: calls } : {}),
   }
   return {
@@ -58,39 +58,39 @@ export function wholeAnswer(said: Said, model: unknown): object {
     object: 'chat.completion',
     created: 1,
     model,
-    choices: [{ index: 0, message, ...finishOf(said) }],
-    ...usageOf(said),
+    choices: [{ index: 0, message, ...finishOf(answer) }],
+    ...usageOf(answer),
   }
 }
 
 /**
- * The events of a streamed answer, as text of the wire.
+ * Returns the events of a streamed answer as raw text.
  *
  * @see https://platform.openai.com/docs/api-reference/chat-streaming/streaming
  */
-export function streamedAnswer(said: Said, model: unknown): string[] {
+export function streamedAnswer(answer: FakeAnswer, model: unknown): string[] {
   const whole = { id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 1, model }
   const chunk = (delta: object, more: object = { finish_reason: null }) => ({
     ...whole,
     choices: [{ index: 0, delta, ...more }],
   })
-  const nothing = said.emptyDeltas ? [chunk({}), chunk({ content: '' }), { ...whole, choices: [] }] : []
+  const nothing = answer.emptyDeltas ? [chunk({}), chunk({ content: '' }), { ...whole, choices: [] }] : []
   const events: object[] = [chunk({ role: 'assistant', content: '' }), ...nothing]
-  for (const reasoning_content of piecesOf({ ...said, text: said.reasoning ?? '' }))
+  for (const reasoning_content of piecesOf({ ...answer, text: answer.reasoning ?? '' }))
     events.push(chunk({ reasoning_content }), ...nothing)
-  for (const content of piecesOf(said)) events.push(chunk({ content }), ...nothing)
-  for (const call of callDeltas(said)) events.push(chunk({ tool_calls: [call] }), ...nothing)
-  if (said.error) return [...events, { ...whole, error: said.error }].map(written)
-  if (said.finishReason !== null) events.push(chunk({}, finishOf(said)))
-  if (said.usage !== null) events.push({ ...whole, choices: [], ...usageOf(said) })
-  return [...events.map(written), ...(said.done === false ? [] : ['data: [DONE]\n\n'])]
+  for (const content of piecesOf(answer)) events.push(chunk({ content }), ...nothing)
+  for (const call of callDeltas(answer)) events.push(chunk({ tool_calls: [call] }), ...nothing)
+  if (answer.error) return [...events, { ...whole, error: answer.error }].map(formatEvent)
+  if (answer.finishReason !== null) events.push(chunk({}, finishOf(answer)))
+  if (answer.usage !== null) events.push({ ...whole, choices: [], ...usageOf(answer) })
+  return [...events.map(formatEvent), ...(answer.done === false ? [] : ['data: [DONE]\n\n'])]
 }
 
-function written(event: object): string {
+function formatEvent(event: object): string {
   return `data: ${JSON.stringify(event)}\n\n`
 }
 
-function piecesOf({ text = '', chunksOf }: Said): string[] {
+function piecesOf({ text = '', chunksOf }: FakeAnswer): string[] {
   if (chunksOf === undefined) return text.match(/\s*\S+\s*$|\s*\S+|\s+/g) ?? []
   const characters = [...text]
   const count = Math.ceil(characters.length / chunksOf)
@@ -99,7 +99,7 @@ function piecesOf({ text = '', chunksOf }: Said): string[] {
   )
 }
 
-function callsOf({ toolCalls = [] }: Said): WireCall[] {
+function callsOf({ toolCalls = [] }: FakeAnswer): WireCall[] {
   return toolCalls.map(({ name, id, arguments: given = {} }, index) => ({
     index,
     id: id ?? `call_${index}`,
@@ -112,14 +112,14 @@ function functionOf({ name, arguments: written }: WireCall): object {
   return { name, arguments: written }
 }
 
-function callDeltas(said: Said): object[] {
-  const lists = callsOf(said).map(call => deltasOf(call, said))
-  if (!said.interleaved) return lists.flat()
+function callDeltas(answer: FakeAnswer): object[] {
+  const lists = callsOf(answer).map(call => deltasOf(call, answer))
+  if (!answer.interleaved) return lists.flat()
   const longest = Math.max(0, ...lists.map(list => list.length))
   return Array.from({ length: longest }, (_, at) => lists.flatMap(list => list[at] ?? [])).flat()
 }
 
-function deltasOf(call: WireCall, { splitCalls, ids, index, names }: Said): object[] {
+function deltasOf(call: WireCall, { splitCalls, ids, index, names }: FakeAnswer): object[] {
   const whole = names === 'repeated' ? call.name : undefined
   const nameParts = splitCalls && !whole ? [...call.name] : [call.name]
   const argumentParts = splitCalls ? [...call.arguments] : [call.arguments]
@@ -134,11 +134,11 @@ function deltasOf(call: WireCall, { splitCalls, ids, index, names }: Said): obje
   }))
 }
 
-function finishOf({ finishReason, toolCalls = [] }: Said): object {
+function finishOf({ finishReason, toolCalls = [] }: FakeAnswer): object {
   if (finishReason === null) return {}
   return { finish_reason: finishReason ?? (toolCalls.length > 0 ? 'tool_calls' : 'stop') }
 }
 
-function usageOf({ usage }: Said): object {
-  return usage === null ? {} : { usage: usage ?? usual }
+function usageOf({ usage }: FakeAnswer): object {
+  return usage === null ? {} : { usage: usage ?? defaultUsage }
 }

@@ -13,32 +13,32 @@ export const ids = {
   document: '00000000-0000-4000-8000-0000000000d1',
 }
 
-/** One turn, as a test plays it. */
-export interface Stage {
-  readonly asked: MessageSend
-  say(event: string, data: object): Promise<void>
-  token(text: string): Promise<void>
-  /** The answer as it is stored, and the end of the stream. */
-  done(content: string, metadata?: Record<string, string>): Promise<void>
-  /** What the person decides. */
-  approval(toolCall: object): Promise<string>
-  /** The connection breaks. */
-  die(): void
+/** One turn, scripted by a test. */
+export interface ScriptedTurn {
+  readonly userMessage: MessageSend
+  sendEvent(event: string, data: object): Promise<void>
+  sendToken(text: string): Promise<void>
+  /** Sends the stored answer, which ends the stream. */
+  finish(content: string, metadata?: Record<string, string>): Promise<void>
+  /** Requests an approval and returns the decision. */
+  requestApproval(toolCall: object): Promise<string>
+  /** Closes the connection. */
+  disconnect(): void
   readonly signal: AbortSignal
 }
 
 export interface ChatRuntime {
   readonly url: string
   readonly port: number
-  /** What messages are answered with; a refusal answers the request itself. */
-  play: (stage: Stage) => Promise<void>
+  /** Responds to messages that are not rejected by `refusal`. */
+  play: (turn: ScriptedTurn) => Promise<void>
   refusal: { status: number; code: string; message: string; hint?: string } | undefined
-  /** Refuses detached turns with `rate_limited`. */
+  /** Rejects detached turns with `rate_limited`. */
   isFull: boolean
-  /** What an answer that is not streamed says of itself. */
-  whole: Record<string, string>
-  readonly said: Message[]
-  readonly asked: MessageSend[]
+  /** Metadata of an answer that is not streamed. */
+  answerMetadata: Record<string, string>
+  readonly storedMessages: Message[]
+  readonly sentMessages: MessageSend[]
   close(): Promise<void>
 }
 
@@ -85,7 +85,7 @@ const service = {
   modelName: 'gpt-4o-mini',
 }
 
-/** A runtime that knows enough for a conversation, which a test scripts. It speaks the event stream for real. */
+/** Starts a fake runtime with the routes of a chat and a real event stream, scripted by a test. */
 export async function chatRuntime(port = 0): Promise<ChatRuntime> {
   const conversations: { title: string | null }[] = []
   const entitle = (content: string) => {
@@ -96,19 +96,19 @@ export async function chatRuntime(port = 0): Promise<ChatRuntime> {
   let serial = 0
   const id = () => `00000000-0000-4000-8000-${String(++serial).padStart(12, '0')}`
   const runtime = {
-    said: [] as Message[],
-    asked: [] as MessageSend[],
+    storedMessages: [] as Message[],
+    sentMessages: [] as MessageSend[],
     refusal: undefined as ChatRuntime['refusal'],
     isFull: false,
-    whole: {} as ChatRuntime['whole'],
-    play: (async stage => stage.done('An answer.')) as ChatRuntime['play'],
+    answerMetadata: {} as ChatRuntime['answerMetadata'],
+    play: (async turn => turn.finish('An answer.')) as ChatRuntime['play'],
   }
   const message = (
     role: Message['role'],
     content: string,
     metadata: Record<string, string> = {},
   ): Message => {
-    const made = {
+    const stored = {
       workspaceId: ids.workspace,
       chatId: ids.workspace,
       messageId: id(),
@@ -118,8 +118,8 @@ export async function chatRuntime(port = 0): Promise<ChatRuntime> {
       tokenCount: role === 'agent' ? 100 : null,
       metadata,
     }
-    runtime.said.push(made)
-    return made
+    runtime.storedMessages.push(stored)
+    return stored
   }
   const page = (items: object[]) => ({ items, nextCursor: null })
 
@@ -127,43 +127,43 @@ export async function chatRuntime(port = 0): Promise<ChatRuntime> {
     json(response, status, { error: { hint: '', ...refusal, requestId: 'r' } })
 
   async function stream(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const asked = JSON.parse(await bodyOf(request)) as MessageSend
-    runtime.asked.push(asked)
+    const userMessage = JSON.parse(await bodyOf(request)) as MessageSend
+    runtime.sentMessages.push(userMessage)
     if (runtime.refusal) return refuse(response, runtime.refusal)
-    if (runtime.isFull && asked.detached)
+    if (runtime.isFull && userMessage.detached)
       return refuse(response, { status: 429, code: 'rate_limited', message: 'too many' })
     response.writeHead(200, { 'content-type': 'text/event-stream' })
     const over = new AbortController()
     response.on('close', () => over.abort())
-    const say = async (event: string, data: object) => {
+    const sendEvent = async (event: string, data: object) => {
       if (over.signal.aborted) return
       const flows = response.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`)
       if (!flows) await new Promise(done => response.once('drain', done))
     }
-    if (asked.replaces) {
-      const at = runtime.said.findIndex(({ messageId }) => messageId === asked.replaces)
-      if (at >= 0) runtime.said.splice(at)
+    if (userMessage.replaces) {
+      const at = runtime.storedMessages.findIndex(({ messageId }) => messageId === userMessage.replaces)
+      if (at >= 0) runtime.storedMessages.splice(at)
     }
-    entitle(asked.content)
-    await say('user-message', message('user', asked.content))
+    entitle(userMessage.content)
+    await sendEvent('user-message', message('user', userMessage.content))
     await runtime.play({
-      asked,
-      say,
-      token: delta => say('token', { delta }),
-      async done(content, metadata) {
-        await say(
+      userMessage,
+      sendEvent,
+      sendToken: delta => sendEvent('token', { delta }),
+      async finish(content, metadata) {
+        await sendEvent(
           'done',
           message('agent', content, { model: 'gpt-4o-mini', finish_reason: 'stop', ...metadata }),
         )
       },
-      async approval(toolCall) {
+      async requestApproval(toolCall) {
         const approvalId = id()
         const decided = new Promise<string>(done => decisions.set(approvalId, done))
         const expiresAt = new Date(Date.now() + 120_000).toISOString()
-        await say('tool-approval', { approvalId, toolCall, expiresAt })
+        await sendEvent('tool-approval', { approvalId, toolCall, expiresAt })
         return decided
       },
-      die: () => response.destroy(),
+      disconnect: () => response.destroy(),
       signal: over.signal,
     })
     response.end()
@@ -203,14 +203,15 @@ export async function chatRuntime(port = 0): Promise<ChatRuntime> {
     if (rest.includes('/documents/')) return json(response, 200, document())
     if (rest.endsWith('/messages/stream')) return stream(request, response)
     if (rest.endsWith('/attachments') && request.method === 'GET') return json(response, 200, page([]))
-    if (rest.endsWith('/messages') && request.method === 'GET') return json(response, 200, page(runtime.said))
+    if (rest.endsWith('/messages') && request.method === 'GET')
+      return json(response, 200, page(runtime.storedMessages))
     if (rest.endsWith('/messages')) {
       const { content } = JSON.parse(await bodyOf(request)) as MessageSend
       if (runtime.refusal) return refuse(response, runtime.refusal)
       entitle(content)
       return json(response, 201, {
         user: message('user', content),
-        assistant: message('agent', 'Whole.', runtime.whole),
+        assistant: message('agent', 'Whole.', runtime.answerMetadata),
       })
     }
     const approvalId = /\/approvals\/(.+)$/.exec(rest)?.[1]
@@ -222,7 +223,7 @@ export async function chatRuntime(port = 0): Promise<ChatRuntime> {
     if (rest.endsWith('/conversations') || rest === 'conversations') {
       if (request.method === 'GET') return json(response, 200, page(conversations))
       const body = JSON.parse(await bodyOf(request)) as object
-      const made = {
+      const conversation = {
         workspaceId,
         agentId: ids.maven,
         conversationId: id(),
@@ -232,11 +233,11 @@ export async function chatRuntime(port = 0): Promise<ChatRuntime> {
         lastActivityAt: now,
         ...body,
       }
-      conversations.push(made)
-      return json(response, 201, made)
+      conversations.push(conversation)
+      return json(response, 201, conversation)
     }
     if (rest.endsWith('/attachments')) {
-      // An upload is never answered.
+      // An upload gets no response.
       if (request.method === 'GET') json(response, 200, page([]))
       return
     }
@@ -261,8 +262,8 @@ export async function chatRuntime(port = 0): Promise<ChatRuntime> {
   })
 }
 
-/** What an answer says that cites the passage of this runtime. */
-export function citing(): Record<string, string> {
+/** Returns metadata with a citation of the passage of this runtime. */
+export function citationMetadata(): Record<string, string> {
   const citation: Citation = {
     number: 1,
     knowledgeBaseId: ids.base,
@@ -277,11 +278,11 @@ export function citing(): Record<string, string> {
   return { citations: JSON.stringify([citation, { ...citation, number: 2, page: 4 }]) }
 }
 
-/** An answer word by word. */
-export async function speak(stage: Stage, text: string, pauseMs = 0): Promise<void> {
+/** Streams an answer word by word. */
+export async function streamWords(turn: ScriptedTurn, text: string, pauseMs = 0): Promise<void> {
   for (const [piece] of text.matchAll(/\s*\S+\s*$|\s*\S+/g)) {
-    if (stage.signal.aborted) return
-    await stage.token(piece)
+    if (turn.signal.aborted) return
+    await turn.sendToken(piece)
     if (pauseMs > 0) await wait(pauseMs)
   }
 }

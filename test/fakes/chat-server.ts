@@ -1,35 +1,35 @@
 import { EventEmitter } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
 import { setTimeout as wait } from 'node:timers/promises'
-import { type Said, streamedAnswer, wholeAnswer } from './chat-answer.ts'
-import { jsonIn, listening } from './listening.ts'
+import { completeAnswer, type FakeAnswer, streamedAnswer } from './chat-answer.ts'
+import { listenOnLoopback, readJson } from './listen-on-loopback.ts'
 
-/** A request as the provider received it. */
+/** A request that the provider received. */
 export interface ChatRequest {
   readonly line: string
   readonly headers: IncomingHttpHeaders
   readonly body: { readonly model?: string; readonly [field: string]: unknown }
 }
 
-/** What a request is answered with: what a model says, or a body as it is. */
-export interface ChatStep extends Said {
+/** The response to a request: the answer of a model, or a body. */
+export interface ChatStep extends FakeAnswer {
   readonly status?: number
   readonly headers?: Record<string, string>
-  /** Sent instead of what a model says: as JSON; text as it is. */
+  /** Replaces the answer of the model: a string is sent unchanged, other values as JSON. */
   readonly body?: unknown
-  /** Say nothing until the client goes away. */
+  /** Sends no response until the client disconnects. */
   readonly hang?: true
-  /** So many bytes in one write. */
+  /** Maximum number of bytes per write. */
   readonly bytesPerWrite?: number
-  /** Break the connection after the body. */
+  /** Closes the connection after the body. */
   readonly cut?: true
-  /** Break the connection after so many events. */
+  /** Closes the connection after this number of events. */
   readonly cutAfter?: number
-  /** Fall silent after so many events, until `release` or until the client goes away. */
+  /** Stops sending after this number of events, until `release` or until the client disconnects. */
   readonly silentAfter?: number
-  /** Events in a second; as quick as they are read when left out. */
+  /** Events per second; without a limit by default. */
   readonly tokensPerSecond?: number
-  /** Lines that keep the connection alive, as OpenRouter sends them, before the first event. */
+  /** Sends keep-alive comments before the first event, as OpenRouter does. */
   readonly comments?: true
 }
 
@@ -38,31 +38,31 @@ export interface ChatServer {
   readonly url: string
   readonly host: string
   readonly received: ChatRequest[]
-  /** Connections that were made. */
+  /** Number of connections that were opened. */
   readonly connections: number
-  /** Requests whose client went away before the answer was whole. */
+  /** Requests whose client disconnected before the response was complete. */
   readonly abandoned: number
-  /** Answers for the next requests, in order; after them all is well again. */
+  /** Sets the responses to the next requests, in order; later requests succeed. */
   script(...steps: ChatStep[]): void
-  /** Answers what the script has no step for, by what the model is told; undefined is a sound answer. */
+  /** Responds to requests without a scripted step; undefined sends a valid answer. */
   respond(responder: (request: ChatRequest) => ChatStep | undefined): void
-  /** What Ollama's `/api/show` answers from now on; 404 before. These requests are not among the received ones. */
+  /** Sets the response of Ollama's `/api/show`, which is 404 by default. These requests are not in `received`. */
   describe(details: object): void
-  /** Ends the silences that go on. */
+  /** Resumes responses that are paused by `silentAfter`. */
   release(): void
   close(): Promise<void>
 }
 
-/** Refusals as providers word them; each repeats a secret, which must not go on. */
+/** Error responses of providers; each contains a secret that must not be passed on. */
 export const refusals = {
-  /** OpenAI, for a model id that it does not have. */
+  /** OpenAI, for an unknown model. */
   unknownModel: {
     status: 404,
     body: openaiError('The model `nope` does not exist or you do not have access to it. sk-planted', {
       code: 'model_not_found',
     }),
   },
-  /** OpenAI, for a model that only completes text. */
+  /** OpenAI, for a completion model. */
   notChat: {
     status: 404,
     body: openaiError(
@@ -77,11 +77,11 @@ export const refusals = {
       param: 'model',
     }),
   },
-  /** OpenRouter, for an id that it does not have. */
+  /** OpenRouter, for an unknown model. */
   invalidId: { status: 400, body: { error: { message: 'nope/nope is not a valid model ID', code: 400 } } },
-  /** OpenRouter, for a model that nobody serves on the terms that were asked for. */
+  /** OpenRouter, for a model without a provider that meets the conditions of the request. */
   noEndpoint: { status: 404, body: { error: { message: 'No endpoints found for nope/nope.', code: 404 } } },
-  /** OpenRouter, after it has begun to answer. */
+  /** OpenRouter, for an error after the response has started. */
   withStatus200: { status: 200, body: { error: { message: 'No endpoints found for nope.', code: 404 } } },
 } as const satisfies Record<string, ChatStep>
 
@@ -90,7 +90,8 @@ function openaiError(message: string, more: { code?: string; param?: string }) {
 }
 
 /**
- * A provider that speaks OpenAI's chat completions, whole and streamed, and its list of models, on a free loopback port.
+ * Starts a provider with OpenAI's chat completions, streamed or not, and its list of models, on a free loopback
+ * port.
  *
  * @see https://platform.openai.com/docs/api-reference/chat/create
  */
@@ -98,22 +99,22 @@ export async function startChatServer(): Promise<ChatServer> {
   const received: ChatRequest[] = []
   const steps: ChatStep[] = []
   const counts = { connections: 0, abandoned: 0 }
-  let shown: object | undefined
+  let modelDetails: object | undefined
   let responder: (request: ChatRequest) => ChatStep | undefined = () => undefined
   const silences = new EventEmitter().setMaxListeners(0)
   const server = createServer(async (request, response) => {
     response.on('close', () => {
       if (!response.writableFinished) counts.abandoned++
     })
-    const body = await jsonIn<ChatRequest['body']>(request)
-    if (request.url?.endsWith('/api/show')) return showModel(response, shown)
-    const asked = { line: `${request.method} ${request.url}`, headers: request.headers, body }
-    received.push(asked)
-    const step = steps.shift() ?? responder(asked) ?? soundAnswer(request.url ?? '', body)
+    const body = await readJson<ChatRequest['body']>(request)
+    if (request.url?.endsWith('/api/show')) return showModel(response, modelDetails)
+    const chatRequest = { line: `${request.method} ${request.url}`, headers: request.headers, body }
+    received.push(chatRequest)
+    const step = steps.shift() ?? responder(chatRequest) ?? defaultAnswer(request.url ?? '', body)
     await answer(response, step, body, silences)
   })
   server.on('connection', () => counts.connections++)
-  const { host, close } = await listening(server)
+  const { host, close } = await listenOnLoopback(server)
   return {
     url: `http://${host}/v1`,
     host,
@@ -130,7 +131,7 @@ export async function startChatServer(): Promise<ChatServer> {
     },
     release: () => void silences.emit('end'),
     describe(details) {
-      shown = details
+      modelDetails = details
     },
     close,
   }
@@ -149,16 +150,16 @@ async function answer(
 ): Promise<void> {
   const { status = 200, headers, body, hang } = step
   if (hang) return
-  if (body === undefined && stream) return streamed(response, step, model, silences)
+  if (body === undefined && stream) return sendStream(response, step, model, silences)
   response.writeHead(status, { 'content-type': 'application/json', ...headers })
-  const said = body ?? wholeAnswer(step, model)
-  write(response, typeof said === 'string' ? said : JSON.stringify(said), step.bytesPerWrite)
+  const payload = body ?? completeAnswer(step, model)
+  write(response, typeof payload === 'string' ? payload : JSON.stringify(payload), step.bytesPerWrite)
   if (!step.cut) return void response.end()
   await wait(flushMs)
   response.destroy()
 }
 
-async function streamed(
+async function sendStream(
   response: ServerResponse,
   step: ChatStep,
   model: unknown,
@@ -167,39 +168,43 @@ async function streamed(
   const { status = 200, headers, comments, cutAfter, silentAfter, tokensPerSecond } = step
   response.writeHead(status, { 'content-type': 'text/event-stream; charset=utf-8', ...headers })
   response.flushHeaders()
-  const closed = told(response, 'close')
+  const closed = nextEvent(response, 'close')
   if (comments) response.write(': PROCESSING\n\n: PROCESSING\n\n')
   const begunAt = performance.now()
   for (const [at, event] of streamedAnswer(step, model).entries()) {
     if (at === cutAfter) break
-    if (at === silentAfter) await Promise.race([told(silences, 'end'), closed])
+    if (at === silentAfter) await Promise.race([nextEvent(silences, 'end'), closed])
     const dueMs = tokensPerSecond ? begunAt + (at * 1_000) / tokensPerSecond - performance.now() : 0
     if (dueMs > 1) await wait(dueMs)
     if (response.destroyed) return
-    if (!write(response, event, step.bytesPerWrite)) await Promise.race([told(response, 'drain'), closed])
+    if (!write(response, event, step.bytesPerWrite))
+      await Promise.race([nextEvent(response, 'drain'), closed])
   }
   if (cutAfter === undefined) return void response.end()
   await wait(flushMs)
   response.destroy()
 }
 
-/** What was written is on its way then. */
+/** Time after which written data has been sent. */
 const flushMs = 20
 
-function told(by: EventEmitter, event: string): Promise<void> {
+function nextEvent(by: EventEmitter, event: string): Promise<void> {
   return new Promise(resolve => by.once(event, () => resolve()))
 }
 
-/** @returns whether more can be written before it is read */
+/**
+ * Returns true if more data can be written before the client reads. @returns whether more can be written before it
+ * is read
+ */
 function write(response: ServerResponse, text: string, bytesPerWrite: number | undefined): boolean {
   const bytes = Buffer.from(text)
   const step = bytesPerWrite ?? bytes.length
-  let goesOn = true
-  for (let at = 0; at < bytes.length; at += step) goesOn = response.write(bytes.subarray(at, at + step))
-  return goesOn
+  let canContinue = true
+  for (let at = 0; at < bytes.length; at += step) canContinue = response.write(bytes.subarray(at, at + step))
+  return canContinue
 }
 
-function soundAnswer(url: string, { max_tokens: limit }: ChatRequest['body']): ChatStep {
+function defaultAnswer(url: string, { max_tokens: limit }: ChatRequest['body']): ChatStep {
   if (url.endsWith('/models')) return { body: { object: 'list', data: [{ id: 'b:7b' }, { id: 'a:3b' }] } }
   if (!url.endsWith('/chat/completions')) return { status: 404, body: 'no such page' }
   const isCut = typeof limit === 'number' && limit < 3

@@ -1,4 +1,4 @@
-/** A message as it is sent to a provider. */
+/** A message in a request to a provider. */
 export interface SentMessage {
   readonly role: string
   readonly content: string | null
@@ -7,8 +7,9 @@ export interface SentMessage {
 }
 
 /**
- * Returns what a strict chat template refuses in a request, or undefined: one system message at most, and at the beginning;
- * user and assistant alternate from the user on; each tool call is followed by its result, in order; no content is empty.
+ * Returns the reason for which a strict chat template rejects a request, or undefined. It allows one system
+ * message, at the beginning; user and assistant alternate, starting with the user; the results of tool calls
+ * follow in order; and no content is empty.
  *
  * @see https://huggingface.co/mistralai/Mistral-7B-Instruct-v0.3 (`chat_template`)
  */

@@ -3,26 +3,28 @@ import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
 import { WbError } from '../../src/contract/errors.ts'
 import type { ContentStore, RawCommands } from '../../src/storage/content.ts'
-import { withoutPowers } from './powerless.ts'
+import { withoutOptionalFeatures } from './without-optional-features.ts'
 
-/** What came to a database, and what it answers. */
+/** A fake database that records requests. */
 export interface DataApi {
   readonly url: string
-  readonly asked: { readonly path: string; readonly command: unknown }[]
-  /** A status and a body of the next answers. */
-  answers: { status: number; body: object }
+  readonly requests: { readonly path: string; readonly command: unknown }[]
+  /** Status and body of the next responses. */
+  response: { status: number; body: object }
   stop(): Promise<void>
 }
 
-/** A database on this machine that takes commands as the Data API does: JSON over HTTP, errors in the body. */
+/**
+ * Starts a database on loopback that accepts commands like the Data API: JSON over HTTP, with errors in the body.
+ */
 export async function dataApi(): Promise<DataApi> {
-  const asked: DataApi['asked'] = []
+  const requests: DataApi['requests'] = []
   const server = createServer(async (request, response) => {
     let text = ''
     for await (const part of request) text += part
-    asked.push({ path: request.url!, command: JSON.parse(text) })
-    response.writeHead(api.answers.status, { 'content-type': 'application/json' })
-    response.end(JSON.stringify(api.answers.body))
+    requests.push({ path: request.url!, command: JSON.parse(text) })
+    response.writeHead(api.response.status, { 'content-type': 'application/json' })
+    response.end(JSON.stringify(api.response.body))
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   const stop = () =>
@@ -34,14 +36,14 @@ export async function dataApi(): Promise<DataApi> {
   const { port } = server.address() as AddressInfo
   const api: DataApi = {
     url: `http://127.0.0.1:${port}`,
-    asked,
-    answers: { status: 200, body: { status: { ok: 1 } } },
+    requests,
+    response: { status: 200, body: { status: { ok: 1 } } },
     stop,
   }
   return api
 }
 
-/** A driver for that database, as far as raw commands go. */
+/** Returns a driver that supports raw commands on the database. */
 export function remoteStore(api: DataApi, local: ContentStore): ContentStore {
   const run: RawCommands['run'] = async ({ keyspace, target }, command, signal) => {
     const path = [keyspace, target.name].filter(part => part !== null).join('/')
@@ -57,5 +59,5 @@ export function remoteStore(api: DataApi, local: ContentStore): ContentStore {
       throw new WbError('data_api_error', 'the Data API refused the command', { answered: body })
     return body
   }
-  return { ...withoutPowers(local), name: 'remote', commands: { run } }
+  return { ...withoutOptionalFeatures(local), name: 'remote', commands: { run } }
 }

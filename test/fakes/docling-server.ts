@@ -1,18 +1,18 @@
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** What the next conversion is answered with. */
-export interface Conversion {
+/** The response to the next conversion. */
+export interface ConversionResponse {
   status?: number
-  /** Stands for the whole body. */
+  /** Replaces the whole body. */
   body?: unknown
   md?: string | null
   text?: string | null
-  /** Say nothing until the client goes away. */
+  /** Sends no response until the client disconnects. */
   hang?: boolean
 }
 
-export interface Converted {
+export interface ConversionRequest {
   readonly path: string
   readonly fields: Readonly<Record<string, string>>
   readonly fileName: string
@@ -22,19 +22,19 @@ export interface Converted {
 
 export interface DoclingServer {
   readonly url: string
-  readonly received: Converted[]
-  script(next: Conversion): void
+  readonly received: ConversionRequest[]
+  script(next: ConversionResponse): void
   close(): Promise<void>
 }
 
 /**
- * A document converter on a free loopback port, as far as a form with one file is concerned.
+ * Starts a document converter that accepts a form with one file, on a free loopback port.
  *
  * @see https://github.com/docling-project/docling-serve
  */
 export async function startDocling(): Promise<DoclingServer> {
-  const received: Converted[] = []
-  let next: Conversion = {}
+  const received: ConversionRequest[] = []
+  let next: ConversionResponse = {}
   const server = createServer(async (request, response) => {
     const pieces: Buffer[] = []
     for await (const piece of request) pieces.push(piece as Buffer)
@@ -67,7 +67,11 @@ export async function startDocling(): Promise<DoclingServer> {
   }
 }
 
-function answer(response: ServerResponse, filename: string, { status = 200, body, md, text }: Conversion) {
+function answer(
+  response: ServerResponse,
+  filename: string,
+  { status = 200, body, md, text }: ConversionResponse,
+) {
   const document = {
     filename,
     md_content: md === undefined ? '# Converted\n\nA wing.\n' : md,

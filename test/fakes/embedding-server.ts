@@ -1,24 +1,24 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
-import { jsonIn, listening } from './listening.ts'
+import { listenOnLoopback, readJson } from './listen-on-loopback.ts'
 
-/** What the next request is answered with; what is left out is as a sound provider does it. */
-export interface Step {
+/** The response to a request; omitted fields have valid values. */
+export interface EmbeddingStep {
   status?: number
   headers?: Record<string, string>
-  /** Sent as it is instead of vectors. */
+  /** Replaces the vectors with this text. */
   body?: string
   /** Length of the vectors. */
   dimension?: number
-  /** Vectors in reverse order, each with its index. */
+  /** Sends the vectors in reverse order, each with its index. */
   reversed?: boolean
-  /** Fewer vectors than texts by so many. */
+  /** Number of vectors to omit. */
   missing?: number
-  /** Say nothing at all, or stop in the middle of the body, until the client goes away. */
+  /** Sends no response, or only a part of the body, until the client disconnects. */
   hang?: 'before headers' | 'in body'
   delayMs?: number
 }
 
-export interface Received {
+export interface EmbeddingRequest {
   url: string
   headers: IncomingHttpHeaders
   body: { model?: string; input?: string[]; texts?: string[]; [field: string]: unknown }
@@ -28,27 +28,29 @@ export interface EmbeddingServer {
   /** `http://127.0.0.1:port/v1` */
   readonly url: string
   readonly host: string
-  readonly received: Received[]
-  /** Most requests that were open at once. */
+  readonly received: EmbeddingRequest[]
+  /** Maximum number of concurrent requests. */
   readonly openMax: number
-  /** Requests whose client went away before the answer was whole. */
+  /** Requests whose client disconnected before the response was complete. */
   readonly abandoned: number
-  /** Answers for the next requests, in order; after them all is well again. */
-  script(...steps: Step[]): void
+  /** Sets the responses to the next requests, in order; later requests succeed. */
+  script(...steps: EmbeddingStep[]): void
   close(): Promise<void>
 }
 
-/** The vector that the fake gives a text: its length, then its character codes. */
+/** Returns the vector of a text: its length, then its character codes. */
 export function vectorFor(text: string, dimension: number): number[] {
   return Array.from({ length: dimension }, (_, at) =>
     at === 0 ? text.length : (text.charCodeAt(at - 1) || 0) / 128,
   )
 }
 
-/** A provider that speaks the OpenAI embeddings protocol, and Cohere's at `/embed`, on a free loopback port. */
+/**
+ * Starts a provider with the embeddings protocols of OpenAI and, at `/embed`, of Cohere, on a free loopback port.
+ */
 export async function startEmbeddingServer(dimension: number): Promise<EmbeddingServer> {
-  const received: Received[] = []
-  const steps: Step[] = []
+  const received: EmbeddingRequest[] = []
+  const steps: EmbeddingStep[] = []
   const counts = { open: 0, openMax: 0, abandoned: 0 }
 
   const server = createServer(async (request, response) => {
@@ -58,11 +60,11 @@ export async function startEmbeddingServer(dimension: number): Promise<Embedding
       counts.open--
       if (!response.writableFinished) counts.abandoned++
     })
-    const body = await jsonIn<Received['body']>(request)
+    const body = await readJson<EmbeddingRequest['body']>(request)
     received.push({ url: request.url ?? '', headers: request.headers, body })
     await answer(response, body, { dimension, ...steps.shift() })
   })
-  const { host, close } = await listening(server)
+  const { host, close } = await listenOnLoopback(server)
   return {
     url: `http://${host}/v1`,
     host,
@@ -78,7 +80,11 @@ export async function startEmbeddingServer(dimension: number): Promise<Embedding
   }
 }
 
-async function answer(response: ServerResponse, body: Received['body'], step: Step & { dimension: number }) {
+async function answer(
+  response: ServerResponse,
+  body: EmbeddingRequest['body'],
+  step: EmbeddingStep & { dimension: number },
+) {
   if (step.hang === 'before headers') return
   if (step.delayMs) await new Promise(resolve => setTimeout(resolve, step.delayMs))
   response.writeHead(step.status ?? 200, { 'content-type': 'application/json', ...step.headers })
@@ -88,7 +94,10 @@ async function answer(response: ServerResponse, body: Received['body'], step: St
   else response.end(text)
 }
 
-function openaiAnswer({ input = [], model }: Received['body'], step: Step & { dimension: number }) {
+function openaiAnswer(
+  { input = [], model }: EmbeddingRequest['body'],
+  step: EmbeddingStep & { dimension: number },
+) {
   const data = input
     .slice(0, input.length - (step.missing ?? 0))
     .map((text, index) => ({ object: 'embedding', index, embedding: vectorFor(text, step.dimension) }))
@@ -100,6 +109,6 @@ function openaiAnswer({ input = [], model }: Received['body'], step: Step & { di
   }
 }
 
-function cohereAnswer(texts: string[], step: Step & { dimension: number }) {
+function cohereAnswer(texts: string[], step: EmbeddingStep & { dimension: number }) {
   return { id: 'x', texts, embeddings: { float: texts.map(text => vectorFor(text, step.dimension)) } }
 }

@@ -6,8 +6,8 @@ const pixel =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=='
 
 /**
- * An MCP server as the guide of the protocol's library writes one: schemas on both sides, annotations, parts of every
- * kind, tools that throw and tools that tell how far they are, with a resource and a prompt beside them.
+ * Creates an MCP server like the example in the SDK guide: input and output schemas, annotations, content of every
+ * type, tools that throw or report progress, a resource and a prompt.
  *
  * @see https://ts.sdk.modelcontextprotocol.io/v2/servers/tools
  */
@@ -25,7 +25,7 @@ export function exampleServer(): McpServer {
   return server
 }
 
-/** Results that are objects, told as text too, and not. */
+/** Tools with structured results, with and without text. */
 function registerWeather(server: McpServer): void {
   const inputSchema = z.object({ city: z.string().describe('a town') })
   const outputSchema = z.object({ celsius: z.number(), sky: z.enum(['clear', 'grey']) })
@@ -49,7 +49,7 @@ function registerWeather(server: McpServer): void {
   }))
 }
 
-/** Results that hold more than text. */
+/** Tools with results that contain more than text. */
 function registerParts(server: McpServer): void {
   server.registerTool('chart', { description: 'Draws a chart.' }, () => ({
     content: [
@@ -63,7 +63,7 @@ function registerParts(server: McpServer): void {
   }))
 }
 
-/** Tools that fail, and one that says how far it is. */
+/** A tool that can fail, and one that reports its progress. */
 function registerWork(server: McpServer): void {
   const inputSchema = z.object({ dividend: z.number(), divisor: z.number() })
   server.registerTool('divide', { description: 'Divides.', inputSchema }, ({ dividend, divisor }) => {

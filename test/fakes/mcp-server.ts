@@ -12,24 +12,24 @@ import { H3, toNodeHandler } from 'h3'
 import { onTestFinished } from 'vitest'
 import { z } from 'zod'
 
-/** A tool, good or bad. */
+/** A tool of a fake server. */
 export interface FakeTool {
   readonly name: string
-  /** Asked at each request, so that it may change. */
+  /** Called for each request, so the description can change. */
   readonly description?: () => string
-  /** Gives its name when left out. */
+  /** Returns the tool name by default. */
   readonly call?: (args: Record<string, unknown>) => CallToolResult | Promise<CallToolResult>
 }
 
 export interface McpServerOptions {
-  /** Its tools, or their names; asked at each request. */
+  /** Tools or tool names, read for each request. */
   readonly tools?: readonly (string | FakeTool)[]
-  /** Made anew for each session, or request, instead of a server of tools. */
-  readonly make?: () => McpServer
-  /** Speak the protocol of 2025 only, in sessions that a client begins and ends. */
-  readonly inSessions?: boolean
-  /** Stands before the server: a response of its own, or undefined to let the server answer. */
-  readonly before?: (request: Request) => Response | undefined | Promise<Response | undefined>
+  /** Creates a server for each session or request, in place of a server with `tools`. */
+  readonly createServer?: () => McpServer
+  /** Supports only the protocol of 2025, with sessions. */
+  readonly usesSessions?: boolean
+  /** Handles a request in place of the server, unless it returns undefined. */
+  readonly intercept?: (request: Request) => Response | undefined | Promise<Response | undefined>
 }
 
 export interface McpServerFake {
@@ -37,15 +37,15 @@ export interface McpServerFake {
   readonly url: string
   readonly host: string
   readonly received: { readonly method: string; readonly authorization: string | null }[]
-  /** Sessions that were begun and not ended. */
+  /** Sessions that are open. */
   readonly sessions: ReadonlySet<string>
 }
 
-/** An MCP server of the protocol's own library by Streamable HTTP, on a free loopback port until the test ends. */
+/** Starts an MCP server with Streamable HTTP on a free loopback port, until the test ends. */
 export async function startMcpServer(options: McpServerOptions = {}): Promise<McpServerFake> {
   const received: McpServerFake['received'] = []
   const sessions = new Map<string, WebStandardStreamableHTTPServerTransport>()
-  const make = options.make ?? (() => serverOf(options.tools ?? ['search', 'add']))
+  const make = options.createServer ?? (() => serverOf(options.tools ?? ['search', 'add']))
   const modern = createMcpHandler(make)
 
   async function inSession(request: Request): Promise<Response> {
@@ -62,9 +62,9 @@ export async function startMcpServer(options: McpServerOptions = {}): Promise<Mc
 
   const answer = async (request: Request): Promise<Response> => {
     received.push({ method: request.method, authorization: request.headers.get('authorization') })
-    const own = await options.before?.(request)
-    if (own) return own
-    return options.inSessions ? inSession(request) : modern.fetch(request)
+    const response = await options.intercept?.(request)
+    if (response) return response
+    return options.usesSessions ? inSession(request) : modern.fetch(request)
   }
   const server = createServer(toNodeHandler(new H3().all('/**', ({ req }) => answer(req)))).listen(
     0,

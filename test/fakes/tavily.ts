@@ -1,7 +1,7 @@
 import type { Outbound } from '../../src/models/outbound.ts'
 
 export interface TavilyFake {
-  /** Stands in for the network. */
+  /** Replaces the network. */
   readonly outbound: Outbound
   readonly received: {
     readonly url: string
@@ -11,10 +11,10 @@ export interface TavilyFake {
 }
 
 /**
- * A search service as Tavily documents it.
+ * Creates a search service that follows the Tavily documentation.
  *
- * @param key      any other is refused with 401
- * @param results  titles of what it finds, whatever is asked
+ * @param key      other keys are rejected with 401
+ * @param results  titles of what it finds, for any query
  * @see https://docs.tavily.com/documentation/api-reference/endpoint/search
  */
 export function tavilyFake(key: string, results: readonly string[]): TavilyFake {
@@ -23,19 +23,19 @@ export function tavilyFake(key: string, results: readonly string[]): TavilyFake 
     received,
     outbound: async (url, { headers, body }) => {
       const { authorization } = headers
-      const asked = JSON.parse(body ?? '{}') as { query: string; max_results: number }
-      received.push({ url: url.href, authorization, body: asked })
+      const request = JSON.parse(body ?? '{}') as { query: string; max_results: number }
+      received.push({ url: url.href, authorization, body: request })
       if (authorization !== `Bearer ${key}`)
         return Response.json(
           { detail: { error: 'Unauthorized: missing or invalid API key.' } },
           { status: 401 },
         )
       return Response.json({
-        query: asked.query,
+        query: request.query,
         follow_up_questions: null,
         answer: null,
         images: [],
-        results: results.slice(0, asked.max_results).map((title, at) => ({
+        results: results.slice(0, request.max_results).map((title, at) => ({
           title,
           url: `https://example.com/${at}`,
           content: `about ${title}`,

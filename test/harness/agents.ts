@@ -5,12 +5,12 @@ import type { ClientRequest } from '../../src/contract/route.ts'
 import { openEmbeddedStore } from '../../src/storage/open.ts'
 import type { RowStore } from '../../src/storage/rows.ts'
 import { type MessageRow, tables } from '../../src/storage/tables.ts'
-import { makeWorkspace } from './place.ts'
-import type { Opened } from './runtime.ts'
+import { makeWorkspace } from './resources.ts'
+import type { TestRuntime } from './runtime.ts'
 
-type Call = Pick<Opened, 'call'>
+type Call = Pick<TestRuntime, 'call'>
 
-/** An agent in a workspace of its own unless one is named. */
+/** Creates an agent, in a new workspace by default. */
 export async function makeAgent(
   opened: Call,
   {
@@ -18,8 +18,11 @@ export async function makeAgent(
     ...body
   }: Partial<ClientRequest<typeof agents.create>['body']> & { workspaceId?: string } = {},
 ): Promise<Agent> {
-  const place = workspaceId ?? (await makeWorkspace(opened)).workspaceId
-  return opened.call(agents.create, { params: { workspaceId: place }, body: { name: 'agent', ...body } })
+  const targetWorkspaceId = workspaceId ?? (await makeWorkspace(opened)).workspaceId
+  return opened.call(agents.create, {
+    params: { workspaceId: targetWorkspaceId },
+    body: { name: 'agent', ...body },
+  })
 }
 
 export function makeConversation(
@@ -30,14 +33,14 @@ export function makeConversation(
   return call(conversations.create, { params: { workspaceId, agentId }, body })
 }
 
-/** A form with a file. */
+/** Returns a form with a file. */
 export function formOf(text: string, name = 'report.md'): FormData {
   const form = new FormData()
   form.set('file', new File([text], name, { type: 'text/plain' }))
   return form
 }
 
-/** A message as a turn would store it. */
+/** Returns a message as a turn stores it. */
 export function messageRow(
   { workspaceId, conversationId }: Pick<Conversation, 'workspaceId' | 'conversationId'>,
   number: number,
@@ -55,7 +58,7 @@ export function messageRow(
   }
 }
 
-/** Write messages into the store of a data directory, beside its runtime. */
+/** Writes messages directly to the store of a data directory. */
 export async function writeMessages(dataDir: string, rows: readonly MessageRow[]): Promise<void> {
   const store = await openEmbeddedStore({ path: `${dataDir}/workbase.db` })
   await insertMessages(store.rows, rows)

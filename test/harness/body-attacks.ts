@@ -9,7 +9,7 @@ export interface SignInProvider {
   close(): void
 }
 
-/** Starts a provider on loopback. Without one the sign-in routes refuse a request before they read its body. */
+/** Starts a provider on loopback. Without one, the sign-in routes reject a request before they read its body. */
 export async function startSignInProvider(): Promise<SignInProvider> {
   const server = createServer((request, response) => {
     const { pathname: path } = new URL(request.url!, issuer)
@@ -47,17 +47,17 @@ function described(issuer: string): object {
   }
 }
 
-/** One request whose body is sent in part or whole, by hand. */
+/** A request whose body is sent manually, in part or completely. */
 export interface HeldBody {
   readonly port: number
   /** Method and path. */
   readonly line: string
   readonly token?: string
-  /** Length of the whole body in bytes. */
+  /** Length of the complete body in bytes. */
   readonly declaredBytes: number
-  /** Sends the body in chunks of this size; else the head declares the length. */
+  /** Sends the body in chunks of this size; otherwise the head declares the length. */
   readonly chunkBytes?: number
-  /** Bytes that are really sent; the connection then stays open until the server answers or `stop` aborts. */
+  /** Bytes that are sent; the connection then stays open until the server responds or `stop` aborts. */
   readonly sentBytes: number
   readonly stop: AbortSignal
 }
@@ -67,8 +67,8 @@ const opening = Buffer.from('{"text":"')
 const ending = Buffer.from('"}')
 
 /**
- * Sends a JSON body of one long text and returns the status of the answer; undefined when `stop` aborted before one came,
- * or the server closed the connection without one.
+ * Sends a JSON body with one long text. Returns the status of the response, or undefined if `stop` aborts first or
+ * the server closes the connection without a response.
  */
 export function sendHeldBody(held: HeldBody): Promise<number | undefined> {
   const { port, line, token, declaredBytes, chunkBytes, sentBytes, stop } = held

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
-/** Returns how often the event loop turned during some work, and its result. */
+/** Counts turns of the event loop during an asynchronous operation, and returns its result. */
 export async function turnsDuring<T>(work: Promise<T>): Promise<{ turns: number; result: T }> {
   let isOver = false
   const ended = work.finally(() => {

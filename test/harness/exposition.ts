@@ -1,11 +1,11 @@
-/** One line of an exposition with a value. */
+/** A line with a value. */
 export interface Sample {
   readonly name: string
   readonly labels: Readonly<Record<string, string>>
   readonly value: number
 }
 
-/** A metric with its samples: of a histogram those of its buckets, its sum and its count. */
+/** A metric with its samples; for a histogram, its buckets, sum and count. */
 export interface Family {
   readonly name: string
   readonly type: string
@@ -18,13 +18,13 @@ const metricName = '[a-zA-Z_:][a-zA-Z0-9_:]*'
 const commentLine = new RegExp(`^# (HELP|TYPE) (${metricName}) (.+)$`)
 const sampleLine = new RegExp(`^(${metricName})(?:\\{(.*)\\})? (\\S+)$`)
 const label = /([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\["\\n])*)"(?:,|$)/y
-/** In any case, as Prometheus reads it: the event loop lag is `Nan` if there was no sample since the last scrape. */
+/** Case-insensitive like Prometheus: the event loop lag is `Nan` without a sample since the last scrape. */
 const numeral = /^(?:[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|[+-]inf|nan)$/i
 
 /**
- * Reads the text format of Prometheus, version 0.0.4, and refuses what a scraper would.
+ * Parses the text format of Prometheus, version 0.0.4, and rejects what a scraper rejects.
  *
- * @throws Error  the line that is wrong
+ * @throws Error  the invalid line
  * @see https://prometheus.io/docs/instrumenting/exposition_formats/
  */
 export function parseExposition(text: string): Map<string, Family> {
@@ -81,7 +81,7 @@ function belongs({ name, labels }: Sample, family: Family): boolean {
   )
 }
 
-/** Buckets of a series rise to `+Inf`, which is its count. */
+/** Checks that the buckets of a series increase up to `+Inf`, which equals its count. */
 function checkHistogram({ name, samples }: Family): void {
   const bySeries = new Map<string, Sample[]>()
   for (const sample of samples) {

@@ -9,13 +9,13 @@ import { lowCost } from './key-cost.ts'
 export interface FakeIoOptions {
   env?: Readonly<Record<string, string>>
   cwd?: string
-  /** Text that stdin holds. */
+  /** Content of stdin. */
   input?: string
   /** Cost of key derivation: low, unless processes share the store. */
   keyCost?: KeyCost
 }
 
-/** Input and output of one command line in this process. Its streams are pipes, as those of a spawned one. */
+/** Input and output of a command line in this process. Its streams are pipes, like those of a child process. */
 export class FakeIo implements Io {
   readonly stdin: NodeJS.ReadStream
   readonly stdout = new Sink() as Sink & NodeJS.WriteStream
@@ -27,8 +27,8 @@ export class FakeIo implements Io {
   readonly keyCost: KeyCost
   readonly signals = new FakeSignals()
   exitStatus: number | undefined
-  /** Pages that were opened. */
-  readonly opened: string[] = []
+  /** URLs that were opened. */
+  readonly openedUrls: string[] = []
 
   constructor({ env = {}, cwd = '/', input = '', keyCost = lowCost }: FakeIoOptions = {}) {
     this.keyCost = keyCost
@@ -50,7 +50,7 @@ export class FakeIo implements Io {
   }
 
   async openBrowser(url: string): Promise<void> {
-    this.opened.push(url)
+    this.openedUrls.push(url)
   }
 
   copyWith(command: readonly string[], text: string): Promise<void> {
@@ -58,7 +58,7 @@ export class FakeIo implements Io {
   }
 }
 
-/** A pipe that keeps what is written to it, and emits it as `data`. */
+/** A pipe that stores its input and emits it as `data`. */
 class Sink extends Writable {
   readonly #parts: Buffer[] = []
 
@@ -73,7 +73,7 @@ class Sink extends Writable {
   }
 }
 
-/** Signals that a test sends. */
+/** Signals sent by a test. */
 class FakeSignals implements Signals {
   readonly listeners = new Set<(name: EndingSignal) => void>()
   readonly uncaught = new Set<(error: unknown) => void>()

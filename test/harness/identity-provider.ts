@@ -6,106 +6,117 @@ import { exportJWK, generateKeyPair, importJWK, type JWK, type JWTPayload, SignJ
 import type { AdapterFactory, AdapterPayload, ClientMetadata, Configuration, Provider } from 'oidc-provider'
 import { onTestFinished } from 'vitest'
 
-/** Names the API in the access tokens of a provider. */
+/** Audience of access tokens for the API. */
 export const audience = 'https://workbase.example/api'
 
-/** Those that every provider knows. */
+/** Clients that every provider knows. */
 export const clients = {
-  /** Without a secret: PKCE alone. */
+  /** A client without a secret, which uses PKCE. */
   public: { id: 'wb-public' },
   confidential: { id: 'wb-confidential', secret: 'confidential-client-secret-of-a-test' },
 } as const
 
 export interface ProviderOptions {
-  /** Not gone with the test, as when it is started before all tests. */
+  /** Keeps the provider running after the test, for use in `beforeAll`. */
   untilClosed?: boolean
-  /** A free one when left out. */
+  /** A free port by default. */
   port?: number
-  /** Of its signatures; ES256 when left out. */
+  /** Signature algorithm; ES256 by default. */
   algorithm?: 'ES256' | 'RS256' | 'PS256' | 'EdDSA'
-  /** 300 when left out. */
+  /** 300 by default. */
   accessTokenSeconds?: number
-  /** Has a device endpoint; true when left out. */
+  /** Has a device endpoint; true by default. */
   device?: boolean
-  /** 600 when left out. */
+  /** 600 by default. */
   deviceCodeSeconds?: number
-  /** How often a device may ask; it says nothing of it when left out, which means 5. */
+  /** Minimum polling interval of a device; omitted by default, which means 5. */
   deviceIntervalSeconds?: number
-  /** Issues refresh tokens, each good once; true when left out. */
+  /** Issues single-use refresh tokens; true by default. */
   refresh?: boolean
-  /** Lists the scope `offline_access`; true when left out. */
+  /** Lists the scope `offline_access`; true by default. */
   offline?: boolean
-  /** Issues JWTs only to who names the resource, else opaque tokens. */
+  /** Issues opaque tokens unless the request names the resource. */
   resourceRequired?: boolean
-  /** Claims of access tokens, by account; may be changed while it runs. Else all accounts reach every workspace. */
+  /**
+   * Claims of access tokens by account, which can change at any time. By default, all accounts have access to
+   * every workspace.
+   */
   claims?: Record<string, object>
   /** Length of a claim that makes access tokens long. */
   paddingChars?: number
-  /** Where browsers may be sent back to; `<origin>/auth/callback` of the runtime. */
+  /** Allowed redirect URIs; by default `<origin>/auth/callback` of the runtime. */
   redirectUris?: readonly string[]
-  /** Scopes of further resources, by indicator (RFC 8707), which is the audience of their tokens; may be changed while it runs. */
+  /**
+   * Scopes of further resources by indicator (RFC 8707), which is the audience of their tokens; can change at any
+   * time.
+   */
   resources?: Record<string, string>
-  /** Lets clients register themselves (RFC 7591). */
+  /** Supports dynamic client registration (RFC 7591). */
   registration?: boolean
-  /** Lets clients revoke tokens (RFC 7009). */
+  /** Supports token revocation (RFC 7009). */
   revocation?: boolean
-  /** How confidential clients may show their secret; basic and post when left out. */
+  /** Authentication method of confidential clients; basic and post by default. */
   clientAuth?: 'client_secret_basic' | 'client_secret_post'
 }
 
-/** A request that came in. */
-export interface Asked {
+/** A request that the provider received. */
+export interface ProviderRequest {
   readonly method: string
   readonly path: string
   readonly authorization: string | undefined
   readonly form: URLSearchParams
 }
 
-/** What is answered instead of what the provider would. */
-export type Instead = 'hang' | 'reset' | { status: number; body?: string; headers?: Record<string, string> }
+/** A response that replaces that of the provider. */
+export type ProviderResponse =
+  | 'hang'
+  | 'reset'
+  | { status: number; body?: string; headers?: Record<string, string> }
 
 export interface RunningProvider {
   readonly issuer: string
   readonly port: number
   readonly keySetUrl: URL
-  /** All that was asked so far. */
-  readonly asked: Asked[]
-  /** How often a path was asked for. */
+  /** All requests so far. */
+  readonly requests: ProviderRequest[]
+  /** Returns the number of requests to a path. */
   count(path: string): number
-  /** Stands before the provider; undefined lets a request through. */
-  front: (asked: Asked) => Instead | undefined | Promise<undefined>
-  /** A JWT under its present key: an access token for `alice`, but for what is given; undefined takes a claim out. */
+  /** Handles a request in place of the provider; undefined passes it on. */
+  intercept: (request: ProviderRequest) => ProviderResponse | undefined | Promise<undefined>
+  /**
+   * Signs a JWT with the current key: an access token for `alice` with changed claims; undefined omits a claim.
+   */
   sign(
     claims?: Record<string, unknown>,
     header?: Record<string, unknown>,
     keyId?: 'present' | 'stolen',
   ): Promise<string>
-  /** The same for a header and a payload that are encoded already, whatever they hold. */
+  /** Signs a header and a payload that are already encoded, without validation. */
   signRaw(header: string, payload: string): Promise<string>
-  /** The public half of its present key. */
+  /** Returns the public half of the current key. */
   publicKey(): JWK
-  /** Sign with a new key from now on; the old one is withdrawn, or still published. */
+  /** Creates a new signing key; the old one is removed, or still published. */
   rotateKeys(old?: 'withdrawn' | 'kept'): Promise<void>
-  /** Refuse connections. */
-  down(): Promise<void>
-  /** The same provider again, on the same port. */
-  up(): Promise<void>
+  /** Stops the server, so connections are refused. */
+  stop(): Promise<void>
+  /** Restarts the server on its port. */
+  restart(): Promise<void>
   close(): Promise<void>
 }
 
-/* It says at each start, and at each form that was read before, that it is not set up as in production. */
+/* oidc-provider warns at each start, and for each parsed form, that it is not configured for production. */
 const { info, warn } = console
-const isChatter = (said: unknown) => typeof said === 'string' && said.startsWith('oidc-provider ')
-console.info = (...said) => isChatter(said[0]) || info(...said)
-console.warn = (...said) => isChatter(said[0]) || warn(...said)
+const isChatter = (text: unknown) => typeof text === 'string' && text.startsWith('oidc-provider ')
+console.info = (...args) => isChatter(args[0]) || info(...args)
+console.warn = (...args) => isChatter(args[0]) || warn(...args)
 const library = await import('oidc-provider')
 
 const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code'
 
-/** A real OpenID provider on loopback, gone with the test. Any login name is an account, with any password. */
+/** Starts an OpenID provider on loopback, until the test ends. Any login name is an account, with any password. */
 export async function startProvider(options: ProviderOptions = {}): Promise<RunningProvider> {
   const algorithm = options.algorithm ?? 'ES256'
-  const asked: Asked[] = []
+  const requests: ProviderRequest[] = []
   const keys: JWK[] = [await newKey(algorithm)]
   const adapter = memory()
   let provider: Provider
@@ -114,7 +125,7 @@ export async function startProvider(options: ProviderOptions = {}): Promise<Runn
     server.listen(port, '127.0.0.1')
     await once(server, 'listening')
   }
-  const down = async () => {
+  const stop = async () => {
     if (!server.listening) return
     const closed = once(server, 'close')
     server.close()
@@ -138,21 +149,21 @@ export async function startProvider(options: ProviderOptions = {}): Promise<Runn
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = await textOf(request)
-    const seen: Asked = {
+    const seen: ProviderRequest = {
       method: request.method!,
       path: new URL(request.url!, issuer).pathname,
       authorization: request.headers.authorization,
       form: new URLSearchParams(body),
     }
-    asked.push(seen)
-    const instead = await running.front(seen)
+    requests.push(seen)
+    const instead = await running.intercept(seen)
     if (instead === 'hang') return
     if (instead === 'reset') return void request.socket.destroy()
     if (instead)
       return void response
         .writeHead(instead.status, { 'content-type': 'application/json', ...instead.headers })
         .end(instead.body ?? '{}')
-    // The body was read here, so the provider finds it where frameworks leave it.
+    // The body is already read, so it is passed in the property that frameworks use.
     Object.assign(request, { body })
     await provider.callback()(request, response)
   }
@@ -161,9 +172,9 @@ export async function startProvider(options: ProviderOptions = {}): Promise<Runn
     issuer,
     port,
     keySetUrl: new URL('/jwks', issuer),
-    asked,
-    count: path => asked.filter(one => one.path === path).length,
-    front: () => undefined,
+    requests,
+    count: path => requests.filter(one => one.path === path).length,
+    intercept: () => undefined,
     async sign(claims = {}, header = {}, keyId = 'present') {
       const key = keyId === 'present' ? keys[0]! : await newKey(algorithm)
       const nowSeconds = Math.floor(Date.now() / 1000)
@@ -184,7 +195,7 @@ export async function startProvider(options: ProviderOptions = {}): Promise<Runn
     async signRaw(header, payload) {
       const key = createPrivateKey({ key: keys[0] as JsonWebKey, format: 'jwk' })
       const input = `${header}.${payload}`
-      // RFC 7518 section 3.4: a signature of an elliptic curve is two numbers side by side.
+      // RFC 7518 section 3.4: an elliptic curve signature is two concatenated numbers.
       return `${input}.${sign('sha256', Buffer.from(input), { key, dsaEncoding: 'ieee-p1363' }).toString('base64url')}`
     },
     publicKey() {
@@ -196,11 +207,11 @@ export async function startProvider(options: ProviderOptions = {}): Promise<Runn
       keys.splice(0, old === 'kept' ? 0 : keys.length, next)
       make()
     },
-    down,
-    up: () => listen(port),
-    close: down,
+    stop,
+    restart: () => listen(port),
+    close: stop,
   }
-  if (!options.untilClosed) onTestFinished(down)
+  if (!options.untilClosed) onTestFinished(stop)
   return running
 }
 
@@ -215,7 +226,7 @@ async function textOf(request: IncomingMessage): Promise<string> {
   return text
 }
 
-/** What a provider issued, so that it outlives a change of its keys. */
+/** Storage of the provider, which survives a change of its keys. */
 function memory(): AdapterFactory {
   const all = new Map<string, AdapterPayload>()
   const one = (model: string, matches: (row: AdapterPayload) => boolean) =>
@@ -237,7 +248,7 @@ function clientsOf(options: ProviderOptions): ClientMetadata[] {
   const { redirectUris = ['http://localhost/auth/callback'], clientAuth } = options
   const common: Omit<ClientMetadata, 'client_id'> = {
     redirect_uris: [...redirectUris],
-    // Of a native client any port of a loopback address will do.
+    // A native client can use any port of a loopback address.
     application_type: redirectUris.every(uri => uri.startsWith('http:')) ? 'native' : 'web',
     response_types: ['code'],
     grant_types: [
@@ -293,7 +304,7 @@ function configuration(options: ProviderOptions, algorithm: string, keys: readon
       resourceIndicators: {
         enabled: true,
         defaultResource: () => (options.resourceRequired ? [] : audience),
-        // Else a grant with the scope `openid` yields an opaque token unless the resource is named again.
+        // Otherwise a grant with the scope `openid` results in an opaque token unless the resource is named again.
         useGrantedResource: () => true,
         getResourceServerInfo: (_ctx, indicator) => {
           const scope = options.resources?.[indicator]
@@ -303,7 +314,7 @@ function configuration(options: ProviderOptions, algorithm: string, keys: readon
       registration: { enabled: options.registration === true },
       revocation: { enabled: options.revocation === true },
     },
-    // Whether `offline_access` was asked for does not matter here, as it is dropped without a page that asks for consent.
+    // Does not check `offline_access`, because the provider removes it without a consent page.
     issueRefreshToken: async (_ctx, client) => client.grantTypeAllowed('refresh_token'),
     rotateRefreshToken: true,
     findAccount: async (_ctx, id) => ({
@@ -338,11 +349,11 @@ function configuration(options: ProviderOptions, algorithm: string, keys: readon
   }
 }
 
-/** Cookies of one browser, by origin. */
+/** Cookies of a browser, by origin. */
 export class CookieJar {
   readonly #cookies = new Map<string, { origin: string; path: string; pair: string }>()
 
-  /** The header for a request; empty when there are none. */
+  /** Returns the cookie header for a request; empty without cookies. */
   header(url: URL): string {
     return [...this.#cookies.values()]
       .filter(({ origin, path }) => origin === url.origin && url.pathname.startsWith(path))
@@ -350,8 +361,8 @@ export class CookieJar {
       .join('; ')
   }
 
-  /** Keep what an answer sets, and drop what it clears. */
-  take(url: URL, headers: Headers): void {
+  /** Stores cookies that a response sets, and deletes those that it clears. */
+  storeCookies(url: URL, headers: Headers): void {
     for (const line of headers.getSetCookie()) {
       const [pair, ...attributes] = line.split(';').map(part => part.trim())
       const found = (name: string) =>
@@ -367,27 +378,27 @@ export class CookieJar {
   }
 }
 
-export interface Drive {
-  /** Who signs in; `alice` when left out. */
+export interface BrowserOptions {
+  /** Account that signs in; `alice` by default. */
   login?: string
-  /** The browser; a new one when left out. */
+  /** Cookies of the browser; new ones by default. */
   jar?: CookieJar
-  /** Where to stop before asking: the start of an address. */
+  /** Prefix of a URL at which to stop without a request. */
   stopAt?: string
-  /** Refuse where the person is asked. */
+  /** Denies consent. */
   deny?: boolean
 }
 
-/** Where a browser ended. */
-export interface Arrived {
+/** The last page of a browser. */
+export interface BrowserPage {
   readonly url: string
-  /** 0 where it stopped before asking. */
+  /** 0 if the browser stopped without a request. */
   readonly status: number
   readonly text: string
 }
 
-/** A tiny browser: follows redirects, keeps cookies, fills in and sends forms. */
-export async function drive(start: string | URL, options: Drive = {}): Promise<Arrived> {
+/** A minimal browser that follows redirects, keeps cookies, and submits forms. */
+export async function browse(start: string | URL, options: BrowserOptions = {}): Promise<BrowserPage> {
   const { jar = new CookieJar(), stopAt } = options
   let url = new URL(start)
   let form: URLSearchParams | undefined
@@ -398,7 +409,7 @@ export async function drive(start: string | URL, options: Drive = {}): Promise<A
       headers: { cookie: jar.header(url), connection: 'close' },
       ...(form && { method: 'POST', body: form }),
     })
-    jar.take(url, answer.headers)
+    jar.storeCookies(url, answer.headers)
     const text = await answer.text()
     const location = answer.headers.get('location')
     const next = location ? { action: location } : nextPage(text, options)
@@ -409,10 +420,10 @@ export async function drive(start: string | URL, options: Drive = {}): Promise<A
   throw new Error(`no end of pages at ${url.href}`)
 }
 
-/** What the person at the browser does with a page; undefined when there is nothing to do. */
+/** Returns the next action on a page: a form to submit or a link; undefined if there is nothing to do. */
 function nextPage(
   page: string,
-  { login = 'alice', deny = false }: Drive,
+  { login = 'alice', deny = false }: BrowserOptions,
 ): { action: string; fields?: URLSearchParams } | undefined {
   const form = /<form[^>]*action="([^"]*)"[\s\S]*?<\/form>/.exec(page)
   if (!form) return undefined
@@ -427,7 +438,7 @@ function nextPage(
   if (fields.has('login')) fields.set('login', login)
   if (fields.has('password')) fields.set('password', 'any')
   if (deny && fields.has('confirm')) fields.set('abort', 'yes')
-  // A form that asks for what this person does not know, as for a user code, is an end.
+  // A form that asks for an unknown value, such as a user code, is the last page.
   return fields.get('user_code') === '' ? undefined : { action: unescaped(action), fields }
 }
 

@@ -13,7 +13,7 @@ export async function runInProcess(args: readonly string[], io: Io): Promise<num
   return main(args, io, { plugins: new Map([[loaded.name, loaded]]) })
 }
 
-/** The commands of the manifest, loaded from source as modules of the test. */
+/** Loads the commands of the manifest from source as modules of the test. */
 async function loadPlugin(): Promise<Plugin> {
   const root = packageRoot()
   const loaded = new Plugin({ isRoot: true, root })

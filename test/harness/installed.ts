@@ -1,12 +1,12 @@
 import { spawnSync } from 'node:child_process'
 import { createRequire } from 'node:module'
 
-/** Tells whether a program of the system is on the path. Tests that need another one are skipped. */
+/** Returns true if a program is in PATH; tests that need it are skipped otherwise. */
 export function hasProgram(name: string): boolean {
   return spawnSync(name, ['--version'], { stdio: 'ignore' }).error === undefined
 }
 
-/** Tells whether an optional package is installed. */
+/** Returns true if an optional package is installed. */
 export function hasPackage(name: string): boolean {
   try {
     createRequire(import.meta.url).resolve(name)

@@ -1,14 +1,14 @@
 import { join } from 'node:path'
 
-/** Folder of the bundled programs, by the name of its variable. */
+/** Name of the environment variable with the folder of bundled programs. */
 export const programsVariable = 'WB_TEST_PROGRAMS'
 
 /**
- * A program below `test/fixtures`, for a process of its own. It is bundled when the tests begin, as loading the sources
- * one by one takes a process two seconds.
+ * Returns the path of a program in `test/fixtures` for a child process. Programs are bundled when the tests start,
+ * because loading their sources takes two seconds per process.
  *
  * @param name  path without its ending
  */
-export function program(name: string): string {
+export function programPath(name: string): string {
   return join(process.env[programsVariable]!, `${name}.mjs`)
 }

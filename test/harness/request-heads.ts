@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
 
-/** A source of numbers from 0 (inclusive) to 1 (exclusive) that repeats for a seed (mulberry32). */
+/** Returns a seeded generator of numbers from 0 (inclusive) to 1 (exclusive), using mulberry32. */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0
   return () => {
@@ -221,13 +221,15 @@ const bodies = [
   '--x\r\n\r\n--x--',
 ]
 
-/** Bytes that begin like an HTTP request and mostly are one, with the method of the first request in them. */
+/** Bytes that resemble an HTTP request, usually a valid one, with the method of the first request in them. */
 export interface RequestBytes {
   readonly method: string
   readonly bytes: Buffer
 }
 
-/** Returns one request head, sometimes with a body or a second request behind it, built from valid and broken parts. */
+/**
+ * Returns a request head, sometimes with a body or a second request after it, built from valid and invalid parts.
+ */
 export function requestHead(random: () => number): RequestBytes {
   const one = <T>(choices: readonly T[]): T => choices[Math.floor(random() * choices.length)]!
   const chance = (share: number) => random() < share
@@ -257,12 +259,14 @@ export function requestHead(random: () => number): RequestBytes {
   return { method, bytes }
 }
 
-/** How long a server may stay silent before the client ends its side, as the bytes may be an incomplete request. */
+/**
+ * Time without a response after which the client ends its side, because the bytes can be an incomplete request.
+ */
 const silenceMs = 500
 
 /**
- * Writes bytes to a loopback port and returns everything that comes back. The client ends its side after the first
- * bytes of an answer, or after a silence; Node drops a pending response when the client does so earlier.
+ * Writes bytes to a loopback port and returns the response. The client ends its side after the first bytes of the
+ * response, or after a time without one; Node drops a pending response if the client ends earlier.
  *
  * @param options.reset  resets the connection instead of reading
  * @throws Error  the server keeps the connection open for longer than `patienceMs`
@@ -289,7 +293,7 @@ export function exchangeBytes(
       parts.push(part)
       socket.end()
     })
-    // A server that has refused may close while the rest is still being sent.
+    // A server that has rejected a request can close while the rest is sent.
     socket.on('error', () => {})
     socket.on('close', () => {
       clearTimeout(impatience)
@@ -300,7 +304,7 @@ export function exchangeBytes(
   })
 }
 
-/** One response as it was on the wire. */
+/** One raw response. */
 export interface RawResponse {
   readonly status: number
   readonly headers: ReadonlyMap<string, string>
@@ -308,10 +312,10 @@ export interface RawResponse {
 }
 
 /**
- * Splits the bytes of a connection into responses, by the letter of RFC 9112.
+ * Splits the bytes of a connection into responses, strictly by RFC 9112.
  *
  * @param method  of the first request; later ones are assumed to have bodies
- * @throws Error  the bytes are anything else
+ * @throws Error  the bytes are not valid responses
  */
 export function responsesIn(bytes: Buffer, method: string): RawResponse[] {
   const responses: RawResponse[] = []
@@ -327,7 +331,7 @@ export function responsesIn(bytes: Buffer, method: string): RawResponse[] {
     const headers = new Map(
       pairs.map(line => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 2)]),
     )
-    // A HEAD that the parser refused has an unknown method, so its answer may have a body.
+    // The method of a HEAD that the parser rejected is unknown, so its response can have a body.
     const isHead = responses.length === 0 && method === 'HEAD' && !rest.startsWith('{"error"')
     const [body, after] = isHead || status === 204 || status === 304 ? ['', rest] : bodyOf(headers, rest)
     responses.push({ status, headers, body })
@@ -356,10 +360,10 @@ function bodyOf(headers: ReadonlyMap<string, string>, rest: string): [body: stri
 }
 
 /**
- * Sends one generated head and checks what comes back: HTTP responses, with each error in the envelope. None is an answer
- * to an incomplete request.
+ * Sends a generated head and checks that the result is HTTP responses, with each error in the envelope, or nothing
+ * for an incomplete request.
  *
- * @throws Error  names the bytes and what is wrong with the answer
+ * @throws Error  contains the bytes and the reason
  */
 export async function checkHead(port: number, random: () => number): Promise<number | undefined> {
   const { method, bytes } = requestHead(random)

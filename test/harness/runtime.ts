@@ -10,74 +10,76 @@ import { loadConfig } from '../../src/config/load-config.ts'
 import { openRuntime, type Runtime, type RuntimeOverrides } from '../../src/runtime.ts'
 import { lowCost } from './key-cost.ts'
 
-export interface Options extends RuntimeOverrides {
-  /** Of a runtime that was opened before, to open a second one beside it. */
+export interface TestRuntimeOptions extends RuntimeOverrides {
+  /** Data directory of another open runtime that it shares. */
   readonly dataDir?: string
   readonly server?: boolean
   readonly threads?: boolean
-  /** Configuration, as `workbase.yaml` would hold it without `version`. */
+  /** Content of `workbase.yaml` without `version`. */
   readonly config?: object
-  /** Variables of the environment. */
+  /** Environment variables. */
   readonly environment?: Readonly<Record<string, string>>
   /** Headers of every request. */
   readonly headers?: Readonly<Record<string, string>>
 }
 
 /** A runtime in this process. */
-export interface Opened {
+export interface TestRuntime {
   readonly runtime: Runtime
   readonly dataDir: string
-  /** Typed calls; a refusal is thrown as its `WbError`. */
+  /** Sends a typed request; an error is thrown as `WbError`. */
   readonly call: Client['call']
-  /** The same as the owner of the data directory. */
+  /** Like {@link call}, as the owner of the data directory. */
   readonly callAsOperator: Client['call']
-  /** Any request: `POST /api/v1/workspaces`. A form is sent as a form. */
-  send(line: string, json?: unknown, headers?: Readonly<Record<string, string>>): Promise<Sent>
-  /** The same as the owner of the data directory. */
-  sendAsOperator(line: string, json?: unknown): Promise<Sent>
-  /** What the runtime wrote to its log as a warning or an error. */
-  readonly complaints: Complaint[]
-  /** Finish the fits that are due. */
+  /** Sends any request, such as `POST /api/v1/workspaces`. A form is sent as a form. */
+  send(line: string, json?: unknown, headers?: Readonly<Record<string, string>>): Promise<TestResponse>
+  /** Like {@link send}, as the owner of the data directory. */
+  sendAsOperator(line: string, json?: unknown): Promise<TestResponse>
+  /** Warnings and errors in the log. */
+  readonly loggedProblems: LoggedProblem[]
+  /** Completes pending fits. */
   settle(): Promise<void>
-  /** Let go of it before the test ends. */
+  /** Closes the runtime before the test ends. */
   close(): Promise<void>
 }
 
-export interface Sent {
+export interface TestResponse {
   readonly status: number
   readonly text: string
   readonly body: Record<string, unknown>
   readonly headers: Headers
 }
 
-export interface Complaint {
+export interface LoggedProblem {
   readonly message: string
   readonly facts: Record<string, unknown>
 }
 
 const origin = 'http://localhost'
 
-/** A folder that goes when the test ends. */
+/** Creates a folder that is deleted when the test ends. */
 export function scratchDir(): string {
   const folder = mkdtempSync(join(tmpdir(), 'wb-runtime-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   return folder
 }
 
-/** Open a runtime as a command does, or with `server` and `threads` as `wb serve` does; it is closed with the test. */
-export async function open(options: Options = {}): Promise<Opened> {
+/**
+ * Opens a runtime in command mode, or with `server` and `threads` in server mode; it is closed when the test ends.
+ */
+export async function open(options: TestRuntimeOptions = {}): Promise<TestRuntime> {
   const { dataDir = join(scratchDir(), 'data'), server = false, threads = false, headers = {} } = options
-  const complaints: Complaint[] = []
+  const loggedProblems: LoggedProblem[] = []
   const environment = createEnvironment(options.environment ?? {})
   const runtime = await openRuntime(
     {
-      config: loadConfig({ path: written(options.config) }, environment).config,
+      config: loadConfig({ path: writeConfig(options.config) }, environment).config,
       environment,
       dataDir,
       threads,
       loopback: true,
       server,
-      log: logInto(complaints),
+      log: logInto(loggedProblems),
     },
     { strictErrors: true, keyCost: lowCost, ...options },
   )
@@ -87,23 +89,23 @@ export async function open(options: Options = {}): Promise<Opened> {
     return closing
   }
   onTestFinished(close)
-  const fetch = (path: string, request: RequestInit, as?: 'operator') => {
-    const own = { ...headers, ...(request.headers as Record<string, string>) }
-    return runtime.fetch(new Request(origin + path, { ...request, headers: own }), as)
+  const fetch = (path: string, request: RequestInit, caller?: 'operator') => {
+    const allHeaders = { ...headers, ...(request.headers as Record<string, string>) }
+    return runtime.fetch(new Request(origin + path, { ...request, headers: allHeaders }), caller)
   }
-  const callAs = (as?: 'operator') =>
+  const callAs = (caller?: 'operator') =>
     openClient({
       baseUrl: '',
-      fetch: (path, request) => fetch(path, { ...request, duplex: 'half' } as RequestInit, as),
+      fetch: (path, request) => fetch(path, { ...request, duplex: 'half' } as RequestInit, caller),
     }).call
-  async function send(line: string, json?: unknown, more = {}, as?: 'operator'): Promise<Sent> {
+  async function send(line: string, json?: unknown, more = {}, caller?: 'operator'): Promise<TestResponse> {
     const [method, path] = line.split(' ') as [string, string]
     const isForm = json instanceof FormData
     const body = json === undefined ? {} : { body: isForm ? json : JSON.stringify(json) }
     const answer = await fetch(
       path,
       { method, ...body, headers: { ...(json !== undefined && !isForm && jsonHeaders), ...more } },
-      as,
+      caller,
     )
     const text = await answer.text()
     const isJson = answer.headers.get('content-type')?.startsWith('application/json')
@@ -115,7 +117,7 @@ export async function open(options: Options = {}): Promise<Opened> {
     dataDir,
     call: callAs(),
     callAsOperator: callAs('operator'),
-    complaints,
+    loggedProblems,
     close,
     settle: () => runtime.settle({ signal: new AbortController().signal, onProgress: () => {} }),
     send: (line, json, more) => send(line, json, more),
@@ -123,8 +125,8 @@ export async function open(options: Options = {}): Promise<Opened> {
   }
 }
 
-/** A configuration as a file; JSON is YAML. */
-function written(config: object | undefined): string | null {
+/** Writes a configuration as a JSON file, which is valid YAML. */
+function writeConfig(config: object | undefined): string | null {
   if (!config) return null
   const path = join(scratchDir(), 'workbase.yaml')
   writeFileSync(path, JSON.stringify({ version: 1, ...config }))
@@ -133,12 +135,13 @@ function written(config: object | undefined): string | null {
 
 const jsonHeaders = { 'content-type': 'application/json' }
 
-function logInto(complaints: Complaint[]): Log {
-  const complain = (facts: object, message: string) => void complaints.push({ message, facts: { ...facts } })
+function logInto(loggedProblems: LoggedProblem[]): Log {
+  const complain = (facts: object, message: string) =>
+    void loggedProblems.push({ message, facts: { ...facts } })
   return { debug() {}, info() {}, warn: complain, error: complain }
 }
 
-/** Time that stands still until it is told to move. */
+/** A clock that changes only when a test advances it. */
 export class TestClock implements Clock {
   #now = Date.parse('2026-01-01T00:00:00.000Z')
   #timers: { at: number; run: () => void }[] = []
@@ -155,7 +158,7 @@ export class TestClock implements Clock {
     }
   }
 
-  /** Move on, and run what falls due. */
+  /** Advances the time and runs due timers. */
   advance(ms: number): void {
     this.#now += ms
     const due = this.#timers.filter(timer => timer.at <= this.#now)
@@ -164,7 +167,7 @@ export class TestClock implements Clock {
   }
 }
 
-/** Wait until something holds that other threads or timers bring about. */
-export async function until(what: () => boolean | Promise<boolean>): Promise<void> {
+/** Waits until a condition that depends on other threads or timers is true. */
+export async function waitUntil(what: () => boolean | Promise<boolean>): Promise<void> {
   await vi.waitUntil(what, { timeout: 20_000, interval: 5 })
 }

@@ -5,12 +5,12 @@ import { audit } from '../../src/contract/audit.ts'
 import type { AuditRecord } from '../../src/contract/audit-record.ts'
 import type { Scope } from '../../src/contract/scopes.ts'
 import type { RuntimeOverrides } from '../../src/runtime.ts'
-import { makeWorkspace } from './place.ts'
-import { type Opened, type Options, open } from './runtime.ts'
+import { makeWorkspace } from './resources.ts'
+import { open, type TestRuntime, type TestRuntimeOptions } from './runtime.ts'
 
 type AgentTools = Parameters<NonNullable<RuntimeOverrides['tools']>>[0]
 
-/** A key with some scopes. */
+/** Returns the context of a key with the given scopes. */
 export function keyWith(...scopes: Scope[]): AuthContext {
   return verifiedContext('apiKey', {
     id: 'a key',
@@ -24,31 +24,31 @@ export function keyWith(...scopes: Scope[]): AuthContext {
   })
 }
 
-export interface Calling {
-  /** Nobody whom anybody asked when left out. */
+export interface ToolCallOptions {
+  /** Anonymous with authentication disabled by default. */
   readonly auth?: AuthContext
-  /** Of the agent; empty is every built-in tool. */
+  /** Tools of the agent; an empty list selects every built-in tool. */
   readonly toolIds?: readonly string[]
   readonly knowledgeBaseIds?: readonly string[]
   readonly passageTokens?: number
   readonly signal?: AbortSignal
 }
 
-export interface ToolStage extends AgentTools {
-  readonly wb: Opened
+export interface ToolSetup extends AgentTools {
+  readonly wb: TestRuntime
   readonly workspaceId: string
-  /** Passages that were cited, the first as 1. */
+  /** Cited passages, starting with number 1. */
   readonly cited: readonly ToolPassage[]
-  context(calling?: Calling): ToolContext
+  context(calling?: ToolCallOptions): ToolContext
   toolsOf(toolIds?: readonly string[]): Promise<readonly Tool[]>
-  /** Have the tool of a fresh turn called through the gate. */
-  run(name: string, args?: object | string, calling?: Calling): Promise<ToolResult>
-  /** What the trail holds of calls of tools, the newest first. */
-  audited(): Promise<AuditRecord[]>
+  /** Calls a tool of a new turn, including the checks of the tool gate. */
+  run(name: string, args?: object | string, calling?: ToolCallOptions): Promise<ToolResult>
+  /** Audit records of tool calls, newest first. */
+  auditRecords(): Promise<AuditRecord[]>
 }
 
-/** A runtime, a workspace in it, and what a turn there calls tools with. */
-export async function toolStage(options: Options = {}): Promise<ToolStage> {
+/** Opens a runtime and creates a workspace, with everything that a turn needs to call tools. */
+export async function setUpTools(options: TestRuntimeOptions = {}): Promise<ToolSetup> {
   let opened!: AgentTools
   const wb = await open({
     ...options,
@@ -68,7 +68,7 @@ export async function toolStage(options: Options = {}): Promise<ToolStage> {
     knowledgeBaseIds = [],
     passageTokens = 8_000,
     signal = never,
-  }: Calling = {}) => ({
+  }: ToolCallOptions = {}) => ({
     workspaceId,
     caller: { auth, visibility: fullVisibility(), signal, requestId: 'request-1' },
     knowledgeBaseIds,
@@ -92,7 +92,7 @@ export async function toolStage(options: Options = {}): Promise<ToolStage> {
       const tool = tools.find(({ id }) => id === name)
       return opened.gate.run({ id: 'call-1', name, arguments: text }, tool, turn)
     },
-    async audited() {
+    async auditRecords() {
       const query = { action: 'tool.invoke' as const }
       return (await wb.call(audit.list, { params: { workspaceId }, query })).items
     },

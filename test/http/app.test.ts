@@ -2,13 +2,13 @@ import { describe, expect, test, vi } from 'vitest'
 import { type Subject, verifiedContext } from '../../src/access/subject.ts'
 import { errorCodes, errorDocs, errorRegistry, WbError } from '../../src/contract/errors.ts'
 import { limits } from '../../src/contract/limits.ts'
-import { errorOf, refusal, stage } from './stage.ts'
+import { createTestApp, errorOf, throwError } from './test-app.ts'
 
 const workspace = '/api/v1/workspaces/8f2d3d8e-6f0e-4c0e-9d53-2f3a4b5c6d7e'
 
-describe('the envelope', () => {
-  test('S7.1-01 S7.1-02: a refusal is status, code, message, request id, hint and docs, and nothing else', async () => {
-    const { post } = stage({ notes: { create: () => refusal('conflict', 'the name is taken') } })
+describe('error responses', () => {
+  test('S7.1-01 S7.1-02: an error has only a status, code, message, request ID, hint and docs link', async () => {
+    const { post } = createTestApp({ notes: { create: () => throwError('conflict', 'the name is taken') } })
     const response = await post({ name: 'x' })
     expect(response.status).toBe(409)
     expect(response.headers.get('content-type')).toBe('application/json')
@@ -23,8 +23,11 @@ describe('the envelope', () => {
     })
   })
 
-  test.each(errorCodes)('S7.1-02 S7.1-03: %s leaves with its status, its hint and its anchor', async code => {
-    const { post } = stage({ notes: { create: () => refusal(code) }, settings: { strictErrors: false } })
+  test.each(errorCodes)('S7.1-02 S7.1-03: %s is sent with its status, hint and docs anchor', async code => {
+    const { post } = createTestApp({
+      notes: { create: () => throwError(code) },
+      settings: { strictErrors: false },
+    })
     const response = await post({ name: 'x' })
     const { status, hint } = errorRegistry[code]
     expect(response.status).toBe(status)
@@ -35,7 +38,7 @@ describe('the envelope', () => {
     })
   })
 
-  test('a hint and headers among the facts replace and join; other facts stay in the log', async () => {
+  test('hints and headers of an error override the defaults, and other facts are only logged', async () => {
     const failing = () => {
       throw new WbError('rate_limited', 'slow down', {
         hint: 'Wait.',
@@ -43,7 +46,7 @@ describe('the envelope', () => {
         key: 'ip',
       })
     }
-    const { post, logged } = stage({ notes: { create: failing } })
+    const { post, logged } = createTestApp({ notes: { create: failing } })
     const response = await post({ name: 'x' })
     expect(response.headers.get('retry-after')).toBe('7')
     const error = await errorOf(response)
@@ -55,16 +58,16 @@ describe('the envelope', () => {
     })
   })
 
-  test('401 says how to authenticate', async () => {
-    const { post } = stage({ notes: { create: () => refusal('unauthorized') } })
+  test('a 401 response explains how to authenticate', async () => {
+    const { post } = createTestApp({ notes: { create: () => throwError('unauthorized') } })
     expect((await post({ name: 'x' })).headers.get('www-authenticate')).toBe('Bearer')
   })
 
-  test('S7.1-04 S7.3-internal_error: a defect says nothing but its request id, and the log says all', async () => {
+  test('S7.1-04 S7.3-internal_error: an internal error reveals only its request ID, and the log has the details', async () => {
     const failing = () => {
       throw new TypeError('secret /home/someone/x.ts broke')
     }
-    const { post, logged } = stage({ notes: { create: failing } })
+    const { post, logged } = createTestApp({ notes: { create: failing } })
     const response = await post({ name: 'x' })
     expect(response.status).toBe(500)
     const text = await response.text()
@@ -78,9 +81,9 @@ describe('the envelope', () => {
     expect((entry.facts.error as Error).message).toContain('broke')
   })
 
-  test('what is thrown may be anything', async () => {
+  test('any thrown value becomes an internal error', async () => {
     for (const thrown of [undefined, null, 'text', 5, {}]) {
-      const { post } = stage({
+      const { post } = createTestApp({
         notes: {
           create: () => {
             throw thrown
@@ -91,9 +94,9 @@ describe('the envelope', () => {
     }
   })
 
-  test('secrets in a message are taken out and long messages cut', async () => {
-    const { post } = stage({
-      notes: { create: () => refusal('conflict', `token=hunter2 ${'x'.repeat(600)}`) },
+  test('redacts secrets in a message and truncates long messages', async () => {
+    const { post } = createTestApp({
+      notes: { create: () => throwError('conflict', `token=hunter2 ${'x'.repeat(600)}`) },
     })
     const { message } = await errorOf(await post({ name: 'x' }))
     expect(message).not.toContain('hunter2')
@@ -106,15 +109,15 @@ describe('the envelope', () => {
     'PUT /api/v1/notes',
     'OPTIONS /api/v1/notes',
     'GET /api/v1/notes/x/y',
-  ])('S7.3-not_found: %s is 404, and no CORS answer is given', async line => {
-    const response = await stage().send(line, { headers: { origin: 'http://evil.example' } })
+  ])('S7.3-not_found: %s is 404 without CORS headers', async line => {
+    const response = await createTestApp().send(line, { headers: { origin: 'http://evil.example' } })
     expect(response.status).toBe(404)
     expect((await errorOf(response)).code).toBe('not_found')
     expect([...response.headers.keys()].filter(name => name.startsWith('access-control'))).toEqual([])
   })
 
-  test('HEAD is GET without a body', async () => {
-    const { send } = stage()
+  test('HEAD returns the response of GET without a body', async () => {
+    const { send } = createTestApp()
     const response = await send('HEAD /healthz')
     expect([response.status, await response.text()]).toEqual([200, ''])
     expect(response.headers.get('x-request-id')).toBeTruthy()
@@ -122,36 +125,40 @@ describe('the envelope', () => {
   })
 })
 
-describe('what a route may answer', () => {
-  test('a field that the reply does not declare cannot leak', async () => {
-    const { post } = stage({
+describe('declared replies', () => {
+  test('removes a field that the reply does not declare', async () => {
+    const { post } = createTestApp({
       notes: { create: () => ({ status: 201, body: { name: 'x', digest: 'secret' } as never }) },
     })
     expect(await (await post({ name: 'x' })).json()).toEqual({ name: 'x' })
   })
 
-  test('a reply that is not as declared is an internal error, logged with its place', async () => {
-    const { post, logged } = stage({ notes: { create: () => ({ status: 201, body: { name: 5 } as never }) } })
+  test('reports a reply that does not match its declaration as an internal error, and logs the field', async () => {
+    const { post, logged } = createTestApp({
+      notes: { create: () => ({ status: 201, body: { name: 5 } as never }) },
+    })
     expect((await errorOf(await post({ name: 'x' }))).code).toBe('internal_error')
     expect(String(logged.at(-1)!.facts.error)).toContain('name: ')
   })
 
-  test('a status that is not declared is an internal error', async () => {
-    const { post } = stage({ notes: { create: () => ({ status: 418, body: {} }) as never } })
+  test('reports an undeclared status as an internal error', async () => {
+    const { post } = createTestApp({ notes: { create: () => ({ status: 418, body: {} }) as never } })
     expect((await errorOf(await post({ name: 'x' }))).code).toBe('internal_error')
   })
 
-  test('in tests, a code that the route did not declare is a failure; in service it passes', async () => {
-    const notes = { create: () => refusal('workspace_not_found') }
-    expect((await stage({ notes }).post({ name: 'x' })).status).toBe(500)
-    expect((await stage({ notes, settings: { strictErrors: false } }).post({ name: 'x' })).status).toBe(404)
-    expect((await stage({ notes: { create: () => refusal('not_found') } }).post({ name: 'x' })).status).toBe(
-      404,
-    )
+  test('rejects an undeclared error code in tests, and sends it in production', async () => {
+    const notes = { create: () => throwError('workspace_not_found') }
+    expect((await createTestApp({ notes }).post({ name: 'x' })).status).toBe(500)
+    expect(
+      (await createTestApp({ notes, settings: { strictErrors: false } }).post({ name: 'x' })).status,
+    ).toBe(404)
+    expect(
+      (await createTestApp({ notes: { create: () => throwError('not_found') } }).post({ name: 'x' })).status,
+    ).toBe(404)
   })
 
-  test('an empty reply has no body and no content type', async () => {
-    const response = await stage().send(`DELETE ${workspace}`)
+  test('sends an empty reply without a body and content type', async () => {
+    const response = await createTestApp().send(`DELETE ${workspace}`)
     expect([response.status, response.headers.get('content-type'), await response.text()]).toEqual([
       204,
       null,
@@ -159,9 +166,9 @@ describe('what a route may answer', () => {
     ])
   })
 
-  test('headers of an answer join, and replace those of every response', async () => {
+  test('adds headers of a reply, which override default headers', async () => {
     const headers = { Location: '/x', 'Content-Security-Policy': 'none' }
-    const { send } = stage({ notes: { page: () => ({ status: 200, body: '', headers }) } })
+    const { send } = createTestApp({ notes: { page: () => ({ status: 200, body: '', headers }) } })
     const response = await send('GET /page')
     expect(response.headers.get('location')).toBe('/x')
     expect(response.headers.get('content-security-policy')).toBe('none')
@@ -182,29 +189,29 @@ describe('access', () => {
   }
   const auth = verifiedContext('apiKey', subject)
 
-  test('the gate stands before the handler, and names the missing scope in the log', async () => {
+  test('checks the scope before the handler runs, and logs the missing scope', async () => {
     const run = vi.fn()
-    const { send, logged } = stage({ auth, notes: { delete: run } })
+    const { send, logged } = createTestApp({ auth, notes: { delete: run } })
     const response = await send(`DELETE ${workspace}`)
     expect((await errorOf(response)).code).toBe('forbidden')
     expect(run).not.toHaveBeenCalled()
     expect(logged.at(-1)!.facts.requiredScope).toBe('manage:workspace')
   })
 
-  test('another workspace is refused before its id is validated', async () => {
-    const response = await stage({ auth }).send('GET /api/v1/workspaces/other/records/a')
+  test('rejects another workspace before its ID is validated', async () => {
+    const response = await createTestApp({ auth }).send('GET /api/v1/workspaces/other/records/a')
     expect((await errorOf(response)).code).toBe('forbidden')
   })
 
-  test('open routes take no auth step', async () => {
-    const { app } = stage({ auth: undefined })
+  test('skips authentication for open routes', async () => {
+    const { app } = createTestApp({ auth: undefined })
     expect((await app.fetch(new Request('http://localhost/healthz'))).status).toBe(200)
   })
 })
 
 describe('validation', () => {
-  test('S7.3-13: params, then query, then body; the first issue names its field', async () => {
-    const { send, post } = stage()
+  test('S7.3-13: validates params, then query, then body, and names the field of the first issue', async () => {
+    const { send, post } = createTestApp()
     expect((await errorOf(await send('GET /api/v1/workspaces/nope/records/a'))).message).toMatch(
       /^workspaceId: /,
     )
@@ -216,16 +223,16 @@ describe('validation', () => {
     expect((await errorOf(await post([]))).message).not.toMatch(/^:/)
   })
 
-  test('an issue that names a registered code answers that code', async () => {
-    const error = await errorOf(await stage().post({ name: 'x', metadata: { a: {} } }))
+  test('an issue with a registered code returns that code', async () => {
+    const error = await errorOf(await createTestApp().post({ name: 'x', metadata: { a: {} } }))
     expect(error).toMatchObject({
       code: 'invalid_metadata',
       message: expect.stringMatching(/^metadata\.a: /),
     })
   })
 
-  test('an unknown field of a strict body is refused by name', async () => {
-    const { send } = stage()
+  test('rejects an unknown field of a strict body by name', async () => {
+    const { send } = createTestApp()
     const response = await send('PATCH /api/v1/notes', {
       body: '{"colour":1}',
       headers: { 'content-type': 'application/json' },
@@ -242,40 +249,40 @@ describe('validation', () => {
     ['limit=abc', 'limit'],
     ['limit=201', 'limit'],
     ['cursor=', 'cursor'],
-  ])('the query %s is refused and names %s', async (query, name) => {
-    const response = await stage().send(`GET /api/v1/notes?${query}`)
+  ])('rejects the query %s, and names %s', async (query, name) => {
+    const response = await createTestApp().send(`GET /api/v1/notes?${query}`)
     expect(response.status).toBe(400)
     expect((await errorOf(response)).message).toContain(name)
   })
 
-  test('a query is decoded', async () => {
-    const response = await stage().send('GET /api/v1/notes?limit=200&cursor=a%2Bb+c%C3%A9&other=1')
+  test('decodes a query', async () => {
+    const response = await createTestApp().send('GET /api/v1/notes?limit=200&cursor=a%2Bb+c%C3%A9&other=1')
     expect(await response.json()).toEqual({ limit: 200, cursor: 'a+b cé' })
   })
 
-  test('a path parameter is decoded, once', async () => {
-    const { send } = stage()
+  test('decodes a path parameter once', async () => {
+    const { send } = createTestApp()
     expect(await (await send(`GET ${workspace}/records/a%2Fb%2525`)).json()).toEqual({ recordId: 'a/b%25' })
   })
 
-  test.each(['%ZZ', '%4', '%C3', '%00'])('a path parameter %s is refused', async id => {
-    const response = await stage().send(`GET ${workspace}/records/${id}`)
+  test.each(['%ZZ', '%4', '%C3', '%00'])('rejects a path parameter %s', async id => {
+    const response = await createTestApp().send(`GET ${workspace}/records/${id}`)
     expect((await errorOf(response)).code).toBe('validation_error')
   })
 
-  test('a broken escape in an unknown path is 400', async () => {
-    expect((await stage().send('GET /nowhere/%ZZ')).status).toBe(400)
+  test('a malformed escape in an unknown path is 400', async () => {
+    expect((await createTestApp().send('GET /nowhere/%ZZ')).status).toBe(400)
   })
 })
 
 describe('ignored fields', () => {
   const ignored = async (body: unknown) => {
-    const response = await stage().post(body)
+    const response = await createTestApp().post(body)
     expect(response.status).toBe(201)
     return response.headers.get('x-workbase-ignored')
   }
 
-  test('unknown fields are named with their place, known and free ones are not', async () => {
+  test('lists unknown fields by path, and omits known and free-form ones', async () => {
     expect(
       await ignored({ name: 'x', tags: [{ label: 'a' }], payload: { free: { a: 1 } }, metadata: { b: 1 } }),
     ).toBe(null)
@@ -291,43 +298,47 @@ describe('ignored fields', () => {
     ).toBe('tags.*.x')
   })
 
-  test('at most 10 are named, each cut at 64 bytes between its escapes', async () => {
+  test('lists at most 10 fields, each truncated to 64 bytes between its escapes', async () => {
     const fields = (count: number) =>
       Object.fromEntries(Array.from({ length: count }, (_, at) => [`f${at}`, 1]))
-    expect((await ignored({ name: 'x', ...fields(10) }))!.split(', ')).toHaveLength(limits.ignoredFieldsReported)
-    expect((await ignored({ name: 'x', ...fields(11) }))!.split(', ')).toHaveLength(limits.ignoredFieldsReported)
+    expect((await ignored({ name: 'x', ...fields(10) }))!.split(', ')).toHaveLength(
+      limits.ignoredFieldsReported,
+    )
+    expect((await ignored({ name: 'x', ...fields(11) }))!.split(', ')).toHaveLength(
+      limits.ignoredFieldsReported,
+    )
     expect(await ignored({ name: 'x', ['y'.repeat(64)]: 1 })).toBe('y'.repeat(limits.ignoredFieldBytes))
     expect(await ignored({ name: 'x', ['y'.repeat(65)]: 1 })).toBe('y'.repeat(64))
     expect(await ignored({ name: 'x', ['é'.repeat(11)]: 1 })).toBe('%C3%A9'.repeat(10))
   })
 
-  test('those that a handler names are added', async () => {
+  test('includes fields that a handler reports', async () => {
     const create = () => ({ status: 201, body: { name: 'x' }, ignored: ['rerank'] }) as const
-    const response = await stage({ notes: { create } as never }).post({ name: 'x', colour: 1 })
+    const response = await createTestApp({ notes: { create } as never }).post({ name: 'x', colour: 1 })
     expect(response.headers.get('x-workbase-ignored')).toBe('colour, rerank')
   })
 })
 
-describe('identity of a request', () => {
+describe('request IDs and response headers', () => {
   const idOf = async (headers: Record<string, string>) =>
-    (await stage().send('GET /healthz', { headers })).headers.get('x-request-id')
+    (await createTestApp().send('GET /healthz', { headers })).headers.get('x-request-id')
 
-  test('an id of 1 to 128 characters is kept, a longer or stranger one replaced', async () => {
+  test('keeps a valid ID of 1 to 128 characters, and replaces any other', async () => {
     expect(await idOf({ 'x-request-id': 'a' })).toBe('a')
     expect(await idOf({ 'x-request-id': 'aA0._:-'.padEnd(128, 'x') })).toHaveLength(128)
     expect(await idOf({ 'x-request-id': 'x'.repeat(129) })).toMatch(/^[0-9A-Z]{26}$/)
     expect(await idOf({ 'x-request-id': 'a b' })).toMatch(/^[0-9A-Z]{26}$/)
   })
 
-  test('the header may have another name', async () => {
-    const { send } = stage({ settings: { requestIdHeader: 'X-Correlation-Id' } })
+  test('the name of the header is configurable', async () => {
+    const { send } = createTestApp({ settings: { requestIdHeader: 'X-Correlation-Id' } })
     const response = await send('GET /healthz', { headers: { 'x-correlation-id': 'mine' } })
     expect(response.headers.get('x-correlation-id')).toBe('mine')
     expect(response.headers.get('x-request-id')).toBe(null)
   })
 
-  test('ids and trace ids do not repeat', async () => {
-    const { send } = stage()
+  test('IDs and trace IDs are unique', async () => {
+    const { send } = createTestApp()
     const seen = new Set<string>()
     for (let at = 0; at < 2_000; at++) {
       const { headers } = await send('GET /healthz')
@@ -336,21 +347,21 @@ describe('identity of a request', () => {
     expect(seen.size).toBe(4_000)
   })
 
-  test('HTTPS is demanded of browsers in production only', async () => {
-    const asked = async (production: boolean) =>
-      (await stage({ settings: { production } }).send('GET /healthz')).headers.get(
+  test('sends Strict-Transport-Security in production only', async () => {
+    const hstsHeader = async (production: boolean) =>
+      (await createTestApp({ settings: { production } }).send('GET /healthz')).headers.get(
         'strict-transport-security',
       )
-    expect(await asked(false)).toBe(null)
-    expect(await asked(true)).toBe('max-age=15552000; includeSubDomains')
+    expect(await hstsHeader(false)).toBe(null)
+    expect(await hstsHeader(true)).toBe('max-age=15552000; includeSubDomains')
   })
 })
 
-describe('pages are no clients', () => {
+describe('requests from browsers', () => {
   const outside = { peer: { encrypted: false } }
 
-  test('a rebound name is refused; liveness answers it; requests of this process are not asked', async () => {
-    const { send } = stage()
+  test('rejects a rebound name except at the liveness endpoint, and does not check requests in process', async () => {
+    const { send } = createTestApp()
     const headers = { host: 'evil.example' }
     expect((await errorOf(await send('GET /api/v1/notes', { headers, ...outside }))).code).toBe(
       'forbidden_origin',
@@ -360,9 +371,9 @@ describe('pages are no clients', () => {
     expect((await send('GET /api/v1/notes', { headers })).status).toBe(200)
   })
 
-  test('a cross-site multipart post is refused, and its body is not read', async () => {
+  test('rejects a cross-site multipart request without reading its body', async () => {
     const create = vi.fn()
-    const { send } = stage({ notes: { create } })
+    const { send } = createTestApp({ notes: { create } })
     const body = new FormData()
     body.set('name', 'x')
     const headers = { host: 'localhost:8787', origin: 'http://evil.example', 'sec-fetch-site': 'cross-site' }
@@ -371,15 +382,19 @@ describe('pages are no clients', () => {
     expect(create).not.toHaveBeenCalled()
   })
 
-  test('a form of the own origin is refused for its type', async () => {
+  test('rejects a form of the same origin because of its content type', async () => {
     const headers = { host: 'localhost:8787', origin: 'http://localhost:8787', 'content-type': 'text/plain' }
-    const response = await stage().send('POST /api/v1/notes', { body: '{"name":"x"}', headers, ...outside })
+    const response = await createTestApp().send('POST /api/v1/notes', {
+      body: '{"name":"x"}',
+      headers,
+      ...outside,
+    })
     expect((await errorOf(response)).code).toBe('validation_error')
   })
 })
 
 describe('draining', () => {
-  test('S7.3-draining S7.3-10: new requests are refused, the one in flight ends, liveness answers', async () => {
+  test('S7.3-draining S7.3-10: rejects new requests, completes those in progress, and still reports liveness', async () => {
     let release = () => {}
     const held = new Promise<void>(resolve => {
       release = resolve
@@ -388,7 +403,7 @@ describe('draining', () => {
       await held
       return { status: 201, body: { name: 'late' } } as const
     }
-    const { app, send, post } = stage({ notes: { create } })
+    const { app, send, post } = createTestApp({ notes: { create } })
     const first = post({ name: 'x' })
     await expect.poll(() => app.inFlight === 1).toBe(true)
     app.drain()
@@ -407,8 +422,10 @@ describe('draining', () => {
 })
 
 describe('the log', () => {
-  test('an answer is debug, a refusal info, a dependency that failed a warning', async () => {
-    const { post, send, logged } = stage({ notes: { create: () => refusal('control_plane_unavailable') } })
+  test('logs responses at debug, rejections at info, and failed dependencies at warn', async () => {
+    const { post, send, logged } = createTestApp({
+      notes: { create: () => throwError('control_plane_unavailable') },
+    })
     await send('GET /healthz', { headers: { 'x-request-id': 'mine' } })
     await post({ name: '' })
     await post({ name: 'x' })

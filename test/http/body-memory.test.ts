@@ -20,8 +20,8 @@ function thrownBy(act: () => void): unknown {
 
 const verified = (caller: string) => ({ caller, isVerified: true })
 
-describe('the memory for bodies', () => {
-  test('one caller gets its share, others the rest, and what is released can be held again', () => {
+describe('the memory for request bodies', () => {
+  test('limits each caller, leaves the rest to others, and can be reused after a release', () => {
     const memory = new BodyMemory(budget)
     const [first, second, third] = ['a', 'a', 'b'].map(caller => memory.reserve(verified(caller)))
     first!.resize(3_000_000)
@@ -32,7 +32,7 @@ describe('the memory for bodies', () => {
     second!.resize(1_500_000)
   })
 
-  test('a refused change leaves what was held', () => {
+  test('a rejected resize keeps the previous reservation', () => {
     const memory = new BodyMemory(budget)
     const [grown, other] = [memory.reserve(verified('a')), memory.reserve(verified('a'))]
     grown.resize(2_000_000)
@@ -42,7 +42,7 @@ describe('the memory for bodies', () => {
     other.resize(4_000_000)
   })
 
-  test('small bodies fit while large ones have spent the budget, and strangers leave those of subjects alone', () => {
+  test('accepts small bodies after large ones used the budget, and keeps anonymous callers from using the share of verified ones', () => {
     const memory = new BodyMemory(budget)
     for (const caller of ['a', 'b']) memory.reserve(verified(caller)).resize(4_000_000)
     memory.reserve(verified('a')).resize(smallBodyBytes)
@@ -57,7 +57,7 @@ describe('the memory for bodies', () => {
     memory.reserve(verified('c')).resize(smallBodyBytes)
   })
 
-  test('whatever is held, changed, and released, the budget holds and comes back whole', () => {
+  test('never exceeds its limits, and is free again after all reservations are released', () => {
     const step = fc.record({
       hold: fc.nat(5),
       act: fc.constantFrom('resize', 'release'),

@@ -2,10 +2,10 @@ import fc from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'
 import { limits } from '../../src/contract/limits.ts'
 import { parseRequestJson } from '../../src/http/request-json.ts'
-import { errorOf, stage } from './stage.ts'
+import { createTestApp, errorOf } from './test-app.ts'
 
 const parse = (text: string) => parseRequestJson(Buffer.from(text))
-const refused = (text: string | Buffer) => {
+const errorMessageOf = (text: string | Buffer) => {
   try {
     parseRequestJson(Buffer.from(text))
   } catch (error) {
@@ -18,32 +18,32 @@ const nested = (levels: number, [open, close]: [string, string]) => open.repeat(
 
 describe('depth', () => {
   test.each([[['[', ']']], [['{"a":[', ']}']]] as [[string, string]][])(
-    '64 levels of %s pass, one more is refused',
+    'accepts 64 levels of %s, and rejects one more',
     brackets => {
       const levels = limits.jsonDepth / (brackets[0].length > 1 ? 2 : 1)
       expect(() => parse(nested(levels, brackets))).not.toThrow()
-      expect(refused(`[${nested(levels, brackets)}]`)).toContain('nested deeper than 64')
+      expect(errorMessageOf(`[${nested(levels, brackets)}]`)).toContain('nested deeper than 64')
     },
   )
 
-  test('50,000 levels are refused before they are parsed, closed or not', () => {
+  test('rejects 50,000 levels before it parses them, closed or not', () => {
     for (const text of [nested(50_000, ['[', ']']), '['.repeat(50_000), '{"a":'.repeat(50_000)])
-      expect(refused(text)).toContain('nested deeper')
+      expect(errorMessageOf(text)).toContain('nested deeper')
   })
 
-  test('rejects too many arrays, also before a string that does not end', () => {
+  test('rejects too many arrays, also before an unterminated string', () => {
     const arrays = '[],'.repeat(limits.jsonNodes)
-    for (const end of ['0]', '"x']) expect(refused(`[${arrays}${end}`)).toContain('larger than')
+    for (const end of ['0]', '"x']) expect(errorMessageOf(`[${arrays}${end}`)).toContain('larger than')
   })
 
-  test('brackets in texts do not count, whatever stands before their quotes', () => {
+  test('ignores brackets in strings, also after escaped quotes and backslashes', () => {
     const brackets = '['.repeat(100)
     for (const before of ['', '\\"', '\\\\', '\\\\\\"', '\\u005c\\"'])
       expect(() => parse(`["${before}${brackets}"]`)).not.toThrow()
-    expect(refused(`["\\\\",${nested(64, ['[', ']'])}]`)).toContain('nested deeper')
+    expect(errorMessageOf(`["\\\\",${nested(64, ['[', ']'])}]`)).toContain('nested deeper')
   })
 
-  test('any JSON of less depth parses to what JSON.parse gives', () => {
+  test('parses any JSON within the limits like JSON.parse', () => {
     fc.assert(
       fc.property(fc.json({ maxDepth: 10 }), text => {
         fc.pre(!/\\u(?:00|d[89a-f])|__proto__|e\+?\d{3}/i.test(text))
@@ -53,7 +53,7 @@ describe('depth', () => {
   })
 })
 
-describe('what no text, key or number may hold', () => {
+describe('invalid strings, keys and numbers', () => {
   test.each([
     [String.raw`{"a":{"b":["x","\u0000"]}}`, 'a.b.1: '],
     [String.raw`{"a":"\ud800"}`, 'a: '],
@@ -66,11 +66,11 @@ describe('what no text, key or number may hold', () => {
     ['{"a":[1,1e400]}', 'a.1: '],
     ['{"a":-1E+999}', 'a: '],
     [`{"a":${'9'.repeat(400)}}`, 'a: '],
-  ])('%s is refused at %s', (text, place) => {
-    expect(refused(text).startsWith(place)).toBe(true)
+  ])('rejects %s at %s', (text, place) => {
+    expect(errorMessageOf(text).startsWith(place)).toBe(true)
   })
 
-  test('pairs, escapes of themselves and long texts pass', () => {
+  test('accepts surrogate pairs, escaped backslashes and long strings', () => {
     expect(parse(String.raw`["\ud83d\ude00", "\\u0000", "\u00e9", "e400"]`)).toEqual([
       '😀',
       '\\u0000',
@@ -80,8 +80,8 @@ describe('what no text, key or number may hold', () => {
     expect(parse('{"proto":1,"constructor":2}')).toEqual({ proto: 1, constructor: 2 })
   })
 
-  test('nothing is taken from __proto__', () => {
-    refused('{"__proto__":{"polluted":true}}')
+  test('ignores values of __proto__', () => {
+    errorMessageOf('{"__proto__":{"polluted":true}}')
     expect(({} as { polluted?: boolean }).polluted).toBeUndefined()
   })
 })
@@ -90,13 +90,13 @@ describe('encoding', () => {
   test.each([
     ['a stray byte', [0x22, 0xff, 0x22]],
     ['a surrogate in UTF-8', [0x22, 0xed, 0xa0, 0x80, 0x22]],
-    ['an overlong form', [0x22, 0xc0, 0x80, 0x22]],
+    ['an overlong encoding', [0x22, 0xc0, 0x80, 0x22]],
     ['half a character', [0x22, 0xc3]],
-  ])('%s is refused', (_what, bytes) => {
-    expect(refused(Buffer.from(bytes))).toContain('UTF-8')
+  ])('rejects %s', (_what, bytes) => {
+    expect(errorMessageOf(Buffer.from(bytes))).toContain('UTF-8')
   })
 
-  test('a byte order mark is skipped', () => {
+  test('skips a byte order mark', () => {
     expect(parse('\ufeff{"a":1}')).toEqual({ a: 1 })
   })
 })
@@ -104,14 +104,14 @@ describe('encoding', () => {
 describe('content type', () => {
   const send = async (type: string | undefined, more: Record<string, string> = {}) =>
     (
-      await stage().send('POST /api/v1/notes', {
+      await createTestApp().send('POST /api/v1/notes', {
         body: Buffer.from('{"name":"x"}'),
         headers: { ...(type === undefined ? undefined : { 'content-type': type }), ...more },
       })
     ).status
 
   test.each(['application/json', 'application/json; charset=utf-8', 'Application/JSON;charset="UTF-8"'])(
-    '%s is taken',
+    'accepts %s',
     async type => {
       expect(await send(type)).toBe(201)
     },
@@ -126,28 +126,25 @@ describe('content type', () => {
     'application/x-www-form-urlencoded',
     'multipart/form-data; boundary=application/json',
     'application/json; charset=utf-16',
-  ])('%s is refused', async type => {
+  ])('rejects %s', async type => {
     expect(await send(type)).toBe(400)
   })
 
-  test('a compressed body is refused', async () => {
+  test('rejects a compressed body', async () => {
     expect(await send('application/json', { 'content-encoding': 'gzip' })).toBe(400)
     expect(await send('application/json', { 'content-encoding': 'identity' })).toBe(201)
   })
 
-  test.each(['', ' ', '{', 'null x', '{"name":NaN}', "{'name':'x'}"])(
-    'the body %j is refused',
-    async body => {
-      const response = await stage().post(Buffer.from(body))
-      expect(response.status).toBe(400)
-      expect((await errorOf(response)).code).toBe('validation_error')
-    },
-  )
+  test.each(['', ' ', '{', 'null x', '{"name":NaN}', "{'name':'x'}"])('rejects the body %j', async body => {
+    const response = await createTestApp().post(Buffer.from(body))
+    expect(response.status).toBe(400)
+    expect((await errorOf(response)).code).toBe('validation_error')
+  })
 
-  test('where a body may be left out, one that came is read', async () => {
+  test('reads an optional body if there is one', async () => {
     const headers = { 'content-type': 'application/json' }
     const renew = async (init: RequestInit) => {
-      const response = await stage().send('POST /api/v1/notes/renew', init)
+      const response = await createTestApp().send('POST /api/v1/notes/renew', init)
       return (await response.json()) as { name?: string; error?: { code: string } }
     }
     expect(await renew({})).toEqual({ name: 'unnamed' })
@@ -160,8 +157,8 @@ describe('content type', () => {
     expect((await renew({ body: '{"name":"x"}' })).error!.code).toBe('validation_error')
   })
 
-  test('no body at all is refused', async () => {
-    const response = await stage().send('POST /api/v1/notes', {
+  test('rejects a missing body', async () => {
+    const response = await createTestApp().send('POST /api/v1/notes', {
       headers: { 'content-type': 'application/json' },
     })
     expect((await errorOf(response)).message).toContain('empty')
@@ -175,8 +172,8 @@ describe('size', () => {
     return { body: ReadableStream.from(pieces), duplex: 'half' } as RequestInit
   }
 
-  test('S8-01 S7.3-payload_too_large: 10,000,000 bytes pass, one more is refused, declared or not', async () => {
-    const { post, send } = stage()
+  test('S8-01 S7.3-payload_too_large: accepts 10,000,000 bytes, and rejects one more, with and without a declared length', async () => {
+    const { post, send } = createTestApp()
     const whole = body(limits.jsonBodyBytes)
     const over = body(limits.jsonBodyBytes + 1)
     const headers = { 'content-type': 'application/json' }
@@ -188,9 +185,9 @@ describe('size', () => {
     }
   })
 
-  test('a declared size is refused before anybody asks who calls, and before the body is read', async () => {
+  test('rejects a declared length before authentication and before the body is read', async () => {
     const create = vi.fn()
-    const { send } = stage({ notes: { create } })
+    const { send } = createTestApp({ notes: { create } })
     const headers = { 'content-type': 'application/json', 'content-length': String(limits.jsonBodyBytes + 1) }
     expect((await send('POST /api/v1/notes', { headers, body: '{}' })).status).toBe(413)
     const other = { 'content-length': String(limits.jsonBodyBytes + 1) }

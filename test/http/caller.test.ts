@@ -3,12 +3,12 @@ import type { Caller } from '../../src/access/caller.ts'
 import { type Subject, verifiedContext } from '../../src/access/subject.ts'
 import type { Scope } from '../../src/contract/scopes.ts'
 import { open } from '../harness/runtime.ts'
-import { errorOf, refusal, stage } from './stage.ts'
+import { createTestApp, errorOf, throwError } from './test-app.ts'
 
 const workspaceId = '8f2d3d8e-6f0e-4c0e-9d53-2f3a4b5c6d7e'
 const keyId = '9b1c1a52-6f0e-4c0e-9d53-2f3a4b5c6d7e'
 const workspace = `/api/v1/workspaces/${workspaceId}`
-const holding = (...scopes: Scope[]) => {
+const authWithScopes = (...scopes: Scope[]) => {
   const subject: Subject = {
     id: 'key',
     label: null,
@@ -22,9 +22,9 @@ const holding = (...scopes: Scope[]) => {
   return verifiedContext('apiKey', subject)
 }
 
-describe('S4.2-08: a rule that is raised by what changes', () => {
-  async function altered(body: object, ...scopes: Scope[]) {
-    const response = await stage({ auth: holding(...scopes) }).send(`PATCH ${workspace}`, {
+describe('S4.2-08: a change that needs a further scope', () => {
+  async function patchError(body: object, ...scopes: Scope[]) {
+    const response = await createTestApp({ auth: authWithScopes(...scopes) }).send(`PATCH ${workspace}`, {
       body: JSON.stringify(body),
       headers: { 'content-type': 'application/json' },
     })
@@ -32,18 +32,18 @@ describe('S4.2-08: a rule that is raised by what changes', () => {
   }
   const missing = (scope: Scope) => `authenticated subject is missing required scope '${scope}'`
 
-  test('a field that changes needs the further scope; one that stays, or is left out, does not', async () => {
-    expect(await altered({ rlacEnabled: true }, 'write')).toBe(missing('manage:access'))
-    expect(await altered({ rlacEnabled: null }, 'write')).toBe(missing('manage:access'))
-    expect(await altered({ rlacEnabled: true }, 'write', 'manage:access')).toBe(200)
-    expect(await altered({ rlacEnabled: false }, 'write')).toBe(200)
-    expect(await altered({ name: 'y' }, 'write')).toBe(200)
-    expect(await altered({ rlacEnabled: true }, 'manage:access')).toBe(missing('write'))
+  test('needs the scope only if the field changes, not if it is unchanged or missing', async () => {
+    expect(await patchError({ rlacEnabled: true }, 'write')).toBe(missing('manage:access'))
+    expect(await patchError({ rlacEnabled: null }, 'write')).toBe(missing('manage:access'))
+    expect(await patchError({ rlacEnabled: true }, 'write', 'manage:access')).toBe(200)
+    expect(await patchError({ rlacEnabled: false }, 'write')).toBe(200)
+    expect(await patchError({ name: 'y' }, 'write')).toBe(200)
+    expect(await patchError({ rlacEnabled: true }, 'manage:access')).toBe(missing('write'))
   })
 
-  test('a handler that forgets to check is found out by the first body that has the field', async () => {
+  test('detects a handler that does not check the change, at the first body with the field', async () => {
     const alter = () => ({ status: 200, body: {} }) as const
-    const { send, logged } = stage({ auth: holding('write', 'manage'), notes: { alter } })
+    const { send, logged } = createTestApp({ auth: authWithScopes('write', 'manage'), notes: { alter } })
     const patch = (body: object) =>
       send(`PATCH ${workspace}`, {
         body: JSON.stringify(body),
@@ -54,76 +54,76 @@ describe('S4.2-08: a rule that is raised by what changes', () => {
     expect(String(logged.at(-1)!.facts.error)).toContain('did not check a change to rlacEnabled')
   })
 
-  test('on a route whose rule is not raised there is nothing to check', async () => {
+  test('is not checked on a route without such a rule', async () => {
     const page = (_input: unknown, caller: Caller) => {
       caller.checkChange({ a: 1 }, { a: 2 })
       return { status: 200, body: '' } as const
     }
-    expect((await stage({ notes: { page } }).send('GET /page')).status).toBe(200)
+    expect((await createTestApp({ notes: { page } }).send('GET /page')).status).toBe(200)
   })
 })
 
-describe('the record of what was done', () => {
+describe('the audit record of a request', () => {
   const line = `DELETE ${workspace}/api-keys/${keyId}`
-  const auth = holding('manage')
+  const auth = authWithScopes('manage')
   const record = (details: object = {}) => ({
     action: 'api_key.revoke',
     workspaceId,
     details: { keyId, ...details },
   })
 
-  test('holds the ids of the path, and what the handler adds', async () => {
-    const plain = stage({ auth })
+  test('contains the IDs of the path and the details of the handler', async () => {
+    const plain = createTestApp({ auth })
     await plain.send(line)
     expect(plain.audited).toEqual([record()])
     const revoke = () => ({ status: 204, body: undefined, audit: { label: 'ci' } }) as const
-    const told = stage({ auth, notes: { revoke } })
-    await told.send(line)
-    expect(told.audited).toEqual([record({ label: 'ci' })])
+    const withDetails = createTestApp({ auth, notes: { revoke } })
+    await withDetails.send(line)
+    expect(withDetails.audited).toEqual([record({ label: 'ci' })])
   })
 
-  test('holds ids as they are, however the path spells them', async () => {
-    const { send, audited } = stage({ auth })
+  test('contains decoded IDs, regardless of their escapes in the path', async () => {
+    const { send, audited } = createTestApp({ auth })
     const spelt = [...keyId].map(character => `%${character.charCodeAt(0).toString(16)}`).join('')
     expect((await send(`DELETE ${workspace}/api-keys/${spelt}`)).status).toBe(204)
     expect(audited).toEqual([record()])
   })
 
-  test('one that its handler kept itself is announced once, the last one where it was tried again', async () => {
+  test('is announced once if the handler stores it, with the details of the last attempt', async () => {
     const revoke = (_input: unknown, caller: Caller) => {
       caller.record({ label: 'first try' })
       caller.record({ label: 'second try' })
       return { status: 204, body: undefined, audit: { label: 'not this' } } as const
     }
-    const { send, audited } = stage({ auth, notes: { revoke } })
+    const { send, audited } = createTestApp({ auth, notes: { revoke } })
     await send(line)
     expect(audited).toEqual([record({ label: 'second try' })])
   })
 
-  test('may be of another workspace than the path names', async () => {
+  test('can belong to another workspace than the path', async () => {
     const revoke = (_input: unknown, caller: Caller) => {
       caller.record({}, keyId)
       return { status: 204, body: undefined } as const
     }
-    const { send, audited } = stage({ auth, notes: { revoke } })
+    const { send, audited } = createTestApp({ auth, notes: { revoke } })
     await send(line)
     expect(audited).toEqual([{ ...record(), workspaceId: keyId }])
   })
 
-  test('is not made for what failed, whether it was kept or not', async () => {
+  test('is not written for a failed request, even if the handler stored one', async () => {
     for (const keeps of [false, true]) {
       const revoke = (_input: unknown, caller: Caller) => {
         if (keeps) caller.record({})
-        return refusal('api_key_not_found')
+        return throwError('api_key_not_found')
       }
-      const { send, audited } = stage({ auth, notes: { revoke } })
+      const { send, audited } = createTestApp({ auth, notes: { revoke } })
       expect((await send(line)).status).toBe(404)
       expect(audited).toEqual([])
     }
   })
 })
 
-test('a handler is told the id of its request, where a browser sees the runtime, its cookies and its address', async () => {
+test("passes the request ID, the browser's origin, cookies and the client address to a handler", async () => {
   const seen: unknown[] = []
   const page = (_input: unknown, { requestId, site, client, follows, signal }: Caller) => {
     seen.push({ requestId, site, client, follows, isAborted: signal.aborted })
@@ -135,7 +135,7 @@ test('a handler is told the id of its request, where a browser sees the runtime,
     'x-request-id': 'mine',
     accept: 'text/event-stream',
   }
-  await stage({ notes: { page } }).send('GET /page', { headers })
+  await createTestApp({ notes: { page } }).send('GET /page', { headers })
   expect(seen).toEqual([
     {
       requestId: 'mine',
@@ -147,7 +147,7 @@ test('a handler is told the id of its request, where a browser sees the runtime,
   ])
 })
 
-test('HEAD of a route that can stream events opens no stream, as nobody would read it', async () => {
+test('HEAD does not open an event stream, because nothing would read it', async () => {
   const { runtime } = await open()
   const ask = (method: string) =>
     runtime.fetch(

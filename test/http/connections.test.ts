@@ -3,8 +3,11 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { limitConnections } from '../../src/http/connections.ts'
 
-/** A server that greets, and a function that connects to it from an address and returns the socket if it is greeted. */
-async function greeter(limits: { total: number; perAddress: number }) {
+/**
+ * Starts a server that sends a greeting, and returns a function that connects from an address and returns the socket
+ * if it receives the greeting.
+ */
+async function startGreetingServer(limits: { total: number; perAddress: number }) {
   const server = createServer(socket => socket.on('error', () => {}).write('welcome'))
   limitConnections(server, limits)
   await once(server.listen(0, '127.0.0.1'), 'listening')
@@ -20,8 +23,8 @@ async function greeter(limits: { total: number; perAddress: number }) {
   }
 }
 
-test('one address gets its share of the connections, and what it closes it can open again', async () => {
-  const open = await greeter({ total: 5, perAddress: 2 })
+test('limits the connections of an address, which can open new ones after it closes some', async () => {
+  const open = await startGreetingServer({ total: 5, perAddress: 2 })
   const [first] = [await open('127.0.0.1'), await open('127.0.0.1')]
   expect(await open('127.0.0.1')).toBeUndefined()
   expect(await open('127.0.0.2')).toBeDefined()
@@ -29,8 +32,8 @@ test('one address gets its share of the connections, and what it closes it can o
   await expect.poll(() => open('127.0.0.1')).toBeDefined()
 })
 
-test('the server closes connections over its own limit, whatever their address', async () => {
-  const open = await greeter({ total: 2, perAddress: 2 })
+test('closes connections over the limit of the server, regardless of their address', async () => {
+  const open = await startGreetingServer({ total: 2, perAddress: 2 })
   expect(await open('127.0.0.1')).toBeDefined()
   expect(await open('127.0.0.2')).toBeDefined()
   expect(await open('127.0.0.3')).toBeUndefined()

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type Opened, open, type Sent, until } from '../harness/runtime.ts'
+import { open, type TestResponse, type TestRuntime, waitUntil } from '../harness/runtime.ts'
 
 const bootstrap = 'bootstrap-canary-of-48-characters-for-one-test-x'
 const all = '/api/v1/workspaces'
@@ -14,14 +14,14 @@ interface Denial {
   readonly details: Readonly<Record<string, string>>
 }
 
-class House {
+class TwoWorkspaces {
   readonly tokens: Record<string, string> = { operator: bootstrap }
   own = ''
   other = ''
 
-  constructor(readonly wb: Opened) {}
+  constructor(readonly wb: TestRuntime) {}
 
-  as(who: string, line: string, json?: unknown): Promise<Sent> {
+  as(who: string, line: string, json?: unknown): Promise<TestResponse> {
     return this.wb.send(line, json, { authorization: `Bearer ${this.tokens[who]}` })
   }
 
@@ -35,26 +35,28 @@ class House {
     return (body.key as { keyId: string }).keyId
   }
 
-  /** Every record of a refusal, the oldest first. */
+  /** Returns all records of denied requests, oldest first. */
   async denials(): Promise<Denial[]> {
     const { body } = await this.as('operator', 'GET /api/v1/audit?action=auth.api_denied&limit=200')
     return (body.items as Denial[]).reverse()
   }
 }
 
-async function house(runtime: object = {}): Promise<House> {
+async function createTwoWorkspaces(runtime: object = {}): Promise<TwoWorkspaces> {
   const auth = { mode: 'apiKey', anonymousPolicy: 'reject', bootstrapTokenRef: 'env:FIRST' }
-  const made = new House(await open({ config: { auth, runtime }, environment: { FIRST: bootstrap } }))
+  const workspaces = new TwoWorkspaces(
+    await open({ config: { auth, runtime }, environment: { FIRST: bootstrap } }),
+  )
   for (const name of ['own', 'other'] as const)
-    made[name] = String((await made.as('operator', `POST ${all}`, { name })).body.workspaceId)
-  return made
+    workspaces[name] = String((await workspaces.as('operator', `POST ${all}`, { name })).body.workspaceId)
+  return workspaces
 }
 
-/** The records of a few requests, one each, in their order. */
-async function deniedBy(home: House, requests: () => Promise<Sent[]>): Promise<Denial[]> {
+/** Returns the records of several requests, one per request, in order. */
+async function deniedBy(home: TwoWorkspaces, requests: () => Promise<TestResponse[]>): Promise<Denial[]> {
   const before = (await home.denials()).length
   const answers = await requests()
-  await until(async () => (await home.denials()).length >= before + answers.length)
+  await waitUntil(async () => (await home.denials()).length >= before + answers.length)
   const found = (await home.denials()).slice(before)
   const ids = answers.map(({ body }) => (body.error as { requestId: string }).requestId)
   expect(found.map(({ requestId }) => requestId)).toEqual(ids)
@@ -64,9 +66,9 @@ async function deniedBy(home: House, requests: () => Promise<Sent[]>): Promise<D
   return found
 }
 
-describe('each failed auth decision below /api/v1/ is one record', () => {
-  test('S6-04: 401, with how the credential came, on known and unknown routes', async () => {
-    const home = await house()
+describe('each denied request below /api/v1/ writes one audit record', () => {
+  test('S6-04: 401, with the credential type, on known and unknown routes', async () => {
+    const home = await createTwoWorkspaces()
     const attempts: [line: string, headers: Record<string, string>, scheme: string][] = [
       [`GET ${all}`, {}, 'none'],
       [`POST ${all}`, {}, 'none'],
@@ -79,7 +81,7 @@ describe('each failed auth decision below /api/v1/ is one record', () => {
     ]
     for (const [line, headers] of attempts)
       expect((await home.wb.send(line, undefined, headers)).status, line).toBe(401)
-    await until(async () => (await home.denials()).length >= attempts.length)
+    await waitUntil(async () => (await home.denials()).length >= attempts.length)
     const found = await home.denials()
     expect(found.map(({ details }) => details.scheme)).toEqual(attempts.map(([, , scheme]) => scheme))
     for (const { outcome, subject, details } of found) {
@@ -89,8 +91,8 @@ describe('each failed auth decision below /api/v1/ is one record', () => {
     expect(JSON.stringify(found)).not.toContain('canary')
   })
 
-  test('S6-04: a key that holds no more is named in the trail of its workspace', async () => {
-    const home = await house()
+  test('S6-04: a revoked key is identified in the audit log of its workspace', async () => {
+    const home = await createTwoWorkspaces()
     const keyId = await home.mint('gone', { role: 'viewer' })
     expect((await home.as('operator', `DELETE ${all}/${home.own}/api-keys/${keyId}`)).status).toBe(204)
     const found = await deniedBy(home, async () => [
@@ -104,8 +106,8 @@ describe('each failed auth decision below /api/v1/ is one record', () => {
     }
   })
 
-  test('S6-04 S6-05: 403, with the scope where one is missing, by the gate', async () => {
-    const home = await house()
+  test('S6-04 S6-05: 403 of the access check, with the missing scope', async () => {
+    const home = await createTwoWorkspaces()
     const keyId = await home.mint('viewer', { role: 'viewer' })
     const found = await deniedBy(home, async () => [
       await home.as('viewer', `POST ${all}/${home.own}/knowledge-bases`, { name: 'x' }),
@@ -134,8 +136,8 @@ describe('each failed auth decision below /api/v1/ is one record', () => {
     for (const { subject } of found) expect(subject).toMatchObject({ type: 'apiKey', id: keyId })
   })
 
-  test('S6-05: where one of two scopes is enough, the first is named', async () => {
-    const home = await house()
+  test('S6-05: the first scope is recorded if either of two would suffice', async () => {
+    const home = await createTwoWorkspaces()
     await home.mint('builder', { scopes: ['write:kb'] })
     const [denial] = await deniedBy(home, async () => [
       await home.as('builder', `GET ${all}/${home.own}/audit`),
@@ -143,8 +145,8 @@ describe('each failed auth decision below /api/v1/ is one record', () => {
     expect(denial!.details.requiredScope).toBe('read:audit')
   })
 
-  test('S6-05 S4.2-08: 403 that a handler throws: a raised rule, and what nobody may grant', async () => {
-    const home = await house()
+  test('S6-05 S4.2-08: 403 of a handler, for a change that needs a further scope and for scopes that cannot be granted', async () => {
+    const home = await createTwoWorkspaces()
     await home.mint('editor', { role: 'editor' })
     await home.mint('minter', { scopes: ['manage:keys'] })
     const found = await deniedBy(home, async () => [
@@ -155,8 +157,8 @@ describe('each failed auth decision below /api/v1/ is one record', () => {
     expect(found.map(({ workspaceId }) => workspaceId)).toEqual([home.own, home.own])
   })
 
-  test('S6-04 S3-03: a revoked key, which leaves no letter of itself', async () => {
-    const home = await house()
+  test('S6-04 S3-03: the record of a revoked key does not contain the key', async () => {
+    const home = await createTwoWorkspaces()
     const keyId = await home.mint('gone', { role: 'admin' })
     expect((await home.as('gone', `GET ${all}`)).status).toBe(200)
     expect((await home.as('operator', `DELETE ${all}/${home.own}/api-keys/${keyId}`)).status).toBe(204)
@@ -168,8 +170,8 @@ describe('each failed auth decision below /api/v1/ is one record', () => {
     for (const { details } of found) expect(details.scheme).toBe('bearer')
   })
 
-  test('what passes, and what fails for another reason, leaves none', async () => {
-    const home = await house()
+  test('successful requests and other failures write no record', async () => {
+    const home = await createTwoWorkspaces()
     await home.mint('admin', { role: 'admin' })
     const statuses = [
       await home.as('admin', `GET ${all}/${home.own}`),

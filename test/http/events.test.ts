@@ -19,7 +19,7 @@ import { createApp } from '../../src/http/app.ts'
 import type { LocalFacts } from '../../src/http/incoming-request.ts'
 import { createNodeListener } from '../../src/http/node-listener.ts'
 import { TestClock } from '../harness/runtime.ts'
-import { settings } from './stage.ts'
+import { settings } from './test-app.ts'
 
 const api = {
   ticks: {
@@ -35,20 +35,20 @@ const api = {
   },
 }
 
-/** Events that a test gives, one for each time it is asked. */
-class Source implements AsyncIterableIterator<ServerEvent> {
-  asked = 0
-  ended = 0
+/** A source of events that the test provides, one per request for an event. */
+class TestEvents implements AsyncIterableIterator<ServerEvent> {
+  requestCount = 0
+  returnCount = 0
   #answers: ((result: Promise<IteratorResult<ServerEvent>>) => void)[] = []
   #ready: Promise<IteratorResult<ServerEvent>>[] = []
 
   next() {
-    this.asked++
+    this.requestCount++
     const ready = this.#ready.shift()
     return ready ?? new Promise<IteratorResult<ServerEvent>>(resolve => this.#answers.push(resolve))
   }
   async return(): Promise<IteratorResult<ServerEvent>> {
-    this.ended++
+    this.returnCount++
     return { done: true, value: undefined }
   }
   [Symbol.asyncIterator]() {
@@ -76,9 +76,9 @@ function tick(id: string, text = id): ServerEvent {
   return { id, event: 'tick', data: { text } }
 }
 
-function stage() {
+function createTickServer() {
   const clock = new TestClock()
-  const source = new Source()
+  const source = new TestEvents()
   const logged: { level: string; facts: object; message: string }[] = []
   const audited: AuditEvent[] = []
   const log = (level: string) => (facts: object, message: string) =>
@@ -122,8 +122,8 @@ async function read(reader: Reader): Promise<string | undefined> {
 }
 
 describe('an event stream', () => {
-  test('has headers that prevent caching and buffering, and begins with its first event', async () => {
-    const { open, source } = stage()
+  test('has headers that prevent caching and buffering, and starts with the first event', async () => {
+    const { open, source } = createTickServer()
     const { answer, reader } = await open()
     expect(answer.status).toBe(200)
     expect(Object.fromEntries(answer.headers)).toMatchObject({
@@ -138,8 +138,8 @@ describe('an event stream', () => {
     expect(await read(reader)).toMatch(/^event: tick\n/)
   })
 
-  test('is given to who asks for one, and to nobody else', async () => {
-    const { app } = stage()
+  test('is sent only to clients that accept it', async () => {
+    const { app } = createTickServer()
     const get = (accept?: string) =>
       app.fetch(new Request('http://localhost/api/v1/ticks', { headers: accept ? { accept } : {} }))
     for (const accept of [undefined, '*/*', 'application/json', 'text/html'])
@@ -149,8 +149,8 @@ describe('an event stream', () => {
     await both.body!.cancel()
   })
 
-  test('writes an event as name, one line of data and id, whatever its text holds', async () => {
-    const { open, source } = stage()
+  test('writes an event as a name, one line of data and an ID, whatever the text', async () => {
+    const { open, source } = createTickServer()
     const { reader } = await open()
     await read(reader)
     source.give(tick('7', 'two\nlines\r and \u2028 more\n\nid: 8'))
@@ -159,8 +159,8 @@ describe('an event stream', () => {
     )
   })
 
-  test('data leaves through its schema', async () => {
-    const { open, source } = stage()
+  test('applies the schema to the data', async () => {
+    const { open, source } = createTickServer()
     const { reader } = await open()
     await read(reader)
     source.give({ id: '1', event: 'tick', data: { text: 'a', digest: 'scrypt$1$2' } })
@@ -168,21 +168,21 @@ describe('an event stream', () => {
   })
 
   test.each([
-    ['an id with a line end', { ...tick('1'), id: '1\nevent: forged' }],
-    ['a name that is not declared', { ...tick('1'), event: 'tick\rdata: {}' }],
-    ['data that is not as declared', { ...tick('1'), data: { text: 7 } }],
-  ])('%s is a defect that ends the stream', async (_, event) => {
-    const { open, source, logged, app } = stage()
+    ['an ID with a line end', { ...tick('1'), id: '1\nevent: forged' }],
+    ['an undeclared name', { ...tick('1'), event: 'tick\rdata: {}' }],
+    ['data that does not match its declaration', { ...tick('1'), data: { text: 7 } }],
+  ])('ends the stream with an internal error for %s', async (_, event) => {
+    const { open, source, logged, app } = createTickServer()
     const { reader } = await open()
     await read(reader)
     source.give(event)
     expect(await read(reader)).toBeUndefined()
     expect(logged).toContainEqual(expect.objectContaining({ level: 'error', message: 'a stream broke' }))
-    expect([source.ended, app.inFlight]).toEqual([1, 0])
+    expect([source.returnCount, app.inFlight]).toEqual([1, 0])
   })
 
-  test('sends a ping after 15 seconds of silence, and none between events that come sooner', async () => {
-    const { open, source, clock } = stage()
+  test('sends a ping after 15 seconds without events, and none if events come sooner', async () => {
+    const { open, source, clock } = createTickServer()
     const { reader } = await open()
     await read(reader)
     for (let round = 0; round < 3; round++) {
@@ -202,8 +202,8 @@ describe('an event stream', () => {
     expect(await next).toBe(': ping\n\n')
   })
 
-  test('sends a slow reader the pending event, and no ping before it', async () => {
-    const { open, source, clock } = stage()
+  test('sends a pending event to a slow reader instead of a ping', async () => {
+    const { open, source, clock } = createTickServer()
     const { reader } = await open()
     await read(reader)
     source.give(tick('1'))
@@ -211,23 +211,23 @@ describe('an event stream', () => {
     expect(await read(reader)).toContain('id: 1\n')
   })
 
-  test('asks for an event when it is read, and for no second one before', async () => {
-    const { open, source, clock } = stage()
+  test('requests an event when the reader reads, and no further one in advance', async () => {
+    const { open, source, clock } = createTickServer()
     const { reader } = await open()
-    expect(source.asked).toBe(0)
+    expect(source.requestCount).toBe(0)
     await read(reader)
     for (let n = 0; n < 50; n++) source.give(tick(String(n)))
     clock.advance(3_600_000)
     await new Promise(setImmediate)
-    expect(source.asked).toBe(0)
+    expect(source.requestCount).toBe(0)
     expect(await read(reader)).toContain('id: 0\n')
     expect(await read(reader)).toContain('id: 1\n')
     await new Promise(setImmediate)
-    expect(source.asked).toBe(2)
+    expect(source.requestCount).toBe(2)
   })
 
-  test('writes its first events to the socket before it asks for the next ones', async () => {
-    const { app, source } = stage()
+  test('writes the first events to the socket before it requests the next ones', async () => {
+    const { app, source } = createTickServer()
     const unsent: (number | undefined)[] = []
     let socket: Socket | undefined
     const next = source.next.bind(source)
@@ -249,8 +249,8 @@ describe('an event stream', () => {
     expect(unsent.slice(1, 5)).toEqual([0, 0, 0, 0])
   })
 
-  test('ends when its events end', async () => {
-    const { open, source, app } = stage()
+  test('ends when its source ends', async () => {
+    const { open, source, app } = createTickServer()
     const { reader } = await open()
     await read(reader)
     source.end()
@@ -258,8 +258,8 @@ describe('an event stream', () => {
     expect(app.inFlight).toBe(0)
   })
 
-  test('ends when its source breaks, with nothing of the reason on the wire', async () => {
-    const { open, source, logged, app } = stage()
+  test('ends when its source fails, without the reason on the wire', async () => {
+    const { open, source, logged, app } = createTickServer()
     const { reader } = await open()
     await read(reader)
     const next = read(reader)
@@ -269,31 +269,31 @@ describe('an event stream', () => {
     expect(app.inFlight).toBe(0)
   })
 
-  test('lets go of its source when the reader leaves, waiting for an event or not', async () => {
+  test('closes its source when the reader disconnects, also while it waits for an event', async () => {
     for (const isWaiting of [true, false]) {
-      const { open, source, app } = stage()
+      const { open, source, app } = createTickServer()
       const { reader } = await open()
       await read(reader)
       if (isWaiting) void read(reader)
       expect(app.inFlight).toBe(1)
       await reader.cancel()
-      expect([source.ended, app.inFlight]).toEqual([1, 0])
+      expect([source.returnCount, app.inFlight]).toEqual([1, 0])
     }
   })
 
-  test('ends when the request is called off', async () => {
-    const { open, source, app } = stage()
+  test('ends when the request is aborted', async () => {
+    const { open, source, app } = createTickServer()
     const interrupt = new AbortController()
     const { reader } = await open({ signal: interrupt.signal })
     await read(reader)
     const next = read(reader)
     interrupt.abort()
     expect(await next).toBeUndefined()
-    expect([source.ended, app.inFlight]).toEqual([1, 0])
+    expect([source.returnCount, app.inFlight]).toEqual([1, 0])
   })
 
-  test('ends at once when the runtime drains, so that it is idle', async () => {
-    const { open, source, app } = stage()
+  test('ends immediately when the runtime drains, so the runtime becomes idle', async () => {
+    const { open, source, app } = createTickServer()
     const [one, other] = [await open(), await open()]
     await read(one.reader)
     const next = read(one.reader)
@@ -303,13 +303,13 @@ describe('an event stream', () => {
     expect(await read(other.reader)).toBe('')
     expect(await read(other.reader)).toBeUndefined()
     await app.idle()
-    expect([source.ended, app.inFlight]).toEqual([2, 0])
+    expect([source.returnCount, app.inFlight]).toEqual([2, 0])
   })
 
-  test.each(['drains', 'is asked no more'])(
-    'is over at once when the runtime %s while it opens',
+  test.each(['drains', 'receives an abort'])(
+    'ends immediately if the runtime %s while the stream opens',
     async end => {
-      const { open, source, app, callers } = stage()
+      const { open, source, app, callers } = createTickServer()
       const called = new AbortController()
       callers.authenticate = () => {
         if (end === 'drains') app.drain()
@@ -319,24 +319,24 @@ describe('an event stream', () => {
       const { reader } = await open({ signal: called.signal })
       expect(await read(reader)).toBe('')
       expect(await read(reader)).toBeUndefined()
-      expect([source.ended, app.inFlight]).toEqual([1, 0])
+      expect([source.returnCount, app.inFlight]).toEqual([1, 0])
     },
   )
 
-  test('many streams wait for the end of one runtime without a word', async () => {
+  test('many streams on one runtime cause no listener warnings', async () => {
     const warned = vi.spyOn(process, 'emitWarning')
-    const { open, app } = stage()
-    const all = await Promise.all(Array.from({ length: 40 }, () => open()))
+    const { open, app } = createTickServer()
+    const eventsIn = await Promise.all(Array.from({ length: 40 }, () => open()))
     app.drain()
-    for (const { reader } of all) await reader.read()
+    for (const { reader } of eventsIn) await reader.read()
     await app.idle()
     expect(warned).not.toHaveBeenCalled()
   })
 })
 
-describe('a caller that loses its right while it reads', () => {
-  test('is cut off at the next ping, and gets no event after it', async () => {
-    const { open, source, clock, callers, logged, app } = stage()
+describe('a caller that loses access while it reads', () => {
+  test('is disconnected at the next ping, and receives no event after it', async () => {
+    const { open, source, clock, callers, logged, app } = createTickServer()
     const { reader } = await open()
     await read(reader)
     callers.authenticate = () => {
@@ -347,19 +347,19 @@ describe('a caller that loses its right while it reads', () => {
     source.give(tick('2'))
     clock.advance(15_000)
     expect(await read(reader)).toBeUndefined()
-    expect([source.ended, app.inFlight]).toEqual([1, 0])
+    expect([source.returnCount, app.inFlight]).toEqual([1, 0])
     expect(logged.filter(({ level }) => level !== 'debug')).toEqual([
       { level: 'info', facts: expect.anything(), message: 'a stream ended' },
     ])
   })
 
-  test('S3-03: gets no event more than a second after it was asked, however often they come', async () => {
-    const { open, source, clock, callers } = stage()
+  test('S3-03: receives no event more than a second after its last check, regardless of the event rate', async () => {
+    const { open, source, clock, callers } = createTickServer()
     const { reader } = await open()
     await read(reader)
-    let asked = 0
+    let requestCount = 0
     callers.authenticate = () => {
-      asked++
+      requestCount++
       return anonymousContext('apiKey')
     }
     for (const [id, ms, times] of [
@@ -371,7 +371,7 @@ describe('a caller that loses its right while it reads', () => {
       clock.advance(ms)
       source.give(tick(id))
       expect(await read(reader)).toContain(`id: ${id}\n`)
-      expect(asked).toBe(times)
+      expect(requestCount).toBe(times)
     }
     callers.authenticate = () => {
       throw new WbError('unauthorized', 'the key was revoked')
@@ -380,11 +380,11 @@ describe('a caller that loses its right while it reads', () => {
     clock.advance(1_000)
     source.give(tick('5'))
     expect(await next).toBeUndefined()
-    expect(source.ended).toBe(1)
+    expect(source.returnCount).toBe(1)
   })
 
-  test('is cut off while it waits too', async () => {
-    const { open, clock, callers } = stage()
+  test('is disconnected while it waits', async () => {
+    const { open, clock, callers } = createTickServer()
     const { reader } = await open()
     await read(reader)
     const next = read(reader)
@@ -403,50 +403,47 @@ describe('many streams of one caller', () => {
   test.each([
     ['an address', anonymousContext('apiKey')],
     ['a key', verifiedContext('apiKey', subject('one'))],
-  ])(
-    'of %s are refused from the 33rd on, until one of them ends; those of others are not',
-    async (_, auth) => {
-      const { app, callers } = stage()
-      const ask = async (within?: LocalFacts) =>
-        app.fetch(
-          new Request('http://localhost/api/v1/ticks', {
-            headers: { accept: 'text/event-stream', host: 'localhost' },
-          }),
-          within,
-        )
-      const [mine, theirs] = [{ peer: peer('192.0.2.1') }, { peer: peer('192.0.2.2') }]
-      callers.authenticate = () => auth
-      const all = await Promise.all(Array.from({ length: 32 }, () => ask(mine)))
-      expect(all.map(({ status }) => status)).toEqual(Array(32).fill(200))
-      const refused = await ask(mine)
-      expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '15'])
-      expect(await refused.json()).toMatchObject({ error: { code: 'rate_limited' } })
-      expect(app.inFlight).toBe(32)
-      expect((await ask(theirs)).status).toBe(auth.anonymous ? 200 : 429)
-      expect((await ask()).status).toBe(200)
-      callers.authenticate = () => verifiedContext('apiKey', subject('other'))
-      expect((await ask(mine)).status).toBe(200)
-      callers.authenticate = () => auth
-      await all[7]!.body!.cancel()
-      expect((await ask(mine)).status).toBe(200)
-      expect((await ask(mine)).status).toBe(429)
-      app.drain()
-    },
-  )
+  ])('are rejected for %s after 32 until one ends, and other callers are not affected', async (_, auth) => {
+    const { app, callers } = createTickServer()
+    const ask = async (within?: LocalFacts) =>
+      app.fetch(
+        new Request('http://localhost/api/v1/ticks', {
+          headers: { accept: 'text/event-stream', host: 'localhost' },
+        }),
+        within,
+      )
+    const [mine, theirs] = [{ peer: peer('192.0.2.1') }, { peer: peer('192.0.2.2') }]
+    callers.authenticate = () => auth
+    const all = await Promise.all(Array.from({ length: 32 }, () => ask(mine)))
+    expect(all.map(({ status }) => status)).toEqual(Array(32).fill(200))
+    const refused = await ask(mine)
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '15'])
+    expect(await refused.json()).toMatchObject({ error: { code: 'rate_limited' } })
+    expect(app.inFlight).toBe(32)
+    expect((await ask(theirs)).status).toBe(auth.anonymous ? 200 : 429)
+    expect((await ask()).status).toBe(200)
+    callers.authenticate = () => verifiedContext('apiKey', subject('other'))
+    expect((await ask(mine)).status).toBe(200)
+    callers.authenticate = () => auth
+    await all[7]!.body!.cancel()
+    expect((await ask(mine)).status).toBe(200)
+    expect((await ask(mine)).status).toBe(429)
+    app.drain()
+  })
 })
 
-describe('the client of a stream', () => {
-  async function* bytes(...parts: string[]): AsyncGenerator<Uint8Array> {
+describe('the client of an event stream', () => {
+  async function* encodeParts(...parts: string[]): AsyncGenerator<Uint8Array> {
     for (const part of parts) yield new TextEncoder().encode(part)
   }
   async function all(...parts: string[]): Promise<ServerEvent[]> {
     const found: ServerEvent[] = []
-    for await (const event of readEvents(bytes(...parts), undefined)) found.push(event)
+    for await (const event of readEvents(encodeParts(...parts), undefined)) found.push(event)
     return found
   }
 
-  test('reads what the server writes, in whatever pieces it comes', async () => {
-    const { open, source } = stage()
+  test("parses the server's output in chunks of any size", async () => {
+    const { open, source } = createTickServer()
     const { answer, reader } = await open()
     reader.releaseLock()
     const given = [tick('a', 'ümläut\n'), tick('b', '\u{1f600}\r\n: ping')]
@@ -455,15 +452,15 @@ describe('the client of a stream', () => {
     const text = await answer.text()
     expect(await all(text)).toEqual(given)
     const whole = new TextEncoder().encode(text)
-    async function* single() {
+    async function* bytewise() {
       for (const byte of whole) yield Uint8Array.of(byte)
     }
     const found: ServerEvent[] = []
-    for await (const event of readEvents(single(), undefined)) found.push(event)
+    for await (const event of readEvents(bytewise(), undefined)) found.push(event)
     expect(found).toEqual(given)
   })
 
-  test('reads streams as others write them', async () => {
+  test('parses streams of other servers', async () => {
     expect(await all(': hello\r\n\r\nid:1\r\nevent: x\r\ndata:{"a":\r\ndata:1}\r\n\r\n')).toEqual([
       { id: '1', event: 'x', data: { a: 1 } },
     ])
@@ -475,13 +472,13 @@ describe('the client of a stream', () => {
   })
 
   test.each([['data: 7\n\n'], ['data: {"a\n\n'], [`data: "${'x'.repeat(4_000_001)}"\n\n`]])(
-    'what no runtime sends is said to be none: %.12s',
+    'reports invalid data as such: %.12s',
     async text => {
       await expect(all(text)).rejects.toMatchObject({ name: 'Unreachable' })
     },
   )
 
-  test('a connection that breaks is told from a defect', async () => {
+  test('distinguishes a broken connection from a defect', async () => {
     async function* broken(): AsyncGenerator<Uint8Array> {
       yield new TextEncoder().encode('id: 1\ndata: {}\n\n')
       throw Object.assign(new Error('aborted'), { code: 'ECONNRESET' })

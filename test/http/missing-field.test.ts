@@ -9,6 +9,6 @@ test.each([
   [{ name: 'a' }, 'records: is required'],
   [{ name: 'a', records: [{}] }, 'records.0.id: is required'],
   [{ name: 1 }, 'name: Invalid input: expected string, received number'],
-])('S7.3-13: %j is refused as "%s"', (body, message) => {
+])('S7.3-13: rejects %j with "%s"', (body, message) => {
   expect(() => validate(schema, body)).toThrow(message)
 })

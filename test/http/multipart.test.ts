@@ -13,14 +13,14 @@ import { file, formBytes, formHeaders, text } from '../wire/forms.ts'
 const schema = z.object({ note: z.string().optional() })
 const body = { kind: 'multipart', schema, json: [], limitBytes: 1_000_000 } as const
 
-interface Kept {
+interface ParsedForm {
   readonly content: Buffer
   readonly note: unknown
   readonly mode: number
 }
 
-/** What a reader makes of bytes that come in pieces. */
-function receive(folder: string, pieces: readonly Uint8Array[]): Promise<Kept> {
+/** Reads a form from chunks of bytes. */
+function receive(folder: string, pieces: readonly Uint8Array[]): Promise<ParsedForm> {
   const source = new ReadableStream<Uint8Array>({
     start(controller) {
       for (const piece of pieces) controller.enqueue(piece)
@@ -44,26 +44,26 @@ function cutAt(bytes: Buffer, places: readonly number[]): Buffer[] {
 const cuts = fc.array(fc.nat(), { maxLength: 12 })
 const content = fc.uint8Array({ minLength: 1, maxLength: 3_000 }).map(bytes => Buffer.from(bytes))
 
-describe('a form', () => {
-  test('its file is for the owner of the data directory alone', async () => {
-    const kept = await receive(scratchDir(), [formBytes([file(Buffer.from('secret'))])])
-    expect(kept.mode).toBe(0o600)
+describe('a multipart form', () => {
+  test('stores its file for the owner of the data directory only', async () => {
+    const received = await receive(scratchDir(), [formBytes([file(Buffer.from('secret'))])])
+    expect(received.mode).toBe(0o600)
   })
 
-  test('whatever a file holds and wherever its bytes are cut, it arrives as it is', async () => {
+  test('stores any content unchanged, regardless of the chunk boundaries', async () => {
     const folder = scratchDir()
     await fc.assert(
       fc.asyncProperty(content, fc.string({ unit: 'grapheme-ascii' }), cuts, async (sent, note, places) => {
         const bytes = formBytes([text('note', note), file(sent)])
-        const kept = await receive(folder, cutAt(bytes, places))
-        expect(kept.content.equals(sent)).toBe(true)
-        expect(kept.note).toBe(note)
+        const received = await receive(folder, cutAt(bytes, places))
+        expect(received.content.equals(sent)).toBe(true)
+        expect(received.note).toBe(note)
       }),
     )
     expect(readdirSync(folder)).toEqual([])
   })
 
-  test('a form that is spoilt anywhere ends in a file or in a refusal, never in neither, and leaves nothing', async () => {
+  test('a form with any corruption results in a file or an error, and leaves no files behind', async () => {
     const folder = scratchDir()
     const whole = formBytes([
       text('note', 'a note'),
@@ -95,7 +95,7 @@ describe('a form', () => {
     expect(readdirSync(folder)).toEqual([])
   })
 
-  test('a part whose header is longer than any needs is refused, wherever its bytes are cut', async () => {
+  test('rejects a part with too long a header, regardless of the chunk boundaries', async () => {
     const folder = scratchDir()
     const headed = (bytes: number) =>
       formBytes([text('note', 'a note'), file('x', { type: `text/plain\r\nX-Long: ${'a'.repeat(bytes)}` })])
@@ -116,7 +116,7 @@ describe('a form', () => {
     expect(readdirSync(folder)).toEqual([])
   })
 
-  test('a source that fails in the middle of a file leaves nothing', async () => {
+  test('removes a partial file if the source fails', async () => {
     const folder = scratchDir()
     const [first] = cutAt(formBytes([file(Buffer.alloc(100_000, 'a'))]), [50_000])
     const source = new ReadableStream<Uint8Array>({
@@ -136,14 +136,14 @@ describe('a form', () => {
     expect(readdirSync(folder)).toEqual([])
   })
 
-  test('a disk that takes nothing is not the fault of the sender', async () => {
+  test('reports a failed write as a server error', async () => {
     const inTheWay = join(scratchDir(), 'a-file')
     writeFileSync(inTheWay, '')
     const received = receive(join(inTheWay, 'uploads'), [formBytes([file('x')])])
     await expect(received).rejects.toMatchObject({ code: 'control_plane_unavailable', status: 503 })
   })
 
-  test('nor is one that is full when the last byte of the form has come', async () => {
+  test('reports a full disk as a server error, also at the last byte of the form', async () => {
     const folder = scratchDir()
     const full = Object.assign(new Error('ENOSPC: no space left on device, write'), { syscall: 'write' })
     const write = vi
@@ -157,7 +157,7 @@ describe('a form', () => {
     expect(readdirSync(folder)).toEqual([])
   })
 
-  test('a file is gone whatever becomes of the work on it', async () => {
+  test('removes the file after the handler fails', async () => {
     const folder = scratchDir()
     const incoming = () =>
       ({

@@ -7,7 +7,7 @@ import { route } from '../../src/contract/route.ts'
 import { createApp } from '../../src/http/app.ts'
 import { scratchDir, TestClock } from '../harness/runtime.ts'
 import { file, formBytes, formHeaders } from '../wire/forms.ts'
-import { settings } from './stage.ts'
+import { settings } from './test-app.ts'
 
 const api = {
   files: {
@@ -23,7 +23,7 @@ const api = {
   },
 }
 
-function stage() {
+function createUploadApp() {
   const silent = () => {}
   return createApp({
     api,
@@ -49,8 +49,8 @@ function stage() {
   })
 }
 
-test('many uploads of one caller at once are refused from the 33rd on, until one of them ends; those of others are not', async () => {
-  const app = stage()
+test('rejects concurrent uploads of a caller after 32 until one ends, and other callers are not affected', async () => {
+  const app = createUploadApp()
   const bytes = formBytes([file('x')])
   const send = (address: string, body: Buffer | ReadableStream<Uint8Array>) =>
     app.fetch(

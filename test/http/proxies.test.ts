@@ -18,7 +18,7 @@ function request(headers: Record<string, string> = {}, address = peer) {
 const clientOf = (trusted: TrustedProxies, headers: Record<string, string>, address = peer) =>
   new ProxyResolver(trusted).clientAddress(request(headers, address))
 
-describe('one spelling of an address', () => {
+describe('address normalization', () => {
   test.each([
     ['127.0.0.1', '127.0.0.1'],
     ['::ffff:127.0.0.1', '127.0.0.1'],
@@ -31,7 +31,7 @@ describe('one spelling of an address', () => {
     ['64:ff9b::1.2.3.4', '64:ff9b:0:0:0:0:102:304'],
     ['fe80::1%eth0', 'fe80:0:0:0:0:0:0:1'],
     ['::ffff:0:1.2.3.4', '0:0:0:0:ffff:0:102:304'],
-  ])('%s is %s', (text, plain) => {
+  ])('normalizes %s to %s', (text, plain) => {
     expect(normalizeAddress(text)).toBe(plain)
   })
 
@@ -46,11 +46,11 @@ describe('one spelling of an address', () => {
     ':::',
     '1::2::3',
     '0x7f.1',
-  ])('%s is none', text => {
+  ])('rejects %s', text => {
     expect(normalizeAddress(text)).toBeUndefined()
   })
 
-  test('property: what is an address stays one, and its spelling is final', () => {
+  test('property: a normalized address is valid and stays unchanged', () => {
     fc.assert(
       fc.property(fc.oneof(fc.ipV4(), fc.ipV6()), address => {
         const plain = normalizeAddress(address)!
@@ -60,7 +60,7 @@ describe('one spelling of an address', () => {
     )
   })
 
-  test('S8-09: a subscriber is an IPv4 address, or the /64 of an IPv6 one', () => {
+  test('S8-09: identifies a subscriber by an IPv4 address or an IPv6 /64 network', () => {
     expect(clientRange('192.0.2.7')).toBe('192.0.2.7')
     const of = (text: string) => clientRange(normalizeAddress(text)!)
     expect(of('2001:db8:1:2::1')).toBe('2001:db8:1:2::/64')
@@ -83,7 +83,7 @@ describe('one spelling of an address', () => {
     [['::ffff:10.0.0.1'], '10.0.0.1', true],
     [['192.0.2.1', 'fd00::/8'], 'fd00::1', true],
     [['localhost'], '127.0.0.1', false],
-  ])('%j holds %s: %s', (networks, address, isIn) => {
+  ])('%j contains %s: %s', (networks, address, isIn) => {
     expect(createNetworkCheck(networks)(normalizeAddress(address)!)).toBe(isIn)
   })
 })
@@ -91,18 +91,18 @@ describe('one spelling of an address', () => {
 describe('S8-06 S8-09: the client behind proxies', () => {
   const both = { 'x-forwarded-for': '192.0.2.1, 198.51.100.2', 'x-real-ip': '203.0.113.3' }
 
-  test('with no trusted proxy it is who connects, whatever the headers say', () => {
+  test('is the peer without a trusted proxy, regardless of the headers', () => {
     expect(clientOf(false, both)).toBe(peer)
     expect(clientOf(['192.0.2.99'], both)).toBe(peer)
     expect(clientOf(['192.0.2.1', '198.51.100.0/24'], both)).toBe(peer)
   })
 
-  test('true trusts who connects and nobody further: the right-most hop', () => {
+  test('is the right-most hop if the setting is true', () => {
     expect(clientOf(true, both)).toBe('198.51.100.2')
     expect(clientOf(true, { 'x-forwarded-for': '127.0.0.1' })).toBe('127.0.0.1')
   })
 
-  test('a list walks on while hops are trusted; where all are, the left-most', () => {
+  test('is the first untrusted hop from the right, or the left-most one if all are trusted', () => {
     expect(clientOf(['10.0.0.0/8'], both)).toBe('198.51.100.2')
     expect(clientOf(['10.0.0.0/8', '198.51.100.2'], both)).toBe('192.0.2.1')
     expect(clientOf(['10.0.0.0/8', '198.51.100.2', '192.0.2.0/24'], both)).toBe('192.0.2.1')
@@ -110,7 +110,7 @@ describe('S8-06 S8-09: the client behind proxies', () => {
     expect(clientOf(['10.0.0.0/8', '198.51.100.2'], forged)).toBe('192.0.2.1')
   })
 
-  test('X-Real-IP counts only without X-Forwarded-For, and when it is an address', () => {
+  test('is X-Real-IP only without X-Forwarded-For and if it is an address', () => {
     const only = { 'x-real-ip': '203.0.113.3' }
     expect(clientOf(true, only)).toBe('203.0.113.3')
     expect(clientOf(['10.0.0.1'], only)).toBe('203.0.113.3')
@@ -121,7 +121,7 @@ describe('S8-06 S8-09: the client behind proxies', () => {
     expect(clientOf(true, {})).toBe(peer)
   })
 
-  test('an entry that is no address ends the walk at the hop before it', () => {
+  test('is the hop before an entry that is not an address', () => {
     const trusted = ['10.0.0.0/8', '198.51.100.0/24']
     for (const broken of ['unknown', '', '_hidden', '1.2.3', '999.1.1.1', '"192.0.2.1"', 'x\u00e9'])
       expect(clientOf(trusted, { 'x-forwarded-for': `192.0.2.1, ${broken}, 198.51.100.2` }), broken).toBe(
@@ -131,7 +131,7 @@ describe('S8-06 S8-09: the client behind proxies', () => {
     expect(clientOf(trusted, { 'x-forwarded-for': '192.0.2.1,' })).toBe(peer)
   })
 
-  test('ports, brackets, mapped addresses and letter case do not make another client', () => {
+  test('does not depend on ports, brackets, mapped addresses or letter case', () => {
     for (const entry of ['192.0.2.1:4711', '::ffff:192.0.2.1', '[::ffff:192.0.2.1]:4711', ' 192.0.2.1 '])
       expect(clientOf(true, { 'x-forwarded-for': entry }), entry).toBe('192.0.2.1')
     for (const entry of ['2001:DB8::1', '[2001:db8::2]', '[2001:db8:0:0::3]:80'])
@@ -147,7 +147,7 @@ describe('S8-06 S8-09: the client behind proxies', () => {
     .tuple(fc.constantFrom(10, 172), fc.nat(255), fc.nat(255), fc.nat(255))
     .map(parts => parts.join('.'))
 
-  test('property: whatever a client writes before its own address changes nothing', () => {
+  test("property: entries before the client's address have no effect", () => {
     const written = fc.array(fc.oneof(fc.ipV4(), fc.ipV6(), fc.string()), { maxLength: 5 })
     fc.assert(
       fc.property(written, outsider, fc.array(proxy, { maxLength: 4 }), (own, client, hops) => {
@@ -158,7 +158,7 @@ describe('S8-06 S8-09: the client behind proxies', () => {
     )
   })
 
-  test('property: without trust in who connects, no header changes the client', () => {
+  test('property: headers of an untrusted peer have no effect', () => {
     const headers = fc.record({ 'x-forwarded-for': fc.string(), 'x-real-ip': fc.ipV4() })
     fc.assert(
       fc.property(outsider, headers, (address, sent) => {
@@ -167,7 +167,7 @@ describe('S8-06 S8-09: the client behind proxies', () => {
     )
   })
 
-  test('property: it is always an address of the list, or who connects', () => {
+  test('property: is always an address of the list or the peer', () => {
     fc.assert(
       fc.property(fc.array(fc.oneof(fc.ipV4(), fc.string()), { maxLength: 6 }), entries => {
         const header = entries.join(',')
@@ -179,7 +179,7 @@ describe('S8-06 S8-09: the client behind proxies', () => {
   })
 
   test.each(['x-forwarded-for', 'x-real-ip', 'forwarded', 'x-forwarded-host', 'x-forwarded-proto', 'via'])(
-    '%s says that a request passed a proxy',
+    '%s shows that a request passed a proxy',
     name => {
       expect(isForwarded(request({ [name]: '' }))).toBe(true)
       expect(isForwarded(request({ 'x-via': '1.1 x' }))).toBe(false)
@@ -187,20 +187,20 @@ describe('S8-06 S8-09: the client behind proxies', () => {
   )
 })
 
-describe('S2.2-28 S2.5-04: scheme and host as the client wrote them', () => {
-  const told = { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'wb.example.com' }
+describe('S2.2-28 S2.5-04: the scheme and host of the client', () => {
+  const forwarded = { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'wb.example.com' }
   const reached = (trusted: TrustedProxies, headers: Record<string, string>) =>
     new ProxyResolver(trusted).targetOf(request(headers))
-  const own = { encrypted: false, host: 'wb.internal:8787' }
+  const direct = { encrypted: false, host: 'wb.internal:8787' }
 
-  test('only from a trusted proxy', () => {
-    expect(reached(true, told)).toEqual({ encrypted: true, host: 'wb.example.com' })
-    expect(reached(['10.0.0.1'], told)).toEqual({ encrypted: true, host: 'wb.example.com' })
-    expect(reached(['10.0.0.2'], told)).toEqual(own)
-    expect(reached(false, told)).toEqual(own)
+  test('are read only from a trusted proxy', () => {
+    expect(reached(true, forwarded)).toEqual({ encrypted: true, host: 'wb.example.com' })
+    expect(reached(['10.0.0.1'], forwarded)).toEqual({ encrypted: true, host: 'wb.example.com' })
+    expect(reached(['10.0.0.2'], forwarded)).toEqual(direct)
+    expect(reached(false, forwarded)).toEqual(direct)
   })
 
-  test('the nearest proxy is believed: the right-most value', () => {
+  test('are the right-most values, of the nearest proxy', () => {
     const twice = {
       'x-forwarded-proto': 'https, http',
       'x-forwarded-host': 'evil.example, wb.example.com:8443',
@@ -208,22 +208,23 @@ describe('S2.2-28 S2.5-04: scheme and host as the client wrote them', () => {
     expect(reached(true, twice)).toEqual({ encrypted: false, host: 'wb.example.com:8443' })
   })
 
-  test('a connection that has no address any more is no trusted proxy, unless all are', () => {
-    const gone = (trusted: TrustedProxies) => new ProxyResolver(trusted).targetOf(request(told, ''))
-    expect(gone(['10.0.0.0/8', '::/0'])).toEqual(own)
-    expect(gone(true).encrypted).toBe(true)
+  test('are not read from a connection without an address, unless all proxies are trusted', () => {
+    const targetWithoutAddress = (trusted: TrustedProxies) =>
+      new ProxyResolver(trusted).targetOf(request(forwarded, ''))
+    expect(targetWithoutAddress(['10.0.0.0/8', '::/0'])).toEqual(direct)
+    expect(targetWithoutAddress(true).encrypted).toBe(true)
   })
 
-  test('each counts alone, and what is none is passed over', () => {
-    expect(reached(true, { 'x-forwarded-proto': 'HTTPS' })).toEqual({ ...own, encrypted: true })
+  test('are read independently, and invalid values are ignored', () => {
+    expect(reached(true, { 'x-forwarded-proto': 'HTTPS' })).toEqual({ ...direct, encrypted: true })
     expect(reached(true, { 'x-forwarded-host': '[2001:db8::1]:8443' })).toEqual({
-      ...own,
+      ...direct,
       host: '[2001:db8::1]:8443',
     })
     for (const scheme of ['', 'ws', 'javascript', 'https://', 'https,'])
-      expect(reached(true, { 'x-forwarded-proto': scheme }), scheme).toEqual(own)
+      expect(reached(true, { 'x-forwarded-proto': scheme }), scheme).toEqual(direct)
     for (const host of ['', 'a b', 'a/b', 'x@y', 'evil.example#', '[::1', 'a:b', 'ä.example', 'a:123456'])
-      expect(reached(true, { 'x-forwarded-host': host }), host).toEqual(own)
+      expect(reached(true, { 'x-forwarded-host': host }), host).toEqual(direct)
     const encrypted = { ...request({ 'x-forwarded-proto': 'ws' }), encrypted: true }
     expect(new ProxyResolver(true).targetOf(encrypted).encrypted).toBe(true)
     const plain = { ...request({ 'x-forwarded-proto': 'http' }), encrypted: true }

@@ -11,11 +11,11 @@ function bucketsOf(options: { windowMs?: number; max?: number } = {}) {
   return { clock, buckets: new MemoryBuckets({ clock, windowMs, ...options }) }
 }
 
-const often = (buckets: MemoryBuckets, key: string, capacity: number, times: number) =>
+const countGranted = (buckets: MemoryBuckets, key: string, capacity: number, times: number) =>
   Array.from({ length: times }, () => buckets.take(key, capacity).isGranted).filter(Boolean).length
 
 describe('a bucket', () => {
-  test('S8-08: holds its capacity, counts down, and then refuses', () => {
+  test('S8-08: counts down from its capacity, and then rejects requests', () => {
     const { buckets } = bucketsOf()
     const answers = Array.from({ length: 4 }, () => buckets.take('a', 3))
     expect(answers.map(({ isGranted }) => isGranted)).toEqual([true, true, true, false])
@@ -24,34 +24,34 @@ describe('a bucket', () => {
     expect(answers.map(({ nextInMs }) => nextInMs)).toEqual([0, 0, 0, 20_000])
   })
 
-  test('S8-09: fills up with time: one token at the moment that was told, all after the window', () => {
+  test('S8-09: refills over time: one token at the reported time, and all after the window', () => {
     const { clock, buckets } = bucketsOf()
-    expect(often(buckets, 'a', 7, 100)).toBe(7)
+    expect(countGranted(buckets, 'a', 7, 100)).toBe(7)
     const { nextInMs } = buckets.take('a', 7)
     clock.advance(nextInMs - 1)
     expect(buckets.take('a', 7).isGranted).toBe(false)
     clock.advance(1)
-    expect(often(buckets, 'a', 7, 100)).toBe(1)
+    expect(countGranted(buckets, 'a', 7, 100)).toBe(1)
     clock.advance(windowMs)
-    expect(often(buckets, 'a', 7, 100)).toBe(7)
+    expect(countGranted(buckets, 'a', 7, 100)).toBe(7)
     clock.advance(windowMs * 1_000)
-    expect(often(buckets, 'a', 7, 100)).toBe(7)
+    expect(countGranted(buckets, 'a', 7, 100)).toBe(7)
   })
 
-  test('a refused request costs nothing', () => {
+  test('a rejected request uses no token', () => {
     const { clock, buckets } = bucketsOf()
-    often(buckets, 'a', 2, 1_000)
+    countGranted(buckets, 'a', 2, 1_000)
     clock.advance(30_000)
-    expect(often(buckets, 'a', 2, 1_000)).toBe(1)
+    expect(countGranted(buckets, 'a', 2, 1_000)).toBe(1)
   })
 
-  test('a clock that was set back neither fills nor blocks it', () => {
+  test('a clock that is set back neither fills nor blocks it', () => {
     const { clock, buckets } = bucketsOf()
-    expect(often(buckets, 'a', 2, 1)).toBe(1)
+    expect(countGranted(buckets, 'a', 2, 1)).toBe(1)
     clock.advance(-3_600_000)
-    expect(often(buckets, 'a', 2, 5)).toBe(1)
+    expect(countGranted(buckets, 'a', 2, 5)).toBe(1)
     clock.advance(30_000)
-    expect(often(buckets, 'a', 2, 5)).toBe(1)
+    expect(countGranted(buckets, 'a', 2, 5)).toBe(1)
   })
 
   const steps = fc.array(fc.record({ waitMs: fc.nat(5_000), key: fc.constantFrom('a', 'b', 'c') }), {
@@ -62,7 +62,7 @@ describe('a bucket', () => {
     span: fc.integer({ min: 1_000, max: 20_000 }),
   })
 
-  test('property S8-06: never more than the capacity and the refill in any stretch of time', () => {
+  test('property S8-06: never grants more than the capacity and the refill in any period', () => {
     fc.assert(
       fc.property(sized, steps, ({ capacity, span }, taken) => {
         const { clock, buckets } = bucketsOf({ windowMs: span })
@@ -80,7 +80,7 @@ describe('a bucket', () => {
     )
   })
 
-  test('property S8-09: what one address does changes nothing for another', () => {
+  test('property S8-09: one address does not affect another', () => {
     fc.assert(
       fc.property(sized, steps, ({ capacity, span }, taken) => {
         const [together, alone] = [bucketsOf({ windowMs: span }), bucketsOf({ windowMs: span })]
@@ -94,7 +94,7 @@ describe('a bucket', () => {
     )
   })
 
-  test('property: what it tells is true: full and next token come when they were said to come', () => {
+  test('property: the reported times until the next token and until full are exact', () => {
     fc.assert(
       fc.property(sized, steps, ({ capacity, span }, taken) => {
         const { clock, buckets } = bucketsOf({ windowMs: span })
@@ -108,14 +108,14 @@ describe('a bucket', () => {
         }
         const { fullInMs } = buckets.take('a', capacity)
         clock.advance(fullInMs)
-        expect(often(buckets, 'a', capacity, capacity + 1)).toBe(capacity)
+        expect(countGranted(buckets, 'a', capacity, capacity + 1)).toBe(capacity)
       }),
     )
   })
 })
 
 describe('many buckets', () => {
-  test('S8-16: a million addresses leave a bounded number of buckets, and none of them is refused', () => {
+  test('S8-16: a million addresses use a bounded number of buckets, and none is rejected', () => {
     const { clock, buckets } = bucketsOf()
     let most = 0
     for (let at = 0; at < 1_000_000; at++) {
@@ -128,19 +128,19 @@ describe('many buckets', () => {
     expect(most).toBeGreaterThan(40_000)
   })
 
-  test('full buckets make room first, so that an empty one is not forgotten for new ones', () => {
+  test('evicts full buckets first, so new ones do not reset an empty one', () => {
     const { clock, buckets } = bucketsOf({ max: 100 })
-    expect(often(buckets, 'drained', 60, 60)).toBe(60)
+    expect(countGranted(buckets, 'drained', 60, 60)).toBe(60)
     for (let round = 0; round < 20; round++) {
       clock.advance(1_001)
       for (let at = 0; at < 90; at++) buckets.take(`${round}.${at}`, 60)
     }
     expect(buckets.size).toBeLessThanOrEqual(100)
-    // It filled up for twenty seconds, and no more.
-    expect(often(buckets, 'drained', 60, 60)).toBe(20)
+    // It refilled for twenty seconds.
+    expect(countGranted(buckets, 'drained', 60, 60)).toBe(20)
   })
 
-  test('a request costs microseconds when its bucket, the only one, is full again', () => {
+  test('a request takes microseconds when the only bucket is full again', () => {
     const { clock, buckets } = bucketsOf()
     buckets.take('a', 600)
     const before = process.cpuUsage()
@@ -152,7 +152,7 @@ describe('many buckets', () => {
     expect((user + system) / 2_000).toBeLessThan(100)
   })
 
-  test('where none is full, the one that was used longest ago makes room', () => {
+  test('evicts the least recently used bucket if none is full', () => {
     const { buckets } = bucketsOf({ max: 3 })
     for (const key of ['a', 'b', 'c', 'a', 'd']) buckets.take(key, 10)
     expect(buckets.size).toBe(3)
@@ -161,7 +161,7 @@ describe('many buckets', () => {
   })
 })
 
-describe('whose bucket', () => {
+describe('the bucket of a request', () => {
   test.each<[string, RateLimitClass | undefined]>([
     ['/api/v1/workspaces', 'general'],
     ['/api/v1/openapi.json', 'general'],
@@ -181,7 +181,7 @@ describe('whose bucket', () => {
     ['/version', undefined],
     ['/docs', undefined],
     ['/error-codes', undefined],
-  ])('S8-06 S8-07: %s draws from %s', (path, rateLimitClass) => {
+  ])('S8-06 S8-07: %s uses the bucket %s', (path, rateLimitClass) => {
     expect(rateLimitClassOf(path)).toBe(rateLimitClass)
   })
 
@@ -200,7 +200,7 @@ describe('whose bucket', () => {
     return { clock, rate, passes }
   }
 
-  test('signing in and everything else do not draw from each other', () => {
+  test('sign-in and other requests use separate buckets', () => {
     const { passes } = limit()
     expect([passes('signIn', 'a'), passes('signIn', 'a'), passes('signIn', 'b')]).toEqual([true, false, true])
     expect([passes('general', 'a'), passes('general', 'a'), passes('general', 'a')]).toEqual([
@@ -210,7 +210,7 @@ describe('whose bucket', () => {
     ])
   })
 
-  test('strangers behind a proxy of this machine do not draw from its own people', () => {
+  test('remote clients behind a local proxy do not use the bucket of local clients', () => {
     const { passes } = limit({ capacity: 1, directCapacity: 3 })
     const forwarded = () => passes('general', '127.0.0.1', true)
     const direct = () => passes('general', '127.0.0.1')
@@ -218,15 +218,15 @@ describe('whose bucket', () => {
     expect([direct(), direct(), direct(), direct()]).toEqual([true, true, true, false])
   })
 
-  test('where both are of one size, a forwarding header is no second bucket', () => {
+  test('a forwarding header gives no second bucket if both have the same capacity', () => {
     const { passes } = limit()
     const given = [passes('general', 'a'), passes('general', 'a', true), passes('general', 'a', true)]
     expect(given).toEqual([true, true, false])
   })
 
-  test('S7.3-rate_limited: what is left is told, and how long to wait, in whole seconds', () => {
+  test('S7.3-rate_limited: reports the remaining requests and the time to wait, in whole seconds', () => {
     const { clock, rate } = limit({ capacity: 2, directCapacity: 2 })
-    const asked = () => {
+    const takeRequest = () => {
       const headers: HeaderPairs = []
       const refused = (() => {
         try {
@@ -236,26 +236,26 @@ describe('whose bucket', () => {
           return error
         }
       })()
-      return { refused, told: Object.fromEntries(headers) }
+      return { refused, headers: Object.fromEntries(headers) }
     }
-    const told = (remaining: number, reset: number) => ({
+    const expectedHeaders = (remaining: number, reset: number) => ({
       'x-ratelimit-limit': '2',
       'x-ratelimit-remaining': String(remaining),
       'x-ratelimit-reset': String(reset),
     })
-    expect(asked()).toEqual({ refused: undefined, told: told(1, 30) })
+    expect(takeRequest()).toEqual({ refused: undefined, headers: expectedHeaders(1, 30) })
     clock.advance(1)
-    expect(asked()).toEqual({ refused: undefined, told: told(0, 60) })
-    const { refused, told: last } = asked()
-    expect(last).toEqual(told(0, 60))
+    expect(takeRequest()).toEqual({ refused: undefined, headers: expectedHeaders(0, 60) })
+    const { refused, headers: last } = takeRequest()
+    expect(last).toEqual(expectedHeaders(0, 60))
     expect(refused).toMatchObject({
       code: 'rate_limited',
       status: 429,
       facts: { headers: { 'retry-after': '30' } },
     })
     clock.advance(29_998)
-    expect(asked().refused).toMatchObject({ facts: { headers: { 'retry-after': '1' } } })
+    expect(takeRequest().refused).toMatchObject({ facts: { headers: { 'retry-after': '1' } } })
     clock.advance(1)
-    expect(asked().refused).toBeUndefined()
+    expect(takeRequest().refused).toBeUndefined()
   })
 })

@@ -4,18 +4,18 @@ import { type AddressInfo, connect, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { paceReads } from '../../src/http/read-pace.ts'
 
-const raise = (error: unknown) => {
+const throwError = (error: unknown) => {
   throw error
 }
 
-/** A server that answers with the length of the body, and open connections to it. */
-async function stage(connections: number) {
+/** Starts a server that responds with the length of the body, and opens connections to it. */
+async function startPacedServer(connections: number) {
   const server = createServer(async (request, response) => {
     let length = 0
     for await (const chunk of request) length += chunk.length
     response.end(String(length))
   })
-  paceReads(server, () => 0, 'connection', raise)
+  paceReads(server, () => 0, 'connection', throwError)
   await once(server.listen(0, '127.0.0.1'), 'listening')
   onTestFinished(() => void server.close())
   const { port } = server.address() as AddressInfo
@@ -39,8 +39,8 @@ async function answersOf(socket: Socket, count: number): Promise<string> {
   return text
 }
 
-test('large requests on many open connections are parsed a few per turn of the event loop', async () => {
-  const { server, sockets } = await stage(60)
+test('parses large requests on many open connections over several turns of the event loop', async () => {
+  const { server, sockets } = await startPacedServer(60)
   let [inTurn, most] = [0, 0]
   server.on('request', () => {
     most = Math.max(most, ++inTurn)
@@ -53,8 +53,8 @@ test('large requests on many open connections are parsed a few per turn of the e
   expect(most).toBeLessThan(10)
 })
 
-test('a small request passes large ones that wait', async () => {
-  const { server, sockets } = await stage(60)
+test('a small request overtakes waiting large ones', async () => {
+  const { server, sockets } = await startPacedServer(60)
   const order: string[] = []
   server.on('request', request => order.push(request.method!))
   const [last, ...others] = sockets.toReversed()
@@ -64,10 +64,10 @@ test('a small request passes large ones that wait', async () => {
   expect(order.indexOf('GET')).toBeLessThan(30)
 })
 
-test('requests sent ahead are all answered, although their reader is slow', async () => {
+test('answers all pipelined requests to a slow reader', async () => {
   const answer = 'y'.repeat(200_000)
   const server = createServer((_request, response) => void response.end(answer))
-  paceReads(server, () => 0, 'connection', raise)
+  paceReads(server, () => 0, 'connection', throwError)
   await once(server.listen(0, '127.0.0.1'), 'listening')
   onTestFinished(() => void server.close())
   const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
@@ -85,9 +85,9 @@ test('requests sent ahead are all answered, although their reader is slow', asyn
   expect(bytes).toBeGreaterThan(count * answer.length)
 })
 
-test('a body that is not taken stays outside the process', async () => {
+test('does not buffer an unread body in the process', async () => {
   const server = createServer(() => {})
-  paceReads(server, () => 0, 'connection', raise)
+  paceReads(server, () => 0, 'connection', throwError)
   await once(server.listen(0, '127.0.0.1'), 'listening')
   onTestFinished(() => void server.close())
   const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')

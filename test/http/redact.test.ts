@@ -24,12 +24,12 @@ const secrets = [
   ['user information', 'postgres://wb:hunter2@db:5432/x', 'hunter2'],
 ] as const
 
-test.each(secrets)('%s is taken out of a message', (_what, text, secret) => {
+test.each(secrets)('removes %s from a message', (_what, text, secret) => {
   expect(redact(text)).not.toContain(secret)
   expect(redact(text)).toContain('[redacted]')
 })
 
-test('ordinary words stay as they are', () => {
+test('keeps ordinary words', () => {
   const text = 'task-list sk-1 token bucket of 3, http://127.0.0.1:8787/docs?page=2&monkey=1#key'
   expect(redact(text)).toBe(text)
 })
@@ -42,7 +42,7 @@ test.each([
   'authorization: has no value',
   'Send a bearer token, or basic authentication.',
   'this is no bearer token.',
-])('what is said of a field with a secret name stays: %s', text => {
+])('keeps a message about a field with a secret name: %s', text => {
   expect(redact(text)).toBe(text)
 })
 
@@ -51,7 +51,7 @@ test.each([
   ['a long JWT', `eyJhbGciOiJI.eyJzdWIiOiIx${'A'.repeat(30_000)}.c2lnbmF0dXJl`, 'eyJzdWIiOiIx'],
   ['user information', 'postgres://wb:hunter2hunter2@db:5432/x', 'hunter'],
   ['a provider key', 'AIzaSyA0123456789-0123456789_0123456789', 'SyA0123'],
-])('%s is taken out of a long text wherever it would be cut', (_what, secret, shown) => {
+])('removes %s from a long text, at any truncation point', (_what, secret, shown) => {
   for (const limit of [500, 4_000, 16_000, 20_000])
     for (const before of [secret.length - 1, secret.length / 2, 30, 20, 15])
       for (const filler of ['word ', 'Bearer 0123456789abcdef ']) {
@@ -62,7 +62,7 @@ test.each([
       }
 })
 
-test('a message is cut at 500 characters', () => {
+test('truncates a message to 500 characters', () => {
   expect(presentableMessage('x'.repeat(messageCharsMax))).toHaveLength(500)
   expect(presentableMessage('x'.repeat(messageCharsMax))).not.toContain('…')
   expect(presentableMessage('x'.repeat(messageCharsMax + 1))).toHaveLength(500)
@@ -71,13 +71,13 @@ test('a message is cut at 500 characters', () => {
 
 test.each([
   ['words before a @', `${'a.'.repeat(2_000_000)}@`],
-  ['what begins like a JWT', 'eyJaaaaaaaa-'.repeat(300_000)],
-  ['user information without end', `${'http://a'.repeat(500_000)}@`],
-  ['parameters without end', '?key=&'.repeat(600_000)],
+  ['text that starts like a JWT', 'eyJaaaaaaaa-'.repeat(300_000)],
+  ['unterminated user information', `${'http://a'.repeat(500_000)}@`],
+  ['endless parameters', '?key=&'.repeat(600_000)],
   ['a long parameter', `?${'a'.repeat(4_000_000)}key=1`],
   ['a name and white space', 'token '.repeat(600_000) + ' '.repeat(1_000_000)],
-])('a message of megabytes does not hold the process: %s', (_what, text) => {
-  // With a search that begins anew at every word this would end long after the test's time.
+])('processes a message of several megabytes in bounded time: %s', (_what, text) => {
+  // A quadratic search would exceed the timeout of this test.
   expect(presentableMessage(text).length).toBeLessThanOrEqual(messageCharsMax)
   const { written, stream } = lines()
   createLog({ level: 'info', stream }).info({ reason: text }, text)
@@ -89,7 +89,7 @@ function lines() {
   return { written, stream: { write: (line: string) => written.push(line) } }
 }
 
-test('a log line is JSON without the secrets of its facts, its message and its error', () => {
+test('writes a log line as JSON, without secrets in its facts, message and error', () => {
   const { written, stream } = lines()
   const log = createLog({ level: 'info', stream })
   log.error({ password: 'hunter2', error: new Error('token=hunter2') }, 'failed with api_key=hunter2')
@@ -101,7 +101,7 @@ test('a log line is JSON without the secrets of its facts, its message and its e
   expect(line.error.stack).toContain('redact.test.ts')
 })
 
-test('whatever is logged, the line stays JSON', () => {
+test('writes any value as a line of JSON', () => {
   const { written, stream } = lines()
   const log = createLog({ level: 'info', stream })
   const words = fc.constantFrom(

@@ -4,11 +4,11 @@ import { errorCodes } from '../../src/contract/errors.ts'
 import { api } from '../../src/contract/index.ts'
 import { openApiDocument } from '../../src/contract/openapi.ts'
 import { renderDocs } from '../../src/http/docs/page.ts'
-import { errorOf, stage } from './stage.ts'
+import { createTestApp, errorOf } from './test-app.ts'
 
-const json = async (line: string) => (await stage().send(line)).json()
+const json = async (line: string) => (await createTestApp().send(line)).json()
 
-test('S4.1-01 S4.1-02 S4.1-04: what runs here, that it lives, and its version', async () => {
+test('S4.1-01 S4.1-02 S4.1-04: the runtime reports its name, liveness and version', async () => {
   expect(await json('GET /')).toEqual({ name: 'workbase', version: '1.2.3', commit: 'abc', docs: '/docs' })
   expect(await json('GET /healthz')).toEqual({ status: 'ok' })
   const buildTime = '2026-01-02T03:04:05.678Z'
@@ -26,8 +26,8 @@ describe('S4.1-03: readiness', () => {
     expect(await json('GET /readyz')).toEqual({ status: 'ready', workspaces: 3 })
   })
 
-  test('is refused when the control plane fails, whose words are not passed on', async () => {
-    const { send, logged } = stage({
+  test('fails without details if the control plane fails', async () => {
+    const { send, logged } = createTestApp({
       countWorkspaces: () => Promise.reject(new Error('SQLITE_IOERR at /home/x')),
     })
     const response = await send('GET /readyz')
@@ -38,7 +38,7 @@ describe('S4.1-03: readiness', () => {
     expect(String(logged.at(-1)!.facts.error)).toContain('SQLITE')
   })
 
-  test('waits 4,000 ms, not longer', async () => {
+  test('times out after 4,000 ms', async () => {
     const timers: { delayMs: number; run: () => void }[] = []
     const clock: Clock = {
       now: () => 0,
@@ -47,23 +47,23 @@ describe('S4.1-03: readiness', () => {
         return () => {}
       },
     }
-    const { send } = stage({ clock, countWorkspaces: () => new Promise(() => {}) })
-    const asked = send('GET /readyz')
+    const { send } = createTestApp({ clock, countWorkspaces: () => new Promise(() => {}) })
+    const response = send('GET /readyz')
     await new Promise(resolve => setImmediate(resolve))
     expect(timers.map(({ delayMs }) => delayMs)).toEqual([4_000])
     timers[0]!.run()
-    expect((await errorOf(await asked)).code).toBe('control_plane_unavailable')
+    expect((await errorOf(await response)).code).toBe('control_plane_unavailable')
   })
 })
 
-test('S7.1-02: every registered code is listed, in alphabetical order, with status, hint and docs', async () => {
+test('S7.1-02: lists every registered code in alphabetical order, with status, hint and docs', async () => {
   const { codes } = (await json('GET /error-codes')) as { codes: { code: string }[] }
   expect(codes.map(({ code }) => code)).toEqual([...errorCodes].sort())
   expect(Object.keys(codes[0]!)).toEqual(['code', 'defaultStatus', 'hint', 'docs'])
 })
 
-test('S4.1-06 S9-01: the description is served as JSON', async () => {
-  const response = await stage().send('GET /api/v1/openapi.json')
+test('S4.1-06 S9-01: serves the OpenAPI document as JSON', async () => {
+  const response = await createTestApp().send('GET /api/v1/openapi.json')
   expect(response.headers.get('content-type')).toBe('application/json')
   const document = (await response.json()) as {
     openapi: string
@@ -75,8 +75,8 @@ test('S4.1-06 S9-01: the description is served as JSON', async () => {
 })
 
 describe('S4.1-05: the reference page', () => {
-  test('shows every route, schema and code, and links only to places in itself', async () => {
-    const response = await stage().send('GET /docs')
+  test('shows every route, schema and code, and its links have targets', async () => {
+    const response = await createTestApp().send('GET /docs')
     expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8')
     const page = await response.text()
     for (const text of ['/api/v1/notes', 'Create a note', 'manage:workspace', 'vector_collection_required'])
@@ -86,8 +86,8 @@ describe('S4.1-05: the reference page', () => {
     expect(targets.filter(id => !page.includes(`id="${id}"`))).toEqual([])
   })
 
-  test('fetches nothing, and its policy allows its own style and script by their hashes alone', async () => {
-    const response = await stage().send('GET /docs')
+  test('loads nothing else, and its policy allows only its own style and script by hash', async () => {
+    const response = await createTestApp().send('GET /docs')
     const page = await response.text()
     expect(page).not.toMatch(/<img|<link|<iframe|\son[a-z]+=|javascript:|style=|url\(|@import/i)
     expect(page).not.toMatch(/(?:href|src)="(?!#|\/api\/v1\/openapi\.json")/)
@@ -103,7 +103,7 @@ describe('S4.1-05: the reference page', () => {
     expect(policy).not.toContain('unsafe')
   })
 
-  test('begins with how to authenticate, has knowledge bases before setup, and hides the filter box until its script runs', async () => {
+  test('starts with authentication, lists knowledge bases before setup, and hides the filter until its script runs', async () => {
     const { html } = renderDocs(openApiDocument(api, { version: '1.2.3' }))
     const at = (text: string) => html.indexOf(text)
     expect(at('Authorization: Bearer')).toBeGreaterThan(0)

@@ -5,7 +5,7 @@ import { asyncProperty, assert as check, constantFrom, array as listOf, nat } fr
 import { expect, onTestFinished, test } from 'vitest'
 import { joinSmallChunks } from '../../src/http/small-chunks.ts'
 
-/** Sends the same bytes in chunks of these sizes, and returns the request before anything reads its body. */
+/** Sends a body in chunks of these sizes, and returns the request before its body is read. */
 async function sendChunks(sizes: readonly number[]): Promise<{ message: IncomingMessage; sent: Buffer }> {
   const server = createServer(joinSmallChunks)
   const request = once(server, 'request')
@@ -21,7 +21,7 @@ async function sendChunks(sizes: readonly number[]): Promise<{ message: Incoming
   return { message, sent: Buffer.concat(chunks) }
 }
 
-test('a body arrives as it was sent, however it is cut into chunks', async () => {
+test('delivers a body unchanged, regardless of its chunks', async () => {
   const size = constantFrom(1, 2, 100, 1_023, 1_024, 1_025, 5_000, 20_000)
   await check(
     asyncProperty(listOf(size, { maxLength: 30 }), nat(20), async (sizes, repeat) => {
@@ -33,7 +33,7 @@ test('a body arrives as it was sent, however it is cut into chunks', async () =>
   )
 })
 
-test('a body in chunks of one byte waits in a few pieces', async () => {
+test('buffers chunks of one byte in a few larger pieces', async () => {
   const { message } = await sendChunks(Array.from({ length: 15_000 }, () => 1))
   await expect.poll(() => message.readableLength).toBe(15_000)
   let pieces = 0
@@ -41,7 +41,7 @@ test('a body in chunks of one byte waits in a few pieces', async () => {
   expect(pieces).toBeLessThan(20)
 })
 
-test('a chunk is passed on without waiting for the next', async () => {
+test('delivers a chunk without waiting for the next one', async () => {
   const server = createServer(joinSmallChunks)
   const request = once(server, 'request')
   await once(server.listen(0, '127.0.0.1'), 'listening')
@@ -54,7 +54,7 @@ test('a chunk is passed on without waiting for the next', async () => {
   expect(String(chunk)).toBe('ab')
 })
 
-test('chunks that arrive one by one take no more memory than they hold', async () => {
+test('uses no more memory than the content of chunks that arrive one by one', async () => {
   const server = createServer(joinSmallChunks)
   const request = once(server, 'request')
   await once(server.listen(0, '127.0.0.1'), 'listening')
@@ -69,7 +69,7 @@ test('chunks that arrive one by one take no more memory than they hold', async (
     socket.write('1\r\nx\r\n')
     await expect.poll(() => Buffer.concat(chunks).length, { interval: 1 }).toBe(sent)
   }
-  // Several may share the memory of Node's pool.
+  // Chunks may share the memory of Node's buffer pool.
   const held = [...new Set(chunks.map(({ buffer }) => buffer))].map(({ byteLength }) => byteLength)
   expect(held.reduce((sum, bytes) => sum + bytes)).toBeLessThan(20 * 9_000)
 })

@@ -7,8 +7,11 @@ import { UnreadBodies } from '../../src/http/unread-bodies.ts'
 const bodyBytes = 3_000_000
 const head = `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${bodyBytes}\r\n\r\n`
 
-/** A server that gives each request to `answer` without reading its body. */
-async function stage(answer: (request: IncomingMessage, response: ServerResponse) => void) {
+/**
+ * Starts a server that passes each request to `answer` without reading its body, and returns a function that
+ * connects to it.
+ */
+async function startServer(answer: (request: IncomingMessage, response: ServerResponse) => void) {
   const bodies = new UnreadBodies(() => 0)
   const server = createServer((request, response) => {
     bodies.watch(request, response)
@@ -23,10 +26,10 @@ async function stage(answer: (request: IncomingMessage, response: ServerResponse
   }
 }
 
-test('clients that reset their connections before the answer take no place from those that send on', async () => {
+test('clients that reset their connections do not use up the slots of clients that continue to send', async () => {
   let isFlood = true
   let answered = 0
-  const open = await stage((request, response) => {
+  const open = await startServer((request, response) => {
     const end = () => {
       response.writeHead(401).end()
       answered++
@@ -43,7 +46,7 @@ test('clients that reset their connections before the answer take no place from 
   const socket = open()
   socket.write(head)
   await once(socket, 'data')
-  // Longer than a connection lingers whose body is not read.
+  // Longer than the server waits for an unread body.
   await new Promise(resolve => setTimeout(resolve, 2_500))
   socket.write(`${'x'.repeat(bodyBytes)}${head}`)
   const [next] = (await once(socket, 'data')) as [Buffer]

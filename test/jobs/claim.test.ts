@@ -8,34 +8,34 @@ import { tables } from '../../src/storage/tables.ts'
 import { TestClock } from '../harness/runtime.ts'
 
 const leaseMs = 60_000
-const place = { workspaceId: 'w', knowledgeBaseId: 'k', documentId: 'd' }
-const silent = { debug() {}, info() {}, warn() {}, error() {} }
-/** A row that is not there. */
-const absent = { op: 'require' as const, table: tables.workspaces, key: ['nowhere'] }
+const documentLocation = { workspaceId: 'w', knowledgeBaseId: 'k', documentId: 'd' }
+const noLog = { debug() {}, info() {}, warn() {}, error() {} }
+/** A check of a row that does not exist. */
+const failingCheck = { op: 'require' as const, table: tables.workspaces, key: ['nowhere'] }
 
-/** A job that somebody here works on, and the time. */
-async function claimed() {
+/** Creates a job with a claim of this process, and a clock. */
+async function createClaim() {
   const clock = new TestClock()
   const { rows, close } = await openEmbeddedStore({ path: ':memory:' })
   onTestFinished(close)
-  const { job, writes } = newJob(place, Ingest.parse({ text: 'text' }), clock)
+  const { job, writes } = newJob(documentLocation, Ingest.parse({ text: 'text' }), clock)
   const leaseUntil = new Date(clock.now() + leaseMs).toISOString()
   const running = { ...job, status: 'running' as const, leaseOwner: 'here', leaseUntil }
   await rows.atomic([{ op: 'insert', table: tables.jobs, row: running }, writes[1]!])
   const stored = async () => (await rows.get(tables.jobs, ['w', job.jobId]))!
-  const parts = { rows, clock, log: silent, jobEvents: new JobEvents(), owner: 'here', leaseMs }
+  const parts = { rows, clock, log: noLog, jobEvents: new JobEvents(), owner: 'here', leaseMs }
   const claim = new JobClaim(parts, await stored())
   const apply = (unit: Parameters<typeof rows.atomic>[0]) => rows.atomic(unit)
-  /** How long the lease still runs. */
+  /** Returns the remaining time of the lease. */
   const leftMs = async () => Date.parse((await stored()).row.leaseUntil!) - clock.now()
-  /** Renewals that are due have been made. */
-  const renewed = () => claim.advance({}, [absent])
+  /** Waits until due renewals are stored. */
+  const renewed = () => claim.advance({}, [failingCheck])
   return { claim, clock, rows, stored, apply, leftMs, renewed }
 }
 
 describe('the lease of a job', () => {
-  test('is renewed three times in its length, for as long as the work goes on', async () => {
-    const { clock, leftMs, renewed } = await claimed()
+  test('is renewed three times per lease period while the work continues', async () => {
+    const { clock, leftMs, renewed } = await createClaim()
     for (let n = 0; n < 5; n++) {
       clock.advance(leaseMs / 3)
       await renewed()
@@ -43,16 +43,16 @@ describe('the lease of a job', () => {
     }
   })
 
-  test('begins anew with each report', async () => {
-    const { claim, clock, leftMs } = await claimed()
+  test('is extended by each progress report', async () => {
+    const { claim, clock, leftMs } = await createClaim()
     clock.advance(leaseMs / 4)
     expect(await leftMs()).toBe((leaseMs * 3) / 4)
     await claim.advance({ processed: 1 }, [])
     expect(await leftMs()).toBe(leaseMs)
   })
 
-  test('is over with the job: nothing is written to what has ended', async () => {
-    const { claim, clock, stored, apply } = await claimed()
+  test('ends with the job, and a later release writes nothing', async () => {
+    const { claim, clock, stored, apply } = await createClaim()
     expect(await claim.succeed({ chunks: 1 }, [], apply)).toEqual({ ok: true })
     const done = await stored()
     expect(done.row).toMatchObject({ status: 'succeeded', leaseOwner: null, leaseUntil: null })
@@ -61,8 +61,8 @@ describe('the lease of a job', () => {
     expect(await stored()).toEqual(done)
   })
 
-  test('that is given back has lapsed, and is nobody’s', async () => {
-    const { claim, clock, stored } = await claimed()
+  test('expires and has no owner after a release', async () => {
+    const { claim, clock, stored } = await createClaim()
     await claim.release()
     expect((await stored()).row).toMatchObject({
       status: 'running',
@@ -71,8 +71,8 @@ describe('the lease of a job', () => {
     })
   })
 
-  test('that somebody else has since ends the work at its next renewal', async () => {
-    const { claim, clock, rows, stored } = await claimed()
+  test('ends the work at the next renewal if another process holds it', async () => {
+    const { claim, clock, rows, stored } = await createClaim()
     const { row, version } = await stored()
     const theirs = { ...row, leaseOwner: 'elsewhere' }
     await rows.atomic([{ op: 'replace', table: tables.jobs, row: theirs, version }])
@@ -83,9 +83,9 @@ describe('the lease of a job', () => {
   })
 })
 
-test('of the writes that go with a job, the one that is refused is counted from 0', async () => {
-  const { claim, apply, stored } = await claimed()
-  const { key, table } = absent
+test('reports the index of the failed write, without the writes of the claim', async () => {
+  const { claim, apply, stored } = await createClaim()
+  const { key, table } = failingCheck
   const nothing = { op: 'deleteAll' as const, table: tables.jobBatches, index: 'byJob', prefix: key }
   const before = await stored()
   const writes = [nothing, { op: 'require' as const, table, key }]

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { Job } from '../../src/contract/jobs.ts'
 import { JobFollower } from '../../src/jobs/job-follower.ts'
 
-test('who leaves while a job is waited for is let go at once, and nothing is waited for any more', async () => {
+test('stops waiting for a job immediately when the follower returns', async () => {
   const updatedAt = '2026-01-01T00:00:00.000Z'
   const job = { jobId: 'j', status: 'running', updatedAt } as Job
   let waits = 0

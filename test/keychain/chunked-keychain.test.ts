@@ -16,8 +16,8 @@ import type { KeychainEntries } from '../../src/keychain/keychain.ts'
 
 class Crash extends Error {}
 
-/** Entries in memory, of 1200 ASCII characters at most; a process that uses them may be ended before any change. */
-class Stored implements KeychainEntries {
+/** Entries in memory with at most 1200 ASCII characters each. A crash can be simulated before any change. */
+class MemoryEntries implements KeychainEntries {
   readonly kept = new Map<string, string>()
   changesLeft = Number.POSITIVE_INFINITY
 
@@ -51,7 +51,7 @@ class Stored implements KeychainEntries {
 const service = 'workbase'
 const accounts = ['one', 'one#a0', 'one#b1']
 const account = constantFrom(...accounts)
-/** Of up to 2000 UTF-16 units, cut anywhere; each may need six characters. */
+/** Up to 2000 UTF-16 units, which may end in half a surrogate pair. Each may need six characters. */
 const secret = oneof(
   string({ unit: 'binary' }),
   tuple(string({ unit: 'binary', minLength: 1, maxLength: 3 }), nat(2000)).map(([text, length]) =>
@@ -60,11 +60,11 @@ const secret = oneof(
 )
 const act = record({ account, secret: option(secret), crashAt: option(nat(8)) })
 
-describe('a divided keychain', () => {
-  test('reads what was last written or removed, or where that was interrupted, what was there before', async () => {
+describe('a chunked keychain', () => {
+  test('returns the last written or removed value, or the previous one if the write was interrupted', async () => {
     await check(
       asyncProperty(array(act, { maxLength: 8 }), async acts => {
-        const stored = new Stored()
+        const stored = new MemoryEntries()
         const keychain = createChunkedKeychain(stored)
         const expected = new Map<string, string | null>(accounts.map(account => [account, null]))
         for (const { account, secret, crashAt } of acts) {
@@ -84,7 +84,7 @@ describe('a divided keychain', () => {
           const found = await keychain.getPassword(service, account)
           expect(interrupted ? [secret, expected.get(account)] : [secret]).toContain(found)
           expected.set(account, found)
-          if (!interrupted) expect(piecesOf(stored, account)).toHaveLength(piecesIn(stored, account))
+          if (!interrupted) expect(chunkKeysOf(stored, account)).toHaveLength(chunkCountOf(stored, account))
         }
         const all = [...expected].flatMap(([account, password]) =>
           password === null ? [] : [{ account, password }],
@@ -96,15 +96,15 @@ describe('a divided keychain', () => {
   })
 
   test.each([0, 1, 2, 3, 4])(
-    'a reader that a writer overtakes after %i calls reads what is new',
+    'returns the new value if it is written after %i calls of a reader',
     async calls => {
-      const stored = new Stored()
+      const stored = new MemoryEntries()
       const writer = createChunkedKeychain(stored)
       await writer.setPassword(service, 'one', 'x'.repeat(4000))
-      let left = calls
-      const overtaken: KeychainEntries = Object.assign(Object.create(stored) as Stored, {
+      let callsLeft = calls
+      const overtaken: KeychainEntries = Object.assign(Object.create(stored) as MemoryEntries, {
         async getPassword(...place: [service: string, account: string]) {
-          if (left-- === 0)
+          if (callsLeft-- === 0)
             for (const letter of 'yz') await writer.setPassword(service, 'one', letter.repeat(5000))
           return stored.getPassword(...place)
         },
@@ -114,13 +114,13 @@ describe('a divided keychain', () => {
   )
 
   test.each([
-    ['is missing', (stored: Stored, [piece]: string[]) => stored.kept.delete(piece!)],
-    ['is of another secret', (stored: Stored, [piece]: string[]) => stored.kept.set(piece!, 'x')],
-  ])('a secret of which a piece %s is none', async (_, damage) => {
-    const stored = new Stored()
+    ['is missing', (stored: MemoryEntries, [piece]: string[]) => stored.kept.delete(piece!)],
+    ['belongs to another secret', (stored: MemoryEntries, [piece]: string[]) => stored.kept.set(piece!, 'x')],
+  ])('returns no secret if a chunk %s', async (_, damage) => {
+    const stored = new MemoryEntries()
     const keychain = createChunkedKeychain(stored)
     await keychain.setPassword(service, 'one', 'y'.repeat(5000))
-    damage(stored, piecesOf(stored, 'one'))
+    damage(stored, chunkKeysOf(stored, 'one'))
     expect(await keychain.getPassword(service, 'one')).toBeNull()
     expect(await keychain.findCredentials(service)).toEqual([])
     expect(await keychain.deletePassword(service, 'one')).toBe(true)
@@ -133,29 +133,29 @@ describe('a divided keychain', () => {
     'null',
     '{"slot":"a","pieces":1e9,"digest":""}',
     '{"slot":"c","pieces":1,"digest":""}',
-  ])('the entry %j, which it did not write, is none', async text => {
-    const stored = new Stored()
+  ])('ignores the entry %j, which it did not write', async text => {
+    const stored = new MemoryEntries()
     stored.kept.set(JSON.stringify([service, 'one']), text)
     expect(await createChunkedKeychain(stored).getPassword(service, 'one')).toBeNull()
   })
 
-  test('refuses what nobody would sign in with', async () => {
+  test('rejects a secret that is too long', async () => {
     await expect(
-      createChunkedKeychain(new Stored()).setPassword(service, 'one', 'x'.repeat(76_800)),
+      createChunkedKeychain(new MemoryEntries()).setPassword(service, 'one', 'x'.repeat(76_800)),
     ).rejects.toThrow(RangeError)
   })
 })
 
-/** Keys of the pieces of an account. */
-function piecesOf(stored: Stored, account: string): string[] {
+/** Returns the keys of an account's chunks. */
+function chunkKeysOf(stored: MemoryEntries, account: string): string[] {
   return [...stored.kept.keys()].filter(key => {
     const [service, name] = JSON.parse(key) as [string, string]
     return service === 'workbase pieces' && name.replace(/#[ab]\d+$/, '') === account
   })
 }
 
-/** How many pieces the entry of an account speaks of. */
-function piecesIn(stored: Stored, account: string): number {
+/** Returns the number of chunks in an account's entry. */
+function chunkCountOf(stored: MemoryEntries, account: string): number {
   const head: unknown = JSON.parse(stored.kept.get(JSON.stringify([service, account])) ?? '""')
   return typeof head === 'string' ? 0 : (head as { pieces: number }).pieces
 }

@@ -5,30 +5,30 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { createFileKeychain } from '../../src/keychain/file-keychain.ts'
-import { program } from '../harness/program.ts'
+import { programPath } from '../harness/program.ts'
 
-function scratch(): string {
+function createScratchFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "wb-it's a file-"))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   return join(folder, 'state', 'credentials')
 }
 
-/** The one file of a folder. */
+/** Returns the path of the only file in a folder. */
 function onlyFile(folder: string): string {
   const [name, ...others] = readdirSync(folder)
   expect(others).toEqual([])
   return join(folder, name!)
 }
 
-test('an entry is a file that only its owner can open, in a folder that only its owner can open', async () => {
-  const folder = scratch()
+test('stores an entry in a private file and folder', async () => {
+  const folder = createScratchFolder()
   await createFileKeychain(folder).setPassword('workbase', 'one', 'kept')
   expect(statSync(folder).mode & 0o777).toBe(0o700)
   expect(statSync(onlyFile(folder)).mode & 0o777).toBe(0o600)
 })
 
-test('what others can open is refused, until the line of its hint was typed', async () => {
-  const folder = scratch()
+test('rejects files that others can open, until the user runs the suggested command', async () => {
+  const folder = createScratchFolder()
   const keychain = createFileKeychain(folder)
   await keychain.setPassword('workbase', 'one', 'kept')
   for (const [path, mode] of [
@@ -47,8 +47,8 @@ test('what others can open is refused, until the line of its hint was typed', as
   await expect(keychain.setPassword('workbase', 'one', 'new')).rejects.toThrow('other users can open it')
 })
 
-test('a folder that cannot be made is said', async () => {
-  const folder = scratch()
+test('reports a folder that cannot be created', async () => {
+  const folder = createScratchFolder()
   await createFileKeychain(folder).setPassword('workbase', 'one', 'kept')
   const inAFile = createFileKeychain(join(onlyFile(folder), 'credentials'))
   const refusal = await inAFile.setPassword('workbase', 'one', 'kept').catch(error => error)
@@ -56,8 +56,8 @@ test('a folder that cannot be made is said', async () => {
   expect(refusal.message).toMatch(/cannot be used: EEXIST/)
 })
 
-test('a file that holds something else is no entry', async () => {
-  const folder = scratch()
+test('ignores a file with invalid content', async () => {
+  const folder = createScratchFolder()
   const keychain = createFileKeychain(folder)
   await keychain.setPassword('workbase', 'one', 'kept')
   for (const text of ['', '{"service":"workbase"}', 'null', '[]']) {
@@ -67,8 +67,8 @@ test('a file that holds something else is no entry', async () => {
   }
 })
 
-test('drafts of writers that were killed are swept with their entry, those of writers that run are not', async () => {
-  const folder = scratch()
+test('removes temporary files of ended processes with their entry, and keeps those of running ones', async () => {
+  const folder = createScratchFolder()
   const keychain = createFileKeychain(folder)
   await keychain.setPassword('workbase', 'one', 'kept')
   const path = onlyFile(folder)
@@ -79,10 +79,10 @@ test('drafts of writers that were killed are swept with their entry, those of wr
   expect(onlyFile(folder)).toBe(`${path}.${process.ppid}`)
 })
 
-test('processes that write at once lose no entry of each other', async () => {
-  const folder = scratch()
+test('processes that write concurrently lose no entries', async () => {
+  const folder = createScratchFolder()
   const writers = ['a', 'b', 'c'].map(name =>
-    spawn(process.execPath, [program('keychain/write'), folder, name], { stdio: 'inherit' }),
+    spawn(process.execPath, [programPath('keychain/write'), folder, name], { stdio: 'inherit' }),
   )
   const ends = await Promise.all(writers.map(writer => once(writer, 'exit')))
   expect(ends.map(([status]) => status)).toEqual([0, 0, 0])

@@ -3,7 +3,7 @@ import { systemClock } from '../../src/base/clock.ts'
 import type { Keychain, KeychainDriver } from '../../src/keychain/keychain.ts'
 import { startKeychainProcess } from '../../src/keychain/keychain-process.ts'
 import { openKeychain } from '../../src/keychain/open.ts'
-import { canTest, type Session, secretService } from './secret-service.ts'
+import { canTest, type Session, startSecretService } from './secret-service.ts'
 
 function keychainIn({ folder, environment }: Session, driver: KeychainDriver): Keychain {
   return openKeychain(driver, {
@@ -18,9 +18,9 @@ const long = `${'{"token":"é日本"}'.repeat(120)}\ud83d`
 
 describe.each(['file', 'keyring', 'keytar'] as const)('the driver %s', driver => {
   test.skipIf(!canTest(driver))(
-    'keeps, lists, replaces and removes secrets of any text and length',
+    'stores, lists, replaces and removes secrets of any content and length',
     async () => {
-      const session = await secretService()
+      const session = await startSecretService()
       const keychain = keychainIn(session, driver)
       expect(await keychain.getPassword('workbase', 'one')).toBeNull()
       expect(await keychain.findPassword('workbase')).toBeNull()
@@ -34,7 +34,7 @@ describe.each(['file', 'keyring', 'keytar'] as const)('the driver %s', driver =>
 
       await keychain.setPassword('workbase', 'https://two.example/ #a0', 'two')
       await keychain.setPassword('other', 'one', 'of another service')
-      // Another process sees them as well.
+      // Another process can read them.
       const found = await keychainIn(session, driver).findCredentials('workbase')
       expect(found.sort((a, b) => b.account.localeCompare(a.account))).toEqual([
         { account: 'one', password: `${long}.` },
@@ -50,8 +50,8 @@ describe.each(['file', 'keyring', 'keytar'] as const)('the driver %s', driver =>
 })
 
 describe.each(['keyring', 'keytar'] as const)('%s', driver => {
-  test.skipIf(!canTest(driver))('leaves no piece of a long secret behind', async () => {
-    const session = await secretService()
+  test.skipIf(!canTest(driver))('leaves no chunk of a long secret behind', async () => {
+    const session = await startSecretService()
     const keychain = keychainIn(session, driver)
     const raw = startKeychainProcess(driver, systemClock, session.environment)
     const pieces = () => raw.entries.findCredentials('workbase pieces')
@@ -68,8 +68,8 @@ describe.each(['keyring', 'keytar'] as const)('%s', driver => {
   })
 })
 
-test.skipIf(!canTest('keytar'))('no driver reads what another one wrote', async () => {
-  const session = await secretService()
+test.skipIf(!canTest('keytar'))("drivers do not read each other's entries", async () => {
+  const session = await startSecretService()
   await keychainIn(session, 'keyring').setPassword('workbase', 'one', 'by keyring')
   await keychainIn(session, 'keytar').setPassword('workbase', 'two', 'by keytar')
   expect(await keychainIn(session, 'keytar').getPassword('workbase', 'one')).toBeNull()

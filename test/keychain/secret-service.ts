@@ -9,12 +9,12 @@ import { hasPackage, hasProgram } from '../harness/installed.ts'
 
 const hasSecretService = ['dbus-daemon', 'dbus-send', 'gnome-keyring-daemon'].every(hasProgram)
 
-/** Tells whether this machine has a Secret Service to test with, and the package of a driver. */
+/** Returns true if this machine has a Secret Service for tests, and the package of the driver. */
 export function canTest(driver: KeychainDriver): boolean {
   return hasSecretService && (driver !== 'keytar' || hasPackage('keytar'))
 }
 
-/** Starts no service by itself, so that each test has those that it started. */
+/** Starts no services on demand, so each test has only those that it started. */
 const busConfig = (
   socket: string,
 ) => `<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
@@ -34,14 +34,14 @@ const busConfig = (
 const service = '/org/freedesktop/secrets'
 const login = `${service}/collection/login`
 
-/** A login session of nobody, in a folder that goes with the test. */
+/** An isolated login session in a folder that is removed after the test. */
 export interface Session {
   readonly environment: Record<string, string>
   readonly folder: string
 }
 
-/** A session without a bus. */
-export function bareSession(): Session {
+/** Creates a session without a bus. */
+export function createBareSession(): Session {
   const folder = mkdtempSync(join(tmpdir(), 'wb-keychain-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   const runtimeDir = join(folder, 'run')
@@ -49,9 +49,9 @@ export function bareSession(): Session {
   return { folder, environment: { PATH: process.env.PATH!, HOME: folder, XDG_RUNTIME_DIR: runtimeDir } }
 }
 
-/** A session with a bus, and nobody on it. */
-export async function busSession(): Promise<Session> {
-  const bare = bareSession()
+/** Creates a session with a bus and no services. */
+export async function startBusSession(): Promise<Session> {
+  const bare = createBareSession()
   const config = join(bare.folder, 'bus.conf')
   writeFileSync(config, busConfig(join(bare.folder, 'bus')))
   const bus = spawn('dbus-daemon', [`--config-file=${config}`, '--nofork', '--print-address=1'], {
@@ -67,16 +67,16 @@ export async function busSession(): Promise<Session> {
 }
 
 export interface SecretService extends Session {
-  /** From now on it needs its password, and there is nobody to give it. */
+  /** Locks the keychain, without a prompt to unlock it. */
   lock(): void
-  /** From now on it answers nobody. */
+  /** Stops all responses until `resume`. */
   stall(): void
   resume(): void
 }
 
-/** A session with GNOME's Secret Service, unlocked. */
-export async function secretService(): Promise<SecretService> {
-  const session = await busSession()
+/** Creates a session with GNOME's Secret Service, unlocked. */
+export async function startSecretService(): Promise<SecretService> {
+  const session = await startBusSession()
   const keyring = spawn('gnome-keyring-daemon', ['--foreground', '--unlock', '--components=secrets'], {
     env: session.environment,
     stdio: ['pipe', 'ignore', 'ignore'],

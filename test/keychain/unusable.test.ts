@@ -8,9 +8,15 @@ import { type Keychain, KeychainUnavailable } from '../../src/keychain/keychain.
 import { startKeychainProcess } from '../../src/keychain/keychain-process.ts'
 import type { KeychainLibrary } from '../../src/keychain/libraries.ts'
 import { openKeychain } from '../../src/keychain/open.ts'
-import { program } from '../harness/program.ts'
+import { programPath } from '../harness/program.ts'
 import { TestClock } from '../harness/runtime.ts'
-import { bareSession, busSession, canTest, type Session, secretService } from './secret-service.ts'
+import {
+  canTest,
+  createBareSession,
+  type Session,
+  startBusSession,
+  startSecretService,
+} from './secret-service.ts'
 
 const drivers = ['keyring', 'keytar'] as const
 
@@ -18,8 +24,8 @@ function keychainIn({ folder, environment }: Session, driver: KeychainLibrary, t
   return openKeychain(driver, { folder, clock: systemClock, environment, timeoutMs })
 }
 
-/** What every function of a keychain answers: the reason of its failure, or its value. */
-async function reasons(keychain: Keychain): Promise<Record<string, unknown>> {
+/** Calls every function of a keychain, and returns its failure reason or its value. */
+async function callAllFunctions(keychain: Keychain): Promise<Record<string, unknown>> {
   const calls = {
     get: keychain.getPassword('workbase', 'one'),
     set: keychain.setPassword('workbase', 'one', 'new'),
@@ -27,8 +33,8 @@ async function reasons(keychain: Keychain): Promise<Record<string, unknown>> {
     findOne: keychain.findPassword('workbase'),
     find: keychain.findCredentials('workbase'),
   }
-  const told = Object.entries(calls).map(async ([name, call]) => [name, await call.catch(reasonOf)])
-  return Object.fromEntries(await Promise.all(told))
+  const outcomes = Object.entries(calls).map(async ([name, call]) => [name, await call.catch(reasonOf)])
+  return Object.fromEntries(await Promise.all(outcomes))
 }
 
 function reasonOf(error: unknown): string {
@@ -38,42 +44,52 @@ function reasonOf(error: unknown): string {
   return `${error.driver} ${error.reason}`
 }
 
-const all = (told: string) => ({ get: told, set: told, delete: told, findOne: told, find: told })
+const sameForAll = (outcome: string) => ({
+  get: outcome,
+  set: outcome,
+  delete: outcome,
+  findOne: outcome,
+  find: outcome,
+})
 
 describe.each(drivers)('%s', driver => {
-  test.skipIf(!canTest(driver))('without a bus is unavailable, and keeps nothing elsewhere', async () => {
-    expect(await reasons(keychainIn(bareSession(), driver))).toEqual(all(`${driver} unavailable`))
+  test.skipIf(!canTest(driver))('is unavailable without a bus, and stores nothing elsewhere', async () => {
+    expect(await callAllFunctions(keychainIn(createBareSession(), driver))).toEqual(
+      sameForAll(`${driver} unavailable`),
+    )
   })
 
-  test.skipIf(!canTest(driver))('without a Secret Service is unavailable', async () => {
-    expect(await reasons(keychainIn(await busSession(), driver))).toEqual(all(`${driver} unavailable`))
+  test.skipIf(!canTest(driver))('is unavailable without a Secret Service', async () => {
+    expect(await callAllFunctions(keychainIn(await startBusSession(), driver))).toEqual(
+      sameForAll(`${driver} unavailable`),
+    )
   })
 
-  test.skipIf(!canTest(driver))('says so when the keychain is locked', async () => {
-    const session = await secretService()
+  test.skipIf(!canTest(driver))('reports a locked keychain', async () => {
+    const session = await startSecretService()
     const keychain = keychainIn(session, driver)
     await keychain.setPassword('workbase', 'one', 'kept')
     session.lock()
-    expect(await reasons(keychain)).toEqual(all(`${driver} locked`))
+    expect(await callAllFunctions(keychain)).toEqual(sameForAll(`${driver} locked`))
   })
 
   test.skipIf(!canTest(driver))(
-    'gives up on a keychain that does not answer, and works again when it does',
+    'times out if the keychain does not respond, and works again when it does',
     async () => {
-      const session = await secretService()
+      const session = await startSecretService()
       await keychainIn(session, driver).setPassword('workbase', 'one', 'kept')
       const keychain = keychainIn(session, driver, 700)
       session.stall()
-      const begun = systemClock.now()
-      expect(await reasons(keychain)).toEqual(all(`${driver} timeout`))
-      expect(systemClock.now() - begun).toBeLessThan(10_000)
+      const startedAt = systemClock.now()
+      expect(await callAllFunctions(keychain)).toEqual(sameForAll(`${driver} timeout`))
+      expect(systemClock.now() - startedAt).toBeLessThan(10_000)
       session.resume()
       await vi.waitFor(() => keychain.setPassword('workbase', 'two', 'again'), { timeout: 10_000 })
     },
   )
 
-  test('says when its package is not installed', async () => {
-    const session = bareSession()
+  test('reports a missing package', async () => {
+    const session = createBareSession()
     const hooks = join(session.folder, 'hooks.mjs')
     const start = join(session.folder, 'start.mjs')
     writeFileSync(
@@ -85,19 +101,21 @@ describe.each(drivers)('%s', driver => {
     )
     writeFileSync(start, `import { register } from 'node:module'\nregister('file://${hooks}')`)
     const environment = { ...session.environment, NODE_OPTIONS: `--import=${start}` }
-    expect(await reasons(keychainIn({ ...session, environment }, driver))).toEqual(all(`${driver} missing`))
+    expect(await callAllFunctions(keychainIn({ ...session, environment }, driver))).toEqual(
+      sameForAll(`${driver} missing`),
+    )
   })
 })
 
-describe('a process whose keychain does not answer', () => {
+describe('a process whose keychain does not respond', () => {
   describe.each([
     ['keyring', 'wait', 0],
     ['keytar', 'exit', 3],
     ['keyring', 'kill', null],
   ] as const)('%s, %s', (driver, how, status) => {
     test.skipIf(!canTest(driver))('ends, and leaves no process behind', async () => {
-      const session = await secretService()
-      const asking = spawn(process.execPath, [program('keychain/ask'), driver, how], {
+      const session = await startSecretService()
+      const asking = spawn(process.execPath, [programPath('keychain/ask'), driver, how], {
         env: session.environment,
         stdio: ['pipe', 'pipe', 'inherit'],
       })
@@ -105,19 +123,19 @@ describe('a process whose keychain does not answer', () => {
       await once(asking.stdout, 'data')
       expect(workersOf(session)).toHaveLength(1)
       session.stall()
-      const begun = systemClock.now()
+      const startedAt = systemClock.now()
       asking.stdin.write('go\n')
       if (how === 'kill') asking.kill('SIGKILL')
       expect((await ended)[0]).toBe(status)
-      // keytar gives up by itself after 25 s, and the other library never does.
-      expect(systemClock.now() - begun).toBeLessThan(15_000)
+      // keytar times out after 25 s, and the other library never does.
+      expect(systemClock.now() - startedAt).toBeLessThan(15_000)
       await vi.waitFor(() => expect(workersOf(session)).toEqual([]), { timeout: 2000 })
     })
   })
 })
 
-test.skipIf(!canTest('keyring'))('the process of a keychain ends when nobody asks it', async () => {
-  const session = await secretService()
+test.skipIf(!canTest('keyring'))('the keychain process ends when it is idle', async () => {
+  const session = await startSecretService()
   const clock = new TestClock()
   const { entries } = startKeychainProcess('keyring', clock, session.environment)
   await entries.setPassword('workbase', 'one', 'kept')
@@ -132,7 +150,7 @@ test.skipIf(!canTest('keyring'))('the process of a keychain ends when nobody ask
   expect(await entries.getPassword('workbase', 'one')).toBe('kept')
 })
 
-/** Processes of the keychain that belong to a session. */
+/** Returns the IDs of a session's keychain processes. */
 function workersOf({ folder }: Session): string[] {
   return readdirSync('/proc')
     .filter(name => /^\d+$/.test(name))
@@ -143,7 +161,7 @@ function workersOf({ folder }: Session): string[] {
         )
         return line!.includes('keychain/worker.js') && variables!.includes(`HOME=${folder}`)
       } catch {
-        // It has ended meanwhile.
+        // The process has ended in the meantime.
         return false
       }
     })

@@ -3,8 +3,8 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { chunkingServices, embeddingServices } from '../../src/contract/services.ts'
 import type { Collection, ContentStore } from '../../src/storage/content.ts'
 import { openEmbeddedStore } from '../../src/storage/open.ts'
-import { makeBase, makeMockService, makeWorkspace } from '../harness/place.ts'
-import { type Opened, open, type Sent } from '../harness/runtime.ts'
+import { makeBase, makeMockService, makeWorkspace } from '../harness/resources.ts'
+import { open, type TestResponse, type TestRuntime } from '../harness/runtime.ts'
 
 const unknownId = '9b1c1a52-6f0e-4c0e-9d53-2f3a4b5c6d7e'
 
@@ -35,14 +35,14 @@ const plain = {
 } as const
 
 interface Stage {
-  readonly wb: Opened
+  readonly wb: TestRuntime
   readonly workspaceId: string
   /** A service of the offline provider with three dimensions. */
   readonly embeddingServiceId: string
   readonly chunkingServiceId: string
   /** A service of the built-in embedder. */
   readonly builtIn: string
-  create(body: object): Promise<Sent>
+  create(body: object): Promise<TestResponse>
 }
 
 async function stage(...others: Partial<Collection>[]): Promise<Stage> {
@@ -166,11 +166,14 @@ describe('order of the checks when attaching a collection', () => {
   test.each([
     ['another provider', { provider: 'nvidia', modelName: 'mock-embedder' }],
     ['another model', { provider: 'mock', modelName: 'other' }],
-  ])('S7.3-vectorize_service_mismatch: rejects %s before unknown other services', async (_what, vectorService) => {
-    const { create, embeddingServiceId } = await stage({ name: 'served', vectorService })
-    const body = attach('served', { embeddingServiceId, chunkingServiceId: unknownId })
-    expect(await create(body)).toMatchObject(refused('vectorize_service_mismatch', 400))
-  })
+  ])(
+    'S7.3-vectorize_service_mismatch: rejects %s before unknown other services',
+    async (_what, vectorService) => {
+      const { create, embeddingServiceId } = await stage({ name: 'served', vectorService })
+      const body = attach('served', { embeddingServiceId, chunkingServiceId: unknownId })
+      expect(await create(body)).toMatchObject(refused('vectorize_service_mismatch', 400))
+    },
+  )
 
   test('S7.3-vectorize_service_mismatch: rejects vectors of another embedder for the built-in embedder', async () => {
     const { create, builtIn } = await stage({ name: 'theirs', dimension: 128 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { makeBase, makeWorkspace } from '../harness/place.ts'
+import { makeBase, makeWorkspace } from '../harness/resources.ts'
 import { open } from '../harness/runtime.ts'
 
 test('S7.3-kb_name_taken S7.3-05: a request that loses the race for a name gets the error of a later request', async () => {

@@ -2,8 +2,8 @@ import { expect, test } from 'vitest'
 import { documents } from '../../src/contract/documents.ts'
 import { embeddingServices } from '../../src/contract/services.ts'
 import type { ContentStore, ContentWrite } from '../../src/storage/content.ts'
-import { type Base, makeBase, makeWorkspace } from '../harness/place.ts'
-import { type Opened, open } from '../harness/runtime.ts'
+import { type Base, makeBase, makeWorkspace } from '../harness/resources.ts'
+import { open, type TestRuntime } from '../harness/runtime.ts'
 
 interface Outcome {
   readonly line: number
@@ -11,7 +11,7 @@ interface Outcome {
   readonly error?: { code: string; message: string; requestId: string }
 }
 
-async function ingestBatch({ runtime }: Opened, { path }: Base, texts: string[]): Promise<Outcome[]> {
+async function ingestBatch({ runtime }: TestRuntime, { path }: Base, texts: string[]): Promise<Outcome[]> {
   const response = await runtime.fetch(
     new Request(`http://localhost${path}/ingest/batch`, {
       method: 'POST',
@@ -39,8 +39,8 @@ test('S7.1: an unexpected error in a line is an internal error, logged under the
   const [outcome] = await ingestBatch(wb, await makeBase(wb), ['A text.'])
   expect(outcome).toMatchObject({ line: 1, status: 500, error: { code: 'internal_error' } })
   expect(JSON.stringify(outcome)).not.toContain('melted')
-  expect(wb.complaints).toHaveLength(1)
-  expect(wb.complaints[0]!.facts).toMatchObject({
+  expect(wb.loggedProblems).toHaveLength(1)
+  expect(wb.loggedProblems[0]!.facts).toMatchObject({
     requestId: outcome!.error!.requestId,
     error: { message: 'the disk melted' },
   })
@@ -73,5 +73,5 @@ test('a document that cannot be deleted is reported as failed, and the reason is
   expect(deleted).toEqual([])
   expect(failed).toMatchObject([{ documentId, code: 'delete_failed' }])
   expect(JSON.stringify(failed)).not.toContain('melted')
-  expect(wb.complaints[0]!.facts).toMatchObject({ documentId, error: { message: 'the disk melted' } })
+  expect(wb.loggedProblems[0]!.facts).toMatchObject({ documentId, error: { message: 'the disk melted' } })
 })

@@ -4,10 +4,10 @@ import { records } from '../../src/contract/records.ts'
 import { workspaces } from '../../src/contract/workspaces.ts'
 import type { ContentStore } from '../../src/storage/content.ts'
 import type { RowStore } from '../../src/storage/rows.ts'
-import { chatting, shapeOf } from '../harness/chatting.ts'
-import { type Base, makeBase, makeMockService, makeWorkspace } from '../harness/place.ts'
-import type { Opened, Sent } from '../harness/runtime.ts'
-import { type ToolStage, toolStage } from '../harness/tools.ts'
+import { type Base, makeBase, makeMockService, makeWorkspace } from '../harness/resources.ts'
+import type { TestResponse, TestRuntime } from '../harness/runtime.ts'
+import { eventNames, openTestChat } from '../harness/test-chat.ts'
+import { setUpTools, type ToolSetup } from '../harness/tools.ts'
 
 /** Runs an action once, before the store call with a given number. */
 class Interruption {
@@ -52,8 +52,8 @@ class Interruption {
 }
 
 const interruption = new Interruption()
-let stage: ToolStage
-let wb: Opened
+let stage: ToolSetup
+let wb: TestRuntime
 
 /** A knowledge base with two documents, a filter and a record; its workspace has another knowledge base. */
 interface Scene {
@@ -88,7 +88,7 @@ async function scene(isFitted: boolean, place?: string): Promise<Scene> {
 
 beforeEach(async () => {
   // In memory, because thousands of writes to disk are slow.
-  stage = await toolStage({
+  stage = await setUpTools({
     config: { controlPlane: { driver: 'memory' } },
     rows: interruption.rows,
     content: interruption.content,
@@ -96,7 +96,7 @@ beforeEach(async () => {
   wb = stage.wb
 })
 
-type Ask = (scene: Scene) => Promise<Sent>
+type Ask = (scene: Scene) => Promise<TestResponse>
 
 const post =
   (path: (scene: Scene) => string, json: (scene: Scene) => object): Ask =>
@@ -106,13 +106,13 @@ const ofBase = ({ base }: Scene) => base.path
 const ofWorkspace = ({ workspaceId }: Scene) => `/api/v1/workspaces/${workspaceId}`
 const ofDocument = ({ base, documentId }: Scene) => `${base.path}/documents/${documentId}`
 
-async function upload({ base }: Scene): Promise<Sent> {
+async function upload({ base }: Scene): Promise<TestResponse> {
   const body = new FormData()
   body.append('file', new Blob(['zeta eta']), 'z.txt')
   return sent(await wb.runtime.fetch(request('POST', `${base.path}/ingest/file`, { body })))
 }
 
-async function batch({ base }: Scene): Promise<Sent> {
+async function batch({ base }: Scene): Promise<TestResponse> {
   const body = ['zeta', 'eta', 'theta'].map(text => JSON.stringify({ text })).join('\n')
   const headers = { 'content-type': 'application/x-ndjson' }
   return sent(await wb.runtime.fetch(request('POST', `${base.path}/ingest/batch`, { body, headers })))
@@ -122,7 +122,7 @@ function request(method: string, path: string, init: RequestInit): Request {
   return new Request(`http://localhost${path}`, { method, ...init })
 }
 
-async function sent(answer: Response): Promise<Sent> {
+async function sent(answer: Response): Promise<TestResponse> {
   const text = await answer.text()
   const isJson = answer.headers.get('content-type')?.startsWith('application/json')
   return { status: answer.status, text, body: isJson ? JSON.parse(text) : {}, headers: answer.headers }
@@ -207,7 +207,7 @@ const asks: Record<string, Ask> = {
 /** Requests for anything below a deleted resource fail with not found; a workspace is deleted in steps. */
 const notFound = /^(?:(?:workspace|knowledge_base|document|knowledge_filter)_)?not_found$/
 
-function codesIn({ text }: Sent): string[] {
+function codesIn({ text }: TestResponse): string[] {
   return [...text.matchAll(/"code":"(\w+)"/g)].map(([, code]) => code!)
 }
 
@@ -271,7 +271,7 @@ test.each([
 })
 
 test('an answer with retrieved passages omits a knowledge base that is deleted concurrently', async () => {
-  const chat = await chatting({
+  const chat = await openTestChat({
     config: { controlPlane: { driver: 'memory' } },
     rows: interruption.rows,
     content: interruption.content,
@@ -283,7 +283,7 @@ test('an answer with retrieved passages omits a knowledge base that is deleted c
     await gone.ingest('beta gone')
     await left.ingest('beta left')
     interruption.set(at, () => gone.delete())
-    const events = shapeOf(await chat.stream('What is beta?'))
+    const events = eventNames(await chat.stream('What is beta?'))
     // Later turns make more store calls, as the conversation grows.
     if (at === 0) calls = interruption.calls
     interruption.set(0, async () => {})

@@ -3,7 +3,7 @@ import { audit } from '../../src/contract/audit.ts'
 import { documents } from '../../src/contract/documents.ts'
 import { WbError } from '../../src/contract/errors.ts'
 import type { ContentStore } from '../../src/storage/content.ts'
-import { makeBase } from '../harness/place.ts'
+import { makeBase } from '../harness/resources.ts'
 import { open } from '../harness/runtime.ts'
 
 /** A store that fails to delete some documents. */
@@ -39,7 +39,7 @@ test('a bulk delete reports the reason for each failure, and the audit record co
     ],
   })
   expect((await base.documents()).map(({ documentId }) => documentId)).toEqual([denied, broken])
-  expect(wb.complaints.map(({ facts }) => facts.documentId)).toEqual([denied, broken])
+  expect(wb.loggedProblems.map(({ facts }) => facts.documentId)).toEqual([denied, broken])
   const { workspaceId } = base.params
   const { items } = await wb.callAsOperator(audit.list, {
     params: { workspaceId },

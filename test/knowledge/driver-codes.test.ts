@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { type ErrorCode, WbError } from '../../src/contract/errors.ts'
 import type { Collection, ContentStore } from '../../src/storage/content.ts'
-import { withoutPowers } from '../fakes/powerless.ts'
-import { makeBase, makeMockService, makeWorkspace } from '../harness/place.ts'
-import { type Opened, open } from '../harness/runtime.ts'
+import { withoutOptionalFeatures } from '../fakes/without-optional-features.ts'
+import { makeBase, makeMockService, makeWorkspace } from '../harness/resources.ts'
+import { open, type TestRuntime } from '../harness/runtime.ts'
 
 /** A driver whose calls all fail once it is switched off. */
 class Faulty {
@@ -89,7 +89,7 @@ test('S7.3-collection_unavailable: is returned if the collection of an existing 
 
 describe('a driver without optional features', () => {
   test('S7.3-hybrid_not_supported: rejects hybrid search by flag, by weight and by the default of the knowledge base', async () => {
-    const { wb, base } = await stage(withoutPowers)
+    const { wb, base } = await stage(withoutOptionalFeatures)
     const search = (json: object) => wb.send(`POST ${base.path}/search`, { text: 'passage', ...json })
     expect(await search({})).toMatchObject({ status: 200 })
     expect(await search({ hybrid: true })).toMatchObject(refused('hybrid_not_supported', 501))
@@ -101,7 +101,7 @@ describe('a driver without optional features', () => {
   })
 
   test('S7.3-rerank_not_supported S7.3-14: rejects rerank and accepts rerank false', async () => {
-    const { wb, base } = await stage(withoutPowers)
+    const { wb, base } = await stage(withoutOptionalFeatures)
     const search = (rerank: boolean) => wb.send(`POST ${base.path}/search`, { text: 'passage', rerank })
     expect(await search(true)).toMatchObject(refused('rerank_not_supported', 501))
     const found = await search(false)
@@ -110,14 +110,14 @@ describe('a driver without optional features', () => {
   })
 
   test('S7.3-list_records_not_supported: cannot list the chunks of a document', async () => {
-    const { wb, document } = await stage(withoutPowers)
+    const { wb, document } = await stage(withoutOptionalFeatures)
     expect(await wb.send(`GET ${document}/chunks`)).toMatchObject(refused('list_records_not_supported', 501))
   })
 })
 
 describe('a collection without vectors', () => {
   /** Drops the vectors of the collection, as another client of a remote store could. */
-  async function wordsOnly(): Promise<{ wb: Opened; path: string }> {
+  async function wordsOnly(): Promise<{ wb: TestRuntime; path: string }> {
     let isBare = false
     const { wb, base } = await stage(store => ({
       ...store,

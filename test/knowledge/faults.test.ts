@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import type { ContentStore } from '../../src/storage/content.ts'
-import { withoutPowers } from '../fakes/powerless.ts'
-import { type Base, makeBase, makeMockService, makeWorkspace } from '../harness/place.ts'
-import { type Opened, open } from '../harness/runtime.ts'
+import { withoutOptionalFeatures } from '../fakes/without-optional-features.ts'
+import { type Base, makeBase, makeMockService, makeWorkspace } from '../harness/resources.ts'
+import { open, type TestRuntime } from '../harness/runtime.ts'
 
 const place = '/var/lib/private/store.db'
 
@@ -34,7 +34,7 @@ describe('an unexpected exception in a handler', () => {
       },
     })
     expect(answer.text).not.toMatch(/private|TypeError|\.ts|at /)
-    expect(wb.complaints).toMatchObject([
+    expect(wb.loggedProblems).toMatchObject([
       { facts: { requestId, code: 'internal_error', error: { message: expect.stringContaining(place) } } },
     ])
     expect((await wb.send(`POST ${base.path}/search`, { text: 'passage', lexicalWeight: 1 })).status).toBe(
@@ -86,8 +86,8 @@ describe('an unexpected exception in a handler', () => {
 })
 
 describe('a driver with only the required methods', () => {
-  async function powerless(): Promise<{ wb: Opened; base: Base; documentId: string }> {
-    const wb = await open({ content: withoutPowers })
+  async function powerless(): Promise<{ wb: TestRuntime; base: Base; documentId: string }> {
+    const wb = await open({ content: withoutOptionalFeatures })
     const { workspaceId } = await makeWorkspace(wb)
     const { embeddingServiceId } = await makeMockService(wb, workspaceId)
     const base = await makeBase(wb, { workspaceId, embeddingServiceId })
@@ -121,7 +121,7 @@ describe('a driver with only the required methods', () => {
   })
 
   test('cannot have a knowledge base with the built-in embedder', async () => {
-    const wb = await open({ content: withoutPowers })
+    const wb = await open({ content: withoutOptionalFeatures })
     await expect(makeBase(wb)).rejects.toMatchObject({ code: 'driver_unavailable' })
     expect(await wb.runtime.pending()).toBe(0)
     await wb.settle()

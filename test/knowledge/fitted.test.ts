@@ -2,17 +2,23 @@ import { describe, expect, test } from 'vitest'
 import { documents } from '../../src/contract/documents.ts'
 import { kb } from '../../src/contract/knowledge.ts'
 import { records } from '../../src/contract/records.ts'
-import { type Base, baseAt, makeBase, makeMockService, makeWorkspace } from '../harness/place.ts'
-import { type Opened, open, TestClock, until } from '../harness/runtime.ts'
-import { fill, Stop, sentence, spaceOf, withSpaces } from '../harness/spaces.ts'
-import { storeFile } from '../harness/store.ts'
+import {
+  Gate,
+  ingestSentences,
+  readSpaceState,
+  sentence,
+  withFittedSpaces,
+} from '../harness/fitted-spaces.ts'
+import { type Base, baseIn, makeBase, makeMockService, makeWorkspace } from '../harness/resources.ts'
+import { open, TestClock, type TestRuntime, waitUntil } from '../harness/runtime.ts'
+import { storeFile } from '../harness/store-file.ts'
 
 const quietMs = 2_000
 const leaseMs = 30_000
 
 /** A store in which a fit can be paused when it reads passages. */
-function stoppable(stop: Stop) {
-  return withSpaces(spaces => ({
+function stoppable(stop: Gate) {
+  return withFittedSpaces(spaces => ({
     async passages(...args) {
       await stop.pass()
       return spaces.passages(...args)
@@ -21,70 +27,70 @@ function stoppable(stop: Stop) {
 }
 
 /** A knowledge base with a space that was fitted to all its documents. */
-async function fitted(wb: Opened, count = 20): Promise<Base> {
+async function fitted(wb: TestRuntime, count = 20): Promise<Base> {
   const base = await makeBase(wb)
-  await fill(base, 0, count)
+  await ingestSentences(base, 0, count)
   await wb.settle()
-  expect(spaceOf(wb.dataDir, base)).toMatchObject({ records: count, unfitted: 0 })
+  expect(readSpaceState(wb.dataDir, base)).toMatchObject({ records: count, unfitted: 0 })
   return base
 }
 
 /** Adds plain records, which is faster than adding documents. */
-async function fillRecords(wb: Opened, { params }: Base, count: number): Promise<void> {
+async function fillRecords(wb: TestRuntime, { params }: Base, count: number): Promise<void> {
   const all = Array.from({ length: count }, (_, n) => ({ id: `${n}`, text: sentence(n) }))
   for (let from = 0; from < count; from += 500)
     await wb.call(records.upsert, { params, body: { records: all.slice(from, from + 500) } })
 }
 
 /** Lets background work continue for many turns of the event loop. */
-async function pause(wb: Opened): Promise<void> {
+async function pause(wb: TestRuntime): Promise<void> {
   for (let turn = 0; turn < 200; turn++) await wb.send('GET /readyz')
 }
 
-const generationOf = (wb: Opened, base: Base) => spaceOf(wb.dataDir, base).generation
+const generationOf = (wb: TestRuntime, base: Base) => readSpaceState(wb.dataDir, base).generation
 const stateOf = async (base: Base) => (await base.show()).embedder!.state
 
-describe('states', () => {
+describe('states of a space', () => {
   test.each([
     ['on the spot', false],
     ['with threads', true],
   ])('a space is a placeholder until it is fitted, %s', async (_, threads) => {
     const wb = await open({ threads, server: true, clock: new TestClock() })
     const base = await makeBase(wb)
-    await fill(base, 0, 9)
+    await ingestSentences(base, 0, 9)
     expect((await base.show()).embedder).toEqual({
       version: 'placeholder',
       state: 'placeholder',
       fittedChunks: 0,
       chunks: 9,
     })
-    expect(spaceOf(wb.dataDir, base).generation).toBe(0)
-    await fill(base, 9, 12)
-    await until(async () => (await stateOf(base)) === 'ready')
-    const { generation } = spaceOf(wb.dataDir, base)
+    expect(readSpaceState(wb.dataDir, base).generation).toBe(0)
+    await ingestSentences(base, 9, 12)
+    await waitUntil(async () => (await stateOf(base)) === 'ready')
+    const { generation } = readSpaceState(wb.dataDir, base)
     expect(generation).toBeGreaterThan(0)
     expect((await base.show()).embedder).toMatchObject({ version: `lsa-${generation}`, chunks: 12 })
-    expect(wb.complaints).toEqual([])
+    expect(wb.loggedProblems).toEqual([])
   })
 
-  test('is fitting during a fit, and searches still succeed', async () => {
-    const stop = new Stop()
+  test('a space is fitting during a fit, and searches still succeed', async () => {
+    const stop = new Gate()
     const wb = await open({ server: true, clock: new TestClock(), content: stoppable(stop) })
     const base = await makeBase(wb)
     stop.close()
-    await fill(base, 0, 12)
-    await until(() => stop.reached > 0)
+    await ingestSentences(base, 0, 12)
+    await waitUntil(() => stop.reached > 0)
     expect((await base.show()).embedder).toMatchObject({ version: 'placeholder', state: 'fitting' })
     expect(await base.search('rotor')).not.toEqual([])
     stop.open()
-    await until(async () => (await stateOf(base)) === 'ready')
+    await waitUntil(async () => (await stateOf(base)) === 'ready')
   })
 
   test('fewer than ten chunks are not fitted', async () => {
     const clock = new TestClock()
     const wb = await open({ server: true, clock })
     const base = await makeBase(wb)
-    await fill(base, 0, 9)
+    await ingestSentences(base, 0, 9)
     clock.advance(quietMs)
     await wb.settle()
     expect(await wb.runtime.pending()).toBe(0)
@@ -106,7 +112,7 @@ describe('new documents', () => {
   /** Counts attempts to fit, each of which requires the lease. */
   function counted() {
     const count = { fits: 0 }
-    const content = withSpaces(spaces => ({
+    const content = withFittedSpaces(spaces => ({
       lease(...args) {
         count.fits++
         return spaces.lease(...args)
@@ -128,10 +134,10 @@ describe('new documents', () => {
     clock.advance(quietMs - 1)
     await pause(wb)
     expect(count.fits).toBe(0)
-    expect(spaceOf(wb.dataDir, base)).toEqual({ generation: before, unfitted: 2, records: 42 })
+    expect(readSpaceState(wb.dataDir, base)).toEqual({ generation: before, unfitted: 2, records: 42 })
     clock.advance(1)
-    await until(() => generationOf(wb, base) === before + 1)
-    expect(spaceOf(wb.dataDir, base)).toMatchObject({ unfitted: 0 })
+    await waitUntil(() => generationOf(wb, base) === before + 1)
+    expect(readSpaceState(wb.dataDir, base)).toMatchObject({ unfitted: 0 })
   })
 
   test('are fitted immediately if more than a fifth of the chunks are unfitted', async () => {
@@ -140,43 +146,43 @@ describe('new documents', () => {
     const base = await fitted(wb, 40)
     const before = generationOf(wb, base)
     count.fits = 0
-    await fill(base, 100, 110)
+    await ingestSentences(base, 100, 110)
     await pause(wb)
     expect(count.fits).toBe(0)
-    expect(spaceOf(wb.dataDir, base)).toEqual({ generation: before, unfitted: 10, records: 50 })
+    expect(readSpaceState(wb.dataDir, base)).toEqual({ generation: before, unfitted: 10, records: 50 })
     await base.ingest(sentence(110))
-    await until(() => generationOf(wb, base) === before + 1)
+    await waitUntil(() => generationOf(wb, base) === before + 1)
   })
 
   test('do not prevent a fit from finishing when they arrive continuously', { timeout: 60_000 }, async () => {
     const wb = await open({ server: true, threads: true })
     const base = await makeBase(wb)
-    await fill(base, 0, 20)
+    await ingestSentences(base, 0, 20)
     let ingesting = true
     const stream = (async () => {
-      for (let n = 1_000; ingesting; n += 8) await fill(base, n, n + 8)
+      for (let n = 1_000; ingesting; n += 8) await ingestSentences(base, n, n + 8)
     })()
-    await until(async () => (await base.show()).embedder!.fittedChunks > 100)
+    await waitUntil(async () => (await base.show()).embedder!.fittedChunks > 100)
     ingesting = false
     await stream
     await wb.settle()
-    expect(spaceOf(wb.dataDir, base)).toMatchObject({ unfitted: 0 })
-    expect(wb.complaints).toEqual([])
+    expect(readSpaceState(wb.dataDir, base)).toMatchObject({ unfitted: 0 })
+    expect(wb.loggedProblems).toEqual([])
   })
 })
 
 describe('two runtimes on one data directory', () => {
   test('only one of them fits, and the other uses the new space immediately', async () => {
-    const stop = new Stop()
+    const stop = new Gate()
     const mine = await open({ content: stoppable(stop) })
     const base = await makeBase(mine)
-    await fill(base, 0, 30)
+    await ingestSentences(base, 0, 30)
     const other = await open({ dataDir: mine.dataDir })
-    const there = baseAt(other, { ...base.params, name: base.name })
+    const there = baseIn(other, { ...base.params, name: base.name })
     expect(await there.search('rotor flutters')).toEqual(await base.search('rotor flutters'))
     stop.close()
     const settling = mine.settle()
-    await until(() => stop.reached > 0)
+    await waitUntil(() => stop.reached > 0)
     await other.settle()
     expect(generationOf(mine, base)).toBe(0)
     stop.open()
@@ -187,13 +193,13 @@ describe('two runtimes on one data directory', () => {
       const found = await there.search('rotor flutters', { hybrid })
       expect(found).toEqual(await base.search('rotor flutters', { hybrid }))
     }
-    await fill(there, 30, 33)
-    expect(spaceOf(mine.dataDir, base)).toEqual({ generation: 1, unfitted: 3, records: 33 })
+    await ingestSentences(there, 30, 33)
+    expect(readSpaceState(mine.dataDir, base)).toEqual({ generation: 1, unfitted: 3, records: 33 })
   })
 
   test('a document prepared in a replaced space is embedded again', async () => {
     let moves = 0
-    const other: { wb?: Opened } = {}
+    const other: { wb?: TestRuntime } = {}
     const wb = await open({
       content: store => ({
         ...store,
@@ -206,7 +212,7 @@ describe('two runtimes on one data directory', () => {
     })
     const base = await makeBase(wb)
     const { document } = await base.ingest(sentence(0), { metadata: { title: 'First' } })
-    await fill(base, 1, 30)
+    await ingestSentences(base, 1, 30)
     other.wb = await open({ dataDir: wb.dataDir })
     const late = async (write: () => Promise<unknown>) => {
       const before = generationOf(wb, base)
@@ -225,42 +231,39 @@ describe('two runtimes on one data directory', () => {
         body: { metadata: { title: 'Renamed' } },
       }),
     )
-    expect(spaceOf(wb.dataDir, base).records).toBe(32)
+    expect(readSpaceState(wb.dataDir, base).records).toBe(32)
   })
 
   test.each([
     ['by vector', false],
     ['by vector and words, mixed as the new space is', true],
-  ])(
-    'a query embedded in a replaced space is repeated: %s',
-    async (_, hybrid) => {
-      let moves = 0
-      const other: { wb?: Opened } = {}
-      const wb = await open({
-        content: store => ({
-          ...store,
-          async nearest(...args) {
-            if (moves > 0 && moves-- > 0) await other.wb!.settle()
-            return store.nearest(...args)
-          },
-        }),
-      })
-      const base = await makeBase(wb)
-      await fill(base, 0, 30)
-      other.wb = await open({ dataDir: wb.dataDir })
-      moves = 1
-      const found = await base.search('the jet bends', { hybrid })
-      expect(generationOf(wb, base)).toBe(1)
-      expect(found).toEqual(await base.search('the jet bends', { hybrid }))
-    },
-  )
+  ])('a query embedded in a replaced space is repeated: %s', async (_, hybrid) => {
+    let moves = 0
+    const other: { wb?: TestRuntime } = {}
+    const wb = await open({
+      content: store => ({
+        ...store,
+        async nearest(...args) {
+          if (moves > 0 && moves-- > 0) await other.wb!.settle()
+          return store.nearest(...args)
+        },
+      }),
+    })
+    const base = await makeBase(wb)
+    await ingestSentences(base, 0, 30)
+    other.wb = await open({ dataDir: wb.dataDir })
+    moves = 1
+    const found = await base.search('the jet bends', { hybrid })
+    expect(generationOf(wb, base)).toBe(1)
+    expect(found).toEqual(await base.search('the jet bends', { hybrid }))
+  })
 
   test('two fits do not mix if one outlives its lease', async () => {
     const clock = new TestClock()
-    const stop = new Stop()
+    const stop = new Gate()
     const slow = await open({
       clock,
-      content: withSpaces(spaces => ({
+      content: withFittedSpaces(spaces => ({
         async stage(...args) {
           await stop.pass()
           return spaces.stage(...args)
@@ -268,26 +271,26 @@ describe('two runtimes on one data directory', () => {
       })),
     })
     const base = await makeBase(slow)
-    await fill(base, 0, 30)
+    await ingestSentences(base, 0, 30)
     const quick = await open({ clock, dataDir: slow.dataDir })
     stop.close()
     const settling = slow.settle()
-    await until(() => stop.reached > 0)
-    await baseAt(quick, { ...base.params, name: base.name }).ingest('One more makes another model of it.')
+    await waitUntil(() => stop.reached > 0)
+    await baseIn(quick, { ...base.params, name: base.name }).ingest('One more makes another model of it.')
     clock.advance(leaseMs + 1)
     await quick.settle()
     expect(generationOf(slow, base)).toBe(1)
     stop.open()
     await settling
-    expect(spaceOf(slow.dataDir, base)).toEqual({ generation: 1, unfitted: 0, records: 31 })
+    expect(readSpaceState(slow.dataDir, base)).toEqual({ generation: 1, unfitted: 0, records: 31 })
   })
 
   test('vectors staged by a fit after it lost its lease are discarded', async () => {
     const clock = new TestClock()
-    const [before, after] = [new Stop(), new Stop()]
+    const [before, after] = [new Gate(), new Gate()]
     const slow = await open({
       clock,
-      content: withSpaces(spaces => ({
+      content: withFittedSpaces(spaces => ({
         async stage(...args) {
           await before.pass()
           return spaces.stage(...args)
@@ -295,11 +298,11 @@ describe('two runtimes on one data directory', () => {
       })),
     })
     const base = await makeBase(slow)
-    await fill(base, 0, 30)
+    await ingestSentences(base, 0, 30)
     const quick = await open({
       clock,
       dataDir: slow.dataDir,
-      content: withSpaces(spaces => ({
+      content: withFittedSpaces(spaces => ({
         async unstaged(...args) {
           await after.pass()
           return spaces.unstaged(...args)
@@ -309,28 +312,28 @@ describe('two runtimes on one data directory', () => {
     before.close()
     after.close()
     const slowly = slow.settle()
-    await until(() => before.reached > 0)
-    await baseAt(quick, { ...base.params, name: base.name }).ingest('One more makes another model of it.')
+    await waitUntil(() => before.reached > 0)
+    await baseIn(quick, { ...base.params, name: base.name }).ingest('One more makes another model of it.')
     clock.advance(leaseMs + 1)
     const quickly = quick.settle()
-    await until(() => after.reached > 0)
+    await waitUntil(() => after.reached > 0)
     before.open()
     await slowly
     after.open()
     await quickly
-    expect(spaceOf(slow.dataDir, base)).toEqual({ generation: 1, unfitted: 0, records: 31 })
+    expect(readSpaceState(slow.dataDir, base)).toEqual({ generation: 1, unfitted: 0, records: 31 })
   })
 })
 
 describe('an interrupted fit', () => {
   test('of a deleted knowledge base leaves no data', async () => {
-    const stop = new Stop()
+    const stop = new Gate()
     const wb = await open({ content: stoppable(stop) })
     const base = await makeBase(wb)
-    await fill(base, 0, 30)
+    await ingestSentences(base, 0, 30)
     stop.close()
     const settling = wb.settle()
-    await until(() => stop.reached > 0)
+    await waitUntil(() => stop.reached > 0)
     await base.delete()
     stop.open()
     await settling
@@ -338,13 +341,13 @@ describe('an interrupted fit', () => {
     expect(file.tables().filter(name => /^(vec|fts)_/.test(name))).toEqual([])
     expect(file.all('SELECT * FROM collection')).toEqual([])
     expect(file.all('SELECT * FROM embedder_model')).toEqual([])
-    expect(wb.complaints).toEqual([])
+    expect(wb.loggedProblems).toEqual([])
   })
 
   test('adds nothing to a new knowledge base of the same name', async () => {
-    const stop = new Stop()
+    const stop = new Gate()
     const wb = await open({
-      content: withSpaces(spaces => ({
+      content: withFittedSpaces(spaces => ({
         async unstaged(...args) {
           await stop.pass()
           return spaces.unstaged(...args)
@@ -353,24 +356,24 @@ describe('an interrupted fit', () => {
     })
     const { workspaceId } = await makeWorkspace(wb)
     const base = await makeBase(wb, { workspaceId, name: 'again' })
-    await fill(base, 0, 30)
+    await ingestSentences(base, 0, 30)
     stop.close()
     const settling = wb.settle()
-    await until(() => stop.reached > 0)
+    await waitUntil(() => stop.reached > 0)
     await base.delete()
     const second = await makeBase(wb, { workspaceId, name: 'again' })
     stop.open()
     await settling
-    await fill(second, 50, 53)
-    expect(spaceOf(wb.dataDir, second)).toEqual({ generation: 0, unfitted: 3, records: 3 })
+    await ingestSentences(second, 50, 53)
+    expect(readSpaceState(wb.dataDir, second)).toEqual({ generation: 0, unfitted: 3, records: 3 })
     expect(storeFile(wb.dataDir).collection(workspaceId, 'again')).toMatchObject({ lease_owner: null })
   })
 
   test('adds nothing to a new knowledge base of the same name when it renews its lease', async () => {
-    const stop = new Stop()
+    const stop = new Gate()
     let leases = 0
     const wb = await open({
-      content: withSpaces(spaces => ({
+      content: withFittedSpaces(spaces => ({
         async lease(...args) {
           if (++leases === 2) await stop.pass()
           return spaces.lease(...args)
@@ -383,58 +386,58 @@ describe('an interrupted fit', () => {
     await fillRecords(wb, base, 600)
     stop.close()
     const settling = wb.settle()
-    await until(() => stop.reached > 0)
+    await waitUntil(() => stop.reached > 0)
     await base.delete()
     const second = await makeBase(wb, { workspaceId, name: 'again' })
-    await fill(second, 50, 80)
+    await ingestSentences(second, 50, 80)
     stop.open()
     await settling
-    expect(spaceOf(wb.dataDir, second)).toEqual({ generation: 0, unfitted: 30, records: 30 })
+    expect(readSpaceState(wb.dataDir, second)).toEqual({ generation: 0, unfitted: 30, records: 30 })
   })
 
   test('ends if every document is deleted', async () => {
-    const stop = new Stop()
+    const stop = new Gate()
     const wb = await open({ content: stoppable(stop) })
     const base = await makeBase(wb)
-    await fill(base, 0, 30)
+    await ingestSentences(base, 0, 30)
     stop.close()
     const settling = wb.settle()
-    await until(() => stop.reached > 0)
+    await waitUntil(() => stop.reached > 0)
     const documentIds = (await base.documents()).map(({ documentId }) => documentId)
     await wb.call(documents.bulkDelete, { params: base.params, body: { documentIds } })
     stop.open()
     await settling
-    expect(spaceOf(wb.dataDir, base)).toMatchObject({ unfitted: 0, records: 0 })
+    expect(readSpaceState(wb.dataDir, base)).toMatchObject({ unfitted: 0, records: 0 })
   })
 
   test('is not retried continuously while another process has the lease', async () => {
     const clock = new TestClock()
     let asked = 0
-    const counting = withSpaces(spaces => ({
+    const counting = withFittedSpaces(spaces => ({
       lease(...args) {
         asked++
         return spaces.lease(...args)
       },
     }))
-    const stop = new Stop()
+    const stop = new Gate()
     const busy = await open({ clock, content: stoppable(stop) })
     const base = await makeBase(busy)
-    await fill(base, 0, 30)
+    await ingestSentences(base, 0, 30)
     stop.close()
     const settling = busy.settle()
-    await until(() => stop.reached > 0)
+    await waitUntil(() => stop.reached > 0)
     const server = await open({ clock, server: true, dataDir: busy.dataDir, content: counting })
-    const there = baseAt(server, { ...base.params, name: base.name })
-    await fill(there, 30, 50)
+    const there = baseIn(server, { ...base.params, name: base.name })
+    await ingestSentences(there, 30, 50)
     await pause(server)
     expect(asked).toBeLessThanOrEqual(3)
     stop.open()
     await settling
-    for (let turn = 0; turn < 10 && spaceOf(busy.dataDir, base).unfitted > 0; turn++) {
+    for (let turn = 0; turn < 10 && readSpaceState(busy.dataDir, base).unfitted > 0; turn++) {
       clock.advance(60_000)
       await server.settle()
     }
-    expect(spaceOf(busy.dataDir, base)).toMatchObject({ unfitted: 0 })
+    expect(readSpaceState(busy.dataDir, base)).toMatchObject({ unfitted: 0 })
   })
 
   test('after a store error is logged once and retried later', async () => {
@@ -443,7 +446,7 @@ describe('an interrupted fit', () => {
     const wb = await open({
       clock,
       server: true,
-      content: withSpaces(spaces => ({
+      content: withFittedSpaces(spaces => ({
         async passages(...args) {
           if (faults++ < 1) throw new Error('the disk is gone')
           return spaces.passages(...args)
@@ -451,13 +454,13 @@ describe('an interrupted fit', () => {
       })),
     })
     const base = await makeBase(wb)
-    await fill(base, 0, 30)
-    await until(() => wb.complaints.length > 0)
+    await ingestSentences(base, 0, 30)
+    await waitUntil(() => wb.loggedProblems.length > 0)
     await pause(wb)
-    expect(wb.complaints).toMatchObject([{ message: 'fit failed' }])
+    expect(wb.loggedProblems).toMatchObject([{ message: 'fit failed' }])
     expect(await stateOf(base)).toBe('placeholder')
     clock.advance(60_000)
-    await until(async () => (await stateOf(base)) === 'ready')
+    await waitUntil(async () => (await stateOf(base)) === 'ready')
   })
 })
 
@@ -465,9 +468,9 @@ describe('shutdown and startup', () => {
   test.each(['passages', 'unstaged'] as const)(
     'close during a fit keeps the old space and no partial data: %s',
     async step => {
-      const stop = new Stop()
+      const stop = new Gate()
       const wb = await open({
-        content: withSpaces(spaces => ({
+        content: withFittedSpaces(spaces => ({
           async [step](...args: never[]) {
             await stop.pass()
             return (spaces[step] as (...args: never[]) => Promise<never[]>)(...args)
@@ -480,11 +483,11 @@ describe('shutdown and startup', () => {
       const found = await base.search('panel heats', { hybrid: false })
       stop.close()
       void wb.settle()
-      await until(() => stop.reached > 0)
+      await waitUntil(() => stop.reached > 0)
       const closing = wb.close()
       stop.open()
       await closing
-      expect(spaceOf(wb.dataDir, base)).toMatchObject({ generation: 0, records: 600 })
+      expect(readSpaceState(wb.dataDir, base)).toMatchObject({ generation: 0, records: 600 })
       const file = storeFile(wb.dataDir)
       expect(file.collection(base.params.workspaceId, base.name)).toMatchObject({
         staging: 0,
@@ -492,7 +495,7 @@ describe('shutdown and startup', () => {
       })
       expect(file.tables().filter(name => name.startsWith('vec_'))).toHaveLength(1)
       const next = await open({ dataDir: wb.dataDir })
-      const there = baseAt(next, { ...base.params, name: base.name })
+      const there = baseIn(next, { ...base.params, name: base.name })
       expect(await there.search('panel heats', { hybrid: false })).toEqual(found)
     },
   )
@@ -500,12 +503,12 @@ describe('shutdown and startup', () => {
   test('a server fits at startup the documents that a command left unfitted', async () => {
     const command = await open()
     const base = await makeBase(command)
-    await fill(base, 0, 30)
+    await ingestSentences(base, 0, 30)
     expect(await command.runtime.pending()).toBe(1)
     await command.close()
     const server = await open({ dataDir: command.dataDir, server: true })
-    const there = baseAt(server, { ...base.params, name: base.name })
-    await until(async () => (await stateOf(there)) === 'ready')
+    const there = baseIn(server, { ...base.params, name: base.name })
+    await waitUntil(async () => (await stateOf(there)) === 'ready')
     expect(await server.runtime.pending()).toBe(0)
   })
 
@@ -513,11 +516,11 @@ describe('shutdown and startup', () => {
     const clock = new TestClock()
     const command = await open({ clock })
     const base = await makeBase(command)
-    await fill(base, 0, 30)
+    await ingestSentences(base, 0, 30)
     const killed = await open({
       clock,
       dataDir: command.dataDir,
-      content: withSpaces(spaces => ({
+      content: withFittedSpaces(spaces => ({
         async passages() {
           throw new Error('killed')
         },
@@ -527,10 +530,10 @@ describe('shutdown and startup', () => {
     })
     await killed.settle()
     const server = await open({ clock, dataDir: command.dataDir, server: true })
-    const there = baseAt(server, { ...base.params, name: base.name })
+    const there = baseIn(server, { ...base.params, name: base.name })
     await server.settle()
     expect(await stateOf(there)).toBe('placeholder')
-    await until(async () => {
+    await waitUntil(async () => {
       clock.advance(10_000)
       return (await stateOf(there)) === 'ready'
     })
@@ -540,7 +543,7 @@ describe('shutdown and startup', () => {
     const wb = await open()
     const { workspaceId } = await makeWorkspace(wb)
     const first = await makeBase(wb, { workspaceId, name: 'again' })
-    await fill(first, 0, 30)
+    await ingestSentences(first, 0, 30)
     await wb.settle()
     await first.search('rotor', { hybrid: false })
     await first.delete()
@@ -550,7 +553,7 @@ describe('shutdown and startup', () => {
       await second.ingest(`${text} Dish ${n}.`)
     await wb.settle()
     const fresh = await open({ dataDir: wb.dataDir })
-    const there = baseAt(fresh, { ...second.params, name: 'again' })
+    const there = baseIn(fresh, { ...second.params, name: 'again' })
     expect(await second.search('carrots', { hybrid: false })).toEqual(
       await there.search('carrots', { hybrid: false }),
     )
@@ -568,11 +571,11 @@ describe('a space of another provider', () => {
     const { embeddingServiceId } = await makeMockService(wb, workspaceId, { embeddingDimension: 128 })
     const base = await makeBase(wb, { workspaceId, embeddingServiceId })
     const beside = await makeBase(wb, { workspaceId })
-    await Promise.all([fill(base, 0, 30), fill(beside, 0, 30)])
+    await Promise.all([ingestSentences(base, 0, 30), ingestSentences(beside, 0, 30)])
     const before = storeFile(wb.dataDir).vectors(workspaceId, base.name)
     expect(before.size).toBe(30)
     clock.advance(quietMs)
-    await until(async () => (await stateOf(beside)) === 'ready')
+    await waitUntil(async () => (await stateOf(beside)) === 'ready')
     await wb.settle()
     expect(await wb.runtime.pending()).toBe(0)
     const file = storeFile(wb.dataDir)

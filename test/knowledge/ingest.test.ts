@@ -2,10 +2,10 @@ import { describe, expect, test } from 'vitest'
 import { documents } from '../../src/contract/documents.ts'
 import { kb } from '../../src/contract/knowledge.ts'
 import type { Outbound } from '../../src/models/outbound.ts'
-import { type Base, makeBase, makeMockService, makeWorkspace } from '../harness/place.ts'
-import { type Opened, open } from '../harness/runtime.ts'
-import { sentence } from '../harness/spaces.ts'
-import { storeFile } from '../harness/store.ts'
+import { sentence } from '../harness/fitted-spaces.ts'
+import { type Base, makeBase, makeMockService, makeWorkspace } from '../harness/resources.ts'
+import { open, type TestRuntime } from '../harness/runtime.ts'
+import { storeFile } from '../harness/store-file.ts'
 
 const lexical = { lexicalWeight: 1 }
 
@@ -24,7 +24,7 @@ function provider() {
 }
 
 /** A knowledge base that uses the provider. */
-async function hostedBase(wb: Opened): Promise<Base> {
+async function hostedBase(wb: TestRuntime): Promise<Base> {
   const { workspaceId } = await makeWorkspace(wb)
   const { embeddingServiceId } = await makeMockService(wb, workspaceId, {
     provider: 'ollama',
@@ -34,7 +34,7 @@ async function hostedBase(wb: Opened): Promise<Base> {
 }
 
 /** Checks that documents, records and the index are consistent and contain exactly these texts. */
-async function requireWhole(wb: Opened, base: Base, texts: readonly string[]): Promise<void> {
+async function requireWhole(wb: TestRuntime, base: Base, texts: readonly string[]): Promise<void> {
   const ready = (await base.documents()).filter(({ status }) => status === 'ready')
   expect(ready).toHaveLength(texts.length)
   const { workspaceId } = base.params
@@ -355,7 +355,7 @@ describe('concurrent deletions and changes', () => {
     state.before = () => base.delete()
     await expect(base.ingest('Too late.')).rejects.toMatchObject({ code: 'knowledge_base_not_found' })
     const file = storeFile(wb.dataDir)
-    expect(file.mentions('Too late.')).toEqual([])
+    expect(file.tablesContaining('Too late.')).toEqual([])
     expect(file.all('SELECT * FROM documents')).toEqual([])
   })
 
@@ -394,7 +394,7 @@ describe('concurrent deletions and changes', () => {
       wb.call(documents.update, { params, body: { metadata: { title: 'Gliders' } } }),
     ).rejects.toMatchObject({ code: 'document_not_found' })
     expect(await base.search('gliders')).toEqual([])
-    expect(storeFile(wb.dataDir).mentions('gliders')).toEqual([])
+    expect(storeFile(wb.dataDir).tablesContaining('gliders')).toEqual([])
   })
 })
 

@@ -3,9 +3,9 @@ import { expect, onTestFinished, test } from 'vitest'
 import { filters } from '../../src/contract/filters.ts'
 import { openEmbeddedStore } from '../../src/storage/open.ts'
 import { tables } from '../../src/storage/tables.ts'
-import { makeBase } from '../harness/place.ts'
+import { makeBase } from '../harness/resources.ts'
 import { open } from '../harness/runtime.ts'
-import { storeFile } from '../harness/store.ts'
+import { storeFile } from '../harness/store-file.ts'
 
 const now = '2026-01-01T00:00:00.000Z'
 
@@ -37,7 +37,7 @@ test('S2.7-03: no job, filter, agent or conversation refers to a deleted knowled
   await wb.call(filters.create, { params: gone.params, body: { name: 'one', filter: {} } })
   await stays.ingest('Another document.')
   await gone.delete()
-  const left = [...storeFile(wb.dataDir).mentions(knowledgeBaseId)].filter(table => table !== 'audit')
+  const left = [...storeFile(wb.dataDir).tablesContaining(knowledgeBaseId)].filter(table => table !== 'audit')
   expect(left).toEqual([])
   const agents = await store.rows.list(tables.agents, {
     index: 'byWorkspace',

@@ -1,16 +1,16 @@
 import { expect, test } from 'vitest'
 import { records } from '../../src/contract/records.ts'
-import { cranfield, entriesOf, gradesIn, qualityAt10 } from '../harness/judged.ts'
-import { type Base, makeBase } from '../harness/place.ts'
+import { cranfield, qualityAt10, readEntries, readGrades } from '../harness/beir.ts'
+import { type Base, makeBase } from '../harness/resources.ts'
 import { open } from '../harness/runtime.ts'
 
 const recordsPerUpsert = 500
-const grades = gradesIn(cranfield)
+const grades = readGrades(cranfield)
 
 /** Means of nDCG@10 and recall@10 over all judged questions. */
 async function qualityOf(base: Base, fields: object) {
   let [ndcg, recall, asked] = [0, 0, 0]
-  for (const { _id, text } of entriesOf(cranfield, 'queries.jsonl')) {
+  for (const { _id, text } of readEntries(cranfield, 'queries.jsonl')) {
     const judged = grades.get(_id)
     if (!judged) continue
     const hits = await base.search(text, { topK: 100, ...fields })
@@ -28,7 +28,7 @@ async function qualityOf(base: Base, fields: object) {
 test('on Cranfield, hybrid search is better than lexical search, and reranking does not make it worse', async () => {
   const wb = await open()
   const base = await makeBase(wb)
-  const all = entriesOf(cranfield, 'corpus.jsonl').flatMap(({ _id, title, text }) =>
+  const all = readEntries(cranfield, 'corpus.jsonl').flatMap(({ _id, title, text }) =>
     text ? [{ id: _id, text, payload: { title } }] : [],
   )
   for (let from = 0; from < all.length; from += recordsPerUpsert) {

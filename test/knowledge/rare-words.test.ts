@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest'
 import { terms } from '../../src/base/words.ts'
 import { kb, type SearchRequest } from '../../src/contract/knowledge.ts'
 import { records } from '../../src/contract/records.ts'
-import { type Base, makeBase, makeMockService, makeWorkspace } from '../harness/place.ts'
-import { type Opened, open } from '../harness/runtime.ts'
+import { type Base, makeBase, makeMockService, makeWorkspace } from '../harness/resources.ts'
+import { open, type TestRuntime } from '../harness/runtime.ts'
 
 /** With 256 passages or more, the fit ignores terms of a single passage. */
 const largeBase = { minLength: 256, maxLength: 280 }
@@ -49,7 +49,7 @@ function singlesIn({ texts, word }: Collection): [word: string, id: string][] {
   return [...singles.filter(([one]) => one === word), ...singles].slice(0, wordsAsked)
 }
 
-async function store(wb: Opened, { params }: Base, texts: readonly string[], from = 0): Promise<void> {
+async function store(wb: TestRuntime, { params }: Base, texts: readonly string[], from = 0): Promise<void> {
   const body = { records: texts.map((text, at) => ({ id: `${from + at}`, text, payload: { half: at % 2 } })) }
   await wb.call(records.upsert, { params, body })
 }
@@ -58,7 +58,7 @@ const spaces = ['fitted', 'placeholder', 'mock'] as const
 type SpaceKind = (typeof spaces)[number]
 
 /** Creates knowledge bases of one kind in a workspace. */
-async function makerOf(wb: Opened) {
+async function makerOf(wb: TestRuntime) {
   const { workspaceId } = await makeWorkspace(wb)
   const { embeddingServiceId } = await makeMockService(wb, workspaceId, { embeddingDimension: 16 })
   return async (kind: SpaceKind, texts: readonly string[]): Promise<Base> => {

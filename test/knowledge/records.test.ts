@@ -3,15 +3,15 @@ import { describe, expect, test } from 'vitest'
 import { documents } from '../../src/contract/documents.ts'
 import { records } from '../../src/contract/records.ts'
 import { checkStore } from '../../src/storage/sqlite/check.ts'
-import { type Base, makeBase, makeWorkspace } from '../harness/place.ts'
-import { type Opened, open } from '../harness/runtime.ts'
-import { storeFile } from '../harness/store.ts'
+import { type Base, makeBase, makeWorkspace } from '../harness/resources.ts'
+import { open, type TestRuntime } from '../harness/runtime.ts'
+import { storeFile } from '../harness/store-file.ts'
 
 const text = 'Gliders soar over warm fields. Balloons drift where the wind goes. Kites pull at their lines.'
 const chunker = { maxChars: 40, minChars: 0, overlapChars: 0 }
 
 interface Placed {
-  readonly wb: Opened
+  readonly wb: TestRuntime
   readonly base: Base
   readonly documentId: string
 }
@@ -26,7 +26,7 @@ async function place(kind: 'local' | 'mock' = 'local'): Promise<Placed> {
   return { wb, base, documentId: document.documentId }
 }
 
-function wrong({ dataDir }: Opened): unknown[] {
+function wrong({ dataDir }: TestRuntime): unknown[] {
   return checkStore(join(dataDir, 'workbase.db'))!.checks.filter(({ count }) => count > 0)
 }
 

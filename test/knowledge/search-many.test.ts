@@ -4,23 +4,23 @@ import { kb } from '../../src/contract/knowledge.ts'
 import { limits } from '../../src/contract/limits.ts'
 import type { Outbound } from '../../src/models/outbound.ts'
 import type { ContentStore } from '../../src/storage/content.ts'
-import { type Base, makeBase, makeMockService, makeWorkspace } from '../harness/place.ts'
-import { type Opened, open, type Sent } from '../harness/runtime.ts'
+import { type Base, makeBase, makeMockService, makeWorkspace } from '../harness/resources.ts'
+import { open, type TestResponse, type TestRuntime } from '../harness/runtime.ts'
 
 const unknownId = '9b1c1a52-6f0e-4c0e-9d53-2f3a4b5c6d7e'
 
 interface Place {
   readonly workspaceId: string
   base(fields?: object): Promise<Base>
-  send(json: object): Promise<Sent>
+  send(json: object): Promise<TestResponse>
   /** Searches one knowledge base with its own route. */
-  alone(base: Base): Promise<Sent>
+  alone(base: Base): Promise<TestResponse>
   /** Returns the texts of the hits, best first. */
   found(json: object): Promise<unknown[]>
   hits(json: object): Promise<{ id: string; score: number; knowledgeBaseId: string }[]>
 }
 
-async function place(wb: Opened, kind: 'local' | 'mock' = 'local'): Promise<Place> {
+async function place(wb: TestRuntime, kind: 'local' | 'mock' = 'local'): Promise<Place> {
   const { workspaceId } = await makeWorkspace(wb, { kind })
   const params = { workspaceId }
   return {
@@ -293,11 +293,14 @@ describe('a knowledge base that is deleted during a search', () => {
     return { here, stays, goes }
   }
 
-  test.each(['collection', 'nearest'] as const)('is omitted from a search of all knowledge bases (%s)', async moment => {
-    const { here, stays } = await doomed(moment)
-    const found = await here.hits({ text: 'gliders' })
-    expect(found.map(({ knowledgeBaseId }) => knowledgeBaseId)).toEqual([idOf(stays)])
-  })
+  test.each(['collection', 'nearest'] as const)(
+    'is omitted from a search of all knowledge bases (%s)',
+    async moment => {
+      const { here, stays } = await doomed(moment)
+      const found = await here.hits({ text: 'gliders' })
+      expect(found.map(({ knowledgeBaseId }) => knowledgeBaseId)).toEqual([idOf(stays)])
+    },
+  )
 
   test.each(['collection', 'nearest'] as const)(
     'S7.3-knowledge_base_not_found: is not found if the search names it (%s)',
@@ -335,7 +338,7 @@ describe('a knowledge base that is deleted during a search', () => {
       for (const [n, { status, text }] of answers.entries())
         expect(n % 2 ? [200, 404] : [200], text).toContain(status)
     }
-    expect(wb.complaints).toEqual([])
+    expect(wb.loggedProblems).toEqual([])
   })
 })
 

@@ -4,26 +4,26 @@ import { kb, type SearchHit } from '../../src/contract/knowledge.ts'
 import { records } from '../../src/contract/records.ts'
 import { openEmbeddedStore } from '../../src/storage/open.ts'
 import { tables } from '../../src/storage/tables.ts'
-import { type Base, baseAt, makeBase, makeMockService, makeWorkspace } from '../harness/place.ts'
-import { type Opened, open } from '../harness/runtime.ts'
-import { fill, sentence } from '../harness/spaces.ts'
+import { ingestSentences, sentence } from '../harness/fitted-spaces.ts'
+import { type Base, baseIn, makeBase, makeMockService, makeWorkspace } from '../harness/resources.ts'
+import { open, type TestRuntime } from '../harness/runtime.ts'
 
 const question = 'why does the rotor flutter under resonance'
 const lexicalOnly = { lexicalWeight: 1 }
 const vectorOnly = { hybrid: false }
 
 /** A knowledge base with given vectors, so no model is fitted and no feedback applies. */
-async function mockBase(wb: Opened, count: number): Promise<Base> {
+async function mockBase(wb: TestRuntime, count: number): Promise<Base> {
   const { workspaceId } = await makeWorkspace(wb)
   const { embeddingServiceId } = await makeMockService(wb, workspaceId, { embeddingDimension: 32 })
   const base = await makeBase(wb, { workspaceId, embeddingServiceId })
-  await fill(base, 0, count)
+  await ingestSentences(base, 0, count)
   return base
 }
 
-async function fittedBase(wb: Opened, count: number): Promise<Base> {
+async function fittedBase(wb: TestRuntime, count: number): Promise<Base> {
   const base = await makeBase(wb)
-  await fill(base, 0, count)
+  await ingestSentences(base, 0, count)
   await wb.settle()
   return base
 }
@@ -63,7 +63,7 @@ describe('search modes', () => {
   test('the lexical weight is 0.8 with a placeholder of the built-in embedder, and 0.5 when it is ready', async () => {
     const wb = await open()
     const base = await makeBase(wb)
-    await fill(base, 0, 30)
+    await ingestSentences(base, 0, 30)
     expect(await base.search(question)).toEqual(await base.search(question, { lexicalWeight: 0.8 }))
     await wb.settle()
     expect(await base.search(question)).toEqual(await base.search(question, { lexicalWeight: 0.5 }))
@@ -124,7 +124,7 @@ describe('filters', () => {
 
 describe('rerank', () => {
   /** Sets a reranking service, for which there is no route yet. */
-  async function bindReranker(wb: Opened, base: Base): Promise<void> {
+  async function bindReranker(wb: TestRuntime, base: Base): Promise<void> {
     const { workspaceId } = base.params
     const rerankingServiceId = '5e0ab0c4-3f0f-4e51-9f27-4c2c7be6d0a1'
     const store = await openEmbeddedStore({ path: join(wb.dataDir, 'workbase.db') })
@@ -174,7 +174,7 @@ describe('the space of the built-in embedder', () => {
   test('S7.3-vector_collection_not_allowed: accepts no query vector in any state, and returns none', async () => {
     const wb = await open()
     const base = await makeBase(wb)
-    await fill(base, 0, 12)
+    await ingestSentences(base, 0, 12)
     const vector = Array(128).fill(0.1)
     for (const state of ['placeholder', 'ready']) {
       expect((await base.show()).embedder!.state).toBe(state)
@@ -235,7 +235,7 @@ describe('scores', () => {
     const ask = () => Promise.all([{}, vectorOnly, lexicalOnly].map(fields => base.search(question, fields)))
     const before = await ask()
     const beside = await makeBase(wb, { workspaceId: base.params.workspaceId })
-    await fill(beside, 0, 60)
+    await ingestSentences(beside, 0, 60)
     for (let n = 0; n < 20; n++) await beside.ingest(`Rotor rotor rotor resonance ${n}.`)
     expect(await ask()).toEqual(before)
     await wb.settle()
@@ -251,7 +251,7 @@ describe('scores', () => {
     const body = { records: ids.map(id => ({ id, text: 'The kite is equal.' })) }
     await wb.call(records.upsert, { params: base.params, body })
     const other = await open({ dataDir: wb.dataDir })
-    const there = baseAt(other, { ...base.params, name: base.name })
+    const there = baseIn(other, { ...base.params, name: base.name })
     for (const fields of [{}, vectorOnly, lexicalOnly, { rerank: true }]) {
       const same = (await base.search('equal kite', { ...fields, topK: 30 })).map(({ id }) => id)
       expect(same).toEqual(ids)

@@ -3,15 +3,15 @@ import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { documents } from '../../src/contract/documents.ts'
 import { type DoclingServer, startDocling } from '../fakes/docling-server.ts'
-import { type Base, makeBase } from '../harness/place.ts'
-import { type Opened, open, scratchDir } from '../harness/runtime.ts'
+import { type Base, makeBase } from '../harness/resources.ts'
+import { open, scratchDir, type TestRuntime } from '../harness/runtime.ts'
 
 const pdf = new File(['%PDF-1.7 …'], 'report.pdf', { type: 'application/pdf' })
 const note = new File(['A note.'], 'note.md', { type: 'text/markdown' })
 
 interface Stage {
   readonly docling: DoclingServer
-  readonly wb: Opened
+  readonly wb: TestRuntime
   readonly base: Base
   upload(file: File, fields?: Record<string, string>): Promise<unknown>
 }

@@ -3,7 +3,7 @@ import { agents } from '../../src/contract/agents.ts'
 import { conversations } from '../../src/contract/conversations.ts'
 import { llmServices } from '../../src/contract/services.ts'
 import { type ChatRequest, startChatServer } from '../fakes/chat-server.ts'
-import { call, type Stage, stage, unknownId } from './stage.ts'
+import { call, type McpSetup, setUpMcp, unknownId } from './mcp-setup.ts'
 
 /** A server with chat tools and a model that echoes messages, and fails at "fail". */
 async function chatStage() {
@@ -14,7 +14,7 @@ async function chatStage() {
     if (content === 'fail') return { status: 400, body: { error: { message: 'cut off' } } }
     return { text: `you said ${content}` }
   })
-  const wb = await stage({
+  const wb = await setUpMcp({
     config: { mcp: { exposeChat: true }, runtime: { allowedEndpoints: [model.host] } },
   })
   return { ...wb, model }
@@ -22,7 +22,7 @@ async function chatStage() {
 
 /** An agent that uses the model. */
 async function agentOf(
-  { callAsOperator, workspaceId, model }: Stage & { model: { url: string } },
+  { callAsOperator, workspaceId, model }: McpSetup & { model: { url: string } },
   body = {},
 ) {
   const params = { workspaceId }

@@ -6,17 +6,17 @@ import {
 } from '@modelcontextprotocol/client'
 import { expect, onTestFinished, test } from 'vitest'
 import { workspaces } from '../../src/contract/workspaces.ts'
+import { serveOverHttp } from '../harness/http-runtime.ts'
 import {
   audience,
+  browse,
   clients,
-  drive,
   type ProviderOptions,
   startProvider,
 } from '../harness/identity-provider.ts'
-import { makeBase } from '../harness/place.ts'
+import { makeBase } from '../harness/resources.ts'
 import { open } from '../harness/runtime.ts'
-import { wired } from '../harness/wired.ts'
-import { accept, call } from './stage.ts'
+import { acceptHeaders, call } from './mcp-setup.ts'
 
 const workspaceId = '11111111-1111-4111-8111-111111111111'
 const publicOrigin = 'https://wb.example.test'
@@ -41,7 +41,9 @@ async function stage({ provider, oidc, config }: Setting = {}) {
     anonymousPolicy: 'reject',
     oidc: { issuer: idp.issuer, audience: [audience, resource], ...oidc },
   }
-  const wb = await wired(await open({ server: true, config: { auth, runtime: { publicOrigin }, ...config } }))
+  const wb = await serveOverHttp(
+    await open({ server: true, config: { auth, runtime: { publicOrigin }, ...config } }),
+  )
   const asOperator = { call: wb.callAsOperator }
   await wb.callAsOperator(workspaces.create, { body: { workspaceId, name: 'shared' } })
   const base = await makeBase(asOperator, { workspaceId })
@@ -95,7 +97,7 @@ class SignIn implements OAuthClientProvider {
     this.requested.push(url.searchParams.get('scope'))
     expect(url.searchParams.get('resource')).toBe(resource)
     expect(url.searchParams.get('code_challenge_method')).toBe('S256')
-    this.arrived = (await drive(url, { stopAt: callback })).url
+    this.arrived = (await browse(url, { stopAt: callback })).url
   }
 }
 
@@ -127,7 +129,7 @@ test('the official client finds the provider, signs in and calls a tool', async 
   expect(authProvider.requested).toHaveLength(1)
 })
 
-test('lists each MCP endpoint and the runtime as resources, below the public origin only', async () => {
+test('describes each MCP endpoint and the runtime as protected resources, below the public origin only', async () => {
   const wb = await stage()
   const described = {
     resource_name: 'Workbase',
@@ -149,7 +151,7 @@ test('lists each MCP endpoint and the runtime as resources, below the public ori
 
 test('a 401 of the endpoint refers to its metadata and reports an invalid token', async () => {
   const wb = await stage()
-  const post = (headers = {}) => wb.send(`POST ${path}`, list, { ...accept, ...headers })
+  const post = (headers = {}) => wb.send(`POST ${path}`, list, { ...acceptHeaders, ...headers })
   const pointer = `resource_metadata="${metadataUrl}"`
   expect([challengeOf(await post()), (await post()).status]).toEqual([`Bearer ${pointer}`, 401])
   const wrong = await wb.idp.sign({ aud: 'https://elsewhere.example' })
@@ -157,7 +159,7 @@ test('a 401 of the endpoint refers to its metadata and reports an invalid token'
     expect(challengeOf(await post({ authorization }))).toBe(`Bearer error="invalid_token", ${pointer}`)
   expect(challengeOf(await wb.send(`GET ${path}`))).toBe(`Bearer ${pointer}`)
   expect(challengeOf(await wb.send('GET /api/v1/workspaces'))).toBe('Bearer')
-  const odd = await wb.send(`POST /api/v1/workspaces/a%22,b/mcp`, list, accept)
+  const odd = await wb.send(`POST /api/v1/workspaces/a%22,b/mcp`, list, acceptHeaders)
   expect([odd.status, challengeOf(odd)]).toEqual([401, 'Bearer'])
 })
 
@@ -165,13 +167,13 @@ test.each([
   ['keys alone', { auth: { mode: 'apiKey', anonymousPolicy: 'reject' } }],
   ['no public origin', { runtime: {} }],
   ['no MCP', { mcp: { enabled: false } }],
-])('is not a protected resource with %s', async (_why, config) => {
+])('the endpoint is not a protected resource with %s', async (_why, config) => {
   const wb = await stage({ config })
   for (const at of ['', path]) {
     const answer = await wb.send(`GET /.well-known/oauth-protected-resource${at}`)
     expect(answer).toMatchObject({ status: 404, body: { error: { code: 'not_configured' } } })
   }
-  expect(challengeOf(await wb.send(`POST ${path}`, list, accept))).toBe('Bearer')
+  expect(challengeOf(await wb.send(`POST ${path}`, list, acceptHeaders))).toBe('Bearer')
 })
 
 test('the scopes of a token limit its tools, and the client can request more', async () => {

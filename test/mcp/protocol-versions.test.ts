@@ -11,11 +11,11 @@ import { StreamableHTTPClientTransport as HttpNovember2025 } from 'mcp-sdk-2025-
 import { LATEST_PROTOCOL_VERSION as november2025 } from 'mcp-sdk-2025-11/types.js'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { apiKeys } from '../../src/contract/keys.ts'
-import { place, serveClosed } from '../commands/wb.ts'
-import { makeBase, makeWorkspace } from '../harness/place.ts'
+import { createSandbox, serveWithApiKeys } from '../commands/sandbox.ts'
+import { makeBase, makeWorkspace } from '../harness/resources.ts'
 
 const bin = resolve('bin/run.js')
-const here = place(afterAll)
+const here = createSandbox(afterAll)
 const documentCount = 25
 const passage = 'The ornithopter flaps its wings.'
 
@@ -23,7 +23,7 @@ const passage = 'The ornithopter flaps its wings.'
 let stage: { url: URL; key: string; workspace: string; knowledgeBaseId: string }
 
 beforeAll(async () => {
-  const { url, call } = await serveClosed(here)
+  const { url, call } = await serveWithApiKeys(here)
   const { workspaceId, name: workspace } = await makeWorkspace({ call })
   const base = await makeBase({ call }, { workspaceId })
   for (let at = 1; at < documentCount; at++)

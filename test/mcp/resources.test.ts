@@ -1,8 +1,8 @@
 import type { Client } from '@modelcontextprotocol/client'
 import { expect, test } from 'vitest'
 import { documents } from '../../src/contract/documents.ts'
-import { makeBase } from '../harness/place.ts'
-import { stage, unknownId } from './stage.ts'
+import { makeBase } from '../harness/resources.ts'
+import { setUpMcp, unknownId } from './mcp-setup.ts'
 
 /** Reads all resources, page by page. */
 async function pagesOf(client: Client) {
@@ -25,7 +25,7 @@ async function read(client: Client, uri: string) {
 }
 
 test('lists the documents of all knowledge bases in pages', async () => {
-  const wb = await stage()
+  const wb = await setUpMcp()
   const { workspaceId } = wb
   const bases = [wb.base]
   for (let count = 0; count < 3; count++)
@@ -55,7 +55,7 @@ test('lists the documents of all knowledge bases in pages', async () => {
 })
 
 test('the URI template resolves to the text of a document', async () => {
-  const wb = await stage()
+  const wb = await setUpMcp()
   const text = 'The ornithopter flaps its wings.'
   const { documentId, knowledgeBaseId } = (await wb.base.ingest(text)).document
   const client = await wb.client(await wb.mint(['read']))
@@ -76,7 +76,7 @@ test('the URI template resolves to the text of a document', async () => {
 })
 
 test('a long document is returned in parts with links to the next part', async () => {
-  const wb = await stage()
+  const wb = await setUpMcp()
   const lines = Array.from({ length: 6_000 }, (_, at) => `Line ${at} is about ornithopter ${at * 7}.`)
   const { documentId, knowledgeBaseId } = (await wb.base.ingest(lines.join('\n'))).document
   const client = await wb.client(await wb.mint(['read']))
@@ -95,14 +95,14 @@ test('a long document is returned in parts with links to the next part', async (
 })
 
 test('listing and reading resources is audited', async () => {
-  const wb = await stage()
+  const wb = await setUpMcp()
   const { documentId, knowledgeBaseId } = (await wb.base.ingest('The ornithopter flaps its wings.')).document
   const client = await wb.client(await wb.mint(['read']))
   const place = `workbase://${wb.workspaceId}/kb/${knowledgeBaseId}/documents`
   await pagesOf(client)
   await read(client, `${place}/${documentId}`)
   await expect(read(client, `${place}/${unknownId}`)).rejects.toThrow('not found')
-  expect((await wb.invoked()).map(({ outcome, details }) => [details?.toolName, outcome])).toEqual([
+  expect((await wb.toolAuditRecords()).map(({ outcome, details }) => [details?.toolName, outcome])).toEqual([
     ['resources/list', 'success'],
     ['resources/read', 'success'],
     ['resources/read', 'failure'],

@@ -1,9 +1,9 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { makeWorkspace } from '../harness/place.ts'
-import { TestClock, until } from '../harness/runtime.ts'
-import { Raw } from '../harness/wired.ts'
-import { accept, call, stage, unknownId } from './stage.ts'
+import { RawBody } from '../harness/http-runtime.ts'
+import { makeWorkspace } from '../harness/resources.ts'
+import { TestClock, waitUntil } from '../harness/runtime.ts'
+import { acceptHeaders, call, setUpMcp, unknownId } from './mcp-setup.ts'
 
 const list = { jsonrpc: '2.0', id: 1, method: 'tools/list' }
 
@@ -14,8 +14,8 @@ function messagesIn(text: string): Record<string, unknown>[] {
 
 describe('the MCP route', () => {
   test('S4.2-26: is a JSON-RPC endpoint without scopes, sessions or initialization', async () => {
-    const wb = await stage()
-    const headers = { ...accept, authorization: `Bearer ${await wb.mint(['tools:invoke'])}` }
+    const wb = await setUpMcp()
+    const headers = { ...acceptHeaders, authorization: `Bearer ${await wb.mint(['tools:invoke'])}` }
     const post = (body: unknown, more = {}) => wb.send(`POST ${wb.path}`, body, { ...headers, ...more })
     const answer = await post(list)
     expect(answer.status).toBe(200)
@@ -47,27 +47,30 @@ describe('the MCP route', () => {
   })
 
   test('rejects invalid messages and handles batches in order', async () => {
-    const wb = await stage()
-    const headers = { ...accept, authorization: `Bearer ${await wb.mint(['read'])}` }
+    const wb = await setUpMcp()
+    const headers = { ...acceptHeaders, authorization: `Bearer ${await wb.mint(['read'])}` }
     const post = (body: unknown) => wb.send(`POST ${wb.path}`, body, headers)
     expect((await post({ hello: 1 })).body).toMatchObject({ error: { code: -32_600 } })
     for (const [body, code] of [
-      [new Raw('{"jsonrpc"', 'application/json'), 'validation_error'],
-      [new Raw(JSON.stringify(list), 'text/plain'), 'validation_error'],
-      [new Raw(`{"a":${'['.repeat(80)}${']'.repeat(80)}}`, 'application/json'), 'validation_error'],
-      [new Raw(`"${'x'.repeat(10_000_001)}"`, 'application/json'), 'payload_too_large'],
+      [new RawBody('{"jsonrpc"', 'application/json'), 'validation_error'],
+      [new RawBody(JSON.stringify(list), 'text/plain'), 'validation_error'],
+      [new RawBody(`{"a":${'['.repeat(80)}${']'.repeat(80)}}`, 'application/json'), 'validation_error'],
+      [new RawBody(`"${'x'.repeat(10_000_001)}"`, 'application/json'), 'payload_too_large'],
     ] as const)
       expect((await post(body)).body).toMatchObject({ error: { code } })
     const call = { jsonrpc: '2.0', method: 'tools/call', params: { name: 'list_knowledge_bases' } }
     const answers = messagesIn((await post([1, 2, 3].map(id => ({ ...call, id })))).text)
     expect(answers.map(({ id }) => id)).toEqual([1, 2, 3])
-    expect(await wb.invoked()).toHaveLength(3)
+    expect(await wb.toolAuditRecords()).toHaveLength(3)
   })
 
   test('rejects a key of another workspace, an unknown workspace and missing credentials', async () => {
-    const wb = await stage()
+    const wb = await setUpMcp()
     const other = await makeWorkspace({ call: wb.callAsOperator })
-    const foreign = { ...accept, authorization: `Bearer ${await wb.mint(['read'], other.workspaceId)}` }
+    const foreign = {
+      ...acceptHeaders,
+      authorization: `Bearer ${await wb.mint(['read'], other.workspaceId)}`,
+    }
     for (const method of ['POST', 'GET', 'DELETE']) {
       const line = `${method} ${wb.path}`
       const body = method === 'POST' ? list : undefined
@@ -75,14 +78,14 @@ describe('the MCP route', () => {
         status: 403,
         body: { error: { code: 'forbidden' } },
       })
-      expect(await wb.send(line, body, accept)).toMatchObject({ status: 401 })
+      expect(await wb.send(line, body, acceptHeaders)).toMatchObject({ status: 401 })
     }
     const nowhere = await wb.sendAsOperator(`POST /api/v1/workspaces/${unknownId}/mcp`, list)
     expect(nowhere).toMatchObject({ status: 404, body: { error: { code: 'workspace_not_found' } } })
   })
 
   test('with mcp.enabled: false returns 404 for any request', async () => {
-    const wb = await stage({ config: { mcp: { enabled: false } } })
+    const wb = await setUpMcp({ config: { mcp: { enabled: false } } })
     for (const method of ['POST', 'GET', 'DELETE']) {
       const answer = await wb.sendAsOperator(`${method} ${wb.path}`, method === 'POST' ? list : undefined)
       expect(answer).toMatchObject({ status: 404, body: { error: { code: 'not_found' } } })
@@ -91,7 +94,7 @@ describe('the MCP route', () => {
   })
 
   test('supports the protocol revision of 2026', async () => {
-    const wb = await stage()
+    const wb = await setUpMcp()
     const transport = new StreamableHTTPClientTransport(new URL(wb.path, wb.url), {
       requestInit: { headers: { authorization: `Bearer ${await wb.mint(['read'])}` } },
     })
@@ -108,7 +111,7 @@ describe('the MCP route', () => {
 
 describe('event stream of the MCP route', () => {
   test('counts towards the limit of streams, and ends when the runtime drains', async () => {
-    const wb = await stage({ config: { runtime: { streamsPerCaller: 4 } } })
+    const wb = await setUpMcp({ config: { runtime: { streamsPerCaller: 4 } } })
     const headers = { authorization: `Bearer ${await wb.mint(['read'])}`, accept: 'text/event-stream' }
     const url = new URL(wb.path, wb.url)
     const gone = new AbortController()
@@ -118,7 +121,7 @@ describe('event stream of the MCP route', () => {
     expect(new Set(streams.map(({ status }) => status))).toEqual(new Set([200]))
     expect((await fetch(url, { headers })).status).toBe(429)
     gone.abort()
-    await until(() => wb.runtime.app.inFlight === 0)
+    await waitUntil(() => wb.runtime.app.inFlight === 0)
     const last = await fetch(url, { headers })
     expect(last.status).toBe(200)
     wb.runtime.app.drain()
@@ -127,7 +130,7 @@ describe('event stream of the MCP route', () => {
 
   test('S3-01: ends only for the revoked key, without a notification', async () => {
     const clock = new TestClock()
-    const wb = await stage({ clock })
+    const wb = await setUpMcp({ clock })
     const listen = async (token: string) =>
       fetch(new URL(wb.path, wb.url), {
         headers: { authorization: `Bearer ${token}`, accept: 'text/event-stream' },

@@ -5,11 +5,11 @@ import { conversations } from '../../src/contract/conversations.ts'
 import { documents } from '../../src/contract/documents.ts'
 import { chunkingServices, embeddingServices } from '../../src/contract/services.ts'
 import { messageRow, writeMessages } from '../harness/agents.ts'
-import { call, type Stage, stage, unknownId } from './stage.ts'
+import { call, type McpSetup, setUpMcp, unknownId } from './mcp-setup.ts'
 
 /** Creates an agent, a chat with two visible messages of three, and a document. */
 async function filled(options = {}) {
-  const wb = await stage(options)
+  const wb = await setUpMcp(options)
   const { workspaceId } = wb
   const params = { workspaceId }
   const agent = await wb.callAsOperator(agents.create, { params, body: { name: 'maven' } })
@@ -92,7 +92,7 @@ test('read tools return the same data as REST, with the documented fields', asyn
   expect(unknown).toMatchObject({ isError: true, text: `chat '${unknownId}' not found` })
 })
 
-async function services(wb: Stage) {
+async function services(wb: McpSetup) {
   const params = { workspaceId: wb.workspaceId }
   const [chunking] = (await wb.callAsOperator(chunkingServices.list, { params })).items
   const [embedding] = (await wb.callAsOperator(embeddingServices.list, { params })).items
@@ -103,7 +103,7 @@ async function services(wb: Stage) {
 }
 
 test('S5.5-21 S5.5-22 S5.5-23 S5.5-24: write tools have the same effect as REST and report the outcome', async () => {
-  const wb = await stage()
+  const wb = await setUpMcp()
   const client = await wb.client(await wb.mint(['write:kb', 'write:ingest']))
   const bound = await services(wb)
   const made = await call(client, 'create_knowledge_base', { name: 'notes', ...bound })
@@ -150,7 +150,7 @@ test('S5.5-21 S5.5-22 S5.5-23 S5.5-24: write tools have the same effect as REST 
 })
 
 test('every tool and argument has a description for models, with a valid example', async () => {
-  const wb = await stage({ config: { mcp: { enabled: true, exposeChat: true } } })
+  const wb = await setUpMcp({ config: { mcp: { enabled: true, exposeChat: true } } })
   const client = await wb.client(await wb.mint(['read', 'write']))
   const { tools } = await client.listTools()
   expect(tools).toHaveLength(15)
@@ -181,7 +181,7 @@ function exampleIn(description = ''): unknown {
 }
 
 test('rejects an unknown argument of a tool by name', async () => {
-  const wb = await stage()
+  const wb = await setUpMcp()
   const client = await wb.client(await wb.mint(['read']))
   const { knowledgeBaseId } = wb.base.params
   const refused = await call(client, 'list_documents', { knowledgeBaseId, size: 3, where: 'x' })
@@ -192,7 +192,7 @@ test('rejects an unknown argument of a tool by name', async () => {
 })
 
 test('the instructions name the knowledge bases, the first tool and how to cite', async () => {
-  const wb = await stage()
+  const wb = await setUpMcp()
   const told = (await wb.client(await wb.mint(['read']))).getInstructions()
   expect(told).toContain(`has the knowledge bases ${wb.base.name}.`)
   expect(told).toMatch(/list_knowledge_bases .* search_kb/)
@@ -201,7 +201,7 @@ test('the instructions name the knowledge bases, the first tool and how to cite'
 })
 
 test('the pages of a list contain all items in order', async () => {
-  const wb = await stage()
+  const wb = await setUpMcp()
   const client = await wb.client(await wb.mint(['read']))
   const { knowledgeBaseId } = wb.base.params
   const params = wb.base.params
@@ -240,7 +240,7 @@ async function pagesOf(client: Client, name: string, args: object): Promise<Reco
 }
 
 test('hits and documents have a source and a citation', async () => {
-  const wb = await stage()
+  const wb = await setUpMcp()
   const client = await wb.client(await wb.mint(['read']))
   const { knowledgeBaseId } = wb.base.params
   const text = '# Deadlines\n\nCustomers return ornithopters within 30 days.'
@@ -271,7 +271,7 @@ test('hits and documents have a source and a citation', async () => {
 })
 
 test('the pages of a long document contain its text', async () => {
-  const wb = await stage()
+  const wb = await setUpMcp()
   const client = await wb.client(await wb.mint(['read']))
   const { knowledgeBaseId } = wb.base.params
   const lines = Array.from({ length: 1_500 }, (_, at) => `Line ${at} is about ornithopter number ${at * 7}.`)
@@ -293,27 +293,27 @@ test('the pages of a long document contain its text', async () => {
 })
 
 test('creates a knowledge base with only a name', async () => {
-  const wb = await stage()
+  const wb = await setUpMcp()
   const client = await wb.client(await wb.mint(['write:kb']))
   const made = await call(client, 'create_knowledge_base', { name: 'plain' })
   expect(made).toMatchObject({ isError: false, value: { outcome: 'created', ...(await services(wb)) } })
 })
 
 test('audits a denial for a missing scope, even with invalid arguments [S5.5-25]', async () => {
-  const wb = await stage()
+  const wb = await setUpMcp()
   const client = await wb.client(await wb.mint(['read']))
   for (const args of [{}, { knowledgeBaseId: 5 }, { knowledgeBaseId: 'x', text: '' }])
     expect(await call(client, 'ingest_text', args)).toMatchObject({
       isError: true,
       value: { outcome: 'denied', required: 'write:ingest' },
     })
-  const records = await wb.invoked()
+  const records = await wb.toolAuditRecords()
   expect(records.map(({ outcome, details }) => [details?.toolName, outcome])).toEqual(
     Array(3).fill(['ingest_text', 'denied']),
   )
   const writer = await wb.client(await wb.mint(['read', 'write']))
   expect((await call(writer, 'ingest_text', {})).text).toMatch(/^MCP error -32602: /)
-  expect(await wb.invoked()).toHaveLength(3)
+  expect(await wb.toolAuditRecords()).toHaveLength(3)
 })
 
 test('S5.5-25: denies a caller without the scope in the tool result, changes nothing, and audits it', async () => {
@@ -353,7 +353,7 @@ test('S5.5-25: denies a caller without the scope in the tool result, changes not
   expect(asRead.value).toMatchObject([{ documentId }])
   await call(client, 'list_documents', { knowledgeBaseId: unknownId })
 
-  const records = await wb.invoked()
+  const records = await wb.toolAuditRecords()
   expect(records.map(({ outcome, details }) => [details?.toolName, outcome])).toEqual([
     ['ingest_text', 'denied'],
     ['delete_document', 'denied'],
@@ -379,7 +379,7 @@ test('S5.5-25: denies a caller without the scope in the tool result, changes not
 })
 
 test('reports unknown tools and invalid arguments as protocol errors, without an audit record', async () => {
-  const wb = await stage()
+  const wb = await setUpMcp()
   const client = await wb.client(await wb.mint(['read']))
   for (const [name, args, why] of [
     ['constructor', {}, 'Tool constructor not found'],
@@ -395,13 +395,13 @@ test('reports unknown tools and invalid arguments as protocol errors, without an
     expect(told.isError).toBe(true)
     expect(told.text.startsWith(`MCP error -32602: ${why}`), told.text).toBe(true)
   }
-  expect(await wb.invoked()).toEqual([])
+  expect(await wb.toolAuditRecords()).toEqual([])
 })
 
 test('hides the message of an internal error', async () => {
   const secret = 'SQLITE_BUSY at /var/lib/secret'
   let isBroken = false
-  const wb = await stage({
+  const wb = await setUpMcp({
     content: store =>
       new Proxy(store, {
         get(target, name, receiver) {
@@ -417,5 +417,5 @@ test('hides the message of an internal error', async () => {
   const told = await call(client, 'search_kb', { knowledgeBaseId, text: 'x' })
   expect(told).toMatchObject({ isError: true, text: expect.stringMatching(/\(request \S+\)$/) })
   expect(told.text).not.toContain('SQLITE')
-  expect(JSON.stringify(wb.complaints.map(({ facts }) => String(facts.error)))).toContain(secret)
+  expect(JSON.stringify(wb.loggedProblems.map(({ facts }) => String(facts.error)))).toContain(secret)
 })

@@ -5,12 +5,12 @@ import { expect, onTestFinished, test } from 'vitest'
 import { EndpointGuard } from '../../src/models/endpoint-guard.ts'
 import { openOutboundNetwork } from '../../src/models/outbound.ts'
 import { connectionProblemIn } from '../../src/models/provider/connection-problem.ts'
-import { listening } from '../fakes/listening.ts'
+import { listenOnLoopback } from '../fakes/listen-on-loopback.ts'
 
 const tls = (name: string) => readFileSync(`${import.meta.dirname}/../fixtures/tls/${name}`)
 
-async function hostOf(server: Parameters<typeof listening>[0]): Promise<string> {
-  const { host, close } = await listening(server)
+async function hostOf(server: Parameters<typeof listenOnLoopback>[0]): Promise<string> {
+  const { host, close } = await listenOnLoopback(server)
   onTestFinished(close)
   return host
 }
@@ -33,7 +33,7 @@ async function problemOf(url: string, code = 'ENOTFOUND') {
 
 test('recognizes a refused connection', async () => {
   const server = createServer()
-  const { host, close } = await listening(server)
+  const { host, close } = await listenOnLoopback(server)
   await close()
   expect(await problemOf(`http://${host}`)).toMatchObject({
     reason: expect.stringContaining('refused'),

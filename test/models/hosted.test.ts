@@ -390,7 +390,7 @@ describe('S7.3-embedding_unavailable: the credential', () => {
     await refused({ policy: { reserved: ['env:KEY'] } })
   })
 
-  test('is missing, not set, or invalid in a header', async () => {
+  test('that is missing, not set, or invalid in a header prevents the request', async () => {
     expect((await refused({ service: { credentialRef: null, endpointBaseUrl: null } })).hint).toContain(
       'env:OPENAI_API_KEY',
     )

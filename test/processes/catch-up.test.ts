@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { documents } from '../../src/contract/documents.ts'
-import { type Base, baseAt, makeBase } from '../harness/place.ts'
+import { ingestSentences, readSpaceState, sentence } from '../harness/fitted-spaces.ts'
+import { type Base, baseIn, makeBase } from '../harness/resources.ts'
 import { open } from '../harness/runtime.ts'
-import { fill, sentence, spaceOf } from '../harness/spaces.ts'
 
 /** Checks that two runtimes give equal responses. */
 async function requireSameAnswers(mine: Base, theirs: Base): Promise<void> {
@@ -21,12 +21,12 @@ test.each([
   const wb = await open({ threads: mineThreaded })
   const mine = await makeBase(wb)
   const other = await open({ threads: theirsThreaded, dataDir: wb.dataDir })
-  const theirs = baseAt(other, { ...mine.params, name: mine.name })
+  const theirs = baseIn(other, { ...mine.params, name: mine.name })
   const { params } = mine
   const steps: (() => Promise<unknown>)[] = [
-    () => fill(mine, 0, 12),
+    () => ingestSentences(mine, 0, 12),
     () => wb.settle(),
-    () => fill(mine, 12, 15),
+    () => ingestSentences(mine, 12, 15),
     async () => {
       const [first] = await mine.documents()
       await wb.call(documents.delete, { params: { ...params, documentId: first!.documentId } })
@@ -41,28 +41,28 @@ test.each([
     () => mine.ingest(sentence(3_000), { sourceFilename: 'rotor.md' }),
     () => mine.ingest(sentence(3_001), { sourceFilename: 'rotor.md', overwriteOnNameConflict: true }),
     () => wb.settle(),
-    () => fill(theirs, 20, 22),
+    () => ingestSentences(theirs, 20, 22),
     () => other.settle(),
   ]
   for (const step of steps) {
     await step()
     await requireSameAnswers(mine, theirs)
   }
-  expect(spaceOf(wb.dataDir, mine)).toEqual({ generation: 3, unfitted: 0, records: 17 })
+  expect(readSpaceState(wb.dataDir, mine)).toEqual({ generation: 3, unfitted: 0, records: 17 })
 })
 
 test('a knowledge base that another runtime deletes and creates again is the new one', async () => {
   const wb = await open()
   const mine = await makeBase(wb, { name: 'same' })
-  await fill(mine, 0, 12)
+  await ingestSentences(mine, 0, 12)
   await wb.settle()
   const other = await open({ dataDir: wb.dataDir })
   const { workspaceId } = mine.params
   await mine.search('rotor')
-  await baseAt(other, { ...mine.params, name: 'same' }).delete()
+  await baseIn(other, { ...mine.params, name: 'same' }).delete()
   const theirs = await makeBase(other, { workspaceId, name: 'same' })
-  await fill(theirs, 500, 512)
+  await ingestSentences(theirs, 500, 512)
   await other.settle()
-  await requireSameAnswers(theirs, baseAt(wb, { ...theirs.params, name: 'same' }))
+  await requireSameAnswers(theirs, baseIn(wb, { ...theirs.params, name: 'same' }))
   await expect(mine.search('rotor')).rejects.toMatchObject({ code: 'knowledge_base_not_found' })
 })

@@ -4,8 +4,8 @@ import { writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import Database from '../../src/storage/sqlite/driver.ts'
-import { type Ended, type Place, place } from '../commands/wb.ts'
-import { sentence } from '../harness/spaces.ts'
+import { type CommandResult, createSandbox, type Sandbox } from '../commands/sandbox.ts'
+import { sentence } from '../harness/fitted-spaces.ts'
 
 /** Queries for inconsistencies in a store; each should return no rows. */
 const faults = [
@@ -31,15 +31,15 @@ function requireSound(dataDir: string): void {
   })
 }
 
-async function succeed(running: Promise<Ended>): Promise<string> {
+async function succeed(running: Promise<CommandResult>): Promise<string> {
   const { status, stdout, stderr } = await running
   expect(status, stderr).toBe(0)
   return stdout
 }
 
 /** A data directory with a knowledge base of a few documents. */
-async function filled(): Promise<Place> {
-  const here = place()
+async function filled(): Promise<Sandbox> {
+  const here = createSandbox()
   for (let n = 0; n < 3; n++) writeFileSync(join(here.home, `note${n}.md`), sentence(n))
   const notes = [0, 1, 2].map(n => join(here.home, `note${n}.md`))
   await succeed(here.spawnWb(['kb', 'ingest', 'notes', ...notes, '--create']))
@@ -49,7 +49,7 @@ async function filled(): Promise<Place> {
 test('eight concurrent first commands in a new directory use the store of the first', {
   timeout: 120_000,
 }, async () => {
-  const here = place()
+  const here = createSandbox()
   const first = Array.from({ length: 8 }, (_, n) =>
     here.spawnWb(['kb', 'ingest', 'notes', '-', '--name', `${n}.txt`, '--create'], { input: sentence(n) }),
   )
@@ -86,7 +86,7 @@ describe('twenty commands at once on one data directory', () => {
   })
 
   test('in a new directory, which all of them create', { timeout: 120_000 }, async () => {
-    const here = place()
+    const here = createSandbox()
     const names = Array.from({ length: 8 }, (_, n) => `place${n}`)
     const ended = await Promise.all(names.map(name => here.spawnWb(['workspaces', 'create', name])))
     expect(ended.filter(({ status }) => status !== 0)).toEqual([])
@@ -98,9 +98,11 @@ describe('twenty commands at once on one data directory', () => {
   })
 })
 
-describe('killed processes', () => {
-  test('of an ingest without a server are completed by repeating the command', { timeout: 120_000 }, async () => {
-    const here = place()
+describe('kill -9', () => {
+  test('an ingest without a server can be completed by repeating the command', {
+    timeout: 120_000,
+  }, async () => {
+    const here = createSandbox()
     const total = 600
     const corpus = join(here.home, 'corpus.jsonl')
     const lines = Array.from({ length: total }, (_, n) =>
@@ -139,7 +141,7 @@ describe('killed processes', () => {
     expect(hit!.payload.title).toBe(`Run ${total - 1}`)
   })
 
-  test('of a server during ingest and fit keep all acknowledged data', {
+  test('a server killed during ingest and fit keeps all acknowledged data', {
     timeout: 120_000,
   }, async () => {
     const child = spawn(process.execPath, ['--import', 'tsx', 'bench/durability.ts', '--rounds', '3'])

@@ -5,15 +5,15 @@ import { spawn } from '@lydell/node-pty'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { openClient } from '../../src/client/client.ts'
 import { agents } from '../../src/contract/agents.ts'
-import { place } from '../commands/wb.ts'
-import { isAlive } from '../harness/alive.ts'
-import { makeWorkspace } from '../harness/place.ts'
+import { createSandbox } from '../commands/sandbox.ts'
+import { isAlive } from '../harness/is-alive.ts'
+import { makeWorkspace } from '../harness/resources.ts'
 
 const program = resolve('test/fixtures/mcp/stdio-server.mjs')
 
 /** A folder whose servers can start a tool server that ignores requests to exit. */
 function withToolServer() {
-  const here = place()
+  const here = createSandbox()
   const started = join(here.dataDir, 'started')
   const run = `echo $$ >"$1"; exec "${process.execPath}" "${program}" stubborn`
   const local = { id: 'local', command: 'sh', args: ['-c', run, 'sh', started] }
@@ -78,7 +78,7 @@ describe.runIf(process.platform !== 'win32')('a tool server exits with the serve
 test.runIf(process.platform !== 'win32').each(['keys create', 'playground'])(
   'wb %s exits without a crash when its terminal is closed',
   async words => {
-    const { env, home: cwd, spawnWb: wb } = place()
+    const { env, home: cwd, spawnWb: wb } = createSandbox()
     await wb(['kb', 'create', 'handbook'])
     const args = [resolve('bin/run.js'), ...words.split(' ')]
     const asking = spawn(process.execPath, args, { env: { ...env, TERM: 'xterm-256color' }, cwd })

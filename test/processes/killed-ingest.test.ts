@@ -4,10 +4,16 @@ import { expect, onTestFinished, test } from 'vitest'
 import { audit } from '../../src/contract/audit.ts'
 import { documents } from '../../src/contract/documents.ts'
 import { jobs } from '../../src/contract/jobs.ts'
-import { baseAt } from '../harness/place.ts'
-import { program } from '../harness/program.ts'
+import { programPath } from '../harness/program.ts'
+import { baseIn } from '../harness/resources.ts'
 import { open } from '../harness/runtime.ts'
-import { cut, expectNothingLeft, hosted, paid, textOf } from '../jobs/stage.ts'
+import {
+  chunkPerParagraph,
+  createHostedBase,
+  embeddedTexts,
+  expectNothingLeft,
+  textOf,
+} from '../jobs/ingest-jobs.ts'
 
 /** About three seconds each; `WB_TEST_KILLS=100` runs a longer test. */
 const kills = Number(process.env.WB_TEST_KILLS ?? 5)
@@ -18,7 +24,7 @@ const batch = 4
 
 /** A server in a child process that receives texts until it is killed. */
 async function start(dataDir: string) {
-  const child = fork(program('runtime/process'), [dataDir, 'server'])
+  const child = fork(programPath('runtime/process'), [dataDir, 'server'])
   const ended = once(child, 'exit')
   onTestFinished(() => void child.kill('SIGKILL'))
   await once(child, 'message')
@@ -51,7 +57,7 @@ async function everyPage<T>(read: (cursor: string | undefined) => Promise<Page<T
 test('a server killed during ingest loses no jobs, leaves no partial documents, and does not embed stored batches again', {
   timeout: 60_000 + kills * 15_000,
 }, async () => {
-  const { wb, base, provider } = await hosted({ server: false })
+  const { wb, base, provider } = await createHostedBase({ server: false })
   const { workspaceId } = base.params
   const { dataDir } = wb
   let seed = 7
@@ -67,7 +73,7 @@ test('a server killed during ingest loses no jobs, leaves no partial documents, 
         text: textOf(chunksEach, `wing${n % 5} of round ${round}`),
         sourceFilename: `${n % 4}.md`,
         overwriteOnNameConflict: true,
-        ...cut,
+        ...chunkPerParagraph,
       })
     await server.accepted()
     await new Promise(resolve => setTimeout(resolve, random() * 400))
@@ -81,7 +87,7 @@ test('a server killed during ingest loses no jobs, leaves no partial documents, 
   }
   await expect.poll(unfinished, { timeout: 30_000 + kills * 2_000, interval: 100 }).toEqual([])
   expectNothingLeft(dataDir)
-  const found = baseAt(next, { ...base.params, name: base.name })
+  const found = baseIn(next, { ...base.params, name: base.name })
   const rows = await found.documents()
   const ready = rows.filter(({ status }) => status === 'ready')
   expect(ready.map(({ sourceFilename }) => sourceFilename).sort()).toEqual(['0.md', '1.md', '2.md', '3.md'])
@@ -96,6 +102,6 @@ test('a server killed during ingest loses no jobs, leaves no partial documents, 
   )
   const claimed = claims.map(({ details }) => details!.jobId)
   expect(claimed.length, 'some were taken up in the middle').toBeGreaterThan(new Set(claimed).size)
-  const all = paid(provider)
+  const all = embeddedTexts(provider)
   expect(all.length - new Set(all).size).toBeLessThanOrEqual(kills * jobsAtOnce * batch)
 })

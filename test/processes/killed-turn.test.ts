@@ -5,19 +5,19 @@ import { type Conversation, messages } from '../../src/contract/conversations.ts
 import { mcpServers } from '../../src/contract/mcp-servers.ts'
 import type { ClientRequest } from '../../src/contract/route.ts'
 import { llmServices } from '../../src/contract/services.ts'
-import { type Place, place, type Served } from '../commands/wb.ts'
+import { createSandbox, type Sandbox, type TestServer } from '../commands/sandbox.ts'
 import { type ChatServer, startChatServer } from '../fakes/chat-server.ts'
 import { startMcpServer } from '../fakes/mcp-server.ts'
 import { makeAgent, makeConversation } from '../harness/agents.ts'
 import { imageBytes, imageOf } from '../harness/images.ts'
-import { makeWorkspace } from '../harness/place.ts'
+import { makeWorkspace } from '../harness/resources.ts'
 
-function clientOf({ url }: Served): Client {
+function clientOf({ url }: TestServer): Client {
   return openClient({ baseUrl: url, fetch })
 }
 
 /** A conversation with an agent of a server, with a fake model and a tool that never responds. */
-async function begun(here: Place) {
+async function begun(here: Sandbox) {
   const model = await startChatServer()
   onTestFinished(() => model.close())
   const slow = { name: 'slow', call: () => new Promise<never>(() => {}) }
@@ -96,7 +96,7 @@ test.each<[string, (model: ChatServer) => void, (event: TurnEvent) => boolean]>(
     timeout: 60_000,
   },
   async (_when, play, isDue) => {
-    const here = place()
+    const here = createSandbox()
     const turn = await begun(here)
     const { model, conversation: params } = turn
     play(model)
@@ -118,7 +118,7 @@ test.each<[string, (model: ChatServer) => void, (event: TurnEvent) => boolean]>(
 test('a server killed while it answers another version keeps the question and its first answer', {
   timeout: 60_000,
 }, async () => {
-  const here = place()
+  const here = createSandbox()
   const turn = await begun(here)
   const { model, client: first, conversation: params } = turn
   const { user } = await first.call(chat.send, { params, body: { content: 'first' } })
@@ -141,7 +141,7 @@ test('a server killed while it answers another version keeps the question and it
 })
 
 test('a server killed after it stored a question keeps its images', { timeout: 60_000 }, async () => {
-  const here = place()
+  const here = createSandbox()
   const turn = await begun(here)
   const { model, conversation: params } = turn
   const bytes = imageBytes('image/png', 300_000)

@@ -5,8 +5,8 @@ import type { Route } from '../../src/contract/route.ts'
 import type { AnyTable, ColumnValue, RowStore, RowTable, Write } from '../../src/storage/rows.ts'
 import { tables } from '../../src/storage/tables.ts'
 import { messageRow } from '../harness/agents.ts'
-import { makeBase } from '../harness/place.ts'
-import { type Opened, open } from '../harness/runtime.ts'
+import { makeBase } from '../harness/resources.ts'
+import { open, type TestRuntime } from '../harness/runtime.ts'
 
 /*
  * Reads lists of ten thousand rows page by page while rows are inserted and deleted. The rows are copies of an
@@ -135,7 +135,7 @@ async function stage() {
   return place
 }
 
-async function makeRelease(wb: Opened): Promise<void> {
+async function makeRelease(wb: TestRuntime): Promise<void> {
   const release = { ref: 'env:TOOL_KEY', host: 'tools.example.com' }
   const { status, text } = await wb.sendAsOperator('POST /api/v1/secret-releases', release)
   expect(status, text).toBe(201)

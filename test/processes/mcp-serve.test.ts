@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process'
 import { resolve } from 'node:path'
 import { expect, test } from 'vitest'
-import { place } from '../commands/wb.ts'
+import { createSandbox } from '../commands/sandbox.ts'
 
 const bin = resolve('bin/run.js')
 
 test('twenty wb mcp serve processes share one data directory', { timeout: 120_000 }, async () => {
-  const { env, home, spawnWb: wb } = place()
+  const { env, home, spawnWb: wb } = createSandbox()
   await wb(['workspaces', 'create', 'demo'])
   await wb(['kb', 'create', 'notes'])
   const params = { name: 'list_knowledge_bases', arguments: {} }

@@ -5,17 +5,17 @@ import { createServer, request as send } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { signIn, signInStage } from '../commands/sign-in.ts'
-import { inTerminal, withoutSequences } from '../commands/terminal.ts'
-import type { Place } from '../commands/wb.ts'
-import { program } from '../harness/program.ts'
+import type { Sandbox } from '../commands/sandbox.ts'
+import { setUpSignIn, signIn } from '../commands/sign-in.ts'
+import { runInTerminal, stripSequences } from '../commands/terminal.ts'
+import { programPath } from '../harness/program.ts'
 
 const rounds = 200
 /** Time in which a command that does not wait would have exited. */
 const graceMs = 500
 
 async function commandLine(env: Record<string, string>): Promise<ChildProcess> {
-  const child = fork(program('renew'), {
+  const child = fork(programPath('renew'), {
     env,
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   })
@@ -32,7 +32,7 @@ async function token(child: ChildProcess): Promise<string> {
 }
 
 /** Makes the stored token due for renewal before its next use. */
-function makeDue({ env }: Place): void {
+function makeDue({ env }: Sandbox): void {
   const folder = join(env.XDG_CONFIG_HOME!, 'workbase', 'credentials')
   const [name] = readdirSync(folder)
   const entry = join(folder, name!)
@@ -42,20 +42,22 @@ function makeDue({ env }: Place): void {
 }
 
 test(`two processes renew one login concurrently with rotating refresh tokens, ${rounds} times, and stay signed in`, async () => {
-  const { here, server, provider } = await signInStage()
-  await signIn(here, server.url)
-  const commands = await Promise.all([commandLine(here.env), commandLine(here.env)])
+  const { sandbox, server, provider } = await setUpSignIn()
+  await signIn(sandbox, server.url)
+  const commands = await Promise.all([commandLine(sandbox.env), commandLine(sandbox.env)])
   const seen = new Set<string>()
   for (let round = 0; round < rounds; round++) {
-    makeDue(here)
+    makeDue(sandbox)
     const [one, other] = await Promise.all(commands.map(token))
     expect(one).toBe(other)
     expect(one).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+$/)
     seen.add(one!)
   }
   expect(seen.size).toBe(rounds)
-  expect(provider.asked.filter(({ form }) => form.get('grant_type') === 'refresh_token').length).toBe(rounds)
-  expect((await here.spawnWb(['whoami'])).stdout).toMatch(/^alice@/)
+  expect(provider.requests.filter(({ form }) => form.get('grant_type') === 'refresh_token').length).toBe(
+    rounds,
+  )
+  expect((await sandbox.spawnWb(['whoami'])).stdout).toMatch(/^alice@/)
 }, 120_000)
 
 /**
@@ -88,14 +90,14 @@ async function relay(runtime: string) {
 }
 
 test('Ctrl-C during a renewal does not sign out', async () => {
-  const { here, server } = await signInStage()
+  const { sandbox, server } = await setUpSignIn()
   const between = await relay(server.url)
-  const { status, text } = await signIn(here, between.url)
+  const { status, text } = await signIn(sandbox, between.url)
   expect(status, text).toBe(0)
-  makeDue(here)
+  makeDue(sandbox)
   between.holds = true
   let isStopped = false
-  const stopped = await inTerminal(here, ['workspaces', 'list'], {
+  const stopped = await runInTerminal(sandbox, ['workspaces', 'list'], {
     answer() {
       // The provider has invalidated the old token by then.
       if (isStopped || !between.letGo) return undefined
@@ -104,12 +106,12 @@ test('Ctrl-C during a renewal does not sign out', async () => {
       return '\x03'
     },
   })
-  expect([stopped.status, withoutSequences(stopped.text)]).toEqual([
+  expect([stopped.status, stripSequences(stopped.text)]).toEqual([
     130,
     expect.stringContaining('✗ interrupted'),
   ])
   between.holds = false
-  const next = await here.spawnWb(['whoami'])
+  const next = await sandbox.spawnWb(['whoami'])
   expect(next.stdout, next.stderr).toMatch(/^alice@/)
   // The token is stored, because the runtime allows only a short time to request it again.
   expect(between.renewals).toBe(1)

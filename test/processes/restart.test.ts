@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { discovery } from '../commands/discovery.ts'
-import { type Place, place } from '../commands/wb.ts'
+import { startDiscoveryServer } from '../commands/discovery.ts'
+import { createSandbox, type Sandbox } from '../commands/sandbox.ts'
 
 type Said = Record<string, unknown>
 
@@ -19,7 +19,7 @@ interface Watched {
   ended: Promise<number | null>
 }
 
-async function watch(here: Place, args: string[] = [], env: Record<string, string> = {}): Promise<Watched> {
+async function watch(here: Sandbox, args: string[] = [], env: Record<string, string> = {}): Promise<Watched> {
   const child = spawn(process.execPath, ['bin/run.js', 'serve', '--port', '0', '--json', ...args], {
     env: { ...here.env, ...env },
   })
@@ -63,7 +63,7 @@ const accepted = { status: 202, body: { ok: true, note: expect.any(String) } }
 
 describe('POST /setup/restart', () => {
   test('S4.2-33 S4.2-35: applies new values in the same process on the same port', async () => {
-    const here = place()
+    const here = createSandbox()
     const server = await watch(here)
     await ask(server.url, 'POST /api/v1/workspaces', { name: 'kept' })
     await ask(server.url, 'POST /setup/env', { values: { OPENROUTER_API_KEY: 'sk-1' } })
@@ -87,7 +87,7 @@ describe('POST /setup/restart', () => {
   })
 
   test('finishes pending requests and refuses no connections', async () => {
-    const server = await watch(place())
+    const server = await watch(createSandbox())
     const unfinished = request(`${server.url}/api/v1/workspaces`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', 'content-length': 15 },
@@ -108,7 +108,7 @@ describe('POST /setup/restart', () => {
   })
 
   test('rejects an invalid configuration without a change, and applies a corrected one', async () => {
-    const here = place()
+    const here = createSandbox()
     const file = join(here.home, 'wb.yaml')
     const write = (text: string) => writeFileSync(file, `version: 1\n${text}\n`)
     write('runtime: { requestIdHeader: X-One }')
@@ -130,7 +130,7 @@ describe('POST /setup/restart', () => {
   })
 
   test('does not listen on a network address that would be rejected at startup [security rule 2]', async () => {
-    const here = place()
+    const here = createSandbox()
     const file = join(here.home, 'wb.yaml')
     const closed =
       'version: 1\nauth: { mode: apiKey, anonymousPolicy: reject, bootstrapTokenRef: "env:BOOT" }\n'
@@ -145,7 +145,7 @@ describe('POST /setup/restart', () => {
   })
 
   test('combines two concurrent requests, and a signal during the restart stops the server', async () => {
-    const server = await watch(place())
+    const server = await watch(createSandbox())
     const twice = await Promise.all([1, 2].map(() => ask(server.url, 'POST /setup/restart')))
     expect(twice.map(({ status }) => status)).toContain(202)
     server.process.kill('SIGTERM')
@@ -160,8 +160,8 @@ describe('rescue mode', () => {
     'version: 1\nauth: { mode: apiKey, anonymousPolicy: reject, bootstrapTokenRef: "env:BOOT" }\n'
 
   /** A data directory whose store is damaged by `spoil`. */
-  function spoilt(spoil: (store: string) => void): Place {
-    const here = place()
+  function spoilt(spoil: (store: string) => void): Sandbox {
+    const here = createSandbox()
     mkdirSync(here.dataDir, { mode: 0o700 })
     spoil(join(here.dataDir, 'workbase.db'))
     return here
@@ -232,7 +232,7 @@ describe('rescue mode', () => {
   )
 
   test('a truncated store is not replaced by an empty one, and works again when its backup is restored', async () => {
-    const here = place()
+    const here = createSandbox()
     const store = join(here.dataDir, 'workbase.db')
     await here.spawnWb(['workspaces', 'create', 'kept'])
     const backup = readFileSync(store)
@@ -259,7 +259,7 @@ describe('rescue mode', () => {
   })
 
   test('a store that is lost while the server runs is reported at a restart', async () => {
-    const here = place()
+    const here = createSandbox()
     const server = await watch(here)
     await ask(server.url, 'POST /api/v1/workspaces', { name: 'kept' })
     const store = join(here.dataDir, 'workbase.db')
@@ -281,7 +281,7 @@ describe('rescue mode', () => {
   ])(
     'the driver %s is not supported: the server starts in rescue mode, and a command fails',
     async (driver, line) => {
-      const here = place()
+      const here = createSandbox()
       const file = join(here.home, 'wb.yaml')
       writeFileSync(file, `version: 1\n${line}\n`)
       const server = await watch(here, ['--config', file])
@@ -333,9 +333,9 @@ describe('rescue mode', () => {
   })
 
   test('ends after a failed restart, and anonymous callers do not see the failing address', async () => {
-    const here = place()
+    const here = createSandbox()
     const file = join(here.home, 'wb.yaml')
-    const issuer = await discovery()
+    const issuer = await startDiscoveryServer()
     const oidc = `oidc: { issuer: "${issuer}", audience: api }`
     writeFileSync(file, closed.replace('apiKey', 'any').replace(' }', `, ${oidc} }`))
     const server = await watch(here, ['--config', file], { BOOT: token })

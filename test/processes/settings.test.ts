@@ -4,13 +4,13 @@ import { expect, onTestFinished, test } from 'vitest'
 import { readProfiles } from '../../src/cli/settings/profiles.ts'
 import { readDecisions } from '../../src/cli/trust/decisions.ts'
 import { scratchTree } from '../cli/scratch-tree.ts'
-import { program } from '../harness/program.ts'
+import { programPath } from '../harness/program.ts'
 
 const commands = ['a', 'b', 'c', 'd']
 const times = 25
 
 async function changing(settingsDir: string, name: string): Promise<ChildProcess> {
-  const child = fork(program('change-settings'), [settingsDir, name, String(times)], {
+  const child = fork(programPath('change-settings'), [settingsDir, name, String(times)], {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   })
   onTestFinished(() => void child.kill('SIGKILL'))

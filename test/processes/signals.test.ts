@@ -4,14 +4,14 @@ import { join, resolve } from 'node:path'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { openInProcessRuntime } from '../../src/cli/connection/resolve-runtime.ts'
 import { readProfile } from '../../src/cli/settings/profile.ts'
-import { place } from '../commands/wb.ts'
+import { createSandbox } from '../commands/sandbox.ts'
 import { FakeIo } from '../harness/fake-io.ts'
 
 const isLinux = process.platform === 'linux'
 const timeLimitMs = 20_000
 
 /** Starts a command and kills it after a time limit, so that a command that hangs fails the test. */
-function started(here: ReturnType<typeof place>, args: string[]) {
+function started(here: ReturnType<typeof createSandbox>, args: string[]) {
   const child = spawn(process.execPath, [resolve('bin/run.js'), ...args], {
     cwd: here.home,
     env: here.env,
@@ -41,7 +41,7 @@ describe.runIf(isLinux)('a data directory that cannot be created', () => {
     ['serve --port 0', '/proc/wb-nowhere'],
     ['api POST /api/v1/workspaces', '/proc/self/wb-nowhere/below'],
   ])('ends `wb %s --data-dir %s` with a one-line error', async (line, folder) => {
-    const { ended } = started(place(), [...line.split(' '), '--data-dir', folder])
+    const { ended } = started(createSandbox(), [...line.split(' '), '--data-dir', folder])
     const { status, stderr } = await ended
     expect(status, stderr).toBe(6)
     const missing = folder.replace(/\/below$/, '')
@@ -51,14 +51,14 @@ describe.runIf(isLinux)('a data directory that cannot be created', () => {
   })
 
   test('does not prevent a command that only reads', async () => {
-    const { ended } = started(place(), ['kb', 'list', '--data-dir', '/proc/wb-nowhere'])
+    const { ended } = started(createSandbox(), ['kb', 'list', '--data-dir', '/proc/wb-nowhere'])
     const { status, stderr } = await ended
     expect(status, stderr).toBe(4)
     expect(stderr).toMatch(/^ {2}✗ There is no workspace yet/)
   })
 
   test('also ends `wb profiles add` if it is the settings folder', async () => {
-    const here = place()
+    const here = createSandbox()
     here.env.XDG_CONFIG_HOME = '/proc/wb-nowhere'
     const { ended } = started(here, ['profiles', 'add', 'x'])
     const { status, stderr } = await ended
@@ -72,7 +72,7 @@ describe.runIf(isLinux)('a pipe without a writer', () => {
     ['--config PIPE', (pipe: string) => ['kb', 'list', '--config', pipe]],
     ['--data @PIPE', (pipe: string) => ['api', 'POST', '/x', '--data', `@${pipe}`]],
   ])('as %s: SIGTERM ends the command', async (_what, args) => {
-    const here = place()
+    const here = createSandbox()
     const pipe = pipeAt(join(here.home, 'pipe'))
     const { child, ended } = started(here, args(pipe))
     const end = await vi.waitUntil(() => otherEnd(pipe), { timeout: timeLimitMs })
@@ -82,7 +82,7 @@ describe.runIf(isLinux)('a pipe without a writer', () => {
   })
 
   test('as the store ends the command immediately with a one-line error', async () => {
-    const here = place()
+    const here = createSandbox()
     mkdirSync(here.dataDir)
     pipeAt(join(here.dataDir, 'workbase.db'))
     const { ended } = started(here, ['kb', 'list'])
@@ -119,14 +119,14 @@ describe('commands that only read do not create the data directory', () => {
     'api GET /version',
     'doctor',
   ])('wb %s', async line => {
-    const here = place()
+    const here = createSandbox()
     const { status, stderr } = await here.spawnWb(line.split(' '))
     expect([0, 4], stderr).toContain(status)
     expect(existsSync(here.dataDir)).toBe(false)
   })
 
   test('a running session without a store sees one that another command creates', async () => {
-    const here = place()
+    const here = createSandbox()
     const io = new FakeIo({ env: here.env, cwd: here.home })
     const session = openInProcessRuntime(readProfile({ dataDir: here.dataDir }, io), io, {
       note: () => {},
@@ -144,7 +144,7 @@ describe('commands that only read do not create the data directory', () => {
   })
 
   test('the first command that writes creates it', async () => {
-    const here = place()
+    const here = createSandbox()
     expect((await here.spawnWb(['kb', 'create', 'handbook'])).status).toBe(0)
     expect(readdirSync(here.dataDir)).toContain('workbase.db')
     expect((await here.spawnWb(['kb', 'list'])).stdout).toContain('handbook')

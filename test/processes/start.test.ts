@@ -4,7 +4,7 @@ import { createServer, type RequestListener } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { type Place, place, type Served } from '../commands/wb.ts'
+import { createSandbox, type Sandbox, type TestServer } from '../commands/sandbox.ts'
 
 type Variables = Record<string, string>
 
@@ -12,13 +12,13 @@ type Variables = Record<string, string>
 const canary = 'canary-31-characters-of-a-token'
 const token = (name: string) => `${name}-bootstrap-token-of-32-characters`
 
-function configure(here: Place, auth: object, more: object = {}): void {
+function configure(here: Sandbox, auth: object, more: object = {}): void {
   mkdirSync(here.dataDir, { recursive: true })
   writeFileSync(join(here.dataDir, 'workbase.yaml'), JSON.stringify({ version: 1, ...more, auth }))
 }
 
 /** Checks that a start fails with a message without the secret, and that no port is open. */
-async function refusal(here: Place, env: Variables = {}): Promise<string> {
+async function refusal(here: Sandbox, env: Variables = {}): Promise<string> {
   const port = await freePort()
   const args = ['serve', '--port', String(port)]
   const { status, stdout, stderr } = await here.spawnWb(args, { env })
@@ -60,12 +60,12 @@ async function impostor(listener: RequestListener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-async function end(served: Served): Promise<void> {
+async function end(served: TestServer): Promise<void> {
   expect((await served.stop()).status).toBe(0)
 }
 
 /** Returns the status of a list of workspaces that is requested with a token. */
-async function statusWith({ url }: Served, bearer?: string): Promise<number> {
+async function statusWith({ url }: TestServer, bearer?: string): Promise<number> {
   const headers = bearer === undefined ? undefined : { authorization: `Bearer ${bearer}` }
   const answer = await fetch(`${url}/api/v1/workspaces`, headers && { headers })
   await answer.body?.cancel()
@@ -76,7 +76,7 @@ const guarded = { mode: 'apiKey', anonymousPolicy: 'reject', bootstrapTokenRef: 
 
 describe('an invalid secret', () => {
   test('S2.2-07 S8-13: a bootstrap token of 31 characters prevents the start, and one of 32 does not', async () => {
-    const here = place()
+    const here = createSandbox()
     configure(here, guarded)
     expect(canary).toHaveLength(31)
     expect(await refusal(here, { BOOT: canary })).toBe(
@@ -89,7 +89,7 @@ describe('an invalid secret', () => {
   })
 
   test('S2.2-34: a variable that is not set and a missing file are reported with their keys', async () => {
-    const here = place()
+    const here = createSandbox()
     configure(here, guarded)
     const unset = await refusal(here)
     expect(unset).toContain('✗ auth.bootstrapTokenRef: env:BOOT is not set (validation_error)')
@@ -99,7 +99,7 @@ describe('an invalid secret', () => {
   })
 
   test('S2.2-34: a literal is reported by its key, without its value', async () => {
-    const here = place()
+    const here = createSandbox()
     configure(here, { ...guarded, bootstrapTokenRef: canary })
     const said = await refusal(here)
     expect(said).toContain('auth.bootstrapTokenRef: must be a secret reference')
@@ -107,7 +107,7 @@ describe('an invalid secret', () => {
   })
 
   test('S2.2-32 S8-14: a session secret of 31 bytes prevents the start and is reported by its position in the list', async () => {
-    const here = place()
+    const here = createSandbox()
     const client = { clientId: 'c', sessionSecretRef: ['env:NEW', 'env:OLD'] }
     configure(here, { mode: 'oidc', oidc: { issuer: 'http://127.0.0.1:1', audience: 'a', client } })
     expect(await refusal(here, { NEW: 'n'.repeat(32), OLD: canary })).toContain(
@@ -128,14 +128,14 @@ describe('an identity provider without valid metadata', () => {
     `✗ auth.oidc.issuer: no identity provider was found at ${issuer}/.well-known/openid-configuration: ${why} (validation_error)`
 
   test('S5.3-12: prevents the start if no server is listening', async () => {
-    const here = place()
+    const here = createSandbox()
     const issuer = `http://127.0.0.1:${await freePort()}`
     configure(here, oidc(issuer))
     expect(await refusal(here, env)).toContain(tried(issuer, 'it refused the connection'))
   })
 
   test('S5.3-12: prevents the start if the issuer differs', async () => {
-    const here = place()
+    const here = createSandbox()
     const issuer = await impostor((_, response) =>
       response.end(
         JSON.stringify({ issuer: 'https://another.example', jwks_uri: 'https://another.example/k' }),
@@ -146,7 +146,7 @@ describe('an identity provider without valid metadata', () => {
   })
 
   test('S5.3-12: prevents the start if the response is a web page, and the runtime does not listen until then', async () => {
-    const here = place()
+    const here = createSandbox()
     let asked = () => {}
     const reached = new Promise<void>(resolve => {
       asked = resolve
@@ -168,7 +168,7 @@ describe('an identity provider without valid metadata', () => {
   })
 
   test('S2.2-08: is not contacted over a network without encryption [security rule 15]', async () => {
-    const here = place()
+    const here = createSandbox()
     configure(here, oidc('http://id.example'))
     expect(await refusal(here, env)).toContain(
       'auth.oidc.issuer: must be an https URL; http is accepted for this machine only',
@@ -176,7 +176,7 @@ describe('an identity provider without valid metadata', () => {
   })
 
   test('S5.3-11 S2.2-12: is not contacted with jwksUri and no client, and the server starts', async () => {
-    const here = place()
+    const here = createSandbox()
     const issuer = `http://127.0.0.1:${await freePort()}`
     configure(here, oidc(issuer, { jwksUri: `${issuer}/keys` }))
     const served = await here.spawnServe([], { env })
@@ -186,7 +186,7 @@ describe('an identity provider without valid metadata', () => {
   })
 
   test('a failed start leaves the data directory usable', async () => {
-    const here = place()
+    const here = createSandbox()
     configure(here, oidc(`http://127.0.0.1:${await freePort()}`))
     await refusal(here, env)
     configure(here, guarded)
@@ -198,7 +198,7 @@ describe('an identity provider without valid metadata', () => {
 
 describe('settings that apply after a restart', () => {
   test('S1-03 S1-04: only the auth block determines access', async () => {
-    const here = place()
+    const here = createSandbox()
     const postures: [auth: object | undefined, none: number, known: number][] = [
       [undefined, 200, 200],
       [{ mode: 'disabled', anonymousPolicy: 'reject' }, 401, 200],
@@ -217,7 +217,7 @@ describe('settings that apply after a restart', () => {
   test.each(['env', 'file'])(
     'S5.9-11 S2.2-05: a bootstrap token that was changed behind its %s reference',
     async kind => {
-      const here = place()
+      const here = createSandbox()
       const file = join(here.home, 'boot')
       configure(here, kind === 'env' ? guarded : { ...guarded, bootstrapTokenRef: `file:${file}` })
       const hold = (name: string): Variables => {
@@ -241,7 +241,7 @@ describe('settings that apply after a restart', () => {
 
 describe('warnings at startup', () => {
   test('authentication with an anonymous policy that does not require it [security rule 2]', async () => {
-    const here = place()
+    const here = createSandbox()
     configure(here, { ...guarded, anonymousPolicy: 'allow' })
     const served = await here.spawnServe([], { env: { BOOT: token('one') } })
     await end(served)

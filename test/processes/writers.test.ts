@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
 import { newId } from '../../src/base/id.ts'
-import { program } from '../harness/program.ts'
+import { programPath } from '../harness/program.ts'
 
 const processes = 4
 const writers = 8
@@ -20,7 +20,7 @@ type Ask = (line: string, json?: unknown) => Promise<Answer>
 
 /** A runtime in a child process. */
 async function start(dataDir: string): Promise<{ ask: Ask; stop(): Promise<void> }> {
-  const child = fork(program('runtime/process'), [dataDir])
+  const child = fork(programPath('runtime/process'), [dataDir])
   const ended = once(child, 'exit')
   await once(child, 'message')
   const waiting = new Map<number, (answer: Answer) => void>()
@@ -129,7 +129,9 @@ test('no update is lost when eight writers change different fields of one row', 
   }
 })
 
-test('concurrent creates, changes and deletes never fail because the store is busy', { timeout }, async () => {
+test('concurrent creates, changes and deletes never fail because the store is busy', {
+  timeout,
+}, async () => {
   const W = await workspace()
   const worked = await Promise.all(
     everyone.map(async (each, n) => {

@@ -8,7 +8,7 @@ import { openConnection } from '../../src/storage/sqlite/open.ts'
 import { createWriteOperations } from '../../src/storage/sqlite/operations.ts'
 
 import { tables } from '../../src/storage/tables.ts'
-import { created, key, upserted, worded } from './passages.ts'
+import { createCollection, key, recordWithText, upsert } from './content-data.ts'
 import { scratchPath } from './scratch.ts'
 
 let connection: SqliteConnection
@@ -31,7 +31,7 @@ const names = () =>
     .all()
     .map(({ name }) => name)
 
-/** A unit that inserts a setting, then does as told. */
+/** Returns a unit that inserts a setting and then calls `end`. */
 function unit(name: string, end: () => boolean = () => true): WriteTask<boolean> {
   return {
     run: () => {
@@ -42,14 +42,14 @@ function unit(name: string, end: () => boolean = () => true): WriteTask<boolean>
   }
 }
 
-/** How often a statement ran from now on. */
+/** Counts further runs of a statement. */
 function countRuns(sql: string): () => number {
   const statement = connection.prepare(sql)
   const run = vi.spyOn(statement, 'run')
   return () => run.mock.calls.length
 }
 
-test('units that are asked for in one turn share a commit; what waits meanwhile shares the next', async () => {
+test('units of one turn of the event loop share a commit, and units that wait share the next', async () => {
   const commits = countRuns('COMMIT')
   const queue = new CommitQueue(connection)
   await Promise.all(Array.from({ length: 200 }, (_, n) => queue.run(unit(`s${n}`))))
@@ -59,7 +59,7 @@ test('units that are asked for in one turn share a commit; what waits meanwhile 
   expect(names()).toHaveLength(500)
 })
 
-test('a unit that is refused or throws undoes its own writes only', async () => {
+test('a unit that is rejected or throws rolls back only its own writes', async () => {
   const queue = new CommitQueue(connection)
   const outcomes = await Promise.allSettled([
     queue.run(unit('kept')),
@@ -77,7 +77,7 @@ test('a unit that is refused or throws undoes its own writes only', async () => 
   expect(names()).toEqual(['kept', 'kept too'])
 })
 
-test('nothing resolves before the commit, and a commit that fails rejects all', async () => {
+test('nothing resolves before the commit, and a failed commit rejects all units', async () => {
   const commit = connection.prepare('COMMIT')
   const failing = vi.spyOn(commit, 'run').mockImplementationOnce(() => {
     throw new Database.SqliteError('disk I/O error', 'SQLITE_IOERR')
@@ -102,15 +102,15 @@ test('nothing resolves before the commit, and a commit that fails rejects all', 
   expect(names()).toEqual(['after'])
 })
 
-test('a full disk rejects the group, keeps nothing of it, and the store goes on when there is room', async () => {
+test('a full disk rejects the whole group without a partial write, and later writes succeed', async () => {
   const ops = createWriteOperations(connection)
-  await ops.write({ changes: [created()], rows: [] })
+  await ops.write({ changes: [createCollection()], rows: [] })
   const pages = connection.database.pragma('page_count', { simple: true }) as number
   connection.database.pragma(`max_page_count = ${pages + 4}`)
   const outcomes = await Promise.allSettled(
     Array.from({ length: 8 }, (_, n) =>
       ops.write({
-        changes: [upserted(worded(`r${n}`, 'word '.repeat(1_000)))],
+        changes: [upsert(recordWithText(`r${n}`, 'word '.repeat(1_000)))],
         rows: [setting(`s${n}`, 'x'.repeat(4_000))],
       }),
     ),
@@ -126,12 +126,12 @@ test('a full disk rejects the group, keeps nothing of it, and the store goes on 
     })
   expect(names()).toEqual([])
   connection.database.pragma('max_page_count = 1000000')
-  expect(await ops.write({ changes: [upserted(worded('r', 'word'))], rows: [setting('s')] })).toEqual({
+  expect(await ops.write({ changes: [upsert(recordWithText('r', 'word'))], rows: [setting('s')] })).toEqual({
     ok: true,
   })
 })
 
-test('a change that the schema refuses is said to be one, and fails its own unit only', async () => {
+test('a change that violates the schema is reported as such and fails only its own unit', async () => {
   const refusal = "CREATE TEMP TRIGGER no BEFORE INSERT ON settings WHEN new.body ->> '$.name' = 'no'"
   connection.prepare(`${refusal} BEGIN SELECT RAISE(ABORT, 'a text of the trigger'); END`).run()
   const ops = createWriteOperations(connection)
@@ -147,12 +147,15 @@ test('a change that the schema refuses is said to be one, and fails its own unit
   expect(names()).toEqual(['before', 'after'])
 })
 
-test('the text of a refused unit is not indexed, that of its neighbours is', async () => {
+test('indexes the text of committed units only', async () => {
   const ops = createWriteOperations(connection)
-  await ops.write({ changes: [created()], rows: [] })
+  await ops.write({ changes: [createCollection()], rows: [] })
   await Promise.all(
     Array.from({ length: 9 }, (_, n) =>
-      ops.write({ changes: [upserted(worded(`r${n}`, 'apple'))], rows: [setting(`s${Math.floor(n / 3)}`)] }),
+      ops.write({
+        changes: [upsert(recordWithText(`r${n}`, 'apple'))],
+        rows: [setting(`s${Math.floor(n / 3)}`)],
+      }),
     ),
   )
   const records = connection.prepare<{ record: number }>('SELECT record FROM record ORDER BY record').all()
@@ -164,7 +167,7 @@ test('the text of a refused unit is not indexed, that of its neighbours is', asy
   expect(connection.prepare('SELECT name FROM collection').all()).toEqual([{ name: key.name }])
 })
 
-test('a lock that another process keeps is waited for, then told', async () => {
+test('waits for a lock of another process, then reports it', async () => {
   const other = new SqliteConnection(path)
   await other.begin()
   const waited = connection.begin(3).catch((error: unknown) => error)
@@ -176,12 +179,12 @@ test('a lock that another process keeps is waited for, then told', async () => {
   other.close()
 })
 
-test('every acknowledged write is on disk: the log is synced at each commit', async () => {
+test('the log is synced at each commit, so acknowledged writes are on disk', async () => {
   expect(connection.database.pragma('journal_mode', { simple: true })).toBe('wal')
   expect(connection.database.pragma('synchronous', { simple: true })).toBe(2)
 })
 
-test('a snapshot sees one state of the store, whatever others write meanwhile', async () => {
+test('a snapshot sees one state of the store despite concurrent writes', async () => {
   const other = createWriteOperations(await another())
   const begun = connection.prepare('BEGIN')
   begun.run()
@@ -195,7 +198,7 @@ test('a snapshot sees one state of the store, whatever others write meanwhile', 
   expect(connection.database.inTransaction).toBe(false)
 })
 
-test('a connection that only reads refuses to write', async () => {
+test('a read-only connection rejects writes', async () => {
   const reader = await another()
   reader.makeReadOnly()
   const writing = createWriteOperations(reader).write({ changes: [], rows: [setting('a')] })
@@ -205,12 +208,12 @@ test('a connection that only reads refuses to write', async () => {
   })
 })
 
-test('a dropped collection leaves no table behind', async () => {
+test('a dropped collection leaves no table', async () => {
   const ops = createWriteOperations(connection)
   const tablesNow = () =>
     connection.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").all()
   const before = tablesNow()
-  await ops.write({ changes: [created(), upserted(worded('a', 'apple'))], rows: [] })
+  await ops.write({ changes: [createCollection(), upsert(recordWithText('a', 'apple'))], rows: [] })
   const [{ record } = { record: 0 }] = connection
     .prepare<{ record: number }>('SELECT record FROM record')
     .all()
@@ -223,7 +226,7 @@ test('a dropped collection leaves no table behind', async () => {
   })
   expect(tablesNow().length).toBeGreaterThan(before.length)
   await Promise.all([
-    ops.write({ changes: [upserted(worded('b', 'pear'))], rows: [] }),
+    ops.write({ changes: [upsert(recordWithText('b', 'pear'))], rows: [] }),
     ops.write({ changes: [{ op: 'dropCollection', ...key }], rows: [] }),
   ])
   expect(tablesNow()).toEqual(before)
@@ -231,7 +234,7 @@ test('a dropped collection leaves no table behind', async () => {
     expect(connection.prepare(`SELECT count(*) AS rows FROM ${table}`).get(), table).toEqual({ rows: 0 })
 })
 
-test('a switch to the log that another process makes at the same moment is tried again', async () => {
+test('retries the switch to WAL mode if another process makes it at the same moment', async () => {
   const busy = new Database.SqliteError('database is locked', 'SQLITE_BUSY')
   const makeDurable = vi.spyOn(SqliteConnection.prototype, 'makeDurable').mockImplementationOnce(() => {
     throw busy

@@ -4,11 +4,11 @@ import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { filters } from '../../src/contract/filters.ts'
 import { checkStore } from '../../src/storage/sqlite/check.ts'
 import Database from '../../src/storage/sqlite/driver.ts'
-import { type Base, makeBase } from '../harness/place.ts'
+import { type Base, makeBase } from '../harness/resources.ts'
 import { open } from '../harness/runtime.ts'
 import { scratchPath } from './scratch.ts'
 
-/** The bytes of a store that is in order, and what stands in it. */
+/** The bytes of a valid store and its contents. */
 let sound: { bytes: Buffer; base: Base }
 
 beforeEach(async () => {
@@ -27,7 +27,7 @@ async function furnish(): Promise<typeof sound> {
   return { bytes: readFileSync(join(wb.dataDir, 'workbase.db')), base }
 }
 
-/** A copy of the sound store, after SQL was run on it. */
+/** Copies the valid store and runs SQL on the copy. */
 function planted(plant: (database: Database.Database) => void): string {
   const path = scratchPath()
   mkdirSync(dirname(path), { recursive: true })
@@ -38,7 +38,7 @@ function planted(plant: (database: Database.Database) => void): string {
   return path
 }
 
-/** What is wrong beside rows that lack fields, as most of those do that are planted here. */
+/** Returns the findings without damaged rows, because most inserted rows lack fields. */
 function findings(path: string): Record<string, number> {
   const wrong = checkStore(path)!.checks.filter(
     ({ check, count }) => count > 0 && !/^damaged rows/.test(check),
@@ -51,7 +51,7 @@ function insert(table: string, body: object): (database: Database.Database) => v
     void database.prepare(`INSERT INTO ${table} (version, body) VALUES (1, ?)`).run(JSON.stringify(body))
 }
 
-test('nothing is wrong with a store in order, and looking changes nothing of it', () => {
+test('a valid store has no findings, and the check does not change it', () => {
   const path = planted(() => {})
   const report = checkStore(path)!
   expect(findings(path)).toEqual({})
@@ -60,7 +60,7 @@ test('nothing is wrong with a store in order, and looking changes nothing of it'
   expect(readFileSync(path).equals(sound.bytes)).toBe(true)
 })
 
-describe('rows without what they belong to', () => {
+describe('rows without their parents', () => {
   const ids = Object.fromEntries(
     'knowledgeBaseId documentId agentId conversationId messageId jobId start principalId keyId decisionId mcpServerId chunkingServiceId embeddingServiceId rerankingServiceId llmServiceId knowledgeFilterId releaseId'
       .split(' ')
@@ -85,7 +85,7 @@ describe('rows without what they belong to', () => {
     'principals',
     'reranking_services',
     'secret_releases',
-  ])('%s of a workspace that is gone', table => {
+  ])('%s of a deleted workspace', table => {
     const path = planted(insert(table, { ...ids, workspaceId: 'gone' }))
     expect(findings(path)).toMatchObject({ [`${table} whose workspaceId no longer exists`]: 1 })
   })
@@ -103,7 +103,7 @@ describe('rows without what they belong to', () => {
     ['knowledge_bases', 'rerankingServiceId', {}],
     ['agents', 'llmServiceId', {}],
     ['agents', 'rerankingServiceId', {}],
-  ])('%s whose %s is gone', (table, column) => {
+  ])('%s with a deleted %s', (table, column) => {
     const { workspaceId } = sound.base.params
     const { [column]: gone, ...others } = ids
     const path = planted(insert(table, { ...others, workspaceId, [column]: gone }))
@@ -112,12 +112,12 @@ describe('rows without what they belong to', () => {
     expect(findings(unbound)).not.toHaveProperty([`${table} whose ${column} no longer exists`])
   })
 
-  test('what the audit trail says of a workspace outlives it', () => {
+  test('audit records of a deleted workspace are valid', () => {
     const path = planted(insert('audit', { auditId: 'a', workspaceId: 'gone', action: 'workspace.delete' }))
     expect(findings(path)).toEqual({})
   })
 
-  test.each(['job_inputs', 'job_batches'])('%s of a job that has ended', table => {
+  test.each(['job_inputs', 'job_batches'])('%s of a finished job', table => {
     const { params } = sound.base
     const row = { ...params, jobId: 'j', start: 0 }
     for (const [status, count] of [
@@ -135,7 +135,7 @@ describe('rows without what they belong to', () => {
     }
   })
 
-  test('a document that its job has left behind', () => {
+  test('a document whose job is gone', () => {
     const row = { ...sound.base.params, documentId: 'd', status: 'writing', jobId: 'j' }
     expect(findings(planted(insert('documents', row)))).toEqual({
       'unfinished documents of ended jobs': 1,
@@ -235,7 +235,7 @@ describe('content', () => {
     expect(findings(planted(database => database.exec(sql)))).toEqual(found)
   })
 
-  test('however often something is found, three examples stand for it', () => {
+  test('lists at most three examples per finding', () => {
     const gone = 'INSERT INTO record_gone (collection, record) VALUES (99, 1), (99, 2), (99, 3), (99, 4)'
     const path = planted(database => database.exec(gone))
     expect(checkStore(path)!.checks.filter(({ count }) => count > 0)).toEqual([
@@ -254,7 +254,7 @@ describe('content', () => {
     })
   })
 
-  test('a collection that is free to be adopted is in order, and so are chunks that it brings along', () => {
+  test('a collection that is not attached and its chunks are valid', () => {
     const { workspaceId } = sound.base.params
     const path = planted(database => {
       database
@@ -271,7 +271,7 @@ describe('content', () => {
 })
 
 describe('damage', () => {
-  /** Changes the sound bytes in place, past all that guards them. */
+  /** Changes bytes of the valid store, bypassing SQLite. */
   function overwritten(change: (bytes: Buffer) => void): string {
     const path = scratchPath()
     const bytes = Buffer.from(sound.bytes)
@@ -280,7 +280,7 @@ describe('damage', () => {
     return path
   }
 
-  /** First byte of a page that SQLite has a table or index begin with. */
+  /** First byte of the root page of a table or index. */
   function pageOf(name: string): number {
     const database = new Database(planted(() => {}))
     const page = database.prepare('SELECT rootpage FROM sqlite_schema WHERE name = ?').pluck().get(name)
@@ -293,7 +293,7 @@ describe('damage', () => {
     return { wrong: checks.filter(({ count }) => count > 0), readable }
   }
 
-  test('of a row is reported with its table and number, and the readable rows', () => {
+  test('of a row is reported with its table and number, and with the number of readable rows', () => {
     const path = overwritten(bytes => {
       const at = bytes.indexOf('"sourceFilename":"another.txt"')
       bytes.write('#', at)
@@ -343,7 +343,7 @@ describe('damage', () => {
     expect(readable!.every(({ isComplete }) => isComplete)).toBe(true)
   })
 
-  test('of most of the file is reported, however much can be read', () => {
+  test('of most of the file is reported, even if little can be read', () => {
     const path = overwritten(bytes => void bytes.fill(0x5a, 8_192, 40_000))
     expect(findings(path)['damage in the file']).toBeGreaterThan(0)
   })
@@ -362,22 +362,22 @@ describe('damage', () => {
 })
 
 describe('a file', () => {
-  test('that is no store at all', () => {
+  test('that is not a store is reported', () => {
     const path = scratchPath()
     writeFileSync(path, 'something else, and long enough to be read as a page of a database '.repeat(40))
     expect(findings(path)).toEqual({ 'damage in the file': 1 })
   })
 
-  test('that is not there', () => {
+  test('that is missing is reported', () => {
     expect(checkStore(scratchPath())).toBeUndefined()
   })
 
-  test('of an earlier schema is told by its number, and not looked through', () => {
+  test('of an earlier schema is reported with its number and not checked', () => {
     const path = planted(database => database.pragma('user_version = 1'))
     expect(checkStore(path)).toMatchObject({ schema: 1, checks: [{ check: 'damage in the file', count: 0 }] })
   })
 
-  test('that a server is writing is seen as it stands at one moment', async () => {
+  test('that a server is writing is read in a single snapshot', async () => {
     const wb = await open({ server: true })
     const base = await makeBase(wb)
     const path = join(wb.dataDir, 'workbase.db')

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { SqliteConnection } from '../../src/storage/sqlite/connection.ts'
 
-test('a read whose failure ended its transaction fails with that failure', () => {
+test('a read that fails and ends its transaction reports its own error', () => {
   const connection = new SqliteConnection(':memory:')
   onTestFinished(() => connection.close())
   const read = () => {

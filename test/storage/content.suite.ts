@@ -5,9 +5,19 @@ import { type Filter, matchesFilter } from '../../src/storage/filter.ts'
 import type { RowStore, Write } from '../../src/storage/rows.ts'
 import { requireFittedSpaces, requireLexical, requireListing } from '../../src/storage/store-features.ts'
 import { tables } from '../../src/storage/tables.ts'
+import {
+  all,
+  createCollection,
+  idsOf,
+  key,
+  only,
+  record,
+  recordWithText,
+  similarity,
+  upsert,
+} from './content-data.ts'
 import { fittedSuite } from './fitted.suite.ts'
 import { lexicalSuite } from './lexical.suite.ts'
-import { all, created, idsOf, key, only, record, similarity, upserted, worded } from './passages.ts'
 
 export interface OpenContent {
   readonly rows: RowStore
@@ -18,7 +28,7 @@ export interface OpenContent {
 const setting = (name: string): Write => ({ op: 'insert', table: tables.settings, row: { name, value: '' } })
 const ok = { ok: true }
 
-/** What every content store does, and each power that it offers. */
+/** Tests for every content store, including its optional features. */
 export function contentSuite(driver: string, open: () => Promise<OpenContent>): void {
   describe(`content: ${driver}`, () => {
     let store: OpenContent
@@ -27,7 +37,7 @@ export function contentSuite(driver: string, open: () => Promise<OpenContent>): 
     beforeEach(async () => {
       store = await open()
       content = store.content
-      expect(await content.write([created()], [])).toEqual(ok)
+      expect(await content.write([createCollection()], [])).toEqual(ok)
     })
     afterEach(() => store.close())
 
@@ -36,7 +46,7 @@ export function contentSuite(driver: string, open: () => Promise<OpenContent>): 
       content.nearest(key, { vector: Float32Array.from(vector), limit, visibility: all, filter })
     const stored = async () => idsOf(content, await nearest([1, 1], undefined, 1_000))
 
-    test('S1-11: a collection is described as it was made', async () => {
+    test('S1-11: returns a collection as it was created', async () => {
       expect(await content.collection(key)).toEqual({
         id: expect.any(Number),
         ...key,
@@ -49,15 +59,15 @@ export function contentSuite(driver: string, open: () => Promise<OpenContent>): 
         records: 0,
         fittedRecords: 0,
       })
-      expect(await write(created())).toEqual({ ok: false, at: 0, reason: 'exists' })
+      expect(await write(createCollection())).toEqual({ ok: false, at: 0, reason: 'exists' })
       expect(await content.collection({ ...key, name: 'C' })).toBeUndefined()
     })
 
-    test('S1-07: collections of one name in two workspaces are apart', async () => {
+    test('S1-07: collections with one name in two workspaces are independent', async () => {
       const other = { workspaceId: 'other', name: key.name }
       await write(
-        { ...created(), ...other } as ContentWrite,
-        { ...upserted(record('a')), ...other } as ContentWrite,
+        { ...createCollection(), ...other } as ContentWrite,
+        { ...upsert(record('a')), ...other } as ContentWrite,
       )
       expect(await stored()).toEqual([])
       const [hit] = await content.nearest(other, { vector: Float32Array.of(1, 0), limit: 1, visibility: all })
@@ -66,30 +76,30 @@ export function contentSuite(driver: string, open: () => Promise<OpenContent>): 
       expect(await content.collection(key)).toBeDefined()
     })
 
-    test('a dropped collection takes its records with it, and its name is free again', async () => {
-      await write(upserted(worded('a', 'apple')))
+    test('a dropped collection deletes its records and frees its name', async () => {
+      await write(upsert(recordWithText('a', 'apple')))
       expect(await write({ op: 'dropCollection', ...key }, { op: 'dropCollection', ...key })).toEqual(ok)
       expect(await content.collection(key)).toBeUndefined()
       await expect(nearest([1, 0])).rejects.toMatchObject({ code: 'collection_unavailable' })
-      expect(await write(created({ dimension: 3 }))).toEqual(ok)
+      expect(await write(createCollection({ dimension: 3 }))).toEqual(ok)
       expect(await nearest([1, 0, 0])).toEqual([])
     })
 
-    test('records that were written and dropped at once leave nothing', async () => {
+    test('records written and dropped in one unit leave no rows', async () => {
       const outcomes = await Promise.all([
-        write(upserted(worded('a', 'apple'))),
+        write(upsert(recordWithText('a', 'apple'))),
         write({ op: 'dropCollection', ...key }),
-        write(created()),
-        write(upserted(worded('b', 'apple'))),
+        write(createCollection()),
+        write(upsert(recordWithText('b', 'apple'))),
       ])
       expect(outcomes).toEqual([ok, ok, ok, ok])
       expect(await stored()).toEqual(['b'])
     })
 
-    test('an upsert replaces by id, under a new number, and counts', async () => {
-      await write(upserted(record('a'), record('b')))
+    test('an upsert replaces by ID, assigns a new number, and updates the count', async () => {
+      await write(upsert(record('a'), record('b')))
       const [before] = await nearest([1, 0])
-      await write(upserted(record('a', { payload: { new: true } })))
+      await write(upsert(record('a', { payload: { new: true } })))
       const views = await content.read(
         key,
         (await nearest([1, 0])).map(hit => hit.record),
@@ -107,10 +117,8 @@ export function contentSuite(driver: string, open: () => Promise<OpenContent>): 
       expect(await content.collection(key)).toMatchObject({ records: 2 })
     })
 
-    test('an id that stands twice in one upsert: the later one stays', async () => {
-      await write(
-        upserted(record('a', { payload: { n: 1 } }), record('b'), record('a', { payload: { n: 2 } })),
-      )
+    test('an upsert with a repeated ID stores the last record', async () => {
+      await write(upsert(record('a', { payload: { n: 1 } }), record('b'), record('a', { payload: { n: 2 } })))
       const hits = await nearest([1, 0])
       const views = await content.read(
         key,
@@ -124,16 +132,16 @@ export function contentSuite(driver: string, open: () => Promise<OpenContent>): 
       expect(await content.collection(key)).toMatchObject({ records: 2 })
     })
 
-    test('deleteDocuments takes what one knowledge base ingested, and nothing else', async () => {
+    test('deleteDocuments deletes only documents of one knowledge base', async () => {
       const ofBase = (id: string, knowledgeBaseId: string, documentId: string | null = 'd') =>
-        worded(id, 'apple', { documentId, payload: { knowledgeBaseId } })
+        recordWithText(id, 'apple', { documentId, payload: { knowledgeBaseId } })
       await write(
-        upserted(
+        upsert(
           ofBase('a', 'k'),
           ofBase('b', 'k'),
           ofBase('c', 'other'),
           ofBase('e', 'k', null),
-          worded('f', 'apple'),
+          recordWithText('f', 'apple'),
         ),
       )
       expect(await write({ op: 'deleteDocuments', ...key, knowledgeBaseId: 'k' })).toEqual(ok)
@@ -149,11 +157,11 @@ export function contentSuite(driver: string, open: () => Promise<OpenContent>): 
       expect(await write({ op: 'deleteDocuments', ...key, name: 'nobody', knowledgeBaseId: 'k' })).toEqual(ok)
     })
 
-    test('collections of a workspace are listed by name, where the store can list them', async () => {
+    test('lists the collections of a workspace by name, if the store supports it', async () => {
       if (!content.collections) return
       await write(
-        { ...created(), name: 'a' } as ContentWrite,
-        { ...created(), workspaceId: 'x' } as ContentWrite,
+        { ...createCollection(), name: 'a' } as ContentWrite,
+        { ...createCollection(), workspaceId: 'x' } as ContentWrite,
       )
       const listed = await content.collections(key.workspaceId)
       expect(listed.map(({ name }) => name)).toEqual(['a', key.name])
@@ -161,11 +169,11 @@ export function contentSuite(driver: string, open: () => Promise<OpenContent>): 
       expect(await content.collections('nobody')).toEqual([])
     })
 
-    test('every change of content counts the version up', async () => {
+    test('every change of content increments the version', async () => {
       const versions: number[] = []
       const changes: ContentWrite[] = [
-        upserted(record('a', { documentId: 'd' })),
-        upserted(record('a', { documentId: 'd' })),
+        upsert(record('a', { documentId: 'd' })),
+        upsert(record('a', { documentId: 'd' })),
         { op: 'deleteRecord', ...key, id: 'a' },
       ]
       for (const change of changes) {
@@ -175,8 +183,8 @@ export function contentSuite(driver: string, open: () => Promise<OpenContent>): 
       expect(versions).toEqual([...new Set(versions)].sort((a, b) => a - b))
     })
 
-    test('a record belongs to its document, to none, or is not there; who relies on another owner is refused', async () => {
-      await write(upserted(record('chunk', { documentId: 'd' }), record('own')))
+    test('a record belongs to a document or to none, and requireOwners rejects another owner', async () => {
+      await write(upsert(record('chunk', { documentId: 'd' }), record('own')))
       const owners = [
         { id: 'own', documentId: null },
         { id: 'chunk', documentId: 'd' },
@@ -200,13 +208,13 @@ export function contentSuite(driver: string, open: () => Promise<OpenContent>): 
         expect(await require({ owners: [...owners, owner] })).toEqual({ ok: false, at: 0, reason: 'stale' })
     })
 
-    test('vectors of another space, and of no collection, are refused', async () => {
-      expect(await write({ ...upserted(record('a')), generation: 1 } as ContentWrite)).toEqual({
+    test('rejects vectors of another space and of an unknown collection', async () => {
+      expect(await write({ ...upsert(record('a')), generation: 1 } as ContentWrite)).toEqual({
         ok: false,
         at: 0,
         reason: 'stale',
       })
-      expect(await write({ ...upserted(record('a')), name: 'nobody' } as ContentWrite)).toEqual({
+      expect(await write({ ...upsert(record('a')), name: 'nobody' } as ContentWrite)).toEqual({
         ok: false,
         at: 0,
         reason: 'absent',
@@ -214,10 +222,10 @@ export function contentSuite(driver: string, open: () => Promise<OpenContent>): 
       expect(await stored()).toEqual([])
     })
 
-    test('S7.3-dimension_mismatch: one vector of another length spoils its own unit only', async () => {
+    test('S7.3-dimension_mismatch: a vector of another length fails only its own unit', async () => {
       const [good, bad] = await Promise.allSettled([
-        write(upserted(record('a'))),
-        write(upserted(record('b'), record('c', { vector: Float32Array.of(1, 2, 3) }))),
+        write(upsert(record('a'))),
+        write(upsert(record('b'), record('c', { vector: Float32Array.of(1, 2, 3) }))),
       ])
       expect(good).toEqual({ status: 'fulfilled', value: ok })
       expect(bad).toMatchObject({ status: 'rejected', reason: { code: 'dimension_mismatch' } })
@@ -226,9 +234,9 @@ export function contentSuite(driver: string, open: () => Promise<OpenContent>): 
     })
 
     test.each([Number.NaN, Number.POSITIVE_INFINITY])(
-      'a vector with %s is a defect, and is not stored',
+      'rejects a vector with %s as a defect and does not store it',
       async number => {
-        await expect(write(upserted(record('a', { vector: Float32Array.of(1, number) })))).rejects.toThrow(
+        await expect(write(upsert(record('a', { vector: Float32Array.of(1, number) })))).rejects.toThrow(
           /finite/,
         )
         expect(await stored()).toEqual([])
@@ -236,28 +244,28 @@ export function contentSuite(driver: string, open: () => Promise<OpenContent>): 
     )
 
     test('rows and content are written together or not at all', async () => {
-      const stale = { ...upserted(record('b')), generation: 7 } as ContentWrite
-      expect(await content.write([upserted(record('a')), stale], [setting('s')])).toEqual({
+      const stale = { ...upsert(record('b')), generation: 7 } as ContentWrite
+      expect(await content.write([upsert(record('a')), stale], [setting('s')])).toEqual({
         ok: false,
         at: 2,
         reason: 'stale',
       })
       expect(await store.rows.get(tables.settings, ['s'])).toBeUndefined()
-      expect(await content.write([upserted(record('a'))], [setting('s'), setting('s')])).toEqual({
+      expect(await content.write([upsert(record('a'))], [setting('s'), setting('s')])).toEqual({
         ok: false,
         at: 1,
         reason: 'exists',
       })
       expect(await stored()).toEqual([])
-      expect(await content.write([upserted(record('a'))], [setting('s')])).toEqual(ok)
+      expect(await content.write([upsert(record('a'))], [setting('s')])).toEqual(ok)
       expect(await store.rows.get(tables.settings, ['s'])).toBeDefined()
       expect(await stored()).toEqual(['a'])
     })
 
-    test('100 units of rows and content that fail and succeed at once', async () => {
+    test('100 concurrent units of rows and content succeed or fail as a whole', async () => {
       const outcomes = await Promise.all(
         Array.from({ length: 100 }, (_, n) => {
-          const change = upserted(worded(`r${n}`, `text ${n}`))
+          const change = upsert(recordWithText(`r${n}`, `text ${n}`))
           return content.write(
             [n % 3 === 1 ? ({ ...change, generation: 9 } as ContentWrite) : change],
             [setting(`s${n}`)],
@@ -271,9 +279,9 @@ export function contentSuite(driver: string, open: () => Promise<OpenContent>): 
         expect(Boolean(await store.rows.get(tables.settings, [`s${n}`]))).toBe(outcome.ok)
     })
 
-    test('a document goes with all its records; a record goes alone, and says when there was none', async () => {
+    test('deleting a document deletes its records, and deleting a record reports if it existed', async () => {
       await write(
-        upserted(
+        upsert(
           record('a', { documentId: 'd', chunkIndex: 0 }),
           record('b', { documentId: 'd', chunkIndex: 1 }),
           record('c', { documentId: 'e', chunkIndex: 0 }),
@@ -293,11 +301,9 @@ export function contentSuite(driver: string, open: () => Promise<OpenContent>): 
       expect(await content.collection(key)).toMatchObject({ records: 1 })
     })
 
-    test('records are read in the order asked for; what is gone is left out', async () => {
+    test('reads records in the requested order and omits deleted ones', async () => {
       const vector = Float32Array.of(0.1, -3)
-      await write(
-        upserted(record('a', { vector, text: 'text', documentId: 'd', chunkIndex: 4 }), record('b')),
-      )
+      await write(upsert(record('a', { vector, text: 'text', documentId: 'd', chunkIndex: 4 }), record('b')))
       const [b, a] = (await nearest([1, 0])).map(hit => hit.record)
       const views = await content.read(key, [a!, 999_999, b!, a!], { vectors: true, visibility: all })
       expect(views.map(({ id }) => id)).toEqual(['a', 'b', 'a'])
@@ -314,11 +320,11 @@ export function contentSuite(driver: string, open: () => Promise<OpenContent>): 
       expect(bare).not.toHaveProperty('vector')
     })
 
-    test('a caller reads and finds the records that name it, or everyone', async () => {
+    test('a caller can read and find only records that are visible to the caller or to everyone', async () => {
       const seen = (id: string, visibleTo?: unknown) =>
         record(id, { documentId: 'd', payload: visibleTo === undefined ? {} : { visible_to: visibleTo } })
       await write(
-        upserted(
+        upsert(
           seen('alice', ['alice']),
           seen('both', ['alice', 'bob']),
           seen('everyone', ['*']),
@@ -349,7 +355,7 @@ export function contentSuite(driver: string, open: () => Promise<OpenContent>): 
     })
 
     test.each<Metric>(['cosine', 'dot', 'euclidean'])(
-      'nearest is the best of what a filter leaves, under any changes: %s',
+      'nearest returns the best records that match a filter after any changes: %s',
       async metric => {
         await fc.assert(
           fc.asyncProperty(changes, query, (steps, asked) => agrees(metric, steps, asked)),
@@ -365,13 +371,16 @@ export function contentSuite(driver: string, open: () => Promise<OpenContent>): 
       steps: readonly Step[],
       asked: { vector: number[]; filter: Filter | undefined; limit: number },
     ): Promise<void> {
-      await write({ op: 'dropCollection', ...key }, created({ dimension: 3, metric, lexical: false }))
+      await write(
+        { op: 'dropCollection', ...key },
+        createCollection({ dimension: 3, metric, lexical: false }),
+      )
       const model = new Map<string, ContentRecord>()
       const search = { vector: Float32Array.from(asked.vector), limit: asked.limit, filter: asked.filter }
       for (const step of steps) {
         await write(stepOf(step, model))
         const hits = await content.nearest(key, { ...search, visibility: all })
-        // Insertion order of the model is the order of record numbers.
+        // The model keeps insertion order, which is the order of record numbers.
         const expected = [...model.values()]
           .filter(({ payload }) => matchesFilter(asked.filter, payload))
           .map(({ id, vector }) => ({ id, score: similarity(metric, search.vector, vector) }))
@@ -389,13 +398,13 @@ export function contentSuite(driver: string, open: () => Promise<OpenContent>): 
       }
     }
 
-    test('5,000 records that are nearly the same are told apart', async () => {
-      await write({ op: 'dropCollection', ...key }, created({ dimension: 16, lexical: false }))
+    test('distinguishes 5,000 nearly identical records', async () => {
+      await write({ op: 'dropCollection', ...key }, createCollection({ dimension: 16, lexical: false }))
       const vectorAt = (n: number) =>
         Float32Array.from({ length: 16 }, (_, at) => 1 + (at === 3 ? n * 1e-6 : 0))
       for (let from = 0; from < 5_000; from += 1_000)
         await write(
-          upserted(
+          upsert(
             ...Array.from({ length: 1_000 }, (_, n) => record(`${from + n}`, { vector: vectorAt(from + n) })),
           ),
         )
@@ -411,18 +420,18 @@ export function contentSuite(driver: string, open: () => Promise<OpenContent>): 
       expect(hits).toHaveLength(1_000)
     })
 
-    test('equal scores are ordered by record', async () => {
-      await write(upserted(...['e', 'd', 'c', 'b', 'a'].map(id => record(id))))
+    test('orders equal scores by record', async () => {
+      await write(upsert(...['e', 'd', 'c', 'b', 'a'].map(id => record(id))))
       expect(await idsOf(content, await nearest([1, 0], undefined, 3))).toEqual(['e', 'd', 'c'])
     })
 
-    test('chunks of a document are listed in order, page by page, those without a number last', async () => {
+    test('lists the chunks of a document in pages by number, and chunks without a number last', async () => {
       if (!content.listing)
         return expect(() => requireListing(content)).toThrow(expect.objectContaining({ status: 501 }))
       const chunk = (id: string, chunkIndex: number | null) =>
         record(id, { documentId: 'd', chunkIndex, text: id })
       await write(
-        upserted(
+        upsert(
           chunk('x', null),
           chunk('b', 2),
           chunk('a', 10),
@@ -430,7 +439,7 @@ export function contentSuite(driver: string, open: () => Promise<OpenContent>): 
           chunk('w', null),
           chunk('d', 2),
         ),
-        upserted(record('other', { documentId: 'e', chunkIndex: 0 }), record('none')),
+        upsert(record('other', { documentId: 'e', chunkIndex: 0 }), record('none')),
       )
       const found: string[] = []
       let after: { chunkIndex: number | null; id: string } | undefined
@@ -448,7 +457,7 @@ export function contentSuite(driver: string, open: () => Promise<OpenContent>): 
       expect(found).toEqual(['c', 'b', 'd', 'a', 'w', 'x'])
     })
 
-    test('what a store cannot do is its code on the wire', () => {
+    test('an unsupported operation has its own error code', () => {
       const codeOf = (use: () => unknown) => {
         try {
           return use() === undefined ? 'undefined' : 'offered'
@@ -469,7 +478,7 @@ export function contentSuite(driver: string, open: () => Promise<OpenContent>): 
       )
     })
 
-    test('reads of a collection that is gone say so', async () => {
+    test('reads of a dropped collection report it as missing', async () => {
       const gone = { ...key, name: 'gone' }
       const unavailable = { code: 'collection_unavailable' }
       const query = { vector: Float32Array.of(1, 0), limit: 1, visibility: all }
@@ -511,7 +520,7 @@ const query = fc.record({
   ),
 })
 
-/** The change of a step; the model is changed with it. */
+/** Returns the change of a step, and applies it to the model. */
 function stepOf(step: Step, model: Map<string, ContentRecord>): ContentWrite {
   if (step.kind === 'delete') {
     model.delete(step.id)
@@ -524,5 +533,5 @@ function stepOf(step: Step, model: Map<string, ContentRecord>): ContentWrite {
     model.delete(made.id)
     model.set(made.id, made)
   }
-  return upserted(...records)
+  return upsert(...records)
 }

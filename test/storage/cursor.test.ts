@@ -18,7 +18,7 @@ async function store() {
 }
 
 describe('a cursor', () => {
-  test('gives back the place that it was made for, in its own list', () => {
+  test('decodes to its position in the list that it was created for', () => {
     fc.assert(
       fc.property(fc.string(), position, (list, place) => {
         expect(cursors.decode(list, cursors.encode(list, place))).toEqual(place)
@@ -26,7 +26,7 @@ describe('a cursor', () => {
     )
   })
 
-  test('is none of another list, nor of another store', () => {
+  test('is rejected for another list and by another store', () => {
     fc.assert(
       fc.property(fc.string(), fc.string(), position, (list, other, place) => {
         fc.pre(list !== other)
@@ -37,7 +37,7 @@ describe('a cursor', () => {
     )
   })
 
-  test('S7.3-invalid_cursor: is none when a single character differs', () => {
+  test('S7.3-invalid_cursor: is rejected if one character differs', () => {
     const cursor = cursors.encode('list', ['2026-01-01T00:00:00.000Z', 17])
     for (let at = 0; at < cursor.length; at++)
       for (const character of ['A', 'z', '-', '_', '=', '~', '']) {
@@ -61,13 +61,13 @@ describe('a cursor', () => {
     ['padding', `${cursors.encode('list', [1])}=`],
     ['white space', `${cursors.encode('list', [1])}\n`],
     ['more than there can be', cursors.encode('list', ['x'.repeat(limits.cursorChars)])],
-  ])('S7.3-invalid_cursor: %s is none', (_, cursor) => {
+  ])('S7.3-invalid_cursor: is rejected if it has %s', (_, cursor) => {
     expect(() => cursors.decode('list', cursor)).toThrow(refused)
   })
 })
 
-describe('the key of the cursors', () => {
-  test('is made once and lies in the store, so that every process accepts the same ones', async () => {
+describe('the cursor key', () => {
+  test('is created once and stored, so all processes accept the same cursors', async () => {
     const rows = await store()
     const [first, second] = await Promise.all([openCursors(rows), openCursors(rows)])
     const third = await openCursors(rows)
@@ -94,7 +94,7 @@ describe('pages', () => {
     return rows
   }
 
-  /** Ids of all pages. */
+  /** Reads all pages and returns their IDs. */
   async function walked(
     page: (cursor: string | undefined) => Promise<{ items: DocumentRow[]; nextCursor: string | null }>,
   ): Promise<string[]> {
@@ -108,7 +108,7 @@ describe('pages', () => {
     return found
   }
 
-  test('of rows that were found otherwise are those of the list', async () => {
+  test('of rows from another query equal pages of the list', async () => {
     const name = fc.constantFrom(null, '', 'a', 'b', 'é', '\u{1f600}')
     await fc.assert(
       fc.asyncProperty(
@@ -132,7 +132,7 @@ describe('pages', () => {
     )
   })
 
-  test('run backwards, and end at a value; each of these is a list of its own', async () => {
+  test('can be descending and end at a value, and each of these lists has its own cursors', async () => {
     const pager = new Pager(await documents([null, 'a', 'b', 'c', 'b']), cursors)
     const down = { ...list, descending: true }
     const lists = [
@@ -160,7 +160,7 @@ describe('pages', () => {
         await expect(pager.page(tables.documents, each, { limit: 1, cursor })).rejects.toEqual(refused)
   })
 
-  test('end early where rows are long, so that no list fills the memory', async () => {
+  test('are shorter if rows are long, to limit memory', async () => {
     const rows = await store()
     const sourceFilename = 'x'.repeat(6_000_000)
     for (let n = 0; n < 7; n++)
@@ -189,7 +189,7 @@ describe('pages', () => {
     expect(kept).toEqual(['d1', 'd3', 'd5'])
   })
 
-  test('hold no more than the place of a row that was shown', async () => {
+  test('contain only the position of a visible row', async () => {
     const pager = new Pager(await documents(['a shown one', 'hidden']), cursors)
     const { nextCursor } = await pager.page(tables.documents, list, { limit: 1 })
     const held = JSON.parse(Buffer.from(nextCursor!, 'base64url').toString()) as ColumnValue[]

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { OperationHost } from '../../src/base/threads.ts'
 import { DiskSpace } from '../../src/storage/disk-space.ts'
 
-test('an observed write still moves its buffers to the worker', async () => {
+test('an observed write still transfers its buffers to the worker', async () => {
   const moved: unknown[] = []
   const writes: OperationHost<{ keep(bytes: Uint8Array): void }> = {
     run: async (_name, _input, transfer) => void moved.push(transfer) as never,

@@ -1,6 +1,6 @@
 import { openMemoryContent } from '../../src/storage/memory/content.ts'
 import { openEmbeddedStore } from '../../src/storage/open.ts'
-import { withoutPowers } from '../fakes/powerless.ts'
+import { withoutOptionalFeatures } from '../fakes/without-optional-features.ts'
 import { contentSuite } from './content.suite.ts'
 import { rowsSuite } from './rows.suite.ts'
 import { scratchPath } from './scratch.ts'
@@ -23,5 +23,5 @@ contentSuite('memory', async () => {
 
 contentSuite('without optional powers', async () => {
   const store = await openEmbeddedStore({ path: ':memory:' })
-  return { ...store, content: withoutPowers(openMemoryContent(store.rows)) }
+  return { ...store, content: withoutOptionalFeatures(openMemoryContent(store.rows)) }
 })

@@ -4,15 +4,15 @@ import { openEmbeddedStore } from '../../src/storage/open.ts'
 import { SqliteConnection } from '../../src/storage/sqlite/connection.ts'
 import { findLogDamage } from '../../src/storage/sqlite/log-damage.ts'
 import { tables } from '../../src/storage/tables.ts'
-import { all } from './passages.ts'
+import { all } from './content-data.ts'
 import { scratchPath } from './scratch.ts'
 import { startWriter } from './writers.ts'
 
 const shared = { workspaceId: 'w', name: 'shared' }
-/** Time that a writer gets after its first acknowledgement; the full run is in `bench`. */
+/** Time for a writer after its first acknowledgement; a longer test is in `bench`. */
 const roundsMs = [0, 40, 120]
 
-/** Every table agrees with every other. */
+/** Checks that all tables are consistent. */
 function requireSound(path: string): void {
   const connection = new SqliteConnection(path)
   const count = (sql: string) =>
@@ -28,7 +28,7 @@ function requireSound(path: string): void {
 }
 
 test.each(['', 'threads'])(
-  'kill -9 of a writer, again and again: what was acknowledged is there, whole (%s)',
+  'acknowledged writes survive repeated kill -9 of a writer (%s)',
   { timeout: 120_000 },
   async mode => {
     const path = scratchPath()
@@ -56,7 +56,7 @@ test.each(['', 'threads'])(
   },
 )
 
-test('closing waits for what is under way', async () => {
+test('closing waits for pending writes', async () => {
   for (const threads of [false, true]) {
     const path = scratchPath()
     const store = await openEmbeddedStore({ path, threads })

@@ -18,7 +18,7 @@ const database = new Database(':memory:')
 defineFilterFunctions(database)
 const forms = { text: '?', jsonb: 'jsonb(?)' }
 
-/** The answer of SQLite for one payload, kept as text and as JSONB. */
+/** Evaluates a filter in SQLite for one payload, stored as text and as JSONB. */
 function bySql(filter: Filter | undefined, payload: Payload | null, form: keyof typeof forms): unknown {
   const { sql, parameters } = filterToSql(filter, 'c.payload')
   return database
@@ -112,7 +112,7 @@ const nastyNumbers = [
   -Number.MAX_VALUE,
 ]
 
-/** Any text but one with half of a surrogate pair, which `parseJson` refuses: drivers of SQLite replace it. */
+/** Any text without lone surrogates, which `parseJson` rejects and SQLite drivers replace. */
 const wellFormed = fc.string({ unit: 'binary' }).filter(text => !/\p{Surrogate}/u.test(text))
 
 const key = fc.oneof(
@@ -179,13 +179,13 @@ describe('SQLite and memory', () => {
     )
   })
 
-  test('agree when the condition is about a key that is there', () => {
+  test('agree on conditions on an existing key', () => {
     const aimed = fc
       .tuple(key, stored, fc.oneof(operand, scalar))
       .map(([name, value, how]) => ({ name, value, how: Array.isArray(how) ? { [how[0]]: how[1] } : how }))
     fc.assert(
       fc.property(aimed, ({ name, value, how }) => {
-        // A key such as `$lt` cannot be written; policies may still ask for it.
+        // A filter cannot contain a key such as `$lt`, but a policy can.
         const condition = parseFilter(own('k', how))!
         const filter = JSON.parse(JSON.stringify(condition), (at, part) =>
           at === 'key' ? name : part,
@@ -213,7 +213,7 @@ describe('SQLite and memory', () => {
     )
   })
 
-  test('a key with a NUL is not the key before it', () => {
+  test('distinguish a key with a NUL from its prefix', () => {
     const forged = { 'visible_to\0': ['*'], 'visible_to\0x': '*', visible_to: ['alice'] }
     for (const form of ['text', 'jsonb'] as const) {
       expect(bySql(parseFilter({ visible_to: '*' }), forged, form)).toBe(0)
@@ -223,7 +223,7 @@ describe('SQLite and memory', () => {
     }
   })
 
-  test('take a payload that is null as one without keys', () => {
+  test('treat a null payload as an empty one', () => {
     expect(bySql(parseFilter({ a: 1 }), null, 'text')).toBe(0)
     expect(bySql(parseFilter({ a: { $ne: 1 } }), null, 'text')).toBe(1)
     expect(bySql(parseFilter({ a: { $all: [] } }), null, 'text')).toBe(0)
@@ -231,7 +231,7 @@ describe('SQLite and memory', () => {
   })
 })
 
-describe('the language', () => {
+describe('the filter language', () => {
   const row = {
     lang: 'de',
     year: 1999,
@@ -293,7 +293,7 @@ describe('the language', () => {
     expect(bySql(filter, row, 'text')).toBe(expected ? 1 : 0)
   })
 
-  test('names of the prototype are ordinary keys', () => {
+  test('treats names of Object.prototype as ordinary keys', () => {
     const filter = parseFilter(JSON.parse('{"__proto__": "x"}'))
     expect(matchesFilter(filter, {})).toBe(false)
     expect(matchesFilter(filter, JSON.parse('{"__proto__": "x"}') as Payload)).toBe(true)
@@ -302,7 +302,7 @@ describe('the language', () => {
     expect(Object.getPrototypeOf(parseFilter({ constructor: 'x' }))).toBe(Object.prototype)
   })
 
-  test('filters are and-ed', () => {
+  test('combines filters with and', () => {
     const a = parseFilter({ a: 1 })
     const b = parseFilter({ b: 1 })
     expect(joinFilters(undefined, undefined)).toBeUndefined()
@@ -310,14 +310,14 @@ describe('the language', () => {
     expect(joinFilters(a, b)).toEqual({ kind: 'and', parts: [a, b] })
   })
 
-  test('values are bound, never written', () => {
+  test('binds values instead of writing them into SQL', () => {
     const { sql, parameters } = filterToSql(parseFilter({ "k'--": "v'--" }), 'c.payload')
     expect(sql).not.toContain('--')
     expect(new Set(parameters)).toEqual(new Set(["k'--", "v'--"]))
   })
 })
 
-describe('refusals name the place', () => {
+describe('errors contain the position', () => {
   test.each<[unknown, string]>([
     [null, 'filter: must be an object'],
     [[], 'filter: must be an object'],
@@ -345,19 +345,19 @@ describe('refusals name the place', () => {
     expect(refusal(written)).toBe(message)
   })
 
-  test('a long key is cut in the message', () => {
+  test('a long key is truncated in the message', () => {
     expect(refusal({ ['k'.repeat(10_000)]: [] }).length).toBeLessThan(200)
   })
 })
 
-describe('bounds', () => {
+describe('limits of a filter', () => {
   const nested = (clauses: number): unknown => (clauses === 1 ? { a: 1 } : { $not: nested(clauses - 1) })
   const alternating = (clauses: number): unknown =>
     clauses === 1
       ? { tags: { $all: ['x'] } }
       : { [clauses % 2 ? '$and' : '$or']: [{ b: 1 }, alternating(clauses - 1)] }
 
-  test('depth', () => {
+  test('apply to the nesting depth', () => {
     expect(parseFilter(nested(limits.filterDepth))).toBeDefined()
     expect(refusal(nested(limits.filterDepth + 1))).toMatch(
       /^filter(\.\$not){32}: nested deeper than 32 clauses$/,
@@ -369,7 +369,7 @@ describe('bounds', () => {
     )
   })
 
-  test('nodes of a list of values', () => {
+  test('count the elements of a list of values', () => {
     const listed = (nodes: number) => ({ a: { $in: Array.from({ length: nodes - 2 }, (_, at) => at) } })
     const most = parseFilter(listed(limits.filterNodes))
     expect(bySql(most, { a: limits.filterNodes - 3 }, 'text')).toBe(1)
@@ -377,7 +377,7 @@ describe('bounds', () => {
     expect(refusal(listed(1_000_000))).toBe('filter.a.$in: the filter has more than 1000 nodes')
   })
 
-  test.each(['$and', '$or'])('nodes of %s', name => {
+  test.each(['$and', '$or'])('count the nodes of %s', name => {
     const clauses = (count: number) => ({
       [name]: Array.from({ length: count }, (_, at) => ({ [`k${at}`]: 'x' })),
     })
@@ -388,7 +388,7 @@ describe('bounds', () => {
     expect(refusal(clauses(500))).toMatch(/more than 1000 nodes$/)
   })
 
-  test('nodes of one clause and of empty clauses', () => {
+  test('count the nodes of one clause and of empty clauses', () => {
     const keys = (count: number) =>
       Object.fromEntries(Array.from({ length: count }, (_, at) => [`k${at}`, true]))
     expect(bySql(parseFilter(keys(1_000)), keys(1_000), 'text')).toBe(1)

@@ -6,15 +6,15 @@ import type {
   FitResult,
   FittedSpaces,
 } from '../../src/storage/content.ts'
+import { all, createCollection, idsOf, key, record, recordWithText, upsert } from './content-data.ts'
 import type { Context } from './lexical.suite.ts'
-import { all, created, idsOf, key, record, upserted, worded } from './passages.ts'
 
 const lasting = 60_000
 const model: EncodedModel = { terms: 'apple\npear', weights: Uint8Array.of(1, 2, 255) }
 const fit: FitLease = { generation: 1, owner: 'one' }
 const [north, east] = [Float32Array.of(0, 1), Float32Array.of(1, 0)]
 
-/** What fitted spaces do; a store without them passes. */
+/** Tests for fitted spaces; a store without them passes. */
 export function fittedSuite(context: () => Context): void {
   function fittedTest(title: string, run: (spaces: FittedSpaces, context: Context) => Promise<void>): void {
     test(title, async () => {
@@ -24,12 +24,12 @@ export function fittedSuite(context: () => Context): void {
     })
   }
 
-  /** A fit that read every passage that there is now. */
+  /** Returns a fit that has read every current passage. */
   async function fittedOn(spaces: FittedSpaces, records: number): Promise<FitResult> {
     return { model, records, through: (await spaces.passages(key, 0, 99)).at(-1)?.record ?? 0 }
   }
 
-  /** Stage the same vector for everything that lacks one. */
+  /** Stages one vector for all records without a vector. */
   async function stageAll(spaces: FittedSpaces, vector = north): Promise<void> {
     await spaces.lease(key, fit.owner, lasting)
     for (;;) {
@@ -43,34 +43,34 @@ export function fittedSuite(context: () => Context): void {
     }
   }
 
-  fittedTest(
-    'a new collection has a placeholder, and all its records are unfitted',
-    async (spaces, { write }) => {
-      expect(await spaces.model(key)).toEqual({ generation: 0, model: undefined })
-      expect(await spaces.unfitted()).toEqual([])
-      await write(upserted(worded('a', 'apple'), worded('b', 'pear')))
-      expect(await spaces.unfitted()).toEqual([{ ...key, unfitted: 2, records: 2 }])
-      await write(upserted(worded('a', 'apple')), { op: 'deleteRecord', ...key, id: 'b' })
-      expect(await spaces.unfitted()).toEqual([{ ...key, unfitted: 1, records: 1 }])
-    },
-  )
+  fittedTest('a new collection has a placeholder and only unfitted records', async (spaces, { write }) => {
+    expect(await spaces.model(key)).toEqual({ generation: 0, model: undefined })
+    expect(await spaces.unfitted()).toEqual([])
+    await write(upsert(recordWithText('a', 'apple'), recordWithText('b', 'pear')))
+    expect(await spaces.unfitted()).toEqual([{ ...key, unfitted: 2, records: 2 }])
+    await write(upsert(recordWithText('a', 'apple')), { op: 'deleteRecord', ...key, id: 'b' })
+    expect(await spaces.unfitted()).toEqual([{ ...key, unfitted: 1, records: 1 }])
+  })
 
-  fittedTest(
-    'a collection whose vectors come from elsewhere is never due for a fit',
-    async (spaces, context) => {
-      const { write, content } = context
-      await write(
-        { op: 'dropCollection', ...key },
-        created({ fitted: false }),
-        upserted(worded('a', 'apple')),
-      )
-      expect(await content.collection(key)).toMatchObject({ fitted: false, records: 1 })
-      expect(await spaces.unfitted()).toEqual([])
-    },
-  )
+  fittedTest('a collection with external vectors is never due for a fit', async (spaces, context) => {
+    const { write, content } = context
+    await write(
+      { op: 'dropCollection', ...key },
+      createCollection({ fitted: false }),
+      upsert(recordWithText('a', 'apple')),
+    )
+    expect(await content.collection(key)).toMatchObject({ fitted: false, records: 1 })
+    expect(await spaces.unfitted()).toEqual([])
+  })
 
-  fittedTest('passages come by number, page by page', async (spaces, { write }) => {
-    await write(upserted(worded('a', 'apple', { title: 'A' }), record('vector only'), worded('b', 'pear')))
+  fittedTest('passages are read in pages by record number', async (spaces, { write }) => {
+    await write(
+      upsert(
+        recordWithText('a', 'apple', { title: 'A' }),
+        record('vector only'),
+        recordWithText('b', 'pear'),
+      ),
+    )
     const [first] = await spaces.passages(key, 0, 1)
     expect(first).toEqual({ record: expect.any(Number), title: 'A', text: 'apple' })
     expect(await spaces.passages(key, first!.record, 9)).toEqual([
@@ -78,7 +78,7 @@ export function fittedSuite(context: () => Context): void {
     ])
   })
 
-  fittedTest('one owner holds the lease until it is released or runs out', async (spaces, { write }) => {
+  fittedTest('one owner has the lease until it is released or expires', async (spaces, { write }) => {
     expect(await spaces.lease(key, 'one', lasting)).toBe(true)
     expect(await spaces.lease(key, 'two', lasting)).toBe(false)
     expect(await spaces.lease(key, 'one', lasting)).toBe(true)
@@ -88,12 +88,14 @@ export function fittedSuite(context: () => Context): void {
     expect(await spaces.lease(key, 'two', -1)).toBe(true)
     expect(await spaces.lease(key, 'three', lasting)).toBe(true)
     expect(await spaces.lease({ ...key, name: 'nobody' }, 'one', lasting)).toBe(false)
-    await write({ op: 'dropCollection', ...key }, created())
+    await write({ op: 'dropCollection', ...key }, createCollection())
     expect(await spaces.lease(key, 'four', lasting)).toBe(true)
   })
 
-  fittedTest('a swap puts the whole new space in force at once', async (spaces, { write, content }) => {
-    await write(upserted(worded('a', 'apple', { vector: east }), worded('b', 'pear', { vector: east })))
+  fittedTest('a swap activates the whole new space at once', async (spaces, { write, content }) => {
+    await write(
+      upsert(recordWithText('a', 'apple', { vector: east }), recordWithText('b', 'pear', { vector: east })),
+    )
     const near = async (vector: Float32Array, generation?: number) =>
       content.nearest(key, { vector, limit: 9, visibility: all, generation })
     expect((await near(east))[0]!.score).toBe(1)
@@ -109,7 +111,7 @@ export function fittedSuite(context: () => Context): void {
       code: 'collection_unavailable',
       facts: { stale: true },
     })
-    const stale = upserted(worded('c', 'plum'))
+    const stale = upsert(recordWithText('c', 'plum'))
     expect(await write(stale)).toEqual({ ok: false, at: 0, reason: 'stale' })
     expect(await write({ ...stale, generation: 1 } as ContentWrite)).toEqual({ ok: true })
     expect(await spaces.unfitted()).toEqual([{ ...key, unfitted: 1, records: 3 }])
@@ -126,43 +128,49 @@ export function fittedSuite(context: () => Context): void {
     ).toEqual(['b'])
   })
 
-  fittedTest('no swap while a record lacks a vector of the new space', async (spaces, { write, content }) => {
-    await write(upserted(worded('a', 'apple'), worded('b', 'pear'), record('no text')))
-    await spaces.lease(key, fit.owner, lasting)
-    expect(await spaces.swap(key, fit, { model, records: 0, through: 0 })).toBe(false)
-    const left = await spaces.unstaged(key, 1, 9)
-    expect(left.map(({ text }) => text)).toEqual(['apple', 'pear', ''])
-    const read: FitResult = { model, records: 3, through: left.at(-1)!.record }
-    await stageAll(spaces)
-    await write(upserted(worded('late', 'plum'), worded('a', 'apple again')))
-    expect((await spaces.unstaged(key, 1, 9)).map(({ text }) => text)).toEqual(['plum', 'apple again'])
-    expect(await spaces.swap(key, fit, read)).toBe(false)
-    expect(await content.collection(key)).toMatchObject({ generation: 0 })
-    await write({ op: 'deleteRecord', ...key, id: 'late' })
-    await stageAll(spaces)
-    expect(await spaces.swap(key, fit, read)).toBe(true)
-    expect(await spaces.swap(key, fit, read)).toBe(false)
-    expect(await spaces.unfitted()).toEqual([{ ...key, unfitted: 1, records: 3 }])
-  })
-
   fittedTest(
-    'a record that was deleted after it was staged is not in the new space',
-    async (spaces, context) => {
-      const { write, content } = context
-      await write(
-        upserted(worded('a', 'apple', { documentId: 'd' }), worded('b', 'pear'), worded('c', 'plum')),
-      )
+    'a swap fails while a record has no vector of the new space',
+    async (spaces, { write, content }) => {
+      await write(upsert(recordWithText('a', 'apple'), recordWithText('b', 'pear'), record('no text')))
+      await spaces.lease(key, fit.owner, lasting)
+      expect(await spaces.swap(key, fit, { model, records: 0, through: 0 })).toBe(false)
+      const left = await spaces.unstaged(key, 1, 9)
+      expect(left.map(({ text }) => text)).toEqual(['apple', 'pear', ''])
+      const read: FitResult = { model, records: 3, through: left.at(-1)!.record }
       await stageAll(spaces)
-      await write({ op: 'deleteDocument', ...key, documentId: 'd' }, { op: 'deleteRecord', ...key, id: 'b' })
-      expect(await spaces.swap(key, fit, await fittedOn(spaces, 3))).toBe(true)
-      const hits = await content.nearest(key, { vector: north, limit: 9, visibility: all })
-      expect(hits).toHaveLength(1)
-      expect(await idsOf(content, hits)).toEqual(['c'])
+      await write(upsert(recordWithText('late', 'plum'), recordWithText('a', 'apple again')))
+      expect((await spaces.unstaged(key, 1, 9)).map(({ text }) => text)).toEqual(['plum', 'apple again'])
+      expect(await spaces.swap(key, fit, read)).toBe(false)
+      expect(await content.collection(key)).toMatchObject({ generation: 0 })
+      await write({ op: 'deleteRecord', ...key, id: 'late' })
+      await stageAll(spaces)
+      expect(await spaces.swap(key, fit, read)).toBe(true)
+      expect(await spaces.swap(key, fit, read)).toBe(false)
+      expect(await spaces.unfitted()).toEqual([{ ...key, unfitted: 1, records: 3 }])
     },
   )
 
-  fittedTest('a gap among staged records is found', async (spaces, { write }) => {
-    await write(upserted(worded('a', 'apple'), worded('b', 'pear'), worded('c', 'plum')))
+  fittedTest('a record deleted after it was staged is not in the new space', async (spaces, context) => {
+    const { write, content } = context
+    await write(
+      upsert(
+        recordWithText('a', 'apple', { documentId: 'd' }),
+        recordWithText('b', 'pear'),
+        recordWithText('c', 'plum'),
+      ),
+    )
+    await stageAll(spaces)
+    await write({ op: 'deleteDocument', ...key, documentId: 'd' }, { op: 'deleteRecord', ...key, id: 'b' })
+    expect(await spaces.swap(key, fit, await fittedOn(spaces, 3))).toBe(true)
+    const hits = await content.nearest(key, { vector: north, limit: 9, visibility: all })
+    expect(hits).toHaveLength(1)
+    expect(await idsOf(content, hits)).toEqual(['c'])
+  })
+
+  fittedTest('a gap in the staged records is detected', async (spaces, { write }) => {
+    await write(
+      upsert(recordWithText('a', 'apple'), recordWithText('b', 'pear'), recordWithText('c', 'plum')),
+    )
     const [, second, third] = await spaces.passages(key, 0, 9)
     await spaces.lease(key, fit.owner, lasting)
     await spaces.stage(key, fit, [
@@ -172,19 +180,19 @@ export function fittedSuite(context: () => Context): void {
     expect((await spaces.unstaged(key, 1, 9)).map(({ text }) => text)).toEqual(['apple'])
   })
 
-  fittedTest('records above the last one that the fit read are unfitted', async (spaces, { write }) => {
-    await write(upserted(worded('a', 'apple'), worded('b', 'pear')))
+  fittedTest('records after the last one that the fit read are unfitted', async (spaces, { write }) => {
+    await write(upsert(recordWithText('a', 'apple'), recordWithText('b', 'pear')))
     const through = (await spaces.passages(key, 0, 9)).at(-1)!.record
-    await write({ op: 'deleteRecord', ...key, id: 'a' }, upserted(worded('c', 'plum')))
+    await write({ op: 'deleteRecord', ...key, id: 'a' }, upsert(recordWithText('c', 'plum')))
     await stageAll(spaces)
     expect(await spaces.swap(key, fit, { model, records: 2, through })).toBe(true)
     expect(await spaces.unfitted()).toEqual([{ ...key, unfitted: 1, records: 2 }])
   })
 
   fittedTest(
-    'what was staged under a lost lease never mixes with another fit',
+    'vectors staged under a lost lease are not used by another fit',
     async (spaces, { write, content }) => {
-      await write(upserted(worded('a', 'apple'), worded('b', 'pear')))
+      await write(upsert(recordWithText('a', 'apple'), recordWithText('b', 'pear')))
       const [a, b] = await spaces.passages(key, 0, 9)
       const vectorFor = (passage: typeof a, vector: Float32Array) => [{ record: passage!.record, vector }]
       const [slow, quick] = [
@@ -204,15 +212,15 @@ export function fittedSuite(context: () => Context): void {
     },
   )
 
-  fittedTest('nothing is staged without a lease', async (spaces, { write }) => {
-    await write(upserted(worded('a', 'apple')))
+  fittedTest('staging requires a lease', async (spaces, { write }) => {
+    await write(upsert(recordWithText('a', 'apple')))
     const [passage] = await spaces.passages(key, 0, 1)
     expect(await spaces.stage(key, fit, [{ record: passage!.record, vector: north }])).toBe(false)
     expect(await spaces.unstaged(key, 1, 9)).toHaveLength(1)
   })
 
-  fittedTest('a released lease leaves nothing staged', async (spaces, { write }) => {
-    await write(upserted(worded('a', 'apple')))
+  fittedTest('releasing a lease deletes staged vectors', async (spaces, { write }) => {
+    await write(upsert(recordWithText('a', 'apple')))
     await spaces.lease(key, 'one', lasting)
     await stageAll(spaces)
     await spaces.release(key, 'one')
@@ -221,8 +229,8 @@ export function fittedSuite(context: () => Context): void {
     expect(await spaces.swap(key, fit, await fittedOn(spaces, 1))).toBe(false)
   })
 
-  fittedTest('vectors of another generation are not kept', async (spaces, { write }) => {
-    await write(upserted(worded('a', 'apple')))
+  fittedTest('vectors of another generation are not stored', async (spaces, { write }) => {
+    await write(upsert(recordWithText('a', 'apple')))
     const [passage] = await spaces.passages(key, 0, 1)
     const vectors = [{ record: passage!.record, vector: north }]
     await spaces.lease(key, fit.owner, lasting)

@@ -2,14 +2,14 @@ import { expect, test } from 'vitest'
 import { WbError } from '../../src/contract/errors.ts'
 import type { ContentStore, ContentWrite, SearchConstraints } from '../../src/storage/content.ts'
 import type { WriteOutcome } from '../../src/storage/rows.ts'
-import { all, created, idsOf, key, only, upserted, worded } from './passages.ts'
+import { all, createCollection, idsOf, key, only, recordWithText, upsert } from './content-data.ts'
 
 export interface Context {
   readonly content: ContentStore
   write(...changes: ContentWrite[]): Promise<WriteOutcome>
 }
 
-/** What lexical search does, whatever its formula; a store without it passes. */
+/** Tests for lexical search, independent of its formula; a store without it passes. */
 export function lexicalSuite(context: () => Context): void {
   const search = (text: string, reach: Partial<SearchConstraints> = {}, limit = 10) =>
     context().content.lexical!.search(key, {
@@ -29,12 +29,12 @@ export function lexicalSuite(context: () => Context): void {
     })
   }
 
-  lexicalTest('words find the records that hold them, in any case; scores fall', async ({ write }) => {
+  lexicalTest('finds records by words, ignores case, and sorts by score', async ({ write }) => {
     await write(
-      upserted(
-        worded('both', 'Supersonic flow past a slender wing'),
-        worded('one', 'a wing and nothing else of interest here'),
-        worded('none', 'heat transfer'),
+      upsert(
+        recordWithText('both', 'Supersonic flow past a slender wing'),
+        recordWithText('one', 'a wing and nothing else of interest here'),
+        recordWithText('none', 'heat transfer'),
       ),
     )
     const ranked = await search('SUPERSONIC wing')
@@ -43,50 +43,53 @@ export function lexicalSuite(context: () => Context): void {
     expect(await found('nowhere')).toEqual([])
   })
 
-  lexicalTest('what was replaced or deleted is no longer found', async ({ write }) => {
-    await write(upserted(worded('a', 'apple', { documentId: 'd' }), worded('b', 'apple')))
-    await write(upserted(worded('a', 'pear', { documentId: 'd' })))
+  lexicalTest('does not find replaced or deleted text', async ({ write }) => {
+    await write(upsert(recordWithText('a', 'apple', { documentId: 'd' }), recordWithText('b', 'apple')))
+    await write(upsert(recordWithText('a', 'pear', { documentId: 'd' })))
     expect(await found('apple')).toEqual(['b'])
     expect(await found('pear')).toEqual(['a'])
     await write({ op: 'deleteDocument', ...key, documentId: 'd' }, { op: 'deleteRecord', ...key, id: 'b' })
     expect(await found('pear apple')).toEqual([])
   })
 
-  lexicalTest(
-    'a title is searched too; a record without words is not found and can go',
-    async ({ write }) => {
-      await write(upserted(worded('titled', 'nothing', { title: 'Aeroelastic models' }), worded('bare', '')))
-      await write(upserted({ ...worded('empty', ''), text: null }))
-      expect(await found('aeroelastic')).toEqual(['titled'])
-      expect(await write({ op: 'deleteRecord', ...key, id: 'empty' })).toEqual({ ok: true })
-    },
-  )
+  lexicalTest('searches titles too, and a record without words can be deleted', async ({ write }) => {
+    await write(
+      upsert(
+        recordWithText('titled', 'nothing', { title: 'Aeroelastic models' }),
+        recordWithText('bare', ''),
+      ),
+    )
+    await write(upsert({ ...recordWithText('empty', ''), text: null }))
+    expect(await found('aeroelastic')).toEqual(['titled'])
+    expect(await write({ op: 'deleteRecord', ...key, id: 'empty' })).toEqual({ ok: true })
+  })
 
-  lexicalTest('filter and visibility hold before the cut', async ({ write }) => {
+  lexicalTest('applies filter and visibility before the limit', async ({ write }) => {
     const records = Array.from({ length: 30 }, (_, n) =>
-      worded(`r${n}`, `apple ${'filler '.repeat(n)}`, {
+      recordWithText(`r${n}`, `apple ${'filler '.repeat(n)}`, {
         payload: { n, visible_to: [n >= 20 ? 'alice' : 'bob'] },
       }),
     )
-    await write(upserted(...records))
+    await write(upsert(...records))
     const late = { kind: 'range', key: 'n', order: '>=', bound: 27 } as const
     expect(await found('apple', { filter: late }, 2)).toEqual(['r27', 'r28'])
     expect(await found('apple', { filter: { kind: 'in', key: 'n', values: [] } })).toEqual([])
   })
 
   lexicalTest(
-    'scores tell nothing of hidden rows: counted over the visible ones, or refused',
+    'scores do not depend on hidden rows, or the search is rejected',
     async ({ write, content }) => {
-      const seen = (n: number) => worded(`r${n}`, `apple wing${n}`, { payload: { visible_to: ['alice'] } })
+      const seen = (n: number) =>
+        recordWithText(`r${n}`, `apple wing${n}`, { payload: { visible_to: ['alice'] } })
       const hidden = Array.from({ length: 30 }, (_, n) =>
-        worded(`h${n}`, 'apple', { payload: { visible_to: ['bob'] } }),
+        recordWithText(`h${n}`, 'apple', { payload: { visible_to: ['bob'] } }),
       )
       const visible = { ...key, name: 'visible rows only' }
       await write(
-        { ...created(), ...visible } as ContentWrite,
-        { ...upserted(seen(1), seen(2)), ...visible } as ContentWrite,
+        { ...createCollection(), ...visible } as ContentWrite,
+        { ...upsert(seen(1), seen(2)), ...visible } as ContentWrite,
       )
-      await write(upserted(...hidden, seen(1), seen(2)))
+      await write(upsert(...hidden, seen(1), seen(2)))
       const query = {
         text: 'apple wing1',
         limit: 9,
@@ -126,37 +129,34 @@ export function lexicalSuite(context: () => Context): void {
     return { records: counted.records, words: held }
   }
 
-  lexicalTest(
-    'words are counted in text and title, in any form, and not in what is gone',
-    async ({ write }) => {
-      await write(
-        upserted(
-          worded('a', 'Apple apple apple', { documentId: 'd' }),
-          worded('b', 'pear', { title: 'APPLE' }),
-          worded('c', 'apple'),
-          worded('other', 'plum'),
-        ),
-      )
-      expect(await occurrences(['apple', 'pear', 'fig'], ['a', 'b', 'other'])).toEqual({
-        records: 4,
-        words: [
-          ['apple', 3, ['a', 'b']],
-          ['pear', 1, ['b']],
-          ['fig', 0, []],
-        ],
-      })
-      await write({ op: 'deleteDocument', ...key, documentId: 'd' }, upserted(worded('c', 'plum')))
-      expect(await occurrences(['apple'], ['b', 'c'])).toEqual({ records: 3, words: [['apple', 1, ['b']]] })
-      expect(await occurrences([], ['b'])).toEqual({ records: 3, words: [] })
-    },
-  )
-
-  lexicalTest('words are counted over the rows that a caller may see', async ({ write }) => {
+  lexicalTest('counts words in text and title, in any form, without deleted records', async ({ write }) => {
     await write(
-      upserted(
-        worded('mine', 'apple', { payload: { visible_to: ['alice'] } }),
-        worded('yours', 'apple pear', { payload: { visible_to: ['bob'] } }),
-        worded('ours', 'pear', { payload: { visible_to: ['*'] } }),
+      upsert(
+        recordWithText('a', 'Apple apple apple', { documentId: 'd' }),
+        recordWithText('b', 'pear', { title: 'APPLE' }),
+        recordWithText('c', 'apple'),
+        recordWithText('other', 'plum'),
+      ),
+    )
+    expect(await occurrences(['apple', 'pear', 'fig'], ['a', 'b', 'other'])).toEqual({
+      records: 4,
+      words: [
+        ['apple', 3, ['a', 'b']],
+        ['pear', 1, ['b']],
+        ['fig', 0, []],
+      ],
+    })
+    await write({ op: 'deleteDocument', ...key, documentId: 'd' }, upsert(recordWithText('c', 'plum')))
+    expect(await occurrences(['apple'], ['b', 'c'])).toEqual({ records: 3, words: [['apple', 1, ['b']]] })
+    expect(await occurrences([], ['b'])).toEqual({ records: 3, words: [] })
+  })
+
+  lexicalTest('counts words in the rows that a caller can see', async ({ write }) => {
+    await write(
+      upsert(
+        recordWithText('mine', 'apple', { payload: { visible_to: ['alice'] } }),
+        recordWithText('yours', 'apple pear', { payload: { visible_to: ['bob'] } }),
+        recordWithText('ours', 'pear', { payload: { visible_to: ['*'] } }),
       ),
     )
     expect(await occurrences(['apple', 'pear'], ['mine', 'yours', 'ours'], only('alice'))).toEqual({
@@ -168,13 +168,15 @@ export function lexicalSuite(context: () => Context): void {
     })
   })
 
-  lexicalTest('equal scores are ordered by record', async ({ write }) => {
-    await write(upserted(worded('b', 'apple'), worded('a', 'apple'), worded('c', 'apple')))
+  lexicalTest('orders equal scores by record', async ({ write }) => {
+    await write(
+      upsert(recordWithText('b', 'apple'), recordWithText('a', 'apple'), recordWithText('c', 'apple')),
+    )
     expect(await found('apple')).toEqual(['b', 'a', 'c'])
   })
 
-  lexicalTest('no text is an expression of the engine', async ({ write }) => {
-    await write(upserted(worded('a', 'apple NEAR or title pear')))
+  lexicalTest('does not interpret text as query syntax', async ({ write }) => {
+    await write(upsert(recordWithText('a', 'apple NEAR or title pear')))
     const texts = [
       '"',
       '""',
@@ -203,17 +205,25 @@ export function lexicalSuite(context: () => Context): void {
     expect(await found(`apple ${long}`)).toEqual(['a'])
   })
 
-  lexicalTest('words of other scripts, accents and marks are found', async ({ write }) => {
+  lexicalTest('finds words with other scripts, accents and marks', async ({ write }) => {
     await write(
-      upserted(worded('greek', 'Η θερμότητα'), worded('cafe', 'Café'), worded('hindi', 'नमस्ते दुनिया')),
+      upsert(
+        recordWithText('greek', 'Η θερμότητα'),
+        recordWithText('cafe', 'Café'),
+        recordWithText('hindi', 'नमस्ते दुनिया'),
+      ),
     )
     expect(await found('θερμότητα')).toEqual(['greek'])
     expect(await found('café')).toEqual(['cafe'])
     expect(await found('नमस्ते')).toEqual(['hindi'])
   })
 
-  lexicalTest('a collection without an index says so', async ({ write, content }) => {
-    await write({ op: 'dropCollection', ...key }, created({ lexical: false }), upserted(worded('a', 'apple')))
+  lexicalTest('rejects a collection without an index', async ({ write, content }) => {
+    await write(
+      { op: 'dropCollection', ...key },
+      createCollection({ lexical: false }),
+      upsert(recordWithText('a', 'apple')),
+    )
     const query = { text: 'apple', limit: 1, statistics: 'collection' as const, visibility: all }
     const refusal = await content.lexical!.search(key, query).catch((error: unknown) => error)
     expect(refusal).toBeInstanceOf(WbError)

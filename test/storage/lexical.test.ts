@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { openEmbeddedStore } from '../../src/storage/open.ts'
 import { matchOf } from '../../src/storage/sqlite/lexical-index.ts'
-import { all, created, idsOf, key, upserted, worded } from './passages.ts'
+import { all, createCollection, idsOf, key, recordWithText, upsert } from './content-data.ts'
 
 test.each([
   ['What is the lift of a wing?', '"lift" OR "wing"'],
@@ -11,28 +11,28 @@ test.each([
   ['naïve Ωmega ½', '"naïve" OR "ωmega" OR "½"'],
   [' "*^(){}:- ', ''],
   ['a\0b', '"b"'],
-])('%j is asked as %s', (text, match) => {
+])('%j becomes the query %s', (text, match) => {
   expect(matchOf(text)).toBe(match)
 })
 
-test('a long query asks for its first different words', () => {
+test('a long query uses its first distinct words', () => {
   const text = Array.from({ length: 2_000 }, (_, n) => `w${n}`).join(' ')
   const asked = matchOf(`${text} ${text}`).split(' OR ')
   expect(asked).toHaveLength(256)
   expect(asked[255]).toBe('"w255"')
 })
 
-test('a word in the title counts more than one in the text, and word forms are one word', async () => {
+test('a word in the title has more weight than in the text, and word forms are equal', async () => {
   const { content, close } = await openEmbeddedStore({ path: ':memory:' })
   onTestFinished(close)
   await content.write(
     [
-      created(),
-      upserted(
-        worded('text', 'wings and more words', { title: 'other' }),
-        worded('title', 'other and more words', { title: 'wings' }),
-        worded('none', 'nothing at all here', { title: 'other' }),
-        worded('nor', 'nothing at all there', { title: 'another' }),
+      createCollection(),
+      upsert(
+        recordWithText('text', 'wings and more words', { title: 'other' }),
+        recordWithText('title', 'other and more words', { title: 'wings' }),
+        recordWithText('none', 'nothing at all here', { title: 'other' }),
+        recordWithText('nor', 'nothing at all there', { title: 'another' }),
       ),
     ],
     [],

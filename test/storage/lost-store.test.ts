@@ -38,7 +38,7 @@ async function write(store: Store, from: number, count: number): Promise<void> {
     await store.rows.atomic([{ op: 'insert', table: tables.settings, row: setting(n) }])
 }
 
-/** Settings that a store holds, as it is opened; the store is closed again. */
+/** Opens a store, returns its number of settings, and closes it. */
 async function settingsOf(path: string, dataDir?: string): Promise<number> {
   const store = await openEmbeddedStore({ path, dataDir })
   let count = 0
@@ -47,7 +47,7 @@ async function settingsOf(path: string, dataDir?: string): Promise<number> {
   return count
 }
 
-/** Files of a store as they were left, by what follows its path. */
+/** Returns the bytes of the files of a store, by suffix. */
 type Image = ReadonlyMap<string, Buffer>
 
 let images: { readonly closed: Image; readonly crashed: Image }
@@ -72,7 +72,7 @@ function imageOf(path: string): Image {
 }
 
 function placed(image: Image): string {
-  // As on macOS, where the data directory has a space in its path.
+  // As on macOS, where the path of the data directory has a space.
   const folder = join(dirname(scratchPath()), 'a folder')
   mkdirSync(folder)
   const path = join(folder, 'workbase.db')
@@ -80,10 +80,10 @@ function placed(image: Image): string {
   return path
 }
 
-/** A store of a workspace and 3 settings, that was closed. */
+/** A closed store with a workspace and 3 settings. */
 const closedStore = () => placed(images.closed)
 
-/** The same with 20 settings, as a killed process leaves it: 17 are in the log alone. */
+/** A store with 20 settings as a killed process leaves it, with 17 of them only in the log. */
 const crashedStore = () => placed(images.crashed)
 
 function filesOf(path: string): Record<string, string> {
@@ -101,7 +101,7 @@ interface Refusal {
   readonly hint: string
 }
 
-/** Why a store is not opened; that is refused without any change, and is what `wb doctor --deep` finds too. */
+/** Returns the error of opening a store, and checks that no file changes and `wb doctor --deep` reports it too. */
 async function refusalOf(path: string, dataDir?: string): Promise<Refusal> {
   const before = filesOf(path)
   const refusal = await settingsOf(path, dataDir).then(
@@ -110,12 +110,12 @@ async function refusalOf(path: string, dataDir?: string): Promise<Refusal> {
   )
   expect(filesOf(path)).toEqual(before)
   expect(found(path, dataDir)).toContain(refusal.message)
-  // A reader of a store that is closed leaves an empty log.
+  // Reading a closed store leaves an empty log.
   expect(filesOf(path)).toMatchObject(before)
   return refusal
 }
 
-/** What `wb doctor --deep` says is wrong. */
+/** Returns the findings of `wb doctor --deep`. */
 function found(path: string, dataDir?: string): string {
   try {
     const wrong = checkStore(path, dataDir)!.checks.filter(({ count }) => count > 0)
@@ -125,12 +125,12 @@ function found(path: string, dataDir?: string): string {
   }
 }
 
-/** Lines to type, out of a hint. */
+/** Returns the command lines of a hint. */
 function linesOf({ hint }: Refusal) {
   return {
     restore: /: (mv .*? && cp -a BACKUP .*?)(?:\. To |$)/.exec(hint)?.[1],
     startEmpty: /To start with an empty store instead: (rm .*)$/.exec(hint)?.[1],
-    useOther: /To use the store that is there now: (rm .*)$/.exec(hint)?.[1],
+    useOther: /To use the current store instead: (rm .*)$/.exec(hint)?.[1],
     goOn: /To continue without those changes instead: (rm .*)$/.exec(hint)?.[1],
   }
 }
@@ -147,24 +147,27 @@ describe('a store that held data', () => {
     ['missing', 'the index of its log', ['-shm']],
     ['empty', 'its marker', ['.id']],
     ['empty', 'its log', ['-wal']],
-  ])('and is %s is refused by %s, and the backup is named [security rule 20]', async (how, _, kept) => {
-    const path = crashedStore()
-    for (const suffix of suffixes) if (!kept.includes(suffix)) rmSync(path + suffix)
-    if (how === 'empty') writeFileSync(path, '')
-    const refusal = await refusalOf(path)
-    expect(refusal).toMatchObject(unavailable(`workbase.db is ${how}`))
-    expect(refusal.message).toMatch(/restore your backup$/)
-    // Each line of the hint does what it says.
-    const { restore, startEmpty } = linesOf(refusal)
-    execFileSync('sh', ['-c', startEmpty!])
-    expect(await settingsOf(path)).toBe(0)
-    const backup = dirname(crashedStore())
-    execFileSync('sh', ['-c', restore!.replace('BACKUP', `"${backup}"`)])
-    expect(await settingsOf(path)).toBe(20)
-    expect(existsSync(`${dirname(path)}.old`)).toBe(true)
-  })
+  ])(
+    'and is %s is rejected because of %s, with instructions to restore a backup [security rule 20]',
+    async (how, _, kept) => {
+      const path = crashedStore()
+      for (const suffix of suffixes) if (!kept.includes(suffix)) rmSync(path + suffix)
+      if (how === 'empty') writeFileSync(path, '')
+      const refusal = await refusalOf(path)
+      expect(refusal).toMatchObject(unavailable(`workbase.db is ${how}`))
+      expect(refusal.message).toMatch(/restore your backup$/)
+      // Each command of the hint does what it describes.
+      const { restore, startEmpty } = linesOf(refusal)
+      execFileSync('sh', ['-c', startEmpty!])
+      expect(await settingsOf(path)).toBe(0)
+      const backup = dirname(crashedStore())
+      execFileSync('sh', ['-c', restore!.replace('BACKUP', `"${backup}"`)])
+      expect(await settingsOf(path)).toBe(20)
+      expect(existsSync(`${dirname(path)}.old`)).toBe(true)
+    },
+  )
 
-  test('and is missing beside the copy of an upgrade: the copy is named, and opens in its place', async () => {
+  test('and is missing is rejected, and the copy from before an upgrade is named and can be restored', async () => {
     const path = scratchPath()
     writeFileSync(path, gunzipSync(readFileSync(join(fixtures, 'v1.db.gz'))))
     await settingsOf(path)
@@ -182,14 +185,14 @@ describe('a store that held data', () => {
     expect(await settingsOf(path)).toBe(0)
   })
 
-  test('lies elsewhere, on a disk that is missing: the data directory remembers it', async () => {
+  test('on a disk that is missing is rejected, because the data directory records it', async () => {
     const dataDir = dirname(scratchPath())
     const path = scratchPath()
     await settingsOf(path, dataDir)
     renameSync(dirname(path), `${dirname(path)}.unmounted`)
     mkdirSync(dirname(path))
     expect(await refusalOf(path, dataDir)).toMatchObject(unavailable('is missing'))
-    // Another place is another store.
+    // Another path is another store.
     expect(await settingsOf(scratchPath(), dataDir)).toBe(0)
     rmSync(dirname(path), { recursive: true })
     renameSync(`${dirname(path)}.unmounted`, dirname(path))
@@ -231,7 +234,7 @@ describe('a store that held data', () => {
           .close(),
       'workbase.db is a SQLite database of another program',
     ],
-  ])('and has %s in its place is refused', async (_, put, message) => {
+  ])('and has %s in its place is rejected', async (_, put, message) => {
     const path = closedStore()
     const other = scratchPath()
     await put(other)
@@ -244,7 +247,7 @@ describe('a store that held data', () => {
     expect(await settingsOf(path)).toBe(0)
   })
 
-  test('and was replaced by a file that is not a database is refused', async () => {
+  test('and was replaced by a file that is not a database is rejected', async () => {
     const path = closedStore()
     writeFileSync(path, 'garbage '.repeat(2_000))
     const refused = settingsOf(path)
@@ -252,7 +255,7 @@ describe('a store that held data', () => {
     expect(found(path)).toContain('damage in the file: file is not a database')
   })
 
-  test('is never created in a database of another program', async () => {
+  test('is not created in a database of another program', async () => {
     const path = scratchPath()
     new Database(path).exec('CREATE TABLE places (url TEXT)').close()
     expect(await refusalOf(path)).toMatchObject(unavailable('of another program'))
@@ -263,7 +266,7 @@ describe('a store that held data', () => {
     [100, 'the store is damaged'],
     [4_096, 'the store is damaged'],
     [40_000, 'the store is damaged'],
-  ])('and was cut to %i bytes is refused', async (bytes, message) => {
+  ])('and was truncated to %i bytes is rejected', async (bytes, message) => {
     const path = closedStore()
     truncateSync(path, bytes)
     await expect(settingsOf(path)).rejects.toMatchObject(unavailable(message))
@@ -272,7 +275,7 @@ describe('a store that held data', () => {
 })
 
 describe('a store is opened', () => {
-  test('without a marker, as an earlier version left it, and has one from then on', async () => {
+  test('without a marker of an earlier version, and gets one', async () => {
     const path = closedStore()
     const marker = readFileSync(`${path}.id`, 'utf8')
     expect(marker).toMatch(/^[0-9a-f]{32}\n/)
@@ -282,7 +285,7 @@ describe('a store is opened', () => {
     expect(readFileSync(`${path}.id`, 'utf8')).toBe(marker)
   })
 
-  test('with a marker that cannot be read, which is written anew', async () => {
+  test('with an unreadable marker, which is replaced', async () => {
     const path = closedStore()
     const marker = readFileSync(`${path}.id`, 'utf8')
     writeFileSync(`${path}.id`, '')
@@ -290,7 +293,7 @@ describe('a store is opened', () => {
     expect(readFileSync(`${path}.id`, 'utf8')).toBe(marker)
   })
 
-  test('from a backup of the whole directory, and from one of the file alone', async () => {
+  test('from a backup of the whole directory, and from a copy of the file', async () => {
     const path = closedStore()
     const [folder, backup] = [dirname(path), scratchPath()]
     copyFileSync(path, backup)
@@ -305,7 +308,7 @@ describe('a store is opened', () => {
     expect(await settingsOf(path)).toBe(3)
   })
 
-  test('from a backup that was made before stores had an id', async () => {
+  test('from a backup that predates store IDs', async () => {
     const path = closedStore()
     const marker = readFileSync(`${path}.id`, 'utf8')
     const database = new Database(path)
@@ -316,14 +319,14 @@ describe('a store is opened', () => {
     expect(await settingsOf(path)).toBe(3)
   })
 
-  test('anew where a process was killed before it had made one', async () => {
+  test('as a new store if a process was killed while it created one', async () => {
     const path = scratchPath()
     writeFileSync(path, '')
     writeFileSync(`${path}-wal`, '')
     expect(await settingsOf(path)).toBe(0)
   })
 
-  test('a second time in one process, beside the first', async () => {
+  test('twice in one process', async () => {
     const path = closedStore()
     const [one, other] = [await openEmbeddedStore({ path }), await openEmbeddedStore({ path })]
     await write(one, 3, 1)
@@ -333,7 +336,7 @@ describe('a store is opened', () => {
   })
 })
 
-/** Frames of the log, which has 4,096 bytes to a page. */
+/** Frames of the log, with 4,096 bytes per page. */
 const frameBytes = 4_120
 const frameAt = (frame: number) => 32 + frame * frameBytes
 
@@ -351,7 +354,7 @@ describe('a log that has lost committed changes', () => {
     ['the checksum of a frame', path => flip(`${path}-wal`, frameAt(9) + 20), 'is damaged'],
     ['its header', path => flip(`${path}-wal`, 2), 'committed to it cannot be read'],
     ['the salt of its header', path => flip(`${path}-wal`, 17), 'committed to it cannot be read'],
-  ])('by damage to %s is refused, with and without its index', async (_, damage) => {
+  ])('because of damage to %s is rejected, with and without its index', async (_, damage) => {
     const path = crashedStore()
     damage(path)
     expect(await refusalOf(path)).toMatchObject(unavailable('workbase.db-wal is damaged: '))
@@ -359,7 +362,7 @@ describe('a log that has lost committed changes', () => {
     expect(await refusalOf(path)).toMatchObject(unavailable('workbase.db-wal is damaged: '))
   })
 
-  test('by damage to its last commit is refused, as its index counts it', async () => {
+  test('because of damage to the last commit is rejected, because the index counts it', async () => {
     const path = crashedStore()
     flip(`${path}-wal`, statSync(`${path}-wal`).size - 9)
     expect(await refusalOf(path)).toMatchObject(unavailable('workbase.db-wal is damaged: '))
@@ -369,13 +372,16 @@ describe('a log that has lost committed changes', () => {
     ['cut', log => truncateSync(log, frameAt(9)), 'workbase.db-wal is damaged: '],
     ['emptied', log => truncateSync(log, 0), 'workbase.db-wal is missing'],
     ['deleted', log => rmSync(log), 'workbase.db-wal is missing'],
-  ])('because it was %s is refused, as its index counts what is not there', async (_, lose, message) => {
-    const path = crashedStore()
-    lose(`${path}-wal`)
-    expect(await refusalOf(path)).toMatchObject(unavailable(message))
-  })
+  ])(
+    'because it was %s is rejected, because the index counts the missing frames',
+    async (_, lose, message) => {
+      const path = crashedStore()
+      lose(`${path}-wal`)
+      expect(await refusalOf(path)).toMatchObject(unavailable(message))
+    },
+  )
 
-  test('can be opened without them by the command in the hint', async () => {
+  test('can be discarded with the command in the hint', async () => {
     const path = crashedStore()
     flip(`${path}-wal`, frameAt(9) + 500)
     execFileSync('sh', ['-c', linesOf(await refusalOf(path)).goOn!])
@@ -384,16 +390,16 @@ describe('a log that has lost committed changes', () => {
     expect(left).toBeLessThan(20)
   })
 
-  test('of a truncated store is reported, if the log does not hold the missing pages', async () => {
+  test('of a truncated store is reported, if the log does not contain the missing pages', async () => {
     const path = crashedStore()
     const whole = readFileSync(path)
     truncateSync(path, 4_096 * 20)
-    expect(await refusalOf(path)).toMatchObject(unavailable('workbase.db is damaged: it was cut off'))
+    expect(await refusalOf(path)).toMatchObject(unavailable('workbase.db is damaged: the file was truncated'))
     writeFileSync(path, whole)
     expect(await settingsOf(path)).toBe(20)
   })
 
-  test('beside a link to the store is the one of the store', async () => {
+  test('is found through a link to the store', async () => {
     const path = crashedStore()
     const link = scratchPath()
     symlinkSync(path, link)
@@ -402,7 +408,7 @@ describe('a log that has lost committed changes', () => {
   })
 })
 
-describe('a log that has lost nothing that was confirmed', () => {
+describe('a log without a lost commit', () => {
   test.each<[how: string, leave: (log: string) => unknown]>([
     ['whole', () => {}],
     ['without its index', log => rmSync(log.replace(/-wal$/, '-shm'))],
@@ -419,7 +425,7 @@ describe('a log that has lost nothing that was confirmed', () => {
     [
       'with frames of a change that was undone behind its own',
       log => {
-        // They are of this round and continue each other, but not the frame before them; none ends a commit.
+        // These frames match the current salt and each other, but not the previous frame, and do not end a commit.
         const bytes = readFileSync(log)
         const open = bytes.subarray(frameAt(1)).subarray(0, frameBytes)
         open.fill(0, 4, 8)

@@ -14,7 +14,7 @@ import { openConnection } from '../../src/storage/sqlite/open.ts'
 import { tableWithIndex } from '../../src/storage/sqlite/rows.ts'
 import { tables } from '../../src/storage/tables.ts'
 import { Workspaces } from '../../src/workspaces/workspaces.ts'
-import { all } from './passages.ts'
+import { all } from './content-data.ts'
 import { scratchPath } from './scratch.ts'
 
 const fixtures = join(import.meta.dirname, '..', 'fixtures', 'store')
@@ -27,14 +27,14 @@ async function opened(path: string): Promise<SqliteConnection> {
   return connection
 }
 
-/** A store as an earlier schema left it. */
+/** Unpacks a store of an earlier schema. */
 function earlier(version: number): string {
   const path = scratchPath()
   writeFileSync(path, gunzipSync(readFileSync(join(fixtures, `v${version}.db.gz`))))
   return path
 }
 
-/** Tables and indexes with their SQL, without those that are made with each collection. */
+/** Returns tables and indexes with their SQL, except those of each collection. */
 function schemaOf(connection: SqliteConnection): unknown[] {
   return connection
     .prepare(
@@ -44,7 +44,7 @@ function schemaOf(connection: SqliteConnection): unknown[] {
 }
 
 describe.each(declared)('schema of $name', table => {
-  test('each column of a key, a unique set or an index is there', async () => {
+  test('has each column of a key, a unique set or an index', async () => {
     const connection = await opened(':memory:')
     const columns = connection
       .prepare<{ name: string }>(`SELECT name FROM pragma_table_xinfo('${table.name}')`)
@@ -57,7 +57,7 @@ describe.each(declared)('schema of $name', table => {
     expect(columns.map(({ name }) => name)).toEqual(expect.arrayContaining(needed))
   })
 
-  test('the key and each unique set has a unique index', async () => {
+  test('has a unique index for the key and each unique set', async () => {
     const connection = await opened(':memory:')
     const sets = connection
       .prepare<{ columns: string }>(
@@ -71,7 +71,7 @@ describe.each(declared)('schema of $name', table => {
     expect(sets).toHaveLength(1 + Object.keys(table.unique).length)
   })
 
-  test('each list reads its own index in order, and sorts nothing', async () => {
+  test('reads each list in index order without sorting', async () => {
     const connection = await opened(':memory:')
     for (const [index, columns] of Object.entries(table.indexes)) {
       for (let matched = 0; matched < columns.length; matched++) {
@@ -90,7 +90,7 @@ describe.each(declared)('schema of $name', table => {
   })
 })
 
-test('tables of later work are there from the first schema on', async () => {
+test('the first schema has the tables of later features', async () => {
   const connection = await opened(':memory:')
   const later = [
     'api_keys',
@@ -107,7 +107,7 @@ test('tables of later work are there from the first schema on', async () => {
     )
 })
 
-test('a fixture of every schema up to this one is kept', () => {
+test('there is a fixture of every schema up to the current one', () => {
   const kept = migrations.map((_, at) => `v${at + 1}.db.gz`)
   expect(
     readdirSync(fixtures)
@@ -117,7 +117,7 @@ test('a fixture of every schema up to this one is kept', () => {
 })
 
 describe.each(migrations.map((_, at) => at + 1))('a store of schema %i', version => {
-  test('is brought to the schema of a new store', async () => {
+  test('is migrated to the schema of a new store', async () => {
     const [old, fresh] = [await opened(earlier(version)), await opened(':memory:')]
     expect(old.database.pragma('user_version', { simple: true })).toBe(migrations.length)
     expect(schemaOf(old), 'a released schema changes by a further migration only').toEqual(schemaOf(fresh))
@@ -164,7 +164,7 @@ const better = [
   'CREATE TABLE better (n INTEGER); INSERT INTO better SELECT count(*) FROM documents',
 ]
 
-test('before a store is migrated it is copied, and only the last copy is kept', async () => {
+test('a store is copied before a migration, and only the last copy is kept', async () => {
   const path = earlier(1)
   writeFileSync(`${path}.before-0`, 'an earlier copy')
   const connection = await opened(path)
@@ -181,7 +181,7 @@ test('before a store is migrated it is copied, and only the last copy is kept', 
   copy.close()
 })
 
-test('a migration that fails changes nothing', async () => {
+test('a failed migration changes nothing', async () => {
   const path = earlier(1)
   const connection = await opened(path)
   const before = schemaOf(connection)
@@ -191,7 +191,7 @@ test('a migration that fails changes nothing', async () => {
   expect(connection.database.pragma('user_version', { simple: true })).toBe(migrations.length)
 })
 
-test('a store of a newer schema is refused by name, and not one byte of it is changed', async () => {
+test('a store of a newer schema is rejected by number and not changed', async () => {
   const path = earlier(1)
   const connection = new SqliteConnection(path)
   connection.makeDurable()
@@ -208,7 +208,7 @@ test('a store of a newer schema is refused by name, and not one byte of it is ch
   expect(readdirSync(dirname(path))).toEqual(files)
 })
 
-test('a new store is made with its folder, for its owner only', async () => {
+test('a new store is created with its folder, private to its owner', async () => {
   const path = join(dirname(scratchPath()), 'deep', 'data', 'workbase.db')
   const { rows, close } = await openEmbeddedStore({ path })
   await rows.atomic([{ op: 'insert', table: tables.settings, row: { name: 'a', value: '' } }])
@@ -225,7 +225,7 @@ test.each([
     'the store is not a database of this runtime',
   ],
   ['a store with a broken page', undefined, 'the store is damaged'],
-])('%s: a fixed message, the words of the driver only as its cause', async (_, text, message) => {
+])('%s: the message is fixed, and the driver error is its cause', async (_, text, message) => {
   const path = text === undefined ? earlier(1) : scratchPath()
   const bytes = text === undefined ? readFileSync(path) : Buffer.from(text)
   if (text === undefined) bytes.fill(0xff, 100, 4_096)
@@ -236,7 +236,7 @@ test.each([
   expect(error).toMatchObject({ code: 'control_plane_unavailable', message, cause: expect.any(Error) })
 })
 
-test('a data directory that cannot be made is told', async () => {
+test('reports a data directory that cannot be created', async () => {
   const file = scratchPath()
   writeFileSync(file, '')
   await expect(openEmbeddedStore({ path: join(file, 'workbase.db') })).rejects.toMatchObject({
@@ -250,7 +250,7 @@ test('a data directory that cannot be made is told', async () => {
   expect(existsSync(join(`${file}.d`, 'workbase.db'))).toBe(false)
 })
 
-test('a newer schema is noticed in the log of a store that was not closed', async () => {
+test('a newer schema is detected in the log of a store that was not closed', async () => {
   const path = earlier(1)
   const connection = await opened(path)
   await migrate(connection, path, better)
@@ -264,13 +264,13 @@ describe('a store in which workspaces share a database', () => {
   const now = '2026-01-01T00:00:00.000Z'
   const url = 'https://db.example.com/a?b="c"'
 
-  /** A workspace as schema 2 kept it. */
+  /** A workspace in the format of schema 2. */
   function kept(workspaceId: string, bound: { url: string | null; keyspace: string | null }) {
     const fields = { kind: 'astra', credentials: {}, rlacEnabled: false, createdAt: now, updatedAt: now }
     return { workspaceId, name: workspaceId, ...fields, ...bound }
   }
 
-  test('S7.3-workspace_database_conflict: gives it to the first, and lets nobody else have it', async () => {
+  test('S7.3-workspace_database_conflict: assigns it to the first workspace and rejects further ones', async () => {
     const path = earlier(2)
     const before = new Database(path)
     const insert = before.prepare('INSERT INTO workspaces (version, body) VALUES (1, ?)')
@@ -318,7 +318,7 @@ describe('a store in which workspaces share a database', () => {
   })
 })
 
-test('conversations of schema 3 get their last activity, and since when text of documents was read', async () => {
+test('adds the last activity to conversations of schema 3, and the time of reading document text', async () => {
   const path = earlier(3)
   const before = new Database(path)
   const put = (table: string, row: object) =>

@@ -9,7 +9,7 @@ import { openConnection } from '../../src/storage/sqlite/open.ts'
 import { createReadOperations } from '../../src/storage/sqlite/operations.ts'
 import { VectorIndex } from '../../src/storage/sqlite/vector-index.ts'
 import { tables } from '../../src/storage/tables.ts'
-import { all, created, idsOf, key, record, similarity, upserted } from './passages.ts'
+import { all, createCollection, idsOf, key, record, similarity, upsert } from './content-data.ts'
 import { scratchPath } from './scratch.ts'
 import { startWriter } from './writers.ts'
 
@@ -21,7 +21,7 @@ async function opened(path: string, threads = false): Promise<OpenStore> {
 
 const shared = { workspaceId: 'w', name: 'shared' }
 
-test('four processes open a fresh data directory at once and write to it together', {
+test('four processes open a new data directory concurrently and write to it', {
   timeout: 120_000,
 }, async () => {
   const path = scratchPath()
@@ -36,7 +36,7 @@ test('four processes open a fresh data directory at once and write to it togethe
   const ended = Promise.all(writers.map(({ ended }) => ended)).finally(() => {
     running = false
   })
-  // This process searches meanwhile, so that its resident vectors catch up again and again.
+  // Concurrent searches in this process update its resident vectors again and again.
   while (running) {
     const hits = (await store.content.collection(shared)) ? await store.content.nearest(shared, query) : []
     resident.add(hits.length)
@@ -52,7 +52,7 @@ test('four processes open a fresh data directory at once and write to it togethe
   expect(await store.content.lexical!.search(shared, words)).toHaveLength(4 * 3)
 })
 
-test('a log that other processes write is never reported as damaged', { timeout: 120_000 }, async () => {
+test('a log that other processes write to is not reported as damaged', { timeout: 120_000 }, async () => {
   const path = scratchPath()
   const writers = ['a', 'b', 'c'].map(name => startWriter(path, name, 150))
   let running = true
@@ -69,45 +69,48 @@ test('a log that other processes write is never reported as damaged', { timeout:
 test.each([
   ['on the spot', false],
   ['with threads', true],
-])('what lies in memory catches up with another connection before it answers, %s', async (_, threads) => {
-  const path = scratchPath()
-  const [mine, other] = [await opened(path), await opened(path, threads)]
-  const near = async ({ content }: OpenStore, filtered = false) => {
-    const filter = filtered ? ({ kind: 'in', key: 'odd', values: [true] } as const) : undefined
-    const hits = await content.nearest(key, {
-      vector: Float32Array.of(1, 0),
-      limit: 99,
-      visibility: all,
-      filter,
-    })
-    return (await idsOf(content, hits)).sort()
-  }
-  const put = (...numbers: number[]) =>
-    upserted(
-      ...numbers.map(n =>
-        record(`r${n}`, { vector: Float32Array.of(1, n), payload: { odd: n % 2 === 1 }, documentId: 'd' }),
-      ),
-    )
-  const steps = [
-    [created()],
-    [put(1, 2, 3)],
-    [put(4), { op: 'deleteRecord', ...key, id: 'r1' } as const],
-    [put(2, 5)],
-    [{ op: 'deleteDocument', ...key, documentId: 'd' } as const, put(6)],
-    [{ op: 'dropCollection', ...key } as const, created(), put(7)],
-  ]
-  for (const changes of steps) {
-    expect(await mine.content.write(changes, [])).toEqual({ ok: true })
-    expect(await near(other)).toEqual(await near(mine))
-    expect(await near(other, true)).toEqual(await near(mine, true))
-  }
-  expect(await near(other)).toEqual(['r7'])
-})
+])(
+  'resident vectors are updated with changes of another connection before a search, %s',
+  async (_, threads) => {
+    const path = scratchPath()
+    const [mine, other] = [await opened(path), await opened(path, threads)]
+    const near = async ({ content }: OpenStore, filtered = false) => {
+      const filter = filtered ? ({ kind: 'in', key: 'odd', values: [true] } as const) : undefined
+      const hits = await content.nearest(key, {
+        vector: Float32Array.of(1, 0),
+        limit: 99,
+        visibility: all,
+        filter,
+      })
+      return (await idsOf(content, hits)).sort()
+    }
+    const put = (...numbers: number[]) =>
+      upsert(
+        ...numbers.map(n =>
+          record(`r${n}`, { vector: Float32Array.of(1, n), payload: { odd: n % 2 === 1 }, documentId: 'd' }),
+        ),
+      )
+    const steps = [
+      [createCollection()],
+      [put(1, 2, 3)],
+      [put(4), { op: 'deleteRecord', ...key, id: 'r1' } as const],
+      [put(2, 5)],
+      [{ op: 'deleteDocument', ...key, documentId: 'd' } as const, put(6)],
+      [{ op: 'dropCollection', ...key } as const, createCollection(), put(7)],
+    ]
+    for (const changes of steps) {
+      expect(await mine.content.write(changes, [])).toEqual({ ok: true })
+      expect(await near(other)).toEqual(await near(mine))
+      expect(await near(other, true)).toEqual(await near(mine, true))
+    }
+    expect(await near(other)).toEqual(['r7'])
+  },
+)
 
-test('a new space that another process put in force is the one that is searched', async () => {
+test('a search uses a new space that another process activated', async () => {
   const path = scratchPath()
   const [mine, other] = [await opened(path), await opened(path)]
-  await mine.content.write([created(), upserted(record('a'), record('b'))], [])
+  await mine.content.write([createCollection(), upsert(record('a'), record('b'))], [])
   const vector = Float32Array.of(0, 1)
   const score = async () =>
     (await other.content.nearest(key, { vector, limit: 1, visibility: all }))[0]!.score
@@ -126,15 +129,18 @@ test('a new space that another process put in force is the one that is searched'
   expect(await score()).toBe(1)
 })
 
-test('catching up reads what has changed, not the whole collection', async () => {
+test('an update reads only the changes, not the whole collection', async () => {
   const { content } = await opened(scratchPath())
   const query = { vector: Float32Array.of(1, 0), limit: 1, visibility: all }
-  await content.write([created(), upserted(...Array.from({ length: 200 }, (_, n) => record(`r${n}`)))], [])
+  await content.write(
+    [createCollection(), upsert(...Array.from({ length: 200 }, (_, n) => record(`r${n}`)))],
+    [],
+  )
   const append = vi.spyOn(Segment.prototype, 'append')
   const remove = vi.spyOn(Segment.prototype, 'remove')
   await content.nearest(key, query)
   expect(append).toHaveBeenCalledTimes(200)
-  await content.write([upserted(record('r0'), record('new')), { op: 'deleteRecord', ...key, id: 'r1' }], [])
+  await content.write([upsert(record('r0'), record('new')), { op: 'deleteRecord', ...key, id: 'r1' }], [])
   await content.nearest(key, query)
   await content.nearest(key, query)
   expect(append).toHaveBeenCalledTimes(202)
@@ -142,33 +148,33 @@ test('catching up reads what has changed, not the whole collection', async () =>
   vi.restoreAllMocks()
 })
 
-test('a segment that is behind by more deletions than are kept is loaded anew', async () => {
+test('a segment that misses more deletions than are recorded is loaded again', async () => {
   const path = scratchPath()
   const [mine, other] = [await opened(path), await openConnection(path)]
   onTestFinished(() => other.close())
   const { nearest } = createReadOperations(other)
   const query = { vector: Float32Array.of(1, 0), limit: 10, visibility: all }
-  const many = (from: number) => upserted(...Array.from({ length: 3_000 }, (_, n) => record(`r${from + n}`)))
-  await mine.content.write([created({ lexical: false }), many(0), upserted(record('stays'))], [])
+  const many = (from: number) => upsert(...Array.from({ length: 3_000 }, (_, n) => record(`r${from + n}`)))
+  await mine.content.write([createCollection({ lexical: false }), many(0), upsert(record('stays'))], [])
   expect(await nearest({ key, query })).toHaveLength(10)
   for (let round = 0; round < 7; round++) await mine.content.write([many(0)], [])
   const { loggedDeletions } = findCollection(other, key)!
   expect(loggedDeletions).toBeLessThanOrEqual(20_000)
   expect(other.prepare('SELECT count(*) AS rows FROM record_gone').get()).toEqual({ rows: loggedDeletions })
-  await mine.content.write([upserted(record('best', { vector: Float32Array.of(2, 0) }))], [])
+  await mine.content.write([upsert(record('best', { vector: Float32Array.of(2, 0) }))], [])
   const [hits, exact] = [await nearest({ key, query }), await mine.content.nearest(key, query)]
   expect(hits).toEqual(exact)
   expect(await mine.content.collection(key)).toMatchObject({ records: 3_002 })
 })
 
-test('a collection larger than what may be resident is read from disk, with the same answer', async () => {
+test('a collection above the memory limit is read from disk, with the same result', async () => {
   const connection = await openConnection(scratchPath())
   onTestFinished(() => connection.close())
   const store = await opened(connection.database.name)
   const records = Array.from({ length: 700 }, (_, n) =>
     record(`r${n}`, { vector: Float32Array.of(Math.sin(n), Math.cos(n), n / 700), payload: { n: n % 7 } }),
   )
-  await store.content.write([created({ dimension: 3, lexical: false }), upserted(...records)], [])
+  await store.content.write([createCollection({ dimension: 3, lexical: false }), upsert(...records)], [])
   const filter = { kind: 'range', key: 'n', order: '<', bound: 3 } as const
   const vector = Float32Array.of(0.3, -0.2, 0.9)
   const small = new VectorIndex(connection, new AllowedRecords(connection), 1_000)
@@ -187,7 +193,7 @@ test('a collection larger than what may be resident is read from disk, with the 
   }
 })
 
-test('of many collections, those that were not asked for the longest leave memory', async () => {
+test('least recently used collections are removed from memory', async () => {
   const connection = await openConnection(scratchPath())
   onTestFinished(() => connection.close())
   const store = await opened(connection.database.name)
@@ -195,8 +201,8 @@ test('of many collections, those that were not asked for the longest leave memor
   for (const each of keys)
     await store.content.write(
       [
-        { ...created({ lexical: false }), ...each },
-        { ...upserted(record('r')), ...each },
+        { ...createCollection({ lexical: false }), ...each },
+        { ...upsert(record('r')), ...each },
       ],
       [],
     )

@@ -52,7 +52,7 @@ function document(documentId: string, fields: Partial<DocumentRow> = {}): Docume
   }
 }
 
-/** What every row store does. */
+/** Tests for every row store. */
 export function rowsSuite(driver: string, open: () => Promise<OpenRows>): void {
   describe(`rows: ${driver}`, () => {
     let store: OpenRows
@@ -66,7 +66,7 @@ export function rowsSuite(driver: string, open: () => Promise<OpenRows>): void {
 
     const insert = (row: DocumentRow): Write => ({ op: 'insert', table: documents, row })
 
-    test('S1-11: a row is kept whole, counts its changes and keeps its place', async () => {
+    test('S1-11: a row is stored completely, counts its changes and keeps its position', async () => {
       const row = document('d1', { metadata: { title: 'Tïtle', n: 1.5, yes: true, none: null }, fileSize: 7 })
       expect(await rows.atomic([insert(row), insert(document('d2'))])).toEqual({ ok: true })
       const first = await rows.get(documents, ['w', 'k', 'd1'])
@@ -88,14 +88,14 @@ export function rowsSuite(driver: string, open: () => Promise<OpenRows>): void {
       expect(await rows.get(documents, ['w', 'k', 'd1'])).toBeUndefined()
     })
 
-    test('a place in the order of insertion is never given twice', async () => {
+    test('a position in the insertion order is never reused', async () => {
       await rows.atomic([insert(document('d1')), insert(document('d2'))])
       const before = await rows.get(documents, ['w', 'k', 'd2'])
       await rows.atomic([{ op: 'delete', table: documents, key: ['w', 'k', 'd2'] }, insert(document('d2'))])
       expect((await rows.get(documents, ['w', 'k', 'd2']))!.ordinal).toBeGreaterThan(before!.ordinal)
     })
 
-    test('an insert is refused for its key, and for each unique set by its name', async () => {
+    test('an insert that conflicts reports the key or the name of the unique set', async () => {
       await rows.atomic([insert(document('d1', { ingestKey: 'hash' }))])
       expect(await rows.atomic([insert(document('d1'))])).toEqual({ ok: false, at: 0, reason: 'exists' })
       expect(await rows.atomic([setting('a'), insert(document('d2', { ingestKey: 'hash' }))])).toEqual({
@@ -107,11 +107,11 @@ export function rowsSuite(driver: string, open: () => Promise<OpenRows>): void {
       expect(await rows.get(settings, ['a'])).toBeUndefined()
     })
 
-    test('a null in a unique set lifts it', async () => {
+    test('a null disables a unique set', async () => {
       expect(await rows.atomic([insert(document('d1')), insert(document('d2'))])).toEqual({ ok: true })
     })
 
-    test('a replacement may keep its own unique value and not take that of another row', async () => {
+    test('a replacement can keep its unique value, but not use that of another row', async () => {
       const [one, two] = [workspace('1', { name: 'one' }), workspace('2', { name: 'two' })]
       await rows.atomic([one, two].map(row => ({ op: 'insert', table: workspaces, row })))
       const replace = (row: object): Write => ({ op: 'replace', table: workspaces, row })
@@ -127,7 +127,7 @@ export function rowsSuite(driver: string, open: () => Promise<OpenRows>): void {
       })
     })
 
-    test('a version that moved on refuses replacement and deletion', async () => {
+    test('an outdated version prevents replacement and deletion', async () => {
       const row = document('d1')
       await rows.atomic([insert(row), { op: 'replace', table: documents, row }])
       const key = ['w', 'k', 'd1']
@@ -141,7 +141,7 @@ export function rowsSuite(driver: string, open: () => Promise<OpenRows>): void {
       expect(await rows.atomic([{ op: 'delete', table: documents, key }])).toEqual(absent)
     })
 
-    test('what a unit requires is checked in its order', async () => {
+    test('requirements of a unit are checked in order', async () => {
       const require: Write = { op: 'require', table: settings, key: ['a'] }
       const requireNone: Write = {
         op: 'requireNone',
@@ -159,7 +159,7 @@ export function rowsSuite(driver: string, open: () => Promise<OpenRows>): void {
       expect(await rows.count(documents, 'byKnowledgeBase', ['w', 'k'])).toBe(0)
     })
 
-    test('deleteAll takes the rows under its prefix and no others', async () => {
+    test('deleteAll deletes only rows with its prefix', async () => {
       await rows.atomic([
         insert(document('d1')),
         insert(document('d2')),
@@ -178,7 +178,7 @@ export function rowsSuite(driver: string, open: () => Promise<OpenRows>): void {
       expect(await rows.count(documents, 'byKnowledgeBase', [])).toBe(2)
     })
 
-    test('withdraw takes a value out of the lists under its prefix, and leaves their order and the other rows', async () => {
+    test('removeFromList removes a value from lists in rows with its prefix, and keeps their order', async () => {
       const agent = (agentId: string, knowledgeBaseIds: string[], workspaceId = 'w') => ({
         workspaceId,
         agentId,
@@ -213,7 +213,7 @@ export function rowsSuite(driver: string, open: () => Promise<OpenRows>): void {
       expect(left.map(stored => stored!.version)).toEqual([2, 1, 1, 1, 1])
     })
 
-    test('100 units that fail and succeed at once: each is applied whole or not at all', async () => {
+    test('100 concurrent units succeed or fail as a whole', async () => {
       const unit = (n: number): Write[] => [
         insert(document(`d${n}`, { ingestKey: `hash ${Math.floor(n / 2)}` })),
         setting(`s${n}`),
@@ -231,14 +231,14 @@ export function rowsSuite(driver: string, open: () => Promise<OpenRows>): void {
       }
     })
 
-    test('a write that resolved is seen by the next read', async () => {
+    test('a read sees all writes that have resolved', async () => {
       for (let n = 0; n < 20; n++) {
         await rows.atomic([setting(`s${n}`)])
         expect(await rows.get(settings, [`s${n}`])).toBeDefined()
       }
     })
 
-    test('two writers of one version: one of them is refused', async () => {
+    test('only one of two writes to one version succeeds', async () => {
       const row = { name: 'n', value: '' }
       await rows.atomic([{ op: 'insert', table: settings, row }])
       const race = ['a', 'b'].map(value =>
@@ -253,7 +253,7 @@ export function rowsSuite(driver: string, open: () => Promise<OpenRows>): void {
       ['a long name', 'x'.repeat(100_000)],
       ['nothing', ''],
       ['a name of the language', '__proto__'],
-    ])('a key may hold %s', async (_, name) => {
+    ])('a key can be %s', async (_, name) => {
       expect(await rows.atomic([setting(name, name), setting(`${name}.`)])).toEqual({ ok: true })
       expect((await rows.get(settings, [name]))!.row).toEqual({ name, value: name })
       expect(await rows.atomic([setting(name)])).toMatchObject({ reason: 'exists' })
@@ -273,7 +273,7 @@ export function rowsSuite(driver: string, open: () => Promise<OpenRows>): void {
       expect(listed.map(({ row }) => row.createdAt)).toEqual(['', 'Z', 'a', 'é', '\ufb01', '\u{1F600}'])
     })
 
-    test('pages of any list, forwards and backwards, hold every row once and in order', async () => {
+    test('the pages of any list, in both directions, contain every row once and in order', async () => {
       const name = fc.constantFrom(null, null, 'a', 'b', 'c')
       await fc.assert(
         fc.asyncProperty(
@@ -329,7 +329,7 @@ export function rowsSuite(driver: string, open: () => Promise<OpenRows>): void {
       }
     }
 
-    test('the order of insertion is a list of its own, of which single rows can be deleted', async () => {
+    test('the insertion order is a list, from which single rows can be deleted', async () => {
       const record = (auditId: string) => ({ auditId, at: auditId, action: 'kb.create', workspaceId: null })
       await rows.atomic(['c', 'a', 'b'].map(id => ({ op: 'insert', table: tables.audit, row: record(id) })))
       const list = async (query: Partial<ListQuery>) =>
@@ -345,7 +345,7 @@ export function rowsSuite(driver: string, open: () => Promise<OpenRows>): void {
       expect((await list({})).map(({ row }) => row.auditId)).toEqual(['c', 'b'])
     })
 
-    test('a mistaken index or position is a defect, not an empty list', async () => {
+    test('an unknown index or an invalid position throws instead of returning an empty list', async () => {
       await expect(rows.list(documents, { index: 'byMoon', prefix: [], limit: 1 })).rejects.toThrow(
         RangeError,
       )
@@ -355,7 +355,7 @@ export function rowsSuite(driver: string, open: () => Promise<OpenRows>): void {
       await expect(rows.get(documents, ['w'])).rejects.toThrow(RangeError)
     })
 
-    test('a closed store says so', async () => {
+    test('a closed store throws an error that says so', async () => {
       await store.close()
       await expect(rows.get(settings, ['a'])).rejects.toMatchObject({ code: 'control_plane_unavailable' })
       await expect(rows.atomic([setting('a')])).rejects.toMatchObject({ code: 'control_plane_unavailable' })

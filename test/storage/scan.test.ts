@@ -19,7 +19,7 @@ beforeAll(() => {
 })
 
 interface Reference extends ScoredRecord {
-  /** How far rounding may move the score. */
+  /** Maximum rounding error of the score. */
   slack: number
 }
 
@@ -53,7 +53,7 @@ function byRank(a: ScoredRecord, b: ScoredRecord): number {
   return b.score - a.score || a.record - b.record
 }
 
-/** The answer is the brute force one, as far as rounding lets its scores be told apart. */
+/** Compares a result with brute force, up to the rounding of scores. */
 function expectNearest(
   answer: ScoredRecord[],
   rows: ReadonlyMap<number, Float32Array>,
@@ -86,7 +86,7 @@ function fill(rows: ReadonlyMap<number, Float32Array>, dimension: number, metric
   return segment
 }
 
-/** Blocks of uneven lengths, in the order of the map. */
+/** Splits rows into blocks of uneven lengths, in order. */
 function* blocksOf(
   rows: ReadonlyMap<number, Float32Array>,
   dimension: number,
@@ -101,7 +101,7 @@ function* blocksOf(
   }
 }
 
-/** A vector that depends on nothing but its seed; components in [-1, 1). */
+/** A deterministic vector for a seed, with components in [-1, 1). */
 function vectorOf(seed: number, dimension: number): Float32Array {
   let state = seed + 1
   return Float32Array.from({ length: dimension }, () => {
@@ -122,7 +122,7 @@ function vectorIn(dimension: number): fc.Arbitrary<Float32Array> {
   return free.map(values => Float32Array.from(values))
 }
 
-/** A dimension, what happened to the records, and one question. */
+/** A dimension, a sequence of changes to records, and a query. */
 const history = fc.constantFrom(1, 2, 3, 4, 5, 7, 8, 17, 64).chain(dimension =>
   fc.record({
     dimension: fc.constant(dimension),
@@ -141,7 +141,7 @@ const history = fc.constantFrom(1, 2, 3, 4, 5, 7, 8, 17, 64).chain(dimension =>
   }),
 )
 
-test('any history of records answers as brute force, resident and in blocks', () => {
+test('search after any sequence of changes equals brute force, resident and in blocks', () => {
   fc.assert(
     fc.property(history, ({ dimension, events, length, ...question }) => {
       const rows = new Map<number, Float32Array>()
@@ -170,27 +170,30 @@ test('any history of records answers as brute force, resident and in blocks', ()
 })
 
 describe.each(metrics)('%s', metric => {
-  test.each([1, 3, 384])('k up to 1000 of 9,001 rows, any share allowed, dimension %i', dimension => {
-    const rows = new Map(Array.from({ length: 9_001 }, (_, i) => [i * 3, vectorOf(i, dimension)]))
-    const segment = fill(rows, dimension, metric)
-    const query = vectorOf(-7, dimension)
-    for (const [k, step] of [
-      [1, 1],
-      [10, 2],
-      [1_000, 1],
-      [1_000, 3],
-      [1_000, 7],
-      [1_000, 2_000],
-    ] as const) {
-      const allowed = new Set([...rows.keys()].filter((_, i) => i % step === 0))
-      const answer = segment.nearest(query, k, allowed)
-      expectNearest(answer, rows, { metric, query, k, allowed })
-      const blocks = blocksOf(rows, dimension, 1_111)
-      expect(scanBlocks(module, blocks, { dimension, metric, query, k, allowed })).toEqual(answer)
-    }
-  })
+  test.each([1, 3, 384])(
+    'finds k up to 1000 of 9,001 rows with any share allowed, dimension %i',
+    dimension => {
+      const rows = new Map(Array.from({ length: 9_001 }, (_, i) => [i * 3, vectorOf(i, dimension)]))
+      const segment = fill(rows, dimension, metric)
+      const query = vectorOf(-7, dimension)
+      for (const [k, step] of [
+        [1, 1],
+        [10, 2],
+        [1_000, 1],
+        [1_000, 3],
+        [1_000, 7],
+        [1_000, 2_000],
+      ] as const) {
+        const allowed = new Set([...rows.keys()].filter((_, i) => i % step === 0))
+        const answer = segment.nearest(query, k, allowed)
+        expectNearest(answer, rows, { metric, query, k, allowed })
+        const blocks = blocksOf(rows, dimension, 1_111)
+        expect(scanBlocks(module, blocks, { dimension, metric, query, k, allowed })).toEqual(answer)
+      }
+    },
+  )
 
-  test('a row scores the same to the last bit however it is reached', () => {
+  test('the score of a row is bit-identical in every search', () => {
     const rows = new Map(Array.from({ length: 5_003 }, (_, i) => [i, vectorOf(i, 21)]))
     const segment = fill(rows, 21, metric)
     const query = vectorOf(-1, 21)
@@ -202,7 +205,7 @@ describe.each(metrics)('%s', metric => {
     }
   })
 
-  test('dimension 16384, magnitudes up to the greatest float', () => {
+  test('supports dimension 16384 with values up to the largest float', () => {
     const rows = new Map<number, Float32Array>()
     for (let i = 0; i < 40; i++)
       rows.set(
@@ -225,7 +228,7 @@ describe.each(metrics)('%s', metric => {
     }
   })
 
-  test('5,000 rows one unit in the last place apart', () => {
+  test('distinguishes 5,000 rows that differ in the last bit', () => {
     const base = vectorOf(3, 384)
     const rows = new Map<number, Float32Array>()
     for (let i = 0; i < 5_000; i++) {
@@ -238,7 +241,7 @@ describe.each(metrics)('%s', metric => {
       for (const k of [10, 1_000]) expectNearest(segment.nearest(query, k), rows, { metric, query, k })
   })
 
-  test('equal scores come in the order of records, whatever the order of arrival', () => {
+  test('orders equal scores by record, regardless of insertion order', () => {
     const records = Array.from({ length: 500 }, (_, i) => (i * 167) % 500)
     const segment = fill(new Map(records.map(record => [record, Float32Array.of(1, 2, 3)])), 3, metric)
     const answer = segment.nearest(Float32Array.of(3, 2, 1), 100).map(({ record }) => record)
@@ -246,7 +249,7 @@ describe.each(metrics)('%s', metric => {
   })
 })
 
-test('the cosine is 0 with a zero vector and exactly 1 or -1 along the same line', () => {
+test('cosine is 0 with a zero vector, and exactly 1 or -1 for parallel vectors', () => {
   const vector = vectorOf(11, 200)
   const rows = new Map([
     [1, vector.map(value => -value)],
@@ -271,7 +274,7 @@ test('an empty segment, an empty filter and k = 0 return nothing', () => {
   expect(scanBlocks(module, [], { dimension: 2, metric: 'dot', query, k: 5 })).toEqual([])
 })
 
-test('memory doubles, is reused after removal, and holds just what was reserved', () => {
+test('memory doubles when full, is reused after removal, and equals a reservation', () => {
   const grown = openSegment(new Map(), 1_000, 'dot')
   const reserved = openSegment(new Map(), 1_000, 'dot')
   reserved.reserve(1_000)
@@ -293,7 +296,7 @@ test('memory doubles, is reused after removal, and holds just what was reserved'
   expect(grown.bytes).toBeLessThan(2 * before + mapBytes)
 })
 
-test('wrong dimensions are refused', () => {
+test('rejects wrong dimensions', () => {
   for (const dimension of [0, -1, 1.5, Number.NaN, 16_385])
     expect(() => openSegment(new Map(), dimension, 'dot')).toThrow(RangeError)
   const segment = openSegment(new Map(), 3, 'dot')

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 
-/** Path of a store in a folder of its own, which goes when the test ends. */
+/** Returns the path of a store in a temporary folder, which is deleted when the test ends. */
 export function scratchPath(): string {
   const folder = mkdtempSync(join(tmpdir(), 'workbase-store-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))

@@ -3,7 +3,7 @@ import type { RowStore, Stored } from '../../src/storage/rows.ts'
 import { tables } from '../../src/storage/tables.ts'
 import { withValidatedRows } from '../../src/storage/validated-rows.ts'
 
-/** A store that reads one given text for every row. */
+/** A store that returns a given text for every row. */
 function storeOf(read: () => string): RowStore {
   const stored = () => {
     const text = read()
@@ -20,7 +20,7 @@ function storeOf(read: () => string): RowStore {
 const setting = (value: unknown) => JSON.stringify({ name: 'theme', value })
 
 describe('a row that changed on disk', () => {
-  test('is damage, although the row with the same version and ordinal was valid before', async () => {
+  test('is damaged, although a row with its version and ordinal was valid before', async () => {
     let text = setting('dark')
     const rows = withValidatedRows(storeOf(() => text))
     const read = () => rows.get(tables.settings, ['theme'])
@@ -35,7 +35,7 @@ describe('a row that changed on disk', () => {
     )
   })
 
-  test('is damage in a table whose schema it does not fit, although it fits that of another', async () => {
+  test('is damaged if it does not match the schema of its own table', async () => {
     const rows = withValidatedRows(storeOf(() => setting('dark')))
     await rows.get(tables.settings, ['theme'])
     await expect(rows.get(tables.agents, ['w', 'a'])).rejects.toMatchObject({
@@ -44,7 +44,7 @@ describe('a row that changed on disk', () => {
   })
 })
 
-test('each read returns a row of its own', async () => {
+test('each read returns a separate object', async () => {
   const rows = withValidatedRows(storeOf(() => setting('dark')))
   const [first, second] = [
     await rows.get(tables.settings, ['theme']),

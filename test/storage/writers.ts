@@ -1,20 +1,20 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { program } from '../harness/program.ts'
+import { programPath } from '../harness/program.ts'
 
 /** A process that writes to a store. */
 export interface Writer {
   readonly child: ChildProcess
-  /** Documents that it said were written. */
+  /** Documents that the process has acknowledged. */
   readonly acknowledged: string[]
-  /** Resolves with the exit status, or the signal that ended it. */
+  /** Resolves with the exit status or the signal. */
   readonly ended: Promise<number | string>
   readonly errors: () => string
 }
 
-/** Start a process that writes `count` documents. */
+/** Starts a process that writes `count` documents. */
 export function startWriter(path: string, name: string, count: number, mode = ''): Writer {
-  const args = [program('store/writer'), path, name, String(count), mode]
+  const args = [programPath('store/writer'), path, name, String(count), mode]
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] })
   const acknowledged: string[] = []
   let rest = ''

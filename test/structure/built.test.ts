@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { isStale } from './built.ts'
 
-/** Returns a folder like this package, built a minute ago from sources of two minutes ago. */
+/** Returns a folder like this package, with sources from two minutes ago and a build from one minute ago. */
 function builtPackage(): string {
   const root = mkdtempSync(join(tmpdir(), 'wb-built-'))
   onTestFinished(() => rmSync(root, { recursive: true, force: true }))
@@ -19,7 +19,7 @@ function builtPackage(): string {
   return root
 }
 
-test('a build that is newer than its sources is tested as it is', () => {
+test('a build that is newer than its sources is used', () => {
   expect(isStale(builtPackage())).toBe(false)
 })
 
@@ -30,7 +30,7 @@ test.each<[string, (root: string) => void]>([
   ['a source is removed', root => rmSync(join(root, 'commands/c.ts'))],
   ['a script of the build changes', root => writeFileSync(join(root, 'scripts/build.mjs'), 'changed')],
   ['the package changes', root => writeFileSync(join(root, 'package.json'), '{}')],
-])('tests build first when %s', (_, change) => {
+])('tests start with a build if %s', (_, change) => {
   const root = builtPackage()
   change(root)
   expect(isStale(root)).toBe(true)

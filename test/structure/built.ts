@@ -7,10 +7,10 @@ import { globSync } from 'tinyglobby'
 import type { TestProject } from 'vitest/node'
 import { programsVariable } from '../harness/program.ts'
 
-/** What `scripts/build.mjs` reads. */
+/** Files that `scripts/build.mjs` reads. */
 const sources = ['src', 'commands', 'scripts', 'package.json']
 
-/** Returns when a file, or anything in a folder, last changed. A removed file changes its folder. */
+/** Returns when a file, or anything in a folder, was last changed. Removing a file changes its folder. */
 function lastChange(path: string): number {
   const { mtimeMs } = statSync(path)
   if (!statSync(path).isDirectory()) return mtimeMs
@@ -18,15 +18,15 @@ function lastChange(path: string): number {
   return Math.max(mtimeMs, ...inside.map(name => statSync(join(path, name)).mtimeMs))
 }
 
-/** Tells whether the build of a package is missing or older than its sources. */
+/** Returns true if the build of a package is missing or older than its sources. */
 export function isStale(root: string): boolean {
   const built = statSync(join(root, 'dist/build.json'), { throwIfNoEntry: false })?.mtimeMs
   return built === undefined || sources.some(path => lastChange(join(root, path)) > built)
 }
 
 /**
- * Names the variable with the folder of what test files prepare for each other, which is deleted after the run. `wb` in
- * its `bin` is the built command line.
+ * Environment variable with a folder for files that tests share, which is deleted after the run. `wb` in its `bin`
+ * is the built command line.
  */
 export const preparedVariable = 'WB_TEST_PREPARED'
 
@@ -44,7 +44,7 @@ export default async function setUp(project: TestProject): Promise<() => void> {
   }
 }
 
-/** They lie within the package, where they find its dependencies. */
+/** Bundles test programs into the package folder, so they can import its dependencies. */
 async function bundlePrograms(): Promise<string> {
   const outdir = resolve(`node_modules/.cache/workbase/programs-${process.pid}`)
   await bundle({

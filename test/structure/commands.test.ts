@@ -13,16 +13,16 @@ interface Listed {
 const commands = Object.entries(
   (JSON.parse(committedManifest()) as { commands: Record<string, Listed> }).commands,
 )
-/** Sixty as they are typed, and what formatting adds. */
+/** Sixty before formatting, and an allowance for formatting. */
 const lineMax = 75
 
-describe('the commands', () => {
-  test('the committed manifest is what is built: run `npm run manifest`', async () => {
+describe('commands', () => {
+  test('the committed manifest is current: run `npm run manifest`', async () => {
     expect(committedManifest()).toBe(await manifestText())
   })
 
   test.each(commands)(
-    '%s opens its help with one sentence and examples',
+    'the help of %s starts with one sentence and has examples',
     (id, { summary, examples = [] }) => {
       expect(summary).toMatch(/^[^.\n]{10,60}$/)
       expect(examples.length).toBeGreaterThanOrEqual(2)
@@ -30,13 +30,13 @@ describe('the commands', () => {
     },
   )
 
-  test.each(commands)('%s explains every flag and argument', (_id, { flags, args }) => {
+  test.each(commands)('%s describes every flag and argument', (_id, { flags, args }) => {
     const silent = Object.entries(flags).filter(([, { summary }]) => !summary)
     const mute = Object.entries(args).filter(([, { description }]) => !description)
     expect([...silent, ...mute].map(([name]) => name)).toEqual([])
   })
 
-  test('every command takes the flags that are the same everywhere', () => {
+  test('every command has the global flags', () => {
     const everywhere = ['workspace', 'url', 'data-dir', 'config', 'json', 'quiet', 'debug', 'no-color']
     for (const [id, { flags }] of commands)
       expect([id, Object.keys(flags)]).toEqual([id, expect.arrayContaining(everywhere)])
@@ -50,7 +50,7 @@ describe('the commands', () => {
     expect(Object.keys(oclif.topics).sort()).toEqual([...topics].sort())
   })
 
-  test(`a command is at most ${lineMax} lines, so that its logic stands where it can be tested`, () => {
+  test(`a command has at most ${lineMax} lines, because its logic belongs in tested modules`, () => {
     const long = readdirSync('commands', { recursive: true, encoding: 'utf8' })
       .filter(name => name.endsWith('.ts'))
       .map(name => [name, readFileSync(join('commands', name), 'utf8').split('\n').length - 1] as const)
@@ -59,7 +59,7 @@ describe('the commands', () => {
   })
 })
 
-/** The topic of a command, and those above it. */
+/** Returns the topic of a command and its parent topics. */
 function topicsOf(id: string): string[] {
   const words = id.split(':').slice(0, -1)
   return words.map((_, at) => words.slice(0, at + 1).join(':'))

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
 
-/** Which rooms a room may import, beside itself. The client side and the server side share only layer 0. */
+/** Rooms that each room can import besides itself. Client and server share only layer 0. */
 const allowed: Record<string, readonly string[]> = {
   contract: [],
   base: ['contract'],
@@ -26,12 +26,14 @@ const allowed: Record<string, readonly string[]> = {
   commands: ['contract', 'base', 'client', 'cli', 'tui'],
 }
 
-/** Files that may import everything: the composition roots, and by dynamic import or type the one bridge to it. */
+/**
+ * Files without import limits: entry points, and by dynamic import or type the bridge between client and server.
+ */
 const roots = ['src/runtime.ts', 'src/rescue.ts', 'src/embedded.ts']
 const bridge = 'src/cli/local.ts'
 const bridged = ['embedded', 'runtime', 'rescue', 'storage', 'locks', 'config', 'http']
 
-/** Packages that only these places import. */
+/** Packages with the only folders that can import them. */
 const owners: Record<string, readonly string[]> = {
   h3: ['src/http/'],
   '@fastify/busboy': ['src/http/'],
@@ -70,7 +72,7 @@ const owners: Record<string, readonly string[]> = {
   lowlight: ['src/tui/markdown/'],
 }
 
-/** What reads the world or makes a capability, and where it may stand. */
+/** Patterns of global state and of capabilities, with the only folders that can contain them. */
 const ambient: [pattern: RegExp, places: readonly string[]][] = [
   [/process\.env\b/, ['src/cli/node-io.ts']],
   [/\bas Visibility\b/, ['src/access/full-visibility.ts']],
@@ -79,7 +81,7 @@ const ambient: [pattern: RegExp, places: readonly string[]][] = [
   [/AbortSignal\.timeout\(/, []],
 ]
 
-/** `import type` of the server's half is no load, but only the bridge may speak of it. */
+/** `import type` from the server loads nothing, but is allowed in the bridge only. */
 const statement =
   /(?:import|export)\s+(type\s)?(?:[^'"();]*?\sfrom\s*)?'([^']+)'|(import)\(\s*'([^']+)'\s*\)/g
 
@@ -105,7 +107,7 @@ const imports: Import[] = files.flatMap(file =>
   })),
 )
 
-/** A file without its comments. */
+/** Returns the code of a file without comments. */
 function code(file: string): string {
   return readFileSync(file, 'utf8').replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, '')
 }
@@ -115,7 +117,7 @@ function roomOf(file: string): string {
   return top === 'src' ? room!.replace(/\.ts$/, '') : top!
 }
 
-/** The rooms at both ends of a local import. */
+/** Returns the rooms at both ends of a local import. */
 function edgeOf({ file, target }: Import): [from: string, to: string] {
   return [roomOf(file), roomOf(relative('.', resolve(dirname(file), target)))]
 }
@@ -135,7 +137,7 @@ function packageOf(target: string): string {
     .join('/')
 }
 
-/** Ways that lead from a place back to itself. */
+/** Returns import cycles. */
 function circles(placeOf: (file: string) => string): string[] {
   const needs = new Map(files.map(file => [placeOf(file), new Set<string>()]))
   for (const { file, target } of imports) {
@@ -154,13 +156,13 @@ function circles(placeOf: (file: string) => string): string[] {
   return found
 }
 
-describe('who may import whom', () => {
-  test('arrows point down, and the two halves share only layer 0', () => {
+describe('import rules', () => {
+  test('rooms import only allowed rooms, and client and server share only layer 0', () => {
     expect(imports.length).toBeGreaterThan(100)
     expect(imports.filter(one => !isAllowed(one)).map(one => `${one.file} → ${one.target}`)).toEqual([])
   })
 
-  test('an arrow that nobody needs is not allowed', () => {
+  test('every allowed import is in use', () => {
     const local = imports.filter(({ file, target }) => target.startsWith('.') && !roots.includes(file))
     const edges = (some: Import[]) => new Set(some.map(one => edgeOf(one).join(' → ')))
     const needed = edges(local)
@@ -170,7 +172,7 @@ describe('who may import whom', () => {
     expect(bridged.filter(to => !crossed.has(`cli → ${to}`))).toEqual([])
   })
 
-  test('S1-10: the command line reaches the server half only through its bridge', () => {
+  test('S1-10: the command line imports the server through its bridge only', () => {
     const crossings = imports.filter(
       one =>
         roomOf(one.file) === 'cli' && /\/(embedded|runtime|http|storage|locks|config)[/.]/.test(one.target),
@@ -179,16 +181,16 @@ describe('who may import whom', () => {
     expect(crossings.filter(one => !one.isType && !one.isDynamic)).toEqual([])
   })
 
-  test('no file needs itself by way of others', () => {
+  test('no import cycles exist between files', () => {
     expect(circles(file => file)).toEqual([])
   })
 
-  test('no folder of the command line needs itself by way of others', () => {
+  test('no import cycles exist between folders of the command line', () => {
     const isOutside = (file: string) => !file.startsWith('src/cli/') || dirname(file) === 'src/cli'
     expect(circles(file => (isOutside(file) ? file : dirname(file)))).toEqual([])
   })
 
-  test('every room is in the table', () => {
+  test('the table contains every room', () => {
     const rooms = new Set(files.filter(file => !roots.includes(file)).map(roomOf))
     expect([...rooms].filter(room => !(room in allowed))).toEqual([])
   })
@@ -200,14 +202,14 @@ describe('who may import whom', () => {
     expect(strangers.map(one => one.file)).toEqual([])
   })
 
-  test.each(ambient)('%s stands only in %j', (pattern, places) => {
+  test.each(ambient)('%s occurs only in %j', (pattern, places) => {
     const strangers = files.filter(
       file => pattern.test(code(file)) && !places.some(place => file.startsWith(place)),
     )
     expect(strangers).toEqual([])
   })
 
-  test('the command line and its screens read process in one file', () => {
+  test('in the command line and its screens, one file uses process', () => {
     const readers = files.filter(
       file =>
         /^(?:src\/(?:cli|tui)|commands)\//.test(file) &&
@@ -216,7 +218,7 @@ describe('who may import whom', () => {
     expect(readers).toEqual(['src/cli/node-io.ts'])
   })
 
-  test('tests and benchmarks load SQLite by the driver of the store', () => {
+  test('tests and benchmarks load SQLite through the driver of the store', () => {
     const others = ['test', 'bench'].flatMap(folder =>
       readdirSync(folder, { recursive: true, encoding: 'utf8' })
         .filter(name => name.endsWith('.ts'))
@@ -228,7 +230,7 @@ describe('who may import whom', () => {
     expect(direct).toEqual([])
   })
 
-  test('local imports name the file with its ending', () => {
+  test('local imports include the file extension', () => {
     const bare = imports.filter(one => one.target.startsWith('.') && !/\.(tsx?|js)$/.test(one.target))
     expect(bare.map(one => `${one.file} → ${one.target}`)).toEqual([])
   })

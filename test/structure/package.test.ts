@@ -14,10 +14,10 @@ const { dependencies, devDependencies, optionalDependencies, version } = JSON.pa
   version: string
 }
 
-/** The drivers of SQLite that are installed. */
+/** Installed SQLite drivers. */
 const drivers = ['better-sqlite3', 'better-sqlite3-13'].filter(name => existsSync(join('node_modules', name)))
 
-/** Every built file that a built file loads at once, itself included; what it loads later is left out. */
+/** Returns all built files that a file loads statically, including itself. */
 function loadedWith(entry: string, seen = new Set<string>()): Set<string> {
   if (seen.has(entry)) return seen
   seen.add(entry)
@@ -29,9 +29,9 @@ function loadedWith(entry: string, seen = new Set<string>()): Set<string> {
   return seen
 }
 
-describe('what starting loads', () => {
+describe('modules loaded at startup', () => {
   test.each(['src/cli/bin.js', 'commands/kb/list.js', 'commands/kb/search.js', 'commands/documents/show.js'])(
-    '%s loads no schema, no server, no store and no prompt',
+    '%s does not load schemas, the server, the store or prompts',
     entry => {
       const files = [...loadedWith(join('dist', entry))]
       expect(files.length).toBeGreaterThan(1)
@@ -44,14 +44,14 @@ describe('what starting loads', () => {
     },
   )
 
-  test('the walk sees what it looks for', () => {
+  test('the search recognizes modules that should not be loaded', () => {
     const runtime = [...loadedWith('dist/src/runtime.js')].map(file => readFileSync(file, 'utf8')).join('\n')
     expect(runtime).toMatch(/ZodError/)
     expect(runtime).toContain('"better-sqlite3"')
   })
 })
 
-/** Puts installed packages into another folder of packages. */
+/** Links installed packages into another node_modules folder. */
 function link(names: readonly string[], modules: string): void {
   for (const name of names) {
     mkdirSync(dirname(join(modules, name)), { recursive: true })
@@ -87,7 +87,7 @@ describe('the package', () => {
     }).toString()
   }
 
-  test('S7.1-03: ships what runs and what is read, the page of error codes too, and no source, test or tool', () => {
+  test('S7.1-03: contains its code and documentation, including the page of error codes, and no sources, tests or tools', () => {
     for (const path of [
       'bin/run.js',
       'dist/src/cli/bin.js',
@@ -103,7 +103,7 @@ describe('the package', () => {
     ).toEqual([])
   })
 
-  test('runs from an empty folder with its dependencies alone', () => {
+  test('runs from an empty folder with only its dependencies', () => {
     expect(
       Object.keys(devDependencies).filter(name => existsSync(join(folder, 'node_modules', name))),
     ).toEqual([])
@@ -112,24 +112,24 @@ describe('the package', () => {
     expect(wb('kb', 'list', '--json')).toContain('"name":"notes"')
   })
 
-  test('answers its first question from the documents that it ships', () => {
+  test('answers a first question from the documents that it contains', () => {
     wb('quickstart', '--quiet')
     const [first] = wb('kb', 'search', 'handbook', 'where is my data stored', '-w', 'demo').split('\n')
     expect(first).toContain('\tdocs/storage.md\t')
   })
 
-  test('is type-checked without its optional packages', () => {
+  test('can be type-checked without its optional packages', () => {
     const declared = globSync('src/**/*.d.ts').flatMap(file =>
       [...readFileSync(file, 'utf8').matchAll(/^declare module '(.+)'/gm)].map(([, name]) => name!),
     )
     const typed = [...declared, ...Object.keys(devDependencies).map(name => name.replace('@types/', ''))]
-    // Both drivers have the types of one.
+    // Both drivers use the type declarations of better-sqlite3.
     const optional = Object.keys(optionalDependencies).map(name => name.replace('sqlite3-13', 'sqlite3'))
     expect(optional.filter(name => !typed.includes(name))).toEqual([])
   })
 
   describe('without SQLite', () => {
-    /** Returns what a command prints in a folder that holds the package, and of the driver what `prepare` puts there. */
+    /** Returns the output of a command in a folder with the package, and with the driver files that `prepare` adds. */
     function printed(prepare: (modules: string) => void) {
       const other = mkdtempSync(join(tmpdir(), 'wb-without-'))
       onTestFinished(() => rmSync(other, { recursive: true, force: true }))
@@ -145,7 +145,7 @@ describe('the package', () => {
       return { status, lines: stderr.trimEnd().replaceAll(other, 'FOLDER').split('\n') }
     }
 
-    test('says how to compile it when its native part is missing', () => {
+    test('explains how to compile a driver without its native module', () => {
       const driver = Number(process.versions.napi) >= 10 ? 'better-sqlite3-13' : 'better-sqlite3'
       const answer = printed(modules => {
         link(['bindings', 'file-uri-to-path'], modules)
@@ -162,7 +162,7 @@ describe('the package', () => {
       })
     })
 
-    test('says how to install it when the driver is missing', () => {
+    test('explains how to install a missing driver', () => {
       expect(printed(() => {})).toEqual({
         status: 1,
         lines: [

@@ -7,15 +7,15 @@ import { brokenLinks, outsideReferences, unknownIds } from './references.ts'
 const requirements = requirementsIn(readFileSync('docs/requirements.md', 'utf8')).map(({ id }) => id)
 const rules = readFileSync('docs/security.md', 'utf8').match(/^### Rule \d+$/gm)!
 
-test('every requirement and every security rule that is cited exists', () => {
+test('every cited requirement and security rule exists', () => {
   expect(unknownIds(requirements, rules.length)).toEqual([])
 })
 
-test('every page, link and anchor that is named exists', () => {
+test('every page, link and anchor in a reference exists', () => {
   expect(brokenLinks()).toEqual([])
 })
 
-test('every file of the source that a page names exists', () => {
+test('every source file in a page exists', () => {
   const pages = [
     'README.md',
     'CONTRIBUTING.md',
@@ -29,12 +29,12 @@ test('every file of the source that a page names exists', () => {
     ),
   )
   expect(named.length).toBeGreaterThan(60)
-  // Steps of "Add a command" create this one.
+  // Created by the steps of "Add a command".
   const missing = named.filter(({ path }) => !existsSync(path) && path !== 'commands/kb/count.ts')
   expect(missing).toEqual([])
 })
 
-test('the architecture lists every room, and follows a key through at most five files', () => {
+test('the architecture page lists every room, and follows an API key through five files', () => {
   const page = readFileSync('docs/architecture.md', 'utf8')
   const [, table] = /## Modules\n([\s\S]*?)\n## /.exec(page)!
   const rooms = readdirSync('src', { withFileTypes: true }).filter(entry => entry.isDirectory())
@@ -54,6 +54,6 @@ test('the architecture lists every room, and follows a key through at most five 
   }
 })
 
-test('no document outside the repository is cited', () => {
+test('no reference to a document outside the repository exists', () => {
   expect(outsideReferences()).toEqual([])
 })

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 
-/** A place in the repository that refers to something. */
+/** A reference in the repository. */
 interface Reference {
   /** `path:line: text` */
   readonly at: string
@@ -10,10 +10,10 @@ interface Reference {
 
 const folders = ['.ci', 'bench', 'bin', 'commands', 'docs', 'install', 'scripts', 'src', 'test']
 const pages = ['CHANGELOG.md', 'CONTRIBUTING.md', 'README.md']
-/** Input of tests, which may say anything. */
+/** Test data, which is not checked. */
 const fixtures = 'test/fixtures/'
 
-/** Documents that are not in the repository, as they are cited by section or number. */
+/** References by section or number to documents that are not in the repository. */
 const outside = new RegExp(
   [
     /\bthe specification\b(?! of\b)/,
@@ -32,7 +32,7 @@ const outside = new RegExp(
 )
 const requirement = /\bS\d(?:\.\d)?-(?:\d\d|[a-z][a-z_]+)\b/g
 const rule = /\bsecurity rules? (\d+)/g
-/** A page in the text of a comment, or an anchor of a page anywhere in code. */
+/** The path of a page in a comment, or an anchor in code. */
 const page =
   /(?<=^\s*(?:\/?\*|\/\/|#).*)(?<![\w/])docs\/[\w/.-]+\.md(?:#[\w.-]*\w)?|\bdocs\/[\w/.-]+\.md#[\w.-]*\w/g
 const inlineCode = /`[^`]*`/g
@@ -74,7 +74,7 @@ export function unknownIds(requirements: readonly string[], rulesCount: number):
   ].map(({ at }) => at)
 }
 
-/** Returns references to pages, and to anchors on them, that do not exist: paths in code, links in Markdown. */
+/** Returns references to missing pages and anchors: paths in code, links in Markdown. */
 export function brokenLinks(): string[] {
   const isPage = (file: string) => file.endsWith('.md')
   const named = findAll(page, file => !isPage(file)).filter(({ target }) => !resolves(target))
@@ -98,7 +98,7 @@ function resolves(target: string): boolean {
 
 const anchors = new Map<string, ReadonlySet<string>>()
 
-/** Anchors of a page: those that GitHub makes of its headings, and those that are written out. */
+/** Returns the anchors of a page: explicit ones and those that GitHub creates for headings. */
 function anchorsOf(path: string): ReadonlySet<string> {
   const known = anchors.get(path)
   if (known) return known

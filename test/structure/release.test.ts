@@ -63,14 +63,14 @@ test.each([
   ['0.2', '## Unreleased\n\n- New.\n', '"0.2" is not a version'],
   ['0.2.0', '## Unreleased\n\n## 0.1.0\n\n- Old.\n', 'no entry below "Unreleased"'],
   ['0.2.0', '- New.\n', 'no section "Unreleased"'],
-])('release %s of the changelog %j is refused and changes nothing', (version, changelog, reason) => {
+])('release %s with the changelog %j is rejected without a change', (version, changelog, reason) => {
   const { git, release } = repository(changelog)
   expect(release(version)).toMatchObject({ status: 1, stderr: expect.stringContaining(reason) })
   expect(git('status', '--porcelain')).toBe('')
   expect(git('tag')).toBe('')
 })
 
-test('a release with uncommitted changes is refused', () => {
+test('a release with uncommitted changes is rejected', () => {
   const { folder, release } = repository('## Unreleased\n\n- New.\n')
   writeFileSync(join(folder, 'manifest'), 'edited\n')
   expect(release('0.2.0')).toMatchObject({ status: 1, stderr: expect.stringContaining('commit or remove') })

@@ -16,17 +16,17 @@ test('docs/requirements.md links to the tests that cite each requirement', () =>
   expect(page, 'run: npx tsx scripts/write-requirements-doc.ts').toBe(requirementsDoc(page, citations))
 })
 
-test('every row of docs/requirements.md is read, and no ID has two rows', () => {
+test('every row of docs/requirements.md is parsed, and no ID occurs twice', () => {
   expect(requirements.length).toBe(page.match(/<a id=/g)!.length)
   expect(ids.filter((id, at) => ids.indexOf(id) !== at)).toEqual([])
 })
 
-test('no test cites a requirement that is not in docs/requirements.md', () => {
+test('tests cite only requirements of docs/requirements.md', () => {
   const unknown = [...citations].filter(([id]) => !ids.includes(id))
   expect(unknown.map(([id, files]) => `${id} in ${[...files].join(', ')}`)).toEqual([])
 })
 
-test('a test cites every requirement, except those of parts that are planned', () => {
+test('every requirement is cited by a test, except those of planned features', () => {
   const unproven = requirements.filter(
     requirement => !isPlanned(requirement) && !citations.has(requirement.id),
   )

@@ -20,7 +20,7 @@ function temporaryFolder(): string {
   return folder
 }
 
-/** Returns the folder of a Node whose headers are of a version of the binary interface; without it there are none. */
+/** Returns the folder of a Node installation with headers for an ABI version, or without headers. */
 function nodeFolder(modules?: string): string {
   const folder = temporaryFolder()
   mkdirSync(join(folder, 'bin'))
@@ -35,11 +35,11 @@ function writeHeaders(folder: string, modules: string): void {
 }
 
 /**
- * Runs a script of the install where only some programs are installed. The `node-gyp` that npm names to it fails to
- * download headers, and else prints its arguments.
+ * Runs an install script with only some programs installed. The `node-gyp` that npm passes to it cannot download
+ * headers, and otherwise prints its arguments.
  *
  * @param script    path of the script
- * @param programs  what is installed, beside a shell
+ * @param programs  installed programs, in addition to a shell
  */
 function run(script: string, programs: readonly string[], env: Record<string, string> = {}) {
   const folder = temporaryFolder()
@@ -62,31 +62,31 @@ const nodedir = { npm_config_nodedir: '/opt/node' }
 const compiler = ['gcc', 'g++', 'make', 'python3']
 
 describe('headers of Node', () => {
-  test('are found beside its binary, through links', () => {
+  test('are found next to its binary, through links', () => {
     const folder = nodeFolder('115')
     const link = join(temporaryFolder(), 'node')
     symlinkSync(join(folder, 'bin/node'), link)
     expect(headersBeside(link, '115')).toBe(folder)
   })
 
-  test('are not found where there are none, or those of another Node', () => {
+  test('are not found if they are missing or belong to another version', () => {
     expect(headersBeside(join(nodeFolder(), 'bin/node'), '115')).toBeUndefined()
     expect(headersBeside(join(nodeFolder('127'), 'bin/node'), '115')).toBeUndefined()
   })
 })
 
-describe.runIf(process.platform === 'linux')('compiling in a clone', () => {
-  test('npm installs our node-gyp, which dependencies find before its own', () => {
+describe.runIf(process.platform === 'linux')('compiling in a clone of the repository', () => {
+  test('npm installs the wrapper of node-gyp, which has priority for dependencies', () => {
     const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8')) as {
       packages: Record<string, { bin?: object; link?: boolean }>
     }
     expect(packages['node_modules/workbase-node-gyp']).toMatchObject({ bin: { 'node-gyp': 'node-gyp.js' } })
-    // As a link it would get its place among the executables after the dependencies are compiled.
+    // npm creates the executable of a linked package only after it compiles dependencies.
     expect(packages['node_modules/workbase-node-gyp']).not.toHaveProperty('link')
     expect(readFileSync('.npmrc', 'utf8')).toContain('install-links=true\n')
   })
 
-  test('names the folder of the headers to node-gyp', () => {
+  test('passes the folder of the headers to node-gyp', () => {
     expect(run(nodeGyp, compiler, nodedir)).toEqual({
       status: 0,
       stdout: 'rebuild --release --nodedir=/opt/node\n',
@@ -94,7 +94,7 @@ describe.runIf(process.platform === 'linux')('compiling in a clone', () => {
     })
   })
 
-  test('says in one line which programs are missing, and compiles nothing', () => {
+  test('lists missing programs in one line and compiles nothing', () => {
     const { status, stdout, stderr } = run(nodeGyp, ['gcc', 'python3'], nodedir)
     expect({ status, stdout }).toEqual({ status: 1, stdout: '' })
     expect(stderr).toMatch(
@@ -102,12 +102,12 @@ describe.runIf(process.platform === 'linux')('compiling in a clone', () => {
     )
   })
 
-  test('leaves alone the driver that comes compiled', () => {
+  test('skips the driver that is available precompiled', () => {
     const env = { npm_package_name: 'better-sqlite3', npm_package_version: '13.2.0' }
     expect(run(nodeGyp, [], env)).toEqual({ status: 0, stdout: '', stderr: '' })
   })
 
-  test('the install ends with that line when no driver was compiled, where Node loads no compiled one', () => {
+  test('the install fails with that line if no driver was compiled and Node cannot load a precompiled one', () => {
     const folder = temporaryFolder()
     cpSync('install', folder, { recursive: true })
     const env = { ...nodedir, npm_config_user_agent: 'npm/10.9.9' }

@@ -1,7 +1,7 @@
 import { renderToString } from 'ink'
 import type { ReactNode } from 'react'
 
-/** Returns the rows that Ink draws for an element, without spaces at their ends. */
+/** Returns the rows that Ink draws for an element, without trailing spaces. */
 export function rowsOf(element: ReactNode, columns: number): string[] {
   return renderToString(element, { columns })
     .split('\n')

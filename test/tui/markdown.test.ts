@@ -65,8 +65,8 @@ Setext
 ===
 end &amp; all`
 
-describe('Markdown that comes piece by piece', () => {
-  test('looks as it does when it comes whole, wherever it is cut', () => {
+describe('Markdown in pieces', () => {
+  test('is rendered like whole text, regardless of the division', () => {
     const whole = shown(blocksOf(text), 50)
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 30 }), sizes => {
@@ -83,7 +83,7 @@ describe('Markdown that comes piece by piece', () => {
     )
   })
 
-  test('is shown with its marks, links, tables and code', () => {
+  test('is rendered with formatting, links, tables and code', () => {
     expect(shown(blocksOf(text), 34)).toBe(
       [
         'Laws',
@@ -119,7 +119,7 @@ describe('Markdown that comes piece by piece', () => {
     )
   })
 
-  test('a table breaks no word of usual length; without room for that its rows stand below each other', () => {
+  test('tables do not break words of usual length, and become lists on narrow screens', () => {
     const table = '| flag | does |\n| --- | --- |\n| `--insecure-storage` | keeps the login in a file |\n'
     expect(shown(blocksOf(table), 36)).toBe(
       [
@@ -134,7 +134,7 @@ describe('Markdown that comes piece by piece', () => {
     )
   })
 
-  test('a paragraph, an item and lines of code are taken off as soon as they are finished', () => {
+  test('paragraphs, items and code lines are output as soon as they are finished', () => {
     expect(piecewise(['one\ntwo\n']).taken).toEqual([])
     expect(piecewise(['one\ntwo\n\n']).taken).toHaveLength(1)
     expect(piecewise(['- a\n- b\n- c']).taken.map(block => 'source' in block && block.source)).toEqual([
@@ -147,7 +147,7 @@ describe('Markdown that comes piece by piece', () => {
     expect(piecewise(['```\na\n', '```']).left).toMatchObject([{ kind: 'code', lines: ['a'] }])
   })
 
-  test('no line is wider than the screen, whatever is written', () => {
+  test('no line is wider than the screen, for any input', () => {
     const words = fc.constantFrom(
       '**',
       '`',
@@ -180,7 +180,7 @@ describe('Markdown that comes piece by piece', () => {
     )
   })
 
-  test('what an entity stands for reaches no terminal where a sequence would not [security rule 16]', () => {
+  test('decoded entities cannot form control sequences [security rule 16]', () => {
     const planted = [
       '&#27;]0;owned&#7;',
       '&#x1b;[2J',
@@ -196,7 +196,7 @@ describe('Markdown that comes piece by piece', () => {
     }
   })
 
-  test('a piece costs the same however long the answer is', () => {
+  test('the cost of a piece does not depend on the length of the answer', () => {
     const cost = (lines: number) => {
       let reader = emptyReader
       const piece = '- an item of a list\n\nA paragraph that stands for itself.\n\n```\ncode\n```\n\n'
@@ -209,14 +209,14 @@ describe('Markdown that comes piece by piece', () => {
     const short = Math.min(cost(0), cost(0), cost(0))
     const long = Math.min(cost(3_000), cost(3_000), cost(3_000))
     expect(long).toBeLessThan(3 * short + 5)
-    // One block without an end is no exception.
+    // A block that does not end is not an exception.
     let reader = emptyReader
     for (let at = 0; at < 20_000; at++) reader = readPiece(reader, 'words without an end ').reader
     for (let at = 0; at < 20_000; at++) reader = readPiece(reader, '| a | b |\n').reader
     expect(reader.tail.length).toBeLessThan(8_000)
   })
 
-  test('code has the colours of its language, and none of a language that nobody knows', () => {
+  test('code is colored by its language, and not if the language is unknown', () => {
     const [line] = highlight(['const a = "b" // c'], 'ts')!
     expect(line!.map(({ text: word, tones }) => [word.trim(), tones[0]])).toEqual([
       ['const', 'keyword'],
@@ -230,10 +230,7 @@ describe('Markdown that comes piece by piece', () => {
   })
 })
 
-test.each(['>', '> ', '- ', '1. ', '* 1. >'])(
-  '%j is nested as deep as it likes, and drawn as it is',
-  mark => {
-    const deep = mark.repeat(3_999)
-    expect(shown(blocksOf(`first\n\n${deep}`), 80)).toContain(mark.repeat(10).trim())
-  },
-)
+test.each(['>', '> ', '- ', '1. ', '* 1. >'])('%j can nest to any depth and is drawn unchanged', mark => {
+  const deep = mark.repeat(3_999)
+  expect(shown(blocksOf(`first\n\n${deep}`), 80)).toContain(mark.repeat(10).trim())
+})

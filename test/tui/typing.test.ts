@@ -44,12 +44,12 @@ describe('keys', () => {
     expect(keysOf(...sent)).toEqual([{ type }])
   })
 
-  test('text, and numbers with alt', () => {
+  test('text, and numbers with alt, are separate keys', () => {
     expect(keysOf('héllo 日本\r')).toEqual([{ type: 'typed', text: 'héllo 日本' }, { type: 'enter' }])
     expect(keysOf('\x1b3')).toEqual([{ type: 'number', number: 3 }])
   })
 
-  test('what is pasted is one key, wherever it is cut, and submits nothing', () => {
+  test('pasted text is one key, regardless of the division into chunks, and does not submit', () => {
     const sent = '\x1b[200~one\r\ntwo\x03\r\x1b[201~x'
     for (let at = 1; at < sent.length; at++)
       expect(keysOf(sent.slice(0, at), sent.slice(at))).toEqual([
@@ -58,15 +58,15 @@ describe('keys', () => {
       ])
   })
 
-  test('sequences that mean nothing here are no text', () => {
+  test('unsupported sequences are ignored', () => {
     expect(keysOf('\x1b[<0;1;1M\x1b[?1;2c\x1b[99~')).toEqual([])
   })
 })
 
-describe('the field', () => {
+describe('the text field', () => {
   const moved = (editor: Editor, ...places: Parameters<typeof move>[1][]) => places.reduce(move, editor)
 
-  test('moves and deletes by what a person takes for a character', () => {
+  test('moves and deletes by grapheme', () => {
     const editor = editorOf('a👩‍👩‍👧e\u0301')
     const back = moved(editor, 'left')
     expect(back.cursor).toBe('a👩‍👩‍👧'.length)
@@ -86,7 +86,7 @@ describe('the field', () => {
     expect(moved({ ...editorOf('\nx'), cursor: 0 }, 'home').cursor).toBe(0)
   })
 
-  test('a long paste is one character on the screen, and whole when it is sent', () => {
+  test('shows a long paste as one character and sends the whole text', () => {
     const long = Array.from({ length: 120 }, (_, at) => `line ${at}`).join('\r\n')
     const editor = insert(paste(editorOf('see '), long), '!')
     expect(editor.text).toHaveLength(6)
@@ -96,7 +96,7 @@ describe('the field', () => {
     expect(paste(editorOf(''), 'a\nb').text).toBe('a\nb')
   })
 
-  test('what is pasted brings no control characters [security rule 16]', () => {
+  test('removes control characters from pasted text [security rule 16]', () => {
     expect(contentOf(paste(editorOf(''), 'a\x1b]0;x\x07b\u009bc'))).toBe('a]0;xbc')
   })
 })

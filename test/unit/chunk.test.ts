@@ -26,7 +26,7 @@ const sizes = (
   maxLines,
 })
 
-/** White space at which a line may break: not the no-break spaces. */
+/** White space at which a line can break, which excludes no-break spaces. */
 const blank = '[\\t-\\r \\x85\\u1680\\u2000-\\u2006\\u2008-\\u200b\\u2028\\u2029\\u205f\\u3000]'
 const ink = blank.replace('[', '[^')
 
@@ -60,7 +60,7 @@ describe('recursive-char:1', () => {
     expect(pieces(recursiveChunker, text, options)).toEqual(expected)
   })
 
-  test('agrees with the rule as it is written', () => {
+  test('matches a direct implementation of the rule', () => {
     const text = fc.string({
       unit: fc.constantFrom('a', 'b', ' ', '\n', '. ', '? ', '! ', '\n\n', '.'),
       maxLength: 80,
@@ -92,7 +92,7 @@ describe('line:1', () => {
     expect(pieces(lineChunker, text, options)).toEqual(expected)
   })
 
-  test('agrees with the rule as it is written', () => {
+  test('matches a direct implementation of the rule', () => {
     const text = fc.string({ unit: fc.constantFrom('a', 'b', '\n', '\r\n', '\r', 'cc'), maxLength: 60 })
     fc.assert(
       fc.property(text, anySizes(2), (text, options) => {
@@ -124,7 +124,12 @@ describe('sentence:1', () => {
       ['I saw Dr. Who, e.g. once. ', 'Twice.'],
     ],
     ['initials', 'By J. R. Smith. Then so.', sizes(16), ['By J. R. Smith. ', 'Then so.']],
-    ['an initial within a long sentence', 'We met J. Smith there. So.', sizes(16), ['We met J. Smith ', 'there. So.']],
+    [
+      'an initial within a long sentence',
+      'We met J. Smith there. So.',
+      sizes(16),
+      ['We met J. Smith ', 'there. So.'],
+    ],
     ['numbers', 'Pi is 3.14 in 1. Two more.', sizes(20), ['Pi is 3.14 in 1. ', 'Two more.']],
     [
       'text without capitals',
@@ -183,7 +188,7 @@ describe('sentence:1', () => {
     expect(pieces(sentenceChunker, text, options)).toEqual(expected)
   })
 
-  test('no sentence is cut that fits', () => {
+  test('does not split a sentence that fits', () => {
     const word = fc.string({ unit: fc.constantFrom('a', 'b', 'é', '😀'), minLength: 4, maxLength: 9 })
     const one = fc
       .tuple(fc.array(word, { minLength: 1, maxLength: 5 }), fc.constantFrom('. ', '? ', '!\n', '.  '))
@@ -209,7 +214,7 @@ describe('sentence:1', () => {
     )
   })
 
-  test('no word is cut that fits', () => {
+  test('does not split a word that fits', () => {
     fc.assert(
       fc.property(anyText, anySizes(1), (text, options) => {
         const words = [...text.matchAll(new RegExp(`${ink}+`, 'g'))].filter(
@@ -217,7 +222,7 @@ describe('sentence:1', () => {
         )
         const cuts = sentenceChunker.chunk(text, options).flatMap(({ start, end }) => [start, end])
         for (const { 0: word, index } of words) {
-          // A sentence may end inside of what has no space after it.
+          // A sentence can end inside text without spaces.
           if (/[。！？]/.test(word)) continue
           expect(cuts.filter(cut => cut > index && cut < index + word.length)).toEqual([])
         }
@@ -226,7 +231,7 @@ describe('sentence:1', () => {
     )
   })
 
-  test('breaks ascend, and none is in the middle of white space', () => {
+  test('breaks are in ascending order, and none is inside white space', () => {
     fc.assert(
       fc.property(anyText, text => {
         const breaks = findBreaks(text)
@@ -239,11 +244,11 @@ describe('sentence:1', () => {
 })
 
 describe.each(all)('$id', chunker => {
-  test('an empty text has no chunks', () => {
+  test('returns no chunks for an empty text', () => {
     expect(chunker.chunk('', sizes(10))).toEqual([])
   })
 
-  test('spans are ordered, bounded, whole and complete', () => {
+  test('returns ordered spans within limits that cover the text', () => {
     fc.assert(
       fc.property(anyText, anySizes(1), (text, options) => {
         const spans = chunker.chunk(text, options)
@@ -264,7 +269,7 @@ describe.each(all)('$id', chunker => {
     )
   })
 
-  test('a text that fits is one chunk', () => {
+  test('returns one chunk for a text that fits', () => {
     const text = '# A\n\nOne. Two three.\n- four\n'
     expect(pieces(chunker, text, sizes(text.length, 5, 5))).toEqual([text])
   })
@@ -276,21 +281,17 @@ describe.each(all)('$id', chunker => {
     'short sentences': () => 'ab. '.repeat(length / 4),
     'closing quotes': () => `${'"'.repeat(99_999)} `.repeat(length / 100_000),
   }
-  test.each(Object.keys(long))(
-    'comes to an end with 4,000,000 characters: %s',
-    { timeout: 120_000 },
-    name => {
-      const text = long[name]!()
-      expect(text).toHaveLength(length)
-      for (const options of [sizes(1_000, 100, 150), sizes(600_000, 0, 599_900)]) {
-        const spans = chunker.chunk(text, options)
-        expect(spans.length).toBeGreaterThan(0)
-        expect(spans.every(({ start, end }) => end - start <= options.maxChars)).toBe(true)
-      }
-    },
-  )
+  test.each(Object.keys(long))('finishes with 4,000,000 characters: %s', { timeout: 120_000 }, name => {
+    const text = long[name]!()
+    expect(text).toHaveLength(length)
+    for (const options of [sizes(1_000, 100, 150), sizes(600_000, 0, 599_900)]) {
+      const spans = chunker.chunk(text, options)
+      expect(spans.length).toBeGreaterThan(0)
+      expect(spans.every(({ start, end }) => end - start <= options.maxChars)).toBe(true)
+    }
+  })
 
-  test('refuses to make more chunks than there may be', { timeout: 120_000 }, () => {
+  test('rejects a text with more than the maximum number of chunks', { timeout: 120_000 }, () => {
     const text = 'ab.\n'.repeat(chunksMax + 1)
     const options = sizes(4, 0, 0, 1)
     expect(() => chunker.chunk(text, options)).toThrow(
@@ -303,7 +304,7 @@ describe.each(all)('$id', chunker => {
   })
 })
 
-describe('the registry', () => {
+describe('the chunker registry', () => {
   const service = (
     engine: string,
     strategy: string | null,
@@ -349,13 +350,16 @@ describe('the registry', () => {
       service('fixed', 'by-tokens'),
       'chunker fixed/by-tokens does not exist; available chunkers: langchain_ts/recursive, langchain_ts/line, workbase/sentence',
     ],
-    [service('langchain_ts', 'sentence'), 'chunker langchain_ts/sentence does not exist; available chunkers:'],
+    [
+      service('langchain_ts', 'sentence'),
+      'chunker langchain_ts/sentence does not exist; available chunkers:',
+    ],
     [service('fixed', null), 'chunker fixed/(none) does not exist; available chunkers:'],
-  ])('refuses %j', (given, message) => {
+  ])('rejects %j', (given, message) => {
     expect(refusal(() => createChunker(given))).toContain(message)
   })
 
-  // In a text without separators, lengths and overlap can be read off the chunks.
+  // In a text without separators, sizes and overlap are visible in the chunks.
   const letters = Array.from({ length: 3_000 }, (_, at) => String.fromCharCode(0x4e00 + at)).join('')
   const measured = (given: typeof seed, override?: ChunkOverride): [number, number] => {
     const [first, second] = createChunker(given, override).chunk(letters)
@@ -373,13 +377,13 @@ describe('the registry', () => {
     expect(measured(given, override)).toEqual([length, overlap])
   })
 
-  test('minChars is derived or given', () => {
+  test('minChars is derived by default', () => {
     const text = `${'a'.repeat(50)} ${'b'.repeat(2_000)}`
     expect(createChunker(service('langchain_ts', null)).chunk(text)[0]).toHaveLength(1_000)
     expect(createChunker(service('langchain_ts', null), { minChars: 50 }).chunk(text)[0]).toHaveLength(51)
   })
 
-  test('rows', () => {
+  test('row chunking', () => {
     expect(createChunker(rows).chunk('a\nb\nc')).toEqual(['a\n', 'b\n', 'c'])
     expect(
       createChunker(rows)
@@ -401,17 +405,17 @@ describe('the registry', () => {
     [seed, { minChars: -1 }, 'minChars: must be an integer of at least 0'],
     [seed, { overlapChars: 1.5 }, 'overlapChars: must be an integer of at least 0'],
     [seed, { overlapChars: '5' as unknown as number }, 'overlapChars: must be an integer of at least 0'],
-  ])('refuses %j with %j', (given, override, message) => {
+  ])('rejects %j with %j', (given, override, message) => {
     expect(refusal(() => createChunker(given, override))).toBe(message)
   })
 
-  test('takes the override of an ingest body', () => {
+  test('applies the override of an ingest body', () => {
     const { chunker } = Ingest.parse({ text: 'x', chunker: { maxChars: 3, other: 1 } })
     expect(createChunker(seed, chunker).chunk('abcdef')).toEqual(['abc', 'def'])
   })
 })
 
-/** Sizes that are valid together, from `least` characters on. */
+/** Valid combinations of sizes, with at least `least` characters. */
 function anySizes(least: number): fc.Arbitrary<ChunkOptions> {
   return fc
     .record({

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { TimedOut, withTimeout } from '../../src/base/deadline.ts'
 import { TestClock } from '../harness/runtime.ts'
 
-test('work that ends in time gives what it gives, and its signal never fires', async () => {
+test('work that finishes in time returns its result, and its signal does not fire', async () => {
   const clock = new TestClock()
   let signal!: AbortSignal
   const work = withTimeout(clock, 1_000, async own => {
@@ -14,7 +14,7 @@ test('work that ends in time gives what it gives, and its signal never fires', a
   expect(signal.aborted).toBe(false)
 })
 
-test('work that takes too long is told, and nobody waits for what it makes of that', async () => {
+test('work that takes too long is aborted, and its result is ignored', async () => {
   const clock = new TestClock()
   let signal!: AbortSignal
   const work = withTimeout(clock, 1_000, own => {
@@ -23,17 +23,17 @@ test('work that takes too long is told, and nobody waits for what it makes of th
   })
   clock.advance(1_000)
   await expect(work).rejects.toThrow(TimedOut)
-  await expect(work).rejects.toThrow('no answer within 1000 ms')
+  await expect(work).rejects.toThrow('no response within 1000 ms')
   expect(signal.reason).toBeInstanceOf(TimedOut)
 })
 
-test('work that fails, fails as it does', async () => {
+test('the error of failed work is passed on', async () => {
   const work = withTimeout(new TestClock(), 1_000, () => Promise.reject(new Error('broken')))
   await expect(work).rejects.toThrow('broken')
 })
 
 test.each(['before', 'meanwhile'])(
-  'work is told when its caller leaves %s, and ends as it likes',
+  'work is aborted if its caller disconnects %s, and its result is returned',
   async when => {
     const caller = new AbortController()
     if (when === 'before') caller.abort('left')

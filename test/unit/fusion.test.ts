@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { feedbackQuery, fuseEach, fuseLists, type RankedRecord, rerank } from '../../src/knowledge/fusion.ts'
 
-/** More candidates than any list here has, so that none was cut. */
+/** More candidates than in any list here, so no list is truncated. */
 const whole = 100
 
 const score = fc.double({ min: -1e6, max: 1e6, noNaN: true })
@@ -23,7 +23,7 @@ const mixed = <Id extends string | number>(
 ) => fuseLists({ vector, lexical, lexicalWeight, pool })
 const lengthOf = (vector: Float32Array) => Math.hypot(...vector)
 const scored = (...scores: number[]) => scores.map((score, record) => ({ record, score }))
-/** Scores by record of one list alone. */
+/** Scores by record of a single list. */
 const scaledVectors = (...scores: number[]) => scoresOf(mixed(scored(...scores), [], 0))
 const scaledWords = (pool: number, ...scores: number[]) => scoresOf(mixed([], scored(...scores), 1, pool))
 const scoresOf = (fused: readonly RankedRecord<number>[]) =>
@@ -40,7 +40,7 @@ describe('scaling', () => {
       [0.3, 0.3],
       [1, 1],
     ],
-  ])('similarities %j become %j: the lowest is the floor', (scores, expected) => {
+  ])('similarities %j become %j, with the lowest as the minimum', (scores, expected) => {
     expect(scaledVectors(...scores)).toEqual(expected.map(value => expect.closeTo(value, 12)))
   })
 
@@ -57,18 +57,18 @@ describe('scaling', () => {
       [0.5, -0.5, 1],
       [0.5, 0, 1],
     ],
-  ])('similarities %j become %j: zero and less are never scaled up', (scores, expected) => {
+  ])('similarities %j become %j, because zero and less are not scaled up', (scores, expected) => {
     expect(scaledVectors(...scores)).toEqual(expected)
   })
 
-  test('the floor of words is 0, or the lowest score of a list that was cut', () => {
+  test('the minimum of lexical scores is 0, or the lowest score of a truncated list', () => {
     expect(scaledWords(whole, 6, 4, 2)).toEqual([1, 4 / 6, 2 / 6])
     expect(scaledWords(3, 6, 4, 2)).toEqual([1, 0.5, 0])
   })
 })
 
 describe('fuse', () => {
-  test('weighs both rankings', () => {
+  test('combines both rankings with their weights', () => {
     const vector = [
       { record: 'a', score: 0.9 },
       { record: 'b', score: 0.5 },
@@ -86,7 +86,7 @@ describe('fuse', () => {
     ])
   })
 
-  test('of equal scores the one that holds the words comes first', () => {
+  test('orders equal scores by the lexical score', () => {
     const [first, second] = mixed(scored(1, 0), [{ record: 1, score: 3 }], 0.5)
     expect([first, second]).toMatchObject([
       { record: 1, score: 0.5 },
@@ -94,7 +94,7 @@ describe('fuse', () => {
     ])
   })
 
-  test('the only record of the lexical list is first from one half on, whatever the vectors say', () => {
+  test('with weight 0.5 or more, a single lexical hit is first, regardless of vectors', () => {
     const half = fc.double({ min: 0.5, max: 1, noNaN: true })
     fc.assert(
       fc.property(list, half, fc.nat(), (vector, lexicalWeight, pick) => {
@@ -104,7 +104,7 @@ describe('fuse', () => {
     )
   })
 
-  test('a record that neither list favours does not change how the others stand', () => {
+  test('a low-ranked record does not change the order of the others', () => {
     const similarities = fc.array(fc.double({ min: 0.01, max: 1, noNaN: true }), { maxLength: 20 })
     fc.assert(
       fc.property(similarities, list, weight, (similar, found, lexicalWeight) => {
@@ -124,7 +124,7 @@ describe('fuse', () => {
     expect(mixed(vector, [], 0.5).map(({ record }) => record)).toEqual([9, 10, 100])
   })
 
-  test('has every record once, best first, equal ones by their words and then by record', () => {
+  test('contains every record once, best first, with ties ordered by lexical score and then by record', () => {
     fc.assert(
       fc.property(list, list, weight, (vector, lexical, lexicalWeight) => {
         const fused = mixed(vector, lexical, lexicalWeight)
@@ -152,7 +152,7 @@ describe('fuse', () => {
     )
   })
 
-  test('a better score in one list never loses rank', () => {
+  test('a higher score in one list never lowers the rank', () => {
     fc.assert(
       fc.property(list, list, weight, fc.nat(), (vector, lexical, lexicalWeight, pick) => {
         fc.pre(vector.length > 1)
@@ -166,7 +166,7 @@ describe('fuse', () => {
     )
   })
 
-  test('weight 0 ranks as the vectors do, weight 1 as the words do', () => {
+  test('weight 0 ranks like the vector list, weight 1 like the lexical list', () => {
     fc.assert(
       fc.property(list, list, (vector, lexical) => {
         const found = (fused: readonly RankedRecord[]) =>
@@ -187,7 +187,7 @@ describe('fuseEach', () => {
     scale: fc.constantFrom('x', 'y'),
   })
 
-  test('has every record of each, scored from 0 to 1, and is fuse where there is one', () => {
+  test('contains every record of each list with a score from 0 to 1, and equals fuse for one list', () => {
     fc.assert(
       fc.property(fc.array(lists, { minLength: 1, maxLength: 4 }), several => {
         const fused = fuseEach(several)
@@ -202,7 +202,7 @@ describe('fuseEach', () => {
     )
   })
 
-  test('words are compared over all, similarities over those of one scale', () => {
+  test('compares lexical scores across all lists, and similarities within one scale', () => {
     const only = (score: number, scale: string) => ({
       vector: [{ record: 1, score }],
       lexical: [{ record: 1, score: score * 10 }],
@@ -218,7 +218,7 @@ describe('fuseEach', () => {
 describe('rerank', () => {
   const ranked = scored(9, 7, 5, 3)
 
-  test('moves up what words rank high; scores stay with the places', () => {
+  test('moves up records with a high lexical rank, and keeps the scores of the positions', () => {
     const lexical = [3, 1].map(record => ({ record, score: 1 }))
     expect(rerank(ranked, lexical, 0.5)).toEqual([
       { record: 3, score: 9 },
@@ -228,12 +228,12 @@ describe('rerank', () => {
     ])
   })
 
-  test('a share of 0 changes nothing, nor does a record that was not found', () => {
+  test('a share of 0 changes nothing, and neither does an unknown record', () => {
     expect(rerank(ranked, scored(1, 1, 1).reverse(), 0)).toEqual(ranked)
     expect(rerank(ranked, scored(0, 0, 0, 0, 1).slice(4), 0.5)).toEqual(ranked)
   })
 
-  test('what is first in both stays first', () => {
+  test('a record that is first in both lists stays first', () => {
     fc.assert(
       fc.property(list, list, weight, (found, lexical, share) => {
         fc.pre(found.length > 0)
@@ -257,13 +257,13 @@ describe('feedbackQuery', () => {
     expect([...moved]).toEqual([expect.closeTo(1.25 / length), expect.closeTo(0.75 / length)])
   })
 
-  test('leaves its arguments alone, and is the query itself when nothing was found', () => {
+  test('does not change its arguments, and returns the query if nothing was found', () => {
     const query = Float32Array.of(3, 4)
     expect(feedbackQuery(query, [])).toEqual(Float32Array.of(0.6, 0.8))
     expect(query).toEqual(Float32Array.of(3, 4))
   })
 
-  test('is finite and of length 1 or 0', () => {
+  test('returns a finite vector of length 1 or 0', () => {
     const share = fc.double({ min: 1e-6, max: 1, noNaN: true })
     const passages = fc.array(fc.record({ vector: vectorOf(8), weight: share }), { maxLength: 5 })
     fc.assert(

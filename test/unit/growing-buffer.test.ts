@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { GrowingBuffer } from '../../src/base/growing-buffer.ts'
 
-test('gathers pieces in order, and starts anew once taken', () => {
+test('joins pieces in order, and is empty after its content was taken', () => {
   const buffer = new GrowingBuffer(1_000_000)
   for (const piece of ['a', '', 'bc', 'd'.repeat(3_000)]) buffer.append(Buffer.from(piece))
   expect(buffer.size).toBe(3_003)
@@ -11,7 +11,7 @@ test('gathers pieces in order, and starts anew once taken', () => {
   expect(buffer.take()).toHaveLength(0)
 })
 
-test('takes at most twice the memory of its content, however small the pieces', () => {
+test('uses at most twice the memory of its content, for pieces of any size', () => {
   const buffer = new GrowingBuffer(1_000_000)
   for (let at = 0; at < 10_000; at++) buffer.append(Buffer.from('x'))
   const taken = buffer.take()
@@ -19,7 +19,7 @@ test('takes at most twice the memory of its content, however small the pieces', 
   expect(taken.buffer.byteLength).toBeLessThan(20_000)
 })
 
-test('takes memory for what has arrived, and never more than its content may have', () => {
+test('allocates memory as data arrives, and at most the maximum length', () => {
   const begun = new GrowingBuffer(10_000_000)
   begun.append(Buffer.alloc(100))
   expect(begun.take().buffer.byteLength).toBe(100)

@@ -20,6 +20,6 @@ test.each([
   'localhost.evil.example',
   'evillocalhost',
   '',
-])('"%s" may be another machine', host => {
+])('"%s" can be another machine', host => {
   expect(isLoopback(host)).toBe(false)
 })

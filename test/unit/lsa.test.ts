@@ -29,7 +29,7 @@ const text = fc.array(word, { maxLength: 12 }).map(list => list.join(' '))
 const passage = fc.record({ title: fc.option(text), text })
 const corpus = fc.array(passage, { maxLength: 20 })
 
-/** Passages of six words each, all of one topic's twenty; no topic shares a word with another. */
+/** Passages of six words each, taken from the twenty words of one topic; topics have no words in common. */
 function topicCorpus(topics: number, passagesPerTopic: number): EmbeddedPassage[] {
   const next = randomNumbers(7)
   const pick = () => Math.floor((next() + 1) * 10)
@@ -50,12 +50,12 @@ describe('fit', () => {
     ['one term', passagesOf('wing', 'wing wing', '')],
     ['no two passages alike', passagesOf(...Array.from({ length: 300 }, (_, n) => `word${n}`))],
     ['more passages than terms', topicCorpus(3, 200)],
-  ])('of %s gives finite vectors of length 1 or 0', (_, passages) => {
+  ])('of %s returns finite vectors of length 1 or 0', (_, passages) => {
     const model = fitModel(passages)
     for (const one of [...passages, 'wing flow', 'unheard', '']) expectUnitOrZero(model.embed(one))
   })
 
-  test('of any small corpus gives a direction to just the passages that have terms', () => {
+  test('of any small corpus returns a nonzero vector exactly for passages with terms', () => {
     fc.assert(
       fc.property(corpus, passages => {
         const model = fitModel(passages)
@@ -70,7 +70,7 @@ describe('fit', () => {
     )
   })
 
-  test('keeps the cosines of the weighed terms where the corpus has fewer than 128 directions', () => {
+  test('preserves cosines of weighted terms if the corpus has fewer than 128 dimensions', () => {
     const passages = passagesOf('wing wing flow', 'flow heat', 'heat plate shell', 'shell wing', 'beam')
     const model = fitModel(passages)
     const spread = new Map<string, number>()
@@ -92,7 +92,7 @@ describe('fit', () => {
         ).toBeLessThan(0.02)
   })
 
-  test('finds passages of a topic by a word that they do not have', () => {
+  test('finds passages of a topic by a word that they do not contain', () => {
     const passages = topicCorpus(12, 30)
     const model = fitModel(passages, { dimension: 16 })
     let best = 0
@@ -107,7 +107,7 @@ describe('fit', () => {
     expect(best).toBe(120)
   })
 
-  test('brings words that share company nearer than words that do not', () => {
+  test('brings words with common contexts closer than others', () => {
     const model = fitModel(
       passagesOf(
         'the car needs petrol and a driver',
@@ -126,7 +126,7 @@ describe('fit', () => {
     expect(cosine(model.embed('car'), model.embed('bread'))).toBeLessThan(0.3)
   })
 
-  test('is not drowned by a crowd of copies', () => {
+  test('is not dominated by many copies of a passage', () => {
     const rare = Array.from({ length: 20 }, (_, n) => `rare${n} seldom${n} scarce${n}`)
     const passages = passagesOf(
       ...Array.from({ length: 3000 }, () => 'wing flow heat plate'),
@@ -140,13 +140,13 @@ describe('fit', () => {
     }
   })
 
-  test('counts the title of a passage', () => {
+  test('uses the title of a passage', () => {
     const passages = [...topicCorpus(4, 10), { title: 'slipstream', text: 'topic1word1' }]
     const model = fitModel(passages)
     expect(cosine(model.embed('slipstream'), model.embed(passages.at(-1)!))).toBeGreaterThan(0.8)
   })
 
-  test('is the same for the same seed, and near the same for another', () => {
+  test('is deterministic for a seed, and similar for another seed', () => {
     const passages = topicCorpus(12, 30)
     const [one, same, other] = [fitModel(passages), fitModel(passages), fitModel(passages, { seed: 2 })]
     expect(same.encode()).toEqual(one.encode())
@@ -155,13 +155,13 @@ describe('fit', () => {
     expect(cosine(other.embed(a), other.embed(b))).toBeCloseTo(cosine(one.embed(a), one.embed(b)), 1)
   })
 
-  test('samples when there are many passages', () => {
+  test('samples a large number of passages', () => {
     const passages = Array.from({ length: 500 }, (_, n) => ({ title: null, text: `word${n}` }))
     expect(fitModel(passages, { sampleMax: 100 }).terms).toHaveLength(100)
     expect(fitModel(passages, { sampleMax: 100 }).terms).toEqual(fitModel(passages, { sampleMax: 100 }).terms)
   })
 
-  test('tells how far it is', () => {
+  test('reports its progress', () => {
     const told: number[] = []
     fitModel(topicCorpus(3, 10), { onProgress: fraction => told.push(fraction) })
     expect(told.at(-1)).toBe(1)
@@ -170,12 +170,12 @@ describe('fit', () => {
 })
 
 describe('LsaModel', () => {
-  test('embeds a query as it embeds a passage without a title', () => {
+  test('embeds a query like a passage without a title', () => {
     const model = fitModel(topicCorpus(3, 10))
     expect(model.embed('topic1word1')).toEqual(model.embed({ title: null, text: 'topic1word1' }))
   })
 
-  test('embeds bit for bit the same after encode and decode, wherever the bytes lie', () => {
+  test('has bit-identical results after encode and decode, at any byte offset', () => {
     fc.assert(
       fc.property(corpus, fc.integer({ min: 0, max: 3 }), (passages, shift) => {
         const model = fitModel(passages)
@@ -191,7 +191,7 @@ describe('LsaModel', () => {
     )
   })
 
-  test('refuses parts that do not fit together', () => {
+  test('rejects inconsistent parts', () => {
     const encoded = fitModel(topicCorpus(3, 10)).encode()
     expect(() => LsaModel.decode({ ...encoded, weights: encoded.weights.subarray(1) })).toThrow(
       'bytes of weights',
@@ -205,7 +205,7 @@ describe('LsaModel', () => {
 })
 
 describe('placeholderEmbed', () => {
-  test('gives finite vectors of length 1, or 0 for a text without terms', () => {
+  test('returns finite vectors of length 1, or 0 for a text without terms', () => {
     fc.assert(
       fc.property(fc.oneof(passage, fc.string({ unit: 'binary' })), one => {
         const vector = placeholderEmbed(one)
@@ -216,7 +216,7 @@ describe('placeholderEmbed', () => {
     expect(lengthOf(placeholderEmbed('the of and'))).toBe(0)
   })
 
-  test('is the same in every process', () => {
+  test('is deterministic across processes', () => {
     const vector = placeholderEmbed({ title: 'slipstream', text: 'the lift of a wing' })
     expect(Array.from(vector.subarray(0, 8), value => Number(value.toFixed(4)))).toMatchInlineSnapshot(`
       [
@@ -232,7 +232,7 @@ describe('placeholderEmbed', () => {
     `)
   })
 
-  test('brings shared words and shared spellings near', () => {
+  test('brings common words and similar spellings closer', () => {
     const query = placeholderEmbed('aeroelastic model')
     const shared = cosine(query, placeholderEmbed('models of aeroelastic wings'))
     const spelt = cosine(query, placeholderEmbed('aeroelasticity'))
@@ -241,7 +241,7 @@ describe('placeholderEmbed', () => {
     expect(spelt).toBeGreaterThan(foreign + 0.05)
   })
 
-  test('uses all 128 numbers', () => {
+  test('uses all 128 dimensions', () => {
     const vector = placeholderEmbed(Array.from({ length: 400 }, (_, n) => `word${n}`).join(' '))
     expect(vector.every(value => value !== 0)).toBe(true)
   })

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { coverageByRecord, shareWithoutWords } from '../../src/knowledge/rarity.ts'
 import type { Occurrences } from '../../src/storage/content.ts'
 
-/** Counts in 100 records; each word has how many hold it, and which of those asked about. */
+/** Counts in 100 records: for each word, the number of records with it, and which of the given records have it. */
 function counted(words: Record<string, [records: number, ...among: number[]]>): Occurrences {
   return {
     records: 100,
@@ -32,7 +32,7 @@ const occurrences = fc
   )
 
 describe('coverage', () => {
-  test('is 1 for a record that holds every word, and absent for one that holds none', () => {
+  test('is 1 for a record with every word, and absent for one without any', () => {
     fc.assert(
       fc.property(occurrences, counts => {
         const shares = coverageByRecord(counts)
@@ -46,19 +46,19 @@ describe('coverage', () => {
     )
   })
 
-  test('counts rare words more, and a word that no record holds most', () => {
+  test('gives rare words more weight, and most to a word that no record has', () => {
     const shares = coverageByRecord(counted({ penguins: [1, 7], data: [60, 7, 8] }))
     expect(shares.get(7)).toBe(1)
     expect(shares.get(8)).toBeLessThan(0.15)
     expect(coverageByRecord(counted({ ostriches: [0], data: [60, 8] })).get(8)).toBeLessThan(0.1)
   })
 
-  test('of a question without words is nothing', () => {
+  test('is undefined for a question without words', () => {
     expect(coverageByRecord(counted({}))).toEqual(new Map())
   })
 })
 
-describe('the share of a question that is left without some words', () => {
+describe('the share of a question without some of its words', () => {
   const counts = counted({ penguins: [1], data: [60], ostriches: [0] })
 
   test('is small without its rare words, and large without its common ones', () => {
@@ -66,7 +66,7 @@ describe('the share of a question that is left without some words', () => {
     expect(shareWithoutWords(new Set(['data']), counts)).toBeGreaterThan(0.85)
   })
 
-  test('does not count words that no record holds', () => {
+  test('ignores words that no record has', () => {
     expect(shareWithoutWords(new Set(['ostriches']), counts)).toBe(1)
     expect(shareWithoutWords(new Set(['ostriches']), counted({ ostriches: [0] }))).toBe(1)
   })

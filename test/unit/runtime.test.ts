@@ -20,7 +20,7 @@ const asked: [string, Partial<Config>][] = [
 ]
 
 test.each(asked)(
-  'a configuration that this version cannot serve is refused by its key, %s, before anything is made',
+  'rejects an unsupported configuration by its key, %s, before it creates anything',
   async (key, part) => {
     const dataDir = join(scratchDir(), 'data')
     const settings = { environment, dataDir, threads: false, loopback: true, server: true, log: silent }

@@ -15,7 +15,7 @@ parentPort.on('message', call => {
 })
 `
 
-/** A worker that gives back what it is given, and breaks when it is told to. */
+/** A worker that returns its input, and throws on request. */
 function open(): OperationHost<Echo> {
   const folder = mkdtempSync(join(tmpdir(), 'wb-threads-'))
   const entry = join(folder, 'worker.mjs')
@@ -28,7 +28,7 @@ function open(): OperationHost<Echo> {
   return host
 }
 
-test('a worker that broke takes its own calls with it, and none of the one that takes its place', async () => {
+test('a crashed worker rejects its own calls, but not those of its replacement', async () => {
   const host = open()
   const fallen = [host.run('fall', 1), host.run('echo', 2)]
   const next = fallen[0]!.catch(() => host.run('echo', 3))

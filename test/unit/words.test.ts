@@ -32,7 +32,7 @@ describe('words', () => {
     )
   })
 
-  test('are letters and digits only, and their own only word', () => {
+  test('contain letters and digits only, and each is its own only word', () => {
     fc.assert(
       fc.property(anyText, text => {
         for (const word of words(text)) {
@@ -43,7 +43,7 @@ describe('words', () => {
     )
   })
 
-  test('do not change with case, composition or compatibility form', () => {
+  test('do not depend on case, composition or compatibility form', () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom(...'aZé Ññ-Öß가Дй日１Σ') }), text => {
         expect(words(text.normalize('NFD'))).toEqual(words(text))
@@ -55,7 +55,7 @@ describe('words', () => {
 })
 
 describe('wordSpans', () => {
-  test('marks a word where it was written', () => {
+  test('returns the position of a word in the original text', () => {
     const text = 'The naïve e\u0301tude, 😀 twice'
     expect(Array.from(wordSpans(text), ({ start, end }) => text.slice(start, end))).toEqual([
       'The',
@@ -65,7 +65,7 @@ describe('wordSpans', () => {
     ])
   })
 
-  test('agrees with words, in order, without overlap, and each place holds its word', () => {
+  test('is consistent with words: in order, without overlap, and each span contains its word', () => {
     fc.assert(
       fc.property(fc.oneof(ascii, anyText, brokenText), text => {
         const spans = [...wordSpans(text)]
@@ -96,7 +96,7 @@ describe('stem', () => {
     expect(stem(word)).toBe(expected)
   })
 
-  test('stays right when more words pass than the memo holds', () => {
+  test('is correct if more words are processed than the cache can hold', () => {
     for (let n = 0; n < 70_000; n++)
       stem(`w${n.toString(36).replace(/\d/g, digit => 'ghijklmnop'[Number(digit)]!)}s`)
     expect(stem('wings')).toBe('wing')
@@ -104,12 +104,12 @@ describe('stem', () => {
 })
 
 describe('terms', () => {
-  test('are stems without stopwords, repetitions kept', () => {
+  test('are stems without stopwords, including repetitions', () => {
     expect(terms('The wing of the wings')).toEqual(['wing', 'wing'])
     expect(terms('to be or not to be')).toEqual([])
   })
 
-  test('are cut, never through a surrogate pair', () => {
+  test('are truncated, never inside a surrogate pair', () => {
     expect(terms('q'.repeat(1000))).toEqual(['q'.repeat(termLengthMax)])
     expect(terms(`q${'𐐷'.repeat(1000)}`)).toEqual([`q${'𐐷'.repeat(31)}`])
   })
@@ -126,6 +126,6 @@ describe('terms', () => {
   })
 })
 
-test('stopwords are words', () => {
+test('stopwords are single words', () => {
   for (const word of stopwords) expect(words(word)).toEqual([word])
 })

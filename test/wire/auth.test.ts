@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { audience, CookieJar, clients, drive } from '../harness/identity-provider.ts'
+import { audience, browse, CookieJar, clients } from '../harness/identity-provider.ts'
 import { anyNumber, anyText, matching } from './exactly.ts'
 import { expectRefusal, type Reply, type Row, serve, useServer, Wire } from './harness.ts'
 import { signInPlace } from './sign-in-place.ts'
@@ -14,7 +14,7 @@ const jwt = matching(/^[\w-]+\.[\w-]+\.[\w-]+$/)
 async function browser(login = 'alice', after = '/version'): Promise<CookieJar> {
   const jar = new CookieJar()
   const url = `${wire.serving.url}/auth/login?redirect_after=${encodeURIComponent(after)}`
-  const arrived = await drive(url, { jar, login })
+  const arrived = await browse(url, { jar, login })
   expect([arrived.url, arrived.status], arrived.text).toEqual([`${wire.serving.url}${after}`, 200])
   return jar
 }
@@ -29,7 +29,7 @@ async function asPage(jar: CookieJar, line: string): Promise<Reply & { setCookie
     redirect: 'manual',
     headers: { cookie: jar.header(at), origin: url, connection: 'close' },
   })
-  jar.take(at, answer.headers)
+  jar.storeCookies(at, answer.headers)
   const text = await answer.text()
   const body = answer.headers.get('content-type')?.startsWith('application/json')
     ? JSON.parse(text)
@@ -198,7 +198,7 @@ describe('a device', () => {
     const pending = { json: { device_code } }
     const waiting = await wire.refused('POST /auth/device/token', pending, 400, 'authorization_pending')
     expect(waiting.headers['cache-control']).toBe('no-store')
-    await drive(String(started.verification_uri_complete), { login: 'dora' })
+    await browse(String(started.verification_uri_complete), { login: 'dora' })
     const tokens = {
       access_token: jwt,
       token_type: 'Bearer',
@@ -224,7 +224,7 @@ describe('a device', () => {
 
   test('S4.3-19: is denied in a browser', async () => {
     const started = await wire.exchange('POST /auth/device/authorize', undefined, 200, beginning)
-    await drive(String(started.verification_uri_complete), { deny: true })
+    await browse(String(started.verification_uri_complete), { deny: true })
     const sent = { json: { device_code: started.device_code } }
     await wire.refused('POST /auth/device/token', sent, 400, 'access_denied')
   })

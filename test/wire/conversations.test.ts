@@ -289,20 +289,23 @@ describe('messages', () => {
     })
   })
 
-  test.each([1, 2, 3, 4, 5, 6])('pages of %i messages are full although some messages are hidden', async limit => {
-    const sizes: number[] = []
-    const walked: Row[] = []
-    let cursor: unknown = null
-    do {
-      const page = await wire.get(`${path}?limit=${limit}${cursor === null ? '' : `&cursor=${cursor}`}`)
-      sizes.push((page.items as Row[]).length)
-      walked.push(...(page.items as Row[]))
-      cursor = page.nextCursor
-    } while (cursor !== null)
-    expect(walked).toEqual(await wire.items(path))
-    expect(sizes.slice(0, -1).every(size => size === limit)).toBe(true)
-    expect(sizes.at(-1)).toBeGreaterThan(0)
-  })
+  test.each([1, 2, 3, 4, 5, 6])(
+    'pages of %i messages are full although some messages are hidden',
+    async limit => {
+      const sizes: number[] = []
+      const walked: Row[] = []
+      let cursor: unknown = null
+      do {
+        const page = await wire.get(`${path}?limit=${limit}${cursor === null ? '' : `&cursor=${cursor}`}`)
+        sizes.push((page.items as Row[]).length)
+        walked.push(...(page.items as Row[]))
+        cursor = page.nextCursor
+      } while (cursor !== null)
+      expect(walked).toEqual(await wire.items(path))
+      expect(sizes.slice(0, -1).every(size => size === limit)).toBe(true)
+      expect(sizes.at(-1)).toBeGreaterThan(0)
+    },
+  )
 
   test('GET returns a message as in the list', async () => {
     for (const row of await wire.items(path))

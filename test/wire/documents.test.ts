@@ -68,24 +68,21 @@ describe('registering documents', () => {
     ['reserved chunkText', { chunkText: 'x' }],
     ['reserved visible_to', { visible_to: '*' }],
     ['reserved chunker.id', { 'chunker.id': 'x' }],
-  ])(
-    'S7.3-invalid_metadata S7.3-07: POST, PATCH and ingest reject %s metadata',
-    async (_, metadata) => {
-      const { kb } = await makePlace(wire)
-      const path = `${kb}/documents/${await wire.make(`${kb}/documents`, {}, 'documentId')}`
-      const before = await wire.items(`${kb}/documents`)
-      await wire.refused(`POST ${kb}/documents`, { json: { metadata } }, 400, 'invalid_metadata', /metadata/)
-      await wire.refused(`PATCH ${path}`, { json: { metadata } }, 400, 'invalid_metadata', /metadata/)
-      await wire.refused(
-        `POST ${kb}/ingest`,
-        { json: { text: 'x', metadata } },
-        400,
-        'invalid_metadata',
-        /metadata/,
-      )
-      expect(await wire.items(`${kb}/documents`)).toEqual(before)
-    },
-  )
+  ])('S7.3-invalid_metadata S7.3-07: POST, PATCH and ingest reject %s metadata', async (_, metadata) => {
+    const { kb } = await makePlace(wire)
+    const path = `${kb}/documents/${await wire.make(`${kb}/documents`, {}, 'documentId')}`
+    const before = await wire.items(`${kb}/documents`)
+    await wire.refused(`POST ${kb}/documents`, { json: { metadata } }, 400, 'invalid_metadata', /metadata/)
+    await wire.refused(`PATCH ${path}`, { json: { metadata } }, 400, 'invalid_metadata', /metadata/)
+    await wire.refused(
+      `POST ${kb}/ingest`,
+      { json: { text: 'x', metadata } },
+      400,
+      'invalid_metadata',
+      /metadata/,
+    )
+    expect(await wire.items(`${kb}/documents`)).toEqual(before)
+  })
 
   test.each([['flat'], [5], [['a']]])(
     'S7.3-invalid_metadata S7.3-07: rejects metadata %j, which is not an object',

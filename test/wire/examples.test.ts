@@ -6,8 +6,8 @@ import { mcpServers } from '../../src/contract/mcp-servers.ts'
 import { type OpenApiOperation, openApiDocument } from '../../src/contract/openapi.ts'
 import { principals } from '../../src/contract/principals.ts'
 import { chunkingServices, embeddingServices, rerankingServices } from '../../src/contract/services.ts'
-import { type Chatting, chatting } from '../harness/chatting.ts'
-import { makeBase } from '../harness/place.ts'
+import { makeBase } from '../harness/resources.ts'
+import { openTestChat, type TestChat } from '../harness/test-chat.ts'
 import { unknownId } from './shapes.ts'
 
 /** Statuses of examples that depend on state: a pending approval, an identity provider or a remote database. */
@@ -31,7 +31,7 @@ const withBody = Object.entries(document.paths).flatMap(([path, operations]) =>
 test('accepts every example of the API reference with the documented status', {
   timeout: 60_000,
 }, async () => {
-  const wb = await chatting({
+  const wb = await openTestChat({
     agent: { name: 'Handbook' },
     server: true,
     config: { mcp: { enabled: true } },
@@ -77,7 +77,7 @@ function bodyOf({ requestBody }: OpenApiOperation): {
 }
 
 /** Path parameters of existing resources in the workspace of a conversation. */
-async function idsIn(wb: Chatting): Promise<Record<string, string>> {
+async function idsIn(wb: TestChat): Promise<Record<string, string>> {
   const { agentId, workspaceId, llmServiceId } = wb.agent
   const { conversationId } = wb.conversation
   const base = await makeBase(wb, { workspaceId })

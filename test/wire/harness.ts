@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { Pool } from 'undici'
 import { afterAll, beforeAll, expect, vi } from 'vitest'
-import { type Place, place, type Served, type SpawnedServer } from '../commands/wb.ts'
+import { createSandbox, type Sandbox, type SpawnedServer, type TestServer } from '../commands/sandbox.ts'
 import { exactly } from './exactly.ts'
 import { failure } from './shapes.ts'
 
@@ -47,12 +47,12 @@ export function spawnServe(options?: ServeOptions): Promise<Serving & Pick<Spawn
   return serveAt((here, args, more) => here.spawnServe(args, more), options)
 }
 
-async function serveAt<T extends Served>(
-  start: (here: Place, args: string[], options: { env?: Record<string, string> }) => Promise<T>,
+async function serveAt<T extends TestServer>(
+  start: (here: Sandbox, args: string[], options: { env?: Record<string, string> }) => Promise<T>,
   { env, args = [] }: ServeOptions = {},
 ): Promise<Omit<T, 'stop'> & Serving> {
   let clear: (() => unknown) | undefined
-  const here = place(remove => {
+  const here = createSandbox(remove => {
     clear = remove
   })
   const server = await start(here, args, { env })

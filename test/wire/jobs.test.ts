@@ -3,22 +3,30 @@ import fc from 'fast-check'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { Document } from '../../src/contract/documents.ts'
 import type { Job } from '../../src/contract/jobs.ts'
-import { type Base, makeBase } from '../harness/place.ts'
-import { type Options, open, until } from '../harness/runtime.ts'
-import { type Wired, wired } from '../harness/wired.ts'
-import { cancel, cut, ended, enqueue, hosted, jobOf, textOf } from '../jobs/stage.ts'
+import { type HttpRuntime, serveOverHttp } from '../harness/http-runtime.ts'
+import { type Base, makeBase } from '../harness/resources.ts'
+import { open, type TestRuntimeOptions, waitUntil } from '../harness/runtime.ts'
+import {
+  cancel,
+  chunkPerParagraph,
+  createHostedBase,
+  enqueue,
+  jobOf,
+  textOf,
+  waitForEnd,
+} from '../jobs/ingest-jobs.ts'
 import { anyText, exactly } from './exactly.ts'
 import { document, failure, job, notUuid, unknownId } from './shapes.ts'
 
 interface Place {
-  readonly wb: Wired
+  readonly wb: HttpRuntime
   readonly base: Base
   /** Path of the jobs. */
   readonly path: string
 }
 
-async function place(options: Options = {}): Promise<Place> {
-  const wb = await wired(await open(options))
+async function place(options: TestRuntimeOptions = {}): Promise<Place> {
+  const wb = await serveOverHttp(await open(options))
   const base = await makeBase(wb)
   return { wb, base, path: `/api/v1/workspaces/${base.params.workspaceId}/jobs` }
 }
@@ -92,7 +100,7 @@ describe('ingest with async=true', () => {
     const body = (await answer.json()) as { job: Job }
     expect(answer.status).toBe(202)
     expect(answer.headers.get('location')).toMatch(new RegExp(`/jobs/${body.job.jobId}$`))
-    expect(await ended(wb, body.job)).toMatchObject({ status: 'succeeded', result: { chunks: 1 } })
+    expect(await waitForEnd(wb, body.job)).toMatchObject({ status: 'succeeded', result: { chunks: 1 } })
     expect(await base.documents()).toMatchObject([{ sourceFilename: 'wing.txt', status: 'ready' }])
   })
 })
@@ -193,15 +201,15 @@ function watch({ wb, path }: Place, { jobId }: Job, after?: string) {
         const [, event, data, id] = /^event: (.*)\ndata: (.*)\nid: (.*)$/.exec(text)!
         return { event: event!, data: JSON.parse(data!), id: id!, text }
       })
-  return { seen, frames, over: () => until(() => seen.isOver), leave: () => sent.destroy() }
+  return { seen, frames, over: () => waitUntil(() => seen.isOver), leave: () => sent.destroy() }
 }
 
 async function running(): Promise<Place & { job: Job }> {
-  const { wb: inner, base, provider } = await hosted()
-  const wb = await wired(inner)
+  const { wb: inner, base, provider } = await createHostedBase()
+  const wb = await serveOverHttp(inner)
   const path = `/api/v1/workspaces/${base.params.workspaceId}/jobs`
   provider.script({}, {}, { delayMs: 400 })
-  const { job } = await enqueue(wb, base, textOf(7), cut)
+  const { job } = await enqueue(wb, base, textOf(7), chunkPerParagraph)
   return { wb, base, path, job }
 }
 
@@ -254,14 +262,18 @@ describe('the stream of a job', () => {
   })
 
   test('skips events that were received, and sends all for an invalid Last-Event-ID', async () => {
-    const { wb: inner, base, provider } = await hosted()
+    const { wb: inner, base, provider } = await createHostedBase()
     provider.script({ hang: 'before headers' })
-    const at = { wb: await wired(inner), base, path: `/api/v1/workspaces/${base.params.workspaceId}/jobs` }
-    const { job: made } = await enqueue(at.wb, base, textOf(1), cut)
-    await until(() => provider.received.length === 1)
+    const at = {
+      wb: await serveOverHttp(inner),
+      base,
+      path: `/api/v1/workspaces/${base.params.workspaceId}/jobs`,
+    }
+    const { job: made } = await enqueue(at.wb, base, textOf(1), chunkPerParagraph)
+    await waitUntil(() => provider.received.length === 1)
     const now = await jobOf(at.wb, made)
     const [seen, unseen] = [watch(at, made, now.updatedAt), watch(at, made, 'nonsense')]
-    await until(() => unseen.frames().length === 1)
+    await waitUntil(() => unseen.frames().length === 1)
     expect(seen.frames()).toEqual([])
     await cancel(at.wb, made)
     await Promise.all([seen.over(), unseen.over()])
@@ -271,7 +283,7 @@ describe('the stream of a job', () => {
 
   test('supports many readers, and follows a job of another process', async () => {
     const { wb, base, path } = await place()
-    const { job: made } = await enqueue(wb, base, textOf(3), cut)
+    const { job: made } = await enqueue(wb, base, textOf(3), chunkPerParagraph)
     const other = await open({ dataDir: wb.dataDir })
     const watchers = Array.from({ length: 20 }, () => watch({ wb, base, path }, made))
     await other.settle()
@@ -281,27 +293,27 @@ describe('the stream of a job', () => {
   })
 
   test('ends without done when the runtime drains', async () => {
-    const { wb: inner, base, provider } = await hosted()
+    const { wb: inner, base, provider } = await createHostedBase()
     provider.script({ hang: 'before headers' })
-    const wb = await wired(inner)
-    const { job: made } = await enqueue(wb, base, textOf(1), cut)
+    const wb = await serveOverHttp(inner)
+    const { job: made } = await enqueue(wb, base, textOf(1), chunkPerParagraph)
     const at = { wb, base, path: `/api/v1/workspaces/${base.params.workspaceId}/jobs` }
     const { frames, over } = watch(at, made)
-    await until(() => provider.received.length === 1 && frames().length > 0)
+    await waitUntil(() => provider.received.length === 1 && frames().length > 0)
     await wb.close()
     await over()
     expect(frames().map(({ event }) => event)).not.toContain('done')
   })
 
   test('always delivers the last event to readers that reconnect', { timeout: 60_000 }, async () => {
-    const { wb: inner, base, provider } = await hosted()
-    const wb = await wired(inner)
+    const { wb: inner, base, provider } = await createHostedBase()
+    const wb = await serveOverHttp(inner)
     const at = { wb, base, path: `/api/v1/workspaces/${base.params.workspaceId}/jobs` }
     let n = 0
     await fc.assert(
       fc.asyncProperty(fc.array(fc.integer({ min: 0, max: 40 }), { maxLength: 8 }), async staysMs => {
         provider.script(...Array.from({ length: 10 }, () => ({ delayMs: 10 })))
-        const { job: made } = await enqueue(wb, base, textOf(20, `wing${n++}`), cut)
+        const { job: made } = await enqueue(wb, base, textOf(20, `wing${n++}`), chunkPerParagraph)
         const told: Frame[] = []
         let after: string | undefined
         for (const stayMs of [...staysMs, undefined]) {

@@ -266,16 +266,24 @@ describe('order of the checks', () => {
     await wire.refused(`POST ${nowhere}`, { json: same }, 404, 'workspace_not_found')
   })
 
-  test.each(['local', 'mock'])('when attaching in a %s workspace, checks the embedder, then the collection', async kind => {
-    const workspace = await makeWorkspace(wire, { kind })
-    const list = `${workspace}/knowledge-bases`
-    const services = await firstServices(workspace)
-    const body = { name: 'absent', attach: true, vectorCollection: 'absent', ...unknown }
-    await wire.refused(`POST ${list}`, { json: body }, 404, 'embedding_service_not_found')
-    const { embeddingServiceId } = services
-    await wire.refused(`POST ${list}`, { json: { ...body, embeddingServiceId } }, 404, 'collection_not_found')
-    expect(await wire.items(list)).toEqual([])
-  })
+  test.each(['local', 'mock'])(
+    'when attaching in a %s workspace, checks the embedder, then the collection',
+    async kind => {
+      const workspace = await makeWorkspace(wire, { kind })
+      const list = `${workspace}/knowledge-bases`
+      const services = await firstServices(workspace)
+      const body = { name: 'absent', attach: true, vectorCollection: 'absent', ...unknown }
+      await wire.refused(`POST ${list}`, { json: body }, 404, 'embedding_service_not_found')
+      const { embeddingServiceId } = services
+      await wire.refused(
+        `POST ${list}`,
+        { json: { ...body, embeddingServiceId } },
+        404,
+        'collection_not_found',
+      )
+      expect(await wire.items(list)).toEqual([])
+    },
+  )
 
   test('S7.3-collection_name_taken: rejects a collection that another knowledge base uses', async () => {
     const workspace = await makeWorkspace(wire)

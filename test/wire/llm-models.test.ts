@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { OutboundRequest } from '../../src/models/outbound.ts'
 import { type ChatServer, startChatServer } from '../fakes/chat-server.ts'
-import { type Options, open } from '../harness/runtime.ts'
+import { open, type TestRuntimeOptions } from '../harness/runtime.ts'
 import { anyText, arrayOf, exactly, oneOf } from './exactly.ts'
 import { failure } from './shapes.ts'
 
@@ -20,7 +20,7 @@ const model = {
 }
 
 /** Opens a runtime whose outbound requests all get one response. */
-async function answered(status: number, text: string, options: Options = {}) {
+async function answered(status: number, text: string, options: TestRuntimeOptions = {}) {
   const asked: { url: string; request: OutboundRequest }[] = []
   const wb = await open({
     ...options,

@@ -4,8 +4,8 @@ import { mcpServers } from '../../src/contract/mcp-servers.ts'
 import type { RowStore } from '../../src/storage/rows.ts'
 import { tables } from '../../src/storage/tables.ts'
 import { startMcpServer } from '../fakes/mcp-server.ts'
-import { makeWorkspace } from '../harness/place.ts'
-import { type Opened, type Options, open } from '../harness/runtime.ts'
+import { makeWorkspace } from '../harness/resources.ts'
+import { open, type TestRuntime, type TestRuntimeOptions } from '../harness/runtime.ts'
 import { exactly, isoMs, uuid } from './exactly.ts'
 import { failure, unknownId } from './shapes.ts'
 
@@ -30,7 +30,7 @@ function mcpServer(known: Record<string, unknown> = {}): Record<string, unknown>
   }
 }
 
-async function place(options: Options = {}) {
+async function place(options: TestRuntimeOptions = {}) {
   const wb = await open(options)
   const { workspaceId } = await makeWorkspace(wb)
   return { wb, workspaceId, path: `/api/v1/workspaces/${workspaceId}/mcp-servers` }
@@ -48,7 +48,7 @@ async function placeWithRows() {
   return { ...made, rows }
 }
 
-async function register(wb: Opened, path: string, fields: object = {}) {
+async function register(wb: TestRuntime, path: string, fields: object = {}) {
   const { status, body, text } = await wb.send(`POST ${path}`, { label: 'tools', url, ...fields })
   expect(status, text).toBe(201)
   return { body, one: `${path}/${body.mcpServerId}` }
@@ -143,22 +143,19 @@ test.each([
   ['the same in hexadecimal', { url: 'http://0xa9fea9fe/' }, 'url'],
   ['the same through NAT64', { url: 'http://[64:ff9b::a9fe:a9fe]/' }, 'url'],
   ['a tool that is no text', { allowedTools: [5] }, 'allowedTools'],
-])(
-  'POST and PATCH reject %s with the name of the field and change nothing',
-  async (_, fields, name) => {
-    const { wb, path } = await place()
-    const { body, one } = await register(wb, path)
-    for (const line of [`POST ${path}`, `PATCH ${one}`]) {
-      const sent = line.startsWith('POST') ? { label: 'tools', url, ...fields } : fields
-      const refused = await wb.send(line, sent)
-      expect([line, refused.status]).toEqual([line, 400])
-      exactly(refused.body, failure('validation_error'))
-      expect((refused.body.error as { message: string }).message).toContain(name)
-      expect(refused.text).not.toContain('sk-plain-secret')
-    }
-    exactly((await wb.send(`GET ${path}`)).body, { items: [body], nextCursor: null })
-  },
-)
+])('POST and PATCH reject %s with the name of the field and change nothing', async (_, fields, name) => {
+  const { wb, path } = await place()
+  const { body, one } = await register(wb, path)
+  for (const line of [`POST ${path}`, `PATCH ${one}`]) {
+    const sent = line.startsWith('POST') ? { label: 'tools', url, ...fields } : fields
+    const refused = await wb.send(line, sent)
+    expect([line, refused.status]).toEqual([line, 400])
+    exactly(refused.body, failure('validation_error'))
+    expect((refused.body.error as { message: string }).message).toContain(name)
+    expect(refused.text).not.toContain('sk-plain-secret')
+  }
+  exactly((await wb.send(`GET ${path}`)).body, { items: [body], nextCursor: null })
+})
 
 test.each([
   ['auth', { auth: { mode: 'apiKey', anonymousPolicy: 'allow' } }],
@@ -215,11 +212,11 @@ test('the error for a secret in a URL recommends credentialRef; other parameters
 
 test('a secret in the URL of a stored server is used and not shown', async () => {
   const seen: string[] = []
-  const before = (request: Request) => {
+  const intercept = (request: Request) => {
     seen.push(new URL(request.url).search)
     return undefined
   }
-  const tools = await startMcpServer({ before })
+  const tools = await startMcpServer({ intercept })
   const { wb, path, workspaceId, rows } = await placeWithRows()
   const { body, one } = await register(wb, path)
   const key = [workspaceId, String(body.mcpServerId)]
@@ -279,7 +276,7 @@ test('a test connection lists all tools of the server, including those that are 
 
 test('a failed test connection returns 200, with a code and a message of the runtime', async () => {
   const tools = await startMcpServer({
-    before: () => new Response('secret words of the server', { status: 401 }),
+    intercept: () => new Response('secret words of the server', { status: 401 }),
   })
   const { wb, path } = await place()
   const { one } = await register(wb, path, { url: tools.url })

@@ -1,12 +1,12 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type ChatServer, type ChatStep, refusals, startChatServer } from '../fakes/chat-server.ts'
-import { type Opened, open } from '../harness/runtime.ts'
+import { open, type TestRuntime } from '../harness/runtime.ts'
 import { exactly } from './exactly.ts'
 import { failure, llmService } from './shapes.ts'
 
 let provider: ChatServer
-let wb: Opened
+let wb: TestRuntime
 let services: string
 
 beforeEach(async () => {

@@ -3,10 +3,10 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { kb } from '../../src/contract/knowledge.ts'
-import { chatting } from '../harness/chatting.ts'
 import { parseExposition } from '../harness/exposition.ts'
-import { makeBase, makeWorkspace } from '../harness/place.ts'
+import { makeBase, makeWorkspace } from '../harness/resources.ts'
 import { open, TestClock } from '../harness/runtime.ts'
+import { openTestChat } from '../harness/test-chat.ts'
 import { anyText, exactly, isoMs, count as wholeNumber } from './exactly.ts'
 import { unknownId } from './shapes.ts'
 
@@ -131,11 +131,11 @@ describe('GET /metrics', () => {
   })
 
   test('counts requests of agents to models by provider and outcome', async () => {
-    const { model, stream, streaming, send } = await chatting({ server: true })
+    const { model, stream, streamEvents, send } = await openTestChat({ server: true })
     model.script({ text: 'Hello.' }, { status: 400, body: 'no' }, { text: 'one two', silentAfter: 2 })
     await stream('hi')
     await stream('hi')
-    for await (const { event } of streaming('hi')) if (event === 'token') break
+    for await (const { event } of streamEvents('hi')) if (event === 'token') break
     const chats = async (outcome: string) =>
       sampleOf(
         (await send('GET /metrics')).text,
@@ -233,7 +233,7 @@ describe('GET /health/details', () => {
     clock.advance(3_000)
     exactly((await answer).body.chat, {
       status: 'down',
-      detail: 'no answer within 3000 ms',
+      detail: 'no response within 3000 ms',
       durationMs: 3_000,
     })
   })

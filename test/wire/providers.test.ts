@@ -126,19 +126,22 @@ describe('S7.3-embedding_unavailable', () => {
     expect(statuses.filter(status => status === 'ready')).toHaveLength(1)
   })
 
-  test.each([401, 404, 500])('is returned if a provider responds with %i, without the text of the provider', async status => {
-    const kb = await makeRemotePlace()
-    provider.refusals = Array(20).fill(status)
-    const reply = await wire.refused(
-      `POST ${kb}/search`,
-      { json: { text: 'x' } },
-      503,
-      'embedding_unavailable',
-    )
-    expect(reply.text).not.toContain('sk-provider-detail')
-    const listed = await wire.send(`GET ${kb}/documents`)
-    expect(listed.text).not.toContain('sk-provider-detail')
-  })
+  test.each([401, 404, 500])(
+    'is returned if a provider responds with %i, without the text of the provider',
+    async status => {
+      const kb = await makeRemotePlace()
+      provider.refusals = Array(20).fill(status)
+      const reply = await wire.refused(
+        `POST ${kb}/search`,
+        { json: { text: 'x' } },
+        503,
+        'embedding_unavailable',
+      )
+      expect(reply.text).not.toContain('sk-provider-detail')
+      const listed = await wire.send(`GET ${kb}/documents`)
+      expect(listed.text).not.toContain('sk-provider-detail')
+    },
+  )
 
   test('is returned for an unsupported provider', async () => {
     const kb = await makeRemotePlace({ provider: 'nvidia', endpointBaseUrl: null })

@@ -3,7 +3,13 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { tables } from '../../src/storage/tables.ts'
 import { type ChatServer, startChatServer } from '../fakes/chat-server.ts'
-import { type Opened, type Options, open, type Sent, scratchDir } from '../harness/runtime.ts'
+import {
+  open,
+  scratchDir,
+  type TestResponse,
+  type TestRuntime,
+  type TestRuntimeOptions,
+} from '../harness/runtime.ts'
 import { exactly, isoMs, matching } from './exactly.ts'
 import { failure, unknownId } from './shapes.ts'
 
@@ -18,7 +24,7 @@ beforeEach(async () => {
 afterEach(() => provider.close())
 
 /** A runtime that requires credentials, with API keys in its environment. */
-function closed(options: Options = {}): Promise<Opened> {
+function closed(options: TestRuntimeOptions = {}): Promise<TestRuntime> {
   return open({
     environment: { FIRST: bootstrap, TEAM_KEY: 'sk-team-0123456789', FIRST_KEY: 'sk-first' },
     config: {
@@ -29,12 +35,12 @@ function closed(options: Options = {}): Promise<Opened> {
   })
 }
 
-async function workspaceOf(wb: Opened, name = 'here'): Promise<string> {
+async function workspaceOf(wb: TestRuntime, name = 'here'): Promise<string> {
   return String((await wb.sendAsOperator('POST /api/v1/workspaces', { name })).body.workspaceId)
 }
 
 /** Creates a service, which calls the model if its credential is released. */
-function probe(wb: Opened, workspaceId: string, credentialRef = 'env:TEAM_KEY'): Promise<Sent> {
+function probe(wb: TestRuntime, workspaceId: string, credentialRef = 'env:TEAM_KEY'): Promise<TestResponse> {
   const body = {
     name: 'one',
     provider: 'openai',

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type ChatServer, startChatServer } from '../fakes/chat-server.ts'
-import { type Opened, open } from '../harness/runtime.ts'
+import { open, type TestRuntime } from '../harness/runtime.ts'
 import { exactly } from './exactly.ts'
 import { llmService } from './shapes.ts'
 
 let provider: ChatServer
-let wb: Opened
+let wb: TestRuntime
 let workspace: string
 
 beforeEach(async () => {

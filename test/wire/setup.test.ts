@@ -41,11 +41,11 @@ describe('GET /setup-status', () => {
   })
 
   test('S4.2-34: contains no value of a variable', async () => {
-    const { send, complaints } = await open({ environment: { OPENAI_API_KEY: canary } })
+    const { send, loggedProblems } = await open({ environment: { OPENAI_API_KEY: canary } })
     const written = await send('POST /setup/env', { values: { ASTRA_DB_APPLICATION_TOKEN: `${canary}2` } })
     const shown = await send('GET /setup-status')
     expect(shown.body).toMatchObject({ managedEnv: { configuredKeys: ['OPENAI_API_KEY'] } })
-    expect(written.text + shown.text + JSON.stringify(complaints)).not.toContain(canary)
+    expect(written.text + shown.text + JSON.stringify(loggedProblems)).not.toContain(canary)
   })
 
   test('lists both credentials of a remote database as such; without a key, chat is not set up', async () => {

@@ -8,22 +8,22 @@ import { kb } from '../../src/contract/knowledge.ts'
 import { openEmbeddedStore } from '../../src/storage/open.ts'
 import type { AnyTable, RowStore, Write } from '../../src/storage/rows.ts'
 import { tables } from '../../src/storage/tables.ts'
-import { type Base, makeBase, makeWorkspace } from '../harness/place.ts'
-import { program } from '../harness/program.ts'
-import { type Opened, type Options, open } from '../harness/runtime.ts'
-import { fill } from '../harness/spaces.ts'
-import { storeFile } from '../harness/store.ts'
+import { ingestSentences } from '../harness/fitted-spaces.ts'
+import { programPath } from '../harness/program.ts'
+import { type Base, makeBase, makeWorkspace } from '../harness/resources.ts'
+import { open, type TestRuntime, type TestRuntimeOptions } from '../harness/runtime.ts'
+import { storeFile } from '../harness/store-file.ts'
 
-/** Moments at which the process is killed; a long run sets more. */
+/** Moments at which the process is killed; a long run uses more. */
 const moments = Number(process.env.WB_TEST_KILLS ?? 8)
 
-/** Every table that has rows of a workspace, but the workspaces themselves. */
+/** Every table with rows of a workspace, except the workspaces table. */
 const ofWorkspaces = (Object.values(tables) as AnyTable[]).filter(
   table =>
     table !== tables.workspaces &&
     [table.key, ...Object.values(table.indexes)].flat().includes('workspaceId'),
 )
-/** A knowledge base needs more than a row; those here are made by the API. */
+/** Knowledge bases need more than a row, so they are created with the API. */
 const planted = ofWorkspaces.filter(table => table !== tables.knowledgeBases && table !== tables.audit)
 
 interface Doomed {
@@ -32,12 +32,12 @@ interface Doomed {
   readonly bases: readonly Base[]
 }
 
-/** A workspace with knowledge bases, and a row in every other table. */
-async function furnished(wb: Opened, basesMade = 3): Promise<Doomed> {
+/** Creates a workspace with knowledge bases and a row in every other table. */
+async function furnished(wb: TestRuntime, basesMade = 3): Promise<Doomed> {
   const { workspaceId } = await makeWorkspace(wb)
   const bases: Base[] = []
   for (let n = 0; n < basesMade; n++) bases.push(await makeBase(wb, { workspaceId }))
-  for (const base of bases) await fill(base, 0, 4)
+  for (const base of bases) await ingestSentences(base, 0, 4)
   const { rows, close } = await openEmbeddedStore({ path: join(wb.dataDir, 'workbase.db') })
   const outcome = await rows.atomic(planted.map(table => plant(table, workspaceId)))
   expect(outcome).toEqual({ ok: true })
@@ -51,8 +51,8 @@ function plant(table: AnyTable, workspaceId: string): Write {
   return { op: 'insert', table, row: { ...Object.fromEntries(values), workspaceId } }
 }
 
-/** Names of tables that have rows of the workspace. */
-function holding(wb: Pick<Opened, 'dataDir'>, workspaceId: string): string[] {
+/** Returns the names of tables with rows of the workspace. */
+function holding(wb: Pick<TestRuntime, 'dataDir'>, workspaceId: string): string[] {
   const file = storeFile(wb.dataDir)
   const found = ofWorkspaces
     .filter(
@@ -63,12 +63,12 @@ function holding(wb: Pick<Opened, 'dataDir'>, workspaceId: string): string[] {
   return found
 }
 
-/** Nothing is left of a workspace but its trail. */
-function requireGone(wb: Pick<Opened, 'dataDir'>, { workspaceId, bases }: Doomed): void {
+/** Checks that only the audit trail of a workspace is left. */
+function requireGone(wb: Pick<TestRuntime, 'dataDir'>, { workspaceId, bases }: Doomed): void {
   expect(holding(wb, workspaceId)).toEqual(['audit'])
   const file = storeFile(wb.dataDir)
   for (const { params } of bases)
-    expect(file.mentions(params.knowledgeBaseId).filter(name => name !== 'audit')).toEqual([])
+    expect(file.tablesContaining(params.knowledgeBaseId).filter(name => name !== 'audit')).toEqual([])
   expect(file.all('SELECT 1 FROM collection WHERE workspace_id = ?', workspaceId)).toEqual([])
   const ids = new Set(file.all('SELECT id FROM collection').map(({ id }) => String(id)))
   for (const name of file.tables().filter(table => /^(vec|fts)_/.test(table)))
@@ -78,8 +78,8 @@ function requireGone(wb: Pick<Opened, 'dataDir'>, { workspaceId, bases }: Doomed
   file.close()
 }
 
-/** The workspace works, and each knowledge base that is left is whole. */
-async function requireUsable(wb: Opened, { workspaceId, path, bases }: Doomed): Promise<void> {
+/** Checks that the workspace works and its remaining knowledge bases are complete. */
+async function requireUsable(wb: TestRuntime, { workspaceId, path, bases }: Doomed): Promise<void> {
   expect((await wb.send(`GET ${path}`)).body).toMatchObject({ workspaceId })
   const { items: listed } = (await wb.send('GET /api/v1/workspaces?limit=200')).body
   expect(listed).toContainEqual(expect.objectContaining({ workspaceId }))
@@ -94,7 +94,7 @@ async function requireUsable(wb: Opened, { workspaceId, path, bases }: Doomed): 
   expect(await late.search('zeppelins')).toHaveLength(1)
 }
 
-test('the tables that are emptied are all that have rows of a workspace, but the trail', async () => {
+test('the deletion covers all tables with rows of the workspace, except the audit trail', async () => {
   const wb = await open()
   const doomed = await furnished(wb)
   const other = await furnished(wb)
@@ -106,9 +106,9 @@ test('the tables that are emptied are all that have rows of a workspace, but the
   await requireUsable(wb, other)
 })
 
-describe('a write of the cascade that fails', () => {
-  /** Runtimes whose writes count, and the n-th of which from 0 fails. */
-  const seams: Record<string, (write: <T>(go: () => Promise<T>) => Promise<T>) => Options> = {
+describe('a failed write of a deletion', () => {
+  /** Runtimes that count writes and fail at the n-th, starting with 0. */
+  const seams: Record<string, (write: <T>(go: () => Promise<T>) => Promise<T>) => TestRuntimeOptions> = {
     'control rows': write => ({
       rows: store => ({ ...forwarded(store), atomic: writes => write(() => store.atomic(writes)) }),
     }),
@@ -127,7 +127,7 @@ describe('a write of the cascade that fails', () => {
   }
 
   test.each(Object.keys(seams))(
-    'S4.2-11 S7.3-cascade_incomplete S7.3-02: of %s, each in turn, leaves a workspace that works, and a retry ends it',
+    'S4.2-11 S7.3-cascade_incomplete S7.3-02: to %s leaves a working workspace, and a retry completes the deletion',
     { timeout: 120_000 },
     async seam => {
       let left = Number.POSITIVE_INFINITY
@@ -146,7 +146,7 @@ describe('a write of the cascade that fails', () => {
         if (sent.status === 204) break
         expect(sent.text).not.toContain('/var/lib')
         const { code } = sent.body.error as { code: string }
-        // The first write tries whether the end can be recorded; nothing has been deleted then.
+        // The first write checks that the deletion can be audited, before anything is deleted.
         const isRehearsal = seam === 'control rows' && n === 0
         expect([sent.status, code]).toEqual(
           isRehearsal ? [503, 'control_plane_unavailable'] : [500, 'cascade_incomplete'],
@@ -162,14 +162,14 @@ describe('a write of the cascade that fails', () => {
   )
 })
 
-test(`S4.2-11: killed at ${moments} moments of the cascade, and sent again after a start, it ends without a row left`, {
+test(`S4.2-11: a deletion that was killed at ${moments} points completes after a restart and a retry`, {
   timeout: 60_000 + moments * 15_000,
 }, async () => {
   const wb = await open()
   let halfway = 0
   for (let n = 0; n < moments; n++) {
     const doomed = await furnished(wb, 6)
-    const child = fork(program('runtime/process'), [wb.dataDir])
+    const child = fork(programPath('runtime/process'), [wb.dataDir])
     const ended = once(child, 'exit')
     onTestFinished(() => void child.kill('SIGKILL'))
     await once(child, 'message')

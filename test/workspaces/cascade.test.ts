@@ -11,15 +11,15 @@ import { openEmbeddedStore } from '../../src/storage/open.ts'
 import { checkStore } from '../../src/storage/sqlite/check.ts'
 import { tables } from '../../src/storage/tables.ts'
 import { Workspaces } from '../../src/workspaces/workspaces.ts'
-import { type Base, makeBase, makeMockService, makeWorkspace } from '../harness/place.ts'
-import { type Opened, open } from '../harness/runtime.ts'
-import { fill } from '../harness/spaces.ts'
-import { storeFile } from '../harness/store.ts'
+import { ingestSentences } from '../harness/fitted-spaces.ts'
+import { type Base, makeBase, makeMockService, makeWorkspace } from '../harness/resources.ts'
+import { open, type TestRuntime } from '../harness/runtime.ts'
+import { storeFile } from '../harness/store-file.ts'
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} }
 
-/** A workspace with something in every table that a route writes. */
-async function furnished(wb: Opened) {
+/** Creates a workspace with rows in every table that a route writes. */
+async function furnished(wb: TestRuntime) {
   const { workspaceId } = await makeWorkspace(wb)
   const { embeddingServiceId } = await makeMockService(wb, workspaceId)
   const bases = [
@@ -27,7 +27,7 @@ async function furnished(wb: Opened) {
     await makeBase(wb, { workspaceId, embeddingServiceId }),
     await makeBase(wb, { workspaceId }),
   ]
-  for (const base of bases) await fill(base, 0, 12)
+  for (const base of bases) await ingestSentences(base, 0, 12)
   const { params } = bases[0]!
   await wb.call(documents.create, { params, body: { sourceFilename: 'registered.md' } })
   await wb.call(records.upsert, { params, body: { records: [{ id: 'r', text: 'A record.' }] } })
@@ -35,15 +35,16 @@ async function furnished(wb: Opened) {
   return { workspaceId, bases }
 }
 
-const remove = ({ call }: Opened, workspaceId: string) => call(workspaces.delete, { params: { workspaceId } })
+const remove = ({ call }: TestRuntime, workspaceId: string) =>
+  call(workspaces.delete, { params: { workspaceId } })
 
-/** What was done in a workspace is told after its end too. */
+/** Audit records are kept after a workspace is deleted. */
 const withoutTrail = (names: readonly string[]) => names.filter(name => name !== 'audit')
 
-function requireGone(wb: Opened, { workspaceId, bases }: { workspaceId: string; bases: Base[] }): void {
+function requireGone(wb: TestRuntime, { workspaceId, bases }: { workspaceId: string; bases: Base[] }): void {
   const file = storeFile(wb.dataDir)
   for (const id of [workspaceId, ...bases.map(({ params }) => params.knowledgeBaseId)])
-    expect(withoutTrail(file.mentions(id))).toEqual([])
+    expect(withoutTrail(file.tablesContaining(id))).toEqual([])
   const ids = new Set(file.all('SELECT id FROM collection').map(({ id }) => String(id)))
   for (const table of ['record', 'record_gone', 'embedder_model'])
     for (const { collection } of file.all(`SELECT collection FROM ${table}`))
@@ -53,7 +54,7 @@ function requireGone(wb: Opened, { workspaceId, bases }: { workspaceId: string; 
 }
 
 describe('deleting a workspace', () => {
-  test('S4.2-09 S1-07: leaves no row of it in any table, and every row of the others', async () => {
+  test('S4.2-09 S1-07: removes all its rows from every table, and keeps rows of other workspaces', async () => {
     const wb = await open()
     const other = await furnished(wb)
     const before = storeFile(wb.dataDir).dump()
@@ -63,10 +64,10 @@ describe('deleting a workspace', () => {
     const kept = (dump: string) => dump.replace(/^(?:sqlite_sequence|audit): .*$/gm, '')
     expect(kept(storeFile(wb.dataDir).dump())).toBe(kept(before))
     expect(await other.bases[0]!.search('rotor')).not.toEqual([])
-    expect(wb.complaints).toEqual([])
+    expect(wb.loggedProblems).toEqual([])
   })
 
-  test('that fails half-way is cascade_incomplete; the workspace stays, and sent again it ends', async () => {
+  test('that fails halfway is cascade_incomplete, keeps the workspace, and can be retried', async () => {
     const failing = { in: Number.POSITIVE_INFINITY }
     const wb = await open({
       content: store => ({
@@ -83,7 +84,7 @@ describe('deleting a workspace', () => {
     const refused = await wb.send(`DELETE /api/v1/workspaces/${doomed.workspaceId}`)
     expect(refused).toMatchObject({ status: 500, body: { error: { code: 'cascade_incomplete' } } })
     expect(refused.text).not.toContain('/var/lib')
-    expect(wb.complaints).toMatchObject([{ message: 'a workspace was deleted only partially' }, {}])
+    expect(wb.loggedProblems).toMatchObject([{ message: 'a workspace was deleted only partially' }, {}])
     const params = { workspaceId: doomed.workspaceId }
     expect(await wb.call(workspaces.show, { params })).toMatchObject(params)
     expect((await wb.call(kb.list, { params, query: {} })).items).toHaveLength(2)
@@ -92,7 +93,7 @@ describe('deleting a workspace', () => {
     await expect(remove(wb, doomed.workspaceId)).rejects.toMatchObject({ code: 'workspace_not_found' })
   })
 
-  test('that is overtaken by a new knowledge base purges once more', async () => {
+  test('repeats the purge if a knowledge base was created in the meantime', async () => {
     const { rows, close } = await openEmbeddedStore({ path: ':memory:' })
     onTestFinished(close)
     const parts = { rows, pager: new Pager(rows, new Cursors('key')), clock: systemClock, log: silent }
@@ -113,7 +114,7 @@ describe('deleting a workspace', () => {
     await expect(room.get(key.workspaceId)).rejects.toMatchObject({ code: 'workspace_not_found' })
   })
 
-  test('sent twice at once, is done once', async () => {
+  test('twice at the same time happens once', async () => {
     const wb = await open()
     const doomed = await furnished(wb)
     const outcomes = await Promise.allSettled([
@@ -128,7 +129,7 @@ describe('deleting a workspace', () => {
 })
 
 describe('an attached collection', () => {
-  async function attached(wb: Opened) {
+  async function attached(wb: TestRuntime) {
     const { workspaceId } = await makeWorkspace(wb)
     const { embeddingServiceId } = await makeMockService(wb, workspaceId)
     const key = { workspaceId, name: 'theirs' }
@@ -158,7 +159,7 @@ describe('an attached collection', () => {
     expect(made).toEqual({ ok: true })
   }
 
-  test('is spared when its knowledge base goes, and can be attached again', async () => {
+  test('is kept when its knowledge base is deleted, and can be attached again', async () => {
     const wb = await open()
     const { attach, collection } = await attached(wb)
     const base = await attach()
@@ -168,29 +169,29 @@ describe('an attached collection', () => {
     expect(await (await attach()).search('kept')).toHaveLength(1)
   })
 
-  test('is spared when its workspace goes, and no fault of the store', async () => {
+  test('is kept when its workspace is deleted, and is a valid state of the store', async () => {
     const wb = await open()
     const { attach, collection, key } = await attached(wb)
     await attach()
     await remove(wb, key.workspaceId)
     expect(await collection()).toMatchObject({ records: 1 })
-    expect(withoutTrail(storeFile(wb.dataDir).mentions(key.workspaceId))).toEqual(['collection'])
+    expect(withoutTrail(storeFile(wb.dataDir).tablesContaining(key.workspaceId))).toEqual(['collection'])
     const { checks } = checkStore(join(wb.dataDir, 'workbase.db'))!
     expect(checks.filter(({ count }) => count > 0)).toEqual([])
   })
 })
 
 describe('a mock workspace', () => {
-  test('never has its texts and vectors in the file, and is purged when the next server starts', async () => {
+  test('never has texts and vectors in the file, and is purged when the next server starts', async () => {
     const wb = await open({ server: true })
     const { workspaceId } = await makeWorkspace(wb, { kind: 'mock' })
     const base = await makeBase(wb, { workspaceId })
     await base.ingest('An ephemeral passage on zeppelins.')
     expect(await base.search('zeppelins')).toHaveLength(1)
     const file = storeFile(wb.dataDir)
-    expect(file.mentions('zeppelins')).toEqual([])
+    expect(file.tablesContaining('zeppelins')).toEqual([])
     expect(file.tables().filter(name => /^(vec|fts)_/.test(name))).toEqual([])
-    expect(file.mentions(workspaceId)).not.toEqual([])
+    expect(file.tablesContaining(workspaceId)).not.toEqual([])
     const stays = await furnished(wb)
     await wb.close()
     const command = await open({ dataDir: wb.dataDir })
@@ -200,10 +201,10 @@ describe('a mock workspace', () => {
     const left = (await next.call(workspaces.list, { query: {} })).items
     expect(left.map(workspace => workspace.workspaceId)).toEqual([stays.workspaceId])
     requireGone(next, { workspaceId, bases: [base] })
-    expect(next.complaints).toEqual([])
+    expect(next.loggedProblems).toEqual([])
   })
 
-  test('cannot hold a space that the runtime fits: said when the knowledge base is made', async () => {
+  test('cannot have a fitted space, which is reported when the knowledge base is created', async () => {
     const wb = await open()
     const { workspaceId } = await makeWorkspace(wb, { kind: 'mock' })
     const fields = { provider: 'workbase', modelName: 'workbase-lsa', embeddingDimension: 128 }
@@ -214,7 +215,7 @@ describe('a mock workspace', () => {
   })
 })
 
-test('the built-in embedder has 128 dimensions, whatever a service says', async () => {
+test('the built-in embedder has 128 dimensions, regardless of the service', async () => {
   const wb = await open()
   const { workspaceId } = await makeWorkspace(wb)
   const fields = { provider: 'workbase', modelName: 'workbase-lsa', embeddingDimension: 64 }

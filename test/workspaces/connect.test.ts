@@ -4,7 +4,7 @@ import type { TrafficEntry } from '../../src/contract/connect.ts'
 import { buildSnippets } from '../../src/workspaces/connect-snippets.ts'
 import { Connections } from '../../src/workspaces/connections.ts'
 import { McpTraffic } from '../../src/workspaces/mcp-traffic.ts'
-import { makeWorkspace } from '../harness/place.ts'
+import { makeWorkspace } from '../harness/resources.ts'
 import { open, TestClock } from '../harness/runtime.ts'
 
 const hour = 3_600_000
@@ -13,8 +13,8 @@ function call(toolName: string, outcome: TrafficEntry['outcome'] = 'success'): O
   return { toolName, outcome, subjectType: 'apiKey', subjectLabel: 'ci', reason: null }
 }
 
-describe('the traffic of a workspace', () => {
-  test('is its latest 256 calls, the newest first', () => {
+describe('MCP traffic of a workspace', () => {
+  test('contains the last 256 calls, newest first', () => {
     const traffic = new McpTraffic(new TestClock())
     for (let n = 0; n < 300; n++) traffic.add('w', call(`tool${n}`))
     traffic.add('other', call('elsewhere'))
@@ -24,7 +24,7 @@ describe('the traffic of a workspace', () => {
     expect(traffic.list('nobody')).toEqual([])
   })
 
-  test('is forgotten after 24 hours', () => {
+  test('expires after 24 hours', () => {
     const clock = new TestClock()
     const traffic = new McpTraffic(clock)
     traffic.add('w', call('old'))
@@ -37,7 +37,7 @@ describe('the traffic of a workspace', () => {
     expect(traffic.list('w')).toEqual([])
   })
 
-  test('is kept of the thousand workspaces that were called last', () => {
+  test('is kept for the thousand workspaces with the most recent calls', () => {
     const traffic = new McpTraffic(new TestClock())
     for (let n = 0; n < 1_000; n++) traffic.add(`w${n}`, call('tool'))
     traffic.add('w0', call('again'))
@@ -47,7 +47,7 @@ describe('the traffic of a workspace', () => {
     expect(traffic.list('w2')).toHaveLength(1)
   })
 
-  test('is summed up whole; what was denied is a failure', async () => {
+  test('has a summary of all calls, in which denied calls are failures', async () => {
     const traffic = new McpTraffic(new TestClock())
     const get = async () => ({ row: {}, version: 1, ordinal: 1, text: '{}' })
     const rows = { get } as unknown as ConstructorParameters<typeof Connections>[0]['rows']
@@ -79,14 +79,14 @@ describe('the address in snippets', () => {
     return (await wb.send(line, undefined, headers)).body.publicBaseUrl
   }
 
-  test('is the public origin where there is one, else the address of the request', async () => {
+  test('is the public origin if configured, otherwise the address of the request', async () => {
     const forged = { forwarded: 'host=evil.example;proto=https', 'x-forwarded-host': 'evil.example' }
     expect(await publicBaseUrl({ publicOrigin })).toBe(publicOrigin)
     expect(await publicBaseUrl({ publicOrigin }, forged)).toBe(publicOrigin)
     expect(await publicBaseUrl({}, forged)).toBe('http://localhost')
   })
 
-  test('stands in the code as a value, whatever it is', () => {
+  test('is escaped as a string literal', () => {
     fc.assert(
       fc.property(fc.string(), url => {
         const place = { searchUrl: url, mcpUrl: url, apiKeyEnvVar: 'WB_API_KEY' }
@@ -98,7 +98,7 @@ describe('the address in snippets', () => {
   })
 })
 
-test('snippets search in the knowledge base that is named, else in the whole workspace', async () => {
+test('snippets search the given knowledge base, or the whole workspace', async () => {
   const wb = await open()
   const { workspaceId } = await makeWorkspace(wb)
   const path = `/api/v1/workspaces/${workspaceId}`
@@ -112,7 +112,7 @@ test('snippets search in the knowledge base that is named, else in the whole wor
   }
 })
 
-test('S4.2-29: verifying needs no write scope; to read is enough, and to be a stranger is not', async () => {
+test('S4.2-29: verifying requires read access only, but not anonymous access', async () => {
   const wb = await open({ config: { auth: { mode: 'apiKey', anonymousPolicy: 'reject' } } })
   const made = await wb.sendAsOperator('POST /api/v1/workspaces', { name: 'verified' })
   const path = `/api/v1/workspaces/${made.body.workspaceId}`
@@ -123,7 +123,7 @@ test('S4.2-29: verifying needs no write scope; to read is enough, and to be a st
   expect(await verify({})).toBe(401)
 })
 
-test('a runtime whose configuration has MCP off says so, without an error', async () => {
+test('a runtime with MCP disabled reports it without an error', async () => {
   const wb = await open({ config: { mcp: { enabled: false } } })
   const { workspaceId } = await makeWorkspace(wb)
   const { body } = await wb.send(`POST /api/v1/workspaces/${workspaceId}/connect/verify`)

@@ -7,21 +7,21 @@ import { openEmbeddedStore } from '../../src/storage/open.ts'
 import { executePlaygroundCommand } from '../../src/workspaces/execute-playground-command.ts'
 import { parseCommandTarget } from '../../src/workspaces/parse-command-target.ts'
 import { dataApi, remoteStore } from '../fakes/data-api.ts'
-import { freshName } from '../harness/place.ts'
-import { type Opened, type Options, open, TestClock } from '../harness/runtime.ts'
+import { uniqueName } from '../harness/resources.ts'
+import { open, TestClock, type TestRuntime, type TestRuntimeOptions } from '../harness/runtime.ts'
 import { anyNumber, exactly } from '../wire/exactly.ts'
 import { failure, unknownId } from '../wire/shapes.ts'
 
 const all = '/api/v1/workspaces'
 const bound = { url: 'https://db.example.com', credentials: { token: 'env:TOKEN' } }
 
-async function workspace(wb: Opened, body: object = {}): Promise<string> {
-  const made = { name: freshName('remote'), kind: 'astra', keyspace: 'ks', ...bound, ...body }
+async function workspace(wb: TestRuntime, body: object = {}): Promise<string> {
+  const made = { name: uniqueName('remote'), kind: 'astra', keyspace: 'ks', ...bound, ...body }
   return `${all}/${(await wb.sendAsOperator(`POST ${all}`, made)).body.workspaceId}`
 }
 
-/** A runtime with a driver for a database that takes commands. */
-async function remote(options: Options = {}) {
+/** A runtime with a driver for a database that accepts commands. */
+async function remote(options: TestRuntimeOptions = {}) {
   const [api, store] = [await dataApi(), await openEmbeddedStore({ path: ':memory:' })]
   const wb = await open({ ...options, drivers: { astra: remoteStore(api, store.content) } })
   const place = await workspace(wb)
@@ -32,10 +32,10 @@ async function remote(options: Options = {}) {
 
 const find = { commandName: 'find', collection: 'books', command: { find: { filter: {} } } }
 
-describe('one command', () => {
-  test('is run on the database of the workspace, and its answer given as it is', async () => {
+describe('a command', () => {
+  test('runs on the database of the workspace and returns its response unchanged', async () => {
     const { api, execute } = await remote()
-    api.answers.body = { data: { documents: [{ _id: '1' }], nextPageState: null } }
+    api.response.body = { data: { documents: [{ _id: '1' }], nextPageState: null } }
     const answer = await execute(find)
     expect(answer.status, answer.text).toBe(200)
     exactly(answer.body, {
@@ -47,10 +47,10 @@ describe('one command', () => {
       table: null,
       keyspace: 'ks',
       command: find.command,
-      result: api.answers.body,
+      result: api.response.body,
       elapsedMs: anyNumber,
     })
-    expect(api.asked).toEqual([{ path: '/ks/books', command: find.command }])
+    expect(api.requests).toEqual([{ path: '/ks/books', command: find.command }])
     const onTable = await execute({ ...find, collection: null, table: 'shelf' })
     expect(onTable.body).toMatchObject({
       targetKind: 'table',
@@ -65,13 +65,13 @@ describe('one command', () => {
       collection: null,
       table: null,
     })
-    expect(api.asked.map(({ path }) => path)).toEqual(['/ks/books', '/ks/shelf', '/ks'])
+    expect(api.requests.map(({ path }) => path)).toEqual(['/ks/books', '/ks/shelf', '/ks'])
   })
 
-  test('S7.3-data_api_error S7.3-data_api_unavailable: what the database says stays out of the answer', async () => {
+  test('S7.3-data_api_error S7.3-data_api_unavailable: hides the error message of the database', async () => {
     const { api, execute, wb } = await remote()
     for (const status of [200, 401, 500]) {
-      api.answers = { status, body: { errors: [{ message: 'token AstraCS:secret' }] } }
+      api.response = { status, body: { errors: [{ message: 'token AstraCS:secret' }] } }
       const refused = await execute(find)
       expect(refused.status).toBe(502)
       exactly(refused.body, failure('data_api_error'))
@@ -82,10 +82,10 @@ describe('one command', () => {
     expect(silent.status).toBe(503)
     exactly(silent.body, failure('data_api_unavailable'))
     expect(silent.text).not.toContain('127.0.0.1')
-    expect(wb.complaints.length).toBeGreaterThan(0)
+    expect(wb.loggedProblems.length).toBeGreaterThan(0)
   })
 
-  test('is given up when nobody waits for its answer any more', async () => {
+  test('is aborted if its caller disconnects', async () => {
     const leaving = new AbortController()
     let seen: AbortSignal | undefined
     const { content, close } = await openEmbeddedStore({ path: ':memory:' })
@@ -110,7 +110,7 @@ describe('one command', () => {
     expect(seen?.aborted).toBe(true)
   })
 
-  test('where row-level access is on, is for those whom it does not bind', async () => {
+  test('with row-level access requires a caller that it does not restrict', async () => {
     const { wb, api, execute } = await remote({
       config: { auth: { mode: 'apiKey', anonymousPolicy: 'reject' } },
     })
@@ -124,14 +124,14 @@ describe('one command', () => {
     expect(await as(plain, ['write'])).toEqual([200, 'done'])
     expect(await as(guarded, ['write'])).toEqual([403, expect.stringContaining("'manage:access'")])
     expect(await as(guarded, ['write', 'manage:access'])).toEqual([200, 'done'])
-    expect(api.asked).toHaveLength(2)
+    expect(api.requests).toHaveLength(2)
   })
 })
 
-describe('what is said of it, in this order', () => {
+describe('errors of a command, in order of the checks', () => {
   const wrong = { ...find, command: { findOne: {} } }
 
-  test('S7.3-workspace_not_found: that the workspace is not there', async () => {
+  test('S7.3-workspace_not_found: the workspace does not exist', async () => {
     const { execute } = await remote()
     const answer = await execute(wrong, `${all}/${unknownId}`)
     expect(answer.status).toBe(404)
@@ -139,7 +139,7 @@ describe('what is said of it, in this order', () => {
   })
 
   test.each(['local', 'mock', 'hcd', 'openrag'])(
-    'S7.3-unsupported_workspace_kind: that a workspace of kind %s takes no commands',
+    'S7.3-unsupported_workspace_kind: a workspace of kind %s does not accept commands',
     async kind => {
       const { wb, execute } = await remote()
       const answer = await execute(wrong, await workspace(wb, { kind, url: null }))
@@ -148,16 +148,16 @@ describe('what is said of it, in this order', () => {
     },
   )
 
-  test('S7.3-invalid_playground_command: that the command is wrong', async () => {
+  test('S7.3-invalid_playground_command: the command is invalid', async () => {
     const { wb, api, execute } = await remote()
     const answer = await execute(wrong, await workspace(wb, { url: null, credentials: {} }))
     expect(answer.status).toBe(400)
     exactly(answer.body, failure('invalid_playground_command'))
-    expect(api.asked).toEqual([])
+    expect(api.requests).toEqual([])
   })
 
   test.each(['astra', 'mock'])(
-    'that a command is unknown, in a workspace of kind %s too [S7.3-invalid_playground_command]',
+    'the command is unknown, also in a workspace of kind %s [S7.3-invalid_playground_command]',
     async kind => {
       const { wb, execute } = await remote()
       const place = await workspace(wb, { kind, url: null, credentials: {} })
@@ -174,7 +174,7 @@ describe('what is said of it, in this order', () => {
     ['url', { url: null, keyspace: 'a' }],
     ['keyspace', { keyspace: null }],
     ['credentials.token', { credentials: { other: 'env:TOKEN' }, keyspace: 'b' }],
-  ])('S7.3-workspace_misconfigured: that the workspace has no %s', async (field, body) => {
+  ])('S7.3-workspace_misconfigured: the workspace has no %s', async (field, body) => {
     const { wb, execute } = await remote()
     const answer = await execute(find, await workspace(wb, body))
     expect(answer.status).toBe(422)
@@ -182,7 +182,7 @@ describe('what is said of it, in this order', () => {
     expect(answer.text).toContain(`needs ${field}`)
   })
 
-  test('S7.3-driver_unavailable: that there is no driver, or that its store takes no commands', async () => {
+  test('S7.3-driver_unavailable: the workspace has no driver, or its store does not accept commands', async () => {
     const wb = await open()
     const { content, close } = await openEmbeddedStore({ path: ':memory:' })
     const mute = await open({ drivers: { astra: content } })
@@ -196,8 +196,8 @@ describe('what is said of it, in this order', () => {
   })
 })
 
-describe('data-plane calls of a workspace whose database is remote', () => {
-  test('S7.3-workspace_misconfigured: without url, keyspace or token are refused before a driver is missed', async () => {
+describe('data-plane calls of a workspace with a remote database', () => {
+  test('S7.3-workspace_misconfigured: are rejected without url, keyspace or token before a missing driver is reported', async () => {
     const wb = await open()
     const cases = [
       ['astra', { url: null, credentials: {} }, 422, 'workspace_misconfigured'],
@@ -208,7 +208,7 @@ describe('data-plane calls of a workspace whose database is remote', () => {
       ['openrag', { url: null, credentials: {} }, 503, 'driver_unavailable'],
     ] as const
     for (const [kind, body, status, code] of cases) {
-      const place = await workspace(wb, { kind, keyspace: freshName('k'), ...body })
+      const place = await workspace(wb, { kind, keyspace: uniqueName('k'), ...body })
       const answer = await wb.send(`POST ${place}/knowledge-bases`, { name: 'base' })
       expect(answer.status, answer.text).toBe(status)
       exactly(answer.body, failure(code))
@@ -251,7 +251,7 @@ describe('the target of a command', () => {
       { commandName: 'find', targetKind: 'table', table: 't', collection: null },
       { kind: 'table', name: 't' },
     ],
-  ] as const)('%j is run on %j', (body, expected) => {
+  ] as const)('%j runs on %j', (body, expected) => {
     expect(target(body)).toEqual({ commandName: body.commandName, ...expected })
   })
 
@@ -274,7 +274,7 @@ describe('the target of a command', () => {
     [{ commandName: 'createIndex' }, /^table: is missing$/],
     [{ commandName: 'updateMany', table: 't' }, /^'updateMany' operates on a collection$/],
     [{ commandName: 'countDocuments' }, /^collection: is missing$/],
-  ] as const)('S7.3-invalid_playground_command: %j has none', (body, message) => {
+  ] as const)('S7.3-invalid_playground_command: %j has no target', (body, message) => {
     expect(() => target(body)).toThrow(
       expect.objectContaining({
         code: 'invalid_playground_command',

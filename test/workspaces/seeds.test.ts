@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { workspaceKinds } from '../../src/contract/workspaces.ts'
-import { makeWorkspace } from '../harness/place.ts'
+import { makeWorkspace } from '../harness/resources.ts'
 import { open } from '../harness/runtime.ts'
-import { type Row, type StoreFile, storeFile } from '../harness/store.ts'
+import { type Row, type StoreFile, storeFile } from '../harness/store-file.ts'
 
 function rowsOf(file: StoreFile, table: string, workspaceId: string): Row[] {
   const rows = file.all(`SELECT body FROM ${table} WHERE workspaceId = ? ORDER BY ordinal`, workspaceId)
@@ -17,7 +17,7 @@ const expected = {
 }
 
 test.each(workspaceKinds)(
-  'a workspace of kind %s starts with its services and two agents, and no more',
+  'a workspace of kind %s starts with exactly its services and two agents',
   async kind => {
     const wb = await open()
     const { workspaceId, createdAt } = await makeWorkspace(wb, { kind })
@@ -65,7 +65,7 @@ test.each(workspaceKinds)(
   },
 )
 
-test('a workspace that is refused leaves no seed behind', async () => {
+test('a workspace that is rejected leaves no services', async () => {
   const wb = await open()
   await makeWorkspace(wb, { name: 'taken' })
   const before = storeFile(wb.dataDir).dump()

@@ -8,12 +8,12 @@ import { principals } from '../../src/contract/principals.ts'
 import type { Route } from '../../src/contract/route.ts'
 import { chunkingServices, llmServices, rerankingServices } from '../../src/contract/services.ts'
 import { formOf, makeAgent, makeConversation, messageRow, writeMessages } from '../harness/agents.ts'
-import { freshName, makeBase, makeMockService } from '../harness/place.ts'
-import { type Opened, open } from '../harness/runtime.ts'
-import { storeFile } from '../harness/store.ts'
-import { enqueue } from '../jobs/stage.ts'
+import { makeBase, makeMockService, uniqueName } from '../harness/resources.ts'
+import { open, type TestRuntime } from '../harness/runtime.ts'
+import { storeFile } from '../harness/store-file.ts'
+import { enqueue } from '../jobs/ingest-jobs.ts'
 
-/** A body with which each route would succeed in the right workspace. */
+/** A valid body for each route in its own workspace. */
 const bodies: Record<string, (ids: Record<string, string>) => object> = {
   'kb.create': () => ({ name: 'mine' }),
   'kb.update': () => ({ description: 'taken over' }),
@@ -46,17 +46,17 @@ const bodies: Record<string, (ids: Record<string, string>) => object> = {
   'principals.update': () => ({ role: 'admin' }),
 }
 
-/** Every route below a workspace that names something in it. */
+/** Every route below a workspace with the ID of a resource. */
 const routes = Object.entries(api).flatMap(([topic, operations]) =>
   Object.entries(operations as Record<string, Route>)
     .filter(([, { path }]) => /:workspaceId\/.*:/.test(path))
     .map(([operation, route]) => ({ name: `${topic}.${operation}`, route })),
 )
 
-/** Nothing waits for an approval. */
+/** No approval is pending. */
 const unknownApproval = '6e0ab0c4-3f0f-4e51-9f27-4c2c7be6d0a1'
 
-async function furnished(wb: Opened) {
+async function furnished(wb: TestRuntime) {
   const base = await makeBase(wb)
   const { workspaceId, knowledgeBaseId } = base.params
   const { document } = await base.ingest('Only for this workspace: ornithopter.', {
@@ -84,7 +84,7 @@ async function furnished(wb: Opened) {
   const { keyId } = key
   const { principalId } = await wb.call(principals.create, {
     params: { workspaceId },
-    body: { principalId: freshName('own') },
+    body: { principalId: uniqueName('own') },
   })
   const { job } = await enqueue(wb, base, 'later')
   const { agentId } = await makeAgent(wb, { workspaceId })
@@ -130,7 +130,12 @@ function planted(): FormData {
   return form
 }
 
-async function attempt(wb: Opened, name: string, { method, path, body }: Route, ids: Record<string, string>) {
+async function attempt(
+  wb: TestRuntime,
+  name: string,
+  { method, path, body }: Route,
+  ids: Record<string, string>,
+) {
   const url = path.replace(/:(\w+)/g, (_, param: string) => encodeURIComponent(ids[param]!))
   const sent = bodies[name]?.(ids)
   if (body?.kind === undefined || body.kind === 'json') return wb.send(`${method} ${url}`, sent)
@@ -143,13 +148,13 @@ async function attempt(wb: Opened, name: string, { method, path, body }: Route, 
   return { status: answer.status, text, body: JSON.parse(text) as Record<string, unknown> }
 }
 
-test('the table has a body for every route that takes one', () => {
+test('the table has a body for every route that accepts one', () => {
   const taking = routes.filter(({ route }) => route.body).map(({ name }) => name)
   expect(taking.filter(name => !bodies[name])).toEqual([])
   expect(routes.length).toBeGreaterThan(15)
 })
 
-test('S1-07 S7.3-knowledge_base_not_found: ids of another workspace are 404 on every route, and nothing changes', async () => {
+test('S1-07 S7.3-knowledge_base_not_found: IDs of another workspace are 404 on every route, and nothing changes', async () => {
   const wb = await open()
   const [mine, theirs] = [await furnished(wb), await furnished(wb)]
   const before = storeFile(wb.dataDir).dump()
@@ -165,7 +170,7 @@ test('S1-07 S7.3-knowledge_base_not_found: ids of another workspace are 404 on e
   expect(storeFile(wb.dataDir).dump()).toBe(before)
 })
 
-test('S7.3-04 S1-07: document and record ids of another workspace in a knowledge base of one’s own', async () => {
+test('S7.3-04 S1-07: document and record IDs of another workspace are not found in a knowledge base of the caller', async () => {
   const wb = await open()
   const [mine, theirs] = [await furnished(wb), await furnished(wb)]
   const before = storeFile(wb.dataDir).dump()
@@ -181,7 +186,7 @@ test('S7.3-04 S1-07: document and record ids of another workspace in a knowledge
   expect(storeFile(wb.dataDir).dump()).toBe(before)
 })
 
-test('S1-07: a knowledge base cannot bind the services of another workspace', async () => {
+test('S1-07: a knowledge base cannot use services of another workspace', async () => {
   const wb = await open()
   const [mine, theirs] = [await furnished(wb), await furnished(wb)]
   for (const [field, code] of [
@@ -193,7 +198,7 @@ test('S1-07: a knowledge base cannot bind the services of another workspace', as
     ).rejects.toMatchObject({ code })
 })
 
-test('S1-07: everything may have the same ids and names in two workspaces, and stays apart', async () => {
+test('S1-07: resources with identical IDs and names in two workspaces are independent', async () => {
   const wb = await open()
   const first = await makeBase(wb, { name: 'same' })
   const { knowledgeBaseId } = first.params

@@ -27,8 +27,8 @@ export function originalLifetimeMs(row: ApiKeyRow): number | null {
 
 /**
  * Returns the time from the creation of a key to its current expiry, in milliseconds; null for unlimited. Rotation
- * reduces this lifetime, but not {@link originalLifetimeMs}. It limits new keys, so that a key in its grace period cannot
- * create keys that never expire.
+ * reduces this lifetime, but not {@link originalLifetimeMs}. It limits new keys, so that a key in its grace period
+ * cannot create keys that never expire.
  */
 export function currentLifetimeMs({ createdAt, expiresAt }: ApiKeyRow): number | null {
   return expiresAt === null ? null : Date.parse(expiresAt) - Date.parse(createdAt)

@@ -31,7 +31,7 @@ export async function discoverProvider(deps: {
   fetchProvider: ProviderFetch
 }): Promise<DiscoveredProvider> {
   const { oidc, clientSecret, fetchProvider } = deps
-  const metadata = await configuredMetadata(oidc, fetchProvider)
+  const metadata = await loadMetadata(oidc, fetchProvider)
   const configuration = new Configuration(
     metadata,
     // This client ID is never sent: if no client is configured, only the metadata is used.
@@ -44,7 +44,7 @@ export async function discoverProvider(deps: {
   return { configuration, metadata }
 }
 
-async function configuredMetadata(
+async function loadMetadata(
   { issuer, jwksUri, client }: OidcConfig,
   fetchProvider: ProviderFetch,
 ): Promise<ServerMetadata> {
@@ -55,7 +55,7 @@ async function configuredMetadata(
     throw new ProviderUnavailable('its response is not a discovery document')
   if (metadata.issuer !== issuer)
     throw new ProviderUnavailable(
-      `its issuer is ${JSON.stringify(metadata.issuer.slice(0, issuerCharsShown))}`,
+      `its issuer is ${JSON.stringify(metadata.issuer.slice(0, shownIssuerCharsMax))}`,
     )
   const required = [
     ...(jwksUri === null ? ['jwks_uri'] : []),
@@ -67,7 +67,7 @@ async function configuredMetadata(
 }
 
 /** Maximum number of characters of an unexpected issuer in an error message. */
-const issuerCharsShown = 200
+const shownIssuerCharsMax = 200
 
 /**
  * Returns a function that authenticates the client with a secret. The secret is sent in the header, unless the
@@ -84,11 +84,11 @@ function secretAuthentication(secret: string): ClientAuth {
     const methods = server.token_endpoint_auth_methods_supported
     const onlyBody = methods?.includes('client_secret_post') && !methods.includes('client_secret_basic')
     if (onlyBody) return inBody(server, client, body, headers)
-    const pair = Buffer.from(`${formEncoded(client.client_id)}:${formEncoded(secret)}`)
+    const pair = Buffer.from(`${encodeFormValue(client.client_id)}:${encodeFormValue(secret)}`)
     headers.set('authorization', `Basic ${pair.toString('base64')}`)
   }
 }
 
-function formEncoded(text: string): string {
+function encodeFormValue(text: string): string {
   return new URLSearchParams({ _: text }).toString().slice(2)
 }

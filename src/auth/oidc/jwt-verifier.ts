@@ -45,7 +45,9 @@ export class JwtVerifier implements TokenVerifier {
     return (await this.#loadVerifier()).verify(token)
   }
 
-  /** Like {@link check}, but throws `unauthorized` if the provider is unavailable, because the token was not verified. */
+  /**
+   * Like {@link check}, but throws `unauthorized` if the provider is unavailable, because the token was not verified.
+   */
   async #verifyOrReject(token: string): Promise<VerifiedToken> {
     try {
       return await this.check(token)

@@ -60,7 +60,7 @@ export class OAuthFlows {
 
   authorizeDevice(): Promise<DeviceAuthorization | ProviderRejection> {
     const parameters = { scope: this.#scope, ...this.#resource }
-    return catchRefusal(initiateDeviceAuthorization(this.provider.configuration, parameters))
+    return returnRejection(initiateDeviceAuthorization(this.provider.configuration, parameters))
   }
 
   exchangeDeviceCode(deviceCode: string): Promise<ProviderTokens | ProviderRejection> {
@@ -100,7 +100,7 @@ export class OAuthFlows {
  * @see docs/security.md#rule-12
  */
 function toTokens(response: Promise<TokenEndpointResponse>): Promise<ProviderTokens | ProviderRejection> {
-  return catchRefusal(
+  return returnRejection(
     response.then(({ access_token, token_type, refresh_token, expires_in, scope }) =>
       token_type === 'bearer'
         ? {
@@ -127,16 +127,16 @@ const notOAuthCodes: readonly (string | undefined)[] = [
   'OAUTH_PARSE_ERROR',
 ]
 
-async function catchRefusal<T>(response: Promise<T>): Promise<T | ProviderRejection> {
+async function returnRejection<T>(response: Promise<T>): Promise<T | ProviderRejection> {
   try {
     return await response
   } catch (error) {
-    return toRefusal(error)
+    return toProviderRejection(error)
   }
 }
 
 /** @throws ProviderUnavailable  when the provider is unavailable */
-function toRefusal(error: unknown): ProviderRejection {
+function toProviderRejection(error: unknown): ProviderRejection {
   if (error instanceof AuthorizationResponseError) return { errorCode: wellFormedCode(error.error) }
   if (error instanceof ResponseBodyError) {
     const isBusy = error.status === 429 && error.error !== 'slow_down'

@@ -1,7 +1,7 @@
 import type { Claims } from './claims.ts'
 
 /**
- * Values of `typ` that identify other tokens than access tokens. Values that end in `+jwt` are checked separately.
+ * Values of `typ` that identify tokens other than access tokens. Values that end in `+jwt` are checked separately.
  */
 const otherTokenTypes: ReadonlySet<string> = new Set(['id', 'id_token', 'logout', 'refresh', 'offline'])
 const logoutEvent = 'http://schemas.openid.net/event/backchannel-logout'

@@ -153,8 +153,8 @@ export class BrowserLogin {
   }
 
   /**
-   * Returns the name and scope of the cookie that binds a login to its browser. Each login has a separate cookie, so two
-   * tabs can sign in at the same time.
+   * Returns the name and scope of the cookie that binds a login to its browser. Each login has a separate cookie, so
+   * two tabs can sign in at the same time.
    */
   #bindingCookie(state: string, redirectUri: string, { origin }: BrowserOrigin) {
     const { sessionCookieName } = this.deps.client

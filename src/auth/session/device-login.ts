@@ -17,7 +17,7 @@ export interface DeviceLoginDependencies {
   readonly provider: Pick<IdentityProvider, 'hasDeviceEndpoint' | 'authorizeDevice' | 'exchangeDeviceCode'>
   readonly verifier: Pick<JwtVerifier, 'check'>
   readonly renewer: TokenRenewer
-  readonly seal: Sealer
+  readonly sealer: Sealer
   readonly trail: SignInTrail
   readonly clock: Clock
 }
@@ -162,15 +162,15 @@ export class DeviceLogin {
   }
 
   #sealToken(refreshToken: string, subject: Subject): string {
-    const { seal, client } = this.deps
+    const { sealer, client } = this.deps
     const content: SealedRefreshToken = { refreshToken, subject: subject.id, clientId: client.clientId }
-    return seal.seal(sealPurpose, JSON.stringify(content))
+    return sealer.seal(sealPurpose, JSON.stringify(content))
   }
 
   /** Returns undefined if the token was issued by another runtime or for another client. */
   #openToken(sealed: string): SealedRefreshToken | undefined {
-    const { seal, client } = this.deps
-    const content = JSON.parse(seal.open(sealPurpose, sealed) ?? 'null') as SealedRefreshToken | null
+    const { sealer, client } = this.deps
+    const content = JSON.parse(sealer.open(sealPurpose, sealed) ?? 'null') as SealedRefreshToken | null
     return content?.clientId === client.clientId ? content : undefined
   }
 }

@@ -52,8 +52,8 @@ interface StoredPendingLogin {
 }
 
 /**
- * Pending logins in memory. Anyone can start logins without completing them. Therefore, an IP address that starts
- * thousands of logins causes the removal of its own logins, but not of those of other addresses.
+ * Pending logins in memory. Anyone can start logins without completing them. An IP address that starts thousands of
+ * logins can cause the removal only of logins from the same address.
  */
 class MemoryPendingLogins implements PendingLogins {
   readonly #clock: Clock

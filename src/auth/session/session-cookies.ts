@@ -29,12 +29,12 @@ const sealedCharsMax = 14 * 1024
  * @see docs/requirements.md#session-cookie, docs/security.md#rule-12
  */
 export class SessionCookies {
-  readonly #seal: Sealer
+  readonly #sealer: Sealer
   readonly #names: readonly string[]
   readonly #pieceChars: number
 
-  constructor({ seal, name }: { seal: Sealer; name: string }) {
-    this.#seal = seal
+  constructor({ sealer, name }: { sealer: Sealer; name: string }) {
+    this.#sealer = sealer
     this.#names = Array.from({ length: piecesMax }, (_, index) => (index === 0 ? name : `${name}.${index}`))
     this.#pieceChars = Math.max(1, cookieBytesMax - attributesBytes - name.length)
   }
@@ -46,7 +46,7 @@ export class SessionCookies {
     const valuesByPiece = this.#names.map(name => cookieValues(cookies, name))
     const pieces = valuesByPiece.flat()
     if (pieces.length === 0 || valuesByPiece.some(values => values.length > 1)) return undefined
-    const text = this.#seal.open(this.#purpose(origin, pieces.length), pieces.join(''))
+    const text = this.#sealer.open(this.#purpose(origin, pieces.length), pieces.join(''))
     return text === undefined ? undefined : (JSON.parse(text) as StoredSession)
   }
 
@@ -87,16 +87,16 @@ export class SessionCookies {
 
   /**
    * Seals a session and splits it into pieces; returns undefined if the session is too large. The purpose contains the
-   * number of pieces. The first seal determines this number, because the length of a sealed value does not depend on its
-   * purpose.
+   * number of pieces. The first seal determines this number, because the length of a sealed value does not depend on
+   * its purpose.
    */
   #splitSealed({ origin }: BrowserOrigin, session: StoredSession): string[] | undefined {
     const text = JSON.stringify(session)
-    const whole = this.#seal.seal(this.#purpose(origin, 1), text)
-    const count = Math.ceil(whole.length / this.#pieceChars)
-    if (count === 1) return [whole]
-    if (count > piecesMax || whole.length > sealedCharsMax) return undefined
-    const sealed = this.#seal.seal(this.#purpose(origin, count), text)
+    const singlePiece = this.#sealer.seal(this.#purpose(origin, 1), text)
+    const count = Math.ceil(singlePiece.length / this.#pieceChars)
+    if (count === 1) return [singlePiece]
+    if (count > piecesMax || singlePiece.length > sealedCharsMax) return undefined
+    const sealed = this.#sealer.seal(this.#purpose(origin, count), text)
     return Array.from({ length: count }, (_, index) =>
       sealed.slice(index * this.#pieceChars, (index + 1) * this.#pieceChars),
     )

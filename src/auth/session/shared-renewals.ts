@@ -7,7 +7,7 @@ import type { Clock } from '../../base/clock.ts'
  */
 export interface SharedRenewals<T> {
   /**
-   * Returns the result of a running or recent renewal of the session. If there is none, calls `renew`.
+   * Returns the result of a running or recent renewal of the session. Otherwise, calls `renew`.
    *
    * @param key  identifies the session to renew
    */
@@ -46,11 +46,11 @@ export class MemoryRenewals<T extends object> implements SharedRenewals<T> {
     const running = this.#running.get(newest?.key ?? key)
     if (running) return running
     if (newest) return Promise.resolve(newest.outcome)
-    const started = renew()
+    const renewal = renew()
       .then(outcome => this.#storeOutcome(key, outcome))
       .finally(() => this.#running.delete(key))
-    this.#running.set(key, started)
-    return started
+    this.#running.set(key, renewal)
+    return renewal
   }
 
   /** Follows the chain of renewals to the last result, because all earlier refresh tokens have already been used. */

@@ -24,7 +24,7 @@ export interface SignInDependencies {
   readonly provider: IdentityProvider
   readonly verifier: Pick<JwtVerifier, 'check'>
   readonly cookies: SessionCookies
-  readonly seal: Sealer
+  readonly sealer: Sealer
   readonly audit: Pick<AuditTrail, 'require' | 'note'>
   readonly clock: Clock
 }

@@ -140,8 +140,8 @@ function lineEnds(text: string, from: number, to: number): { count: number; last
 }
 
 /**
- * Abbreviations that need a list, because otherwise their period would look like the end of a sentence: they have more
- * than three letters, or a capital letter often follows.
+ * Abbreviations that the other rules would mistake for the end of a sentence, because they have more than three
+ * letters, or because a capital letter often follows their period.
  */
 const abbreviations = new Set(
   'mr mrs ms dr prof st vs fig figs eq eqs ref refs no nos nr vol ch sec pp cf al ca approx dept gen sen rep rev bzw vgl abb abs tab'.split(
@@ -222,7 +222,9 @@ function isWideEnd(codeUnit: number): boolean {
   )
 }
 
-/** Returns true for punctuation that ends a sentence in Arabic, Urdu, Devanagari, Ethiopic, Khmer, Burmese or Armenian. */
+/**
+ * Returns true for punctuation that ends a sentence in Arabic, Urdu, Devanagari, Ethiopic, Khmer, Burmese or Armenian.
+ */
 function isOtherEnd(codeUnit: number): boolean {
   return (
     codeUnit > 0x580 &&

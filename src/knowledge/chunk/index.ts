@@ -35,8 +35,8 @@ export interface BoundChunker {
 /**
  * Returns the chunker of a service, with the sizes of the service or of an ingest that overrides them.
  *
- * A missing size is derived from `maxChars`. If an ingest overrides `maxChars`, service sizes that are not below the new
- * value are also derived. So callers can request small chunks without knowing the service's overlap.
+ * A missing size is derived from `maxChars`. If an ingest overrides `maxChars`, service sizes that are not below the
+ * new value are also derived. So callers can request small chunks without knowing the service's overlap.
  *
  * @throws invalid_chunker  the engine or strategy is unknown, or a size is not an integer or not below `maxChars`
  * @see docs/http.md#chunkers

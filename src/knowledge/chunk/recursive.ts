@@ -11,8 +11,8 @@ import {
 const separators: readonly (readonly string[])[] = [['\n\n', '\n\r\n'], ['\n'], ['. '], ['? '], ['! '], [' ']]
 
 /**
- * Splits a text into windows of `maxChars`. Each is cut after the last occurrence of the most preferred separator that it
- * contains.
+ * Splits a text into windows of `maxChars`. Each is cut after the last occurrence of the most preferred separator that
+ * it contains.
  *
  * @see docs/http.md#chunkers
  */
@@ -21,7 +21,7 @@ export const recursiveChunker: Chunker = {
   engine: 'langchain_ts',
   strategy: 'recursive',
   description:
-    'Chunks of up to maxChars characters that overlap by overlapChars. Each is split after the last blank line beyond minChars or, if there is none, the last line break, sentence or space.',
+    'Chunks of up to maxChars characters that overlap by overlapChars. Each is split after its last blank line beyond minChars. Without a blank line, it is split after the last line break, sentence or space.',
   chunk,
 }
 
@@ -83,8 +83,8 @@ function nextStart(
 }
 
 /**
- * Returns a function that finds the last separator in [from, to), and returns the offset after it. From call to call, the
- * bounds must not decrease.
+ * Returns a function that finds the last separator in [from, to), and returns the offset after it. From call to call,
+ * the bounds must not decrease.
  *
  * All calls together read each character once, even if windows overlap or contain no separator. `lastIndexOf` on
  * the whole text could search back to its start in each call.

@@ -68,7 +68,7 @@ function chunk(text: string, options: ChunkOptions): ChunkSpan[] {
 class SentenceWalker {
   /** Offset where the next chunk starts. */
   start: number
-  /** Offset after which no text is in a chunk yet. */
+  /** Offset of the first text that has not been added to a chunk yet. */
   #newStart: number
   readonly #text: string
   readonly #breaks: TextBreaks

@@ -30,7 +30,9 @@ export function skipSpace(text: string, from: number): number {
   return offset
 }
 
-/** Skips white space backward: returns the offset after the last other character before `before`; 0 if there is none. */
+/**
+ * Skips white space backward: returns the offset after the last other character before `before`, or 0.
+ */
 export function endOfText(text: string, before: number): number {
   let offset = before
   while (offset > 0 && isSpace(text.charCodeAt(offset - 1))) offset--
@@ -53,7 +55,7 @@ export function nextWord(text: string, from: number): number {
   return offset
 }
 
-/** Returns the offset of the last word start in [from, to]; `from` - 1 if there is none. */
+/** Returns the offset of the last word start in [from, to]; `from` - 1 if no word starts there. */
 export function lastWord(text: string, from: number, to: number): number {
   let offset = to
   while (offset >= from && !isWordStart(text, offset)) offset--
@@ -67,7 +69,7 @@ export function nextLine(text: string, from: number): number {
   return offset
 }
 
-/** Returns the offset of the last line start in [from, to]; `from` - 1 if there is none. */
+/** Returns the offset of the last line start in [from, to]; `from` - 1 if no line starts there. */
 export function lastLine(text: string, from: number, to: number): number {
   let offset = to
   while (offset >= from && !isLineStart(text, offset)) offset--

@@ -83,7 +83,9 @@ export function documentIdTaken(documentId: string): WbError {
   return new WbError('conflict', `document with id '${documentId}' already exists`)
 }
 
-/** Returns the prefix of unique keys. Includes the workspace, because knowledge base IDs are unique only in a workspace. */
+/**
+ * Returns the prefix of unique keys. Includes the workspace, because knowledge base IDs are unique only in a workspace.
+ */
 function keyPrefix({ base }: BaseContext): string {
   return `${base.workspaceId}:${base.knowledgeBaseId}:`
 }

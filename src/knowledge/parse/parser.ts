@@ -2,9 +2,9 @@
 export interface FileParser {
   /** Name and version of the library that extracts the text; null if the runtime extracts it without a library. */
   readonly version: string | null
-  /** @param type  media type in lower case, without parameters */
+  /** @param type  media type in lowercase, without parameters */
   acceptsType(type: string): boolean
-  /** File name extensions in lower case, without the dot. */
+  /** File name extensions in lowercase, without the dot. */
   readonly extensions: ReadonlySet<string>
   /** @throws extraction_failed  the file is damaged, or is in a different format */
   extract(bytes: Uint8Array): string | Promise<string>

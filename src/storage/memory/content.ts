@@ -71,9 +71,9 @@ class MemoryContent {
 
   /** Runs transactions one after another, because each waits for its row writes. */
   write(changes: readonly ContentWrite[], rows: readonly Write[]): Promise<WriteOutcome> {
-    const written = this.#writing.then(() => this.#write(changes, rows))
-    this.#writing = written.catch(() => {})
-    return written
+    const outcome = this.#writing.then(() => this.#write(changes, rows))
+    this.#writing = outcome.catch(() => {})
+    return outcome
   }
 
   async #write(changes: readonly ContentWrite[], rows: readonly Write[]): Promise<WriteOutcome> {
@@ -308,8 +308,8 @@ function similarity(metric: Metric, query: Float32Array, stored: Float32Array): 
   let squares = 0
   let querySquares = 0
   let distance = 0
-  for (let at = 0; at < query.length; at++) {
-    const [a, b] = [query[at]!, stored[at]!]
+  for (let index = 0; index < query.length; index++) {
+    const [a, b] = [query[index]!, stored[index]!]
     dot += a * b
     querySquares += a * a
     squares += b * b

@@ -5,18 +5,18 @@ import { decodePayload } from './collections.ts'
 import type { SqliteConnection } from './connection.ts'
 import { filterToSql, type SqlFragment } from './filter-sql.ts'
 
-/** Maximum number of cached sets of allowed records. They are cached because a search uses a set several times. */
+/** Maximum number of cached sets of allowed records. Sets are cached, because a search uses a set several times. */
 const SETS_MAX = 8
 /** Maximum number of records in a cached set, at about 40 bytes each. */
 const SET_SIZE_MAX = 250_000
 /**
- * Maximum number of filter conditions that are evaluated in SQL, which parses a payload once per condition. For
- * longer filters, JavaScript parses each payload once.
+ * Maximum number of conditions in a filter that is evaluated in SQL. SQL parses a payload once for each condition.
+ * Filters with more conditions are evaluated in JavaScript, which parses each payload once.
  */
 const SQL_CONDITIONS_MAX = 4
 
 /**
- * Returns an SQL condition that is true for rows that a caller may see; undefined if the caller may see all rows.
+ * Returns an SQL condition that selects the rows that a caller may see; undefined if the caller may see all rows.
  */
 export function visibilitySql({ principals }: Visibility, payloadColumn: string): SqlFragment | undefined {
   if (principals === 'all') return undefined
@@ -36,7 +36,10 @@ export class AllowedRecords {
     this.#connection = connection
   }
 
-  /** Returns the allowed records of a collection; undefined if all are allowed. Reads all payloads on a cache miss. */
+  /**
+   * Returns the record numbers that the constraints allow; undefined if they allow all records of the collection. Reads
+   * the payloads of all records if the result is not cached.
+   */
   allowed(
     collection: { id: number; version: number },
     constraints: SearchConstraints,
@@ -96,7 +99,7 @@ export class AllowedRecords {
   }
 }
 
-/** Returns the number of times that the SQL of a filter parses a payload. */
+/** Returns the number of times that the SQL condition for a filter parses a payload. */
 function conditionCount(filter: Filter | undefined): number {
   switch (filter?.kind) {
     case undefined:

@@ -15,12 +15,12 @@ const localWorkspaces = `(SELECT workspaceId FROM workspaces WHERE kind = 'local
 
 const nameOfCollection = `collection.workspace_id || '/' || collection.name`
 
-/** SQL for knowledge bases, joined with the collections that they own. */
+/** SQL that joins knowledge bases with the collections that were created with them. */
 const ownedCollections = `knowledge_bases JOIN collection
   ON collection.workspace_id = knowledge_bases.workspaceId AND collection.name = knowledge_bases.vectorCollection
   WHERE knowledge_bases.body ->> '$.owned' = 1`
 
-/** SQL for the number of stored chunks of a document. */
+/** SQL expression for the number of stored chunks of a document. */
 const chunksOfDocument = `(SELECT count(*) FROM record JOIN collection ON collection.id = record.collection
   JOIN knowledge_bases ON knowledge_bases.workspaceId = collection.workspace_id
     AND knowledge_bases.vectorCollection = collection.name
@@ -150,7 +150,8 @@ function malformedVectors({ id, generation, dimension }: CheckedCollection): str
 }
 
 /**
- * Compares records that have text with the rows of the index's `docsize` table, which has one row per text.
+ * Returns SQL that compares the records that have text with the `docsize` table of the full-text index, which has one
+ * row per indexed record.
  *
  * @see https://www.sqlite.org/fts5.html#the_docsize_table
  */
@@ -160,7 +161,7 @@ function textMismatches({ id }: CheckedCollection): string[] {
   return listDifferences(texts, `SELECT id AS record FROM ${table}_docsize`, table)
 }
 
-/** Returns SQL statements for the record numbers that only one of two SELECT statements returns. */
+/** Returns SQL statements that find the record numbers that only one of two SELECT statements returns. */
 function listDifferences(one: string, other: string, table: string): string[] {
   const example = `SELECT '${table}/' || record AS example`
   return [`${example} FROM (${one} EXCEPT ${other})`, `${example} FROM (${other} EXCEPT ${one})`]

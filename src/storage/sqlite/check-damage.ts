@@ -33,7 +33,7 @@ export function checkIntegrity(database: Database.Database): StoreCheck {
   return { check: 'damage in the file', count: problems.length, examples: problems.slice(0, problemsMax) }
 }
 
-/** Checks one table at a time. Used when damage aborts the check of the whole file. */
+/** Checks one table at a time. Used if damage aborts the check of the whole file. */
 function checkEachTable(database: Database.Database): string[] {
   const names = tryRead(() =>
     database.prepare(`SELECT name FROM sqlite_schema WHERE type = 'table'`).pluck().all(),
@@ -57,7 +57,7 @@ function problemsOf(database: Database.Database, argument: string) {
   }
 }
 
-/** Adds the name of the table or index to a message that contains only the number of its root page. */
+/** Adds the name of a table or index to a message that identifies it only by the number of its root page. */
 function withNames(database: Database.Database, problem: string): string {
   return problem.replace(/\bTree (\d+)\b/, (tree, page: string) => {
     const name = tryRead(() =>
@@ -68,8 +68,8 @@ function withNames(database: Database.Database, problem: string): string {
 }
 
 /**
- * Compares tables and indexes with those of a new store, except for the tables of each collection, which
- * `contentChecks` checks.
+ * Compares tables and indexes with those of a new store. Ignores the tables of collections, which `contentChecks`
+ * checks.
  */
 export function checkSchema(database: Database.Database): StoreCheck {
   const fresh = new Database(':memory:')
@@ -141,8 +141,8 @@ function countReadable(database: Database.Database, table: string, id: string): 
 }
 
 /**
- * Visits the rows of a table without using an index. If a page cannot be read, visits the rows after it in
- * reverse order.
+ * Visits the rows of a table without using an index. If a page cannot be read, continues with the rows after
+ * that page, from the last row backward.
  *
  * @returns true if all pages could be read
  */

@@ -32,11 +32,11 @@ const parentReferences: Reference[] = [
   ...referencesTo(tables.llmServices, 'llmServiceId', [tables.agents]),
 ]
 
-/** SQL condition that is true if the job of a row has not ended. */
+/** SQL condition that is true if the job to which a row refers has not ended. */
 const hasUnfinishedJob = `EXISTS (SELECT 1 FROM jobs WHERE jobs.workspaceId = ${fieldOf('workspaceId')}
   AND jobs.jobId = ${fieldOf('jobId')} AND jobs.status IN ('pending', 'running'))`
 
-/** Queries for rows whose parent is missing, and for rows that should have been deleted when their job ended. */
+/** Queries for rows whose parent is missing, and for rows that were not deleted or completed when their job ended. */
 export const rowProblemQueries: readonly ProblemQuery[] = [
   ...[...workspaceReferences, ...parentReferences].map(orphanQuery),
   ...[tables.jobInputs, tables.jobBatches].map(

@@ -18,16 +18,16 @@ export interface StoreReport {
   /** Schema version of this runtime. */
   readonly known: number
   readonly checks: readonly StoreCheck[]
-  /** Rows that can be recovered; absent if the store is not damaged, or was not read row by row. */
+  /** Numbers of rows that can be recovered; absent if the store is not damaged, or was not read row by row. */
   readonly readable?: readonly ReadableTable[]
 }
 
 /**
- * Checks a store for damage and for orphaned rows. Reads one snapshot and changes nothing. Other processes
+ * Checks a store for damage and for orphaned rows. Reads one snapshot, and does not change the store. Other processes
  * can use the store in the meantime.
  *
- * Checks only for damage if the structure of the file is damaged, and only the structure if the file has a
- * different schema version than this runtime.
+ * If the structure of the file is damaged, does not check for orphaned rows. If the schema version of the file is not
+ * that of this runtime, checks only the structure.
  *
  * @returns undefined if there is no store
  * @throws control_plane_unavailable  the store is missing, has lost changes, or cannot be opened

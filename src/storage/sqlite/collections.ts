@@ -117,7 +117,7 @@ export function encodeVector(vector: Float32Array): Buffer {
   return Buffer.from(vector.buffer, vector.byteOffset, vector.byteLength)
 }
 
-/** Returns stored bytes as floats: a view if their alignment allows it, else a copy. */
+/** Returns stored bytes as floats: a view if their alignment allows it, and a copy otherwise. */
 function floatsOf(blob: Buffer): Float32Array {
   const length = blob.byteLength / Float32Array.BYTES_PER_ELEMENT
   if (blob.byteOffset % Float32Array.BYTES_PER_ELEMENT === 0)

@@ -3,7 +3,7 @@ import { isDiskFull } from '../disk-space.ts'
 import type { SqliteConnection } from './connection.ts'
 import { affectsWholeStore } from './faults.ts'
 
-/** Maximum number of tasks in a commit. More would make other processes wait too long for the write lock. */
+/** Maximum number of tasks in a commit. With more, other processes would wait too long for the write lock. */
 const GROUP_TASKS_MAX = 256
 const WAITING_TASKS_MAX = 10_000
 
@@ -26,8 +26,8 @@ interface WaitingTask {
 /**
  * Group commit: tasks that are waiting at the same time share one transaction and one disk sync.
  *
- * The promise of a task resolves after the commit. If a task throws, or if `shouldCommit` returns false, only its writes
- * are rolled back. An error that affects the whole store rolls back and rejects the whole group.
+ * The promise of a task resolves after the commit. If a task throws, or if `shouldCommit` returns false, only its
+ * writes are rolled back. An error that affects the whole store rolls back and rejects the whole group.
  */
 export class CommitQueue {
   readonly #connection: SqliteConnection
@@ -66,8 +66,8 @@ export class CommitQueue {
   }
 
   /**
-   * Commits a group in one transaction. If the disk is full, truncates the log and retries once, because the freed space
-   * may be enough to commit a deletion.
+   * Commits a group in one transaction. If the disk is full, truncates the log and retries once, because the freed
+   * space may be enough to commit a deletion.
    */
   async #commitWithRetry(group: readonly WaitingTask[]): Promise<(() => void)[]> {
     try {
@@ -87,7 +87,7 @@ export class CommitQueue {
     }
   }
 
-  /** Applies a group in the open transaction; returns functions that settle the promises of its tasks. */
+  /** Applies and commits a group in the open transaction. Returns functions that settle the promises of its tasks. */
   #commit(group: readonly WaitingTask[]): (() => void)[] {
     const steps: (() => void)[] = []
     const settlements = group.map(waiting => this.#apply(waiting, steps))

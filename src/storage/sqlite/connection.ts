@@ -1,22 +1,24 @@
 import Database from './driver.ts'
 import { defineFilterFunctions } from './filter-sql.ts'
 
-/** Timeout of a statement that waits for a lock. `begin` waits in shorter steps, so as not to block the thread. */
+/**
+ * Timeout of a statement that waits for a lock. `begin` waits in shorter steps, so that it does not block the thread.
+ */
 const BUSY_TIMEOUT_MS = 5_000
 const BEGIN_STEP_MS = 10
 const BEGIN_STEPS_MAX = 1_000
-/** Size in bytes to which the write-ahead log is truncated when it is reset. */
+/** Maximum size in bytes of the write-ahead log file after SQLite has reset the log. */
 const LOG_SIZE_MAX = 64 * 1024 * 1024
 const STATEMENTS_MAX = 256
 
 export type SqliteStatement<Row> = Database.Statement<unknown[], Row>
 
-/** A connection to a store for use by one thread. Caches prepared statements; transactions are explicit. */
+/** A connection to a store for one thread. Caches prepared statements. The caller must start transactions. */
 export class SqliteConnection {
   readonly database: Database.Database
   readonly #statements = new Map<string, SqliteStatement<unknown>>()
 
-  /** @param path  file, or `:memory:` */
+  /** @param path  path of the database file, or `:memory:` */
   constructor(path: string) {
     this.database = new Database(path, { timeout: BUSY_TIMEOUT_MS })
     defineFilterFunctions(this.database)
@@ -26,9 +28,10 @@ export class SqliteConnection {
   }
 
   /**
-   * Makes every commit durable before it is acknowledged.
+   * From now on, makes every commit durable before it returns.
    *
-   * FULL is set after WAL, because the driver is compiled to fall back to NORMAL when it switches to WAL.
+   * Sets `synchronous` after `journal_mode`, because the driver is compiled to reset it to NORMAL when it switches to
+   * WAL.
    *
    * @throws SqliteError  SQLITE_BUSY while another process switches the store to WAL
    */
@@ -38,12 +41,12 @@ export class SqliteConnection {
     this.database.pragma(`journal_size_limit = ${LOG_SIZE_MAX}`)
   }
 
-  /** Rejects every write from now on. */
+  /** From now on, rejects every write. */
   makeReadOnly(): void {
     this.database.pragma('query_only = ON')
   }
 
-  /** Prepares an SQL statement, or returns it from the cache. The caller must state the correct row type. */
+  /** Prepares an SQL statement, or returns it from the cache. The caller must specify the correct row type. */
   prepare<Row = unknown>(sql: string): SqliteStatement<Row> {
     let statement = this.#statements.get(sql)
     this.#statements.delete(sql)
@@ -62,14 +65,14 @@ export class SqliteConnection {
     try {
       return read()
     } finally {
-      // Some failures, such as disk errors, end the transaction by themselves.
+      // Some failures, such as disk errors, have already ended the transaction.
       if (this.database.inTransaction) this.prepare('COMMIT').run()
     }
   }
 
   /**
-   * Begins a transaction with the write lock. SQLite has no queue for the lock, so short, frequent attempts
-   * keep the waiting fair.
+   * Starts a transaction with the write lock. Uses short, frequent attempts, because SQLite has no queue for the lock,
+   * and each waiting process must get a fair chance.
    *
    * @throws SqliteError  SQLITE_BUSY after about 10 seconds
    */
@@ -119,7 +122,7 @@ export class SqliteConnection {
   }
 }
 
-/** Returns true if the lock of another connection caused the error. */
+/** Returns true if an error occurred because another connection has a lock. */
 export function isBusy(error: unknown): boolean {
   return error instanceof Database.SqliteError && error.code.startsWith('SQLITE_BUSY')
 }

@@ -4,10 +4,10 @@ import type BetterSqlite3 from 'better-sqlite3'
 const require = createRequire(import.meta.url)
 
 /**
- * The SQLite driver: version 13 if Node can load it (Node 22.14 or later), else version 12, which crashes the
- * process on newer releases of Node 24.
+ * The SQLite driver. Uses version 13 if Node can load it (Node 22.14 or later), and version 12 otherwise. Version 12
+ * crashes the process on newer releases of Node 24.
  *
- * Import the driver only here: two copies of SQLite in a process would release each other's file locks.
+ * Do not import the driver in other files. Two copies of SQLite in a process would release each other's file locks.
  *
  * @see docs/decisions/0030-sqlite-driver.md
  */

@@ -5,8 +5,8 @@ import { logFiles } from './log-damage.ts'
 import { hadStore, readTraces } from './store-marker.ts'
 
 /**
- * Returns true if there is no store, or a store without workspaces, which contains no data. Returns false for a
- * store that is lost or cannot be read. Also returns false if it has a log, because another process may be using
+ * Returns true if there is no store, or if the store has no workspaces and therefore no data. Returns false for a
+ * store that is lost or cannot be read. Also returns false if the store has a log, because another process may be using
  * the store, and the log has not been checked yet.
  */
 export function isEmptyStore(path: string): boolean {
@@ -25,12 +25,12 @@ export function isEmptyStore(path: string): boolean {
   }
 }
 
-/** Returns true if there is no store at a path, and no evidence of an earlier one. */
+/** Returns true if there is no store at a path, and no evidence of an earlier store. */
 export function isNewStore(path: string, dataDir: string): boolean {
   return path !== ':memory:' && isMissing(path) && !hadStore(readTraces(path, dataDir))
 }
 
-/** Returns false on any error other than ENOENT, because a path that cannot be read may be a store. */
+/** Returns true only for ENOENT. After any other error, there may be a store at the path. */
 function isMissing(path: string): boolean {
   try {
     statSync(path)

@@ -4,10 +4,12 @@ import { damagedStore, damageHint } from '../damaged-store.ts'
 import { diskFull, isDiskFull } from '../disk-space.ts'
 import Database from './driver.ts'
 
-/** Result codes for a write that the schema or a trigger rejects. They affect a single write task. */
+/** Result codes of writes that the schema or a trigger rejects. Such an error affects only one write task. */
 const rejections = ['SQLITE_CONSTRAINT', 'SQLITE_ABORT'] as const
 
-/** SQLite messages about damaged rows or a damaged schema. Their code is the same as for invalid SQL. */
+/**
+ * SQLite messages about damaged rows or a damaged schema. Their code is the same as that of messages about invalid SQL.
+ */
 const damageInSql = new RegExp(
   [
     'malformed JSON',
@@ -24,7 +26,7 @@ const damageInSql = new RegExp(
 const permissionsHint = 'Check the permissions of the data directory.'
 
 /**
- * Messages for users, by the first part of SQLite's result code. The driver's message is kept as the `cause`.
+ * Messages for users, by prefix of SQLite's result code. The `cause` contains the driver's message.
  */
 const faults: readonly (readonly [prefix: string, fact: string, hint?: string])[] = [
   [
@@ -46,7 +48,7 @@ const faults: readonly (readonly [prefix: string, fact: string, hint?: string])[
   ...rejections.map(code => [code, 'the store rejected this change'] as const),
 ]
 
-/** Returns the storage error for a driver error; undefined for a defect, such as invalid SQL. */
+/** Returns the storage error for a driver error; undefined if the error is a defect, such as invalid SQL. */
 function toStoreFault(error: unknown): WbError | undefined {
   if (!(error instanceof Database.SqliteError)) return undefined
   if (error.code === 'SQLITE_ERROR' && damageInSql.test(error.message))
@@ -95,7 +97,7 @@ export function unwritableFolder(cause: unknown): WbError {
     return new WbError(
       'control_plane_unavailable',
       `the folder ${path} cannot be created (${code})`,
-      { hint: 'Check its parent folder, or select another data directory with --data-dir.' },
+      { hint: 'Check the parent folder, or select another data directory with --data-dir.' },
       { cause },
     )
   return new WbError(

@@ -8,15 +8,16 @@ export interface SqlFragment {
 }
 
 /**
- * Converts a filter to an SQL condition that is 0 or 1, never null, and agrees with `evaluate`.
+ * Converts a filter to an SQL condition with the value 0 or 1, never null. It selects the same payloads as
+ * `createMatcher`.
  *
- * Strings are compared with the BINARY collation (UTF-8 bytes), numbers as doubles. The type of the JSON value
+ * Strings are compared with the BINARY collation (UTF-8 bytes), and numbers as doubles. The type of the JSON value
  * is always tested, because `true` is 1 in SQLite. Each condition parses the payload of each row, which takes
  * about 1 µs for 1 KB of JSON, and 0.5 µs for JSONB.
  *
  * @param filter  `undefined` matches everything
- * @param payloadColumn  qualified SQL name of the payload (`c.payload`): a JSON or JSONB object, or null. It
- *                       must never come from a request
+ * @param payloadColumn  qualified SQL name of the payload column, such as `c.payload`, which contains a JSON or JSONB
+ *                       object or null; must never come from a request
  * @see https://www.sqlite.org/json1.html
  */
 export function filterToSql(filter: Filter | undefined, payloadColumn: string): SqlFragment {
@@ -61,10 +62,10 @@ function sqlOf(filter: Filter, payload: string, bind: Bind): string {
 }
 
 /**
- * Returns the start of a condition on `stored`, the value of a key. The caller must close its parenthesis.
+ * Returns the start of a condition on `stored`, which is the value of a key. The caller must close its parenthesis.
  *
- * Compares the keys one by one, although `json_each(payload, '$."key"')` would be faster: in SQLite that path
- * also matches the key `key\u0000more`, so a payload could forge a key that it must not contain.
+ * Compares the keys one by one. The expression `json_each(payload, '$."key"')` would be faster, but its path also
+ * matches the key `key\u0000more`, with which a payload could forge a key that it must not contain.
  */
 function openKeyCondition(key: string, payload: string, bind: Bind): string {
   bind([key])
@@ -90,8 +91,8 @@ function oneOf(row: string, values: readonly FilterValue[], bind: Bind): string 
 }
 
 /**
- * Returns a condition that compares numbers numerically. A number and a string are compared as strings, with
- * the number as JavaScript prints it.
+ * Returns a condition that compares numbers numerically. A number and a string are compared as strings: the number is
+ * converted as in JavaScript.
  */
 function compareToBound(order: FilterOrder, bound: string | number, bind: Bind): string {
   if (typeof bound === 'string') {
@@ -112,8 +113,8 @@ function textOf(row: string): string {
 }
 
 /**
- * Casts to REAL, because JSON can contain a double as an integer with different digits: 2^62 as
- * 4611686018427388000.
+ * Casts to REAL, because JSON from JavaScript can contain a large double as an integer with other digits, such as
+ * 4611686018427388000 for 2^62.
  */
 function numberOf(row: string): string {
   return `${isNumber(row)} AND CAST(${row}.value AS REAL)`
@@ -127,7 +128,7 @@ function placeholders(values: readonly unknown[]): string {
   return values.map(() => '?').join(', ')
 }
 
-/** Joins parts as a balanced tree: a long chain would exceed SQLite's limit on expression depth. */
+/** Joins parts as a balanced tree, because a long chain would exceed SQLite's limit on expression depth. */
 function joinBalanced<Part>(
   operator: 'AND' | 'OR',
   empty: '0' | '1',

@@ -11,7 +11,7 @@ import {
 import type { SqliteConnection } from './connection.ts'
 import { createVectorTable } from './content-changes.ts'
 
-/** Reads the data that fitting a vector space needs. */
+/** Reads the models of fitted vector spaces, and the records for a fit. */
 export class FittedReads {
   readonly #connection: SqliteConnection
 
@@ -56,12 +56,14 @@ export class FittedReads {
       if (!isStaging) return this.#passagesWhere(collection, '1', limit)
       // A fit stages vectors in order of record number, so the unstaged records usually follow the last staged one.
       const staged = vectorTable(collection.id, generation)
-      const rest = this.#passagesWhere(
+      const afterLastStaged = this.#passagesWhere(
         collection,
         `record > coalesce((SELECT max(record) FROM ${staged}), 0)`,
         limit,
       )
-      return rest.length > 0 ? rest : this.#passagesWhere(collection, isUnstagedSql(collection), limit)
+      return afterLastStaged.length > 0
+        ? afterLastStaged
+        : this.#passagesWhere(collection, isUnstagedSql(collection), limit)
     })
   }
 
@@ -92,7 +94,7 @@ export class FittedWrites {
     this.#connection = connection
   }
 
-  /** Deletes staged vectors if the lease passes to another owner. */
+  /** Acquires or renews the lease. Deletes staged vectors if the lease passes to another owner. */
   lease(key: CollectionKey, owner: string, { now, until }: { now: number; until: number }): boolean {
     const collection = findCollection(this.#connection, key)
     if (!collection) return false
@@ -156,7 +158,7 @@ export class FittedWrites {
     return true
   }
 
-  /** Returns the collection if the fit creates its next generation and its owner still holds the lease. */
+  /** Returns the collection if the fit creates its next generation, and the owner of the fit still has the lease. */
   #findCollectionOfFit(key: CollectionKey, { generation, owner }: FitLease): CollectionRow | undefined {
     const collection = findCollection(this.#connection, key)
     const isNext = collection?.generation === generation - 1

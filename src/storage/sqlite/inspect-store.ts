@@ -7,7 +7,7 @@ import { unwritableFolder } from './faults.ts'
 import { findLogDamage, type LogDamage, logFiles, realPath } from './log-damage.ts'
 import { hadStore, hadTables, type StoreTraces, storeIdOf } from './store-marker.ts'
 
-/** Number of times that each store is open in this process, by file path. */
+/** Number of open handles of each store in this process, by file path. */
 const openStores = new Map<string, number>()
 
 /**
@@ -20,9 +20,9 @@ export function registerOpenStore(path: string): () => void {
   const file = realPath(resolve(path))
   openStores.set(file, (openStores.get(file) ?? 0) + 1)
   return () => {
-    const others = openStores.get(file)! - 1
-    if (others === 0) openStores.delete(file)
-    else openStores.set(file, others)
+    const remaining = openStores.get(file)! - 1
+    if (remaining === 0) openStores.delete(file)
+    else openStores.set(file, remaining)
   }
 }
 
@@ -45,20 +45,20 @@ export function requireStoreFile(path: string, traces: StoreTraces): void {
         hint: 'Move the folder away, and restore the database file.',
       },
     )
-  // Opening a pipe would wait for its other end.
+  // Opening a named pipe would block until another process opens it for writing.
   if (stats && !stats.isFile())
     throw new WbError(
       'control_plane_unavailable',
       `the store cannot be opened: ${path} is not a regular file`,
       {
-        hint: 'Move it away, and restore the database file.',
+        hint: 'Move the file away, and restore the database file.',
       },
     )
   if (!stats?.size && hadStore(traces)) throw lostStoreError(path, stats ? 'is empty' : 'is missing', traces)
 }
 
 /**
- * Rejects a store that has lost committed changes, before SQLite overwrites what is left of them.
+ * Rejects a store that has lost committed changes, before SQLite overwrites the remains of these changes.
  *
  * @throws control_plane_unavailable  the log is damaged
  */
@@ -76,9 +76,8 @@ function readableStats(path: string) {
 }
 
 /**
- * Rejects a database that is not the store that was at this path before.
+ * Rejects a database that is not the store to which the traces belong. Does not change the database.
  *
- * @param database  only read, never changed
  * @throws control_plane_unavailable  the database belongs to another program, is empty, or is a different store
  */
 export function requireSameStore(database: Database.Database, path: string, traces: StoreTraces): void {
@@ -92,7 +91,8 @@ export function requireSameStore(database: Database.Database, path: string, trac
   const markedId = traces.markers.find(marker => marker.id !== undefined)?.id
   if (markedId === undefined) return
   const id = storeIdOf(database)
-  // Versions without store IDs create an empty store if the file is missing. A backup without an ID contains data.
+  // An empty store without an ID was created by a Workbase version without store IDs, because the file was missing. A
+  // backup without an ID is accepted, because it contains data.
   const isFresh = id === undefined && database.prepare('SELECT 1 FROM workspaces').get() === undefined
   if (isFresh) throw lostStoreError(path, 'is empty', traces)
   if (id !== undefined && id !== markedId) throw lostStoreError(path, 'is a different store', traces)
@@ -108,9 +108,9 @@ function lostStoreError(
   const otherFiles = [...traces.nonEmptyLogFiles, ...traces.copies.map(name => join(dirname(path), name))]
   const alternative =
     problem === 'is a different store'
-      ? `To use the store that is there now: rm ${shellWords(markers)}`
+      ? `To use the current store instead: rm ${shellWords(markers)}`
       : `To start with an empty store instead: rm -f ${shellWords([...markers, ...otherFiles])}`
-  const copyHint = copy === undefined ? '' : `, or ${copy}, the copy made before an upgrade`
+  const copyHint = copy === undefined ? '' : `, or ${copy}, which is a copy from before an upgrade`
   return new WbError(
     'control_plane_unavailable',
     `${basename(path)} ${problem}, and the data is lost: restore your backup${copyHint}`,
@@ -131,7 +131,7 @@ function notAStore(path: string): WbError {
   return new WbError(
     'control_plane_unavailable',
     `${basename(path)} is a SQLite database of another program, not a Workbase store; nothing was changed`,
-    { hint: 'Move it away and restore your backup, or use another data directory.' },
+    { hint: 'Move the file away and restore your backup, or use another data directory.' },
   )
 }
 
@@ -141,7 +141,7 @@ function damagedLog(path: string, { kind, readableBytes }: LogDamage): WbError {
   const messages = {
     'damaged log': `${name} is damaged: changes that were committed after its first ${readableBytes} bytes cannot be read`,
     'missing log': `${name} is missing, and the last committed changes are lost`,
-    'truncated database': `${basename(path)} is damaged: it was cut off, and the missing pages are not in its log`,
+    'truncated database': `${basename(path)} is damaged: the file was truncated, and its log does not contain the missing pages`,
   }
   const truncateCommands =
     readableBytes > 0 ? `rm -f ${shellWord(index)} && truncate -s ${readableBytes} ${shellWord(log)}` : ''

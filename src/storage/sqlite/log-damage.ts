@@ -5,12 +5,12 @@ import { statsOf } from '../../base/folder.ts'
 
 /*
  * SQLite reads a write-ahead log up to the first frame with a wrong checksum, and treats that frame as the end
- * of the log. It has to, because a killed process can leave a partial frame, and SQLite restarts a log by
- * overwriting its old frames from the beginning. By the same rule, SQLite ignores commits after a damaged frame
- * without an error, and the next write overwrites them.
+ * of the log. This is necessary, because a killed process can leave a partial frame, and because SQLite restarts a log
+ * by overwriting its old frames from the beginning. For the same reason, SQLite silently ignores commits after a
+ * damaged frame, and the next write overwrites them.
  *
  * This module reads the files before SQLite does. Every commit is synced before the index of the log (`-shm`)
- * counts it, and before the next frame is written. So commits are lost if the index counts more frames than
+ * counts its frames, and before the next frame is written. So commits are lost if the index counts more frames than
  * can be read, or if a commit after the readable part is followed by another frame.
  *
  * @see https://www.sqlite.org/fileformat.html#the_write_ahead_log
@@ -19,7 +19,7 @@ import { statsOf } from '../../base/folder.ts'
 
 const HEADER_BYTES = 32
 const FRAME_HEADER_BYTES = 24
-/** Bytes of the part of the index that is read: two copies of its header, and the number of copied frames. */
+/** Size of the part of the index that is read: two copies of the header, and the number of copied frames. */
 const INDEX_BYTES = 100
 const INDEX_HEADER_BYTES = 48
 const INDEX_VERSION = 3_007_000
@@ -33,7 +33,7 @@ const FRAMES_PER_READ = 256
  */
 const LOCK_BYTE_OFFSET = 0x40000000
 
-/** Damage that makes SQLite drop committed changes without an error. */
+/** Damage that causes SQLite to lose committed changes without reporting an error. */
 export interface LogDamage {
   /** `truncated database` means that pages are missing from the database file and from the log. */
   readonly kind: 'damaged log' | 'missing log' | 'truncated database'
@@ -43,7 +43,7 @@ export interface LogDamage {
   readonly salts: string
 }
 
-/** Returns the paths of a store's log and of the log's index. Resolves symbolic links, as SQLite does. */
+/** Returns the paths of the log of a store and of its index. Resolves symbolic links, as SQLite does. */
 export function logFiles(path: string): { log: string; index: string } {
   const real = realPath(path)
   return { log: `${real}-wal`, index: `${real}-shm` }
@@ -59,14 +59,14 @@ export function realPath(path: string): string {
 }
 
 /**
- * Searches for damage that makes SQLite drop committed changes. Changes nothing. Other processes can continue to
- * write.
+ * Searches for damage that would cause SQLite to lose committed changes. Does not change the files. Other processes can
+ * continue to write.
  *
- * Call it only while the store is not open in this process, because closing these files releases all locks that
+ * Call this only while the store is not open in this process, because closing these files releases all locks that
  * the process has on them.
  *
- * @returns undefined unless damage is certain. Without an index, a log that was truncated, or is damaged in its
- *          last commit, looks the same as an unfinished write.
+ * @returns undefined unless damage is certain. If there is no index, a truncated log, or a log with a damaged last
+ *          commit, cannot be distinguished from an unfinished write.
  */
 export function findLogDamage(path: string): LogDamage | undefined {
   const damage = inspectLog(path)
@@ -77,7 +77,7 @@ export function findLogDamage(path: string): LogDamage | undefined {
 
 function inspectLog(path: string): LogDamage | undefined {
   const files = logFiles(path)
-  // Read before the log, because the index never counts a frame that is not in the log yet.
+  // Read the index before the log, because the index never counts a frame that is not in the log yet.
   const index = readIndex(files.index)
   return withFile(files.log, file => {
     const headerBytes = file === undefined ? undefined : readAt(file, 0, HEADER_BYTES)
@@ -119,9 +119,9 @@ interface LogHeader {
   readonly pageBytes: number
   /** True if the byte order of the checksums is not that of this machine. */
   readonly isSwapped: boolean
-  /** Salts in hex, which every current frame repeats. */
+  /** Salts in hex. Every current frame has the same salts. */
   readonly salts: string | undefined
-  /** Checksum of the header, from which the checksum of the first frame continues. */
+  /** Checksum of the header, which is the initial value for the checksum of the first frame. */
   readonly seed: Checksum | undefined
 }
 
@@ -139,7 +139,7 @@ function parseLogHeader(header: Buffer): (LogHeader & { salts: string }) | undef
   return { pageBytes, isSwapped, salts: header.toString('hex', 16, 24), seed }
 }
 
-/** Frames of a log. */
+/** Summary of the frames of a log. */
 interface ScannedFrames {
   /** Number of frames up to the last commit that SQLite can reach. */
   committed: number
@@ -180,16 +180,16 @@ function scanFrames(file: number, header: LogHeader, databaseBytes: number): Sca
 interface LogFrame {
   /** Number of the page that the frame contains. */
   readonly page: number
-  /** Size of the database in pages, if the frame ends a commit; else 0. */
+  /** Size of the database in pages, if the frame is the last one of a commit; otherwise 0. */
   readonly pagesAfter: number
   /**
-   * True if the frame has the salts of the log (of the previous frame, if the header is damaged), and its
-   * checksum continues that of the previous frame.
+   * True if the frame has the salts of the log (or of the previous frame, if the header is damaged), and its
+   * checksum is correct, given the checksum of the previous frame.
    */
   readonly isValid: boolean
 }
 
-/** Reads all frames, including old ones from before the last restart of the log. */
+/** Reads all frames, including old frames from before the last restart of the log. */
 function* framesOf(file: number, { pageBytes, isSwapped, salts, seed }: LogHeader): Generator<LogFrame> {
   const frameBytes = FRAME_HEADER_BYTES + pageBytes
   const wordsPerFrame = frameBytes / 4
@@ -216,7 +216,7 @@ function* framesOf(file: number, { pageBytes, isSwapped, salts, seed }: LogHeade
     offset += frames * frameBytes
   }
 
-  /** Returns true if the checksum of frame `n`, continued from `initial`, is `expected`. */
+  /** Returns true if the checksum of frame `n` with the initial value `initial` is `expected`. */
   function hasChecksum(words: Uint32Array, n: number, initial: Checksum, expected: Checksum): boolean {
     const start = n * wordsPerFrame
     const ofHeader = checksum(words, start, start + 2, initial)
@@ -259,7 +259,7 @@ function readIndex(path: string): LogIndex | undefined {
     const bytes = file === undefined ? undefined : readAt(file, 0, INDEX_BYTES)
     if (!bytes) return undefined
     const [copy1, copy2] = [0, INDEX_HEADER_BYTES].map(at => bytes.subarray(at, at + INDEX_HEADER_BYTES))
-    // Shared memory is in the byte order of the machine.
+    // The index uses the byte order of the machine.
     const words = wordsOf(bytes, false)
     const isInitialized = words[0] === INDEX_VERSION && bytes[12] === 1
     const sum = checksum(words, 0, 10, [0, 0])
@@ -280,7 +280,7 @@ function arePagesMissing(
   { pageBytes }: LogHeader,
   { pages, pagesPastEnd }: ScannedFrames,
 ): boolean {
-  // Read again, because another process may have extended the file in the meantime.
+  // Read the size again, because another process may have extended the file in the meantime.
   const filePages = Math.floor(sizeOf(path) / pageBytes)
   const lockPage = Math.floor(LOCK_BYTE_OFFSET / pageBytes) + 1
   for (let page = filePages + 1; page <= pages; page++)

@@ -5,7 +5,10 @@ import { SqliteConnection } from './connection.ts'
 import Database from './driver.ts'
 import { migrations } from './migrations/index.ts'
 
-/** Attempts to get the write lock: about five minutes, because another process may be copying a large store. */
+/**
+ * Number of attempts to get the write lock, which take about five minutes. Another process may be copying a large
+ * store.
+ */
 const BEGIN_STEPS_MAX = 30_000
 
 /**
@@ -14,7 +17,7 @@ const BEGIN_STEPS_MAX = 30_000
  * @throws control_plane_unavailable  a newer runtime wrote the store
  */
 export function requireKnownSchema(path: string): void {
-  // Without a log, the version is in the file header. Opening the database would create an empty log.
+  // If there is no log, read the version from the file header, because opening the database would create an empty log.
   if (!existsSync(`${path}-wal`)) {
     requireKnown(versionInHeader(path), migrations.length)
     return
@@ -42,8 +45,8 @@ function versionInHeader(path: string): number {
 /**
  * Migrates the store to the schema of this runtime, in one transaction.
  *
- * First copies a store with an earlier schema to `<path>.before-<new version>`, and deletes older copies.
- * Processes that open a store at the same time wait for each other.
+ * If the store has an earlier schema, first copies it to `<path>.before-<new version>`, and deletes older copies.
+ * Processes that open the store at the same time wait for each other.
  *
  * @throws control_plane_unavailable  a newer runtime wrote the store; nothing was changed
  */
@@ -76,14 +79,14 @@ function requireKnown(version: number, known: number): void {
 }
 
 /**
- * Copies the committed state. The caller holds the write lock, so no other process can write in the meantime.
+ * Copies the committed state. The caller must hold the write lock, so that no other process can write in the meantime.
  */
 function copyStore(path: string, version: number): void {
   const folder = dirname(path)
   const prefix = `${basename(path)}.before-`
   const copy = join(folder, `${basename(path)}.copy`)
   rmSync(copy, { force: true })
-  // SQLite writes into an existing empty file. Other users could read a file that SQLite creates itself.
+  // Create an empty file, into which SQLite writes. Other users could read a file that SQLite creates.
   closeSync(openSync(copy, 'w', 0o600))
   const reader = new SqliteConnection(path)
   try {

@@ -7,12 +7,12 @@ import { isOpenInProcess, requireIntactLog, requireSameStore, requireStoreFile }
 import { migrate, requireKnownSchema } from './migrate.ts'
 import { markStore, readTraces, type StoreTraces } from './store-marker.ts'
 
-/** Maximum number of attempts to switch to WAL. Several processes may try it at the same time on a new store. */
+/** Maximum number of attempts to switch to WAL. Several processes may try to switch a new store at the same time. */
 const SWITCHES_MAX = 1_000
 const SWITCH_PAUSE_MS = 10
 
 export interface ConnectionOptions {
-  /** Data directory of the runtime. If the store is outside of it, it contains a second marker of the store. */
+  /** Data directory of the runtime. For a store outside the data directory, it contains a second marker. */
   readonly dataDir?: string | undefined
   /** True if another thread of this process has the store open, and has checked its files. */
   readonly isOpenElsewhere?: boolean | undefined
@@ -55,7 +55,7 @@ async function prepareConnection(
   }
 }
 
-/** Creates a file that only its owner can read, like the log files that SQLite creates next to it. */
+/** Creates a file that only its owner can read. SQLite creates the log files with the same mode. */
 function createStoreFile(path: string): void {
   try {
     createFolder(dirname(path))

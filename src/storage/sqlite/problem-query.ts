@@ -3,13 +3,13 @@ import type Database from './driver.ts'
 /** Result of one check. */
 export interface StoreCheck {
   readonly check: string
-  /** Number of problems; 0 is good. */
+  /** Number of problems. */
   readonly count: number
   /** Keys of some of the affected rows. */
   readonly examples: readonly string[]
 }
 
-/** A check for one type of problem. Each SQL statement returns a row with a string, `example`, per problem. */
+/** A check for one type of problem. Each SQL statement returns a row for each problem, with the string `example`. */
 export interface ProblemQuery {
   readonly check: string
   readonly selects: readonly string[]

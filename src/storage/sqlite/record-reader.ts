@@ -111,7 +111,7 @@ export function ownerOfRecord(connection: SqliteConnection, collection: number, 
   return row?.documentId ?? null
 }
 
-/** Returns index ranges, in order, that together contain the records after a position. */
+/** Returns the index ranges that together contain the records after a position, in the order of the records. */
 function rangesAfter(after: DocumentQuery['after']): { where: string; values: (number | string)[] }[] {
   const withoutIndex = 'chunk_index IS NULL'
   if (!after)

@@ -17,7 +17,7 @@ interface StoredRow {
   readonly body: string
 }
 
-/** Columns of a stored row. The body is cast because a damaged row can have a body of any type. */
+/** Columns of a stored row. The body is cast, because a damaged row can have a body of any type. */
 const columnsOfRow = `ordinal, version, CAST(coalesce(body, '') AS TEXT) AS body`
 
 /** A range of an index, as an SQL condition. */
@@ -29,8 +29,8 @@ interface IndexRange {
 type FailedWrite = { readonly reason: WriteFailure; readonly unique?: string } | undefined
 
 /**
- * Control rows, with one SQL table per row type. Rows are stored as JSON, from which the columns for keys and
- * indexes are computed.
+ * Reads and writes control rows, with one SQL table per row type. Rows are stored as JSON, from which the columns for
+ * keys and indexes are computed.
  */
 export class SqliteRows {
   readonly #connection: SqliteConnection
@@ -74,7 +74,7 @@ export class SqliteRows {
     return ranges.length === 1 ? read() : this.#connection.snapshot(read)
   }
 
-  /** Returns rows up to and including the one with which their total length exceeds `charsLeft`. */
+  /** Returns rows until their total length exceeds `charsLeft`. Includes the row that exceeds it. */
   #read(sql: string, values: readonly ColumnValue[], charsLeft: number): StoredRow[] {
     const statement = this.#connection.prepare<StoredRow>(sql)
     if (charsLeft === Number.POSITIVE_INFINITY) return statement.all(...values)
@@ -94,7 +94,7 @@ export class SqliteRows {
     return this.#connection.prepare<{ rows: number }>(sql).get(...prefix)!.rows
   }
 
-  /** Applies writes in order, up to the first that fails. The caller must roll back the earlier writes. */
+  /** Applies writes in order. Stops at the first failure, after which the caller must roll back the earlier writes. */
   apply(writes: readonly Write[]): WriteOutcome {
     for (const [at, write] of writes.entries()) {
       const failure = this.#apply(write)
@@ -177,14 +177,14 @@ export class SqliteRows {
   }
 
   /** Returns the failure if another row has the same key, or the same values in a unique set of columns. */
-  #findDuplicate(table: AnyTable, row: object, self?: number): FailedWrite {
-    if (self === undefined && this.#find(table, table.key, valuesOf(row, table.key)))
+  #findDuplicate(table: AnyTable, row: object, ownOrdinal?: number): FailedWrite {
+    if (ownOrdinal === undefined && this.#find(table, table.key, valuesOf(row, table.key)))
       return { reason: 'exists' }
     for (const [unique, columns] of Object.entries(table.unique)) {
       const values = valuesOf(row, columns)
       if (values.includes(null)) continue
       const other = this.#find(table, columns, values)
-      if (other && other.ordinal !== self) return { reason: 'taken', unique }
+      if (other && other.ordinal !== ownOrdinal) return { reason: 'taken', unique }
     }
     return undefined
   }
@@ -202,8 +202,8 @@ function indexName(table: Pick<AnyTable, 'name'>, index: string): string {
 }
 
 /**
- * Returns SQL that reads a table by the given index. It names the index, because the query planner has no
- * statistics to choose a good one, and because a query then fails if the index is missing.
+ * Returns an SQL expression for a table that is read with a specific index. The query planner has no statistics to
+ * select a good index. In addition, a query that names its index fails if the index is missing.
  */
 export function tableWithIndex(table: AnyTable, index: string): string {
   const isInsertionOrder = columnsOf(table, index)[0] === 'ordinal'
@@ -231,9 +231,9 @@ function equalitySql(columns: readonly string[]): string {
 }
 
 /**
- * Returns index ranges that together contain the rows after a position, in the order of the list. The first range
- * contains rows that differ from the position only in the last column, the next one rows that differ only in the
- * last two, and so on. Nulls sort before all other values.
+ * Returns index ranges that together contain the rows after a position, in the order of the list. In the first range,
+ * rows differ from the position only in the last column. In the next range, they differ only in the last two columns,
+ * and so on. Nulls sort before all other values.
  */
 function rangesAfter(columns: readonly string[], { after, descending }: ListQuery): IndexRange[] {
   if (!after) return [{ where: '', values: [] }]
@@ -261,7 +261,7 @@ function rangesBeyond(column: string, value: ColumnValue, descending: boolean): 
   return column === 'ordinal' ? [lower] : [lower, { where: `${column} IS NULL`, values: [] }]
 }
 
-/** Returns the range that ends a list at `through`. */
+/** Returns the condition that ends a list at `through`. */
 function endRange([column]: readonly string[], { through, descending }: ListQuery): IndexRange {
   if (column === undefined || through === undefined) return { where: '', values: [] }
   return { where: `${column} ${descending ? '>=' : '<='} ?`, values: [through] }

@@ -118,8 +118,8 @@ export function storeIdOf(database: Database.Database): string | undefined {
 }
 
 /**
- * Writes the markers of an open store, and assigns an ID to the store if it has none. If the disk is full, does nothing;
- * the next start tries again.
+ * Writes the markers of an open store, and assigns an ID to the store if it has none. If the disk is full, does
+ * nothing; the next start tries again.
  *
  * @throws control_plane_unavailable  a marker cannot be written
  */

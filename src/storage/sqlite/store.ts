@@ -24,7 +24,7 @@ export interface StoreHosts {
   readonly writes: OperationHost<WriteOperations>
 }
 
-/** Creates hosts that run all operations on the calling thread, over one connection. */
+/** Creates hosts that run all operations on the calling thread, with the given connection. */
 export function createInlineHosts(connection: SqliteConnection): StoreHosts {
   return {
     reads: inlineHost(createReadOperations(connection)),
@@ -32,7 +32,7 @@ export function createInlineHosts(connection: SqliteConnection): StoreHosts {
   }
 }
 
-/** Creates hosts that run reads on one thread and writes on another. A thread starts at its first call. */
+/** Creates hosts that run reads on one thread and writes on another. Each thread starts at its first call. */
 export function createThreadHosts(path: string): StoreHosts {
   const entry = join(packageRoot(), 'dist', 'src', 'storage', 'sqlite', 'worker.js')
   const dataFor = (role: WorkerData['role']) => ({ path, role }) satisfies WorkerData
@@ -57,7 +57,7 @@ export class CallTracker {
   }
 
   /**
-   * Runs synchronous work, which needs no tracking.
+   * Runs synchronous work, which does not have to be tracked.
    *
    * @throws control_plane_unavailable  the store is closed, or cannot be read
    */

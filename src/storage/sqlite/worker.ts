@@ -2,7 +2,7 @@ import { serveOperations } from '../../base/threads.ts'
 import { SqliteConnection } from './connection.ts'
 import { createReadOperations, createWriteOperations } from './operations.ts'
 
-/** Path of a store that exists and is migrated, and the operations that the thread runs on it. */
+/** Path of a migrated store, and whether the thread reads from the store or writes to it. */
 export interface WorkerData {
   readonly path: string
   readonly role: 'reader' | 'writer'

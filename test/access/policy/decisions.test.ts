@@ -33,9 +33,9 @@ test('listDecisions finds each matching decision once among many others, for all
       .reverse()
   expect(await found({})).toEqual(expected(() => true))
   expect(await found({}, 700)).toEqual(expected(() => true).slice(0, 700))
-  const asked = { principalId: 'odd', knowledgeBaseId: 'third', auditDay: '2026-01-01' }
+  const filters = { principalId: 'odd', knowledgeBaseId: 'third', auditDay: '2026-01-01' }
   for (const left of [[], ['principalId'], ['knowledgeBaseId'], ['auditDay']]) {
-    const query = Object.entries(asked).filter(([name]) => !left.includes(name))
+    const query = Object.entries(filters).filter(([name]) => !left.includes(name))
     expect(await found(Object.fromEntries(query))).toEqual(
       expected(row => query.every(([name, value]) => row[name as 'auditDay'] === value)),
     )

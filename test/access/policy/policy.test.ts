@@ -12,17 +12,17 @@ import { parsePolicy } from '../../../src/access/policy/parse.ts'
 import { matchesFilter, parseFilter } from '../../../src/storage/filter.ts'
 import Database from '../../../src/storage/sqlite/driver.ts'
 import { defineFilterFunctions, filterToSql } from '../../../src/storage/sqlite/filter-sql.ts'
-import { policies, principals, rows, formatPolicy } from './arbitrary.ts'
+import { formatPolicy, policies, principals, rows } from './arbitrary.ts'
 
 const alice = { id: 'alice', attributes: { team: 'blue' } }
 const defaultPredicate =
   "$principal.admin = 'true' OR current_principal_id() = ANY(visible_to) OR '*' = ANY(visible_to)"
 
-function compiled(dsl: string, principal = alice): unknown {
+function compileFilter(dsl: string, principal = alice): unknown {
   return toApiFilter(compilePolicy(parsePolicy(dsl), principal))
 }
 
-function holds(dsl: string, row: Record<string, unknown>): boolean {
+function isAllowed(dsl: string, row: Record<string, unknown>): boolean {
   const [policy, json] = [parsePolicy(dsl), JSON.parse(JSON.stringify(row)) as Record<string, unknown>]
   const byEvaluator = evaluatePolicy(policy, alice, json)
   expect(matchesFilter(toFilter(compilePolicy(policy, alice)), json), dsl).toBe(byEvaluator)
@@ -57,17 +57,19 @@ describe('compilePolicy', () => {
     ["NOT ($principal.team = 'red')", {}],
     ["$principal.team <> 'red'", {}],
   ])('%s', (dsl, expected) => {
-    expect(compiled(dsl)).toEqual(expected)
+    expect(compileFilter(dsl)).toEqual(expected)
   })
 
   test('compiles the default predicate to a filter that matches every row for an administrator', () => {
-    expect(compiled(defaultPredicate, { id: 'root', attributes: { admin: 'true' } as never })).toEqual({})
+    expect(compileFilter(defaultPredicate, { id: 'root', attributes: { admin: 'true' } as never })).toEqual(
+      {},
+    )
   })
 
   test('shows a missing attribute as a placeholder that equals no value', () => {
     expect(missingAttributePlaceholder).toMatch(/^[^\x20-\x7e]__missing__$/)
     for (const dsl of ['owner = $principal.none', '$principal.none = ANY(owner)'])
-      expect(compiled(dsl)).toEqual({ owner: missingAttributePlaceholder })
+      expect(compileFilter(dsl)).toEqual({ owner: missingAttributePlaceholder })
     for (const held of [missingAttributePlaceholder, [missingAttributePlaceholder], 'x', null, undefined])
       for (const dsl of [
         'owner = $principal.none',
@@ -76,7 +78,7 @@ describe('compilePolicy', () => {
         'owner >= $principal.none',
         'owner = $principal.constructor',
       ])
-        expect(holds(dsl, { owner: held })).toBe(false)
+        expect(isAllowed(dsl, { owner: held })).toBe(false)
   })
 
   test.each([
@@ -95,13 +97,15 @@ describe('compilePolicy', () => {
     ],
     ["NOT (NOT ($principal.none = 'a') AND $principal.team = 'red')", {}],
   ])('security: %s does not hold because of a missing attribute', (dsl, expected) => {
-    expect(compiled(dsl)).toEqual(expected)
+    expect(compileFilter(dsl)).toEqual(expected)
     for (const row of [{}, { owner: 'x', status: 'x' }, { owner: ['x'], status: 'y', level: 1 }])
-      expect(matchesFilter(toFilter(compilePolicy(parsePolicy(dsl), alice)), row), dsl).toBe(holds(dsl, row))
+      expect(matchesFilter(toFilter(compilePolicy(parsePolicy(dsl), alice)), row), dsl).toBe(
+        isAllowed(dsl, row),
+      )
   })
 
   test('a row with the field of the match-none filter does not match it', () => {
-    expect(holds("$principal.team = 'red'", { _no_match: true })).toBe(false)
+    expect(isAllowed("$principal.team = 'red'", { _no_match: true })).toBe(false)
   })
 
   test.each([
@@ -119,7 +123,7 @@ describe('compilePolicy', () => {
     ['booleans have no order', 'open < TRUE', { open: false }, false],
     ['properties of the prototype are not columns', "constructor <> 'x'", {}, false],
   ])('%s', (_, dsl, row, expected) => {
-    expect(holds(dsl, row)).toBe(expected)
+    expect(isAllowed(dsl, row)).toBe(expected)
   })
 })
 
@@ -208,7 +212,7 @@ describe('parse errors name the position', () => {
   })
 
   test('keywords are case-insensitive, names are not, and row. allows columns named like keywords', () => {
-    expect(compiled("Status = 'x' aNd nOt row.IN = tRuE")).toEqual({
+    expect(compileFilter("Status = 'x' aNd nOt row.IN = tRuE")).toEqual({
       $and: [{ Status: 'x' }, { $not: { IN: true } }],
     })
     expect(parsePolicy(`${'('.repeat(32)}a = 1${')'.repeat(32)}`)).toMatchObject({ kind: 'compare' })
@@ -279,6 +283,6 @@ describe('policy issues', () => {
   })
 
   test.each(['a = b', 'a IN (b)', 'a = ANY(b)'])('%s cannot be compiled', dsl => {
-    expect(() => compiled(dsl)).toThrow(/^col \d+: /)
+    expect(() => compileFilter(dsl)).toThrow(/^col \d+: /)
   })
 })

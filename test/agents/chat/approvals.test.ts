@@ -5,11 +5,11 @@ import { WbError } from '../../../src/contract/errors.ts'
 import { mcpServers } from '../../../src/contract/mcp-servers.ts'
 import type { RowStore, Write } from '../../../src/storage/rows.ts'
 import { startMcpServer } from '../../fakes/mcp-server.ts'
-import { type Chatting, chatting, dataOf, shapeOf } from '../../harness/chatting.ts'
-import type { Opened, Options } from '../../harness/runtime.ts'
+import type { TestRuntime, TestRuntimeOptions } from '../../harness/runtime.ts'
+import { eventData, eventNames, openTestChat, type TestChat } from '../../harness/test-chat.ts'
 
-/** The tool of a registered server. */
-async function withServer({ call }: Opened, workspaceId: string) {
+/** Registers a tool server, and returns agent settings with its tool under an ask rule. */
+async function registerServer({ call }: TestRuntime, workspaceId: string) {
   const { url } = await startMcpServer({ tools: ['add'] })
   const { mcpServerId } = await call(mcpServers.create, {
     params: { workspaceId },
@@ -22,40 +22,45 @@ async function withServer({ call }: Opened, workspaceId: string) {
   }
 }
 
-function toolOf({ agent }: Chatting): string {
+function toolOf({ agent }: TestChat): string {
   return agent.toolIds.find(id => id.startsWith('mcp:'))!
 }
 
-/** A turn in which each question is answered as told. */
-async function answered(chat: Chatting, decision: Approval['decision'] | undefined): Promise<TurnEvent[]> {
+/** Sends a question, gives the same decision on each approval request, and returns the events. */
+async function sendAndDecide(
+  chat: TestChat,
+  decision: Approval['decision'] | undefined,
+): Promise<TurnEvent[]> {
   const events: TurnEvent[] = []
-  for await (const told of chat.streaming('add', { approvals: true })) {
-    events.push(told)
-    if (told.event !== 'tool-approval' || decision === undefined) continue
-    const { approvalId } = told.data
+  for await (const event of chat.streamEvents('add', { approvals: true })) {
+    events.push(event)
+    if (event.event !== 'tool-approval' || decision === undefined) continue
+    const { approvalId } = event.data
     const { status, body } = await chat.send(`POST ${chat.path}/approvals/${approvalId}`, { decision })
     expect({ status, body }).toEqual({ status: 200, body: { approvalId, decision } })
   }
   return events
 }
 
-const adding = (chat: Chatting) => ({ toolCalls: [{ name: spelled(chat), arguments: { text: 'x' } }] })
+const callOfTool = (chat: TestChat) => ({
+  toolCalls: [{ name: modelToolName(chat), arguments: { text: 'x' } }],
+})
 
-/** The name of the tool as the model was told it. */
-function spelled({ model }: Chatting): string {
+/** Returns the name of the tool that the model received. */
+function modelToolName({ model }: TestChat): string {
   const tools = model.received.at(-1)!.body.tools as { function: { name: string } }[]
   return tools.map(tool => tool.function.name).find(name => name.includes('add'))!
 }
 
-async function ready(options: Options = {}): Promise<Chatting> {
-  const chat = await chatting({ prepare: withServer, ...options })
-  let asked = 0
-  chat.model.respond(() => (asked++ % 2 === 0 ? adding(chat) : { text: 'Done.' }))
+async function openWithTool(options: TestRuntimeOptions = {}): Promise<TestChat> {
+  const chat = await openTestChat({ prepare: registerServer, ...options })
+  let requests = 0
+  chat.model.respond(() => (requests++ % 2 === 0 ? callOfTool(chat) : { text: 'Done.' }))
   return chat
 }
 
-/** What is on record of decisions, the newest first. */
-async function decisionsOf({ agent, sendAsOperator }: Chatting): Promise<AuditRecord[]> {
+/** Returns the audit records of decisions, newest first. */
+async function decisionsOf({ agent, sendAsOperator }: TestChat): Promise<AuditRecord[]> {
   const line = `GET /api/v1/workspaces/${agent.workspaceId}/audit?action=tool.decide`
   return (await sendAsOperator(line)).body.items as AuditRecord[]
 }
@@ -64,26 +69,26 @@ const asking = ['user-message', 'token-reset', 'tool-call', 'tool-approval', 'to
 const notAsking = asking.filter(event => event !== 'tool-approval')
 
 describe('a tool under an ask rule', () => {
-  test('runs when the sender says once, and asks again the next time', async () => {
-    const chat = await ready()
-    const events = await answered(chat, 'once')
-    expect(shapeOf(events)).toEqual(asking)
-    expect(dataOf(events, 'tool-approval')[0]!.toolCall).toMatchObject({ name: toolOf(chat) })
-    expect(dataOf(events, 'tool-result')[0]).toMatchObject({ outcome: 'success' })
-    expect(shapeOf(await answered(chat, 'once'))).toEqual(asking)
+  test('runs after a decision of once, and needs another approval the next time', async () => {
+    const chat = await openWithTool()
+    const events = await sendAndDecide(chat, 'once')
+    expect(eventNames(events)).toEqual(asking)
+    expect(eventData(events, 'tool-approval')[0]!.toolCall).toMatchObject({ name: toolOf(chat) })
+    expect(eventData(events, 'tool-result')[0]).toMatchObject({ outcome: 'success' })
+    expect(eventNames(await sendAndDecide(chat, 'once'))).toEqual(asking)
   })
 
-  test('asks no more in this conversation once the sender says always', async () => {
-    const chat = await ready()
-    expect(shapeOf(await answered(chat, 'always'))).toEqual(asking)
-    const events = await answered(chat, undefined)
-    expect(shapeOf(events)).toEqual(notAsking)
-    expect(dataOf(events, 'tool-result')[0]).toMatchObject({ outcome: 'success' })
+  test('needs no further approval in the conversation after a decision of always', async () => {
+    const chat = await openWithTool()
+    expect(eventNames(await sendAndDecide(chat, 'always'))).toEqual(asking)
+    const events = await sendAndDecide(chat, undefined)
+    expect(eventNames(events)).toEqual(notAsking)
+    expect(eventData(events, 'tool-result')[0]).toMatchObject({ outcome: 'success' })
   })
 
-  test('does not run when the sender says never; the model is told, and it is audited', async () => {
-    const chat = await ready()
-    const [result] = dataOf(await answered(chat, 'never'), 'tool-result')
+  test('does not run after a decision of never, which is reported to the model and audited', async () => {
+    const chat = await openWithTool()
+    const [result] = eventData(await sendAndDecide(chat, 'never'), 'tool-result')
     expect(result).toMatchObject({ outcome: 'denied' })
     expect(result!.content).toMatch(/^Error: .*not permitted/)
     expect(JSON.stringify(chat.model.received.at(-1)!.body.messages)).toContain('not permitted')
@@ -96,19 +101,19 @@ describe('a tool under an ask rule', () => {
     })
   })
 
-  test('does not run for a client that does not answer questions, nor on a plain send', async () => {
-    const chat = await ready()
+  test('does not run for a client without approvals, or in a plain send', async () => {
+    const chat = await openWithTool()
     const events = await chat.stream('add')
-    expect(shapeOf(events)).toEqual(notAsking)
-    expect(dataOf(events, 'tool-result')[0]).toMatchObject({ outcome: 'denied' })
+    expect(eventNames(events)).toEqual(notAsking)
+    expect(eventData(events, 'tool-result')[0]).toMatchObject({ outcome: 'denied' })
     const { body } = await chat.send(`POST ${chat.path}/messages`, { content: 'add', approvals: true })
     expect(body.assistant).toMatchObject({ content: 'Done.' })
     expect(JSON.stringify(chat.model.received.at(-1)!.body.messages)).toContain('not permitted')
   })
 
-  test('is let run on record: who decided what about which tool, in which conversation, and not its arguments', async () => {
-    const chat = await ready()
-    for (const decision of ['once', 'never', 'always'] as const) await answered(chat, decision)
+  test('is audited with the decision, the tool and the conversation, and without its arguments', async () => {
+    const chat = await openWithTool()
+    for (const decision of ['once', 'never', 'always'] as const) await sendAndDecide(chat, decision)
     const { agentId, conversationId } = chat.conversation
     const of = { agentId, conversationId, approvalId: expect.any(String), toolName: toolOf(chat) }
     const records = await decisionsOf(chat)
@@ -119,7 +124,7 @@ describe('a tool under an ask rule', () => {
       expect(record).toMatchObject({ outcome: 'success', subject: { type: 'anonymous' } })
   })
 
-  test('does not run where the decision cannot be kept on record, and is granted nothing', async () => {
+  test('does not run and gets no permanent approval if the decision cannot be audited', async () => {
     let isFull = false
     const isRecord = (write: Write) => write.op === 'insert' && write.table.name === 'audit'
     const rows = (store: RowStore): RowStore => ({
@@ -129,29 +134,29 @@ describe('a tool under an ask rule', () => {
           ? Promise.reject(new WbError('control_plane_unavailable', 'the disk is full'))
           : store.atomic(writes),
     })
-    const chat = await ready({ rows })
+    const chat = await openWithTool({ rows })
     const events: TurnEvent[] = []
-    for await (const told of chat.streaming('add', { approvals: true })) {
-      events.push(told)
-      if (told.event !== 'tool-approval') continue
+    for await (const event of chat.streamEvents('add', { approvals: true })) {
+      events.push(event)
+      if (event.event !== 'tool-approval') continue
       isFull = true
-      const line = `POST ${chat.path}/approvals/${told.data.approvalId}`
+      const line = `POST ${chat.path}/approvals/${event.data.approvalId}`
       expect((await chat.send(line, { decision: 'always' })).status).toBe(503)
       isFull = false
     }
-    expect(dataOf(events, 'tool-result')[0]).toMatchObject({ outcome: 'denied' })
+    expect(eventData(events, 'tool-result')[0]).toMatchObject({ outcome: 'denied' })
     expect(await decisionsOf(chat)).toEqual([])
-    expect(shapeOf(await answered(chat, 'once'))).toEqual(asking)
+    expect(eventNames(await sendAndDecide(chat, 'once'))).toEqual(asking)
   })
 
-  test('is not run by who answers another conversation, or twice', async () => {
-    const chat = await ready()
+  test('cannot be approved through another conversation, or twice', async () => {
+    const chat = await openWithTool()
     const other = `${chat.path.slice(0, -36)}${crypto.randomUUID()}`
     let refused = 0
-    for await (const told of chat.streaming('add', { approvals: true })) {
-      if (told.event !== 'tool-approval') continue
+    for await (const event of chat.streamEvents('add', { approvals: true })) {
+      if (event.event !== 'tool-approval') continue
       const at = (path: string) =>
-        chat.send(`POST ${path}/approvals/${told.data.approvalId}`, { decision: 'once' })
+        chat.send(`POST ${path}/approvals/${event.data.approvalId}`, { decision: 'once' })
       expect((await at(other)).status).toBe(404)
       expect((await at(chat.path)).status).toBe(200)
       expect(await at(chat.path)).toMatchObject({ status: 404, body: { error: { code: 'not_found' } } })
@@ -161,37 +166,37 @@ describe('a tool under an ask rule', () => {
   })
 })
 
-test('a tool under a deny rule is never asked about', async () => {
-  const chat = await ready()
+test('a tool under a deny rule causes no approval request', async () => {
+  const chat = await openWithTool()
   const toolRules = { 'mcp:*': { permission: 'deny' } }
   await chat.send(`PATCH /api/v1/workspaces/${chat.agent.workspaceId}/agents/${chat.agent.agentId}`, {
     toolRules,
   })
-  const events = await answered(chat, 'always')
-  expect(shapeOf(events)).toEqual(notAsking)
-  expect(dataOf(events, 'tool-result')[0]).toMatchObject({ outcome: 'denied' })
+  const events = await sendAndDecide(chat, 'always')
+  expect(eventNames(events)).toEqual(notAsking)
+  expect(eventData(events, 'tool-result')[0]).toMatchObject({ outcome: 'denied' })
 })
 
 test('after reading, a tool of an MCP server needs an approval, and is denied to a sender without approvals', async () => {
-  const chat = await ready()
+  const chat = await openWithTool()
   await chat.send(`PATCH /api/v1/workspaces/${chat.agent.workspaceId}/agents/${chat.agent.agentId}`, {
     toolRules: {},
   })
-  expect(shapeOf(await answered(chat, 'once'))).toEqual(notAsking)
-  expect(shapeOf(await answered(chat, 'once'))).toEqual(asking)
+  expect(eventNames(await sendAndDecide(chat, 'once'))).toEqual(notAsking)
+  expect(eventNames(await sendAndDecide(chat, 'once'))).toEqual(asking)
   const unasked = await chat.stream('add')
-  expect(shapeOf(unasked)).toEqual(notAsking)
-  expect(dataOf(unasked, 'tool-result')[0]).toMatchObject({ outcome: 'denied' })
+  expect(eventNames(unasked)).toEqual(notAsking)
+  expect(eventData(unasked, 'tool-result')[0]).toMatchObject({ outcome: 'denied' })
 })
 
-test('who says always is not asked again in the same turn', async () => {
-  const chat = await chatting({ prepare: withServer })
-  let asked = 0
+test('a decision of always also applies to later calls in the turn', async () => {
+  const chat = await openTestChat({ prepare: registerServer })
+  let requests = 0
   chat.model.respond(() => {
-    const { toolCalls } = adding(chat)
-    return asked++ === 0 ? { toolCalls: [...toolCalls, ...toolCalls] } : { text: 'Done.' }
+    const { toolCalls } = callOfTool(chat)
+    return requests++ === 0 ? { toolCalls: [...toolCalls, ...toolCalls] } : { text: 'Done.' }
   })
-  const events = await answered(chat, 'always')
-  expect(dataOf(events, 'tool-approval')).toHaveLength(1)
-  expect(dataOf(events, 'tool-result').map(({ outcome }) => outcome)).toEqual(['success', 'success'])
+  const events = await sendAndDecide(chat, 'always')
+  expect(eventData(events, 'tool-approval')).toHaveLength(1)
+  expect(eventData(events, 'tool-result').map(({ outcome }) => outcome)).toEqual(['success', 'success'])
 })

@@ -29,7 +29,7 @@ const turn = (id: string, resultChars: number, chars = 100): ChatMessage[] => [
   { role: 'assistant', content: 'a'.repeat(chars) },
 ]
 
-test('tool results of older turns are shortened first, the oldest first, then whole turns are left out', () => {
+test('shortens tool results of older turns first, oldest first, then leaves out whole turns', () => {
   const history = [...turn('1', 3_000), ...turn('2', 3_000), ...turn('3', 600)]
   const lengthsIn = (budget: number) =>
     fitToBudget(draft({ history }), budget).messages.flatMap(message =>
@@ -55,7 +55,7 @@ test('tool results of older turns are shortened first, the oldest first, then wh
   expect(lengthsIn(10)).toEqual([])
 })
 
-test('then results of the turn are cut, the oldest first, and keep the end of their mark', () => {
+test('then cuts tool results of the current turn, oldest first, and keeps their end tag', () => {
   const exchanges = [call('1'), result('1', 9_000), call('2'), result('2', 600)]
   const { messages, cut } = fitToBudget(draft({ exchanges }), 700)
   expect(cut).toBe(1)
@@ -69,7 +69,7 @@ test.each([
   { fields: { reasoning: 'r'.repeat(3_000) }, wantsReasoning: false, isCut: false },
   { fields: { reasoningDetails: ['r'.repeat(3_000)] }, wantsReasoning: false, isCut: true },
   { fields: { callExtras: { 1: 'r'.repeat(3_000) } }, wantsReasoning: false, isCut: true },
-])('fields that go back to the provider take room: %j', ({ fields, wantsReasoning, isCut }) => {
+])('counts fields that are sent back to the provider: %j', ({ fields, wantsReasoning, isCut }) => {
   const spoken = { ...call('1'), providerFields: fields } as ChatMessage
   const { messages, cut } = fitToBudget(
     draft({ exchanges: [spoken, result('1', 3_000)], wantsReasoning }),
@@ -90,7 +90,7 @@ const pastTurn = fc
     { role: 'assistant', content: 'An answer.' },
   ])
 
-test('whole turns are sent, the newest that fit; the question and the system prompt are never cut', () => {
+test('sends the newest whole turns that fit, and never cuts the question or the system prompt', () => {
   fc.assert(
     fc.property(
       fc.array(pastTurn),
@@ -111,7 +111,7 @@ test('whole turns are sent, the newest that fit; the question and the system pro
   )
 })
 
-test('no earlier turn takes the room that passages of a search need', () => {
+test('reserves room for the passages of a search before earlier turns', () => {
   const history = Array.from({ length: 100 }, (_, at) => turn(String(at), 0)).flat()
   const tools = [{ name: 'search_kb', description: '', parameters: {} }]
   const sent = (more: Partial<RequestDraft>) =>

@@ -15,28 +15,28 @@ const passage = (chunkId: string): ToolPassage => ({
   page: null,
 })
 
-/** A conversation in which passages 1 and 2 are known. */
-function known(): Citations {
+/** Returns citations with known passages 1 and 2. */
+function knownCitations(): Citations {
   const citations = new Citations()
   citations.numberOf(passage('a'))
   citations.numberOf(passage('b'))
   return citations
 }
 
-function read(pieces: readonly string[]) {
-  const reader = new CitationReader(known())
+function readWhole(pieces: readonly string[]) {
+  const reader = new CitationReader(knownCitations())
   const text = pieces.map(piece => reader.read(piece)).join('') + reader.end()
   return { text, used: reader.citedPassages.map(({ chunkId }) => chunkId), dropped: reader.removedCount }
 }
 
-test('a passage has one number, which later turns know', () => {
-  const citations = known()
+test('a passage keeps its number in later turns', () => {
+  const citations = knownCitations()
   expect(citations.numberOf(passage('b'))).toBe(2)
   const later = new Citations([{ ...passage('b'), number: 2 }])
   expect([later.numberOf(passage('b')), later.numberOf(passage('c'))]).toEqual([2, 3])
 })
 
-describe('citations are gathered, and written as [1]', () => {
+describe('citations are collected and normalized to the form [1]', () => {
   test.each([
     ['Laws hold [1].', 'Laws hold [1].', ['a']],
     ['The end [2]', 'The end [2]', ['b']],
@@ -47,7 +47,7 @@ describe('citations are gathered, and written as [1]', () => {
     ['- a\n\n    - nested [2]', '- a\n\n    - nested [2]', ['b']],
     ['It costs $5 [1].', 'It costs $5 [1].', ['a']],
   ])('%j', (said, text, used) => {
-    expect(read([said])).toEqual({ text, used, dropped: 0 })
+    expect(readWhole([said])).toEqual({ text, used, dropped: 0 })
   })
 })
 
@@ -62,11 +62,11 @@ describe('an invented citation is removed and counted', () => {
     ['沸点 【9】。', '沸点。', [], 1],
     ['```js\nrow[9]\n```\nlaws [9].', '```js\nrow[9]\n```\nlaws.', [], 1],
   ])('%j', (said, text, used, dropped) => {
-    expect(read([said])).toEqual({ text, used, dropped })
+    expect(readWhole([said])).toEqual({ text, used, dropped })
   })
 })
 
-describe('a number in brackets that may be something else stays', () => {
+describe('a number in brackets that may not be a citation is kept', () => {
   test.each([
     'in [0, 1], and arr[0]; list [10, 20, 30]',
     'As Smith [2024] wrote, from 1 to [12345].',
@@ -99,10 +99,10 @@ describe('a number in brackets that may be something else stays', () => {
     '\\begin{align}\nx [9],\n\\end{align} and \\frac{a}{b} [9].',
     'In [1, 9] and【4:0†source】.',
   ])('%j', text => {
-    expect(read([text])).toMatchObject({ text, dropped: 0 })
+    expect(readWhole([text])).toMatchObject({ text, dropped: 0 })
   })
 
-  test('where nothing was searched', () => {
+  test('keeps numbers in brackets if nothing was searched', () => {
     const reader = new CitationReader(new Citations())
     const text = 'Laws hold [1], [2].'
     expect([reader.read(text) + reader.end(), reader.citedPassages]).toEqual([text, []])
@@ -164,34 +164,34 @@ const markdown = fc.oneof(
   fc.string({ unit: 'grapheme' }),
 )
 
-test('however the text comes in pieces, it is read the same', () => {
+test('the result does not depend on how the text is split into pieces', () => {
   fc.assert(
     fc.property(markdown, fc.array(fc.nat(60)), (whole, cuts) => {
       const at = [...new Set(cuts.filter(cut => cut < whole.length))].sort((a, b) => a - b)
       const pieces = [0, ...at].map((from, index) => whole.slice(from, at[index] ?? whole.length))
-      expect(read(pieces)).toEqual(read([whole]))
+      expect(readWhole(pieces)).toEqual(readWhole([whole]))
     }),
     { numRuns: 2_000 },
   )
 })
 
-test('text outside citations stays as it is, byte by byte', () => {
+test('text outside citations is unchanged, byte by byte', () => {
   const withoutCitations = (text: string) =>
     text.replace(/[ ]*(?:\[\^?[\d ,;–-]+\]|【[\d ,;–-]+(?:†[^【】\n]*)?】)/g, '')
   fc.assert(
     fc.property(markdown, text => {
-      expect(withoutCitations(read([text]).text)).toBe(withoutCitations(text))
+      expect(withoutCitations(readWhole([text]).text)).toBe(withoutCitations(text))
     }),
     { numRuns: 2_000 },
   )
 })
 
-test('an answer without a line end is read as quickly as it is long, whatever pieces it comes in', () => {
-  expect(read(Array.from({ length: 40_000 }, () => 'word')).text).toHaveLength(160_000)
-  expect(read(['`x` <b> [1] '.repeat(40_000)]).used).toEqual(['a'])
-  expect(read(Array.from({ length: 40_000 }, () => '[1]')).used).toEqual(['a'])
-  expect(read(['x [9], '.repeat(40_000), ' '.repeat(200_000), 'y']).dropped).toBe(40_000)
-  expect(read(Array.from({ length: 40_000 }, () => ' ')).text).toHaveLength(40_000)
-  expect(read(Array.from({ length: 40_000 }, () => '- ')).text).toHaveLength(80_000)
-  expect(read(Array.from({ length: 40_000 }, () => '`')).text).toHaveLength(40_000)
+test('an answer without a line break is read in linear time, for pieces of any size', () => {
+  expect(readWhole(Array.from({ length: 40_000 }, () => 'word')).text).toHaveLength(160_000)
+  expect(readWhole(['`x` <b> [1] '.repeat(40_000)]).used).toEqual(['a'])
+  expect(readWhole(Array.from({ length: 40_000 }, () => '[1]')).used).toEqual(['a'])
+  expect(readWhole(['x [9], '.repeat(40_000), ' '.repeat(200_000), 'y']).dropped).toBe(40_000)
+  expect(readWhole(Array.from({ length: 40_000 }, () => ' ')).text).toHaveLength(40_000)
+  expect(readWhole(Array.from({ length: 40_000 }, () => '- ')).text).toHaveLength(80_000)
+  expect(readWhole(Array.from({ length: 40_000 }, () => '`')).text).toHaveLength(40_000)
 })

@@ -24,12 +24,15 @@ const completion: Completion = {
   costUsd: 0.01,
 }
 
-/** A model that answers nothing. */
+/** A model that does not answer until it is aborted. */
 const hangs: ChatClient['complete'] = (_, { signal }) =>
   new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
 
-/** A conversation of some turns, each of about 400 tokens, and a model whose window has room for few of them. */
-async function conversationOf(turns: number) {
+/**
+ * Creates a conversation of turns with about 400 tokens each, and a model whose context window has room for few
+ * of them.
+ */
+async function createConversation(turns: number) {
   let store!: RowStore
   const opened = await open({
     rows: own => {
@@ -58,7 +61,7 @@ async function conversationOf(turns: number) {
   const marks = new QuoteMarks()
   const read = async () =>
     (await openHistory(store, conversation)).read({ tokens: 100_000, marks, replaced: [] })
-  /** Begins a summary and waits for it. */
+  /** Starts a summary and waits for it. */
   const compact = async (complete: ChatClient['complete'], contextTokens = 6_000) => {
     const compactions = new Compactions({ rows: store, clock: systemClock, log })
     const model = { model: 'a', contextTokens, maxTokens: 1_000, chat: { complete } }
@@ -72,8 +75,8 @@ async function conversationOf(turns: number) {
   return { store, conversation, rows, read, compact, done }
 }
 
-/** The methods of a store, to replace one of them. */
-function storeOf(store: RowStore): RowStore {
+/** Returns the methods of a store as an object, so that a test can replace one of them. */
+function methodsOf(store: RowStore): RowStore {
   const [get, list] = [store.get.bind(store), store.list.bind(store)]
   return { get, list, count: store.count.bind(store), atomic: store.atomic.bind(store) }
 }
@@ -84,8 +87,8 @@ function passage(number: number) {
   return { number, knowledgeBaseId, chunkId, ...place }
 }
 
-test('a summary covers the oldest turns, and what they cited is still known', async () => {
-  const { read, compact, done, rows } = await conversationOf(8)
+test('a summary covers the oldest turns, and their citations remain known', async () => {
+  const { read, compact, done, rows } = await createConversation(8)
   const before = await read()
   const summary = await done(await compact(async () => completion))
   expect(summary).toMatchObject({ text: 'They spoke of harbors.' })
@@ -93,19 +96,19 @@ test('a summary covers the oldest turns, and what they cited is still known', as
   expect(after.turns.length).toBeLessThan(before.turns.length)
   expect(after.turns.at(-1)).toEqual(before.turns.at(-1))
   expect(summary!.coveredCount + after.turns.flatMap(turn => turn.rows).length).toBe(rows.length)
-  // Numbers of citations go on from the highest one.
+  // Later citations are numbered from the highest number.
   expect(summary!.lastCitation).toMatchObject({ number: 8 })
   expect(after.citations[0]).toEqual(passage(8))
 })
 
-test('a conversation that is short is not summarized', async () => {
-  const { compact, done } = await conversationOf(2)
+test('a short conversation is not summarized', async () => {
+  const { compact, done } = await createConversation(2)
   const unexpected = () => Promise.reject(new Error('the model was called'))
   expect(await done(await compact(unexpected))).toBeUndefined()
 })
 
 test('if a covered message is deleted while the model writes, the summary is dropped', async () => {
-  const { store, compact, done, rows } = await conversationOf(8)
+  const { store, compact, done, rows } = await createConversation(8)
   const deletingAll = async () => {
     await store.atomic(
       rows.map(({ workspaceId, conversationId, messageId }) => ({
@@ -119,8 +122,8 @@ test('if a covered message is deleted while the model writes, the summary is dro
   expect(await done(await compact(deletingAll))).toBeUndefined()
 })
 
-/** Another version of the first question, not in the conversation yet. */
-async function anotherVersion({ store, conversation, rows }: Awaited<ReturnType<typeof conversationOf>>) {
+/** Stores another version of the first question that is not selected yet. */
+async function storeVersion({ store, conversation, rows }: Awaited<ReturnType<typeof createConversation>>) {
   const questionId = rows[0]!.messageId
   const question = messageRow(conversation, 1_000, { content: 'Again.', questionId })
   const { messageId: versionId } = question
@@ -129,8 +132,8 @@ async function anotherVersion({ store, conversation, rows }: Awaited<ReturnType<
 }
 
 test('if another version is selected while the model writes, the summary is dropped', async () => {
-  const long = await conversationOf(8)
-  const select = await anotherVersion(long)
+  const long = await createConversation(8)
+  const select = await storeVersion(long)
   const selecting = async () => {
     await select(long.store)
     return completion
@@ -138,10 +141,10 @@ test('if another version is selected while the model writes, the summary is drop
   expect(await long.done(await long.compact(selecting))).toBeUndefined()
 })
 
-test('a summary that is stored while another version is selected goes with the messages it covers', async () => {
-  const long = await conversationOf(8)
+test('a summary that is stored while another version is selected is deleted with the messages it covers', async () => {
+  const long = await createConversation(8)
   const { store, read } = long
-  const select = await anotherVersion(long)
+  const select = await storeVersion(long)
   let summaries = 0
   await select({
     get: (...query) => store.get(...query),
@@ -157,26 +160,26 @@ test('a summary that is stored while another version is selected goes with the m
   expect(turns.map(turn => turn.rows[0]!.content)).toEqual(['Again.'])
 })
 
-test('a runtime that closes stops the model, and lists the questions of turns that no longer fit', async () => {
-  const long = await conversationOf(8)
+test('a runtime that closes stops the summary, and questions that no longer fit are listed instead', async () => {
+  const long = await createConversation(8)
   const compactions = await long.compact(hangs)
   await compactions.close()
   expect((await long.read()).summary?.text).toMatch(/^The user asked earlier:\n- Question \d\. The harbor/)
-  // These still fit, so the model can be asked after the next turn.
-  const short = await conversationOf(4)
+  // These turns still fit, so the model can be called after the next turn.
+  const short = await createConversation(4)
   await (await short.compact(hangs, 7_600)).close()
   expect((await short.read()).summary).toBeUndefined()
 })
 
-test('a summary gives way to the next question', async () => {
-  const { compact, done, conversation } = await conversationOf(4)
+test('a summary is canceled by the next question', async () => {
+  const { compact, done, conversation } = await createConversation(4)
   const compactions = await compact(hangs, 7_600)
   compactions.interrupt(conversation)
   expect(await done(compactions)).toBeUndefined()
 })
 
-test('a conversation of another workspace with the same id neither stops a summary nor prevents one', async () => {
-  const { store, conversation, compact, done } = await conversationOf(8)
+test('a conversation of another workspace with the same ID neither stops a summary nor prevents one', async () => {
+  const { store, conversation, compact, done } = await createConversation(8)
   const other = { ...conversation, workspaceId: crypto.randomUUID() }
   const compactions = await compact(async (_, { signal }) => {
     compactions.interrupt(other)
@@ -186,7 +189,7 @@ test('a conversation of another workspace with the same id neither stops a summa
   expect(await done(compactions)).toBeDefined()
   const readIn = new Set<unknown>()
   const rows: RowStore = {
-    ...storeOf(store),
+    ...methodsOf(store),
     list(table, query) {
       readIn.add(query.prefix[0])
       return store.list(table, query)
@@ -199,11 +202,11 @@ test('a conversation of another workspace with the same id neither stops a summa
   expect(readIn).toEqual(new Set([other.workspaceId, conversation.workspaceId]))
 })
 
-test('a workspace has at most four summaries written at once, and all have at most 16', async () => {
-  const { store } = await conversationOf(0)
+test('at most four summaries per workspace are written at once, and 16 in total', async () => {
+  const { store } = await createConversation(0)
   const pending: (() => void)[] = []
   const list: RowStore['list'] = () => new Promise(resolve => pending.push(() => resolve([])))
-  const rows = { ...storeOf(store), list }
+  const rows = { ...methodsOf(store), list }
   const compactions = new Compactions({ rows, clock: systemClock, log })
   const model = { model: 'a', contextTokens: 6_000, maxTokens: 1_000 } as unknown as AnsweringModel
   for (let workspace = 0; workspace < 6; workspace++)
@@ -217,8 +220,8 @@ test('a workspace has at most four summaries written at once, and all have at mo
   await compactions.whenIdle()
 })
 
-test('a summary is bounded, and so is what the model is sent for it', async () => {
-  const { compact, done } = await conversationOf(40)
+test('a summary has a maximum length, and so does its input', async () => {
+  const { compact, done } = await createConversation(40)
   const sent: string[] = []
   const complete: ChatClient['complete'] = async messages => {
     sent.push(...messages.map(({ content }) => content!))

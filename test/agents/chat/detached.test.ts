@@ -8,10 +8,10 @@ import type { Message } from '../../../src/contract/conversations.ts'
 import { limits } from '../../../src/contract/limits.ts'
 import { llmServices } from '../../../src/contract/services.ts'
 import { startChatServer } from '../../fakes/chat-server.ts'
-import { type Chatting, chatting, dataOf, shapeOf } from '../../harness/chatting.ts'
 import { imageOf } from '../../harness/images.ts'
-import { makeWorkspace } from '../../harness/place.ts'
-import { type Opened, open, TestClock } from '../../harness/runtime.ts'
+import { makeWorkspace } from '../../harness/resources.ts'
+import { open, TestClock, type TestRuntime } from '../../harness/runtime.ts'
+import { eventData, eventNames, openTestChat, type TestChat } from '../../harness/test-chat.ts'
 
 const detached = { detached: true }
 const silentLog = { debug() {}, info() {}, warn() {}, error() {} }
@@ -26,9 +26,9 @@ const subject = {
 } as const
 const words = { text: 'one two three four', silentAfter: 3 }
 
-/** The events of the turn that goes on in a conversation, until the reader leaves. */
-async function* attached(
-  { runtime }: Pick<Opened, 'runtime'>,
+/** Yields the events of the running turn of a conversation until the consumer disconnects. */
+async function* readTurn(
+  { runtime }: Pick<TestRuntime, 'runtime'>,
   path: string,
   headers: Record<string, string> = {},
 ): AsyncGenerator<TurnEvent> {
@@ -45,19 +45,19 @@ async function* attached(
   }
 }
 
-/** Sends a question, and leaves when the answer has begun. */
-async function leftBehind(chat: Chatting): Promise<void> {
-  for await (const { event } of chat.streaming('count', detached)) if (event === 'token') break
+/** Sends a question and disconnects after the answer has started. */
+async function sendAndDisconnect(chat: TestChat): Promise<void> {
+  for await (const { event } of chat.streamEvents('count', detached)) if (event === 'token') break
 }
 
-async function answerOf({ send, path }: Chatting): Promise<Message | undefined> {
+async function answerOf({ send, path }: TestChat): Promise<Message | undefined> {
   return ((await send(`GET ${path}/messages`)).body.items as Message[])[1]
 }
 
 test('a detached turn continues when its reader disconnects, and its answer is complete', async () => {
-  const chat = await chatting()
+  const chat = await openTestChat()
   chat.model.script(words)
-  await leftBehind(chat)
+  await sendAndDisconnect(chat)
   chat.model.release()
   await vi.waitFor(async () => {
     const answer = await answerOf(chat)
@@ -67,34 +67,34 @@ test('a detached turn continues when its reader disconnects, and its answer is c
 })
 
 test('a detached turn can be read again from its first event, while it runs and after its end', async () => {
-  const chat = await chatting()
+  const chat = await openTestChat()
   chat.model.script(words)
-  await leftBehind(chat)
+  await sendAndDisconnect(chat)
   const events: TurnEvent[] = []
-  for await (const event of attached(chat, chat.path)) {
+  for await (const event of readTurn(chat, chat.path)) {
     if (event.event === 'token' && events.length === 1) chat.model.release()
     events.push(event)
   }
-  expect(shapeOf(events)).toEqual(['user-message', 'token', 'done'])
-  expect(dataOf(events, 'token').map(({ delta }) => delta)).toHaveLength(4)
+  expect(eventNames(events)).toEqual(['user-message', 'token', 'done'])
+  expect(eventData(events, 'token').map(({ delta }) => delta)).toHaveLength(4)
   const again: TurnEvent[] = []
-  for await (const event of attached(chat, chat.path)) again.push(event)
+  for await (const event of readTurn(chat, chat.path)) again.push(event)
   expect(again).toEqual(events)
 })
 
 test('the sender stops a detached turn, and the partial answer is stored as interrupted', async () => {
-  const chat = await chatting()
+  const chat = await openTestChat()
   chat.model.script(words)
-  await leftBehind(chat)
+  await sendAndDisconnect(chat)
   expect((await chat.send(`DELETE ${chat.path}/messages/stream`)).status).toBe(204)
   expect(await answerOf(chat)).toMatchObject({ metadata: { interrupted: 'true' } })
 })
 
 test('a detached turn stops after ten minutes without a reader', async () => {
   const clock = new TestClock()
-  const chat = await chatting({ clock })
+  const chat = await openTestChat({ clock })
   chat.model.script(words)
-  await leftBehind(chat)
+  await sendAndDisconnect(chat)
   await vi.waitFor(async () => {
     clock.advance(600_000)
     expect(await answerOf(chat)).toMatchObject({ metadata: { interrupted: 'true' } })
@@ -102,19 +102,19 @@ test('a detached turn stops after ten minutes without a reader', async () => {
 })
 
 test('a runtime that stops stores the partial answer of a detached turn', async () => {
-  const chat = await chatting()
+  const chat = await openTestChat()
   chat.model.script(words)
-  await leftBehind(chat)
+  await sendAndDisconnect(chat)
   await chat.close()
-  const again = await chatting({ dataDir: chat.dataDir })
+  const again = await openTestChat({ dataDir: chat.dataDir })
   const { body } = await again.send(`GET ${chat.path}/messages`)
   expect((body.items as Message[])[1]).toMatchObject({ metadata: { interrupted: 'true' } })
 })
 
-test('a turn that was not detached ends with its reader, and cannot be read again', async () => {
-  const chat = await chatting()
+test('a turn that is not detached ends when its reader disconnects, and cannot be read again', async () => {
+  const chat = await openTestChat()
   chat.model.script(words)
-  for await (const { event } of chat.streaming('count')) if (event === 'token') break
+  for await (const { event } of chat.streamEvents('count')) if (event === 'token') break
   for (const method of ['GET', 'DELETE'])
     expect(await chat.send(`${method} ${chat.path}/messages/stream`)).toMatchObject({
       status: 404,
@@ -125,8 +125,8 @@ test('a turn that was not detached ends with its reader, and cannot be read agai
   }, 10_000)
 })
 
-test('one sender has at most eight of them, also if they are sent at once', async () => {
-  const chat = await chatting()
+test('a sender can have at most eight detached turns, even if they are sent at once', async () => {
+  const chat = await openTestChat()
   chat.model.respond(() => words)
   const send = async () => {
     const leave = new AbortController()
@@ -142,8 +142,8 @@ test('one sender has at most eight of them, also if they are sent at once', asyn
   expect(statuses.filter(status => status === 429)).toHaveLength(4)
 })
 
-test('also if they are sent at once', async () => {
-  const chat = await chatting()
+test('eight of twelve concurrent detached turns of a sender are accepted', async () => {
+  const chat = await openTestChat()
   chat.model.respond(() => words)
   const leave = new AbortController()
   const send = () =>
@@ -161,7 +161,7 @@ test('also if they are sent at once', async () => {
 })
 
 test('the images of the detached turns of one sender have a limit', async () => {
-  const chat = await chatting()
+  const chat = await openTestChat()
   chat.model.respond(() => words)
   const send = async (images: readonly object[]) => {
     const leave = new AbortController()
@@ -184,7 +184,7 @@ test('the images of the detached turns of one sender have a limit', async () => 
   expect(await send([])).toBe(200)
 })
 
-test('senders of one workspace have at most half of those of the process', async () => {
+test('the senders of one workspace can have at most half of the detached turns of the process', async () => {
   const events = async function* (signal: AbortSignal): AsyncGenerator<TurnEvent> {
     await new Promise(resolve => signal.addEventListener('abort', resolve))
   }
@@ -209,7 +209,7 @@ test('senders of one workspace have at most half of those of the process', async
   await turns.close()
 })
 
-test('only the sender reads and stops a detached turn, which ends when the key of the sender is revoked', async () => {
+test("only the sender can read and stop a detached turn, which ends when the sender's key is revoked", async () => {
   const model = await startChatServer()
   onTestFinished(() => model.close())
   const clock = new TestClock()
@@ -249,7 +249,7 @@ test('only the sender reads and stops a detached turn, which ends when the key o
 
   for (const method of ['GET', 'DELETE'])
     expect((await wb.send(`${method} ${path}/messages/stream`, undefined, bob.headers)).status).toBe(404)
-  for await (const { event } of attached(wb, path, ada.headers)) if (event === 'token') break
+  for await (const { event } of readTurn(wb, path, ada.headers)) if (event === 'token') break
   await wb.sendAsOperator(`DELETE ${place}/api-keys/${ada.keyId}`)
   clock.advance(2_000)
   model.release()

@@ -2,10 +2,10 @@ import { expect, test } from 'vitest'
 import { documents } from '../../../src/contract/documents.ts'
 import { kb } from '../../../src/contract/knowledge.ts'
 import type { SentMessage } from '../../fakes/chat-template.ts'
-import { chatting, dataOf } from '../../harness/chatting.ts'
-import type { Opened } from '../../harness/runtime.ts'
+import type { TestRuntime } from '../../harness/runtime.ts'
+import { eventData, openTestChat } from '../../harness/test-chat.ts'
 
-async function handbook({ call }: Opened, workspaceId: string) {
+async function createHandbook({ call }: TestRuntime, workspaceId: string) {
   const { knowledgeBaseId } = await call(kb.create, { params: { workspaceId }, body: { name: 'handbook' } })
   for (const text of [
     'Refunds are paid within 14 days of purchase.',
@@ -16,18 +16,21 @@ async function handbook({ call }: Opened, workspaceId: string) {
   return { knowledgeBaseIds: [knowledgeBaseId] }
 }
 
-/** Asks a model without tools; returns its system prompt and the metadata of the answer. */
-async function grounded() {
-  const { model, stream } = await chatting({ prepare: handbook, service: { supportsTools: false } })
+/**
+ * Returns a function that sends a question to a model without tools, and returns its system prompt and the metadata
+ * of the answer.
+ */
+async function openWithoutTools() {
+  const { model, stream } = await openTestChat({ prepare: createHandbook, service: { supportsTools: false } })
   return async (question: string) => {
     const events = await stream(question)
     const [system] = model.received.at(-1)!.body.messages as SentMessage[]
-    return { system: system!.content, metadata: dataOf(events, 'done')[0]!.metadata }
+    return { system: system!.content, metadata: eventData(events, 'done')[0]!.metadata }
   }
 }
 
-test('a follow-up is searched for with the words of the last search, and the query is stored', async () => {
-  const ask = await grounded()
+test('a search for a follow-up question includes the words of the last search, and the query is stored', async () => {
+  const ask = await openWithoutTools()
   const first = await ask('when are refunds paid?')
   expect(first.metadata.search_query).toBe('when are refunds paid?')
   const second = await ask('and abroad?')
@@ -39,15 +42,15 @@ test('a follow-up is searched for with the words of the last search, and the que
 })
 
 test('small talk is not searched for', async () => {
-  const ask = await grounded()
+  const ask = await openWithoutTools()
   const { system, metadata } = await ask('Hello, good morning!')
   expect(system).not.toContain('from="search"')
   expect(system).toContain('No search was made')
   expect(metadata).not.toHaveProperty('search_query')
 })
 
-test('passages that have nothing in common with the question are left out', async () => {
-  const ask = await grounded()
+test('passages without a word of the question are left out', async () => {
+  const ask = await openWithoutTools()
   const { system, metadata } = await ask('Tell me a joke about cats')
   expect(system).toContain('Nothing was found for the question.')
   expect(metadata.search_query).toBe('Tell me a joke about cats')
@@ -56,8 +59,8 @@ test('passages that have nothing in common with the question are left out', asyn
   expect(related).not.toContain('The desk opens')
 })
 
-test('passages of a model without tools share a budget, and one that is cut says so', async () => {
-  const { model, stream } = await chatting({
+test('passages for a model without tools share a budget, and a shortened passage is marked', async () => {
+  const { model, stream } = await openTestChat({
     async prepare({ call }, workspaceId) {
       const { knowledgeBaseId } = await call(kb.create, { params: { workspaceId }, body: { name: 'long' } })
       const filler = (at: number) => `Paragraph ${at} has nothing to say. `.repeat(60)

@@ -4,10 +4,10 @@ import { QuoteMarks } from '../../../src/agents/chat/system-prompt.ts'
 import { openEmbeddedStore } from '../../../src/storage/open.ts'
 import { type MessageRow, tables } from '../../../src/storage/tables.ts'
 
-test('of long messages that the model is not sent, a bounded number is read', async () => {
+test('reads a bounded number of long messages, even if they do not fit into the request', async () => {
   const { rows, close } = await openEmbeddedStore({ path: ':memory:' })
   const place = { workspaceId: 'w', conversationId: 'c' }
-  const said = { tokenCount: null, authorId: null, toolId: null, toolCallPayload: null, toolResponse: null }
+  const fields = { tokenCount: null, authorId: null, toolId: null, toolCallPayload: null, toolResponse: null }
   const turns = Array.from({ length: 40 }, (_, at): MessageRow[] => {
     const messageTs = (seconds: number) => new Date(1_000 * (2 * at + seconds)).toISOString()
     const question = {
@@ -20,8 +20,8 @@ test('of long messages that the model is not sent, a bounded number is read', as
     const metadata = { finish_reason: 'error' }
     const failed = { messageId: `a${at}`, messageTs: messageTs(1), content: 'x'.repeat(400_000), metadata }
     return [
-      { ...place, ...said, ...question, role: 'user' },
-      { ...place, ...said, ...failed, role: 'agent' },
+      { ...place, ...fields, ...question, role: 'user' },
+      { ...place, ...fields, ...failed, role: 'agent' },
     ]
   })
   for (const turn of turns)

@@ -6,14 +6,14 @@ import { kb } from '../../../src/contract/knowledge.ts'
 import type { RowStore } from '../../../src/storage/rows.ts'
 import type { ChatRequest, ChatStep } from '../../fakes/chat-server.ts'
 import { type SentMessage, templateProblem } from '../../fakes/chat-template.ts'
-import { chatting } from '../../harness/chatting.ts'
-import type { Opened } from '../../harness/runtime.ts'
-import { wired } from '../../harness/wired.ts'
+import { serveOverHttp } from '../../harness/http-runtime.ts'
+import type { TestRuntime } from '../../harness/runtime.ts'
+import { openTestChat } from '../../harness/test-chat.ts'
 
 const windowTokens = 8_192
 
-/** A knowledge base whose chunks are as long as those of real documents. */
-async function almanac({ call }: Opened, workspaceId: string) {
+/** Creates a knowledge base with chunks of realistic length. */
+async function createAlmanac({ call }: TestRuntime, workspaceId: string) {
   const { knowledgeBaseId } = await call(kb.create, { params: { workspaceId }, body: { name: 'almanac' } })
   const line = (at: number) => `Harbor ${at} opens at ${at % 24} and its pilot is called Ann ${at}. `
   const text = Array.from({ length: 200 }, (_, at) => line(at)).join('')
@@ -26,8 +26,8 @@ const isSummary = (request: ChatRequest) => sentIn(request)[0]!.content!.startsW
 const tokensOf = ({ body: { messages, tools } }: ChatRequest) =>
   estimateTokens(JSON.stringify({ messages, tools }))
 
-/** A model that searches in every other turn, and whose answers are long. */
-function talkative(summary: () => ChatStep) {
+/** Returns a model that searches in every other turn and gives long answers. */
+function talkativeModel(summary: () => ChatStep) {
   return (request: ChatRequest): ChatStep => {
     if (isSummary(request)) return summary()
     const last = sentIn(request).at(-1)!
@@ -40,9 +40,9 @@ function talkative(summary: () => ChatStep) {
 
 test('each of 200 turns costs at most 1.5 times the window, and summaries cover the older messages', async () => {
   let rowsRead = 0
-  const chat = await chatting({
-    prepare: almanac,
-    // A summary for a model of Ollama gives way to the next question.
+  const chat = await openTestChat({
+    prepare: createAlmanac,
+    // With an Ollama model, the next question would cancel the summary.
     service: { provider: 'openai', contextWindowTokens: windowTokens },
     rows: (own: RowStore): RowStore => ({
       get: (...args) => own.get(...args),
@@ -55,9 +55,9 @@ test('each of 200 turns costs at most 1.5 times the window, and summaries cover 
       },
     }),
   })
-  const { url } = await wired(chat)
+  const { url } = await serveOverHttp(chat)
   let summaries = 0
-  chat.model.respond(talkative(() => ({ text: `Summary ${++summaries}. The user asks for harbors.` })))
+  chat.model.respond(talkativeModel(() => ({ text: `Summary ${++summaries}. The user asks for harbors.` })))
   const costs: number[] = []
   for (let turn = 0; turn < 200; turn++) {
     const before = chat.model.received.length
@@ -84,7 +84,7 @@ test('each of 200 turns costs at most 1.5 times the window, and summaries cover 
   }
   expect(Math.max(...costs)).toBeLessThanOrEqual(1.5 * windowTokens)
 
-  // Each summary goes on from the one before it, and is sent as data until the next one.
+  // Each summary continues the previous one, and is sent as data until the next one exists.
   await expect.poll(() => summaries).toBeGreaterThan(5)
   const second = chat.model.received.filter(isSummary)[1]!
   expect(sentIn(second)[1]!.content).toContain('Summary 1. The user asks for harbors.')
@@ -101,7 +101,7 @@ test('each of 200 turns costs at most 1.5 times the window, and summaries cover 
 })
 
 test('the question is sent whole and last, even if nothing else fits', async () => {
-  const { model, send, path } = await chatting({ service: { contextWindowTokens: 2_048 } })
+  const { model, send, path } = await openTestChat({ service: { contextWindowTokens: 2_048 } })
   await send(`POST ${path}/messages`, { content: 'first' })
   const content = 'Why? '.repeat(6_000)
   await send(`POST ${path}/messages`, { content })
@@ -111,8 +111,8 @@ test('the question is sent whole and last, even if nothing else fits', async () 
 })
 
 test('if the model writes no summary, answers continue, and earlier questions are listed', async () => {
-  const { model, send, path } = await chatting({ service: { contextWindowTokens: 2_048 } })
-  model.respond(talkative(() => ({ status: 400, body: {} })))
+  const { model, send, path } = await openTestChat({ service: { contextWindowTokens: 2_048 } })
+  model.respond(talkativeModel(() => ({ status: 400, body: {} })))
   const listed = async () => {
     const { body } = await send(`GET ${path}/messages?limit=200`)
     return (body.items as Message[]).filter(({ role }) => role === 'system')

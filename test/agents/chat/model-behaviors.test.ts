@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { documents } from '../../../src/contract/documents.ts'
 import { kb } from '../../../src/contract/knowledge.ts'
-import { chatting, dataOf, shapeOf } from '../../harness/chatting.ts'
-import type { Opened } from '../../harness/runtime.ts'
+import type { TestRuntime } from '../../harness/runtime.ts'
+import { eventData, eventNames, openTestChat } from '../../harness/test-chat.ts'
 
 interface SentMessage {
   readonly role: string
@@ -12,7 +12,7 @@ interface SentMessage {
 
 const search = { name: 'search_kb', arguments: { query: 'refunds' } }
 
-async function handbook({ call }: Opened, workspaceId: string) {
+async function createHandbook({ call }: TestRuntime, workspaceId: string) {
   const params = { workspaceId }
   const { knowledgeBaseId } = await call(kb.create, { params, body: { name: 'handbook' } })
   const body = { text: 'Refunds are paid within 14 days.', sourceFilename: 'refunds.md' }
@@ -21,14 +21,14 @@ async function handbook({ call }: Opened, workspaceId: string) {
 }
 
 test('streams reasoning as its own event, and stores it apart from the answer', async () => {
-  const { model, stream, send, path } = await chatting()
+  const { model, stream, send, path } = await openTestChat()
   const usage = { total_tokens: 9, completion_tokens_details: { reasoning_tokens: 5 } }
   model.script({ reasoning: 'Two and two.', text: 'Four.', usage }, { text: 'Yes.' })
   const events = await stream('what is 2 + 2?')
-  expect(shapeOf(events)).toEqual(['user-message', 'reasoning', 'reasoning', 'reasoning', 'token', 'done'])
-  const reasoning = dataOf(events, 'reasoning').map(({ delta }) => delta)
+  expect(eventNames(events)).toEqual(['user-message', 'reasoning', 'reasoning', 'reasoning', 'token', 'done'])
+  const reasoning = eventData(events, 'reasoning').map(({ delta }) => delta)
   expect(reasoning.join('')).toBe('Two and two.')
-  const [done] = dataOf(events, 'done')
+  const [done] = eventData(events, 'done')
   expect(done).toMatchObject({
     content: 'Four.',
     metadata: { reasoning: 'Two and two.', reasoning_tokens: '5' },
@@ -39,19 +39,19 @@ test('streams reasoning as its own event, and stores it apart from the answer', 
 })
 
 test('resets text that is reasoning', async () => {
-  const { model, stream } = await chatting()
+  const { model, stream } = await openTestChat()
   model.script({ text: 'Two and two.\n</think>\n\nFour.', chunksOf: 4 })
   const events = await stream('what is 2 + 2?')
-  expect(shapeOf(events)).toEqual(['user-message', 'token', 'token-reset', 'reasoning', 'token', 'done'])
-  expect(dataOf(events, 'reasoning')).toEqual([{ delta: 'Two and two.\n' }])
-  expect(dataOf(events, 'done')[0]).toMatchObject({
+  expect(eventNames(events)).toEqual(['user-message', 'token', 'token-reset', 'reasoning', 'token', 'done'])
+  expect(eventData(events, 'reasoning')).toEqual([{ delta: 'Two and two.\n' }])
+  expect(eventData(events, 'done')[0]).toMatchObject({
     content: 'Four.',
     metadata: { reasoning: 'Two and two.' },
   })
 })
 
 test('reports an error when reasoning uses up the output tokens', async () => {
-  const { model, send, path } = await chatting({ service: { maxOutputTokens: 7 } })
+  const { model, send, path } = await openTestChat({ service: { maxOutputTokens: 7 } })
   model.script({ reasoning: 'Two and', finishReason: 'length' })
   const { body } = await send(`POST ${path}/messages`, { content: 'what is 2 + 2?' })
   const { metadata } = (body as { assistant: { metadata: Record<string, string> } }).assistant
@@ -61,12 +61,12 @@ test('reports an error when reasoning uses up the output tokens', async () => {
 })
 
 test('answers from retrieval when the provider refuses tools, and remembers it', async () => {
-  const { model, stream, send, path } = await chatting({ prepare: handbook })
+  const { model, stream, send, path } = await openTestChat({ prepare: createHandbook })
   const refusal = { status: 400, body: { error: { message: 'gemma3 does not support tools' } } }
   model.script(refusal, { text: 'Within 14 days [1].' }, { text: 'As said [1].' })
   const events = await stream('when are refunds paid?')
-  expect(shapeOf(events)).toEqual(['user-message', 'token', 'done'])
-  const [done] = dataOf(events, 'done')
+  expect(eventNames(events)).toEqual(['user-message', 'token', 'done'])
+  const [done] = eventData(events, 'done')
   expect(done!.metadata.context_document_ids).toBeTruthy()
   const [, retried] = model.received
   expect(retried!.body.tools).toBeUndefined()
@@ -77,30 +77,30 @@ test('answers from retrieval when the provider refuses tools, and remembers it',
 })
 
 test('answers a repeated call in one answer with the first result', async () => {
-  const { model, stream } = await chatting({ prepare: handbook })
+  const { model, stream } = await openTestChat({ prepare: createHandbook })
   const reordered = { name: 'search_kb', arguments: '{ "query":"refunds" }' }
   model.script({ toolCalls: [search, reordered] }, { text: 'Within 14 days [1].' })
   const events = await stream('when are refunds paid?')
-  const [first, second] = dataOf(events, 'tool-result')
+  const [first, second] = eventData(events, 'tool-result')
   expect(second!.content).toContain('It was not run again')
   expect(second!.content).toContain(first!.content)
-  const { metadata } = dataOf(events, 'done')[0]!
+  const { metadata } = eventData(events, 'done')[0]!
   expect(metadata.context_document_ids!.split(',')).toHaveLength(1)
 })
 
 test('requests an answer without tools when a model repeats a round', async () => {
-  const { model, stream } = await chatting({ prepare: handbook })
+  const { model, stream } = await openTestChat({ prepare: createHandbook })
   model.respond(({ body }) => (body.tools ? { toolCalls: [search] } : { text: 'Within 14 days [1].' }))
   const events = await stream('when are refunds paid?')
   expect(model.received).toHaveLength(3)
-  expect(dataOf(events, 'done')[0]).toMatchObject({
+  expect(eventData(events, 'done')[0]).toMatchObject({
     content: 'Within 14 days [1].',
     metadata: { finish_reason: 'stop' },
   })
 })
 
 test('requests an answer without tools in the last model call of a turn', async () => {
-  const { model, stream } = await chatting({ prepare: handbook })
+  const { model, stream } = await openTestChat({ prepare: createHandbook })
   model.respond(({ body }) =>
     body.tools
       ? { toolCalls: [{ name: 'search_kb', arguments: { query: `refunds ${model.received.length}` } }] }
@@ -110,13 +110,13 @@ test('requests an answer without tools in the last model call of a turn', async 
   expect(model.received).toHaveLength(6)
   const roles = (model.received[5]!.body.messages as SentMessage[]).map(({ role }) => role)
   expect(roles.filter(role => role === 'tool')).toHaveLength(5)
-  expect(dataOf(events, 'done')[0]).toMatchObject({ content: 'Within 14 days [1].' })
+  expect(eventData(events, 'done')[0]).toMatchObject({ content: 'Within 14 days [1].' })
 })
 
 test('stores a filtered answer with its text and finish_reason content_filter', async () => {
-  const { model, stream } = await chatting()
+  const { model, stream } = await openTestChat()
   model.script({ text: 'The first step is', finishReason: 'content_filter' })
-  const [done] = dataOf(await stream('how?'), 'done')
+  const [done] = eventData(await stream('how?'), 'done')
   expect(done).toMatchObject({
     content: 'The first step is',
     metadata: { finish_reason: 'content_filter' },
@@ -124,20 +124,20 @@ test('stores a filtered answer with its text and finish_reason content_filter', 
 })
 
 test('reports the reason of the provider and a hint to the user and in the log', async () => {
-  const { model, stream, complaints } = await chatting()
+  const { model, stream, loggedProblems } = await openTestChat()
   const message = 'Insufficient credits for key sk-planted-1234567890\u001b[31m.'
   model.script({ status: 402, body: { error: { message } } })
-  const [error] = dataOf(await stream('hi'), 'error')
+  const [error] = eventData(await stream('hi'), 'error')
   const shown = error!.metadata.error_message!
   expect(shown).toContain('requires payment (status 402): "Insufficient credits for key [redacted]')
   expect(shown).toContain('Add credits')
   expect(shown).not.toMatch(/planted|\p{Cc}/u)
-  expect(complaints).toMatchObject([{ facts: { kind: 'payment', providerStatus: 402 } }])
-  expect(complaints[0]!.message).not.toContain('planted')
+  expect(loggedProblems).toMatchObject([{ facts: { kind: 'payment', providerStatus: 402 } }])
+  expect(loggedProblems[0]!.message).not.toContain('planted')
 })
 
 test('shows the last failure as the problem of the service until the model answers', async () => {
-  const { model, stream, send, agent } = await chatting()
+  const { model, stream, send, agent } = await openTestChat()
   const path = `/api/v1/workspaces/${agent.workspaceId}/llm-services/${agent.llmServiceId}?includeProblem=true`
   const problem = async () => (await send(`GET ${path}`)).body.problem
   model.script({ status: 402, body: { error: { message: 'Insufficient credits.' } } })
@@ -152,7 +152,7 @@ test('shows the last failure as the problem of the service until the model answe
 })
 
 test('sends the signature of a call back with it', async () => {
-  const { model, stream } = await chatting()
+  const { model, stream } = await openTestChat()
   const signature = { google: { thought_signature: 'AbCd' } }
   const call = { id: 'c1', type: 'function', function: { name: 'list_kbs', arguments: '{}' } }
   const delta = { tool_calls: [{ ...call, index: 0, extra_content: signature }] }
@@ -170,7 +170,7 @@ test('sends the signature of a call back with it', async () => {
 })
 
 test('sends the settings of the service, and those of the agent before them', async () => {
-  const { model, stream, send, agent } = await chatting({
+  const { model, stream, send, agent } = await openTestChat({
     service: { temperature: 0.9, topP: 0.5, stop: ['END'] },
     agent: { temperature: 0.1, reasoningEffort: 'low' },
   })
@@ -186,7 +186,7 @@ test('sends the settings of the service, and those of the agent before them', as
 })
 
 test('names the setting that a provider refuses', async () => {
-  const { model, send, path } = await chatting({ agent: { temperature: 0.1 } })
+  const { model, send, path } = await openTestChat({ agent: { temperature: 0.1 } })
   const message = "Unsupported value: 'temperature' does not support 0.1 with this model."
   model.script({ status: 400, body: { error: { message, param: 'temperature' } } })
   const { body } = await send(`POST ${path}/messages`, { content: 'hi' })
@@ -197,7 +197,7 @@ test('names the setting that a provider refuses', async () => {
 })
 
 test('uses the details of a model from Ollama from the second turn on', async () => {
-  const { model, stream } = await chatting({ prepare: handbook })
+  const { model, stream } = await openTestChat({ prepare: createHandbook })
   model.describe({ capabilities: ['completion'] })
   await stream('when are refunds paid?')
   expect(model.received[0]!.body.tools).toBeDefined()
@@ -210,7 +210,7 @@ test('uses the details of a model from Ollama from the second turn on', async ()
 })
 
 test('a setting of the service overrides the details from Ollama', async () => {
-  const { model, stream } = await chatting({ service: { supportsTools: true } })
+  const { model, stream } = await openTestChat({ service: { supportsTools: true } })
   model.describe({ capabilities: ['completion'] })
   for (const question of ['one', 'two', 'three']) await stream(question)
   expect(model.received.map(({ body }) => body.tools !== undefined)).toEqual([true, true, true])

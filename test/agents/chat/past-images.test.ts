@@ -7,8 +7,8 @@ import type { RowStore } from '../../../src/storage/rows.ts'
 const place = { workspaceId: 'w', agentId: 'a', conversationId: 'c' }
 const bytes = 40
 
-/** A history of questions that each have an image, and the messages whose images were read. */
-function illustrated(messageIds: readonly string[]) {
+/** Creates a history of questions with one image each, and records the messages whose images are read. */
+function createHistory(messageIds: readonly string[]) {
   const read: string[] = []
   const rows = {
     async list(_table: unknown, { prefix }: { prefix: string[] }) {
@@ -23,9 +23,9 @@ function illustrated(messageIds: readonly string[]) {
   return { read, rows, history: { turns, messages: [] } as unknown as History }
 }
 
-test('turns at the same time have a common limit on images of earlier questions, until they end', async () => {
+test('concurrent turns share a limit on images of earlier questions', async () => {
   const images = new PastImages(bytes * 3)
-  const { read, rows, history } = illustrated(['one', 'two'])
+  const { read, rows, history } = createHistory(['one', 'two'])
   const from = { rows, conversationKey: place, promptTokensMax: 100_000 }
   const [first] = await Promise.all([images.add(history, [], from), images.add(history, [], from)])
   expect(read.toSorted()).toEqual(['one', 'two', 'two'])
@@ -37,8 +37,8 @@ test('turns at the same time have a common limit on images of earlier questions,
   expect(read.toSorted()).toEqual(['one', 'two'])
 })
 
-test('images that the context window has no room for are not read', async () => {
-  const { read, rows, history } = illustrated(['one', 'two'])
+test('images that do not fit into the context window are not read', async () => {
+  const { read, rows, history } = createHistory(['one', 'two'])
   await new PastImages().add(history, [], { rows, conversationKey: place, promptTokensMax: 1_500 })
   expect(read).toEqual(['two'])
 })

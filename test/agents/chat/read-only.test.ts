@@ -2,16 +2,16 @@ import { expect, onTestFinished, test } from 'vitest'
 import { agents } from '../../../src/contract/agents.ts'
 import { llmServices } from '../../../src/contract/services.ts'
 import { startChatServer } from '../../fakes/chat-server.ts'
-import { makeBase, makeWorkspace } from '../../harness/place.ts'
+import { serveOverHttp } from '../../harness/http-runtime.ts'
+import { makeBase, makeWorkspace } from '../../harness/resources.ts'
 import { open } from '../../harness/runtime.ts'
-import { wired } from '../../harness/wired.ts'
 
-/** A runtime on a port that asks for keys, with an agent whose model is a fake, and a key that may only read. */
-async function withReader() {
+/** Opens a runtime on a port that requires keys, with an agent, a fake model, and a read-only key. */
+async function openWithReadOnlyKey() {
   const model = await startChatServer()
   onTestFinished(() => model.close())
   const runtime = { allowedEndpoints: [model.host] }
-  const wb = await wired(
+  const wb = await serveOverHttp(
     await open({ config: { auth: { mode: 'apiKey', anonymousPolicy: 'reject' }, runtime } }),
   )
   const asOperator = { call: wb.callAsOperator }
@@ -33,8 +33,8 @@ async function withReader() {
 
 const searching = { toolCalls: [{ name: 'search_kb', arguments: { query: 'ornithopter' } }] }
 
-test('a key that may only read begins a conversation, and is answered, whole and as a stream [S5.5-31]', async () => {
-  const { model, base, as, agent } = await withReader()
+test('a read-only key can create a conversation, and get an answer from a plain send and a stream [S5.5-31]', async () => {
+  const { model, base, as, agent } = await openWithReadOnlyKey()
   await base.ingest('The ornithopter flaps its wings.')
   const begun = await as(`POST ${agent}/conversations`)
   expect(begun.status, begun.text).toBe(201)

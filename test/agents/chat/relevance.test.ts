@@ -7,7 +7,7 @@ const hit = (score: number, chunkText: string, coverage?: number) => ({
   ...(coverage !== undefined && { coverage }),
 })
 
-test('hits far below the best are left out, unless they hold half of the words of the query', () => {
+test('leaves out hits far below the best one, unless they contain half of the words of the query', () => {
   const hits = [
     hit(1, 'A refund of item 3 takes a day.', 0.9),
     hit(0.26, 'Item 1.', 0.2),
@@ -27,16 +27,16 @@ test.each([
   ['maksupalautuksen aika', 'Maksu palautetaan viikossa.', true],
   ['退款需要多长时间', '退款在14天内支付。', true],
   ['天气怎么样', '退款在14内支付。', false],
-])('a hit without a word of "%s" counts only if its words are related: %s', (query, text, isKept) => {
+])('keeps a hit without a word of "%s" only if its words are related: %s', (query, text, isKept) => {
   expect(relevantHits([hit(0.2, text, 0)], query)).toHaveLength(isKept ? 1 : 0)
 })
 
-test('a hit that was found by meaning counts without a word of the query', () => {
+test('keeps a hit that was found by meaning, without a word of the query', () => {
   const hits = [hit(0.5, 'Get your money back.', 0), hit(0.21, 'Cash returns.', 0)]
   expect(relevantHits(hits, 'refund policy')).toEqual(hits)
 })
 
-test('without coverage, only scores decide', () => {
+test('uses only scores if there is no coverage', () => {
   const hits = [hit(0.1, 'a'), hit(0.05, 'b'), hit(0.02, 'c')]
   expect(relevantHits(hits, 'query')).toEqual(hits.slice(0, 2))
   expect(relevantHits([hit(-2, 'a'), hit(-3, 'b')], 'query')).toHaveLength(2)

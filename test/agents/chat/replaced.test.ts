@@ -1,18 +1,21 @@
 import { expect, test } from 'vitest'
 import type { RowStore, Write } from '../../../src/storage/rows.ts'
 import { tables } from '../../../src/storage/tables.ts'
-import { type Chatting, chatting, dataOf } from '../../harness/chatting.ts'
+import { eventData, openTestChat, type TestChat } from '../../harness/test-chat.ts'
 
-/** A conversation that began with a question, after which so many long messages came. */
-async function long(count: number, chars: number): Promise<{ chat: Chatting; replaces: string }> {
+/** Creates a conversation with one question, followed by `count` messages of `chars` characters. */
+async function createLongConversation(
+  count: number,
+  chars: number,
+): Promise<{ chat: TestChat; replaces: string }> {
   let store: RowStore | undefined
-  const chat = await chatting({
+  const chat = await openTestChat({
     rows: own => {
       store = own
       return own
     },
   })
-  const [asked] = dataOf(await chat.stream('first'), 'user-message')
+  const [asked] = eventData(await chat.stream('first'), 'user-message')
   const { workspaceId, conversationId } = chat.conversation
   const row = (at: number): Write => ({
     op: 'insert',
@@ -35,19 +38,16 @@ async function long(count: number, chars: number): Promise<{ chat: Chatting; rep
 test.each([
   ['messages', 1_000, 1, 'more than 1000 messages follow it'],
   ['characters', 33, 500_000, 'more than 16000000 characters follow it'],
-])(
-  'a send replaces only so many %s, and changes nothing where they are more',
-  async (_, count, chars, told) => {
-    const { chat, replaces } = await long(count, chars)
-    for (const line of [`POST ${chat.path}/messages`, `POST ${chat.path}/messages/stream`]) {
-      const { status, body } = await chat.send(line, { content: 'again', replaces })
-      expect({ status, error: body.error }).toMatchObject({
-        status: 400,
-        error: { code: 'validation_error', message: `replaces: ${told}` },
-      })
-    }
-    expect(chat.model.received).toHaveLength(1)
-    const { body } = await chat.send(`GET ${chat.path}/messages`)
-    expect((body.items as object[])[0]).toMatchObject({ content: 'first', messageId: replaces })
-  },
-)
+])('a send that replaces too many %s is rejected and changes nothing', async (_, count, chars, told) => {
+  const { chat, replaces } = await createLongConversation(count, chars)
+  for (const line of [`POST ${chat.path}/messages`, `POST ${chat.path}/messages/stream`]) {
+    const { status, body } = await chat.send(line, { content: 'again', replaces })
+    expect({ status, error: body.error }).toMatchObject({
+      status: 400,
+      error: { code: 'validation_error', message: `replaces: ${told}` },
+    })
+  }
+  expect(chat.model.received).toHaveLength(1)
+  const { body } = await chat.send(`GET ${chat.path}/messages`)
+  expect((body.items as object[])[0]).toMatchObject({ content: 'first', messageId: replaces })
+})

@@ -6,7 +6,7 @@ import { isAffirmation, isSmallTalk } from '../../../src/agents/chat/small-talk.
 const earlier = 'How long is the refund window for customers in Germany?'
 const added = 'long refund window customers germany'
 
-describe('a follow-up gets the words of the last query', () => {
+describe('a follow-up question includes the words of the last query', () => {
   test.each([
     ['and abroad?', `and abroad? ${added}`],
     ['And for damaged goods?', `And for damaged goods? ${added}`],
@@ -35,7 +35,7 @@ describe('a follow-up gets the words of the last query', () => {
   })
 })
 
-describe('a question that is clear by itself stays as it is', () => {
+describe('a self-contained question is unchanged', () => {
   test.each([
     'When does the desk open?',
     'refund window',
@@ -111,12 +111,12 @@ test.each([
   'Test of the wing',
   'hello world program',
   'no refund',
-])('a message that also asks something is searched for: %s', message => {
+])('a message that also asks something is searched: %s', message => {
   expect(isSmallTalk(message)).toBe(false)
   expect(searchQuery(message, undefined)).toBe(message)
 })
 
-test('agreement repeats the last search, if there was one', () => {
+test('agreement repeats the last search if there was one', () => {
   expect(searchQuery('yes please', earlier)).toBe(earlier)
   expect(searchQuery('Go ahead', earlier)).toBe(earlier)
   expect(searchQuery('Please elaborate.', earlier)).toBe(earlier)
@@ -124,11 +124,11 @@ test('agreement repeats the last search, if there was one', () => {
   expect(searchQuery('yes', undefined)).toBeUndefined()
 })
 
-test('without an earlier query, a question stays as it is', () => {
+test('without an earlier query, a question is unchanged', () => {
   expect(searchQuery('and abroad?', undefined)).toBe('and abroad?')
 })
 
-test('a query always begins with the question, and is not too long', () => {
+test('a query always begins with the question, and has a maximum length', () => {
   const text = fc.oneof(fc.string({ unit: 'grapheme' }), fc.lorem())
   fc.assert(
     fc.property(text, text, (question, last) => {

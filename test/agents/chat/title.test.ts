@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { titleFromQuestion } from '../../../src/agents/chat/title.ts'
 import { refusals } from '../../fakes/chat-server.ts'
-import { chatting } from '../../harness/chatting.ts'
+import { openTestChat } from '../../harness/test-chat.ts'
 
 test.each<[string, string | null]>([
   ['how do refunds work?', 'how do refunds work?'],
@@ -10,11 +10,11 @@ test.each<[string, string | null]>([
   [' \n\t', null],
   [`${'word '.repeat(15)}sentence goes on`, `${'word '.repeat(15).trim()}…`],
   ['字'.repeat(100), `${'字'.repeat(79)}…`],
-])('a title is made from %j', (question, title) => {
+])('a title is created from %j', (question, title) => {
   expect(titleFromQuestion(question)).toBe(title)
 })
 
-test('a title is a line of at most 80 characters that begins as the question does, and splits no character', () => {
+test('a title is one line of at most 80 characters from the start of the question, and splits no character', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme', maxLength: 300 }), question => {
       const title = titleFromQuestion(question)
@@ -31,8 +31,8 @@ test('a title is a line of at most 80 characters that begins as the question doe
   )
 })
 
-test('a conversation without a title is named after its first question, and keeps a title that it has', async () => {
-  const chat = await chatting()
+test('a conversation without a title gets one from its first question, and keeps an existing title', async () => {
+  const chat = await openTestChat()
   await chat.stream('how do refunds work?')
   await chat.stream('and abroad?')
   const titleOf = async () => (await chat.send(`GET ${chat.path}`)).body.title
@@ -46,8 +46,8 @@ test('a conversation without a title is named after its first question, and keep
   expect((await chat.send(`GET ${named}`)).body.title).toBe('Refunds')
 })
 
-test('a refused message gives the conversation no title', async () => {
-  const chat = await chatting()
+test('a rejected message gives the conversation no title', async () => {
+  const chat = await openTestChat()
   chat.model.script(refusals.notChat)
   await chat.send(`POST ${chat.path}/messages`, { content: 'how?' })
   expect((await chat.send(`GET ${chat.path}`)).body.title).toBeNull()

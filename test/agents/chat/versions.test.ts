@@ -11,41 +11,41 @@ import type { RowStore } from '../../../src/storage/rows.ts'
 import { type ConversationRow, tables } from '../../../src/storage/tables.ts'
 import { type ChatStep, refusals } from '../../fakes/chat-server.ts'
 import { messageRow } from '../../harness/agents.ts'
-import { type Chatting, chatting, dataOf, shapeOf } from '../../harness/chatting.ts'
+import { eventData, eventNames, openTestChat, type TestChat } from '../../harness/test-chat.ts'
 
-async function messagesOf({ send, path }: Chatting): Promise<Message[]> {
+async function messagesOf({ send, path }: TestChat): Promise<Message[]> {
   return (await send(`GET ${path}/messages`)).body.items as Message[]
 }
 
-async function contentsOf(chat: Chatting): Promise<(string | null)[]> {
+async function contentsOf(chat: TestChat): Promise<(string | null)[]> {
   return (await messagesOf(chat)).map(({ content }) => content)
 }
 
-async function versionsOf({ send, path }: Chatting, messageId: string): Promise<MessageVersion[]> {
+async function versionsOf({ send, path }: TestChat, messageId: string): Promise<MessageVersion[]> {
   const { status, body } = await send(`GET ${path}/messages/${messageId}/versions`)
   expect(status).toBe(200)
   return body.items as MessageVersion[]
 }
 
-/** A conversation with two answered questions. */
-async function answered(...more: ChatStep[]) {
-  const chat = await chatting()
+/** Creates a conversation with two answered questions. */
+async function createConversation(...more: ChatStep[]) {
+  const chat = await openTestChat()
   chat.model.script({ text: 'first' }, { text: 'second' }, ...more)
-  const [one] = dataOf(await chat.stream('one'), 'user-message')
-  const [two] = dataOf(await chat.stream('two'), 'user-message')
+  const [one] = eventData(await chat.stream('one'), 'user-message')
+  const [two] = eventData(await chat.stream('two'), 'user-message')
   return { chat, one: one!.messageId, two: two!.messageId }
 }
 
 const before = ['one', 'first', 'two', 'second']
 const refused = { status: 400, body: {} }
 
-describe('a version whose answer is not complete replaces nothing', () => {
-  test('if the provider refuses a stream, which ends with an error that is stored', async () => {
-    const { chat, two } = await answered(refused)
+describe('a version whose answer is incomplete does not replace the earlier one', () => {
+  test('after the provider rejects a stream, which ends with a stored error', async () => {
+    const { chat, two } = await createConversation(refused)
     const events = await chat.stream('two', { replaces: two })
-    expect(shapeOf(events)).toEqual(['user-message', 'error'])
+    expect(eventNames(events)).toEqual(['user-message', 'error'])
     expect(await contentsOf(chat)).toEqual(before)
-    const [error] = dataOf(events, 'error')
+    const [error] = eventData(events, 'error')
     const { status, body } = await chat.send(`GET ${chat.path}/messages/${error!.messageId}`)
     expect({ status, body }).toMatchObject({ status: 200, body: { metadata: { finish_reason: 'error' } } })
     const versions = await versionsOf(chat, two)
@@ -55,17 +55,17 @@ describe('a version whose answer is not complete replaces nothing', () => {
     ])
   })
 
-  test('if the provider refuses a plain send, which leaves no version', async () => {
-    const { chat, two } = await answered(refusals.notChat)
+  test('after the provider rejects a plain send, which leaves no version', async () => {
+    const { chat, two } = await createConversation(refusals.notChat)
     const { status } = await chat.send(`POST ${chat.path}/messages`, { content: 'two', replaces: two })
     expect(status).toBe(422)
     expect(await contentsOf(chat)).toEqual(before)
     expect(await versionsOf(chat, two)).toHaveLength(1)
   })
 
-  test('if its reader disconnects; the partial answer is kept as a version', async () => {
-    const { chat, two } = await answered({ text: 'one two three', silentAfter: 3 })
-    for await (const { event } of chat.streaming('two', { replaces: two })) if (event === 'token') break
+  test('after its reader disconnects, and the partial answer is kept as a version', async () => {
+    const { chat, two } = await createConversation({ text: 'one two three', silentAfter: 3 })
+    for await (const { event } of chat.streamEvents('two', { replaces: two })) if (event === 'token') break
     await vi.waitFor(async () => {
       const [, version] = await versionsOf(chat, two)
       expect(version).toMatchObject({ isCurrent: false, answer: { metadata: { interrupted: 'true' } } })
@@ -74,7 +74,7 @@ describe('a version whose answer is not complete replaces nothing', () => {
   })
 
   test('and the next turn continues the earlier version', async () => {
-    const { chat, two } = await answered(refused, { text: 'third' })
+    const { chat, two } = await createConversation(refused, { text: 'third' })
     await chat.stream('two', { replaces: two })
     await chat.stream('three')
     const sent = chat.model.received.at(-1)!.body.messages as { content: string }[]
@@ -84,7 +84,7 @@ describe('a version whose answer is not complete replaces nothing', () => {
 
 describe('versions of a question', () => {
   test('are listed, and a selected one returns with all messages that followed it', async () => {
-    const { chat, one } = await answered({ text: 'better' }, { text: 'third' })
+    const { chat, one } = await createConversation({ text: 'better' }, { text: 'third' })
     await chat.stream('one, better', { replaces: one })
     await chat.stream('three')
     const after = ['one, better', 'better', 'three', 'third']
@@ -109,16 +109,16 @@ describe('versions of a question', () => {
     expect(await contentsOf(chat)).toEqual(after)
   })
 
-  test('are listed with their answers, also if a summary stands before an answer', async () => {
+  test('are listed with their answers, even if a summary precedes an answer', async () => {
     let store: RowStore | undefined
-    const chat = await chatting({
+    const chat = await openTestChat({
       rows: own => {
         store = own
         return own
       },
     })
     chat.model.script({ text: 'first' })
-    const [asked] = dataOf(await chat.stream('one'), 'user-message')
+    const [asked] = eventData(await chat.stream('one'), 'user-message')
     const { messageId, messageTs } = asked!
     const fields = { messageId: 'ffffffff-ffff-4fff-bfff-ffffffffffff', messageTs, role: 'system' as const }
     const row = messageRow(chat.conversation, 0, fields)
@@ -126,8 +126,8 @@ describe('versions of a question', () => {
     expect(await versionsOf(chat, messageId)).toMatchObject([{ answer: { content: 'first' } }])
   })
 
-  test('are listed with at most 20,000 characters of each answer, which says so', async () => {
-    const { chat, two } = await answered({ text: 'x'.repeat(20_001), chunksOf: 20_001 })
+  test('are listed with at most 20,000 characters of each answer, and a truncated answer is marked', async () => {
+    const { chat, two } = await createConversation({ text: 'x'.repeat(20_001), chunksOf: 20_001 })
     await chat.stream('two', { replaces: two })
     const answers = (await versionsOf(chat, two)).map(({ answer }) => answer!)
     expect(answers.map(({ content }) => content!.length)).toEqual([6, 20_000])
@@ -136,7 +136,7 @@ describe('versions of a question', () => {
   })
 
   test('of a question that is not in the conversation cannot be selected', async () => {
-    const { chat, one, two } = await answered({ text: 'again' }, { text: 'better' })
+    const { chat, one, two } = await createConversation({ text: 'again' }, { text: 'better' })
     await chat.stream('two, again', { replaces: two })
     await chat.stream('one, better', { replaces: one })
     const nested = (await versionsOf(chat, two)).map(({ message }) => message.messageId)
@@ -152,7 +152,7 @@ describe('versions of a question', () => {
   })
 
   test('can be replaced by the ID of any version', async () => {
-    const { chat, two } = await answered({ text: 'again' }, { text: 'and again' })
+    const { chat, two } = await createConversation({ text: 'again' }, { text: 'and again' })
     await chat.stream('two', { replaces: two })
     await chat.stream('two', { replaces: two })
     expect(await contentsOf(chat)).toEqual(['one', 'first', 'two', 'and again'])
@@ -160,7 +160,7 @@ describe('versions of a question', () => {
   })
 
   test('are at most 50', async () => {
-    const { chat, two } = await answered()
+    const { chat, two } = await createConversation()
     chat.model.respond(() => refused)
     for (let n = 1; n < 50; n++) await chat.stream('two', { replaces: two })
     const { status, body } = await chat.send(`POST ${chat.path}/messages`, { content: 'x', replaces: two })
@@ -168,24 +168,27 @@ describe('versions of a question', () => {
     expect(await versionsOf(chat, two)).toHaveLength(50)
   })
 
-  test('are at most 50, also if several are sent at the same time; the model calls of refused ones end', async () => {
-    const { chat, two } = await answered()
+  test('are at most 50, even if several are sent at once, and the model calls of rejected ones end', async () => {
+    const { chat, two } = await createConversation()
     chat.model.respond(() => refused)
     for (let n = 1; n < 48; n++) await chat.stream('two', { replaces: two })
     chat.model.respond(() => ({ text: 'slow answer', silentAfter: 1 }))
     const sent = Array.from({ length: 8 }, () => chat.stream('two', { replaces: two }))
     await vi.waitFor(() => expect(chat.model.abandoned).toBe(6))
     chat.model.release()
-    const shapes = (await Promise.all(sent)).map(shapeOf)
+    const shapes = (await Promise.all(sent)).map(eventNames)
     expect(shapes.filter(shape => shape.includes('done'))).toHaveLength(2)
     expect(shapes.filter(shape => shape.join() === 'stream-error')).toHaveLength(6)
     expect(await versionsOf(chat, two)).toHaveLength(50)
   })
 
-  test('include a later question whose answer is in progress; that answer is not stored', async () => {
-    const { chat, one } = await answered({ text: 'late answer here', silentAfter: 2 }, { text: 'better' })
+  test('include a later question whose answer is in progress, and its answer is not stored', async () => {
+    const { chat, one } = await createConversation(
+      { text: 'late answer here', silentAfter: 2 },
+      { text: 'better' },
+    )
     const events = []
-    for await (const event of chat.streaming('three')) {
+    for await (const event of chat.streamEvents('three')) {
       events.push(event)
       if (event.event !== 'token' || events.length > 2) continue
       await chat.send(`POST ${chat.path}/messages`, { content: 'one, better', replaces: one })
@@ -200,10 +203,10 @@ describe('versions of a question', () => {
     expect(await contentsOf(chat)).toEqual([...before, 'three'])
   })
 
-  test('keep an answer that comes after they were selected', async () => {
-    const { chat, two } = await answered({ text: 'late answer here', silentAfter: 2 })
+  test('keep an answer that arrives after they were selected', async () => {
+    const { chat, two } = await createConversation({ text: 'late answer here', silentAfter: 2 })
     const events = []
-    for await (const event of chat.streaming('two, better', { replaces: two })) {
+    for await (const event of chat.streamEvents('two, better', { replaces: two })) {
       events.push(event)
       if (event.event !== 'token' || events.length > 2) continue
       const [, version] = await versionsOf(chat, two)
@@ -215,8 +218,8 @@ describe('versions of a question', () => {
     expect(await contentsOf(chat)).toEqual(['one', 'first', 'two, better', 'late answer here'])
   })
 
-  test('go with their conversation', async () => {
-    const { chat, two } = await answered({ text: 'again' })
+  test('are deleted with their conversation', async () => {
+    const { chat, two } = await createConversation({ text: 'again' })
     await chat.stream('two', { replaces: two })
     await chat.send(`DELETE ${chat.path}`)
     await chat.close()
@@ -227,7 +230,7 @@ describe('versions of a question', () => {
   })
 })
 
-test('what an earlier question reads last is not forgotten with a later one', async () => {
+test('the earliest question that read untrusted text counts, even if a later one stored its result first', async () => {
   const { rows, close } = await openEmbeddedStore({ path: ':memory:' })
   const place = { workspaceId: 'w', agentId: 'a', conversationId: 'c' }
   const at = '2026-01-01T00:00:00.000Z'
@@ -253,10 +256,10 @@ test('what an earlier question reads last is not forgotten with a later one', as
   await close()
 })
 
-/** A conversation as a model of it: what is said, in order. */
-type Line = readonly { readonly id: string; readonly question: string }[]
+/** An expected conversation: its questions in order. */
+type ExpectedConversation = readonly { readonly id: string; readonly question: string }[]
 
-test('after any questions, versions and selections, the conversation is that of the last selection', async () => {
+test('after any sequence of questions, versions and selections, the conversation is that of the last selection', async () => {
   const { rows, close } = await openEmbeddedStore({ path: ':memory:' })
   const at = '2026-01-01T00:00:00.000Z'
   const action = fc.record({
@@ -276,9 +279,12 @@ test('after any questions, versions and selections, the conversation is that of 
         ownerPrincipalId: null,
       }
       await rows.atomic([{ op: 'insert', table: tables.conversations, row }])
-      let line: Line = []
-      /** Of every question: its versions, each with the line from it on, as it was when it was last there. */
-      const versions = new Map<string, Map<string, Line>>()
+      let line: ExpectedConversation = []
+      /**
+       * Versions of each question. Each has the conversation from that question on, as it was when last
+       * selected.
+       */
+      const versions = new Map<string, Map<string, ExpectedConversation>>()
       const leave = (index: number) => {
         const { id, question } = line[index]!
         versions.get(question)!.set(id, line.slice(index))

@@ -13,17 +13,19 @@ import { llmServices } from '../../../src/contract/services.ts'
 import { workspaces } from '../../../src/contract/workspaces.ts'
 import { startChatServer } from '../../fakes/chat-server.ts'
 import { startMcpServer } from '../../fakes/mcp-server.ts'
-import { imageOf, partOf } from '../../harness/images.ts'
-import { makeBase, makeWorkspace } from '../../harness/place.ts'
-import { open, until } from '../../harness/runtime.ts'
-import { wired } from '../../harness/wired.ts'
+import { serveOverHttp } from '../../harness/http-runtime.ts'
+import { imageOf, imagePart } from '../../harness/images.ts'
+import { makeBase, makeWorkspace } from '../../harness/resources.ts'
+import { open, waitUntil } from '../../harness/runtime.ts'
 
-/** A runtime on a port that requires keys, with the agent `maven` whose model is a fake. */
-async function stage({ anonymousPolicy = 'reject', streamsPerCaller = 10 } = {}) {
+/** Opens a runtime on a port that requires keys, with the agent `maven` and a fake model. */
+async function openServer({ anonymousPolicy = 'reject', streamsPerCaller = 10 } = {}) {
   const model = await startChatServer()
   onTestFinished(() => model.close())
   const runtime = { allowedEndpoints: ['127.0.0.1'], streamsPerCaller }
-  const wb = await wired(await open({ config: { auth: { mode: 'apiKey', anonymousPolicy }, runtime } }))
+  const wb = await serveOverHttp(
+    await open({ config: { auth: { mode: 'apiKey', anonymousPolicy }, runtime } }),
+  )
   const asOperator = { call: wb.callAsOperator }
   const { workspaceId } = await makeWorkspace(asOperator)
   const params = { workspaceId }
@@ -51,13 +53,13 @@ interface Sent {
   readonly content: string
 }
 
-/** Messages that the model of an agent received with a request. */
-function received({ model }: Awaited<ReturnType<typeof stage>>, request = 0): Sent[] {
+/** Returns the messages of one request to the model. */
+function receivedMessages({ model }: Awaited<ReturnType<typeof openServer>>, request = 0): Sent[] {
   return model.received[request]!.body.messages as Sent[]
 }
 
-/** The refusal of a request, as the official client reads it. */
-async function refusalOf(request: Promise<unknown>): Promise<APIError> {
+/** Returns the error of a request as the official client reads it. */
+async function errorOf(request: Promise<unknown>): Promise<APIError> {
   const error = await request.then(
     () => undefined,
     (thrown: unknown) => thrown,
@@ -69,7 +71,7 @@ async function refusalOf(request: Promise<unknown>): Promise<APIError> {
 const searching = { toolCalls: [{ name: 'search_kb', arguments: { query: 'refunds' } }] }
 
 test('lists agents as models: by name, and by ID where several have the name', async () => {
-  const wb = await stage()
+  const wb = await openServer()
   const twins = [await wb.makeAgent('twin'), await wb.makeAgent('twin')]
   const { data } = await wb.client.models.list()
   expect(data.map(({ id }) => id).slice(-3)).toEqual(['maven', ...twins.map(({ agentId }) => agentId)])
@@ -83,7 +85,7 @@ test('lists agents as models: by name, and by ID where several have the name', a
 })
 
 test('answers a whole conversation in the format of the OpenAI API, with references', async () => {
-  const wb = await stage()
+  const wb = await openServer()
   const { document } = await wb.base.ingest('Refunds are paid within 14 days.')
   wb.model.script({ text: 'Let me look.', ...searching }, { text: 'Within 14 days [1].' })
   const answer = await wb.ask('', {
@@ -120,7 +122,7 @@ test('answers a whole conversation in the format of the OpenAI API, with referen
     ],
     usage: { prompt_tokens: 16, completion_tokens: 6, total_tokens: 22 },
   })
-  const sent = received(wb)
+  const sent = receivedMessages(wb)
   expect(sent.map(({ role }) => role)).toEqual(['system', 'user', 'assistant', 'user'])
   expect(sent.slice(1).map(({ content }) => content)).toEqual([
     'hello',
@@ -133,7 +135,7 @@ test('answers a whole conversation in the format of the OpenAI API, with referen
 })
 
 test('streams the exact chunks of the OpenAI API, with usage at the end', async () => {
-  const wb = await stage()
+  const wb = await openServer()
   await wb.base.ingest('Refunds are paid within 14 days.')
   wb.model.script({ text: 'Let me look.', ...searching }, { text: 'Within 14 days [1].', chunksOf: 4 })
   const body = {
@@ -181,7 +183,7 @@ test('streams the exact chunks of the OpenAI API, with usage at the end', async 
 })
 
 test('stores nothing', async () => {
-  const wb = await stage()
+  const wb = await openServer()
   await wb.ask('hello')
   for await (const _ of await wb.client.chat.completions.create({
     model: 'maven',
@@ -193,7 +195,7 @@ test('stores nothing', async () => {
 })
 
 test('limits the answer to max_tokens, and names the fields that it ignores', async () => {
-  const wb = await stage()
+  const wb = await openServer()
   const request = {
     model: 'maven',
     messages: [{ role: 'user' as const, content: 'hello' }],
@@ -212,7 +214,7 @@ test('limits the answer to max_tokens, and names the fields that it ignores', as
 })
 
 test('refuses invalid requests in the error format of the OpenAI API', async () => {
-  const wb = await stage()
+  const wb = await openServer()
   await wb.makeAgent('twin')
   await wb.makeAgent('twin')
   const audio = { type: 'input_audio' as const, input_audio: { data: 'AA==', format: 'wav' as const } }
@@ -244,12 +246,12 @@ test('refuses invalid requests in the error format of the OpenAI API', async () 
       { status: 413, type: 'invalid_request_error', code: 'payload_too_large' },
     ],
   ]
-  for (const [more, expected] of cases) expect(await refusalOf(wb.ask('hello', more))).toMatchObject(expected)
+  for (const [more, expected] of cases) expect(await errorOf(wb.ask('hello', more))).toMatchObject(expected)
   expect(wb.model.received).toEqual([])
 })
 
-test('accepts every key of the workspace, and no other', async () => {
-  const wb = await stage()
+test('accepts every key of the workspace, and no other key', async () => {
+  const wb = await openServer()
   const other = await makeWorkspace({ call: wb.callAsOperator })
   const request = { model: 'maven', messages: [{ role: 'user' as const, content: 'hello' }] }
   for (const scopes of [['read'], ['read:chat'], ['tools:invoke'], ['write', 'manage']] as Scope[][]) {
@@ -263,11 +265,11 @@ test('accepts every key of the workspace, and no other', async () => {
     [unknown, { status: 401, code: 'unauthorized', type: 'authentication_error' }],
   ] as const) {
     const client = wb.clientWith(key)
-    expect(await refusalOf(client.chat.completions.create(request))).toMatchObject(expected)
-    expect(await refusalOf(client.chat.completions.create({ ...request, stream: true }))).toMatchObject(
+    expect(await errorOf(client.chat.completions.create(request))).toMatchObject(expected)
+    expect(await errorOf(client.chat.completions.create({ ...request, stream: true }))).toMatchObject(
       expected,
     )
-    expect(await refusalOf(client.models.list().then())).toMatchObject(expected)
+    expect(await errorOf(client.models.list().then())).toMatchObject(expected)
   }
   const missing = await wb.sendAsOperator(
     'GET /api/v1/workspaces/99999999-9999-4999-8999-999999999999/openai/v1/models',
@@ -275,8 +277,8 @@ test('accepts every key of the workspace, and no other', async () => {
   expect(missing).toMatchObject({ status: 404, body: { error: { code: 'workspace_not_found' } } })
 })
 
-test('requires a principal where a conversation does: with row-level access on', async () => {
-  const wb = await stage({ anonymousPolicy: 'allow' })
+test('requires a principal if row-level access is on, as conversations do', async () => {
+  const wb = await openServer({ anonymousPolicy: 'allow' })
   const body = { model: 'maven', messages: [{ role: 'user', content: 'hello' }] }
   const ask = () => wb.send(`POST ${wb.path}/chat/completions`, body)
   expect(await ask()).toMatchObject({ status: 200 })
@@ -285,8 +287,8 @@ test('requires a principal where a conversation does: with row-level access on',
   expect(await ask()).toMatchObject({ status: 401, body: { error: { code: 'policy_principal_required' } } })
 })
 
-test('denies the same tools as a plain send: without the scope, after reading, and with the rule ask', async () => {
-  const wb = await stage()
+test('denies the tools that a plain send denies: without the scope, after reading, and with an ask rule', async () => {
+  const wb = await openServer()
   const call = () => ({ content: [{ type: 'text' as const, text: 'planted' }] })
   const server = await startMcpServer({ tools: [{ name: 'add', call }] })
   const params = { workspaceId: wb.workspaceId }
@@ -303,7 +305,7 @@ test('denies the same tools as a plain send: without the scope, after reading, a
   const answerTo = async (client: OpenAI, model: string, earlier: ChatCompletionMessageParam[] = []) => {
     wb.model.script({ toolCalls: [{ name }] }, { text: 'Done.' })
     await client.chat.completions.create({ model, messages: [...earlier, { role: 'user', content: 'add' }] })
-    return received(wb, wb.model.received.length - 1).at(-1)!.content
+    return receivedMessages(wb, wb.model.received.length - 1).at(-1)!.content
   }
   const invoker = wb.clientWith(await wb.mint(['tools:invoke']))
   expect(await answerTo(invoker, 'open')).toContain('planted')
@@ -317,16 +319,16 @@ test('denies the same tools as a plain send: without the scope, after reading, a
   expect(await answerTo(invoker, 'careful', earlier)).toContain('deny')
 })
 
-test('a failing model is a status before the answer, and an error event within it', async () => {
-  const wb = await stage()
+test('reports a model failure as a status before the answer, and as an error event during it', async () => {
+  const wb = await openServer()
   wb.model.respond(() => ({ status: 402, body: { error: { message: 'no credit' } } }))
   const failed = { status: 502, code: 'chat_answer_failed', type: 'server_error' }
-  const whole = await refusalOf(wb.ask('hello'))
+  const whole = await errorOf(wb.ask('hello'))
   expect(whole).toMatchObject(failed)
   expect(whole.headers!.get('x-should-retry')).toBe('false')
   const messages = [{ role: 'user' as const, content: 'hello' }]
   const request = { model: 'maven', messages, stream: true as const }
-  expect(await refusalOf(wb.client.chat.completions.create(request))).toMatchObject(failed)
+  expect(await errorOf(wb.client.chat.completions.create(request))).toMatchObject(failed)
 
   wb.model.respond(() => ({ text: 'Hello there, dear reader.', cutAfter: 3 }))
   const pieces: string[] = []
@@ -334,34 +336,34 @@ test('a failing model is a status before the answer, and an error event within i
   const read = async () => {
     for await (const { choices } of stream) pieces.push(choices[0]?.delta.content ?? '')
   }
-  expect(await refusalOf(read())).toMatchObject({ code: 'chat_answer_failed' })
+  expect(await errorOf(read())).toMatchObject({ code: 'chat_answer_failed' })
   expect(pieces.join('')).toMatch(/^Hello/)
 })
 
-test('a client that disconnects ends the call of the model, before and during the answer', async () => {
-  const wb = await stage()
+test('ends all model calls when the client disconnects, before and during the answer', async () => {
+  const wb = await openServer()
   const request = { model: 'maven', messages: [{ role: 'user' as const, content: 'hello' }] }
   wb.model.script({ text: 'one two three four', silentAfter: 3 })
   const stream = await wb.client.chat.completions.create({ ...request, stream: true })
   for await (const { choices } of stream) if (choices[0]?.delta.content) break
-  await until(() => wb.model.abandoned === 1)
+  await waitUntil(() => wb.model.abandoned === 1)
 
   for (const [at, streamed] of [true, false].entries()) {
     wb.model.script({ hang: true })
     const leave = new AbortController()
-    const asked = wb.client.chat.completions.create(
+    const pending = wb.client.chat.completions.create(
       { ...request, stream: streamed },
       { signal: leave.signal },
     )
-    await until(() => wb.model.received.length === at + 2)
+    await waitUntil(() => wb.model.received.length === at + 2)
     leave.abort()
-    await expect(asked).rejects.toThrow('aborted')
-    await until(() => wb.model.abandoned === at + 2)
+    await expect(pending).rejects.toThrow('aborted')
+    await waitUntil(() => wb.model.abandoned === at + 2)
   }
 })
 
 test('a stream above the limit ends its model call', async () => {
-  const wb = await stage({ streamsPerCaller: 1 })
+  const wb = await openServer({ streamsPerCaller: 1 })
   const request = {
     model: 'maven',
     messages: [{ role: 'user' as const, content: 'hello' }],
@@ -369,28 +371,28 @@ test('a stream above the limit ends its model call', async () => {
   }
   wb.model.respond(() => ({ text: 'one two three four', silentAfter: 3 }))
   const first = await wb.client.chat.completions.create(request)
-  const second = await refusalOf(wb.client.chat.completions.create(request))
+  const second = await errorOf(wb.client.chat.completions.create(request))
   expect(second).toMatchObject({ status: 429, code: 'rate_limited', type: 'rate_limit_error' })
-  await until(() => wb.model.abandoned === 1)
+  await waitUntil(() => wb.model.abandoned === 1)
   first.controller.abort()
-  await until(() => wb.model.abandoned === 2)
+  await waitUntil(() => wb.model.abandoned === 2)
 })
 
-test('a runtime that stops refuses a stream whose model has not answered yet', async () => {
-  const wb = await stage()
+test('rejects a stream whose model has not answered yet when the runtime stops', async () => {
+  const wb = await openServer()
   wb.model.script({ hang: true })
   const messages = [{ role: 'user' as const, content: 'hello' }]
-  const asked = refusalOf(wb.client.chat.completions.create({ model: 'maven', messages, stream: true }))
-  await until(() => wb.model.received.length === 1)
+  const pending = errorOf(wb.client.chat.completions.create({ model: 'maven', messages, stream: true }))
+  await waitUntil(() => wb.model.received.length === 1)
   await wb.close()
-  expect(await asked).toMatchObject({ status: 503, code: 'draining', type: 'server_error' })
+  expect(await pending).toMatchObject({ status: 503, code: 'draining', type: 'server_error' })
 })
 
-const png = partOf(imageOf())
+const png = imagePart(imageOf())
 
-test('images in data URLs reach the model, those of earlier messages too', async () => {
-  const { client, model } = await stage()
-  const gif = partOf(imageOf('image/gif'))
+test('sends images in data URLs to the model, including those of earlier messages', async () => {
+  const { client, model } = await openServer()
+  const gif = imagePart(imageOf('image/gif'))
   await client.chat.completions.create({
     model: 'maven',
     messages: [
@@ -399,8 +401,8 @@ test('images in data URLs reach the model, those of earlier messages too', async
       { role: 'user', content: [{ type: 'text', text: 'and this?' }, gif as ChatCompletionContentPart] },
     ],
   })
-  const told = model.received[0]!.body.messages as { role: string; content: unknown }[]
-  expect(told.filter(({ role }) => role === 'user').map(({ content }) => content)).toEqual([
+  const messages = model.received[0]!.body.messages as { role: string; content: unknown }[]
+  expect(messages.filter(({ role }) => role === 'user').map(({ content }) => content)).toEqual([
     [png],
     [{ type: 'text', text: 'and this?' }, gif],
   ])
@@ -425,10 +427,10 @@ test.each<[what: string, message: object, param: string, reason: string]>([
     'messages',
     'must have the role user and contain text',
   ],
-])('%s is refused', async (_, message, param, reason) => {
-  const { client, model } = await stage()
+])('rejects %s', async (_, message, param, reason) => {
+  const { client, model } = await openServer()
   const messages = [message as ChatCompletionMessageParam]
-  const error = await refusalOf(client.chat.completions.create({ model: 'maven', messages }))
+  const error = await errorOf(client.chat.completions.create({ model: 'maven', messages }))
   expect(error).toMatchObject({ status: 400, code: 'validation_error', param })
   expect(error.message).toContain(reason)
   expect(model.received).toEqual([])

@@ -24,20 +24,20 @@ test('keeps every text in order, and alternates questions and answers', () => {
     fc.property(fc.array(message), question, (earlier, last) => {
       const messages: CompletionMessage[] = [...earlier, last]
       const read = parseCompletionRequest({ model: 'any', messages })
-      const said = [...read.earlierMessages, { role: 'user', content: read.question }]
-      for (const [at, { role: own }] of said.entries()) expect(own).not.toBe(said[at - 1]?.role)
+      const parsed = [...read.earlierMessages, { role: 'user', content: read.question }]
+      for (const [at, { role: own }] of parsed.entries()) expect(own).not.toBe(parsed[at - 1]?.role)
       const written = (isOf: (one: CompletionMessage) => boolean) => {
         const texts = messages.filter(isOf).map(textOf)
         return texts.filter(one => one !== '').join('\n\n')
       }
       const isSaid = (one: CompletionMessage) => one.role === 'user' || one.role === 'assistant'
-      expect(said.map(one => one.content).join('\n\n')).toBe(written(isSaid))
+      expect(parsed.map(one => one.content).join('\n\n')).toBe(written(isSaid))
       expect(read.instructions ?? '').toBe(written(one => !isSaid(one)))
     }),
   )
 })
 
-test('takes the newer name of the token limit before the older one', () => {
+test('prefers the newer name of the token limit to the older one', () => {
   const messages: CompletionMessage[] = [{ role: 'user', content: 'hello' }]
   const limitOf = (more: object) => parseCompletionRequest({ model: 'any', messages, ...more }).maxTokens
   expect(limitOf({ max_tokens: 5, max_completion_tokens: 3 })).toBe(3)

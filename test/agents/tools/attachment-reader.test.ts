@@ -3,7 +3,7 @@ import { AttachmentReader } from '../../../src/agents/tools/attachment-reader.ts
 import type { RowStore } from '../../../src/storage/rows.ts'
 import type { ConversationRow } from '../../../src/storage/tables.ts'
 
-test('the index of a text counts against the memory for attachments', async () => {
+test('the index of a text counts toward the memory limit for attachments', async () => {
   const text = Array.from({ length: 1_000 }, (_, at) => `w${at}`).join(' ')
   const read: string[] = []
   const rows = {

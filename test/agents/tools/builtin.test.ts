@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { records } from '../../../src/contract/records.ts'
-import { makeBase } from '../../harness/place.ts'
-import { toolStage } from '../../harness/tools.ts'
+import { makeBase } from '../../harness/resources.ts'
+import { setUpTools } from '../../harness/tools.ts'
 import { unknownId } from '../../wire/shapes.ts'
 
 const builtin = [
@@ -14,9 +14,9 @@ const builtin = [
   'list_chunks',
 ]
 
-/** Two knowledge bases, on birds and on ships. */
-async function library() {
-  const stage = await toolStage()
+/** Creates two knowledge bases, on birds and on ships. */
+async function createLibrary() {
+  const stage = await setUpTools()
   const { wb, workspaceId } = stage
   const birds = await makeBase(wb, { workspaceId, name: 'birds', description: 'all that flies' })
   const ships = await makeBase(wb, { workspaceId, name: 'ships' })
@@ -28,16 +28,16 @@ async function library() {
   const barge = await ships.ingest('A barge carries gravel through shallow water.', {
     sourceFilename: 'barge.txt',
   })
-  const asked = async (name: string, args?: object, knowledgeBaseIds?: readonly string[]) => {
+  const callTool = async (name: string, args?: object, knowledgeBaseIds?: readonly string[]) => {
     const { content, outcome } = await stage.run(name, args, { knowledgeBaseIds })
     expect({ content, outcome }).toMatchObject({ outcome: 'success' })
     return JSON.parse(content)
   }
-  return { ...stage, birds, ships, asked, documents: { heron, owl, barge } }
+  return { ...stage, birds, ships, asked: callTool, documents: { heron, owl, barge } }
 }
 
-test('an agent that names no tool has the seven built-in ones; else those that it names and that are there', async () => {
-  const { toolsOf } = await toolStage()
+test('an agent without named tools has the seven built-in ones, and otherwise the existing ones of those named', async () => {
+  const { toolsOf } = await setUpTools()
   const ids = async (toolIds: readonly string[]) => (await toolsOf(toolIds)).map(({ id }) => id)
   expect(await ids([])).toEqual(builtin)
   const named = ['search_kb', 'list_kbs', 'native:fetch', 'no_such', `mcp:${unknownId}:look`]
@@ -47,8 +47,8 @@ test('an agent that names no tool has the seven built-in ones; else those that i
   expect(others.map(({ hash }) => hash)).not.toContain(one!.hash)
 })
 
-test('built-in tools tell what the knowledge bases hold', async () => {
-  const { asked, birds, ships, documents } = await library()
+test('built-in tools describe the contents of the knowledge bases', async () => {
+  const { asked, birds, ships, documents } = await createLibrary()
   const [b, s] = [birds, ships].map(({ params }) => params.knowledgeBaseId)
   expect(await asked('list_kbs')).toEqual({
     knowledgeBases: [
@@ -98,8 +98,8 @@ test('built-in tools tell what the knowledge bases hold', async () => {
   })
 })
 
-test('a search finds passages over all knowledge bases, best first, each with where it stands and its number', async () => {
-  const { asked, birds, cited, documents } = await library()
+test('a search returns passages of all knowledge bases, best first, each with its source and number', async () => {
+  const { asked, birds, cited, documents } = await createLibrary()
   const { results } = await asked('search_kb', { query: 'who waits in shallow water for fish', limit: 2 })
   const scores = results.map(({ score }: { score: number }) => score)
   expect(scores).toEqual([...scores].sort((a, b) => b - a))
@@ -129,8 +129,8 @@ test('a search finds passages over all knowledge bases, best first, each with wh
   })
 })
 
-test('tools are bound to knowledge bases: another is not there, whether or not it exists', async () => {
-  const { asked, run, birds, ships, documents } = await library()
+test('a tool cannot reach other knowledge bases, whether or not they exist', async () => {
+  const { asked, run, birds, ships, documents } = await createLibrary()
   const bound = [birds.params.knowledgeBaseId]
   const other = ships.params.knowledgeBaseId
   expect((await asked('list_kbs', {}, bound)).knowledgeBases).toMatchObject([{ name: 'birds' }])
@@ -157,15 +157,15 @@ test('tools are bound to knowledge bases: another is not there, whether or not i
     }
 })
 
-test('where there is nothing, a sentence says so', async () => {
-  const { run, wb, workspaceId } = await toolStage()
-  const said = async (name: string, args?: object) => (await run(name, args)).content
+test('an empty result is a sentence that says so', async () => {
+  const { run, wb, workspaceId } = await setUpTools()
+  const contentOf = async (name: string, args?: object) => (await run(name, args)).content
   for (const name of ['list_kbs', 'count_documents', 'summarize_kb'])
-    expect(await said(name)).toBe('There are no knowledge bases.')
-  expect(await said('search_kb', { query: 'x' })).toBe('There are no knowledge bases.')
+    expect(await contentOf(name)).toBe('There are no knowledge bases.')
+  expect(await contentOf('search_kb', { query: 'x' })).toBe('There are no knowledge bases.')
   const { params } = await makeBase(wb, { workspaceId })
-  expect(await said('list_documents')).toBe('There are no documents.')
-  expect(await said('search_kb', { query: 'x' })).toBe('No passage was found.')
+  expect(await contentOf('list_documents')).toBe('There are no documents.')
+  expect(await contentOf('search_kb', { query: 'x' })).toBe('No passage was found.')
   const place = { knowledgeBaseId: params.knowledgeBaseId, documentId: unknownId }
   expect(await run('get_document', place)).toMatchObject({
     outcome: 'failure',
@@ -182,37 +182,37 @@ test.each([
   ['list_documents', { knowledgeBaseId: 'handbook' }, 'knowledgeBaseId'],
   ['list_chunks', { knowledgeBaseId: unknownId, documentId: unknownId, limit: 51 }, 'limit'],
   ['list_chunks', { knowledgeBaseId: unknownId, documentId: unknownId, offset: -1 }, 'offset'],
-])('arguments that %s does not take are an error that names them: %j', async (name, args, named) => {
-  const { run } = await toolStage()
+])('invalid arguments for %s cause an error that names them: %j', async (name, args, named) => {
+  const { run } = await setUpTools()
   const { outcome, content } = await run(name, args)
   expect([outcome, content]).toEqual(['failure', expect.stringMatching(/^Error: /)])
   expect(content).toContain(named)
 })
 
-/** A knowledge base with one document of 40 paragraphs, each a chunk of about 1,800 characters. */
-async function longDocument() {
-  const stage = await toolStage()
+/** Creates a knowledge base with one document of 40 paragraphs, each a chunk of about 1,800 characters. */
+async function createLongDocument() {
+  const stage = await setUpTools()
   const base = await makeBase(stage.wb, { workspaceId: stage.workspaceId })
   const paragraph = (at: number) =>
     `Paragraph ${at}. ${'Words and more words. '.repeat(80)}Item ${at} weighs ${at}00 grams.`
   const text = Array.from({ length: 40 }, (_, at) => paragraph(at)).join('\n\n')
   const { document } = await base.ingest(text, { chunker: { maxChars: 2_000 } })
   const place = { knowledgeBaseId: base.params.knowledgeBaseId, documentId: document.documentId }
-  const asked = async (name: string, args: object, passageTokens?: number) =>
+  const callTool = async (name: string, args: object, passageTokens?: number) =>
     JSON.parse((await stage.run(name, args, { passageTokens })).content)
-  return { ...stage, asked, place }
+  return { ...stage, asked: callTool, place }
 }
 
 test('a search returns whole chunks, even if the match is at the end of a long one', async () => {
-  const { asked } = await longDocument()
+  const { asked } = await createLongDocument()
   const { results } = await asked('search_kb', { query: 'what does item 17 weigh', limit: 3 })
   expect(results[0].contentPreview).toContain('Item 17 weighs 1700 grams.')
   expect(results[0].contentPreview.length).toBeGreaterThan(1_500)
   expect(results.map((hit: object) => 'truncated' in hit)).toEqual([false, false, false])
 })
 
-test('a search that does not fit cuts the lower hits around the match, says so, and keeps to its budget', async () => {
-  const { run } = await longDocument()
+test('a search that does not fit cuts the lower hits around the match, marks them, and stays within its budget', async () => {
+  const { run } = await createLongDocument()
   const search = { query: 'what does item 17 weigh', limit: 8 }
   for (const passageTokens of [512, 1_500, 4_000]) {
     const { content } = await run('search_kb', search, { passageTokens })
@@ -226,8 +226,8 @@ test('a search that does not fit cuts the lower hits around the match, says so, 
   }
 })
 
-test('chunks are read whole from an offset, as many as fit, and the result says where the next one is', async () => {
-  const { asked, run, place } = await longDocument()
+test('chunks are read whole from an offset, as many as fit, and the result contains the next offset', async () => {
+  const { asked, run, place } = await createLongDocument()
   const all = await asked('list_chunks', { ...place, limit: 50 })
   expect(all.chunkTotal).toBe(40)
   expect(all.returned).toBe(all.chunks.length)
@@ -244,18 +244,18 @@ test('chunks are read whole from an offset, as many as fit, and the result says 
   expect(beyond).toMatchObject({ outcome: 'success', content: 'The document has no chunk at offset 10000.' })
 })
 
-test('of many knowledge bases and documents the first are told, and how many there are', async () => {
-  const stage = await toolStage()
+test('lists of many knowledge bases and documents contain the first ones and the total number', async () => {
+  const stage = await setUpTools()
   const { wb, workspaceId } = stage
   const bases = []
   for (let count = 0; count < 27; count++) bases.push(await makeBase(wb, { workspaceId }))
   const body = { records: Array.from({ length: 3 }, (_, at) => ({ id: `r${at}`, text: `record ${at}` })) }
   await wb.call(records.upsert, { params: bases[0]!.params, body })
-  const asked = async (name: string, args = {}) => JSON.parse((await stage.run(name, args)).content)
-  const listed = await asked('list_kbs')
+  const callTool = async (name: string, args = {}) => JSON.parse((await stage.run(name, args)).content)
+  const listed = await callTool('list_kbs')
   expect([listed.knowledgeBases.length, listed.truncated, listed.total]).toEqual([25, true, 27])
-  const summed = await asked('summarize_kb')
+  const summed = await callTool('summarize_kb')
   expect([summed.summaries.length, summed.truncated, summed.total]).toEqual([25, true, 27])
-  const { results } = await asked('search_kb', { query: 'record' })
+  const { results } = await callTool('search_kb', { query: 'record' })
   expect(results[0]).toMatchObject({ documentId: null, sourceFilename: null, chunkId: expect.any(String) })
 })

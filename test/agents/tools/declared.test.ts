@@ -5,30 +5,30 @@ import { anonymousContext } from '../../../src/access/subject.ts'
 import type { Tool } from '../../../src/agents/tools/tool.ts'
 import { isProcessRunning } from '../../../src/base/is-process-running.ts'
 import { agents } from '../../../src/contract/agents.ts'
-import { isAlive } from '../../harness/alive.ts'
-import { type Options, scratchDir, TestClock, until } from '../../harness/runtime.ts'
-import { keyWith, toolStage } from '../../harness/tools.ts'
+import { isAlive } from '../../harness/is-alive.ts'
+import { scratchDir, TestClock, type TestRuntimeOptions, waitUntil } from '../../harness/runtime.ts'
+import { keyWith, setUpTools } from '../../harness/tools.ts'
 
 const program = resolve('test/fixtures/mcp/stdio-server.mjs')
 const never = new AbortController().signal
 
-interface Declared {
+interface ServerFields {
   readonly args?: readonly string[]
-  /** Another program than the fixture; has all of the arguments. */
+  /** A command instead of the fixture; gets no other arguments than `args`. */
   readonly command?: string
   readonly [field: string]: unknown
 }
 
-/** A configuration that declares the server `local`. */
-function declaring({ args = [], command, ...fields }: Declared = {}) {
+/** Returns a configuration that declares the server `local`. */
+function configWithServer({ args = [], command, ...fields }: ServerFields = {}) {
   const own = { command: process.execPath, args: [program, ...args] }
   const server = { id: 'local', ...(command ? { command, args } : own), ...fields }
   return { mcp: { stdioServers: [server] } }
 }
 
-/** A runtime whose configuration declares a server, and what its tools are called with. */
-async function declared(fields: Declared = {}, options: Options = {}) {
-  const stage = await toolStage({ config: declaring(fields), ...options })
+/** Opens a runtime whose configuration declares a server, with functions to list and call its tools. */
+async function openWithServer(fields: ServerFields = {}, options: TestRuntimeOptions = {}) {
+  const stage = await setUpTools({ config: configWithServer(fields), ...options })
   const call = (name: string, args: object = {}) => stage.run(`mcp:local:${name}`, args)
   const pid = async () => Number((await call('pid')).content)
   const offered = async (workspaceId = stage.workspaceId) => {
@@ -38,10 +38,10 @@ async function declared(fields: Declared = {}, options: Options = {}) {
   return { ...stage, call, pid, offered }
 }
 
-const gone = (pid: number) => until(() => !isProcessRunning(pid))
+const untilExited = (pid: number) => waitUntil(() => !isProcessRunning(pid))
 
-test('the tools of a declared server are offered, and an agent can be given them', async () => {
-  const { wb, workspaceId, offered } = await declared({ allowedTools: ['echo', 'pid', 'absent'] })
+test('the tools of a declared server are available, and an agent can use them', async () => {
+  const { wb, workspaceId, offered } = await openWithServer({ allowedTools: ['echo', 'pid', 'absent'] })
   expect(await offered()).toEqual([
     {
       id: 'mcp:local:echo',
@@ -58,8 +58,8 @@ test('the tools of a declared server are offered, and an agent can be given them
   await expect(make('mcp:local:hang')).rejects.toMatchObject({ code: 'agent_tool_unresolved' })
 })
 
-test('a call gets the arguments of the model, by one process for all, and is audited', async () => {
-  const { call, pid, audited, toolsOf } = await declared()
+test('a call gets the arguments of the model, uses one shared process, and is audited', async () => {
+  const { call, pid, auditRecords, toolsOf } = await openWithServer()
   const words = '$(touch x); `id` "\n{"jsonrpc":"2.0"}'
   expect(await call('echo', { words })).toEqual({ content: JSON.stringify({ words }), outcome: 'success' })
   const pids = await Promise.all([pid(), pid()])
@@ -67,21 +67,21 @@ test('a call gets the arguments of the model, by one process for all, and is aud
   expect(await call('refuse')).toMatchObject({ outcome: 'failure', content: 'Error: no such city' })
   const [tool] = await toolsOf(['mcp:local:echo'])
   expect(tool).toMatchObject({ isExternal: true, readsUntrusted: true } satisfies Partial<Tool>)
-  await until(async () => (await audited()).length === 5)
-  expect((await audited()).at(-1)).toMatchObject({
+  await waitUntil(async () => (await auditRecords()).length === 5)
+  expect((await auditRecords()).at(-1)).toMatchObject({
     outcome: 'success',
     details: { toolName: 'mcp:local:echo', source: 'mcp' },
   })
 })
 
-test('a workspace that is not given the server has none of its tools, and does not start it', async () => {
+test('a workspace without access to the server has none of its tools, and does not start it', async () => {
   const dataDir = `${scratchDir()}/data`
-  const first = await toolStage({ dataDir })
+  const first = await setUpTools({ dataDir })
   await first.wb.close()
   const starts = join(scratchDir(), 'starts')
   writeFileSync(starts, '')
   const fields = { workspaces: [first.workspaceId], env: { STARTS: starts } }
-  const { offered, call, toolbox, workspaceId, wb } = await declared(fields, { dataDir })
+  const { offered, call, toolbox, workspaceId, wb } = await openWithServer(fields, { dataDir })
   const toolIds = ['mcp:local:echo']
   expect(await offered()).toEqual([])
   expect((await call('echo')).outcome).toBe('denied')
@@ -96,22 +96,22 @@ test('a workspace that is not given the server has none of its tools, and does n
   expect(await offered(first.workspaceId)).not.toEqual([])
 })
 
-test('a call takes tools:invoke or write; a server that is switched off is not offered', async () => {
-  const { run } = await declared()
+test('a call requires tools:invoke or write, and the tools of a disabled server are not available', async () => {
+  const { run } = await openWithServer()
   const outcomeFor = async (...scopes: Parameters<typeof keyWith>) =>
     (await run('mcp:local:echo', {}, { auth: keyWith(...scopes) })).outcome
   expect(await outcomeFor('read', 'tools:invoke')).toBe('success')
   expect(await outcomeFor('read')).toBe('denied')
-  expect(await (await declared({ enabled: false })).offered()).toEqual([])
+  expect(await (await openWithServer({ enabled: false })).offered()).toEqual([])
 })
 
-test('the program has the variables that it is given and where things are, and no other of the runtime', async () => {
+test('the program gets its declared variables and paths, and no other variables of the runtime', async () => {
   vi.stubEnv('RUNTIME_CANARY', 'canary-of-the-process')
   vi.stubEnv('SHELL', '/bin/canary')
   vi.stubEnv('USER', 'canary')
   const environment = { CHOSEN_SECRET: 'secret-of-the-server', OTHER_SECRET: 'canary-of-the-runtime' }
   const fields = { env: { PLAIN: 'text' }, secretEnv: { TOKEN: 'env:CHOSEN_SECRET' } }
-  const { call, wb } = await declared(fields, { environment })
+  const { call, wb } = await openWithServer(fields, { environment })
   const { content } = await call('environment')
   // Node adds the last one on macOS.
   const { __CF_USER_TEXT_ENCODING: _, ...variables } = JSON.parse(content) as Record<string, string>
@@ -124,68 +124,68 @@ test('the program has the variables that it is given and where things are, and n
   expect(realpathSync((await call('folder')).content)).toBe(realpathSync(wb.dataDir))
 })
 
-test('a program that dies fails its call, and the next call has a new one', async () => {
-  const { call, pid } = await declared()
+test('a program that exits fails its call, and the next call starts a new one', async () => {
+  const { call, pid } = await openWithServer()
   const first = await pid()
   expect(await call('crash')).toMatchObject({ outcome: 'failure', content: 'Error: The server has exited.' })
   const second = await pid()
   expect([second !== first, isProcessRunning(first), isProcessRunning(second)]).toEqual([true, false, true])
 })
 
-test('a call that is never answered ends with its time, and its program with it', async () => {
+test('a call without an answer times out, and its program is stopped', async () => {
   const clock = new TestClock()
-  const { call, pid } = await declared({}, { clock })
+  const { call, pid } = await openWithServer({}, { clock })
   const first = await pid()
   const hanging = call('hang')
   expect((await call('echo')).outcome).toBe('success')
   clock.advance(30_000)
   expect(await hanging).toMatchObject({ outcome: 'failure', content: expect.stringMatching(/30 s/) })
-  await gone(first)
+  await untilExited(first)
   expect(await pid()).not.toBe(first)
 })
 
-test('a program that says or asks too much is ended', async () => {
-  const { call, pid } = await declared()
+test('a program that sends too much is stopped', async () => {
+  const { call, pid } = await openWithServer()
   const first = await pid()
   expect(await call('flood')).toMatchObject({ content: 'Error: The server sent more than 2000000 bytes.' })
-  await gone(first)
+  await untilExited(first)
   const second = await pid()
   expect(await call('pester')).toMatchObject({ content: 'Error: The server sent more than 64 requests.' })
-  await gone(second)
+  await untilExited(second)
 })
 
-test('a program that nobody calls for five minutes is ended', async () => {
+test('a program without calls for five minutes is stopped', async () => {
   const clock = new TestClock()
-  const { pid } = await declared({}, { clock })
+  const { pid } = await openWithServer({}, { clock })
   const first = await pid()
   clock.advance(299_000)
   expect(await pid()).toBe(first)
   clock.advance(299_000)
   expect(isProcessRunning(first)).toBe(true)
   clock.advance(2_000)
-  await gone(first)
+  await untilExited(first)
   expect(await pid()).not.toBe(first)
 })
 
-test('closing the runtime leaves no process behind, whatever the program is doing', async () => {
-  const { wb, pid, call } = await declared()
+test('closing the runtime leaves no process behind, whatever state the program is in', async () => {
+  const { wb, pid, call } = await openWithServer()
   const busy = await pid()
   const hanging = call('hang')
   await wb.close()
   expect([isProcessRunning(busy), (await hanging).outcome]).toEqual([false, 'failure'])
-  const stubborn = await declared({ args: ['stubborn'] })
+  const stubborn = await openWithServer({ args: ['stubborn'] })
   const held = await stubborn.pid()
   await stubborn.wb.close()
   expect(isProcessRunning(held)).toBe(false)
 })
 
 test.runIf(process.platform !== 'win32')(
-  'closing the runtime also ends what the program has started, be the program a wrapper',
+  'closing the runtime also stops the child processes of a wrapper program',
   async () => {
     const helper = join(scratchDir(), 'helper')
     const wrapped = (mode: string) => {
       const node = `"${process.execPath}" "${program}" ${mode}; true`
-      return declared({
+      return openWithServer({
         command: 'sh',
         args: ['-c', `sleep 600 >&- 2>&- & echo $! >"$1"; ${node}`, 'sh', helper + mode],
       })
@@ -204,34 +204,38 @@ test.runIf(process.platform !== 'win32')(
   },
 )
 
-test('closing while the program starts leaves none behind either', async () => {
+test('closing the runtime during the start of a program leaves no process behind', async () => {
   const starts = join(scratchDir(), 'starts')
   writeFileSync(starts, '')
-  const { wb, toolsOf } = await declared({ env: { STARTS: starts } })
+  const { wb, toolsOf } = await openWithServer({ env: { STARTS: starts } })
   const listing = toolsOf(['mcp:local:echo'])
   const started = () => readFileSync(starts, 'utf8').split('\n').filter(Boolean).map(Number)
-  await until(() => started().length === 1)
+  await waitUntil(() => started().length === 1)
   await wb.close()
   expect([await listing, isProcessRunning(started()[0]!)]).toEqual([[], false])
 })
 
 test.each([
-  ['a command that is not there', { command: '/no/such/program', args: ['--token', 'canary'] }, 'ENOENT'],
-  ['a secret that leads to nothing', { secretEnv: { TOKEN: 'env:ABSENT' } }, 'env:ABSENT is not set'],
-  ['no MCP server', { command: process.execPath, args: ['-e', 'process.exit(1)'] }, 'Connection closed'],
+  ['a missing command', { command: '/no/such/program', args: ['--token', 'canary'] }, 'ENOENT'],
+  ['a reference to a missing secret', { secretEnv: { TOKEN: 'env:ABSENT' } }, 'env:ABSENT is not set'],
+  [
+    'a program that is not an MCP server',
+    { command: process.execPath, args: ['-e', 'process.exit(1)'] },
+    'Connection closed',
+  ],
 ])(
-  '%s offers nothing, is in the log without its arguments, and is left alone for a while',
+  '%s provides no tools, is logged without its arguments, and is not retried for a while',
   async (_, fields, reason) => {
     const clock = new TestClock()
-    const config = { mcp: { stdioServers: [{ ...declaring().mcp.stdioServers[0], ...fields }] } }
-    const { offered, wb } = await declared({}, { clock, config })
+    const config = { mcp: { stdioServers: [{ ...configWithServer().mcp.stdioServers[0], ...fields }] } }
+    const { offered, wb } = await openWithServer({}, { clock, config })
     const failedStarts = () =>
-      wb.complaints.filter(({ message }) => message === 'a tool server did not start')
+      wb.loggedProblems.filter(({ message }) => message === 'a tool server did not start')
     expect([await offered(), await offered()]).toEqual([[], []])
     expect(failedStarts()).toEqual([
       expect.objectContaining({ facts: { server: 'local', reason: expect.stringContaining(reason) } }),
     ])
-    expect(JSON.stringify(wb.complaints)).not.toContain('canary')
+    expect(JSON.stringify(wb.loggedProblems)).not.toContain('canary')
     clock.advance(10_000)
     await offered()
     expect(failedStarts()).toHaveLength(2)

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { mcpServers } from '../../../src/contract/mcp-servers.ts'
 import { exampleServer } from '../../fakes/example-server.ts'
 import { startMcpServer } from '../../fakes/mcp-server.ts'
-import { chatting, dataOf } from '../../harness/chatting.ts'
+import { eventData, openTestChat } from '../../harness/test-chat.ts'
 
 const calls: Record<string, object> = {
   weather: { city: 'Ulm' },
@@ -18,10 +18,10 @@ const structured = '{"celsius":7,"sky":"grey"}'
 test.each([
   ['of the revision of 2026', {}],
   ['of the revision of 2025, in sessions', { inSessions: true }],
-])('a server as its library shows one, %s, serves an agent in a turn', async (_, options) => {
-  const { url } = await startMcpServer({ make: exampleServer, ...options })
+])("a server written like the example of its library, %s, works in an agent's turn", async (_, options) => {
+  const { url } = await startMcpServer({ createServer: exampleServer, ...options })
   const names: string[] = []
-  const { model, stream } = await chatting({
+  const { model, stream } = await openTestChat({
     async prepare({ call }, workspaceId) {
       const body = { label: 'example', url }
       const { mcpServerId } = await call(mcpServers.create, { params: { workspaceId }, body })
@@ -32,17 +32,17 @@ test.each([
   })
   const wanted = [...Object.values(calls), { dividend: 'one' }]
   model.respond(({ body }) => {
-    const spelled = (body.tools as { function: { name: string } }[]).map(tool => tool.function.name)
-    const of = (name: string) => spelled.find(one => one.includes(name))!
-    const asked = [...Object.keys(calls), 'divide'].map((name, at) => ({
+    const offeredNames = (body.tools as { function: { name: string } }[]).map(tool => tool.function.name)
+    const of = (name: string) => offeredNames.find(one => one.includes(name))!
+    const toolCalls = [...Object.keys(calls), 'divide'].map((name, at) => ({
       id: `call_${at}`,
       name: of(name),
       arguments: wanted[at]!,
     }))
-    return model.received.length === 1 ? { toolCalls: asked } : { text: 'Done.' }
+    return model.received.length === 1 ? { toolCalls } : { text: 'Done.' }
   })
   const events = await stream('go')
-  const results = dataOf(events, 'tool-result').map(({ content, outcome }) => [outcome, content])
+  const results = eventData(events, 'tool-result').map(({ content, outcome }) => [outcome, content])
   expect(results).toEqual([
     ['success', structured],
     ['success', structured],
@@ -63,14 +63,14 @@ test.each([
     ['success', 'three'],
     ['failure', expect.stringMatching(/^Error: .*divide/)],
   ])
-  expect(dataOf(events, 'done')).toHaveLength(1)
-  const told = model.received[0]!.body.tools as { function: { name: string; description: string } }[]
-  expect(told.map(tool => tool.function.description)).toContain('The weather now.')
-  const spelled = told.map(tool => tool.function.name)
-  expect(spelled.sort()).toEqual(
+  expect(eventData(events, 'done')).toHaveLength(1)
+  const tools = model.received[0]!.body.tools as { function: { name: string; description: string } }[]
+  expect(tools.map(tool => tool.function.description)).toContain('The weather now.')
+  const offeredNames = tools.map(tool => tool.function.name)
+  expect(offeredNames.sort()).toEqual(
     Object.keys(calls)
       .map(name => `example_${name}`)
       .sort(),
   )
-  expect(JSON.stringify(told)).not.toMatch(/readme|greet/)
+  expect(JSON.stringify(tools)).not.toMatch(/readme|greet/)
 })

@@ -6,11 +6,11 @@ const filler = fc.stringMatching(/^[a-m]{1,9}$/)
 const sentence = fc.array(filler, { minLength: 1, maxLength: 20 }).map(words => `X${words.join(' ')}.`)
 const prose = fc.array(sentence, { maxLength: 60 }).map(sentences => sentences.join(' '))
 
-/** No word of it is in `prose`. */
+/** A sentence that shares no word with `prose`. */
 const answer = 'The quorum votes every Tuesday on tungsten.'
 const query = 'when does the quorum vote on tungsten'
 
-test('the sentence that matched is whole in the window, wherever it is', () => {
+test('the window contains the whole matching sentence, wherever it is', () => {
   fc.assert(
     fc.property(prose, prose, fc.integer({ min: 60, max: 900 }), (before, after, charsMax) => {
       const text = `${before} ${answer} ${after}`
@@ -23,7 +23,7 @@ test('the sentence that matched is whole in the window, wherever it is', () => {
   )
 })
 
-test('a window is a part of the text, and splits no surrogate pair', () => {
+test('the window is part of the text, and splits no surrogate pair', () => {
   const unit = fc.oneof(
     fc.constantFrom(' ', '\n', '. ', '。', '𝄞', '👩‍👩‍👧', 'tungsten'),
     fc.string({ unit: 'grapheme', minLength: 1, maxLength: 9 }),
@@ -33,7 +33,7 @@ test('a window is a part of the text, and splits no surrogate pair', () => {
     fc.property(text, fc.nat(400), (whole, charsMax) => {
       const excerpt = excerptOf(whole, query, charsMax)
       expect(excerpt.text.length).toBeLessThanOrEqual(charsMax)
-      // A lone surrogate does not survive UTF-8.
+      // A lone surrogate would not survive UTF-8.
       expect(Buffer.from(excerpt.text).toString()).toBe(excerpt.text)
       const inner = excerpt.isCut ? excerpt.text.replace(/^…|…$/g, '') : excerpt.text
       expect(whole).toContain(inner)
@@ -49,7 +49,7 @@ test('splits no surrogate pair in a text without white space', () => {
   }
 })
 
-test('a window is cut between words', () => {
+test('the window is cut between words', () => {
   const words = Array.from({ length: 200 }, (_, at) => (at === 100 ? 'tungsten' : `word${at}`))
   const { text } = excerptOf(words.join(' '), query, 120)
   const inner = text.slice(1, -1).split(' ')
@@ -58,7 +58,7 @@ test('a window is cut between words', () => {
   expect(text.length).toBeGreaterThan(100)
 })
 
-test('the place with the most words of the query wins over an earlier one', () => {
+test('the position with the most words of the query wins over an earlier one', () => {
   const noise = 'Nothing of it. '.repeat(40)
   const text = `A vote was held. ${noise}The quorum voted on tungsten. ${noise}`
   expect(excerptOf(text, query, 200).text).toContain('The quorum voted on tungsten.')
@@ -69,7 +69,7 @@ test('without a match, the window is the beginning', () => {
   expect(excerptOf(text, 'zinc', 100).text).toMatch(/^One sentence of many\. One .*\.…$/)
 })
 
-test('a text of many megabytes is cut without being read whole', () => {
+test('a text of many megabytes is cut without being read completely', () => {
   const text = 'A word or two. '.repeat(1_000_000)
   const startedAt = performance.now()
   expect(excerptOf(text, 'tungsten', 1_000).text.length).toBeGreaterThan(900)

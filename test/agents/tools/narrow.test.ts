@@ -4,7 +4,7 @@ import { narrowTools, toolsMax } from '../../../src/agents/tools/narrow-tools.ts
 import type { Tool } from '../../../src/agents/tools/tool.ts'
 import { mcpServers } from '../../../src/contract/mcp-servers.ts'
 import { startMcpServer } from '../../fakes/mcp-server.ts'
-import { chatting, dataOf } from '../../harness/chatting.ts'
+import { eventData, openTestChat } from '../../harness/test-chat.ts'
 
 function tool(id: string, description = '', fields: Partial<Tool> = {}): Tool {
   return {
@@ -20,8 +20,8 @@ function tool(id: string, description = '', fields: Partial<Tool> = {}): Tool {
   }
 }
 
-/** Tools that have no word of a question. */
-function others(count: number): Tool[] {
+/** Returns tools without a word of the question. */
+function unrelatedTools(count: number): Tool[] {
   return Array.from({ length: count }, (_, at) => tool(`mcp:s:thing${at}`, 'does something else'))
 }
 
@@ -29,25 +29,30 @@ function idsOf(tools: readonly Tool[]): string[] {
   return tools.map(({ id }) => id)
 }
 
-test('as many tools as a model takes are not narrowed', () => {
-  const tools = others(toolsMax)
+test('a number of tools that the model accepts is not reduced', () => {
+  const tools = unrelatedTools(toolsMax)
   expect(narrowTools(tools, 'x')).toBe(tools)
 })
 
-test('tools of the runtime and the matching tools of servers stay', () => {
+test('tools of the runtime and matching tools of servers are kept', () => {
   const wanted = [
     tool('mcp:s:createIssue', 'Opens a ticket.'),
     tool('mcp:s:find', 'Finds issues by their words.'),
     tool('mcp:t:list', 'Lists them.', { serverLabel: 'Issues' }),
   ]
-  const tools = [...others(200), ...wanted, tool('search_kb'), tool('native:fetch', '', { source: 'native' })]
+  const tools = [
+    ...unrelatedTools(200),
+    ...wanted,
+    tool('search_kb'),
+    tool('native:fetch', '', { source: 'native' }),
+  ]
   const kept = idsOf(narrowTools(tools, 'Which issue is open?'))
   expect(kept).toHaveLength(toolsMax)
   expect(kept).toEqual(expect.arrayContaining([...idsOf(wanted), 'search_kb', 'native:fetch']))
   expect(kept.slice(0, 2)).toEqual(['mcp:s:thing0', 'mcp:s:thing1'])
 })
 
-test('any tools and question leave as many as a model takes, the same each time, in their order', () => {
+test('any tools and question leave as many tools as the model accepts, always the same, in order', () => {
   const word = fc.constantFrom('issue', 'wiki', 'page', 'open', 'find', 'the')
   const text = fc.array(word, { maxLength: 4 }).map(words => words.join(' '))
   fc.assert(
@@ -65,12 +70,12 @@ test('any tools and question leave as many as a model takes, the same each time,
   )
 })
 
-test('an agent with too many tools gets the same matching ones in each round, and the answer counts the others', async () => {
+test('an agent with too many tools gets one selection for all rounds, and the answer counts the omitted ones', async () => {
   const names = Array.from({ length: 150 }, (_, at) => `tool${at}`)
   const { url } = await startMcpServer({
     tools: [...names, { name: 'weather', description: () => 'Rain and sun.' }],
   })
-  const { model, stream, complaints, agent } = await chatting({
+  const { model, stream, loggedProblems, agent } = await openTestChat({
     async prepare({ call }, workspaceId) {
       const body = { label: 'my tools', url }
       const { mcpServerId } = await call(mcpServers.create, { params: { workspaceId }, body })
@@ -79,13 +84,13 @@ test('an agent with too many tools gets the same matching ones in each round, an
   })
   model.script({ toolCalls: [{ name: 'my_tools_weather' }] }, { text: 'Rain.' })
   const events = await stream('Will there be rain?')
-  expect(dataOf(events, 'tool-result')).toMatchObject([{ outcome: 'success', content: 'weather' }])
+  expect(eventData(events, 'tool-result')).toMatchObject([{ outcome: 'success', content: 'weather' }])
   const given = model.received.map(({ body }) =>
     (body.tools as { function: { name: string } }[]).map(({ function: { name } }) => name),
   )
   expect(given[0]).toHaveLength(toolsMax)
   expect(given[0]).toEqual(expect.arrayContaining(['search_kb', 'my_tools_weather']))
   expect(given[1]).toEqual(given[0])
-  expect(dataOf(events, 'done')[0]!.metadata).toMatchObject({ tools_left_out: '24' })
-  expect(complaints).toMatchObject([{ facts: { agentId: agent.agentId, tools: 152, leftOut: 24 } }])
+  expect(eventData(events, 'done')[0]!.metadata).toMatchObject({ tools_left_out: '24' })
+  expect(loggedProblems).toMatchObject([{ facts: { agentId: agent.agentId, tools: 152, leftOut: 24 } }])
 })

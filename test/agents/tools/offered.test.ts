@@ -5,8 +5,8 @@ import type { McpTool } from '../../../src/models/mcp/client.ts'
 import { openEmbeddedStore } from '../../../src/storage/open.ts'
 import { type McpServerRow, tables } from '../../../src/storage/tables.ts'
 import { makeAgent } from '../../harness/agents.ts'
-import { makeWorkspace } from '../../harness/place.ts'
-import { type Options, open, scratchDir, TestClock, until } from '../../harness/runtime.ts'
+import { makeWorkspace } from '../../harness/resources.ts'
+import { open, scratchDir, TestClock, type TestRuntimeOptions, waitUntil } from '../../harness/runtime.ts'
 
 const ids = [
   '10000000-0000-4000-8000-000000000001',
@@ -18,12 +18,15 @@ function tool(name: string, fields: Partial<McpTool> = {}): McpTool {
   return { name, description: `does ${name}`, inputSchema: { type: 'object' }, ...fields }
 }
 
-/** A runtime whose workspace has registered servers, and what they answer; each asking is counted. */
-async function stage(answers: readonly (ListRemoteTools | undefined)[], options: Options = {}) {
+/** Opens a runtime with registered servers and their responses, and records each listing request. */
+async function openWithServers(
+  answers: readonly (ListRemoteTools | undefined)[],
+  options: TestRuntimeOptions = {},
+) {
   const clock = new TestClock()
-  const asked: string[] = []
+  const listedServers: string[] = []
   const listTools: ListRemoteTools = (server, signal) => {
-    asked.push(server.mcpServerId)
+    listedServers.push(server.mcpServerId)
     return answers[ids.indexOf(server.mcpServerId)]!(server, signal)
   }
   const dataDir = `${scratchDir()}/data`
@@ -54,17 +57,17 @@ async function stage(answers: readonly (ListRemoteTools | undefined)[], options:
     const isNew = !(await store.rows.get(tables.mcpServers, key))
     await store.rows.atomic([{ op: isNew ? 'insert' : 'replace', table: tables.mcpServers, row }])
   }
-  // The last first: the list is by id all the same.
+  // Registers the servers in reverse order. The list is sorted by ID.
   for (const at of [...answers.keys()].reverse()) await register(at)
   const available = async () => {
     const { items } = await wb.call(agents.tools, { params: { workspaceId } })
     return items.filter(({ source }) => source !== 'builtin')
   }
   const offered = async () => (await available()).map(({ id }) => id)
-  return { wb, workspaceId, clock, asked, register, available, offered }
+  return { wb, workspaceId, clock, asked: listedServers, register, available, offered }
 }
 
-const says =
+const listsTools =
   (...tools: McpTool[]): ListRemoteTools =>
   async () =>
     tools
@@ -72,11 +75,11 @@ const fails: ListRemoteTools = () => Promise.reject(new Error('ECONNREFUSED 10.1
 const hangs: ListRemoteTools = () => new Promise(() => {})
 
 describe('tools of MCP servers', () => {
-  test('are offered by the id of their server, with its label, servers by id', async () => {
+  test('are listed with the ID and label of their server, sorted by server ID', async () => {
     const inputSchema = { type: 'object', properties: { city: { type: 'string' } } }
-    const { available } = await stage([
-      says(tool('look', { inputSchema }), tool('a:b')),
-      says(tool('look', { description: '' })),
+    const { available } = await openWithServers([
+      listsTools(tool('look', { inputSchema }), tool('a:b')),
+      listsTools(tool('look', { description: '' })),
     ])
     const [one, two] = ids
     const of = (id: string, at: number) => ({ source: 'mcp', serverId: id, serverLabel: `server ${at}` })
@@ -87,11 +90,11 @@ describe('tools of MCP servers', () => {
     ])
   })
 
-  test('what a model could not be given is cut or made permissive', async () => {
+  test('have oversized descriptions cut, and unusable schemas replaced by permissive ones', async () => {
     const long = { type: 'object', description: 'x'.repeat(16_384) }
     const most = { type: 'object', d: 'x'.repeat(16_384 - '{"type":"object","d":""}'.length) }
-    const { available } = await stage([
-      says(
+    const { available } = await openWithServers([
+      listsTools(
         tool('wordy', { description: 'd'.repeat(1_025) }),
         tool('most', { description: 'd'.repeat(1_024), inputSchema: most }),
         tool('long', { inputSchema: long }),
@@ -105,13 +108,18 @@ describe('tools of MCP servers', () => {
       expect(inputSchema).toEqual({ type: 'object', additionalProperties: true })
   })
 
-  test('five hundred of one server are offered, and the rest left out', async () => {
-    const { available } = await stage([says(...Array.from({ length: 502 }, (_, n) => tool(`tool${n}`)))])
+  test('are limited to five hundred per server', async () => {
+    const { available } = await openWithServers([
+      listsTools(...Array.from({ length: 502 }, (_, n) => tool(`tool${n}`))),
+    ])
     expect(await available()).toHaveLength(500)
   })
 
-  test('only tools of the allow-list, of servers that are enabled; an empty list is none', async () => {
-    const { offered, register, asked } = await stage([says(tool('a'), tool('b')), says(tool('a'))])
+  test('are limited to enabled servers and their allowlists; an empty allowlist allows none', async () => {
+    const { offered, register, asked } = await openWithServers([
+      listsTools(tool('a'), tool('b')),
+      listsTools(tool('a')),
+    ])
     await register(0, { allowedTools: ['b', 'c'] })
     await register(1, { enabled: false })
     expect(await offered()).toEqual([`mcp:${ids[0]}:b`])
@@ -120,8 +128,8 @@ describe('tools of MCP servers', () => {
     expect(asked).not.toContain(ids[1])
   })
 
-  test('what a server said is believed for its time, and until its row changes', async () => {
-    const { offered, register, asked, clock } = await stage([says(tool('a'))])
+  test('are cached for the configured time, and until the server is changed', async () => {
+    const { offered, register, asked, clock } = await openWithServers([listsTools(tool('a'))])
     await offered()
     clock.advance(59_000)
     await offered()
@@ -135,26 +143,26 @@ describe('tools of MCP servers', () => {
     expect(asked).toHaveLength(4)
   })
 
-  test('with a time of 0 a server is asked each time', async () => {
+  test('are not cached with a time of 0', async () => {
     const config = { chat: { tools: { mcp: { discoveryTtlMs: 0 } } } }
-    const { offered, asked } = await stage([says(tool('a'))], { config })
+    const { offered, asked } = await openWithServers([listsTools(tool('a'))], { config })
     await offered()
     await offered()
     expect(asked).toHaveLength(2)
   })
 
-  test('who asks at the same time waits for one answer', async () => {
-    const { offered, asked } = await stage([says(tool('a'))])
+  test('are requested once for concurrent requests', async () => {
+    const { offered, asked } = await openWithServers([listsTools(tool('a'))])
     const all = await Promise.all([offered(), offered(), offered()])
     expect(all).toEqual(Array(3).fill([`mcp:${ids[0]}:a`]))
     expect(asked).toHaveLength(1)
   })
 
-  test('a server that fails offers nothing, is in the log, and is asked again; the others are offered', async () => {
-    const { wb, workspaceId, offered, asked } = await stage([fails, says(tool('a'))])
+  test('of a failing server are omitted and requested again, with a log entry, and other servers are not affected', async () => {
+    const { wb, workspaceId, offered, asked } = await openWithServers([fails, listsTools(tool('a'))])
     for (let count = 0; count < 2; count++) expect(await offered()).toEqual([`mcp:${ids[1]}:a`])
     expect(asked.filter(id => id === ids[0])).toHaveLength(2)
-    expect(wb.complaints).toMatchObject(
+    expect(wb.loggedProblems).toMatchObject(
       Array(2).fill({
         message: 'an MCP server did not list its tools',
         facts: { workspaceId, mcpServerId: ids[0] },
@@ -162,37 +170,41 @@ describe('tools of MCP servers', () => {
     )
   })
 
-  test('all are asked at once; one that says nothing is given up after five seconds, and told so', async () => {
+  test('are requested from all servers at once, and a server that hangs is aborted after five seconds', async () => {
     let given: AbortSignal | undefined
-    const { offered, asked, clock, wb } = await stage([
+    const { offered, asked, clock, wb } = await openWithServers([
       hangs,
       (_server, signal) => {
         given = signal
         return hangs(_server, signal)
       },
-      says(tool('a')),
+      listsTools(tool('a')),
     ])
     const listing = offered()
-    await until(() => asked.length === 3)
+    await waitUntil(() => asked.length === 3)
     clock.advance(4_999)
     expect(given!.aborted).toBe(false)
     clock.advance(1)
     expect(await listing).toEqual([`mcp:${ids[2]}:a`])
     expect(given!.aborted).toBe(true)
-    expect(wb.complaints).toHaveLength(2)
+    expect(wb.loggedProblems).toHaveLength(2)
   })
 })
 
-describe('tools that an agent names', () => {
-  test('of a server are taken while it offers them; only servers that are named are asked', async () => {
-    const { wb, workspaceId, asked } = await stage([says(tool('look')), hangs])
+describe('tools of an agent', () => {
+  test('are accepted while their server lists them, and only named servers are called', async () => {
+    const { wb, workspaceId, asked } = await openWithServers([listsTools(tool('look')), hangs])
     const toolIds = [`mcp:${ids[0]}:look`, 'search_kb']
     expect(await makeAgent(wb, { workspaceId, toolIds })).toMatchObject({ toolIds })
     expect(asked).toEqual([ids[0]])
   })
 
-  test('S7.3-agent_tool_unresolved: of a server that is down, disabled, unknown, or does not allow them', async () => {
-    const { wb, workspaceId, register } = await stage([fails, says(tool('a')), says(tool('a'))])
+  test('S7.3-agent_tool_unresolved: are rejected if their server is down, disabled, unknown, or does not allow them', async () => {
+    const { wb, workspaceId, register } = await openWithServers([
+      fails,
+      listsTools(tool('a')),
+      listsTools(tool('a')),
+    ])
     await register(1, { enabled: false })
     await register(2, { allowedTools: ['b'] })
     for (const toolId of [...ids.map(id => `mcp:${id}:a`), 'mcp:nobody:a', 'mcp:a', 'mcp:'])
@@ -203,10 +215,10 @@ describe('tools that an agent names', () => {
       })
   })
 
-  test('those that it names already stay when their server is down, and can be taken away', async () => {
+  test('remain when their server goes down, and can be removed', async () => {
     let isUp = true
-    const { wb, workspaceId, clock } = await stage([
-      async (...given) => (isUp ? says(tool('a'), tool('b'))(...given) : fails(...given)),
+    const { wb, workspaceId, clock } = await openWithServers([
+      async (...given) => (isUp ? listsTools(tool('a'), tool('b'))(...given) : fails(...given)),
     ])
     const [a, b] = [`mcp:${ids[0]}:a`, `mcp:${ids[0]}:b`]
     const { agentId } = await makeAgent(wb, { workspaceId, toolIds: [a] })
@@ -236,8 +248,8 @@ describe('tools that an agent names', () => {
     [{ webSearch: { enabled: true, provider: 'tavily' } }, []],
     [{ webSearch: { enabled: true, apiKeyRef: 'env:TAVILY_API_KEY' } }, []],
     [{ webSearch: { enabled: false, provider: 'tavily', apiKeyRef: 'env:TAVILY_API_KEY' } }, []],
-  ])('of the runtime are those that its configuration allows: %j', async (tools, expected) => {
-    const { wb, workspaceId, available } = await stage([], { config: { chat: { tools } } })
+  ])('of the runtime are those that the configuration enables: %j', async (tools, expected) => {
+    const { wb, workspaceId, available } = await openWithServers([], { config: { chat: { tools } } })
     const found = await available()
     expect(found.map(({ id, source }) => [id, source])).toEqual(expected.map(id => [id, 'native']))
     for (const toolId of ['native:fetch', 'native:web_search']) {
@@ -247,9 +259,9 @@ describe('tools that an agent names', () => {
     }
   })
 
-  test('a web search gives as many results as the configuration allows', async () => {
+  test('include a web search with the configured maximum number of results', async () => {
     const webSearch = { enabled: true, provider: 'tavily', apiKeyRef: 'env:TAVILY_API_KEY', maxResults: 7 }
-    const { available } = await stage([], { config: { chat: { tools: { webSearch } } } })
+    const { available } = await openWithServers([], { config: { chat: { tools: { webSearch } } } })
     const [search] = await available()
     expect(search!.inputSchema).toMatchObject({ properties: { limit: { minimum: 1, maximum: 7 } } })
   })

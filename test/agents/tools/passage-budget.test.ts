@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { jsonBytes, fitPassages } from '../../../src/agents/tools/passage-budget.ts'
+import { fitPassages, jsonBytes } from '../../../src/agents/tools/passage-budget.ts'
 
 const text = fc
   .array(fc.oneof(fc.string({ unit: 'grapheme', maxLength: 20 }), fc.constantFrom('"\n', '語。', 'tungsten')))
   .map(words => words.join(' ').repeat(3))
 
-test('passages take no more than their budget together, and the best stay whole', () => {
+test('passages together stay within their budget, and the best ones stay whole', () => {
   fc.assert(
     fc.property(
       fc.array(text, { maxLength: 12 }),
@@ -25,7 +25,7 @@ test('passages take no more than their budget together, and the best stay whole'
   )
 })
 
-test('hits stay whole in rank order; the next one gets the remaining room, and the others a short window each', () => {
+test('hits stay whole in rank order; the next one gets the remaining room, and the others get short windows', () => {
   const texts = Array.from({ length: 5 }, (_, at) => `Passage ${at}. ${'Some words. '.repeat(80)}`)
   const excerpts = fitPassages(texts, 'passage', 3_500)
   expect(excerpts.map(({ isCut }) => isCut)).toEqual([false, false, true, true, true])

@@ -3,13 +3,17 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { mcpServers } from '../../../src/contract/mcp-servers.ts'
 import { type FakeTool, startMcpServer } from '../../fakes/mcp-server.ts'
-import { type Options, scratchDir, TestClock, until } from '../../harness/runtime.ts'
-import { keyWith, toolStage } from '../../harness/tools.ts'
+import { scratchDir, TestClock, type TestRuntimeOptions, waitUntil } from '../../harness/runtime.ts'
+import { keyWith, setUpTools } from '../../harness/tools.ts'
 
-/** A runtime that has registered a server of some tools. */
-async function registered(tools: readonly (string | FakeTool)[], options: Options = {}, fields: object = {}) {
+/** Opens a runtime with a registered server that has the given tools. */
+async function openWithServer(
+  tools: readonly (string | FakeTool)[],
+  options: TestRuntimeOptions = {},
+  fields: object = {},
+) {
   const server = await startMcpServer({ tools })
-  const stage = await toolStage(options)
+  const stage = await setUpTools(options)
   const { wb, workspaceId } = stage
   const body = { label: 'tools', url: server.url, ...fields }
   const { mcpServerId } = await wb.call(mcpServers.create, { params: { workspaceId }, body })
@@ -18,13 +22,13 @@ async function registered(tools: readonly (string | FakeTool)[], options: Option
 
 const text = (words: string) => ({ content: [{ type: 'text' as const, text: words }] })
 
-test('S6-06: a tool of a registered server is called with the arguments of the model, and that is audited', async () => {
-  const { run, id, mcpServerId, audited } = await registered([
+test('S6-06: a tool of a registered server gets the arguments of the model, and the call is audited', async () => {
+  const { run, id, mcpServerId, auditRecords } = await openWithServer([
     { name: 'look', call: args => text(JSON.stringify(args)) },
   ])
   expect(await run(id('look'), { city: 'Ulm' })).toEqual({ content: '{"city":"Ulm"}', outcome: 'success' })
-  await until(async () => (await audited()).length === 1)
-  expect((await audited())[0]).toMatchObject({
+  await waitUntil(async () => (await auditRecords()).length === 1)
+  expect((await auditRecords())[0]).toMatchObject({
     action: 'tool.invoke',
     outcome: 'success',
     requestId: 'request-1',
@@ -32,8 +36,8 @@ test('S6-06: a tool of a registered server is called with the arguments of the m
   })
 })
 
-test('S2.4-11 S5.5-26 S5.5-27 S5.5-28 S5.5-29 S6-07: an external tool takes tools:invoke or write, and else is denied and audited', async () => {
-  const { run, id, audited, server } = await registered(['look'])
+test('S2.4-11 S5.5-26 S5.5-27 S5.5-28 S5.5-29 S6-07: an external tool requires tools:invoke or write, and otherwise is denied and audited', async () => {
+  const { run, id, auditRecords, server } = await openWithServer(['look'])
   const outcomes = async (...auths: Parameters<typeof keyWith>[]) =>
     Promise.all(auths.map(async scopes => (await run(id('look'), {}, { auth: keyWith(...scopes) })).outcome))
   expect(await outcomes(['read', 'tools:invoke'], ['write'])).toEqual(['success', 'success'])
@@ -43,16 +47,16 @@ test('S2.4-11 S5.5-26 S5.5-27 S5.5-28 S5.5-29 S6-07: an external tool takes tool
   expect(server.received).toHaveLength(calls)
   const denied = await run(id('look'), {}, { auth: keyWith('read') })
   expect(denied.content).toBe(`Error: the tool ${id('look')} is not permitted: missing tools:invoke scope.`)
-  await until(async () => (await audited()).length === 7)
-  expect((await audited())[0]).toMatchObject({
+  await waitUntil(async () => (await auditRecords()).length === 7)
+  expect((await auditRecords())[0]).toMatchObject({
     outcome: 'denied',
     subject: { type: 'apiKey', id: 'a key' },
     details: { toolName: id('look'), reason: 'missing tools:invoke scope' },
   })
 })
 
-test('S5.5-30: built-in and native tools run whatever the gate of external ones says', async () => {
-  const { run } = await toolStage({ config: { chat: { tools: { fetch: { enabled: true } } } } })
+test('S5.5-30: built-in and native tools run without the scopes of external tools', async () => {
+  const { run } = await setUpTools({ config: { chat: { tools: { fetch: { enabled: true } } } } })
   const auth = keyWith('read')
   expect((await run('count_documents', {}, { auth })).outcome).toBe('success')
   const fetched = await run('native:fetch', { url: 'http://127.0.0.1:8099/' }, { auth })
@@ -62,9 +66,9 @@ test('S5.5-30: built-in and native tools run whatever the gate of external ones 
   ])
 })
 
-test('parts that are no text are named; a tool that says that it failed, and one that is not there, are failures', async () => {
+test('parts that are not text are named, and a tool error or a missing tool is a failed result', async () => {
   const image = { type: 'image' as const, data: 'aGk=', mimeType: 'image/png' }
-  const { run, id } = await registered([
+  const { run, id } = await openWithServer([
     { name: 'mixed', call: () => ({ content: [...text('one').content, image, ...text('two').content] }) },
     { name: 'fails', call: () => ({ ...text('no such city'), isError: true }) },
     { name: 'silent', call: () => ({ content: [] }) },
@@ -80,7 +84,7 @@ test('parts that are no text are named; a tool that says that it failed, and one
   expect([absent.outcome, absent.reason]).toEqual(['denied', 'the tool is not available to the agent'])
 })
 
-test('embedded texts and links reach the model in bounds, and an object where there is no text', async () => {
+test('embedded texts and links reach the model with a size limit, and structured content replaces missing text', async () => {
   const link = {
     type: 'resource_link' as const,
     uri: 'https://wiki.example.com/1',
@@ -93,7 +97,7 @@ test('embedded texts and links reach the model in bounds, and an object where th
     content: [{ type: 'resource' as const, resource }],
   })
   const structuredContent = { found: 1 }
-  const { run, id } = await registered([
+  const { run, id } = await openWithServer([
     { name: 'page', call: () => embedded({ uri: 'wiki:1', mimeType: 'text/html', text: '<p>One</p>' }) },
     { name: 'file', call: () => embedded({ uri: 'wiki:2', blob: 'aGk=' }) },
     { name: 'links', call: () => ({ content: [link, { ...link, description: 'd '.repeat(9_999) }] }) },
@@ -108,10 +112,10 @@ test('embedded texts and links reach the model in bounds, and an object where th
   expect((await run(id('both'))).content).toBe(`{"found":1}\n${first}`)
 })
 
-test('a result of ten megabytes is a failure, and so is one that is never given; a long one is cut', async () => {
+test('a result of ten megabytes and a missing result are failures, and a long result is cut', async () => {
   const clock = new TestClock()
   let isAsked = false
-  const { run, id, audited } = await registered(
+  const { run, id, auditRecords } = await openWithServer(
     [
       { name: 'floods', call: () => text('x'.repeat(10_000_000)) },
       { name: 'long', call: () => text(`${'y'.repeat(31_968)}😀${'z'.repeat(10_000)}`) },
@@ -138,31 +142,31 @@ test('a result of ten megabytes is a failure, and so is one that is never given;
   ])
   expect(content).toMatch(/\[cut off at 32000 characters\]$/)
   const hanging = run(id('hangs'))
-  await until(() => isAsked)
+  await waitUntil(() => isAsked)
   clock.advance(30_000)
   expect(await hanging).toMatchObject({
     outcome: 'failure',
     content: expect.stringMatching(/^Error: .*30 s/),
     reason: expect.stringContaining('30 s'),
   })
-  await until(async () => (await audited()).length === 3)
-  expect((await audited()).map(record => record.outcome)).toEqual(['failure', 'success', 'failure'])
+  await waitUntil(async () => (await auditRecords()).length === 3)
+  expect((await auditRecords()).map(record => record.outcome)).toEqual(['failure', 'success', 'failure'])
 })
 
 test.each([
-  ['no JSON', '{"a":', 'the arguments are not JSON'],
-  ['no object', '[1]', 'the arguments are not a JSON object'],
-  ['nested too deep', `{"a":${'['.repeat(64)}${']'.repeat(64)}}`, 'nested deeper than 64 levels'],
-])('arguments that are %s are a failure', async (_, args, reason) => {
-  const { run, audited } = await toolStage()
+  ['invalid JSON', '{"a":', 'the arguments are not JSON'],
+  ['a JSON array', '[1]', 'the arguments are not a JSON object'],
+  ['too many levels', `{"a":${'['.repeat(64)}${']'.repeat(64)}}`, 'nested deeper than 64 levels'],
+])('arguments with %s cause a failed result', async (_, args, reason) => {
+  const { run, auditRecords } = await setUpTools()
   const result = await run('list_kbs', args)
   expect([result.outcome, result.reason]).toEqual(['failure', expect.stringContaining(reason)])
-  await until(async () => (await audited()).length === 1)
-  expect((await audited())[0]).toMatchObject({ outcome: 'failure', details: { source: 'builtin' } })
+  await waitUntil(async () => (await auditRecords()).length === 1)
+  expect((await auditRecords())[0]).toMatchObject({ outcome: 'failure', details: { source: 'builtin' } })
 })
 
-test('no arguments are an empty object; a tool that the agent has not is denied', async () => {
-  const { run, audited, gate, toolsOf, context } = await toolStage()
+test("missing arguments are an empty object, and a tool outside the agent's list is denied", async () => {
+  const { run, auditRecords, gate, toolsOf, context } = await setUpTools()
   expect((await run('list_kbs', '')).outcome).toBe('success')
   const other = await run('list_kbs', {}, { toolIds: ['search_kb'] })
   expect([other.outcome, other.content]).toEqual(['denied', expect.stringMatching(/^Error: .*list_kbs/)])
@@ -170,21 +174,21 @@ test('no arguments are an empty object; a tool that the agent has not is denied'
   const [tool] = await toolsOf(['search_kb'])
   const turn = { agentId: 'agent-1', context: context() }
   expect(gate.deny(call, tool!, turn, 'a rule denies it')).toMatchObject({ outcome: 'denied' })
-  await until(async () => (await audited()).length === 2)
-  expect((await audited()).map(({ details }) => details?.reason)).toEqual([
+  await waitUntil(async () => (await auditRecords()).length === 2)
+  expect((await auditRecords()).map(({ details }) => details?.reason)).toEqual([
     'a rule denies it',
     'the tool is not available to the agent',
   ])
 })
 
-test('S5.9-13 S5.9-14: another value of a credential, and another reference, are used by the next call', async () => {
+test('S5.9-13 S5.9-14: the next call uses a changed credential value, and a changed reference', async () => {
   const folder = scratchDir()
   const [one, two] = ['one', 'two'].map(name => join(folder, name)) as [string, string]
   writeFileSync(one, 'first-value')
   writeFileSync(two, 'of-another-file')
   const release = { prefix: `file:${folder}/` }
   const config = { runtime: { secretRefs: { allow: [release] } } }
-  const { run, id, server, wb, workspaceId, mcpServerId } = await registered(
+  const { run, id, server, wb, workspaceId, mcpServerId } = await openWithServer(
     ['look'],
     { config },
     {
@@ -204,8 +208,8 @@ test('S5.9-13 S5.9-14: another value of a credential, and another reference, are
   expect(await sent()).toEqual(new Set(['Bearer of-another-file']))
 })
 
-test('a call of a tool whose server is disabled or deleted meanwhile is not made', async () => {
-  const { id, gate, toolsOf, context, wb, workspaceId, mcpServerId, server } = await registered(['look'])
+test('a tool is not called if its server was disabled or deleted in the meantime', async () => {
+  const { id, gate, toolsOf, context, wb, workspaceId, mcpServerId, server } = await openWithServer(['look'])
   const [tool] = await toolsOf([id('look')])
   const turn = { agentId: 'agent-1', context: context() }
   const call = () => gate.run({ id: 'call-1', name: id('look'), arguments: '{}' }, tool, turn)

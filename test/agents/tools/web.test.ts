@@ -3,13 +3,13 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { tavilyFake } from '../../fakes/tavily.ts'
-import { TestClock, until } from '../../harness/runtime.ts'
-import { toolStage } from '../../harness/tools.ts'
+import { TestClock, waitUntil } from '../../harness/runtime.ts'
+import { setUpTools } from '../../harness/tools.ts'
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void
 
-/** A page on loopback, and the tool that reads it. */
-async function page(answer: Answer, { isAllowed = true, clock = new TestClock() } = {}) {
+/** Starts a web page on loopback, and creates the tool that reads it. */
+async function startPage(answer: Answer, { isAllowed = true, clock = new TestClock() } = {}) {
   const received: { method: string; headers: IncomingMessage['headers']; body: string }[] = []
   const server = createServer(async (request, response) => {
     let body = ''
@@ -23,7 +23,7 @@ async function page(answer: Answer, { isAllowed = true, clock = new TestClock() 
     server.close()
   })
   const host = `127.0.0.1:${(server.address() as AddressInfo).port}`
-  const { run } = await toolStage({
+  const { run } = await setUpTools({
     clock,
     config: {
       runtime: { allowedEndpoints: isAllowed ? [host] : [] },
@@ -35,13 +35,13 @@ async function page(answer: Answer, { isAllowed = true, clock = new TestClock() 
   return { host, received, fetched, clock }
 }
 
-const says =
+const respondWith =
   (text: string, type = 'text/plain', status = 200): Answer =>
   (_, response) =>
     void response.writeHead(status, { 'content-type': type }).end(text)
 
-test('a page is read, and an interface called, with the headers and body of the model', async () => {
-  const { fetched, received } = await page(says('{"ok":true}', 'application/json; charset=utf-8'))
+test('a page is read and an API is called with the headers and body of the model', async () => {
+  const { fetched, received } = await startPage(respondWith('{"ok":true}', 'application/json; charset=utf-8'))
   expect(await fetched()).toEqual({ content: '{"ok":true}', outcome: 'success' })
   const headers = { 'X-Trace': '5', 'Content-Type': 'application/json' }
   await fetched({ method: 'POST', body: '{"a":1}', headers })
@@ -53,15 +53,15 @@ test('a page is read, and an interface called, with the headers and body of the 
   for (const { headers } of received) expect(headers).not.toHaveProperty('authorization')
 })
 
-test('a private address is refused, though nobody signs in and the runtime calls a model there', async () => {
-  const { fetched, received } = await page(says('inside'), { isAllowed: false })
+test('a private address is rejected, even without authentication and if the runtime calls a model there', async () => {
+  const { fetched, received } = await startPage(respondWith('inside'), { isAllowed: false })
   const { outcome, content } = await fetched()
   expect([outcome, content]).toEqual(['failure', expect.stringContaining('resolves to a private address')])
   expect(received).toEqual([])
 })
 
-test('a redirect is not followed; its target is named', async () => {
-  const { fetched, host, received } = await page((_, response) => {
+test('a redirect is not followed, and its target is reported', async () => {
+  const { fetched, host, received } = await startPage((_, response) => {
     response.writeHead(302, { location: '/elsewhere?x=1' }).end()
   })
   expect((await fetched()).content).toBe(
@@ -71,23 +71,27 @@ test('a redirect is not followed; its target is named', async () => {
 })
 
 test.each<[string, Answer, string]>([
-  ['another type', says('%PDF', 'application/pdf'), 'the response has the type application/pdf; only text'],
+  [
+    'another type',
+    respondWith('%PDF', 'application/pdf'),
+    'the response has the type application/pdf; only text',
+  ],
   ['no type', (_, response) => void response.writeHead(200).end('x'), 'the response has no content type'],
-  ['more than it may', says('x'.repeat(1_025)), 'more than 1024 bytes'],
-  ['a status of failure', says('no such page', 'text/html', 404), 'status 404\n\nno such page'],
-  ['nothing but a cut', request => void request.socket.destroy(), 'cannot be reached'],
-])('an answer of %s is a failure', async (_, answer, words) => {
-  const { outcome, content } = await (await page(answer)).fetched()
+  ['too many bytes', respondWith('x'.repeat(1_025)), 'more than 1024 bytes'],
+  ['an error status', respondWith('no such page', 'text/html', 404), 'status 404\n\nno such page'],
+  ['a dropped connection', request => void request.socket.destroy(), 'cannot be reached'],
+])('a response with %s is a failure', async (_, answer, words) => {
+  const { outcome, content } = await (await startPage(answer)).fetched()
   expect([outcome, content]).toEqual(['failure', expect.stringMatching(/^Error: /)])
   expect(content).toContain(words)
 })
 
-test('silence is given up after the time of the configuration', async () => {
-  const { fetched, received, clock, host } = await page(() => {})
-  const asked = fetched()
-  await until(() => received.length === 1)
+test('a server that does not respond times out after the configured time', async () => {
+  const { fetched, received, clock, host } = await startPage(() => {})
+  const pending = fetched()
+  await waitUntil(() => received.length === 1)
   clock.advance(1_000)
-  expect((await asked).content).toBe(`Error: ${host} did not respond within 1000 ms`)
+  expect((await pending).content).toBe(`Error: ${host} did not respond within 1000 ms`)
 })
 
 test.each<[string, object, string]>([
@@ -95,13 +99,13 @@ test.each<[string, object, string]>([
   ['a key', { headers: { authorization: 'Bearer x' } }, 'headers: authorization may not be set'],
   ['another host', { headers: { Host: 'internal' } }, 'headers: Host may not be set'],
   ['an origin', { headers: { 'Sec-Fetch-Site': 'same-origin' } }, 'may not be set'],
-  ['a header in two lines', { headers: { a: 'b\r\nc: d' } }, 'is not a valid header'],
-  ['a body that goes nowhere', { body: 'x' }, 'body: allowed only with POST'],
+  ['a header with a line break', { headers: { a: 'b\r\nc: d' } }, 'is not a valid header'],
+  ['a body without POST', { body: 'x' }, 'body: allowed only with POST'],
   ['another method', { method: 'DELETE' }, 'method: '],
   ['user information', { url: 'http://a:b@example.com/' }, 'url: must not contain a user name or a password'],
   ['another scheme', { url: 'file:///etc/passwd' }, 'url: '],
-])('%s is refused before anything is dialled', async (_, args, words) => {
-  const { fetched, received } = await page(says('x'))
+])('%s is rejected before any connection is opened', async (_, args, words) => {
+  const { fetched, received } = await startPage(respondWith('x'))
   const { outcome, content } = await fetched(args)
   expect([outcome, content, received]).toEqual(['failure', expect.stringContaining(words), []])
 })
@@ -109,7 +113,7 @@ test.each<[string, object, string]>([
 function searching(key = 'tvly-key', apiKeyRef = 'env:SEARCH_KEY') {
   const fake = tavilyFake('tvly-key', ['Herons', 'Owls', 'Gulls'])
   const webSearch = { enabled: true, provider: 'tavily', apiKeyRef, maxResults: 2 }
-  const stage = toolStage({
+  const stage = setUpTools({
     outbound: fake.outbound,
     environment: { SEARCH_KEY: key },
     config: { chat: { tools: { webSearch } } },
@@ -117,7 +121,7 @@ function searching(key = 'tvly-key', apiKeyRef = 'env:SEARCH_KEY') {
   return { fake, search: async (args: object) => (await stage).run('native:web_search', args) }
 }
 
-test('the web is searched with the key of the operator, for as many results as may be', async () => {
+test("a web search uses the operator's key, and the configured number of results", async () => {
   const { fake, search } = searching()
   expect(await search({ query: 'birds' })).toEqual({
     outcome: 'success',
@@ -132,19 +136,19 @@ test('the web is searched with the key of the operator, for as many results as m
   expect((await search({ query: 'birds', limit: 3 })).outcome).toBe('failure')
 })
 
-test('a key that is refused or missing is a failure that does not show it', async () => {
+test('a rejected or missing key is a failure that does not show the key', async () => {
   const refused = await searching('tvly-other').search({ query: 'birds' })
   expect(refused.content).toBe('Error: the web search failed with status 401')
   const missing = await searching('tvly-key', 'env:NO_SUCH').search({ query: 'birds' })
   expect(missing.content).toMatch(/^Error: the web search cannot use its credential: env:NO_SUCH/)
 })
 
-test('a search that is refused gives its connection back', async () => {
+test('a rejected search releases its connection', async () => {
   let isLeft = false
   const cancel = () => {
     isLeft = true
   }
-  const stage = await toolStage({
+  const stage = await setUpTools({
     outbound: async () => new Response(new ReadableStream({ cancel }), { status: 429 }),
     environment: { SEARCH_KEY: 'tvly-key' },
     config: {

@@ -9,7 +9,7 @@ import {
 } from '../../../src/auth/keys/admission.ts'
 
 /** Creates an admission whose tasks end on request. */
-function stage(limits: Partial<AdmissionLimits> = {}) {
+function createAdmission(limits: Partial<AdmissionLimits> = {}) {
   const admission = new Admission(limits)
   const running: { name: string; end: () => void }[] = []
   const began: string[] = []
@@ -42,7 +42,7 @@ function stage(limits: Partial<AdmissionLimits> = {}) {
 }
 
 /** Returns limits for one running task, with the given limits for tokens without a valid checksum. */
-function narrow(withoutChecksum: Partial<QueueLimits>): Partial<AdmissionLimits> {
+function oneAtATime(withoutChecksum: Partial<QueueLimits>): Partial<AdmissionLimits> {
   return { runningMax: 1, withoutChecksum: { waitingMax: 512, waitingPerClientMax: 16, ...withoutChecksum } }
 }
 
@@ -51,7 +51,7 @@ const settled = () => new Promise(setImmediate)
 
 describe('turns', () => {
   test('at most half of the CPU cores run tasks, and at least one', async () => {
-    const wb = stage()
+    const wb = createAdmission()
     for (let n = 0; n < 12; n++) wb.ask(`10.0.0.${n}`)
     await settled()
     expect(wb.running).toHaveLength(Math.max(1, Math.floor(availableParallelism() / 2)))
@@ -60,7 +60,7 @@ describe('turns', () => {
   })
 
   test('a new client waits for one task of each earlier client, not for all of their tasks', async () => {
-    const wb = stage({ runningMax: 1 })
+    const wb = createAdmission({ runningMax: 1 })
     for (let n = 0; n < 10; n++) wb.ask('10.0.0.1', `flood ${n}`)
     wb.ask('10.0.0.2', 'newcomer')
     await settled()
@@ -81,7 +81,7 @@ describe('turns', () => {
 
 describe('limits', () => {
   test('rejects an address with too many waiting tasks, and no other address', async () => {
-    const wb = stage(narrow({ waitingPerClientMax: 16 }))
+    const wb = createAdmission(oneAtATime({ waitingPerClientMax: 16 }))
     for (let n = 0; n < 20; n++) wb.ask('10.0.0.1', `one ${n}`)
     wb.ask('10.0.0.2', 'two')
     await settled()
@@ -95,7 +95,7 @@ describe('limits', () => {
     ['withChecksum', 64],
     ['creations', 64],
   ] as const)('%s allows %i waiting tasks per client and 512 in total by default', async (queue, each) => {
-    const wb = stage({ runningMax: 1 })
+    const wb = createAdmission({ runningMax: 1 })
     wb.ask('a', 'running', queue)
     for (let n = 0; n <= each; n++) wb.ask('a', String(n), queue)
     await settled()
@@ -109,7 +109,7 @@ describe('limits', () => {
   })
 
   test('a full queue rejects the last task of the address with the most waiting tasks', async () => {
-    const wb = stage(narrow({ waitingMax: 4 }))
+    const wb = createAdmission(oneAtATime({ waitingMax: 4 }))
     wb.ask('10.0.0.9', 'running')
     for (let n = 0; n < 3; n++) wb.ask('10.0.0.1', `most ${n}`)
     wb.ask('10.0.0.2', 'single')
@@ -121,7 +121,7 @@ describe('limits', () => {
   })
 
   test('rejected and aborted tasks free their slots in the queue', async () => {
-    const wb = stage(narrow({ waitingMax: 2 }))
+    const wb = createAdmission(oneAtATime({ waitingMax: 2 }))
     for (let n = 0; n < 5; n++) {
       wb.ask('10.0.0.1', 'running')
       wb.ask('10.0.0.1', 'first')
@@ -135,7 +135,7 @@ describe('limits', () => {
   })
 
   test('a new client is rejected only if no other client has more than one waiting task', async () => {
-    const wb = stage(narrow({ waitingMax: 3 }))
+    const wb = createAdmission(oneAtATime({ waitingMax: 3 }))
     wb.ask('10.0.0.9', 'running')
     for (let n = 1; n <= 3; n++) wb.ask(`10.0.0.${n}`, `single ${n}`)
     wb.ask('10.0.0.4', 'newcomer')
@@ -145,7 +145,7 @@ describe('limits', () => {
   })
 
   test('the client that would have the most waiting tasks is the one that is rejected', async () => {
-    const wb = stage(narrow({ waitingMax: 3 }))
+    const wb = createAdmission(oneAtATime({ waitingMax: 3 }))
     wb.ask('10.0.0.9', 'running')
     wb.ask('10.0.0.1', 'one')
     wb.ask('10.0.0.2', 'two')
@@ -159,7 +159,7 @@ describe('limits', () => {
 
 describe('queues', () => {
   test('900 addresses with wrong tokens neither displace nor delay a token with a valid checksum [security rule 10]', async () => {
-    const wb = stage({ runningMax: 1 })
+    const wb = createAdmission({ runningMax: 1 })
     for (let n = 0; n < 900; n++) wb.ask(`guesser ${n}`)
     for (let n = 0; n < 12; n++) wb.ask(`client ${n}`, `valid ${n}`, 'withChecksum')
     await settled()
@@ -171,7 +171,7 @@ describe('queues', () => {
   })
 
   test('a workspace that creates many keys does not delay another, and is rejected at its own limit', async () => {
-    const wb = stage({ runningMax: 1 })
+    const wb = createAdmission({ runningMax: 1 })
     for (let n = 0; n < 400; n++) wb.ask('workspace a', `a ${n}`, 'creations')
     wb.ask('workspace b', 'b', 'creations')
     await settled()
@@ -183,7 +183,7 @@ describe('queues', () => {
   })
 
   test('all queues together run at most the allowed number of tasks', async () => {
-    const wb = stage({ runningMax: 2 })
+    const wb = createAdmission({ runningMax: 2 })
     for (const queue of ['withChecksum', 'withoutChecksum', 'creations'] as const)
       for (let n = 0; n < 3; n++) wb.ask(queue, `${queue} ${n}`, queue)
     await settled()
@@ -200,11 +200,11 @@ describe('queues', () => {
   test('tokens with a checksum run first, and checks and creations alternate while both are waiting', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 60 }), async steps => {
-        const wb = stage({ runningMax: 1 })
-        const asked: string[] = []
+        const wb = createAdmission({ runningMax: 1 })
+        const submitted: string[] = []
         const queueOf = (name: string) => name.split(' ')[0]!
         const kindOf = (name: string) => (queueOf(name) === 'creations' ? 'mint' : 'check')
-        const waiting = () => asked.filter(name => !wb.began.includes(name) && !wb.refused.includes(name))
+        const waiting = () => submitted.filter(name => !wb.began.includes(name) && !wb.refused.includes(name))
         /** Kinds of tasks that were waiting at the last turn, and the kind that got it. */
         let last: { kind: string; kinds: Set<string> } | undefined
         const end = async () => {
@@ -226,14 +226,14 @@ describe('queues', () => {
             if (wb.running.length > 0) await end()
           } else {
             const [chosen, client] = one
-            const name = `${chosen} ${client} ${asked.length}`
-            asked.push(name)
+            const name = `${chosen} ${client} ${submitted.length}`
+            submitted.push(name)
             wb.ask(`client ${client}`, name, chosen)
             await settled()
           }
         }
         while (wb.running.length > 0) await end()
-        expect([...wb.began, ...wb.refused].sort()).toEqual([...asked].sort())
+        expect([...wb.began, ...wb.refused].sort()).toEqual([...submitted].sort())
       }),
       { numRuns: 200 },
     )
@@ -252,11 +252,11 @@ describe('any sequence of tasks', () => {
   test('starts or rejects every task in order, within the limits, and in fair turns', async () => {
     await fc.assert(
       fc.asyncProperty(limits, fc.array(step, { maxLength: 60 }), async (bounds, steps) => {
-        const wb = stage({ runningMax: bounds.atOnce, withoutChecksum: bounds })
-        const asked: string[] = []
+        const wb = createAdmission({ runningMax: bounds.atOnce, withoutChecksum: bounds })
+        const submitted: string[] = []
         /** Clients that started a task since each waiting client began to wait. */
         const overtakers = new Map<string, string[]>()
-        const waiting = () => asked.filter(name => !wb.began.includes(name) && !wb.refused.includes(name))
+        const waiting = () => submitted.filter(name => !wb.began.includes(name) && !wb.refused.includes(name))
         const clientOf = (name: string) => name.split('/')[0]!
         let seen = 0
         const watch = () => {
@@ -293,10 +293,10 @@ describe('any sequence of tasks', () => {
           if (client === null) {
             if (wb.running.length > 0) await wb.step()
           } else {
-            const name = `10.0.0.${client}/${asked.length}`
+            const name = `10.0.0.${client}/${submitted.length}`
             const before = wb.refused.length
             const candidates = expectedRefusal(name)
-            asked.push(name)
+            submitted.push(name)
             wb.ask(`10.0.0.${client}`, name)
             await settled()
             const refused = wb.refused.slice(before)
@@ -309,10 +309,10 @@ describe('any sequence of tasks', () => {
           expect(waiting().length === 0 || wb.running.length === bounds.atOnce).toBe(true)
         }
         await wb.drain()
-        expect([...wb.began, ...wb.refused].sort()).toEqual([...asked].sort())
+        expect([...wb.began, ...wb.refused].sort()).toEqual([...submitted].sort())
         for (let client = 0; client <= 5; client++) {
           const own = (names: string[]) => names.filter(name => clientOf(name) === `10.0.0.${client}`)
-          expect(own(wb.began)).toEqual(own(asked).filter(name => wb.began.includes(name)))
+          expect(own(wb.began)).toEqual(own(submitted).filter(name => wb.began.includes(name)))
         }
       }),
       { numRuns: 300 },

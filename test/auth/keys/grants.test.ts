@@ -23,7 +23,7 @@ function subject(fields: Partial<Subject>): Subject {
 }
 
 /** Returns the scope that a rejected grant lacks; undefined if the grant is allowed. */
-function refusedFor(
+function missingScope(
   held: readonly Scope[] | null | 'anonymous',
   wanted: Scope[],
   principalId: string | null = null,
@@ -57,11 +57,16 @@ describe('callers grant only what they hold [security rule 7]', () => {
     ],
     ['manage:keys does not mint tools:invoke', ['manage:keys'], ['tools:invoke'], 'tools:invoke'],
     ['write also allows minting tools:invoke', ['manage:keys', 'write'], ['tools:invoke'], undefined],
-    ['write:kb does not allow minting tools:invoke', ['manage:keys', 'write:kb'], ['tools:invoke'], 'tools:invoke'],
+    [
+      'write:kb does not allow minting tools:invoke',
+      ['manage:keys', 'write:kb'],
+      ['tools:invoke'],
+      'tools:invoke',
+    ],
     ['write also allows minting write:ingest', ['manage:keys', 'write'], ['write:ingest'], undefined],
     ['write:ingest does not allow minting write', ['manage:keys', 'write:ingest'], ['write'], 'write'],
   ])('%s', (_, held, wanted, refused) => {
-    expect(refusedFor(held, wanted)).toBe(refused)
+    expect(missingScope(held, wanted)).toBe(refused)
   })
 
   test('a caller without manage grants exactly the scopes that it holds', () => {
@@ -72,22 +77,22 @@ describe('callers grant only what they hold [security rule 7]', () => {
       fc.property(some, some, (held, wanted) => {
         fc.pre(!held.includes('manage'))
         const excess = wanted.find(one => !holds(held, one))
-        return refusedFor(held, wanted) === excess
+        return missingScope(held, wanted) === excess
       }),
     )
   })
 
   test('unscoped and anonymous callers can grant any scope to any principal', () => {
     for (const held of [null, 'anonymous'] as const)
-      expect(refusedFor(held, [...scopes], 'ada')).toBeUndefined()
+      expect(missingScope(held, [...scopes], 'ada')).toBeUndefined()
   })
 
   test('granting a key to another principal requires manage:access', () => {
-    expect(refusedFor(['manage:keys'], ['manage:keys'], 'ada')).toBe('manage:access')
-    expect(refusedFor(['manage:keys'], ['manage:keys'], 'me')).toBeUndefined()
-    expect(refusedFor(['manage:keys'], ['manage:keys'], null)).toBeUndefined()
-    expect(refusedFor(['manage:keys', 'manage:access'], ['manage:keys'], 'ada')).toBeUndefined()
-    expect(refusedFor(['manage'], ['read'], 'ada')).toBeUndefined()
+    expect(missingScope(['manage:keys'], ['manage:keys'], 'ada')).toBe('manage:access')
+    expect(missingScope(['manage:keys'], ['manage:keys'], 'me')).toBeUndefined()
+    expect(missingScope(['manage:keys'], ['manage:keys'], null)).toBeUndefined()
+    expect(missingScope(['manage:keys', 'manage:access'], ['manage:keys'], 'ada')).toBeUndefined()
+    expect(missingScope(['manage'], ['read'], 'ada')).toBeUndefined()
   })
 })
 
@@ -103,7 +108,8 @@ describe('expiry of a new key', () => {
   })
 
   test("is limited by the lifetime of the caller's key, and can be shorter on request", () => {
-    for (const asked of [undefined, null]) expect(expiryOfNewKey(asked, now, ending)).toBe(iso(now + hourMs))
+    for (const requested of [undefined, null])
+      expect(expiryOfNewKey(requested, now, ending)).toBe(iso(now + hourMs))
     expect(expiryOfNewKey(iso(now + hourMs), now, ending)).toBe(iso(now + hourMs))
     expect(expiryOfNewKey(iso(now + 5), now, ending)).toBe(iso(now + 5))
     expect(() => expiryOfNewKey(iso(now + hourMs + 1), now, ending)).toThrow(

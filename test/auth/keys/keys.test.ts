@@ -16,7 +16,7 @@ const elsewhere = '22222222-2222-4222-8222-222222222222'
 const unknown = '33333333-3333-4333-8333-333333333333'
 
 /** An admission that records its tasks and counts the completed ones. */
-class Watched extends Admission {
+class RecordingAdmission extends Admission {
   readonly turns: AdmissionTask[] = []
   done = 0
 
@@ -28,7 +28,7 @@ class Watched extends Admission {
   }
 }
 
-async function stage(before: (rows: RowStore) => RowStore = rows => rows, admission = new Admission()) {
+async function openApiKeys(before: (rows: RowStore) => RowStore = rows => rows, admission = new Admission()) {
   const store = await openKeyStore()
   const room = new ApiKeys({ ...store, rows: before(store.rows), admission })
   const mint = (fields = {}, by = createCaller({})) =>
@@ -39,7 +39,7 @@ async function stage(before: (rows: RowStore) => RowStore = rows => rows, admiss
 }
 
 /** Returns the subject of a caller that uses the given key. */
-function as(row: ApiKeyRow, more: Partial<Subject> = {}): Partial<Subject> {
+function subjectOf(row: ApiKeyRow, more: Partial<Subject> = {}): Partial<Subject> {
   const span = row.expiresAt === null ? null : Date.parse(row.expiresAt) - Date.parse(row.createdAt)
   return {
     id: row.keyId,
@@ -52,7 +52,7 @@ function as(row: ApiKeyRow, more: Partial<Subject> = {}): Partial<Subject> {
 
 describe('creating a key', () => {
   test('S4.2-13 S2.3-04 S2.3-05 S2.3-06: returns the token and the key without the stored digest', async () => {
-    const { mint, plain, clock } = await stage()
+    const { mint, plain, clock } = await openApiKeys()
     const by = createCaller({})
     const { plaintext, key } = await mint({ scopes: ['read', 'write'], principalId: 'ada' }, by)
     expect(key).toEqual({
@@ -77,7 +77,7 @@ describe('creating a key', () => {
   })
 
   test('S7.3-workspace_not_found: fails in an unknown workspace, without a key or an audit record', async () => {
-    const { room, plain } = await stage()
+    const { room, plain } = await openApiKeys()
     const by = createCaller({})
     await expect(room.create(elsewhere, { label: 'x', scopes: ['read'] }, by)).rejects.toMatchObject({
       code: 'workspace_not_found',
@@ -87,7 +87,7 @@ describe('creating a key', () => {
   })
 
   test("is limited to the lifetime of the caller's key, and the audit record shows it [security rule 7]", async () => {
-    const { mint, in: later } = await stage()
+    const { mint, in: later } = await openApiKeys()
     const by = createCaller({ scopes: ['manage'], keyLifetimeMaxMs: hourMs })
     expect((await mint({}, by)).key.expiresAt).toBe(later(hourMs))
     expect((await mint({ expiresAt: later(5) }, by)).key.expiresAt).toBe(later(5))
@@ -97,7 +97,7 @@ describe('creating a key', () => {
   })
 
   test('leaves no key and no audit record if it is rejected [security rule 7]', async () => {
-    const { mint, plain } = await stage()
+    const { mint, plain } = await openApiKeys()
     const by = createCaller({ scopes: ['manage:keys'] })
     await expect(mint({ scopes: ['write'] }, by)).rejects.toMatchObject({
       code: 'forbidden',
@@ -111,19 +111,19 @@ describe('creating a key', () => {
   })
 
   test('S5.5-01: allows an anonymous caller with access to grant any scope', async () => {
-    const { mint } = await stage()
+    const { mint } = await openApiKeys()
     const { key } = await mint({ scopes: ['manage'], principalId: 'ada' }, createCaller('anonymous'))
     expect(key).toMatchObject({ role: null, scopes: ['manage'], principalId: 'ada', expiresAt: null })
   })
 
   test('works for many keys at the same time', async () => {
-    const { mint } = await stage()
+    const { mint } = await openApiKeys()
     const made = await Promise.all(Array.from({ length: 30 }, () => mint()))
     expect(new Set(made.map(({ plaintext }) => plaintext)).size).toBe(30)
   })
 
   test('throws an unexpected error if the transaction fails for an unknown reason', async () => {
-    const { mint } = await stage(rows => ({
+    const { mint } = await openApiKeys(rows => ({
       ...rows,
       atomic: async () => ({ ok: false, at: 1, reason: 'taken', unique: 'prefix' }),
     }))
@@ -135,7 +135,7 @@ describe('a caller is authorized again after the digest is computed [security ru
   const refused = new WbError('unauthorized', 'the key was revoked')
 
   test('so a caller that was rejected in the meantime gets no key', async () => {
-    const { mint, plain } = await stage()
+    const { mint, plain } = await openApiKeys()
     const by = createCaller({}, () => Promise.reject(refused))
     await expect(mint({}, by)).rejects.toBe(refused)
     expect(await plain.count(tables.apiKeys, 'byWorkspace', [workspaceId])).toBe(0)
@@ -143,7 +143,7 @@ describe('a caller is authorized again after the digest is computed [security ru
   })
 
   test('so a caller that was rejected in the meantime cannot rotate a key', async () => {
-    const { mint, rotate, plain } = await stage()
+    const { mint, rotate, plain } = await openApiKeys()
     const { key } = await mint()
     const before = await readKeyRow(plain, key)
     const by = createCaller({}, () => Promise.reject(refused))
@@ -153,21 +153,24 @@ describe('a caller is authorized again after the digest is computed [security ru
     expect(by.records).toEqual([])
   })
 
-  test.each(['mint', 'rotate'] as const)('%s authorizes again after the digest, not before it', async work => {
-    const admission = new Watched()
-    const { mint, rotate, plain } = await stage(rows => rows, admission)
-    const { row } = await storeKey(plain)
-    const asked: number[] = []
-    const by = createCaller({}, async () => void asked.push(admission.done))
-    await (work === 'mint' ? mint({}, by) : rotate(row.keyId, by))
-    expect(asked).toEqual([1])
-  })
+  test.each(['mint', 'rotate'] as const)(
+    '%s authorizes again after the digest, not before it',
+    async work => {
+      const admission = new RecordingAdmission()
+      const { mint, rotate, plain } = await openApiKeys(rows => rows, admission)
+      const { row } = await storeKey(plain)
+      const completedDigests: number[] = []
+      const by = createCaller({}, async () => void completedDigests.push(admission.done))
+      await (work === 'mint' ? mint({}, by) : rotate(row.keyId, by))
+      expect(completedDigests).toEqual([1])
+    },
+  )
 })
 
 describe('admission of new keys', () => {
   test('queues creations and rotations by workspace, and gives their tokens a checksum', async () => {
-    const admission = new Watched()
-    const { mint, rotate } = await stage(rows => rows, admission)
+    const admission = new RecordingAdmission()
+    const { mint, rotate } = await openApiKeys(rows => rows, admission)
     const first = await mint()
     const second = await rotate(first.key.keyId)
     expect(admission.turns).toEqual(Array(2).fill({ queue: 'creations', client: `workspace ${workspaceId}` }))
@@ -177,7 +180,7 @@ describe('admission of new keys', () => {
 
 describe('listing and reading keys', () => {
   test('S4.2-16 S3-02 S2.3-08: lists all keys by creation time, including revoked ones, without digests', async () => {
-    const { room, mint, clock } = await stage()
+    const { room, mint, clock } = await openApiKeys()
     const made = []
     for (let n = 0; n < 5; n++) {
       made.push((await mint({ label: `key ${n}` })).key)
@@ -198,7 +201,7 @@ describe('listing and reading keys', () => {
   })
 
   test('S2.3-09: shows a legacy key without scopes as an editor without another principal', async () => {
-    const { room, plain } = await stage()
+    const { room, plain } = await openApiKeys()
     const { row } = await storeKey(plain)
     const { scopes: _, principalId: __, ...legacy } = row
     await plain.atomic([{ op: 'replace', table: tables.apiKeys, row: legacy }])
@@ -210,7 +213,7 @@ describe('listing and reading keys', () => {
   })
 
   test('S7.3-api_key_not_found: fails with api_key_not_found for an unknown key, and workspace_not_found in an unknown workspace', async () => {
-    const { room, plain } = await stage()
+    const { room, plain } = await openApiKeys()
     const { row } = await storeKey(plain)
     expect((await room.get(workspaceId, row.keyId)).keyId).toBe(row.keyId)
     await expect(room.get(workspaceId, unknown)).rejects.toMatchObject({ code: 'api_key_not_found' })
@@ -220,7 +223,7 @@ describe('listing and reading keys', () => {
 
 describe('revoking a key', () => {
   test('S3-01 S3-17 S7.3-01: works once, and keeps the first revocation time', async () => {
-    const { room, mint, clock, plain } = await stage()
+    const { room, mint, clock, plain } = await openApiKeys()
     const { key } = await mint()
     const path = { workspaceId, keyId: key.keyId }
     const by = createCaller({})
@@ -238,7 +241,7 @@ describe('revoking a key', () => {
   })
 
   test('S7.3-api_key_not_found S7.3-workspace_not_found: fails for an unknown key or workspace', async () => {
-    const { room } = await stage()
+    const { room } = await openApiKeys()
     const by = createCaller({})
     for (const [place, code] of [
       [workspaceId, 'api_key_not_found'],
@@ -249,10 +252,12 @@ describe('revoking a key', () => {
   })
 
   test('succeeds exactly once among concurrent requests', async () => {
-    const { room, mint, plain } = await stage()
+    const { room, mint, plain } = await openApiKeys()
     const { key } = await mint()
     const path = { workspaceId, keyId: key.keyId }
-    const ended = await Promise.allSettled(Array.from({ length: 6 }, () => room.revoke(path, createCaller({}))))
+    const ended = await Promise.allSettled(
+      Array.from({ length: 6 }, () => room.revoke(path, createCaller({}))),
+    )
     expect(ended.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
     for (const one of ended)
       if (one.status === 'rejected') expect(one.reason).toMatchObject({ code: 'api_key_not_found' })
@@ -262,7 +267,7 @@ describe('revoking a key', () => {
 
 describe('rotating a key', () => {
   test('S5.9-07: creates a new key with the same properties, and both keys work during the grace period', async () => {
-    const { mint, rotate, plain, clock, in: later } = await stage()
+    const { mint, rotate, plain, clock, in: later } = await openApiKeys()
     const { key, plaintext } = await mint({
       label: 'ci',
       scopes: ['read', 'tools:invoke'],
@@ -279,9 +284,9 @@ describe('rotating a key', () => {
       createdAt: later(0),
     })
     expect(rotated.previous).toEqual({ ...key, expiresAt: later(60_000) })
-    expect(await matchesDigest(rotated.plaintext, (await readKeyRow(plain, rotated.key)).digest, lowCost)).toBe(
-      true,
-    )
+    expect(
+      await matchesDigest(rotated.plaintext, (await readKeyRow(plain, rotated.key)).digest, lowCost),
+    ).toBe(true)
     expect(await matchesDigest(plaintext, (await readKeyRow(plain, key)).digest, lowCost)).toBe(true)
     expect(by.records).toEqual([
       {
@@ -295,7 +300,7 @@ describe('rotating a key', () => {
   })
 
   test('keeps the principal of the first key', async () => {
-    const { mint, rotate } = await stage()
+    const { mint, rotate } = await openApiKeys()
     const { key } = await mint()
     const { key: second } = await rotate(key.keyId)
     const { key: third } = await rotate(second.keyId)
@@ -303,7 +308,7 @@ describe('rotating a key', () => {
   })
 
   test('expires the old key at once without a grace period, and never extends its own expiry', async () => {
-    const { mint, rotate, in: later } = await stage()
+    const { mint, rotate, in: later } = await openApiKeys()
     const { key } = await mint()
     expect((await rotate(key.keyId, createCaller({}), 0)).previous.expiresAt).toBe(later(0))
     const { key: ending } = await mint({ expiresAt: later(1_000) })
@@ -311,7 +316,7 @@ describe('rotating a key', () => {
   })
 
   test('gives the new key the original lifetime of the old one, however often it is rotated', async () => {
-    const { mint, rotate, clock, in: later } = await stage()
+    const { mint, rotate, clock, in: later } = await openApiKeys()
     const { key: ending } = await mint({ expiresAt: later(10 * dayMs) })
     const { key: lasting } = await mint()
     clock.advance(9 * dayMs)
@@ -323,25 +328,25 @@ describe('rotating a key', () => {
   })
 
   test('lets an admin key that expires in an hour rotate itself and continue as its replacement [security rule 7]', async () => {
-    const { mint, rotate, plain, clock, in: later } = await stage()
+    const { mint, rotate, plain, clock, in: later } = await openApiKeys()
     const { key } = await mint({ scopes: [...scopesOfRole.admin], expiresAt: later(hourMs) })
     clock.advance(hourMs - 1_000)
-    const { key: second } = await rotate(key.keyId, createCaller(as(await readKeyRow(plain, key))))
+    const { key: second } = await rotate(key.keyId, createCaller(subjectOf(await readKeyRow(plain, key))))
     expect(second.expiresAt).toBe(later(hourMs))
     expect(second).toMatchObject({ role: 'admin' })
   })
 
   test("limits the lifetime of the new key to that of the caller's key [security rule 7]", async () => {
-    const { mint, rotate, in: later } = await stage()
+    const { mint, rotate, in: later } = await openApiKeys()
     const { key } = await mint()
     const by = createCaller({ scopes: ['manage'], keyLifetimeMaxMs: hourMs })
     expect((await rotate(key.keyId, by)).key.expiresAt).toBe(later(hourMs))
   })
 
   test("with only manage:keys is limited to the caller's principal and to scopes that it holds [security rule 7]", async () => {
-    const { mint, rotate, plain } = await stage()
+    const { mint, rotate, plain } = await openApiKeys()
     const fine = (await mint({ scopes: ['read', 'manage:keys'] })).key
-    const by = createCaller(as(await readKeyRow(plain, fine)))
+    const by = createCaller(subjectOf(await readKeyRow(plain, fine)))
     const { key: writer } = await mint({ scopes: ['write'] })
     const { key: reader } = await mint({ scopes: ['read'] })
     const { key: alias } = await mint({ scopes: ['read'], principalId: fine.keyId })
@@ -359,7 +364,7 @@ describe('rotating a key', () => {
   })
 
   test('S7.3-api_key_not_found S7.3-workspace_not_found: fails for an unknown key or workspace', async () => {
-    const { rotate, room } = await stage()
+    const { rotate, room } = await openApiKeys()
     await expect(rotate(unknown)).rejects.toMatchObject({ code: 'api_key_not_found' })
     const path = { workspaceId: elsewhere, keyId: unknown }
     await expect(room.rotate(path, { graceSeconds: 0 }, createCaller({}))).rejects.toMatchObject({
@@ -368,7 +373,7 @@ describe('rotating a key', () => {
   })
 
   test('S7.3-01: does not reveal the scopes of a revoked key', async () => {
-    const { room, mint, rotate } = await stage()
+    const { room, mint, rotate } = await openApiKeys()
     const { key } = await mint({ scopes: ['manage'] })
     await room.revoke({ workspaceId, keyId: key.keyId }, createCaller({}))
     const by = createCaller({ scopes: ['manage:keys'] })
@@ -376,7 +381,7 @@ describe('rotating a key', () => {
   })
 
   test('creates no key if the old one is revoked or deleted in the meantime', async () => {
-    const { room, mint, rotate, plain } = await stage()
+    const { room, mint, rotate, plain } = await openApiKeys()
     const { key: revoked } = await mint()
     const pending = rotate(revoked.keyId)
     const by = createCaller({})
@@ -391,7 +396,7 @@ describe('rotating a key', () => {
   })
 
   test('twice at the same time creates two keys with one expiry for the old key, and an audit record for each', async () => {
-    const { mint, rotate, room, plain, in: later } = await stage()
+    const { mint, rotate, room, plain, in: later } = await openApiKeys()
     const { key } = await mint()
     const both = await Promise.all([rotate(key.keyId), rotate(key.keyId)])
     expect(both.map(({ previous }) => previous.expiresAt)).toEqual([later(60_000), later(60_000)])
@@ -404,7 +409,7 @@ describe('rotating a key', () => {
   })
 
   test('at the same time as a revocation leaves the old key revoked, whichever comes first', async () => {
-    const { room, mint, rotate, plain } = await stage()
+    const { room, mint, rotate, plain } = await openApiKeys()
     for (let n = 0; n < 10; n++) {
       const { key } = await mint()
       const path = { workspaceId, keyId: key.keyId }
@@ -417,7 +422,7 @@ describe('rotating a key', () => {
   })
 
   test('throws an unexpected error if the transaction fails for an unknown reason', async () => {
-    const { rotate, plain } = await stage(rows => ({
+    const { rotate, plain } = await openApiKeys(rows => ({
       ...rows,
       atomic: async () => ({ ok: false, at: 0, reason: 'taken', unique: 'prefix' }),
     }))

@@ -2,10 +2,10 @@ import { describe, expect, test } from 'vitest'
 import { KeyUseRecorder } from '../../../src/auth/keys/key-use-recorder.ts'
 import type { RowStore } from '../../../src/storage/rows.ts'
 import { tables } from '../../../src/storage/tables.ts'
-import { until } from '../../harness/runtime.ts'
+import { waitUntil } from '../../harness/runtime.ts'
 import { openKeyStore, readKeyRow, storeKey, workspaceId } from './key-store.ts'
 
-async function stage(before: (rows: RowStore) => RowStore = rows => rows) {
+async function openRecorder(before: (rows: RowStore) => RowStore = rows => rows) {
   const store = await openKeyStore()
   const complaints: object[] = []
   const tell = (facts: object) => void complaints.push(facts)
@@ -20,7 +20,7 @@ async function stage(before: (rows: RowStore) => RowStore = rows => rows) {
     seen: async () => (await readKeyRow(store.plain, row)).lastUsedAt,
     /** Waits until the given number of writes is complete. */
     written: async (count: number) => {
-      await until(() => store.counts.atomic === count)
+      await waitUntil(() => store.counts.atomic === count)
       await store.plain.atomic([])
     },
   }
@@ -31,7 +31,7 @@ const at = (seconds: number) =>
 
 describe('S2.3-07: recording the last use of a key', () => {
   test('writes the first use at once, and later uses once a minute', async () => {
-    const { lastUsed, row, clock, seen, written, counts } = await stage()
+    const { lastUsed, row, clock, seen, written, counts } = await openRecorder()
     lastUsed.record(row)
     expect(counts.atomic).toBe(0)
     await written(1)
@@ -53,7 +53,7 @@ describe('S2.3-07: recording the last use of a key', () => {
   })
 
   test('writes pending uses on close', async () => {
-    const { lastUsed, row, clock, seen, counts, written } = await stage()
+    const { lastUsed, row, clock, seen, counts, written } = await openRecorder()
     lastUsed.record(row)
     await written(1)
     clock.advance(10_000)
@@ -67,7 +67,7 @@ describe('S2.3-07: recording the last use of a key', () => {
   })
 
   test('does not restore a deleted key', async () => {
-    const { lastUsed, row, plain, complaints } = await stage()
+    const { lastUsed, row, plain, complaints } = await openRecorder()
     await plain.atomic([{ op: 'delete', table: tables.apiKeys, key: [workspaceId, row.keyId] }])
     lastUsed.record(row)
     await lastUsed.close()
@@ -78,7 +78,7 @@ describe('S2.3-07: recording the last use of a key', () => {
   test('S3-17: keeps a revocation that happens between its read and its write', async () => {
     const revokedAt = '2026-01-01T00:00:00.000Z'
     let interfere: (() => Promise<unknown>) | undefined
-    const { lastUsed, row, plain, seen } = await stage(rows => ({
+    const { lastUsed, row, plain, seen } = await openRecorder(rows => ({
       ...rows,
       async atomic(writes) {
         await interfere?.()
@@ -94,7 +94,7 @@ describe('S2.3-07: recording the last use of a key', () => {
   })
 
   test('keeps a later time that another process wrote', async () => {
-    const { lastUsed, row, plain, seen } = await stage()
+    const { lastUsed, row, plain, seen } = await openRecorder()
     await plain.atomic([{ op: 'replace', table: tables.apiKeys, row: { ...row, lastUsedAt: at(5) } }])
     lastUsed.record(row)
     await lastUsed.close()
@@ -106,7 +106,7 @@ describe('S2.3-07: recording the last use of a key', () => {
   })
 
   test('logs a store failure and continues', async () => {
-    const { lastUsed, row, complaints, clock, seen } = await stage(rows => ({
+    const { lastUsed, row, complaints, clock, seen } = await openRecorder(rows => ({
       ...rows,
       get: () => Promise.reject(new Error('the disk is gone')),
     }))
@@ -119,22 +119,22 @@ describe('S2.3-07: recording the last use of a key', () => {
   })
 
   test('writes the oldest pending key early if there are very many, and delays its next write again', async () => {
-    const { lastUsed, row, clock, seen } = await stage()
+    const { lastUsed, row, clock, seen } = await openRecorder()
     lastUsed.record(row)
     clock.advance(1_000)
     lastUsed.record(row)
     for (let n = 0; n < 10_000; n++) lastUsed.record({ workspaceId, keyId: `none ${n}` })
-    await until(async () => (await seen()) === at(1))
+    await waitUntil(async () => (await seen()) === at(1))
     clock.advance(29_000)
     lastUsed.record(row)
-    await until(async () => (await seen()) === at(30))
+    await waitUntil(async () => (await seen()) === at(30))
     clock.advance(31_000)
     lastUsed.record(row)
     clock.advance(28_000)
     await settled()
     expect(await seen()).toBe(at(30))
     clock.advance(1_000)
-    await until(async () => (await seen()) === at(61))
+    await waitUntil(async () => (await seen()) === at(61))
     await lastUsed.close()
   })
 })

@@ -8,11 +8,11 @@ import { lowCost } from '../../harness/key-cost.ts'
 import { openKeyStore, readKeyRow, storeKey, tokenKey, workspaceId } from './key-store.ts'
 
 /** Checksum key of another store, whose tokens have no valid checksum here. */
-const ofAnother = 'the-key-of-another-store'
+const otherTokenKey = 'the-key-of-another-store'
 const silent = { debug() {}, info() {}, warn() {}, error() {} }
 
 /** An admission that counts the digests it computes. */
-class Counting extends Admission {
+class CountingAdmission extends Admission {
   count = 0
   readonly turns: AdmissionTask[] = []
   override run<T>(turn: AdmissionTask, work: () => Promise<T>): Promise<T> {
@@ -22,9 +22,9 @@ class Counting extends Admission {
   }
 }
 
-async function stage(keyCost = lowCost) {
+async function openVerifier(keyCost = lowCost) {
   const store = { ...(await openKeyStore()), keyCost }
-  const admission = new Counting({ runningMax: 1 })
+  const admission = new CountingAdmission({ runningMax: 1 })
   const verifier = new ApiKeyVerifier({ ...store, log: silent, admission })
   return {
     ...store,
@@ -32,16 +32,16 @@ async function stage(keyCost = lowCost) {
     /** Returns the number of computed digests. */
     computed: () => admission.count,
     turns: admission.turns,
-    present: (token: string, client = '192.0.2.1') => verifier.verify(token, presented(client)),
+    present: (token: string, client = '192.0.2.1') => verifier.verify(token, credentialsFrom(client)),
   }
 }
 
-function presented(client: string) {
+function credentialsFrom(client: string) {
   return { authorization: null, cookie: null, client, requestId: 'r', siteOrigin: () => 'http://x' }
 }
 
 /** Changes the stored row without the verifier, as another process would. */
-async function change(rows: RowStore, row: ApiKeyRow, fields: Partial<ApiKeyRow>): Promise<void> {
+async function changeRow(rows: RowStore, row: ApiKeyRow, fields: Partial<ApiKeyRow>): Promise<void> {
   const outcome = await rows.atomic([
     { op: 'replace', table: tables.apiKeys, row: { ...(await readKeyRow(rows, row)), ...fields } },
   ])
@@ -65,12 +65,12 @@ function median(values: readonly number[]): number {
 
 /** Returns a token with the given prefix and another secret. */
 function wrongSecretOf(token: string): string {
-  return token.slice(0, -32) + newToken(ofAnother).token.slice(-32)
+  return token.slice(0, -32) + newToken(otherTokenKey).token.slice(-32)
 }
 
 describe('subject of a token', () => {
   test('S2.3-11 S5.2-03: is the key, in its workspace only, with the scopes it was created with', async () => {
-    const { present, plain } = await stage()
+    const { present, plain } = await openVerifier()
     const { token, row } = await storeKey(plain, { scopes: ['read', 'write:kb'], label: 'ci' })
     expect(await present(token)).toEqual({
       subject: {
@@ -89,7 +89,7 @@ describe('subject of a token', () => {
   })
 
   test('S2.3-09 S9-05: of a legacy key without scopes can read and write', async () => {
-    const { present, plain } = await stage()
+    const { present, plain } = await openVerifier()
     const { token, row } = await storeKey(plain)
     const { scopes: _, principalId: __, ...legacy } = row
     await plain.atomic([{ op: 'replace', table: tables.apiKeys, row: legacy }])
@@ -98,7 +98,7 @@ describe('subject of a token', () => {
   })
 
   test('has the principal of its key, and can grant keys with the lifetime of its key', async () => {
-    const { present, plain } = await stage()
+    const { present, plain } = await openVerifier()
     const fields = {
       principalId: 'ada',
       createdAt: '2025-12-31T23:59:00.000Z',
@@ -109,7 +109,7 @@ describe('subject of a token', () => {
   })
 
   test('can grant only expiring keys during its grace period, even if the key had no expiry [security rule 7]', async () => {
-    const { present, plain } = await stage()
+    const { present, plain } = await openVerifier()
     const fields = {
       createdAt: '2025-12-31T23:59:00.000Z',
       expiresAt: '2026-01-01T00:01:00.000Z',
@@ -122,7 +122,7 @@ describe('subject of a token', () => {
   test.each(['', 'x', 'a.b.c', 'wb_live_short_secret', 'x'.repeat(100_000), 'wb_live_\u0000'])(
     'S5.2-02: is undefined without a lookup for %j',
     async token => {
-      const { present, counts } = await stage()
+      const { present, counts } = await openVerifier()
       expect(present(token)).toBeUndefined()
       expect(counts).toEqual({ get: 0, list: 0, atomic: 0 })
     },
@@ -131,20 +131,20 @@ describe('subject of a token', () => {
 
 describe('rejected tokens', () => {
   test('S5.2-03 S5.2-05 S7.2-03: cost the same and get the same message for an unknown prefix and a wrong secret', async () => {
-    const { present, plain, computed } = await stage()
+    const { present, plain, computed } = await openVerifier()
     const { token } = await storeKey(plain)
-    await expect(present(newToken(ofAnother).token)).rejects.toMatchObject(invalid)
+    await expect(present(newToken(otherTokenKey).token)).rejects.toMatchObject(invalid)
     expect(computed()).toBe(1)
     await expect(present(wrongSecretOf(token))).rejects.toMatchObject(invalid)
     expect(computed()).toBe(2)
   })
 
   test('S5.2-05: take the same time for an unknown prefix and a wrong secret', async () => {
-    const { present, plain } = await stage(productionCost)
+    const { present, plain } = await openVerifier(productionCost)
     const { token } = await storeKey(plain)
     const [unknown, wrong]: [number[], number[]] = [[], []]
     for (let n = 0; n < 15; n++) {
-      unknown.push(await durationOf(() => present(newToken(ofAnother).token)!.catch(() => {})))
+      unknown.push(await durationOf(() => present(newToken(otherTokenKey).token)!.catch(() => {})))
       wrong.push(await durationOf(() => present(wrongSecretOf(token))!.catch(() => {})))
     }
     const ratio = median(unknown) / median(wrong)
@@ -154,7 +154,7 @@ describe('rejected tokens', () => {
   })
 
   test('S5.2-04: reveal that a key is revoked or expired only to the holder of its secret', async () => {
-    const { present, plain } = await stage()
+    const { present, plain } = await openVerifier()
     const gone = await storeKey(plain, { revokedAt })
     const old = await storeKey(plain, { expiresAt: '2025-12-31T23:59:59.999Z' })
     await expect(present(gone.token)).rejects.toMatchObject(revoked)
@@ -164,13 +164,13 @@ describe('rejected tokens', () => {
   })
 
   test('include tokens whose stored row is damaged', async () => {
-    const { present, plain } = await stage()
+    const { present, plain } = await openVerifier()
     const { token } = await storeKey(plain, { digest: 'scrypt$x$y' })
     await expect(present(token)).rejects.toMatchObject(invalid)
   })
 
   test('S3-04 S3-05 S7.2-04: start exactly at the expiry of a key, and never for a key without one', async () => {
-    const { present, plain, clock } = await stage()
+    const { present, plain, clock } = await openVerifier()
     const ends = await storeKey(plain, { expiresAt: new Date(clock.now() + 1_000).toISOString() })
     const stays = await storeKey(plain)
     clock.advance(999)
@@ -184,7 +184,7 @@ describe('rejected tokens', () => {
 
 describe('cached verifications', () => {
   test('S2.3-02: look a token up by its prefix and compute its digest once, then read the row by key', async () => {
-    const { present, plain, computed, counts, listed } = await stage()
+    const { present, plain, computed, counts, listed } = await openVerifier()
     const [, { token, row }] = [await storeKey(plain), await storeKey(plain), await storeKey(plain)]
     await present(token)
     expect([computed(), counts.list]).toEqual([1, 1])
@@ -201,47 +201,47 @@ describe('cached verifications', () => {
     expect(counts.get - get).toBeGreaterThanOrEqual(10)
   })
 
-  test('S3-03 S5.2-04 S7.2-05: reject a revoked key at the next request, whoever revoked it', async () => {
-    const { present, plain, computed } = await stage()
+  test('S3-03 S5.2-04 S7.2-05: reject a revoked key at the next request, even if another process revoked it', async () => {
+    const { present, plain, computed } = await openVerifier()
     const { token, row } = await storeKey(plain)
     await present(token)
-    await change(plain, row, { revokedAt })
+    await changeRow(plain, row, { revokedAt })
     await expect(present(token)).rejects.toMatchObject(revoked)
     expect(computed()).toBe(1)
   })
 
   test('apply a changed expiry to the next request', async () => {
-    const { present, plain, clock } = await stage()
+    const { present, plain, clock } = await openVerifier()
     const { token, row } = await storeKey(plain)
     await present(token)
-    await change(plain, row, { expiresAt: new Date(clock.now()).toISOString() })
+    await changeRow(plain, row, { expiresAt: new Date(clock.now()).toISOString() })
     await expect(present(token)).rejects.toMatchObject(expired)
   })
 
   test('are repeated if the row is deleted or has another digest', async () => {
-    const { present, plain, computed } = await stage()
+    const { present, plain, computed } = await openVerifier()
     const [gone, changed] = [await storeKey(plain), await storeKey(plain)]
     await present(gone.token)
     await present(changed.token)
     await plain.atomic([{ op: 'delete', table: tables.apiKeys, key: [workspaceId, gone.row.keyId] }])
-    await change(plain, changed.row, { digest: gone.row.digest })
+    await changeRow(plain, changed.row, { digest: gone.row.digest })
     for (const { token } of [gone, changed]) await expect(present(token)).rejects.toMatchObject(invalid)
     expect(computed()).toBe(4)
-    await change(plain, changed.row, { digest: changed.row.digest })
+    await changeRow(plain, changed.row, { digest: changed.row.digest })
     expect((await present(changed.token))?.subject.id).toBe(changed.row.keyId)
     expect(computed()).toBe(5)
   })
 
   test('compute the digest of a wrong token once, until the row changes', async () => {
-    const { present, plain, computed } = await stage()
+    const { present, plain, computed } = await openVerifier()
     const { token, row } = await storeKey(plain)
     const wrong = wrongSecretOf(token)
-    const unknown = newToken(ofAnother)
+    const unknown = newToken(otherTokenKey)
     for (let n = 0; n < 5; n++)
       for (const one of [wrong, unknown.token]) await expect(present(one)).rejects.toMatchObject(invalid)
     expect(computed()).toBe(2)
     const { row: other } = await storeKey(plain)
-    await change(plain, row, { digest: other.digest })
+    await changeRow(plain, row, { digest: other.digest })
     await expect(present(wrong)).rejects.toMatchObject(invalid)
     expect(computed()).toBe(3)
     await storeKey(plain, { prefix: unknown.prefix })
@@ -250,7 +250,7 @@ describe('cached verifications', () => {
   })
 
   test('accept a key that is stored after its token was rejected', async () => {
-    const { present, plain } = await stage()
+    const { present, plain } = await openVerifier()
     const { token, row } = await storeKey(plain)
     await plain.atomic([{ op: 'delete', table: tables.apiKeys, key: [workspaceId, row.keyId] }])
     await expect(present(token)).rejects.toMatchObject(invalid)
@@ -259,7 +259,7 @@ describe('cached verifications', () => {
   })
 
   test('compute the digest once for concurrent requests with one token from one address', async () => {
-    const { present, plain, computed } = await stage()
+    const { present, plain, computed } = await openVerifier()
     const { token } = await storeKey(plain)
     await Promise.all(Array.from({ length: 8 }, () => present(token)))
     expect(computed()).toBe(1)
@@ -270,7 +270,7 @@ describe('cached verifications', () => {
   })
 
   test('queue a token separately for each address, and later addresses use the cached result', async () => {
-    const { present, plain, computed } = await stage(productionCost)
+    const { present, plain, computed } = await openVerifier(productionCost)
     const { token, row } = await storeKey(plain, {}, productionCost)
     const once = await durationOf(() => digestToken(token, productionCost))
     const addresses = Array.from({ length: 40 }, (_, n) => `192.0.2.${n}`)
@@ -283,15 +283,15 @@ describe('cached verifications', () => {
   })
 
   test('reject a key that is revoked while its token is queued', async () => {
-    const { present, plain } = await stage(productionCost)
+    const { present, plain } = await openVerifier(productionCost)
     const { token, row } = await storeKey(plain, {}, productionCost)
     const pending = present(token)
-    await change(plain, row, { revokedAt })
+    await changeRow(plain, row, { revokedAt })
     await expect(pending).rejects.toMatchObject(revoked)
   })
 
   test('reject a key that is deleted while its token is queued', async () => {
-    const { present, plain } = await stage(productionCost)
+    const { present, plain } = await openVerifier(productionCost)
     const { token, row } = await storeKey(plain, {}, productionCost)
     const pending = present(token)
     await plain.atomic([{ op: 'delete', table: tables.apiKeys, key: [workspaceId, row.keyId] }])
@@ -301,11 +301,11 @@ describe('cached verifications', () => {
 
 describe('guesses are limited, and valid keys are not [security rule 10]', () => {
   test('tokens with and without a valid checksum use separate queues', async () => {
-    const { present, plain, turns } = await stage()
+    const { present, plain, turns } = await openVerifier()
     const { token } = await storeKey(plain)
     await present(token, '192.0.2.1')
     await expect(present(wrongSecretOf(token), '192.0.2.2')).rejects.toMatchObject(invalid)
-    await expect(present(newToken(ofAnother).token, '192.0.2.3')).rejects.toMatchObject(invalid)
+    await expect(present(newToken(otherTokenKey).token, '192.0.2.3')).rejects.toMatchObject(invalid)
     expect(turns).toEqual([
       { queue: 'withChecksum', client: '192.0.2.1' },
       { queue: 'withoutChecksum', client: '192.0.2.2' },
@@ -314,20 +314,20 @@ describe('guesses are limited, and valid keys are not [security rule 10]', () =>
   })
 
   test('a checksum alone does not authenticate, and a key without one does', async () => {
-    const { present, plain } = await stage()
+    const { present, plain } = await openVerifier()
     await expect(present(newToken(tokenKey).token)).rejects.toMatchObject(invalid)
-    const { token, prefix } = newToken(ofAnother)
+    const { token, prefix } = newToken(otherTokenKey)
     const { row } = await storeKey(plain, { prefix, digest: await digestToken(token, lowCost) })
     expect((await present(token))?.subject.id).toBe(row.keyId)
   })
 
   test('a flood of wrong tokens from one address gets 429, while another address is accepted', async () => {
-    const { present, plain } = await stage()
+    const { present, plain } = await openVerifier()
     const [cold, warm] = [await storeKey(plain), await storeKey(plain)]
     await present(warm.token, '192.0.2.3')
     const codes: string[] = []
     const flood = Array.from({ length: 60 }, () =>
-      present(newToken(ofAnother).token, '192.0.2.2')!.catch(error => codes.push(error.code)),
+      present(newToken(otherTokenKey).token, '192.0.2.2')!.catch(error => codes.push(error.code)),
     )
     expect((await present(cold.token, '192.0.2.1'))?.subject.id).toBe(cold.row.keyId)
     expect(codes.filter(code => code === 'unauthorized').length).toBeLessThanOrEqual(3)
@@ -339,7 +339,7 @@ describe('guesses are limited, and valid keys are not [security rule 10]', () =>
 })
 
 test('S2.3-07 S5.2-06: lastUsedAt changes only after a successful authentication', async () => {
-  const { present, plain, clock, verifier } = await stage()
+  const { present, plain, clock, verifier } = await openVerifier()
   const used = await storeKey(plain)
   const others = [
     await storeKey(plain),

@@ -11,7 +11,7 @@ const plain = { claims, roleMapping: null, scopes: [] }
 const workspaces = (value: unknown) =>
   subjectOfClaims({ sub: 'alice', wb_workspace_scopes: value }, plain).workspaceScopes
 
-function mapped(said: object, more: Partial<RoleMapping> = {}) {
+function subjectWith(said: object, more: Partial<RoleMapping> = {}) {
   const values = { 'wb-viewers': 'viewer', 'wb-editors': 'editor', 'wb-admins': 'admin' } as const
   const roleMapping: RoleMapping = { claim: 'groups', values, default: 'viewer', ...more }
   return subjectOfClaims({ sub: 'alice', ...said }, { claims, roleMapping, scopes: [] })
@@ -49,8 +49,8 @@ describe('subject and label', () => {
         scopes: [],
       }
       expect(() => subjectOfClaims({ sub: 'alice' }, named)).toThrow('the token has no subject')
-      const said = JSON.parse(`{"${name}":"alice"}`) as Record<string, unknown>
-      expect(subjectOfClaims(said, named)).toMatchObject({
+      const payload = JSON.parse(`{"${name}":"alice"}`) as Record<string, unknown>
+      expect(subjectOfClaims(payload, named)).toMatchObject({
         id: 'alice',
         label: 'alice',
         workspaceScopes: ['alice'],
@@ -112,11 +112,11 @@ describe('role', () => {
     ['wb-admins', 'admin'],
   ] as const)('S2.2-21 S2.2-22 S5.6-01: %s, single or in an array, is %s', (group, role) => {
     for (const groups of [group, [group], ['other', group, 7]])
-      expect(mapped({ groups })).toMatchObject({ role, scopes: scopesOfRole[role] })
+      expect(subjectWith({ groups })).toMatchObject({ role, scopes: scopesOfRole[role] })
   })
 
   test('S2.2-21: is mapped from the whole text of a single value', () => {
-    expect(mapped({ groups: 'wb-editors wb-admins' }).role).toBe('viewer')
+    expect(subjectWith({ groups: 'wb-editors wb-admins' }).role).toBe('viewer')
   })
 
   test('S2.2-23: is the highest of several mapped values, in any order', () => {
@@ -124,7 +124,7 @@ describe('role', () => {
     fc.assert(
       fc.property(groups, named => {
         const highest = roles.findLast(role => named.includes(`wb-${role}s`)) ?? 'viewer'
-        expect(mapped({ groups: named }).role).toBe(highest)
+        expect(subjectWith({ groups: named }).role).toBe(highest)
       }),
     )
   })
@@ -142,23 +142,23 @@ describe('role', () => {
         { 'wb-admins': true },
         [['wb-admins']],
       ])
-        expect(mapped({ groups }, { default: role }).role).toBe(role)
-    expect(mapped({}).role).toBe('viewer')
+        expect(subjectWith({ groups }, { default: role }).role).toBe(role)
+    expect(subjectWith({}).role).toBe('viewer')
   })
 
   test('is a mapped lower role instead of a higher default', () => {
-    expect(mapped({ groups: 'wb-viewers' }, { default: 'admin' }).role).toBe('viewer')
+    expect(subjectWith({ groups: 'wb-viewers' }, { default: 'admin' }).role).toBe('viewer')
   })
 
   test('is not read from the prototype of the mapping', () => {
     for (const name of ['constructor', '__proto__', 'toString', 'valueOf', 'hasOwnProperty'])
-      expect(mapped({ groups: [name] })).toMatchObject({ role: 'viewer', scopes: ['read'] })
+      expect(subjectWith({ groups: [name] })).toMatchObject({ role: 'viewer', scopes: ['read'] })
   })
 
   test('is one of the three roles with its scopes, whatever the claim contains', () => {
     fc.assert(
       fc.property(fc.jsonValue(), groups => {
-        const { role, scopes } = mapped({ groups })
+        const { role, scopes } = subjectWith({ groups })
         expect(roles).toContain(role)
         expect(scopes).toEqual(scopesOfRole[role!])
       }),
@@ -191,8 +191,8 @@ describe('scopes of the token', () => {
   })
 
   test('do not limit a token without them, or without a configured claim', () => {
-    for (const said of [{}, { scope: 'openid profile' }, { scope: 7 }, { scp: { read: true } }])
-      expect(subjectOfClaims({ sub: 'alice', ...said }, limited)).toMatchObject({ scopes: null })
+    for (const payload of [{}, { scope: 'openid profile' }, { scope: 7 }, { scp: { read: true } }])
+      expect(subjectOfClaims({ sub: 'alice', ...payload }, limited)).toMatchObject({ scopes: null })
     const subject = subjectOfClaims({ sub: 'alice', scope: 'read' }, plain)
     expect(subject).toMatchObject({ scopes: null })
     expect(subject).not.toHaveProperty('tokenScopes')

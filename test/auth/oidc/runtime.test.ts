@@ -6,9 +6,9 @@ import {
   type RunningProvider,
   startProvider,
 } from '../../harness/identity-provider.ts'
-import { type Opened, type Options, open } from '../../harness/runtime.ts'
+import { open, type TestRuntime, type TestRuntimeOptions } from '../../harness/runtime.ts'
 
-interface Setting extends Options {
+interface Setting extends TestRuntimeOptions {
   mode?: 'oidc' | 'any'
   /** Fields of `auth.oidc`. */
   oidc?: object
@@ -19,7 +19,7 @@ function configOf({ issuer }: Pick<RunningProvider, 'issuer'>, { mode = 'oidc', 
   return { auth: { mode, anonymousPolicy: 'reject', oidc: { issuer, audience, ...oidc } } }
 }
 
-async function staged(setting: Setting = {}) {
+async function openWithProvider(setting: Setting = {}) {
   const idp = await startProvider(setting.provider)
   const opened = await open({ ...setting, server: true, config: configOf(idp, setting) })
   return { idp, opened }
@@ -28,7 +28,7 @@ async function staged(setting: Setting = {}) {
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 const workspaces = '/api/v1/workspaces'
 
-async function workspace({ sendAsOperator }: Opened, name = 'one'): Promise<string> {
+async function createWorkspace({ sendAsOperator }: TestRuntime, name = 'one'): Promise<string> {
   const made = await sendAsOperator(`POST ${workspaces}`, { name, kind: 'mock' })
   expect(made.status).toBe(201)
   return made.body.workspaceId as string
@@ -38,7 +38,7 @@ const messageOf = ({ body }: { body: Record<string, unknown> }) => (body.error a
 
 describe('accepted tokens', () => {
   test('S5.2-07 S9-08: a JWT from the provider works as a bearer token', async () => {
-    const { idp, opened } = await staged()
+    const { idp, opened } = await openWithProvider()
     const token = await idp.sign({ name: 'Alice' })
     const me = await opened.send('GET /auth/me', undefined, bearer(token))
     expect(me).toMatchObject({
@@ -58,21 +58,21 @@ describe('accepted tokens', () => {
 
   test('S2.1-05 S2.1-06 S2.2-16 S2.2-17 S2.2-18: claims are read under their configured names', async () => {
     const claims = { subject: 'oid', label: 'name', workspaceScopes: 'spaces' }
-    const { idp, opened } = await staged({ oidc: { claims } })
+    const { idp, opened } = await openWithProvider({ oidc: { claims } })
     const token = await idp.sign({ oid: 'o-1', name: 'Alice', spaces: ['w1'] })
     const me = await opened.send('GET /auth/me', undefined, bearer(token))
     expect(me.body).toMatchObject({ id: 'o-1', label: 'Alice', workspaceScopes: ['w1'] })
   })
 
   test('a token without the label claim uses the subject ID as label [S2.1-06]', async () => {
-    const { idp, opened } = await staged({ oidc: { claims: { label: 'name' } } })
+    const { idp, opened } = await openWithProvider({ oidc: { claims: { label: 'name' } } })
     const me = await opened.send('GET /auth/me', undefined, bearer(await idp.sign({})))
     expect(me.body).toMatchObject({ id: 'alice', label: 'alice' })
   })
 
   test('S2.2-19 S2.2-20: workspaces can be an array, a text, null, or missing', async () => {
-    const { idp, opened } = await staged()
-    const [one, two] = [await workspace(opened, 'one'), await workspace(opened, 'two')]
+    const { idp, opened } = await openWithProvider()
+    const [one, two] = [await createWorkspace(opened, 'one'), await createWorkspace(opened, 'two')]
     const reach = async (wb_workspace_scopes: unknown) => {
       const headers = bearer(await idp.sign({ wb_workspace_scopes }))
       const answers = [one, two].map(id => opened.send(`GET ${workspaces}/${id}`, undefined, headers))
@@ -87,8 +87,8 @@ describe('accepted tokens', () => {
   })
 
   test('S5.2-08 S5.2-09: mode any accepts an API key and a JWT, and rejects other tokens', async () => {
-    const { idp, opened } = await staged({ mode: 'any' })
-    const id = await workspace(opened)
+    const { idp, opened } = await openWithProvider({ mode: 'any' })
+    const id = await createWorkspace(opened)
     const minted = await opened.sendAsOperator(`POST ${workspaces}/${id}/api-keys`, {
       label: 'ci',
       scopes: ['read'],
@@ -106,7 +106,7 @@ describe('accepted tokens', () => {
   })
 
   test('S5.2-08: mode oidc rejects an API key as an unknown method', async () => {
-    const { opened } = await staged()
+    const { opened } = await openWithProvider()
     const answer = await opened.send(
       'GET /auth/me',
       undefined,
@@ -119,7 +119,7 @@ describe('accepted tokens', () => {
 
 describe('rejected tokens', () => {
   test('S2.2-09 S2.2-11 S2.2-15 S5.3-02 S5.3-05 S5.3-06 S5.3-07 S5.3-09 S5.3-10: get a short message with the reason', async () => {
-    const { idp, opened } = await staged()
+    const { idp, opened } = await openWithProvider()
     const nowSeconds = Math.floor(Date.now() / 1_000)
     const tokens: [string, string][] = [
       ['the token is expired', await idp.sign({ exp: nowSeconds - 60 })],
@@ -141,7 +141,7 @@ describe('rejected tokens', () => {
   })
 
   test('S2.2-15: do not include expired ones within the configured clock tolerance', async () => {
-    const { idp, opened } = await staged({ oidc: { clockToleranceSeconds: 120 } })
+    const { idp, opened } = await openWithProvider({ oidc: { clockToleranceSeconds: 120 } })
     const nowSeconds = Math.floor(Date.now() / 1_000)
     for (const claims of [{ exp: nowSeconds - 60 }, { nbf: nowSeconds + 60 }]) {
       const me = await opened.send('GET /auth/me', undefined, bearer(await idp.sign(claims)))
@@ -158,8 +158,8 @@ describe('roles and scopes', () => {
   }
 
   async function tier(setting: Setting, claims: object) {
-    const { idp, opened } = await staged(setting)
-    const id = await workspace(opened)
+    const { idp, opened } = await openWithProvider(setting)
+    const id = await createWorkspace(opened)
     const headers = bearer(await idp.sign({ ...claims }))
     const read = await opened.send(`GET ${workspaces}/${id}`, undefined, headers)
     const write = await opened.send(`PATCH ${workspaces}/${id}`, { name: 'renamed' }, headers)
@@ -205,7 +205,7 @@ describe('startup', () => {
 
   test('S5.3-12: fails if the provider is down, and reports the address', async () => {
     const idp = await startProvider()
-    await idp.down()
+    await idp.stop()
     await expect(open({ server: true, config: configOf(idp) })).rejects.toMatchObject({
       code: 'validation_error',
       message: `auth.oidc.issuer: no identity provider was found at ${idp.issuer}/.well-known/openid-configuration: it refused the connection`,
@@ -214,18 +214,18 @@ describe('startup', () => {
 
   test('S5.3-12: of a command other than the server does not need the provider', async () => {
     const idp = await startProvider()
-    await idp.down()
+    await idp.stop()
     const { sendAsOperator } = await open({ config: configOf(idp) })
     expect((await sendAsOperator(`GET ${workspaces}`)).status).toBe(200)
-    expect(idp.asked).toEqual([])
+    expect(idp.requests).toEqual([])
   })
 
   test('S5.3-03 S5.3-11 S2.2-13: looks up the key set address, and loads the keys with the first token', async () => {
-    const { idp, opened } = await staged()
-    expect(idp.asked.map(({ path }) => path)).toEqual(['/.well-known/openid-configuration'])
+    const { idp, opened } = await openWithProvider()
+    expect(idp.requests.map(({ path }) => path)).toEqual(['/.well-known/openid-configuration'])
     const headers = bearer(await idp.sign())
     expect((await opened.send('GET /auth/me', undefined, headers)).status).toBe(200)
-    expect(idp.asked.map(({ path }) => path).slice(1)).toEqual(['/jwks'])
+    expect(idp.requests.map(({ path }) => path).slice(1)).toEqual(['/jwks'])
   })
 
   test('S2.2-12 S2.2-13 S5.3-11: requests only the keys if jwksUri is set', async () => {
@@ -234,13 +234,16 @@ describe('startup', () => {
     const opened = await open({ server: true, config: configOf(idp, { oidc: { jwksUri } }) })
     const me = await opened.send('GET /auth/me', undefined, bearer(await idp.sign()))
     expect(me.status).toBe(200)
-    expect(idp.asked.map(({ path }) => path)).toEqual(['/jwks'])
+    expect(idp.requests.map(({ path }) => path)).toEqual(['/jwks'])
   })
 
   test('S5.9-09: uses the current value of the client secret reference', async () => {
     const { id, secret } = clients.confidential
     const client = { clientId: id, clientSecretRef: 'env:CLIENT_SECRET' }
-    const { idp, opened } = await staged({ oidc: { client }, environment: { CLIENT_SECRET: 'before' } })
+    const { idp, opened } = await openWithProvider({
+      oidc: { client },
+      environment: { CLIENT_SECRET: 'before' },
+    })
     const before = await opened.send('POST /auth/device/authorize', {})
     expect(before.status).toBe(502)
     expect(before.text).not.toContain('before')
@@ -257,7 +260,7 @@ describe('startup', () => {
 
 describe('provider changes while the server runs', () => {
   test('S5.3-04: a key that the provider adds works without a restart', async () => {
-    const { idp, opened } = await staged()
+    const { idp, opened } = await openWithProvider()
     const status = async (token: string) =>
       (await opened.send('GET /auth/me', undefined, bearer(token))).status
     const old = await idp.sign()
@@ -268,18 +271,18 @@ describe('provider changes while the server runs', () => {
   })
 
   test('if the provider goes down, sessions continue and requests that need it get an error', async () => {
-    const { idp, opened } = await staged()
+    const { idp, opened } = await openWithProvider()
     const status = async (token: string) =>
       (await opened.send('GET /auth/me', undefined, bearer(token))).status
     const token = await idp.sign()
     expect(await status(token)).toBe(200)
-    await idp.down()
+    await idp.stop()
     expect(await status(token)).toBe(200)
     expect(await status(await idp.sign({ sub: 'bob' }))).toBe(200)
     await idp.rotateKeys('kept')
     const unknown = await opened.send('GET /auth/me', undefined, bearer(await idp.sign()))
     expect(unknown.status).toBe(401)
     expect(messageOf(unknown)).toContain('the keys of the identity provider are unavailable')
-    expect(opened.complaints.map(({ facts }) => facts.why)).toContain('it refused the connection')
+    expect(opened.loggedProblems.map(({ facts }) => facts.why)).toContain('it refused the connection')
   })
 })

@@ -1,7 +1,14 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { clients, drive, startProvider } from '../../harness/identity-provider.ts'
-import { codeOf, OffsetClock, sessionSecrets, siteOrigin, openSignInFixture, interceptProvider } from './sign-in-fixture.ts'
+import { browse, clients, startProvider } from '../../harness/identity-provider.ts'
+import {
+  codeOf,
+  interceptProvider,
+  OffsetClock,
+  openSignInFixture,
+  sessionSecrets,
+  siteOrigin,
+} from './sign-in-fixture.ts'
 
 const tokenPath = '/token'
 
@@ -45,7 +52,7 @@ describe('browser sign-in', () => {
     const begun = new URL(
       (await alice.send(`GET /auth/login?redirect_after=${after}`)).headers.get('location')!,
     )
-    const { url } = await drive(begun, { stopAt: `${siteOrigin}/auth/callback` })
+    const { url } = await browse(begun, { stopAt: `${siteOrigin}/auth/callback` })
     const answer = await alice.send(`GET ${url.slice(siteOrigin.length)}`)
     expect([answer.status, answer.text]).toEqual([302, ''])
     expect(answer.headers.get('location')).toBe('/workspaces?tab=1#top')
@@ -57,7 +64,7 @@ describe('browser sign-in', () => {
     expect(binding).toMatch(/^wb_session_login_[\w-]{12}=; Path=\/auth\/callback; Max-Age=0;/)
     expect(more).toEqual([])
 
-    const exchange = provider.asked.find(({ path }) => path === tokenPath)!
+    const exchange = provider.requests.find(({ path }) => path === tokenPath)!
     expect(exchange.form.get('grant_type')).toBe('authorization_code')
     expect(exchange.form.get('client_secret')).toBeNull()
     expect(exchange.authorization).toBeUndefined()
@@ -84,14 +91,17 @@ describe('browser sign-in', () => {
     const alice = browser()
     const answer = await alice.signIn()
     expect(answer.status).toBe(302)
-    const [exchange] = provider.asked.filter(({ path }) => path === tokenPath)
+    const [exchange] = provider.requests.filter(({ path }) => path === tokenPath)
     expect(exchange!.authorization ?? exchange!.form.get('client_secret')).toBeTruthy()
     expect(JSON.stringify([...answer.headers])).not.toContain(clients.confidential.secret)
   })
 
   test('S5.9-09: uses a changed client secret after a restart', async () => {
     const client = { clientId: clients.confidential.id, clientSecretRef: 'env:CLIENT' }
-    const first = await openSignInFixture({ client, environment: { CLIENT: 'a secret that the provider does not know' } })
+    const first = await openSignInFixture({
+      client,
+      environment: { CLIENT: 'a secret that the provider does not know' },
+    })
     expect(codeOf(await first.browser().signIn())).toBe('token_exchange_failed')
     const next = await first.restart({ environment: { CLIENT: clients.confidential.secret } })
     expect((await next.browser().signIn()).status).toBe(302)
@@ -142,7 +152,10 @@ describe('browser sign-in', () => {
   test('works in two tabs at the same time', async () => {
     const { browser } = await openSignInFixture()
     const alice = browser()
-    const lines = [await alice.returnFromProvider({ after: '/one' }), await alice.returnFromProvider({ after: '/two' })]
+    const lines = [
+      await alice.returnFromProvider({ after: '/one' }),
+      await alice.returnFromProvider({ after: '/two' }),
+    ]
     for (const [at, target] of ['/one', '/two'].entries()) {
       const answer = await alice.send(lines[at]!)
       expect([answer.status, answer.headers.get('location')]).toEqual([302, target])
@@ -274,7 +287,7 @@ describe('browser sign-in', () => {
 
   test('fails with 503 if the provider is unreachable at the start', async () => {
     const { provider, opened } = await openSignInFixture()
-    await provider.down()
+    await provider.stop()
     const answer = await opened.send('GET /auth/login')
     expect([answer.status, codeOf(answer)]).toEqual([503, 'identity_provider_unavailable'])
     expect(answer.headers.getSetCookie()).toEqual([])
@@ -392,17 +405,22 @@ describe('browser session', () => {
     [true, 'https://wb.example', true],
     [['192.168.0.1'], 'http://localhost', false],
     [false, 'http://localhost', false],
-  ])('S2.5-04 S2.2-28: handles X-Forwarded-* of a proxy with trustProxyHeaders %j', async (trusted, seen, secure) => {
-    const { opened } = await openSignInFixture({ runtime: { trustProxyHeaders: trusted, allowedHosts: ['wb.example'] } })
-    const request = new Request(`${siteOrigin}/auth/login`, {
-      headers: { host: 'localhost', 'x-forwarded-proto': 'https', 'x-forwarded-host': 'wb.example' },
-    })
-    const peer = { encrypted: false, address: '10.0.0.1' }
-    const answer = await opened.runtime.app.fetch(request, { peer })
-    const query = new URL(answer.headers.get('location')!).searchParams
-    expect(query.get('redirect_uri')).toBe(`${seen}/auth/callback`)
-    expect(answer.headers.getSetCookie()[0]!.endsWith('; Secure')).toBe(secure)
-  })
+  ])(
+    'S2.5-04 S2.2-28: handles X-Forwarded-* of a proxy with trustProxyHeaders %j',
+    async (trusted, seen, secure) => {
+      const { opened } = await openSignInFixture({
+        runtime: { trustProxyHeaders: trusted, allowedHosts: ['wb.example'] },
+      })
+      const request = new Request(`${siteOrigin}/auth/login`, {
+        headers: { host: 'localhost', 'x-forwarded-proto': 'https', 'x-forwarded-host': 'wb.example' },
+      })
+      const peer = { encrypted: false, address: '10.0.0.1' }
+      const answer = await opened.runtime.app.fetch(request, { peer })
+      const query = new URL(answer.headers.get('location')!).searchParams
+      expect(query.get('redirect_uri')).toBe(`${seen}/auth/callback`)
+      expect(answer.headers.getSetCookie()[0]!.endsWith('; Secure')).toBe(secure)
+    },
+  )
 
   test('S5.9-10: continues after a secret is added to the list', async () => {
     const first = await openSignInFixture()
@@ -430,7 +448,7 @@ describe('browser session', () => {
 
   test('S2.2-33: ends with the process if there is no secret, and the server logs a warning', async () => {
     const first = await openSignInFixture({ client: { sessionSecretRef: null }, server: true })
-    expect(first.opened.complaints.map(({ message }) => message)).toContainEqual(
+    expect(first.opened.loggedProblems.map(({ message }) => message)).toContainEqual(
       expect.stringContaining('auth.oidc.client.sessionSecretRef is not set'),
     )
     const alice = first.browser()
@@ -440,10 +458,10 @@ describe('browser session', () => {
     const next = await first.restart()
     expect((await next.opened.send('GET /auth/me', undefined, { cookie })).status).toBe(401)
     const named = await openSignInFixture({ provider: first.provider, server: true })
-    expect(named.opened.complaints).toEqual([])
+    expect(named.opened.loggedProblems).toEqual([])
     const led = { redirectPath: '/healthz' }
     const odd = await openSignInFixture({ provider: first.provider, server: true, client: led })
-    expect(odd.opened.complaints.map(({ message }) => message)).toEqual([
+    expect(odd.opened.loggedProblems.map(({ message }) => message)).toEqual([
       expect.stringContaining('auth.oidc.client.redirectPath is the path of another route'),
     ])
   })
@@ -452,7 +470,7 @@ describe('browser session', () => {
     const { provider, opened, browser } = await openSignInFixture({ client: { postLogoutPath: '/bye' } })
     const alice = browser()
     await alice.signIn()
-    const before = provider.asked.length
+    const before = provider.requests.length
     const answer = await alice.send('POST /auth/logout')
     expect([answer.status, answer.body]).toEqual([200, { postLogoutPath: '/bye' }])
     expect(answer.headers.getSetCookie()).toEqual(['wb_session=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax'])
@@ -460,9 +478,9 @@ describe('browser session', () => {
     expect(alice.cookies).toBe('')
     const stranger = await opened.send('POST /auth/logout')
     expect([stranger.status, stranger.body]).toEqual([200, { postLogoutPath: '/bye' }])
-    await provider.down()
+    await provider.stop()
     expect((await opened.send('POST /auth/logout')).status).toBe(200)
-    expect(provider.asked.length).toBe(before)
+    expect(provider.requests.length).toBe(before)
   })
 })
 

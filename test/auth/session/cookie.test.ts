@@ -6,7 +6,7 @@ import { SessionCookies, type StoredSession } from '../../../src/auth/session/se
 
 const seal = new Sealer(['session-secret-of-a-test-of-32-bytes'])
 const origin = 'http://localhost:8787'
-const cookies = new SessionCookies({ seal, name: 'wb_session' })
+const cookies = new SessionCookies({ sealer: seal, name: 'wb_session' })
 
 /** Returns random text, because compression must not reduce its size. */
 function token(chars: number): string {
@@ -23,15 +23,15 @@ function session(accessChars: number, refreshChars = 20): StoredSession {
 }
 
 /** Returns the `Cookie` header that a browser sends after the given `Set-Cookie` lines. */
-function sent(lines: readonly string[]): string {
+function cookieHeader(lines: readonly string[]): string {
   return lines
     .filter(line => !line.includes('Max-Age=0'))
     .map(line => line.slice(0, line.indexOf(';')))
     .join('; ')
 }
 
-function written(stored: StoredSession, from = cookies, at = origin): string {
-  return sent(from.write({ origin: at, cookies: null }, stored, 60))
+function writeCookies(stored: StoredSession, from = cookies, at = origin): string {
+  return cookieHeader(from.write({ origin: at, cookies: null }, stored, 60))
 }
 
 describe('session cookie', () => {
@@ -57,8 +57,8 @@ describe('session cookie', () => {
   test('S2.5-08 S2.5-09 S5.7-17: contains the unchanged access token, and the refresh token if there is one', () => {
     const whole = session(900)
     const { refreshToken: _, ...without } = whole
-    expect(cookies.read({ origin, cookies: written(whole) })).toEqual(whole)
-    expect(cookies.read({ origin, cookies: written(without) })).toEqual(without)
+    expect(cookies.read({ origin, cookies: writeCookies(whole) })).toEqual(whole)
+    expect(cookies.read({ origin, cookies: writeCookies(without) })).toEqual(without)
   })
 
   test('restores any session that fits from at most five cookies of 3,500 bytes [security rule 12]', () => {
@@ -70,7 +70,7 @@ describe('session cookie', () => {
           const lines = cookies.write({ origin, cookies: null }, session(access, refresh), 86_400)
           expect(lines.length).toBeLessThanOrEqual(5)
           for (const line of lines) expect(Buffer.byteLength(line)).toBeLessThanOrEqual(3_500)
-          expect(cookies.read({ origin, cookies: sent(lines) })).toEqual(session(access, refresh))
+          expect(cookies.read({ origin, cookies: cookieHeader(lines) })).toEqual(session(access, refresh))
         },
       ),
     )
@@ -79,12 +79,14 @@ describe('session cookie', () => {
   test.each(['__Host-wb', '__Secure-wb_session', 'x', 'n'.repeat(300)])(
     'uses the name %s for every part',
     name => {
-      const named = new SessionCookies({ seal, name })
+      const named = new SessionCookies({ sealer: seal, name })
       const lines = named.write({ origin: 'https://wb.example', cookies: null }, session(6_000), 60)
       expect(lines.length).toBeGreaterThan(1)
       expect(lines.every(line => line.startsWith(name) && line.includes('; Path=/;'))).toBe(true)
       for (const line of lines) expect(line.length).toBeLessThanOrEqual(3_500)
-      expect(named.read({ origin: 'https://wb.example', cookies: sent(lines) })).toEqual(session(6_000))
+      expect(named.read({ origin: 'https://wb.example', cookies: cookieHeader(lines) })).toEqual(
+        session(6_000),
+      )
     },
   )
 
@@ -93,15 +95,16 @@ describe('session cookie', () => {
     chars => {
       const stored = session(9_000, chars)
       const { refreshToken: _, ...lasting } = stored
-      expect(cookies.read({ origin, cookies: written(stored) })).toEqual(lasting)
+      expect(cookies.read({ origin, cookies: writeCookies(stored) })).toEqual(lasting)
     },
   )
 
   test('keeps the refresh token of a session of exactly 14 KB [security rule 12]', () => {
     const sizeOf = (refreshChars: number) =>
-      cookieValues(written(session(9_000, refreshChars)).replaceAll(/wb_session(?:\.\d)?/g, 'x'), 'x').join(
-        '',
-      ).length
+      cookieValues(
+        writeCookies(session(9_000, refreshChars)).replaceAll(/wb_session(?:\.\d)?/g, 'x'),
+        'x',
+      ).join('').length
     expect(sizeOf(1_624)).toBeGreaterThan(14_000)
     let chars = 1_500
     while (sizeOf(chars + 1) > sizeOf(1)) chars++
@@ -113,26 +116,28 @@ describe('session cookie', () => {
     expect(() => cookies.write({ origin, cookies: null }, session(14_000), 60)).toThrow(
       expect.objectContaining({ code: 'session_too_large', status: 502 }),
     )
-    const named = new SessionCookies({ seal, name: 'n'.repeat(4_000) })
+    const named = new SessionCookies({ sealer: seal, name: 'n'.repeat(4_000) })
     expect(() => named.write({ origin, cookies: null }, session(10), 60)).toThrow(
       expect.objectContaining({ code: 'session_too_large' }),
     )
   })
 
   test('is rejected under another name, origin or secret [security rule 12]', () => {
-    const header = written(session(100))
+    const header = writeCookies(session(100))
     const renamed = header.replaceAll('wb_session', 'other')
-    const elsewhere = new SessionCookies({ seal: new Sealer(['x'.repeat(32)]), name: 'wb_session' })
-    expect(new SessionCookies({ seal, name: 'other' }).read({ origin, cookies: renamed })).toBeUndefined()
+    const elsewhere = new SessionCookies({ sealer: new Sealer(['x'.repeat(32)]), name: 'wb_session' })
+    expect(
+      new SessionCookies({ sealer: seal, name: 'other' }).read({ origin, cookies: renamed }),
+    ).toBeUndefined()
     expect(cookies.read({ origin: 'http://localhost:8788', cookies: header })).toBeUndefined()
     expect(elsewhere.read({ origin, cookies: header })).toBeUndefined()
   })
 
   test('is rejected with duplicate, missing, swapped, foreign or surplus parts [security rule 12]', () => {
-    const pieces = written(session(9_000)).split('; ')
+    const pieces = writeCookies(session(9_000)).split('; ')
     const [base, one, two, three] = pieces as [string, string, string, string]
     expect(pieces.length).toBeGreaterThan(3)
-    const [, foreign] = written(session(9_000)).split('; ') as [string, string]
+    const [, foreign] = writeCookies(session(9_000)).split('; ') as [string, string]
     const headers = [
       [],
       [base],
@@ -152,8 +157,8 @@ describe('session cookie', () => {
         cookies.read({ origin, cookies: header.join('; ') }),
         header.join(';').slice(0, 80),
       ).toBeUndefined()
-    const [first, second] = written(session(3_000)).split('; ') as [string, string]
-    const single = written(session(10))
+    const [first, second] = writeCookies(session(3_000)).split('; ') as [string, string]
+    const single = writeCookies(session(10))
     const recut = [single.slice(0, 60), `wb_session.1=${single.slice(60)}`]
     for (const header of [[first, second.replace('.1=', '=')], recut])
       expect(cookies.read({ origin, cookies: header.join('; ') })).toBeUndefined()
@@ -162,7 +167,7 @@ describe('session cookie', () => {
   })
 
   test('S2.5-07: is rejected if it is truncated or any bit is flipped', () => {
-    const header = written(session(200))
+    const header = writeCookies(session(200))
     const value = header.slice('wb_session='.length)
     for (let at = 0; at < value.length; at++) {
       expect(cookies.read({ origin, cookies: `wb_session=${value.slice(0, at)}` })).toBeUndefined()
@@ -187,7 +192,7 @@ describe('session cookie', () => {
   })
 
   test('S3-16: clearing removes the first part and every part in the request', () => {
-    const header = `wb_session.3=x; other=1; ${written(session(6_000))}`
+    const header = `wb_session.3=x; other=1; ${writeCookies(session(6_000))}`
     const cleared = cookies.clear({ origin, cookies: header })
     expect(cleared).toEqual(
       ['wb_session', 'wb_session.1', 'wb_session.2', 'wb_session.3'].map(
@@ -198,7 +203,7 @@ describe('session cookie', () => {
   })
 
   test('clears the surplus parts of a larger session', () => {
-    const before = written(session(9_000))
+    const before = writeCookies(session(9_000))
     const lines = cookies.write({ origin, cookies: before }, session(3_000), 60)
     const names = lines.map(line => [line.slice(0, line.indexOf('=')), line.includes('Max-Age=0')])
     expect(names).toEqual([

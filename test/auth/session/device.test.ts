@@ -1,7 +1,13 @@
 import { describe, expect, test } from 'vitest'
-import { clients, drive, type RunningProvider } from '../../harness/identity-provider.ts'
-import type { Opened, Sent } from '../../harness/runtime.ts'
-import { codeOf, OffsetClock, type SignInFixture, openSignInFixture, interceptProvider } from './sign-in-fixture.ts'
+import { browse, clients, type RunningProvider } from '../../harness/identity-provider.ts'
+import type { TestResponse, TestRuntime } from '../../harness/runtime.ts'
+import {
+  codeOf,
+  interceptProvider,
+  OffsetClock,
+  openSignInFixture,
+  type SignInFixture,
+} from './sign-in-fixture.ts'
 
 const tokenPath = '/token'
 const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code'
@@ -12,27 +18,30 @@ interface Started {
   readonly verification_uri_complete: string
 }
 
-async function start({ send }: Pick<Opened, 'send'>): Promise<Started> {
+async function start({ send }: Pick<TestRuntime, 'send'>): Promise<Started> {
   const answer = await send('POST /auth/device/authorize')
   expect(answer.status, answer.text).toBe(200)
   return answer.body as unknown as Started
 }
 
 /** Signs in a device and returns its tokens. */
-async function signIn({ opened }: Pick<SignInFixture, 'opened'>, login = 'alice'): Promise<Record<string, unknown>> {
+async function signIn(
+  { opened }: Pick<SignInFixture, 'opened'>,
+  login = 'alice',
+): Promise<Record<string, unknown>> {
   const { device_code, verification_uri_complete } = await start(opened)
-  await drive(verification_uri_complete, { login })
+  await browse(verification_uri_complete, { login })
   const answer = await opened.send('POST /auth/device/token', { device_code })
   expect(answer.status, answer.text).toBe(200)
   return answer.body
 }
 
-function issued(token: string, more: object = {}) {
+function tokenResponse(token: string, more: object = {}) {
   return { status: 200, body: JSON.stringify({ access_token: token, token_type: 'Bearer', ...more }) }
 }
 
-function spent({ asked }: RunningProvider): (string | null)[] {
-  return asked.map(({ form }) => form.get('refresh_token')).filter(token => token !== null)
+function usedRefreshTokens({ requests }: RunningProvider): (string | null)[] {
+  return requests.map(({ form }) => form.get('refresh_token')).filter(token => token !== null)
 }
 
 describe('device sign-in', () => {
@@ -49,7 +58,7 @@ describe('device sign-in', () => {
       expires_in: 600,
       interval: 5,
     })
-    const [asked] = provider.asked.filter(({ path }) => path === '/device/auth')
+    const [asked] = provider.requests.filter(({ path }) => path === '/device/auth')
     expect(asked!.form.get('client_id')).toBe(clients.public.id)
     expect(asked!.form.get('scope')).toMatch(/\bopenid\b/)
   })
@@ -85,7 +94,7 @@ describe('device sign-in', () => {
     const pending = await opened.send('POST /auth/device/token', { device_code })
     expect([pending.status, codeOf(pending)]).toEqual([400, 'authorization_pending'])
     expect(pending.headers.get('cache-control')).toBe('no-store')
-    await drive(verification_uri_complete)
+    await browse(verification_uri_complete)
     const answer = await opened.send('POST /auth/device/token', { device_code })
     expect(answer.status).toBe(200)
     expect(answer.headers.get('cache-control')).toBe('no-store')
@@ -96,8 +105,8 @@ describe('device sign-in', () => {
       refresh_token: expect.stringMatching(/^v2\.[\w-]{16}\.[\w-]+\.[\w-]{22}$/),
       scope: expect.any(String),
     })
-    const asked = provider.asked.filter(({ path }) => path === tokenPath)
-    expect(asked.map(({ form }) => form.get('grant_type'))).toEqual([deviceGrant, deviceGrant])
+    const requests = provider.requests.filter(({ path }) => path === tokenPath)
+    expect(requests.map(({ form }) => form.get('grant_type'))).toEqual([deviceGrant, deviceGrant])
     const self = await opened.send('GET /auth/me', undefined, {
       authorization: `Bearer ${answer.body.access_token}`,
     })
@@ -109,7 +118,7 @@ describe('device sign-in', () => {
   test('S4.3-19: reports a denial', async () => {
     const { opened } = await openSignInFixture()
     const { device_code, verification_uri_complete } = await start(opened)
-    await drive(verification_uri_complete, { deny: true })
+    await browse(verification_uri_complete, { deny: true })
     const answer = await opened.send('POST /auth/device/token', { device_code })
     expect([answer.status, codeOf(answer)]).toEqual([400, 'access_denied'])
   })
@@ -159,19 +168,22 @@ describe('device sign-in', () => {
   test('S4.3-24: withholds a token that the API would reject', async () => {
     const { opened } = await openSignInFixture({ oidc: { audience: 'https://someone-else.example' } })
     const { device_code, verification_uri_complete } = await start(opened)
-    await drive(verification_uri_complete)
+    await browse(verification_uri_complete)
     const answer = await opened.send('POST /auth/device/token', { device_code })
     expect([answer.status, codeOf(answer)]).toEqual([502, 'device_token_failed'])
     expect(answer.text).not.toMatch(/eyJ/)
   })
 
-  test.each([{}, { device_code: '' }, { device_code: 1 }, []])('rejects %j with invalid_request', async body => {
-    const { opened } = await openSignInFixture()
-    for (const line of ['POST /auth/device/token', 'POST /auth/device/refresh']) {
-      const answer = await opened.send(line, body)
-      expect([answer.status, codeOf(answer)]).toEqual([400, 'invalid_request'])
-    }
-  })
+  test.each([{}, { device_code: '' }, { device_code: 1 }, []])(
+    'rejects %j with invalid_request',
+    async body => {
+      const { opened } = await openSignInFixture()
+      for (const line of ['POST /auth/device/token', 'POST /auth/device/refresh']) {
+        const answer = await opened.send(line, body)
+        expect([answer.status, codeOf(answer)]).toEqual([400, 'invalid_request'])
+      }
+    },
+  )
 
   test('S4.3-21 S4.3-22 S7.2-10: fails with 501 if the provider has no device endpoint', async () => {
     const { opened } = await openSignInFixture({ provider: { device: false } })
@@ -193,7 +205,7 @@ describe('device sign-in', () => {
   test('fails with 503 if the provider is down', async () => {
     const { provider, opened } = await openSignInFixture()
     const { device_code } = await start(opened)
-    await provider.down()
+    await provider.stop()
     for (const [line, body] of [
       ['POST /auth/device/authorize', undefined],
       ['POST /auth/device/token', { device_code }],
@@ -206,7 +218,7 @@ describe('device sign-in', () => {
   test('returns no refresh token if the provider issues none', async () => {
     const { provider, opened } = await openSignInFixture()
     const token = await provider.sign()
-    interceptProvider(provider, ({ path }) => (path === tokenPath ? issued(token) : undefined))
+    interceptProvider(provider, ({ path }) => (path === tokenPath ? tokenResponse(token) : undefined))
     const answer = await opened.send('POST /auth/device/token', { device_code: 'x' })
     expect(answer.body).toEqual({ access_token: token, token_type: expect.stringMatching(/^bearer$/i) })
   })
@@ -228,8 +240,8 @@ describe('device token refresh [security rule 13]', () => {
       refresh_token: answer.body.refresh_token,
     })
     expect(again.status).toBe(200)
-    expect(spent(staged.provider)).toHaveLength(2)
-    expect(first.refresh_token).not.toContain(spent(staged.provider)[0])
+    expect(usedRefreshTokens(staged.provider)).toHaveLength(2)
+    expect(first.refresh_token).not.toContain(usedRefreshTokens(staged.provider)[0])
   })
 
   test('works for two processes that send one token, at the same time or later', async () => {
@@ -237,11 +249,11 @@ describe('device token refresh [security rule 13]', () => {
     const staged = await openSignInFixture({ clock })
     const { refresh_token } = await signIn(staged)
     const ask = (token: unknown) => staged.opened.send('POST /auth/device/refresh', { refresh_token: token })
-    const answers: Sent[] = await Promise.all([ask(refresh_token), ask(refresh_token)])
+    const answers: TestResponse[] = await Promise.all([ask(refresh_token), ask(refresh_token)])
     clock.offsetMs = 20_000
     answers.push(await ask(refresh_token))
     expect(new Set(answers.map(({ text }) => text)).size).toBe(1)
-    expect(spent(staged.provider)).toHaveLength(1)
+    expect(usedRefreshTokens(staged.provider)).toHaveLength(1)
     expect((await ask(answers[2]!.body.refresh_token)).status).toBe(200)
     clock.offsetMs = 60_000
     const late = await ask(refresh_token)
@@ -257,8 +269,8 @@ describe('device token refresh [security rule 13]', () => {
     await alice.signIn()
     const cookie = alice.cookies.replace('wb_session=', '')
     expect(cookie).toMatch(/^v2\./)
-    const before = spent(provider).length
-    const [raw] = spent(provider)
+    const before = usedRefreshTokens(provider).length
+    const [raw] = usedRefreshTokens(provider)
     const other = await openSignInFixture({ provider, client: { clientId: clients.confidential.id } })
     for (const token of [raw, cookie, access_token, `${refresh_token}A`, refresh_token!.slice(0, -1), 'x']) {
       const answer = await opened.send('POST /auth/device/refresh', { refresh_token: token })
@@ -270,7 +282,7 @@ describe('device token refresh [security rule 13]', () => {
     const { opened: anyone } = await openSignInFixture({ provider, auth: { anonymousPolicy: 'allow' } })
     const asCookie = { cookie: `wb_session=${refresh_token}` }
     expect((await anyone.send('GET /api/v1/workspaces', undefined, asCookie)).status).toBe(200)
-    expect(spent(provider)).toHaveLength(before)
+    expect(usedRefreshTokens(provider)).toHaveLength(before)
   })
 
   test('fails with refresh_failed if the provider rejects it', async () => {
@@ -289,11 +301,11 @@ describe('device token refresh [security rule 13]', () => {
     for (const claims of [{ sub: 'mallory' }, { iss: 'https://idp.example' }]) {
       const { refresh_token } = await signIn(staged)
       const token = await provider.sign(claims)
-      interceptProvider(provider, ({ path }) => (path === tokenPath ? issued(token) : undefined))
+      interceptProvider(provider, ({ path }) => (path === tokenPath ? tokenResponse(token) : undefined))
       const answer = await opened.send('POST /auth/device/refresh', { refresh_token })
       expect([answer.status, codeOf(answer)]).toEqual([401, 'token_validation_failed'])
       expect(answer.text).not.toContain(token)
-      provider.front = () => undefined
+      provider.intercept = () => undefined
     }
   })
 
@@ -302,7 +314,9 @@ describe('device token refresh [security rule 13]', () => {
     const { provider, opened } = staged
     const { refresh_token } = await signIn(staged)
     const tokens = [await provider.sign({ jti: '1' }), await provider.sign({ jti: '2' })]
-    interceptProvider(provider, ({ path }) => (path === tokenPath ? issued(tokens.shift()!) : undefined))
+    interceptProvider(provider, ({ path }) =>
+      path === tokenPath ? tokenResponse(tokens.shift()!) : undefined,
+    )
     const first = await opened.send('POST /auth/device/refresh', { refresh_token })
     expect(first.body).toEqual({
       access_token: expect.any(String),
@@ -311,16 +325,16 @@ describe('device token refresh [security rule 13]', () => {
     })
     const again = await opened.send('POST /auth/device/refresh', { refresh_token: first.body.refresh_token })
     expect(again.status).toBe(200)
-    expect(new Set(spent(provider)).size).toBe(1)
+    expect(new Set(usedRefreshTokens(provider)).size).toBe(1)
   })
 
   test('leaves the refresh token valid if the provider is down', async () => {
     const staged = await openSignInFixture()
     const { refresh_token } = await signIn(staged)
-    await staged.provider.down()
+    await staged.provider.stop()
     const down = await staged.opened.send('POST /auth/device/refresh', { refresh_token })
     expect([down.status, codeOf(down)]).toEqual([503, 'identity_provider_unavailable'])
-    await staged.provider.up()
+    await staged.provider.restart()
     expect((await staged.opened.send('POST /auth/device/refresh', { refresh_token })).status).toBe(200)
   })
 

@@ -1,22 +1,32 @@
 import { describe, expect, test } from 'vitest'
 import type { RunningProvider } from '../../harness/identity-provider.ts'
-import type { Sent } from '../../harness/runtime.ts'
-import { type Browser, codeOf, OffsetClock, siteOrigin, openSignInFixture, interceptProvider } from './sign-in-fixture.ts'
+import type { TestResponse } from '../../harness/runtime.ts'
+import {
+  type Browser,
+  codeOf,
+  interceptProvider,
+  OffsetClock,
+  openSignInFixture,
+  siteOrigin,
+} from './sign-in-fixture.ts'
 
 const tokenPath = '/token'
 const cleared = 'wb_session=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax'
 
-async function me(browser: Browser): Promise<Sent> {
+async function me(browser: Browser): Promise<TestResponse> {
   return browser.send('GET /auth/me')
 }
 
 /** Returns how many times a refresh token was used. */
-function refreshes({ asked }: RunningProvider): number {
-  return asked.filter(({ form }) => form.get('grant_type') === 'refresh_token').length
+function countRefreshes({ requests }: RunningProvider): number {
+  return requests.filter(({ form }) => form.get('grant_type') === 'refresh_token').length
 }
 
 /** Creates a browser with the cookies of another one. */
-function tabOf(browser: Browser, send: (cookie: string) => Promise<Sent>): () => Promise<Sent> {
+function openTab(
+  browser: Browser,
+  send: (cookie: string) => Promise<TestResponse>,
+): () => Promise<TestResponse> {
   const { cookies } = browser
   return () => send(cookies)
 }
@@ -41,9 +51,9 @@ describe('session refresh', () => {
       canRefresh: true,
       expiresAt: answer.body.expiresAt,
     })
-    expect(refreshes(provider)).toBe(1)
+    expect(countRefreshes(provider)).toBe(1)
     expect((await alice.send('POST /auth/refresh')).status).toBe(200)
-    expect(refreshes(provider)).toBe(2)
+    expect(countRefreshes(provider)).toBe(2)
   })
 
   test('keeps concurrent tabs and a later tab signed in', async () => {
@@ -51,27 +61,29 @@ describe('session refresh', () => {
     const { provider, opened, browser } = await openSignInFixture({ clock })
     const alice = browser()
     await alice.signIn()
-    const old = tabOf(alice, cookie => opened.send('POST /auth/refresh', undefined, { cookie, origin: siteOrigin }))
-    const answers: Sent[] = await Promise.all([old(), old(), old()])
+    const old = openTab(alice, cookie =>
+      opened.send('POST /auth/refresh', undefined, { cookie, origin: siteOrigin }),
+    )
+    const answers: TestResponse[] = await Promise.all([old(), old(), old()])
     clock.offsetMs = 20_000
     answers.push(await old())
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200])
     expect(new Set(answers.map(({ text }) => text)).size).toBe(1)
-    expect(refreshes(provider)).toBe(1)
+    expect(countRefreshes(provider)).toBe(1)
     for (const answer of answers) {
       const tab = browser()
-      tab.jar.take(new URL(siteOrigin), answer.headers)
+      tab.jar.storeCookies(new URL(siteOrigin), answer.headers)
       expect((await me(tab)).body.id).toBe('alice')
     }
     const last = browser()
-    last.jar.take(new URL(siteOrigin), answers[3]!.headers)
+    last.jar.storeCookies(new URL(siteOrigin), answers[3]!.headers)
     expect((await last.send('POST /auth/refresh')).status).toBe(200)
     answers.push(await old())
     const late = browser()
-    late.jar.take(new URL(siteOrigin), answers[4]!.headers)
+    late.jar.storeCookies(new URL(siteOrigin), answers[4]!.headers)
     clock.offsetMs = 60_000
     expect((await late.send('POST /auth/refresh')).status).toBe(200)
-    expect(refreshes(provider)).toBe(3)
+    expect(countRefreshes(provider)).toBe(3)
   })
 
   test('rejects the old cookie after that, because its refresh token was used', async () => {
@@ -79,7 +91,7 @@ describe('session refresh', () => {
     const { opened, browser } = await openSignInFixture({ clock })
     const alice = browser()
     await alice.signIn()
-    const old = tabOf(alice, cookie => opened.send('POST /auth/refresh', undefined, { cookie }))
+    const old = openTab(alice, cookie => opened.send('POST /auth/refresh', undefined, { cookie }))
     expect((await old()).status).toBe(200)
     clock.offsetMs = 31_000
     const answer = await old()
@@ -105,7 +117,7 @@ describe('session refresh', () => {
     expect([answer.status, codeOf(answer)]).toEqual([401, 'no_refresh_token'])
     expect(answer.headers.getSetCookie()).toEqual([cleared])
     expect(alice.cookies).toBe('')
-    expect(refreshes(provider)).toBe(0)
+    expect(countRefreshes(provider)).toBe(0)
   })
 
   test('S3-14 S4.3-11: ends the session if the provider rejects the refresh token', async () => {
@@ -130,11 +142,11 @@ describe('session refresh', () => {
       const alice = browser()
       await alice.signIn()
       const token = await provider.sign(claims)
-      interceptProvider(provider, ({ path }) => (path === tokenPath ? issued(token) : undefined))
+      interceptProvider(provider, ({ path }) => (path === tokenPath ? tokenResponse(token) : undefined))
       const answer = await alice.send('POST /auth/refresh')
       expect([answer.status, codeOf(answer)]).toEqual([401, 'token_validation_failed'])
       expect(answer.headers.getSetCookie()).toEqual([cleared])
-      provider.front = () => undefined
+      provider.intercept = () => undefined
     }
   })
 
@@ -143,8 +155,10 @@ describe('session refresh', () => {
     const alice = browser()
     await alice.signIn()
     const tokens = [await provider.sign({ jti: '1' }), await provider.sign({ jti: '2' })]
-    interceptProvider(provider, ({ path }) => (path === tokenPath ? issued(tokens.shift()!) : undefined))
-    const spent = () => provider.asked.filter(({ form }) => form.has('refresh_token'))
+    interceptProvider(provider, ({ path }) =>
+      path === tokenPath ? tokenResponse(tokens.shift()!) : undefined,
+    )
+    const spent = () => provider.requests.filter(({ form }) => form.has('refresh_token'))
     expect((await alice.send('POST /auth/refresh')).status).toBe(200)
     expect((await me(alice)).body.canRefresh).toBe(true)
     expect((await alice.send('POST /auth/refresh')).status).toBe(200)
@@ -156,24 +170,27 @@ describe('session refresh', () => {
     [{ expires_in: 77 }, 77],
     [{ expires_in: 86_400 }, 86_400],
     [{}, 3_600],
-  ])('with a provider response of %j, sets a cookie that lasts %i seconds [S2.5-05]', async (said, seconds) => {
-    const { provider, browser } = await openSignInFixture()
-    const alice = browser()
-    await alice.signIn()
-    const token = await provider.sign()
-    interceptProvider(provider, ({ path }) => (path === tokenPath ? issued(token, said) : undefined))
-    const answer = await alice.send('POST /auth/refresh')
-    expect(answer.headers.getSetCookie()[0]).toContain(`; Max-Age=${seconds};`)
-  })
+  ])(
+    'with a provider response of %j, sets a cookie that lasts %i seconds [S2.5-05]',
+    async (said, seconds) => {
+      const { provider, browser } = await openSignInFixture()
+      const alice = browser()
+      await alice.signIn()
+      const token = await provider.sign()
+      interceptProvider(provider, ({ path }) => (path === tokenPath ? tokenResponse(token, said) : undefined))
+      const answer = await alice.send('POST /auth/refresh')
+      expect(answer.headers.getSetCookie()[0]).toContain(`; Max-Age=${seconds};`)
+    },
+  )
 
   test('keeps the session if the provider is down', async () => {
     const { provider, browser } = await openSignInFixture()
     const alice = browser()
     await alice.signIn()
     const { cookies } = alice
-    await provider.down()
+    await provider.stop()
     const down = await alice.send('POST /auth/refresh')
-    await provider.up()
+    await provider.restart()
     interceptProvider(provider, ({ path }) => (path === tokenPath ? { status: 502 } : undefined))
     const broken = await alice.send('POST /auth/refresh')
     for (const answer of [down, broken]) {
@@ -182,7 +199,7 @@ describe('session refresh', () => {
     }
     expect(alice.cookies).toBe(cookies)
     expect((await me(alice)).status).toBe(200)
-    provider.front = () => undefined
+    provider.intercept = () => undefined
     expect((await alice.send('POST /auth/refresh')).status).toBe(200)
   })
 
@@ -198,10 +215,10 @@ describe('session refresh', () => {
     const answer = await alice.send('POST /auth/refresh')
     expect([answer.status, codeOf(answer)]).toEqual([503, 'identity_provider_unavailable'])
     expect(answer.headers.getSetCookie()).toEqual([])
-    provider.front = () => undefined
+    provider.intercept = () => undefined
     clock.offsetMs = 120_000
     expect((await alice.send('POST /auth/refresh')).status).toBe(200)
-    expect(refreshes(provider)).toBe(1)
+    expect(countRefreshes(provider)).toBe(1)
     expect((await me(alice)).body.id).toBe('alice')
   })
 
@@ -210,7 +227,7 @@ describe('session refresh', () => {
     const alice = browser()
     await alice.signIn()
     const token = await provider.sign({ padding: 'x'.repeat(12_000) })
-    interceptProvider(provider, ({ path }) => (path === tokenPath ? issued(token) : undefined))
+    interceptProvider(provider, ({ path }) => (path === tokenPath ? tokenResponse(token) : undefined))
     const answer = await alice.send('POST /auth/refresh')
     expect([answer.status, codeOf(answer)]).toEqual([502, 'session_too_large'])
     expect(answer.headers.getSetCookie()).toEqual([])
@@ -218,6 +235,6 @@ describe('session refresh', () => {
   })
 })
 
-function issued(token: string, more: object = { expires_in: 300 }) {
+function tokenResponse(token: string, more: object = { expires_in: 300 }) {
   return { status: 200, body: JSON.stringify({ access_token: token, token_type: 'Bearer', ...more }) }
 }

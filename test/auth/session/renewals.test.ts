@@ -7,25 +7,25 @@ interface Outcome {
   readonly lifetimeSeconds?: number
 }
 
-function stage() {
+function createRenewals() {
   const clock = new TestClock()
   const renewals = new MemoryRenewals<Outcome>({
     clock,
     keyOf: ({ key }) => key,
     lifetimeSeconds: outcome => outcome.lifetimeSeconds,
   })
-  const asked: string[] = []
+  const renewed: string[] = []
   const renew = (key: string, outcome: Outcome) =>
     renewals.once(key, async () => {
-      asked.push(key)
+      renewed.push(key)
       return outcome
     })
-  return { clock, renewals, asked, renew }
+  return { clock, renewals, asked: renewed, renew }
 }
 
 describe('shared renewals', () => {
   test('return one result to concurrent requests', async () => {
-    const { renewals } = stage()
+    const { renewals } = createRenewals()
     let runs = 0
     const renew = async () => {
       runs++
@@ -37,7 +37,7 @@ describe('shared renewals', () => {
   })
 
   test('return the result for 30 seconds', async () => {
-    const { clock, asked, renew } = stage()
+    const { clock, asked, renew } = createRenewals()
     const outcome = await renew('a', { key: 'b' })
     clock.advance(30_000)
     expect(await renew('a', { key: 'c' })).toBe(outcome)
@@ -47,7 +47,7 @@ describe('shared renewals', () => {
   })
 
   test('keep a result only for its lifetime, and do not keep an expired one', async () => {
-    const { clock, asked, renew } = stage()
+    const { clock, asked, renew } = createRenewals()
     await renew('a', { key: 'b', lifetimeSeconds: 10 })
     clock.advance(10_000)
     await renew('a', { key: 'x' })
@@ -58,7 +58,7 @@ describe('shared renewals', () => {
   })
 
   test('return the latest result of a chain, or wait for the pending one', async () => {
-    const { renewals, renew } = stage()
+    const { renewals, renew } = createRenewals()
     await renew('a', { key: 'b' })
     const last = await renew('b', { key: 'c' })
     expect(await renew('a', { key: 'x' })).toBe(last)
@@ -70,7 +70,7 @@ describe('shared renewals', () => {
   })
 
   test('report a failure to all waiting requests, and do not keep it', async () => {
-    const { renewals, renew } = stage()
+    const { renewals, renew } = createRenewals()
     const fail = () => Promise.reject(new Error('no'))
     const both = await Promise.allSettled([renewals.once('a', fail), renewals.once('a', fail)])
     expect(both.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
@@ -78,14 +78,14 @@ describe('shared renewals', () => {
   })
 
   test('do not keep a result with an unchanged key', async () => {
-    const { asked, renew } = stage()
+    const { asked, renew } = createRenewals()
     await renew('a', { key: 'a' })
     await renew('a', { key: 'a' })
     expect(asked).toEqual(['a', 'a'])
   })
 
   test('end at a cycle of results', async () => {
-    const { asked, renew } = stage()
+    const { asked, renew } = createRenewals()
     await Promise.all([renew('a', { key: 'b' }), renew('b', { key: 'a' })])
     expect(await renew('a', { key: 'c' })).toEqual(
       expect.objectContaining({ key: expect.stringMatching(/[ab]/) }),

@@ -3,15 +3,15 @@ import type { Clock } from '../../../src/base/clock.ts'
 import { systemClock } from '../../../src/base/clock.ts'
 import {
   audience,
+  type BrowserOptions,
+  browse,
   CookieJar,
   clients,
-  type Drive,
-  drive,
   type ProviderOptions,
   type RunningProvider,
   startProvider,
 } from '../../harness/identity-provider.ts'
-import { type Opened, type Options, open, type Sent } from '../../harness/runtime.ts'
+import { open, type TestResponse, type TestRuntime, type TestRuntimeOptions } from '../../harness/runtime.ts'
 
 export const sessionSecrets = {
   first: 'first-session-secret-of-32-bytes-or-more',
@@ -21,7 +21,7 @@ export const sessionSecrets = {
 /** Origin of the runtimes in these tests. */
 export const siteOrigin = 'http://localhost'
 
-export interface SignInFixtureOptions extends Omit<Options, 'config'> {
+export interface SignInFixtureOptions extends Omit<TestRuntimeOptions, 'config'> {
   provider?: RunningProvider | ProviderOptions
   client?: object
   oidc?: object
@@ -31,7 +31,7 @@ export interface SignInFixtureOptions extends Omit<Options, 'config'> {
 
 export interface SignInFixture {
   readonly provider: RunningProvider
-  readonly opened: Opened
+  readonly opened: TestRuntime
   /** Creates a browser without cookies. */
   browser(): Browser
   /** Closes the runtime and opens another one with the same data directory and provider. */
@@ -76,13 +76,13 @@ export class Browser {
   readonly jar = new CookieJar()
   headers: Record<string, string> = {}
 
-  constructor(private readonly opened: Pick<Opened, 'send'>) {}
+  constructor(private readonly opened: Pick<TestRuntime, 'send'>) {}
 
   get cookies(): string {
     return this.jar.header(new URL('/', siteOrigin))
   }
 
-  async send(line: string): Promise<Sent> {
+  async send(line: string): Promise<TestResponse> {
     const [method, path] = line.split(' ') as [string, string]
     const url = new URL(path, siteOrigin)
     const cookie = this.jar.header(url)
@@ -92,16 +92,16 @@ export class Browser {
       // Browsers send the origin with a POST request.
       ...(method === 'POST' && { origin: siteOrigin }),
     })
-    this.jar.take(url, answer.headers)
+    this.jar.storeCookies(url, answer.headers)
     return answer
   }
 
   /** Signs in at the provider and returns the callback request without sending it. */
-  async returnFromProvider(options: Drive & { after?: string; to?: string } = {}): Promise<string> {
+  async returnFromProvider(options: BrowserOptions & { after?: string; to?: string } = {}): Promise<string> {
     const { to = '/auth/callback' } = options
     const query = options.after === undefined ? '' : `?redirect_after=${encodeURIComponent(options.after)}`
     const begun = await this.send(`GET /auth/login${query}`)
-    const { url } = await drive(begun.headers.get('location')!, {
+    const { url } = await browse(begun.headers.get('location')!, {
       ...options,
       stopAt: `${siteOrigin}${to}`,
     })
@@ -109,7 +109,7 @@ export class Browser {
     return `GET ${pathname}${search}`
   }
 
-  async signIn(options: Drive & { after?: string } = {}): Promise<Sent> {
+  async signIn(options: BrowserOptions & { after?: string } = {}): Promise<TestResponse> {
     return this.send(await this.returnFromProvider(options))
   }
 }
@@ -122,14 +122,14 @@ export class OffsetClock implements Clock {
 }
 
 /** Answers requests to the provider with `front` for the rest of the test. */
-export function interceptProvider(provider: RunningProvider, front: RunningProvider['front']): void {
-  provider.front = front
+export function interceptProvider(provider: RunningProvider, front: RunningProvider['intercept']): void {
+  provider.intercept = front
   onTestFinished(() => {
-    provider.front = () => undefined
+    provider.intercept = () => undefined
   })
 }
 
 /** Returns the error code of a response. */
-export function codeOf({ body }: Sent): string | undefined {
+export function codeOf({ body }: TestResponse): string | undefined {
   return (body.error as { code?: string } | undefined)?.code
 }

@@ -19,7 +19,10 @@ import { open, TestClock } from '../../harness/runtime.ts'
 const origin = 'http://localhost'
 
 /** Creates a sign-in with a fake provider. `changes` replaces its methods. */
-function stage(changes: Partial<SignInDependencies['provider']> = {}, check?: SignInDependencies['verifier']['check']) {
+function createSignIn(
+  changes: Partial<SignInDependencies['provider']> = {},
+  check?: SignInDependencies['verifier']['check'],
+) {
   const clock = new TestClock()
   const events: (AuditEvent & { by: string | null; requestId: string | null })[] = []
   const tell = ({ auth, requestId }: AuditActor, event: AuditEvent) => {
@@ -34,7 +37,7 @@ function stage(changes: Partial<SignInDependencies['provider']> = {}, check?: Si
     note: (actor: AuditActor | null, event: AuditEvent) => tell(actor!, event),
   }
   const seal = new Sealer([])
-  const cookies = new SessionCookies({ seal, name: 'wb_session' })
+  const cookies = new SessionCookies({ sealer: seal, name: 'wb_session' })
   const tokens: ProviderTokens = {
     accessToken: 'access',
     tokenType: 'Bearer',
@@ -71,7 +74,7 @@ function stage(changes: Partial<SignInDependencies['provider']> = {}, check?: Si
     provider,
     verifier: { check: check ?? (async () => ({ subject: subject(), expiresAtSeconds: null })) },
     cookies,
-    seal,
+    sealer: seal,
     audit,
     clock,
   })
@@ -92,26 +95,26 @@ function caller(cookies: string | null = null, client = '192.0.2.1'): Caller {
 }
 
 /** Returns the `Cookie` header that a browser sends after the given `Set-Cookie` lines. */
-function sent(lines: readonly string[]): string {
+function cookieHeader(lines: readonly string[]): string {
   return lines.map(line => line.slice(0, line.indexOf(';'))).join('; ')
 }
 
 /** Starts a login and returns its callback parameters. */
-async function begun({ signIn }: Pick<ReturnType<typeof stage>, 'signIn'>) {
+async function startLogin({ signIn }: Pick<ReturnType<typeof createSignIn>, 'signIn'>) {
   const { location, cookies } = await signIn.flows.login.start('/after', caller())
-  return { state: new URL(location).searchParams.get('state')!, cookie: sent(cookies) }
+  return { state: new URL(location).searchParams.get('state')!, cookie: cookieHeader(cookies) }
 }
 
-async function signedIn(staged: ReturnType<typeof stage>): Promise<string> {
-  const { state, cookie } = await begun(staged)
+async function completeLogin(staged: ReturnType<typeof createSignIn>): Promise<string> {
+  const { state, cookie } = await startLogin(staged)
   const { cookies } = await staged.signIn.flows.login.finish({ code: 'c', state }, caller(cookie))
-  return sent(cookies.slice(0, 1))
+  return cookieHeader(cookies.slice(0, 1))
 }
 
 test('S3-09: thousands of logins from twenty addresses do not displace a pending login', async () => {
-  const staged = stage()
+  const staged = createSignIn()
   const { login } = staged.signIn.flows
-  const { state, cookie } = await begun(staged)
+  const { state, cookie } = await startLogin(staged)
   for (let at = 0; at < 5_000; at++) await login.start(undefined, caller(null, `198.51.100.${at % 20}`))
   const { location } = await login.finish({ code: 'c', state }, caller(cookie))
   expect(location).toBe('/after')
@@ -119,16 +122,16 @@ test('S3-09: thousands of logins from twenty addresses do not displace a pending
 
 describe('audit trail of sign-ins', () => {
   test('S6-10: records a login with its subject', async () => {
-    const staged = stage()
-    await signedIn(staged)
+    const staged = createSignIn()
+    await completeLogin(staged)
     expect(staged.events).toEqual([
       { action: 'auth.login', details: { scheme: 'oidc' }, by: 'alice', requestId: 'request-1' },
     ])
   })
 
   test('S6-10: fails a login that cannot be recorded, and the request gets no authenticated caller', async () => {
-    const staged = stage()
-    const { state, cookie } = await begun(staged)
+    const staged = createSignIn()
+    const { state, cookie } = await startLogin(staged)
     staged.audit.failing = true
     await expect(
       staged.signIn.flows.login.finish({ code: 'c', state }, caller(cookie)),
@@ -142,7 +145,7 @@ describe('audit trail of sign-ins', () => {
     [{ error: 'hostile text' }, 'invalid_callback'],
     [{ code: 'c', state: 'unknown' }, 'invalid_state'],
   ])('S6-10: records a failed login %j with its reason', async (query, reason) => {
-    const { signIn, events } = stage()
+    const { signIn, events } = createSignIn()
     await expect(signIn.flows.login.finish(query, caller())).rejects.toThrow(WbError)
     expect(events).toEqual([
       {
@@ -157,15 +160,15 @@ describe('audit trail of sign-ins', () => {
 
   test('S6-10 S6-11: records an internal error without details', async () => {
     const check = () => Promise.reject(new Error('boom at secret-value'))
-    const { signIn, events, ...rest } = stage({}, check)
-    const { state, cookie } = await begun({ signIn, ...rest })
+    const { signIn, events, ...rest } = createSignIn({}, check)
+    const { state, cookie } = await startLogin({ signIn, ...rest })
     await expect(signIn.flows.login.finish({ code: 'c', state }, caller(cookie))).rejects.toThrow('boom')
     expect(events.map(({ details }) => details)).toEqual([{ scheme: 'oidc', reason: 'internal_error' }])
   })
 
   test('S6-10: records a code that the provider rejects', async () => {
-    const staged = stage({ exchangeCode: async () => ({ errorCode: 'invalid_grant' }) })
-    const { state, cookie } = await begun(staged)
+    const staged = createSignIn({ exchangeCode: async () => ({ errorCode: 'invalid_grant' }) })
+    const { state, cookie } = await startLogin(staged)
     const done = staged.signIn.flows.login.finish({ code: 'c', state }, caller(cookie))
     await expect(done).rejects.toMatchObject({
       code: 'token_exchange_failed',
@@ -175,8 +178,8 @@ describe('audit trail of sign-ins', () => {
   })
 
   test('S6-11: records a refresh, including one shared with an earlier request', async () => {
-    const staged = stage()
-    const cookie = await signedIn(staged)
+    const staged = createSignIn()
+    const cookie = await completeLogin(staged)
     staged.events.length = 0
     const { session } = staged.signIn.flows
     await Promise.all([session.refresh(caller(cookie)), session.refresh(caller(cookie))])
@@ -187,8 +190,8 @@ describe('audit trail of sign-ins', () => {
   })
 
   test('S6-11: records a failed refresh with the subject of the cookie', async () => {
-    const staged = stage({ refresh: async () => ({ errorCode: 'invalid_grant' }) })
-    const cookie = await signedIn(staged)
+    const staged = createSignIn({ refresh: async () => ({ errorCode: 'invalid_grant' }) })
+    const cookie = await completeLogin(staged)
     staged.events.length = 0
     await expect(staged.signIn.flows.session.refresh(caller(cookie))).rejects.toThrow()
     await expect(staged.signIn.flows.session.refresh(caller())).rejects.toThrow()
@@ -200,8 +203,8 @@ describe('audit trail of sign-ins', () => {
 
   test('S6-11: records a session that has become too large as a failed refresh', async () => {
     const refresh = async () => ({ accessToken: 'x'.repeat(20_000), tokenType: 'Bearer' })
-    const staged = stage({ refresh })
-    const cookie = await signedIn(staged)
+    const staged = createSignIn({ refresh })
+    const cookie = await completeLogin(staged)
     staged.events.length = 0
     await expect(staged.signIn.flows.session.refresh(caller(cookie))).rejects.toMatchObject({
       code: 'session_too_large',
@@ -210,8 +213,8 @@ describe('audit trail of sign-ins', () => {
   })
 
   test('S6-12: records a logout with its subject', async () => {
-    const staged = stage()
-    const cookie = await signedIn(staged)
+    const staged = createSignIn()
+    const cookie = await completeLogin(staged)
     staged.events.length = 0
     staged.signIn.flows.session.end(caller())
     staged.signIn.flows.session.end(caller('wb_session=v2.x'))
@@ -220,7 +223,7 @@ describe('audit trail of sign-ins', () => {
   })
 
   test('S6-02: records the start of a device sign-in with the user code', async () => {
-    const { signIn, events } = stage()
+    const { signIn, events } = createSignIn()
     await signIn.flows.device.authorize(caller())
     expect(events).toEqual([
       {
@@ -237,13 +240,13 @@ describe('audit trail of sign-ins', () => {
     [{ authorizeDevice: async () => ({ refused: 'invalid_scope' }) }, 'device_authorize_failed'],
     [{ authorizeDevice: async () => ({ device_code: 'd' }) }, 'device_authorize_failed'],
   ])('S6-02: records a failed start of a device sign-in', async (changes, reason) => {
-    const { signIn, events } = stage(changes)
+    const { signIn, events } = createSignIn(changes)
     await expect(signIn.flows.device.authorize(caller())).rejects.toMatchObject({ code: reason })
     expect(events.map(({ outcome, details }) => [outcome, details?.reason])).toEqual([['failure', reason]])
   })
 
   test('S6-03: records the tokens of a device and their refresh with their subject', async () => {
-    const { signIn, events } = stage()
+    const { signIn, events } = createSignIn()
     const { refresh_token } = await signIn.flows.device.token('d', caller())
     await signIn.flows.device.refresh(refresh_token!, caller())
     expect(events.map(({ action, outcome, by }) => [action, outcome, by])).toEqual([
@@ -255,7 +258,7 @@ describe('audit trail of sign-ins', () => {
 
   test('S6-03: omits pending polls, and records any other failed poll', async () => {
     let errorCode = ''
-    const { signIn, events } = stage({ exchangeDeviceCode: async () => ({ errorCode }) })
+    const { signIn, events } = createSignIn({ exchangeDeviceCode: async () => ({ errorCode }) })
     for (errorCode of ['authorization_pending', 'slow_down', 'access_denied', 'expired_token', 'odd'])
       await expect(signIn.flows.device.token('d', caller())).rejects.toThrow(WbError)
     expect(events.map(({ details }) => details?.reason)).toEqual([
@@ -266,7 +269,7 @@ describe('audit trail of sign-ins', () => {
   })
 
   test('S6-03: records a failed refresh of a device', async () => {
-    const { signIn, events } = stage({ refresh: async () => ({ errorCode: 'invalid_grant' }) })
+    const { signIn, events } = createSignIn({ refresh: async () => ({ errorCode: 'invalid_grant' }) })
     const { refresh_token } = await signIn.flows.device.token('d', caller())
     events.length = 0
     await expect(signIn.flows.device.refresh(refresh_token!, caller())).rejects.toThrow()
@@ -302,7 +305,7 @@ describe('available sign-in methods', () => {
   test.each([true, false])(
     'S4.3-02 S4.3-03 S4.3-04 S4.3-05 S4.3-22: with a client, device endpoint: %s',
     async has => {
-      const { signIn } = stage({ hasDeviceEndpoint: async () => has })
+      const { signIn } = createSignIn({ hasDeviceEndpoint: async () => has })
       expect(await signIn.config()).toEqual({
         modes: { apiKey: false, oidc: true, login: true, device: has },
         loginPath: '/auth/login',
@@ -316,7 +319,7 @@ describe('available sign-in methods', () => {
 
   test('keep their last known state while the provider is down', async () => {
     let isDown = true
-    const { signIn } = stage({
+    const { signIn } = createSignIn({
       hasDeviceEndpoint: () => (isDown ? Promise.reject(new Error('down')) : Promise.resolve(true)),
     })
     expect((await signIn.config()).modes.device).toBe(false)
@@ -327,7 +330,7 @@ describe('available sign-in methods', () => {
   })
 
   test('do not wait for a provider that hangs', async () => {
-    const { signIn, clock } = stage({ hasDeviceEndpoint: () => new Promise(() => {}) })
+    const { signIn, clock } = createSignIn({ hasDeviceEndpoint: () => new Promise(() => {}) })
     const config = signIn.config()
     clock.advance(1_000)
     expect((await config).modes.device).toBe(false)
@@ -431,12 +434,15 @@ describe('client configuration', () => {
     },
   })
 
-  test.each(['http://', 'ftp://host/x', 'data:x'])('S2.2-27: the redirect path %s prevents startup', async redirectPath => {
-    await expect(open({ config: config(redirectPath) })).rejects.toMatchObject({
-      code: 'validation_error',
-      message: expect.stringContaining('auth.oidc.client.redirectPath'),
-    })
-  })
+  test.each(['http://', 'ftp://host/x', 'data:x'])(
+    'S2.2-27: the redirect path %s prevents startup',
+    async redirectPath => {
+      await expect(open({ config: config(redirectPath) })).rejects.toMatchObject({
+        code: 'validation_error',
+        message: expect.stringContaining('auth.oidc.client.redirectPath'),
+      })
+    },
+  )
 
   test('S2.2-25: a client without a clientId prevents startup', async () => {
     const oidc = { issuer: 'http://127.0.0.1:9', audience: 'a', client: {} }

@@ -2,16 +2,16 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { WbError } from '../../../src/contract/errors.ts'
 import { ProviderFailure } from '../../../src/models/provider/provider-failure.ts'
 import { type ChatServer, refusals } from '../../fakes/chat-server.ts'
-import { type ChatPlace, chatPlace, type Setting } from '../../harness/provider.ts'
+import { type ChatSetup, type ChatSetupOptions, setUpChat } from '../../harness/chat-setup.ts'
 
-let place: ChatPlace
+let place: ChatSetup
 let provider: ChatServer
 beforeEach(async () => {
-  place = await chatPlace()
+  place = await setUpChat()
   provider = place.provider
 })
 afterEach(() => place.close())
-const open = (setting?: Setting) => place.open(setting)
+const open = (setting?: ChatSetupOptions) => place.open(setting)
 
 const messages = [
   { role: 'system', content: 'Be brief.' },
@@ -19,7 +19,7 @@ const messages = [
 ] as const
 const settings = (signal = new AbortController().signal) => ({ maxTokens: 64, signal })
 
-async function failureOf(setting: Setting = {}): Promise<Error> {
+async function failureOf(setting: ChatSetupOptions = {}): Promise<Error> {
   return open(setting)
     .complete(messages, settings())
     .then(
@@ -96,7 +96,7 @@ describe('chat protocol', () => {
     expect(provider.received[0]?.line).toBe(`POST ${path}`)
   })
 
-  test('tells OpenRouter the name of the application and disables data collection', async () => {
+  test('sends OpenRouter the name of the application, and disables data collection', async () => {
     await open({ service: { provider: 'openrouter' } }).complete(messages, settings())
     await open({ service: { provider: 'openrouter' }, chat: { allowDataCollection: true } }).complete(
       messages,

@@ -9,7 +9,7 @@ import type {
 import type { ModelService } from '../../../src/models/endpoint.ts'
 import { ProviderFailure } from '../../../src/models/provider/provider-failure.ts'
 import type { ChatStep } from '../../fakes/chat-server.ts'
-import { type ChatPlace, chatPlace, heard } from '../../harness/provider.ts'
+import { type ChatSetup, readStream, setUpChat } from '../../harness/chat-setup.ts'
 
 /** One response of a provider: a body, or the events of a stream. A string event is sent unchanged. */
 interface RecordedResponse {
@@ -82,9 +82,9 @@ const tools: readonly ToolSpec[] = [
   { name: 'list_kbs', description: 'List the knowledge bases.', parameters: { type: 'object' } },
 ]
 
-let place: ChatPlace
+let place: ChatSetup
 beforeEach(async () => {
-  place = await chatPlace()
+  place = await setUpChat()
 })
 afterEach(() => place.close())
 
@@ -170,7 +170,7 @@ describe.each(behaviors)('%s', (_name, behavior) => {
   ])('streamed, %s', async (_how, bytesPerWrite) => {
     place.provider.script(...behavior.stream.map(one => stepOf(one, bytesPerWrite)))
     const { chat, messages, settings } = ask(behavior)
-    const { parts, completion, failure } = await heard(chat.stream(messages, settings))
+    const { parts, completion, failure } = await readStream(chat.stream(messages, settings))
     const said = saidBy(parts)
     if (outcome.failure) {
       checkFailure(failure, behavior)
@@ -185,7 +185,7 @@ describe.each(behaviors)('%s', (_name, behavior) => {
 })
 
 /** Returns the final text and reasoning of a stream. */
-function saidBy(parts: Awaited<ReturnType<typeof heard>>['parts']): { text: string; reasoning: string } {
+function saidBy(parts: Awaited<ReturnType<typeof readStream>>['parts']): { text: string; reasoning: string } {
   let text = ''
   let reasoning = ''
   for (const part of parts) {

@@ -7,15 +7,15 @@ import { openChat } from '../../../src/models/chat/open-chat.ts'
 import { normalizeToolArguments } from '../../../src/models/chat/tool-arguments.ts'
 import type { ModelDependencies, ModelService } from '../../../src/models/endpoint.ts'
 import { ProviderFailure } from '../../../src/models/provider/provider-failure.ts'
-import { type Said, streamedAnswer } from '../../fakes/chat-answer.ts'
+import { type FakeAnswer, streamedAnswer } from '../../fakes/chat-answer.ts'
 import { type ChatServer, type ChatStep, refusals } from '../../fakes/chat-server.ts'
-import { type ChatPlace, chatPlace, heard, type Setting } from '../../harness/provider.ts'
+import { type ChatSetup, type ChatSetupOptions, readStream, setUpChat } from '../../harness/chat-setup.ts'
 import { TestClock } from '../../harness/runtime.ts'
 
-let place: ChatPlace
+let place: ChatSetup
 let provider: ChatServer
 beforeEach(async () => {
-  place = await chatPlace()
+  place = await setUpChat()
   provider = place.provider
 })
 afterEach(() => place.close())
@@ -30,9 +30,9 @@ const settings = (more: Partial<CompletionSettings> = {}): CompletionSettings =>
   ...more,
 })
 const text = (delta: string) => ({ kind: 'text', delta })
-const listen = (step: ChatStep, setting?: Setting) => {
+const listen = (step: ChatStep, setting?: ChatSetupOptions) => {
   provider.script(step)
-  return heard(place.open(setting).stream(messages, settings()))
+  return readStream(place.open(setting).stream(messages, settings()))
 }
 
 describe('a streamed answer', () => {
@@ -65,7 +65,7 @@ describe('a streamed answer', () => {
 
   test('leaves its connection open for the next request when it is read completely', async () => {
     const chat = place.open()
-    for (let at = 0; at < 10; at++) await heard(chat.stream(messages, settings()))
+    for (let at = 0; at < 10; at++) await readStream(chat.stream(messages, settings()))
     expect(provider.abandoned).toBe(0)
     expect(provider.connections).toBeLessThanOrEqual(2)
   })
@@ -97,7 +97,7 @@ describe('differences between providers', () => {
     expect(completion).toMatchObject({ text: '', toolCalls: [search, read], finishReason: 'tool_calls' })
   })
 
-  test.each<[string, Said & Partial<ChatStep>]>([
+  test.each<[string, FakeAnswer & Partial<ChatStep>]>([
     ['cut at every character', { splitCalls: true }],
     ['cut at every byte of the wire', { bytesPerWrite: 1 }],
     ['cut at every character, two calls in turns', { splitCalls: true, interleaved: true }],
@@ -256,7 +256,7 @@ test.each(['stream', 'complete'] as const)('%s: a time-out of a local model is n
   const answer =
     how === 'complete'
       ? chat.complete(messages, settings()).catch((error: unknown) => error)
-      : heard(chat.stream(messages, settings())).then(({ failure }) => failure)
+      : readStream(chat.stream(messages, settings())).then(({ failure }) => failure)
   expect(await answer).toMatchObject({
     message: expect.stringContaining('did not respond in time'),
     facts: { hint: expect.stringContaining('requestTimeoutMs') },
@@ -268,7 +268,7 @@ describe('time limits', () => {
   test('half a minute before the first token is allowed as thinking time', async () => {
     const clock = new TestClock()
     provider.script({ text: 'Well.', silentAfter: 0 })
-    const answer = heard(place.open({ clock }).stream(messages, settings()))
+    const answer = readStream(place.open({ clock }).stream(messages, settings()))
     await expect.poll(() => provider.received.length).toBe(1)
     clock.advance(30_000)
     provider.release()
@@ -283,7 +283,7 @@ describe('time limits', () => {
     const clock = new TestClock()
     provider.script(step)
     let pieces = 0
-    const answer = heard(
+    const answer = readStream(
       place.open({ clock, service: { requestTimeoutMs } }).stream(messages, settings()),
       () => pieces++,
     )
@@ -322,7 +322,7 @@ describe('cancellation', () => {
   ])('%s ends the request immediately', async (_when, silentAfter) => {
     provider.script({ text: 'One two', silentAfter })
     const leaving = new AbortController()
-    const answer = heard(place.open().stream(messages, settings({ signal: leaving.signal })))
+    const answer = readStream(place.open().stream(messages, settings({ signal: leaving.signal })))
     await expect.poll(() => provider.received.length).toBe(1)
     leaving.abort(new WbError('draining', 'gone'))
     expect((await answer).failure).toMatchObject({ code: 'draining' })
@@ -355,7 +355,7 @@ describe('cancellation', () => {
   })
 
   test('before the request prevents it', async () => {
-    const { failure } = await heard(
+    const { failure } = await readStream(
       place.open().stream(messages, settings({ signal: AbortSignal.abort(new WbError('draining', 'gone')) })),
     )
     expect(failure).toMatchObject({ code: 'draining' })
@@ -407,7 +407,7 @@ test('the answer does not depend on its division into chunks', async () => {
         learned: openLearnedModels({ clock: new TestClock(), outbound }),
         chat: { provider: 'ollama', tokenRef: 'env:X', baseUrl: null, allowDataCollection: false },
       })
-      const { pieces, completion } = await heard(chat.stream(messages, settings()))
+      const { pieces, completion } = await readStream(chat.stream(messages, settings()))
       expect(pieces.join('')).toBe(what.text)
       expect(completion?.text).toBe(what.text)
       expect(completion?.toolCalls.map(({ id: _, ...call }) => call)).toEqual(

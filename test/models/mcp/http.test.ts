@@ -34,13 +34,13 @@ async function failure(asked: Promise<unknown>): Promise<McpFailure> {
   return error as McpFailure
 }
 
-async function failureOf(before: McpServerOptions['before'], asking?: Asking): Promise<McpFailure> {
-  const { url } = await startMcpServer({ before })
+async function failureOf(intercept: McpServerOptions['intercept'], asking?: Asking): Promise<McpFailure> {
+  const { url } = await startMcpServer({ intercept })
   return failure(ask(url, asking))
 }
 
-test.each([false, true])('lists tools with their schemas; in sessions of 2025: %s', async inSessions => {
-  const server = await startMcpServer({ tools: ['search', 'add'], inSessions })
+test.each([false, true])('lists tools with their schemas; in sessions of 2025: %s', async usesSessions => {
+  const server = await startMcpServer({ tools: ['search', 'add'], usesSessions })
   const tools = await ask(server.url)
   expect(tools.map(({ name, description }) => `${name}: ${description}`)).toEqual([
     'search: does search',
@@ -118,8 +118,8 @@ test('truncates a response that does not end', async () => {
 test('stops after twenty pages', async () => {
   let pages = 0
   const { url } = await startMcpServer({
-    inSessions: true,
-    before: async request => {
+    usesSessions: true,
+    intercept: async request => {
       const call = request.method === 'POST' ? await request.clone().json() : {}
       const { id, method } = call as { id?: number; method?: string }
       if (method !== 'tools/list') return undefined

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { chooseByName, typableNames } from '../../../src/tui/chat/choices.ts'
 import { applyChoice } from '../../../src/tui/chat/panel.ts'
 import type { ChoicePanel } from '../../../src/tui/chat/types.ts'
-import { fresh } from './play.ts'
+import { freshChat } from './play.ts'
 
 function panel(
   purpose: 'model' | 'kb',
@@ -30,7 +30,7 @@ test.each([
   ['LOCAL', 0],
   ['dear', 2],
   ['id-1', 1],
-])('%s is a model', (typed, at) => {
+])('%s selects a model', (typed, at) => {
   expect(chooseByName(typed, models).selectedIndex).toBe(at)
 })
 
@@ -39,14 +39,14 @@ test.each([
   ['papers, Handbook,', ['Handbook', 'papers']],
   ['Laws, old', ['Laws, old']],
   ['all', ['Handbook', 'papers', 'Laws, old']],
-])('%s are knowledge bases', (typed, names) => {
+])('%s selects knowledge bases', (typed, names) => {
   const { items } = chooseByName(typed, bases)
   expect(items.filter(({ isChosen }) => isChosen).map(({ name }) => name)).toEqual(names)
 })
 
-test('the only knowledge base by its name is not all that there will be', () => {
+test('selecting the only knowledge base by name does not select later ones', () => {
   const only = panel('kb', [['handbook']])
-  const used = (typed: string) => applyChoice(fresh, chooseByName(typed, only))[1]
+  const used = (typed: string) => applyChoice(freshChat, chooseByName(typed, only))[1]
   expect(used('handbook')).toMatchObject([{ knowledgeBases: [{ name: 'handbook' }] }])
   expect(used('all')).toMatchObject([{ knowledgeBases: [] }])
 })
@@ -57,10 +57,10 @@ test.each([
   ['elsewhere', bases, 'no knowledge base is named elsewhere; there are Handbook, papers, Laws, old'],
   ['papers, handbok', bases, 'no knowledge base is named handbok; did you mean Handbook?'],
   ['any', panel('model', []), 'no model is named any'],
-])('%s is not', (typed, list, message) => {
+])('%s selects nothing', (typed, list, message) => {
   expect(() => chooseByName(typed, list)).toThrow(message)
 })
 
-test('what may be typed tells one from the other', () => {
+test('each choice has a distinct label that can be typed', () => {
   expect(typableNames(models)).toEqual(['llama3.2', 'cheap', 'dear'])
 })

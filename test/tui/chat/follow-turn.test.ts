@@ -13,7 +13,7 @@ const token = (delta: string): TurnEvent => ({ event: 'token', data: { delta } }
 const done: TurnEvent = { event: 'done', data: answer }
 const whole = [begin, token('one'), token(' two'), done]
 
-/** Events of a stream, and what breaks it. */
+/** Events of a stream, and an optional error at its end. */
 async function* stream(events: readonly TurnEvent[], error?: Error): AsyncGenerator<TurnEvent> {
   yield* events
   if (error) throw error
@@ -45,24 +45,24 @@ test('yields each event once when a turn is read again', async () => {
   expect(isLost).toEqual([true, false])
 })
 
-test('reads a stream again that ends without its last event', async () => {
+test('reconnects to a stream that ends without its last event', async () => {
   expect((await read(stream(whole.slice(0, 3)), [stream(whole)])).events).toEqual(whole)
 })
 
-test('completes the answer with the stored one when the turn is over', async () => {
+test('completes the answer with the stored one if the turn is finished', async () => {
   const missing = stream([], new WbError('not_found', 'no turn'))
   const { events } = await read(stream(whole.slice(0, 2), broken), [missing], [question, answer])
   expect(events).toEqual([begin, token('one'), token(' two'), done])
 })
 
-test('fails when neither the turn nor its answer is there', async () => {
+test('fails if neither the turn nor its answer exists', async () => {
   const missing = stream([], new WbError('not_found', 'no turn'))
   const { events, error } = await read(stream(whole.slice(0, 2), broken), [missing], [question])
   expect(events).toEqual(whole.slice(0, 2))
   expect(error).toMatchObject({ message: 'the answer was lost' })
 })
 
-test('does not take the events of another turn for its own', async () => {
+test('ignores the events of another turn', async () => {
   const other: TurnEvent = { event: 'user-message', data: message('user', 'else?') }
   const { events, error } = await read(stream(whole.slice(0, 2), broken), [
     stream([other, token('x'), token('y')]),
@@ -71,7 +71,7 @@ test('does not take the events of another turn for its own', async () => {
   expect(error).toBeInstanceOf(Unreachable)
 })
 
-test('does not read again what broke before its first event', async () => {
+test('does not reconnect after an error before the first event', async () => {
   const { isLost, error } = await read(stream([], broken), [stream(whole)])
   expect({ isLost, error }).toEqual({ isLost: [], error: broken })
 })

@@ -5,7 +5,7 @@ import type { Document } from '../../../src/contract/documents.ts'
 import { startChat, stepChat } from '../../../src/tui/chat/state.ts'
 import type { ChatEffect, ChatEvent, ChatState, TranscriptPart } from '../../../src/tui/chat/types.ts'
 
-export const fresh: ChatState = {
+export const freshChat: ChatState = {
   ...startChat(
     { agent: 'Maven', knowledgeBases: ['papers'], servers: { '7f': 'issues' } },
     { columns: 80, rows: 24 },
@@ -26,11 +26,11 @@ export function play(state: ChatState, ...events: ChatEvent[]): { state: ChatSta
   return { state: current, effects }
 }
 
-export function typed(text: string): ChatEvent[] {
+export function submit(text: string): ChatEvent[] {
   return [{ type: 'typed', text }, { type: 'enter' }]
 }
 
-export function heard<E extends TurnEvent['event']>(
+export function turnEvent<E extends TurnEvent['event']>(
   event: E,
   data: Extract<TurnEvent, { event: E }>['data'],
 ): ChatEvent {
@@ -54,7 +54,7 @@ export function message(
   }
 }
 
-/** A passage of a Markdown file about heated models, as a search finds it. */
+/** A search result from a Markdown file about heated models. */
 export function passage(text: string): Passage {
   const document = { sourceFilename: 'docs/models.md', metadata: { title: 'Heated\x1b[2J models' } }
   return {
@@ -70,13 +70,13 @@ export function passage(text: string): Passage {
   }
 }
 
-export function printed(effects: readonly ChatEffect[]): TranscriptPart[] {
+export function printedParts(effects: readonly ChatEffect[]): TranscriptPart[] {
   return effects.flatMap(effect => (effect.type === 'print' ? [effect.part] : []))
 }
 
 /** Returns the printed parts as text. */
-export function words(effects: readonly ChatEffect[]): string[] {
-  return printed(effects).map(one => {
+export function printedText(effects: readonly ChatEffect[]): string[] {
+  return printedParts(effects).map(one => {
     switch (one.kind) {
       case 'question':
         return `you: ${one.text}`

@@ -16,11 +16,11 @@ import type { Size } from '../../../src/tui/parts/terminal-session.ts'
 import { imageOf } from '../../harness/images.ts'
 import { TestClock } from '../../harness/runtime.ts'
 import { rowsOf } from '../frame.ts'
-import { fresh, heard, message, passage, play, typed } from './play.ts'
+import { freshChat, message, passage, play, submit, turnEvent } from './play.ts'
 
 const paint = paintFor(false)
 const call = { id: 't1', name: 'search_kb', arguments: '{"query":"similarity laws"}' }
-const approval = heard('tool-approval', {
+const approval = turnEvent('tool-approval', {
   approvalId: 'a',
   toolCall: { ...call, arguments: '{"path":"/tmp","why":"\\u001b[2J"}' },
   expiresAt: '1970-01-01T00:01:01.000Z',
@@ -41,18 +41,18 @@ function shown(printed: TranscriptPart, columns = 80): string[] {
 const sized = (state: ChatState, columns: number, rows: number): ChatState =>
   play(state, { type: 'resized', size: { columns, rows } }).state
 const answering = play(
-  fresh,
-  ...typed('why?'),
-  heard('user-message', message('user', 'why?')),
-  heard('token', { delta: 'Because **it' }),
+  freshChat,
+  ...submit('why?'),
+  turnEvent('user-message', message('user', 'why?')),
+  turnEvent('token', { delta: 'Because **it' }),
 ).state
-const waiting = play(answering, heard('tool-call', { toolCalls: [call] }), approval).state
-const away = play(fresh, ...typed('why?'), {
+const waiting = play(answering, turnEvent('tool-call', { toolCalls: [call] }), approval).state
+const away = play(freshChat, ...submit('why?'), {
   type: 'failed',
   failure: { kind: 'unreachable', code: '', message: '', nextSteps: [] },
 }).state
 const imaged: ChatState = {
-  ...play(fresh, ...typed('why?'), heard('done', message('agent', 'So.'))).state,
+  ...play(freshChat, ...submit('why?'), turnEvent('done', message('agent', 'So.'))).state,
   images: [
     { name: 'shot.png', ...imageOf() },
     { name: 'b\x1b[2J.png', ...imageOf() },
@@ -60,17 +60,17 @@ const imaged: ChatState = {
   fileTask: 'attaching day.md',
 }
 const states: [string, ChatState][] = [
-  ['nothing was said', fresh],
+  ['nothing was said', freshChat],
   ['an answer comes', answering],
   ['a tool waits', waiting],
   ['the runtime is away', away],
-  ['much is typed', play(fresh, { type: 'pasted', text: 'word '.repeat(70) }, { type: 'newline' }).state],
+  ['much is typed', play(freshChat, { type: 'pasted', text: 'word '.repeat(70) }, { type: 'newline' }).state],
   ['images and a file wait', imaged],
-  ['a command is typed', play(fresh, { type: 'typed', text: '/' }).state],
+  ['a command is typed', play(freshChat, { type: 'typed', text: '/' }).state],
 ]
 
-describe('the part of the screen that changes', () => {
-  test.each(states)('%s: is smaller than the screen, whatever its size', (_name, state) => {
+describe('the live region', () => {
+  test.each(states)('%s: fits on a screen of any size', (_name, state) => {
     fc.assert(
       fc.property(fc.integer({ min: 2, max: 130 }), fc.integer({ min: 2, max: 50 }), (columns, rows) => {
         const small = sized(state, columns, rows)
@@ -85,7 +85,7 @@ describe('the part of the screen that changes', () => {
     )
   })
 
-  test('shows the end of what is not finished, the field, and who answers from what', () => {
+  test('shows the end of the partial answer, the composer, the agent and its knowledge bases', () => {
     expect(live(sized(answering, 60, 24))).toEqual([
       '',
       ' Maven  Because **it',
@@ -97,7 +97,7 @@ describe('the part of the screen that changes', () => {
     ])
   })
 
-  test('asks whether a tool may run, with what it would be given', () => {
+  test('asks for approval of a tool call and shows its arguments', () => {
     expect(live(sized(waiting, 62, 24)).slice(-11)).toEqual([
       '  ? Maven wants to use search_kb',
       '    {',
@@ -113,7 +113,7 @@ describe('the part of the screen that changes', () => {
     ])
   })
 
-  test('names a tool of a server by the server, and says how much of what it is given is not shown', () => {
+  test('shows the server of a tool, and the number of hidden lines of its arguments', () => {
     const toolCall = {
       id: 't1',
       name: 'mcp:7f:create_issue',
@@ -121,10 +121,10 @@ describe('the part of the screen that changes', () => {
     }
     const expiresAt = '1970-01-01T00:01:01.000Z'
     const { state } = play(
-      fresh,
-      ...typed('why?'),
-      heard('tool-call', { toolCalls: [toolCall] }),
-      heard('tool-approval', { approvalId: 'a', toolCall, expiresAt }),
+      freshChat,
+      ...submit('why?'),
+      turnEvent('tool-call', { toolCalls: [toolCall] }),
+      turnEvent('tool-approval', { approvalId: 'a', toolCall, expiresAt }),
     )
     const lines = live(sized(state, 80, 24)).join('\n')
     expect(lines).toContain('⚙1 create_issue from issues')
@@ -132,7 +132,7 @@ describe('the part of the screen that changes', () => {
     expect(lines).toContain('… 4 more lines  [e] shows all')
   })
 
-  test('says that it reconnects below the answer so far', () => {
+  test('shows that it reconnects below the partial answer', () => {
     const { state } = play(answering, { type: 'connection', isLost: true })
     expect(live(state).slice(0, 4)).toEqual([
       '',
@@ -142,14 +142,14 @@ describe('the part of the screen that changes', () => {
     ])
   })
 
-  test('names the images of the next question above the field, and the file that is worked on', () => {
+  test('shows the images of the next question and the file in progress above the composer', () => {
     const lines = live(sized(imaged, 60, 24))
     expect(lines[1]).toMatch(/^ {2}\S attaching day\.md…$/)
     expect(lines.slice(2, 5)).toEqual(['', '  [image: shot.png] [image: b.png]', ''])
     expect(lines.at(-1)).toContain('ctrl+c stops')
   })
 
-  test('says that the runtime is away, and that nothing is lost', () => {
+  test('shows that the runtime is unreachable and the message will be sent', () => {
     expect(live(away).join('\n')).toContain('the runtime is unreachable, retrying; your message will be sent')
   })
 
@@ -157,20 +157,24 @@ describe('the part of the screen that changes', () => {
     [undefined, '  Maven · papers '],
     [null, '  Maven · papers · no model '],
     ['large', '  Maven · papers · large '],
-  ])('a model that is %s', (model, words) => {
-    expect(live({ ...fresh, model }).at(-1)).toContain(words)
+  ])('shows the model %s', (model, words) => {
+    expect(live({ ...freshChat, model }).at(-1)).toContain(words)
   })
 
-  test('the share of the window that the last answer used is shown below the field', () => {
+  test('shows the share of the context window of the last answer below the composer', () => {
     const metadata = { context_tokens: '2700', context_window: '8192' }
-    const answered = play(fresh, ...typed('why?'), heard('done', message('agent', 'So.', metadata))).state
+    const answered = play(
+      freshChat,
+      ...submit('why?'),
+      turnEvent('done', message('agent', 'So.', metadata)),
+    ).state
     expect(live(answered).at(-1)).toContain(' · ctx 33%')
-    const other = play(answered, ...typed('/new')).state
+    const other = play(answered, ...submit('/new')).state
     expect(live(other).at(-1)).not.toContain('ctx')
   })
 
-  test('the word that is chosen is among those that there is room for', () => {
-    const typing = sized(play(fresh, { type: 'typed', text: '/' }).state, 40, 20)
+  test('shows the selected suggestion even if others do not fit', () => {
+    const typing = sized(play(freshChat, { type: 'typed', text: '/' }).state, 40, 20)
     expect(live(typing).at(-1)).toBe('  /help  /new  /history  /model  /kb  /…')
     const chosen = play(typing, { type: 'backTab' }).state
     expect(live(chosen).at(-1)).toMatch(/^… .* \/quit$/)
@@ -179,7 +183,7 @@ describe('the part of the screen that changes', () => {
   test('greets an empty chat with the agent, its knowledge bases, and suggested questions', () => {
     const questions = ['What does “Heated\x1b[2J models” say?', 'Summarize “Laws”.']
     const { state } = play(
-      { ...fresh, subject: { ...fresh.subject, knowledgeBases: ['papers', 'notes'] } },
+      { ...freshChat, subject: { ...freshChat.subject, knowledgeBases: ['papers', 'notes'] } },
       {
         type: 'suggestionsLoaded',
         questions: questions.map(plain),
@@ -195,11 +199,11 @@ describe('the part of the screen that changes', () => {
       '  alt+1 and alt+2 ask these questions',
       '',
     ])
-    expect(live(play(state, ...typed('why?')).state).join('\n')).not.toContain('alt+1')
+    expect(live(play(state, ...submit('why?')).state).join('\n')).not.toContain('alt+1')
   })
 
   test('shows queued messages above the composer', () => {
-    const { state } = play(answering, ...['one', 'two', 'three', 'four'].flatMap(typed))
+    const { state } = play(answering, ...['one', 'two', 'three', 'four'].flatMap(submit))
     expect(live(state).slice(2, 8)).toEqual([
       '',
       '  queued  one',
@@ -210,13 +214,13 @@ describe('the part of the screen that changes', () => {
     ])
   })
 
-  test('the cursor is where the next character goes', () => {
-    const state = sized(play(fresh, { type: 'typed', text: 'ab日本' }, { type: 'left' }).state, 40, 24)
+  test('places the cursor at the position of the next character', () => {
+    const state = sized(play(freshChat, { type: 'typed', text: 'ab日本' }, { type: 'left' }).state, 40, 24)
     expect(layoutLiveRegion({ ...state, suggestions: [] }).cursor).toEqual({ x: 6, y: 4 })
   })
 })
 
-describe('what stays on the screen', () => {
+describe('printed parts', () => {
   const citation = {
     number: 1,
     knowledgeBaseId: 'k',
@@ -235,7 +239,7 @@ describe('what stays on the screen', () => {
     result: { content: '{"results":[1,2]}', outcome: 'success', durationMs: 1_204 },
   } as const
 
-  test('names stand beside what is said, and above it where there is little room', () => {
+  test('speakers are named next to the text, and above it on a narrow screen', () => {
     expect(shown({ kind: 'question', text: 'why\nso' })).toEqual(['', ' you    why', '        so'])
     expect(shown({ kind: 'question', text: 'why\nso' }, 40)).toEqual(['', ' you', '  why', '  so'])
   })
@@ -249,13 +253,13 @@ describe('what stays on the screen', () => {
   test.each([
     [80, '        ⚙3 search_kb  “similarity laws”  2 passages  1.2 s'],
     [40, '  ⚙3 search_kb  “simi…”  2 passages  1.2 s'],
-  ])('a tool is a line of %d columns', (columns, line) => {
+  ])('a tool call is a line of %d columns', (columns, line) => {
     expect(shown({ kind: 'tool', run }, columns)).toEqual([
       line.length > columns ? expect.stringMatching(/^ {2}⚙3 search_kb.*2 passages {2}1\.2 s$/) : line,
     ])
   })
 
-  test('sources are footnotes, without what a document planted', () => {
+  test('sources are footnotes without control sequences from documents', () => {
     expect(shown({ kind: 'sources', citations: [citation] })).toEqual([
       '',
       '        [1] Heated models · chunk 2',
@@ -273,7 +277,7 @@ describe('what stays on the screen', () => {
     )
   })
 
-  test('passages that were found say so, and what a model needs stands above them', () => {
+  test('passages of a search have a heading, and setup instructions above them if a model is missing', () => {
     const text = '## Scale\n\n**Both** laws\x07 of `similarity`.\n'
     const found = { kind: 'passages', question: 'laws', passages: [passage(text)], hasSetup: true } as const
     const lines = shown(found)
@@ -298,7 +302,7 @@ describe('what stays on the screen', () => {
     )
   })
 
-  test('much of a passage is cut, and no line of it is wider than the screen', () => {
+  test('long passages are truncated, and no line is wider than the screen', () => {
     const passages = [passage('Laws of similarity hold for models. '.repeat(50))]
     for (const columns of [20, 40, 80]) {
       const lines = shown({ kind: 'passages', question: 'laws', passages, hasSetup: false }, columns)
@@ -308,7 +312,7 @@ describe('what stays on the screen', () => {
     }
   })
 
-  test('the same is read out in whole lines', () => {
+  test('screen reader output uses full lines', () => {
     expect(screenReaderLines({ kind: 'tool', run }, 'Maven')).toEqual([
       'Tool 3: search_kb, with “similarity laws”, success, 1.2 s',
     ])
@@ -323,7 +327,7 @@ describe('what stays on the screen', () => {
     expect(screenReaderApproval(waiting.turn!.pendingApprovals[0]!, 'Maven')).toHaveLength(2)
   })
 
-  test('is drawn once by Ink, and what changes below it', () => {
+  test('Ink draws printed parts once and redraws only the live region', () => {
     const options = { columns: 80, agent: 'Maven' }
     const transcript: TranscriptItem[] = [{ key: 0, part: { kind: 'question', text: 'why?' }, options }]
     const props = { highlight: undefined, paint, clock: new TestClock(), onKey() {}, transcript }
@@ -336,9 +340,9 @@ describe('what stays on the screen', () => {
   })
 })
 
-test('a panel is a row lower than the screen, and says how much there is', () => {
+test('a panel is one row shorter than the screen and shows its total length', () => {
   const text = Array.from({ length: 40 }, (_, at) => `line ${at}`).join('\n')
-  const open = play(fresh, {
+  const open = play(freshChat, {
     type: 'panelOpened',
     panel: { kind: 'text', title: 'x', page: { text, format: 'plain' }, top: 0 },
   }).state
@@ -349,7 +353,7 @@ test('a panel is a row lower than the screen, and says how much there is', () =>
   expect(lines[22]).toContain('40 of 40 lines')
 })
 
-test('a panel is rendered once, however far it is scrolled', () => {
+test('a panel is rendered once and not again when it scrolls', () => {
   let times = 0
   const highlight = (lines: readonly string[]) => {
     times++
@@ -357,7 +361,7 @@ test('a panel is rendered once, however far it is scrolled', () => {
   }
   const text = `\`\`\`js\n${'let x\n'.repeat(12)}\`\`\`\n${'\nwords\n'.repeat(30)}`
   const panel = { kind: 'text', title: 'x', page: { text, format: 'markdown' }, top: 0 } as const
-  let { state } = play(fresh, { type: 'panelOpened', panel })
+  let { state } = play(freshChat, { type: 'panelOpened', panel })
   for (const type of ['pageDown', 'down', 'end', 'up'] as const) {
     panelRows(state.panel!, state.size, highlight)
     state = play(state, { type }).state
@@ -368,12 +372,12 @@ test('a panel is rendered once, however far it is scrolled', () => {
 test.each([
   [80, 'up, down, page up, page down   q goes back'],
   [40, '  q goes back'],
-])('in %d columns a panel says how to leave it', (columns, keys) => {
+])('in %d columns, a panel shows the key that closes it', (columns, keys) => {
   const panel = { kind: 'text', title: 'x', page: { text: 'y', format: 'plain' }, top: 0 } as const
   expect(panelRows(panel, { columns, rows: 20 }).at(-1)).toContain(keys)
 })
 
-test('a passage is at the top of the screen, and what stands before it above', () => {
+test('a passage starts at the top of the screen, and earlier passages are above', () => {
   const size = { columns: 40, rows: 12 }
   const around = { title: '[1] x', before: 'Before it. '.repeat(20), after: 'After it. '.repeat(40) }
   const lines = panelRows(passagePanel({ ...around, passage: 'The passage.' }, size), size)

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { ChatEvent, ChatFailure, ChatState } from '../../../src/tui/chat/types.ts'
 import { contentOf } from '../../../src/tui/parts/editor.ts'
 import { imageOf } from '../../harness/images.ts'
-import { fresh, heard, message, passage, play, printed, typed, words } from './play.ts'
+import { freshChat, message, passage, play, printedParts, printedText, submit, turnEvent } from './play.ts'
 
 const call = { id: 't1', name: 'search_kb', arguments: '{"query":"laws"}' }
 const citation = {
@@ -25,20 +25,20 @@ const refusal = (code: string): ChatFailure => ({
   nextSteps: ['do this'],
 })
 const approval = (approvalId = 'a1'): ChatEvent =>
-  heard('tool-approval', { approvalId, toolCall: call, expiresAt: '2026-01-01T00:02:00.000Z' })
+  turnEvent('tool-approval', { approvalId, toolCall: call, expiresAt: '2026-01-01T00:02:00.000Z' })
 
-const asked = play(fresh, ...typed('why?')).state
+const asked = play(freshChat, ...submit('why?')).state
 const answering = play(
   asked,
-  heard('user-message', message('user', 'why?')),
-  heard('token', { delta: 'Because' }),
+  turnEvent('user-message', message('user', 'why?')),
+  turnEvent('token', { delta: 'Because' }),
 ).state
-const answered = play(answering, heard('done', message('agent', 'Because', cited))).state
+const answered = play(answering, turnEvent('done', message('agent', 'Because', cited))).state
 const draft = (state: ChatState) => contentOf(state.input.editor)
 
 describe('a turn', () => {
-  test('is sent, is answered, and is counted', () => {
-    const sent = play(fresh, ...typed(' why? '))
+  test('is sent, answered and counted', () => {
+    const sent = play(freshChat, ...submit(' why? '))
     expect(sent.effects).toMatchObject([
       { type: 'print', part: { kind: 'question', text: 'why?' } },
       { type: 'send', message: { content: 'why?' } },
@@ -46,13 +46,16 @@ describe('a turn', () => {
     expect(draft(sent.state)).toBe('')
     const told = play(
       sent.state,
-      heard('user-message', message('user', 'why?')),
-      heard('token', { delta: 'Because.\n' }),
-      heard('token', { delta: '\nSo [1].' }),
-      heard('done', message('agent', 'Because.\n\nSo [1].', { ...cited, model: 'large', cost_usd: '0.5' })),
+      turnEvent('user-message', message('user', 'why?')),
+      turnEvent('token', { delta: 'Because.\n' }),
+      turnEvent('token', { delta: '\nSo [1].' }),
+      turnEvent(
+        'done',
+        message('agent', 'Because.\n\nSo [1].', { ...cited, model: 'large', cost_usd: '0.5' }),
+      ),
     )
-    expect(words(told.effects)).toEqual(['Because.', 'So [1].', 'sources'])
-    expect(printed(told.effects).map(one => one.kind === 'answer' && one.isFirst)).toEqual([
+    expect(printedText(told.effects)).toEqual(['Because.', 'So [1].', 'sources'])
+    expect(printedParts(told.effects).map(one => one.kind === 'answer' && one.isFirst)).toEqual([
       true,
       false,
       false,
@@ -69,15 +72,15 @@ describe('a turn', () => {
     })
   })
 
-  test('a command that needs its end stays in the composer, with a notice until then', () => {
-    const waiting = play(answering, ...typed('/new')).state
+  test('a command that has to wait for the answer stays in the composer with a notice', () => {
+    const waiting = play(answering, ...submit('/new')).state
     expect(waiting.notice).toContain('wait for the answer')
-    const over = play(waiting, heard('done', message('agent', 'Because'))).state
+    const over = play(waiting, turnEvent('done', message('agent', 'Because'))).state
     expect(over.notice).toBe('')
     expect(draft(over)).toBe('/new')
   })
 
-  test('lists the passages that an answer without citations used, and opens them', () => {
+  test('lists passages that an answer without citations used, and opens them', () => {
     const used = [{ ...citation, attachmentId: null }]
     const uncited: ChatEvent = {
       type: 'turn',
@@ -85,11 +88,11 @@ describe('a turn', () => {
       usedPassages: used,
     }
     const { state, effects } = play(answering, uncited)
-    expect(printed(effects).at(-1)).toMatchObject({ kind: 'sources', isUncited: true, citations: used })
+    expect(printedParts(effects).at(-1)).toMatchObject({ kind: 'sources', isUncited: true, citations: used })
     expect(play(state, { type: 'number', number: 1 }).effects).toMatchObject([
       { type: 'openPassage', citation: { chunkId: 'c1' } },
     ])
-    const later = play(answered, ...typed('so?'), {
+    const later = play(answered, ...submit('so?'), {
       ...uncited,
       usedPassages: [{ ...citation, attachmentId: null, chunkId: 'c2' }],
     })
@@ -99,78 +102,87 @@ describe('a turn', () => {
     ])
   })
 
-  test('a source of an earlier answer opens after one that cites nothing, and after one that cites others', () => {
+  test('a source of an earlier answer opens after answers with no or other sources', () => {
     const later = { ...citation, number: 2, chunkId: 'c2' }
     for (const citations of [[], [later]]) {
       const next = play(
         answered,
-        ...typed('so?'),
-        heard('done', message('agent', 'So.', { citations: JSON.stringify(citations) })),
+        ...submit('so?'),
+        turnEvent('done', message('agent', 'So.', { citations: JSON.stringify(citations) })),
         { type: 'number', number: 1 },
       )
       expect(next.effects.at(-1)).toMatchObject({ type: 'openPassage', citation: { chunkId: 'c1' } })
     }
   })
 
-  test('that nobody streamed is shown whole', () => {
-    expect(words(play(asked, heard('done', message('agent', 'All at once.'))).effects)).toEqual([
+  test('prints the whole answer if it was not streamed', () => {
+    expect(printedText(play(asked, turnEvent('done', message('agent', 'All at once.'))).effects)).toEqual([
       'All at once.',
     ])
   })
 
-  test('reasoning is one line with its time, and /thoughts shows it', () => {
+  test('shows reasoning as one line with its duration, and /thoughts shows the text', () => {
     const tick = (ms: number) => ({ type: 'tick', nowMs: asked.nowMs + ms }) as const
     const thinking = play(
       asked,
       tick(1_000),
-      heard('reasoning', { delta: 'Two and \u001b[31mtwo' }),
+      turnEvent('reasoning', { delta: 'Two and \u001b[31mtwo' }),
       tick(5_000),
-      heard('reasoning', { delta: '.' }),
+      turnEvent('reasoning', { delta: '.' }),
     )
     expect(thinking.effects).toEqual([])
     const { state, effects } = play(
       thinking.state,
-      heard('token', { delta: 'Four.' }),
-      heard('done', message('agent', 'Four.')),
+      turnEvent('token', { delta: 'Four.' }),
+      turnEvent('done', message('agent', 'Four.')),
     )
-    expect(printed(effects)[0]).toMatchObject({ text: 'thought for 4.0 s · /thoughts shows it', tone: 'dim' })
-    expect(play(state, ...typed('/thoughts')).state.panel).toMatchObject({
+    expect(printedParts(effects)[0]).toMatchObject({
+      text: 'thought for 4.0 s · /thoughts shows it',
+      tone: 'dim',
+    })
+    expect(play(state, ...submit('/thoughts')).state.panel).toMatchObject({
       kind: 'text',
       page: { text: 'Two and two.' },
     })
   })
 
-  test('what was said before a tool stays, and is no part of the answer', () => {
+  test('keeps text before a tool call as an aside that is not part of the answer', () => {
     const { state, effects } = play(
       asked,
-      heard('token', { delta: 'Let me look.' }),
-      heard('token-reset', {}),
-      heard('tool-call', { toolCalls: [call] }),
-      heard('tool-result', {
+      turnEvent('token', { delta: 'Let me look.' }),
+      turnEvent('token-reset', {}),
+      turnEvent('tool-call', { toolCalls: [call] }),
+      turnEvent('tool-result', {
         toolCallId: 't1',
         name: 'search_kb',
         content: '{"results":[1]}',
         outcome: 'success',
         durationMs: 4,
       }),
-      heard('token', { delta: 'Found.' }),
-      heard('done', message('agent', 'Found.')),
+      turnEvent('token', { delta: 'Found.' }),
+      turnEvent('done', message('agent', 'Found.')),
     )
-    expect(words(effects)).toEqual(['Let me look.', 'tool', 'Found.'])
-    expect(printed(effects)[0]).toMatchObject({ isAside: true })
-    expect(printed(effects)[2]).toMatchObject({ block: { gap: true } })
+    expect(printedText(effects)).toEqual(['Let me look.', 'tool', 'Found.'])
+    expect(printedParts(effects)[0]).toMatchObject({ isAside: true })
+    expect(printedParts(effects)[2]).toMatchObject({ block: { gap: true } })
     expect(state.lastExchange.answer).toBe('Found.')
-    expect(play(state, ...typed('/expand')).state.panel).toMatchObject({ kind: 'text', title: 'search_kb' })
+    expect(play(state, ...submit('/expand')).state.panel).toMatchObject({ kind: 'text', title: 'search_kb' })
   })
 
-  test('what the runtime says brings no control sequences [security rule 16]', () => {
+  test('removes control sequences from all events [security rule 16]', () => {
     const evil = '\x1b]0;owned\x07\x1b[2Jbad\u202e'
     const { state, effects } = play(
       asked,
-      heard('token', { delta: evil }),
-      heard('tool-call', { toolCalls: [call] }),
-      heard('tool-result', { toolCallId: 't1', name: 'x', content: evil, outcome: 'failure', durationMs: 1 }),
-      heard('done', message('agent', evil, { model: evil })),
+      turnEvent('token', { delta: evil }),
+      turnEvent('tool-call', { toolCalls: [call] }),
+      turnEvent('tool-result', {
+        toolCallId: 't1',
+        name: 'x',
+        content: evil,
+        outcome: 'failure',
+        durationMs: 1,
+      }),
+      turnEvent('done', message('agent', evil, { model: evil })),
     )
     expect(JSON.stringify([effects, state])).not.toMatch(/\\u001b|\\u0007|\u202e|owned/)
   })
@@ -178,50 +190,59 @@ describe('a turn', () => {
   test.each([
     [
       'with an error that is kept',
-      heard('error', message('agent', '', { error_message: 'no more' })),
+      turnEvent('error', message('agent', '', { error_message: 'no more' })),
       'bad: no more',
     ],
     [
       'refused as an event',
-      heard('stream-error', { code: 'rate_limited', message: 'later', status: 429 }),
+      turnEvent('stream-error', { code: 'rate_limited', message: 'later', status: 429 }),
       'bad: later (rate_limited)',
     ],
     ['refused', { type: 'failed', failure: refusal('forbidden') } as ChatEvent, 'bad: no (forbidden)'],
   ])('ends %s', (_name, event, told) => {
     const { state, effects } = play(asked, event)
-    expect(words(effects)[0]).toBe(told)
+    expect(printedText(effects)[0]).toBe(told)
     expect(state.turn).toBeUndefined()
   })
 
   test.each<[string, ChatEvent]>([
-    ['fails', heard('error', message('agent', 'no', { error_message: 'no more' }))],
+    ['fails', turnEvent('error', message('agent', 'no', { error_message: 'no more' }))],
     ['is refused', { type: 'failed', failure: refusal('forbidden') }],
     ['is lost', { type: 'failed', failure: away }],
     ['is stopped', { type: 'cancel' }],
-  ])('another version that %s leaves the earlier answer, which is shown again', (_how, event) => {
+  ])('another version that %s keeps the earlier answer and shows it again', (_how, event) => {
     const retried = play(
       answered,
-      ...typed('/retry'),
-      heard('user-message', message('user', 'why?', { version_of: 'x' })),
+      ...submit('/retry'),
+      turnEvent('user-message', message('user', 'why?', { version_of: 'x' })),
     ).state
     const { state, effects } = play(retried, event)
-    expect(words(effects).slice(-3)).toEqual(['dim: the earlier answer is kept:', 'you: why?', 'Because'])
+    expect(printedText(effects).slice(-3)).toEqual([
+      'dim: the earlier answer is kept:',
+      'you: why?',
+      'Because',
+    ])
     expect(state.lastExchange).toEqual(answered.lastExchange)
   })
 
   test('another version of an unanswered question shows no earlier answer', () => {
-    const error = heard('error', message('agent', 'no', { error_message: 'no more' }))
-    const failed = play(answered, ...typed('so?'), heard('user-message', message('user', 'so?')), error).state
-    expect(words(play(failed, ...typed('/retry'), error).effects)).not.toContain('Because')
+    const error = turnEvent('error', message('agent', 'no', { error_message: 'no more' }))
+    const failed = play(
+      answered,
+      ...submit('so?'),
+      turnEvent('user-message', message('user', 'so?')),
+      error,
+    ).state
+    expect(printedText(play(failed, ...submit('/retry'), error).effects)).not.toContain('Because')
   })
 
-  test('a message that was refused is in the field again, unless something else is', () => {
+  test('restores a rejected message in the composer unless it has other text', () => {
     const failed: ChatEvent = { type: 'failed', failure: refusal('forbidden') }
     expect(draft(play(asked, failed).state)).toBe('why?')
     expect(draft(play(asked, { type: 'typed', text: 'new' }, failed).state)).toBe('new')
   })
 
-  test.each(['chat_disabled', 'llm_credential_missing'])('%s: passages stand in for an answer', code => {
+  test.each(['chat_disabled', 'llm_credential_missing'])('%s: shows passages in place of an answer', code => {
     const { state, effects } = play(asked, { type: 'failed', failure: refusal(code) })
     expect(effects).toEqual([
       { type: 'print', part: { kind: 'note', text: 'no model is available: no', tone: 'dim' } },
@@ -240,7 +261,7 @@ describe('a turn', () => {
     ])
     expect(found.state.model).toBeNull()
     // The reason is printed once.
-    const again = play(found.state, ...typed('so?'), { type: 'failed', failure: refusal(code) })
+    const again = play(found.state, ...submit('so?'), { type: 'failed', failure: refusal(code) })
     expect(again.effects.at(-1)).toEqual({ type: 'find', question: 'so?' })
     expect(JSON.stringify(again.effects)).not.toContain('no model is available')
     expect(play(again.state, { type: 'passagesFound', passages: [] }).effects).toMatchObject([
@@ -248,57 +269,57 @@ describe('a turn', () => {
     ])
   })
 
-  test('messages that are typed meanwhile are queued, and sent one after the other', () => {
-    const queued = play(answering, ...typed('and?'), ...typed('so?'))
+  test('queues messages that are typed during an answer and sends them in order', () => {
+    const queued = play(answering, ...submit('and?'), ...submit('so?'))
     expect(queued.effects).toEqual([])
     expect(draft(queued.state)).toBe('')
     expect(queued.state.queue.map(({ content }) => content)).toEqual(['and?', 'so?'])
-    const first = play(queued.state, heard('done', message('agent', 'Because')))
+    const first = play(queued.state, turnEvent('done', message('agent', 'Because')))
     expect(first.effects.slice(-2)).toMatchObject([
       { type: 'print', part: { kind: 'question', text: 'and?' } },
       { type: 'send', message: { content: 'and?' } },
     ])
-    const second = play(first.state, heard('done', message('agent', 'And.')))
+    const second = play(first.state, turnEvent('done', message('agent', 'And.')))
     expect(second.effects.at(-1)).toMatchObject({ type: 'send', message: { content: 'so?' } })
     expect(second.state.queue).toEqual([])
   })
 
-  test('up in an empty composer takes the last queued message back', () => {
-    const { state } = play(answering, ...typed('and?'), ...typed('so?'), { type: 'up' })
+  test('up in an empty composer restores the last queued message', () => {
+    const { state } = play(answering, ...submit('and?'), ...submit('so?'), { type: 'up' })
     expect(draft(state)).toBe('so?')
     expect(state.queue.map(({ content }) => content)).toEqual(['and?'])
   })
 
   test.each<[string, ChatEvent]>([
     ['is stopped', { type: 'cancel' }],
-    ['fails', heard('error', message('agent', '', { error_message: 'no more' }))],
+    ['fails', turnEvent('error', message('agent', '', { error_message: 'no more' }))],
     ['is lost', { type: 'failed', failure: away }],
     ['finds no model', { type: 'failed', failure: refusal('chat_disabled') }],
-  ])('queued messages are in the composer again if it %s', (_how, event) => {
-    const { state } = play(answering, ...typed('and?'), { type: 'typed', text: 'so' }, event)
+  ])('restores queued messages in the composer if it %s', (_how, event) => {
+    const { state } = play(answering, ...submit('and?'), { type: 'typed', text: 'so' }, event)
     expect(state.queue).toEqual([])
     expect(draft(state)).toBe('and?\n\nso')
   })
 
-  test('what comes late of a turn that was stopped is dropped', () => {
+  test('ignores late events of a stopped turn', () => {
     const stopped = play(answering, { type: 'cancel' }).state
-    expect(play(stopped, heard('token', { delta: 'more' })).effects).toEqual([])
+    expect(play(stopped, turnEvent('token', { delta: 'more' })).effects).toEqual([])
   })
 })
 
 describe('an empty chat', () => {
-  const greeted = play(fresh, {
+  const greeted = play(freshChat, {
     type: 'suggestionsLoaded',
     questions: ['What does “A” say?', 'Summarize “B”.'],
   }).state
 
-  test('asks a suggested question by its number, until something was asked', () => {
+  test('asks a suggested question by its number, until the first question', () => {
     expect(play(greeted, { type: 'number', number: 2 }).effects.at(-1)).toMatchObject({
       type: 'send',
       message: { content: 'Summarize “B”.' },
     })
     expect(play(greeted, { type: 'number', number: 3 }).effects).toEqual([])
-    const asked = play(greeted, ...typed('why?'), heard('done', message('agent', 'So.'))).state
+    const asked = play(greeted, ...submit('why?'), turnEvent('done', message('agent', 'So.'))).state
     expect(play(asked, { type: 'number', number: 2 }).effects).toEqual([])
   })
 
@@ -310,25 +331,25 @@ describe('an empty chat', () => {
 })
 
 describe('Ctrl-C', () => {
-  test('stops an answer and keeps what came of it; the next one leaves', () => {
+  test('stops an answer and keeps its text, and the next one exits', () => {
     const stopped = play(answering, { type: 'cancel' })
     expect(stopped.effects[0]).toEqual({ type: 'abort' })
-    expect(words(stopped.effects)).toEqual(['Because', 'dim: stopped'])
+    expect(printedText(stopped.effects)).toEqual(['Because', 'dim: stopped'])
     expect(play(stopped.state, { type: 'cancel' }).effects).toEqual([{ type: 'leave' }])
     expect(play(stopped.state, { type: 'left' }, { type: 'cancel' }).effects).toEqual([])
   })
 
-  test('empties the field, from where it can be recalled', () => {
-    const { state } = play(fresh, { type: 'typed', text: 'half' }, { type: 'cancel' })
+  test('clears the composer and keeps its text in the history', () => {
+    const { state } = play(freshChat, { type: 'typed', text: 'half' }, { type: 'cancel' })
     expect(draft(state)).toBe('')
     expect(draft(play(state, { type: 'up' }).state)).toBe('half')
   })
 
-  test('stops a tool that waits for an answer', () => {
+  test('stops a tool call that waits for approval', () => {
     expect(play(answering, approval(), { type: 'cancel' }).effects[0]).toEqual({ type: 'abort' })
   })
 
-  test('takes a message back that waits for the runtime', () => {
+  test('cancels a message that waits for the runtime', () => {
     const waiting = play(asked, { type: 'failed', failure: away }).state
     const { state, effects } = play(waiting, { type: 'cancel' })
     expect(effects[0]).toEqual({ type: 'stopWaiting' })
@@ -336,8 +357,8 @@ describe('Ctrl-C', () => {
     expect(state.outage).toBeUndefined()
   })
 
-  test('closes what fills the screen', () => {
-    const open = play(answered, ...typed('/expand')).state
+  test('closes a full-screen panel', () => {
+    const open = play(answered, ...submit('/expand')).state
     expect(
       play(
         { ...open, panel: { kind: 'text', title: '', page: { text: '', format: 'plain' }, top: 0 } },
@@ -347,21 +368,21 @@ describe('Ctrl-C', () => {
   })
 })
 
-describe('a tool that waits', () => {
+describe('a pending approval', () => {
   const later: ChatEvent = { type: 'tick', nowMs: 2_000 }
 
   test.each([
     ['o', 'once'],
     ['a', 'always'],
     ['n', 'never'],
-  ])('%s is %s', (key, decision) => {
+  ])('%s decides %s', (key, decision) => {
     const { state, effects } = play(answering, approval(), later, { type: 'typed', text: key })
     expect(effects).toEqual([{ type: 'decide', approvalId: 'a1', decision }])
     expect(state.turn?.pendingApprovals).toEqual([])
     expect(draft(state)).toBe('')
   })
 
-  test('is not answered by who was typing when it came, nor by Enter or a paste', () => {
+  test('ignores keys typed before it appeared, Enter and pasted text', () => {
     const keys: ChatEvent[] = [
       { type: 'enter' },
       { type: 'pasted', text: 'o' },
@@ -370,7 +391,7 @@ describe('a tool that waits', () => {
     expect(play(answering, approval(), { type: 'typed', text: 'o' }, later, ...keys).effects).toEqual([])
   })
 
-  test('shows all that it would be given, and goes on waiting', () => {
+  test('can show all arguments and stays pending', () => {
     const open = play(answering, approval(), later, { type: 'typed', text: 'e' })
     expect(open.state.panel).toMatchObject({
       kind: 'text',
@@ -382,8 +403,8 @@ describe('a tool that waits', () => {
     expect(play(closed.state, { type: 'typed', text: 'o' }).effects).toMatchObject([{ decision: 'once' }])
   })
 
-  test('two of them are answered one after the other', () => {
-    const { effects } = play(answering, approval('a1'), approval('a2'), later, ...typed('o').slice(0, 1), {
+  test('is decided in order if there are several', () => {
+    const { effects } = play(answering, approval('a1'), approval('a2'), later, ...submit('o').slice(0, 1), {
       type: 'escape',
     })
     expect(effects).toEqual([
@@ -392,12 +413,12 @@ describe('a tool that waits', () => {
     ])
   })
 
-  test('is gone with its result', () => {
+  test('disappears when its result arrives', () => {
     const { state } = play(
       answering,
-      heard('tool-call', { toolCalls: [call] }),
+      turnEvent('tool-call', { toolCalls: [call] }),
       approval(),
-      heard('tool-result', {
+      turnEvent('tool-result', {
         toolCallId: 't1',
         name: 'x',
         content: 'late',
@@ -409,13 +430,13 @@ describe('a tool that waits', () => {
   })
 })
 
-describe('a runtime that goes away', () => {
+describe('a lost connection to the runtime', () => {
   const lost = play(asked, { type: 'failed', failure: away })
 
-  test('before it has the message: it waits, and is sent when it is back', () => {
+  test('before the message was received: the message waits and is sent on reconnection', () => {
     expect(lost.effects).toEqual([{ type: 'wait' }])
     expect(lost.state.outage).toMatchObject({ unsentMessage: { content: 'why?' } })
-    const kept = play(lost.state, ...typed('more'))
+    const kept = play(lost.state, ...submit('more'))
     expect(draft(kept.state)).toBe('more')
     expect(kept.state.notice).toContain('the runtime is unreachable')
     const back = play(kept.state, { type: 'reconnected', messages: [] })
@@ -427,7 +448,7 @@ describe('a runtime that goes away', () => {
     expect(draft(back.state)).toBe('more')
   })
 
-  test('and had it after all: it is not there twice', () => {
+  test('after the message was received: the message is not sent twice', () => {
     const stored = message('user', 'why?')
     const cut = play(lost.state, { type: 'reconnected', messages: [stored] })
     expect(cut.effects.at(-1)).toMatchObject({
@@ -436,12 +457,12 @@ describe('a runtime that goes away', () => {
     })
     const whole = message('agent', 'Because.', { finish_reason: 'stop' })
     const done = play(lost.state, { type: 'reconnected', messages: [stored, whole] })
-    expect(words(done.effects)).toEqual(['good: the runtime is available again', 'Because.'])
+    expect(printedText(done.effects)).toEqual(['good: the runtime is available again', 'Because.'])
     expect(done.state.turn).toBeUndefined()
   })
 
-  test('a message of the same words from before is not taken for it', () => {
-    const again = play(answered, ...typed('why?'), { type: 'failed', failure: away }).state
+  test('an earlier message with identical text does not count as received', () => {
+    const again = play(answered, ...submit('why?'), { type: 'failed', failure: away }).state
     const said = [message('user', 'why?'), message('agent', 'Because', { finish_reason: 'stop' })]
     expect(play(again, { type: 'reconnected', messages: said }).effects.at(-1)).toMatchObject({
       type: 'resume',
@@ -450,11 +471,11 @@ describe('a runtime that goes away', () => {
     })
   })
 
-  test('in the middle of an answer: what came stays, and asking again stands for it', () => {
+  test('during an answer: the partial answer stays, and a retry replaces the question', () => {
     const { state, effects } = play(answering, { type: 'failed', failure: away })
-    expect(words(effects)[0]).toBe('Because')
+    expect(printedText(effects)[0]).toBe('Because')
     expect(effects.at(-1)).toEqual({ type: 'wait' })
-    const back = play(state, { type: 'reconnected', messages: [] }, ...typed('/retry'))
+    const back = play(state, { type: 'reconnected', messages: [] }, ...submit('/retry'))
     expect(back.effects.at(-1)).toMatchObject({
       type: 'send',
       message: { content: 'why?', replaces: 'user-why?' },
@@ -462,50 +483,50 @@ describe('a runtime that goes away', () => {
   })
 })
 
-describe('a turn that is running at the runtime', () => {
+describe('a running turn at the runtime', () => {
   const question = message('user', 'why?')
 
-  test('is shown in a conversation that continues, below its question', () => {
-    const resumed = play(fresh, { type: 'resumed', messages: [question], title: 'x' }).state
+  test('is shown below its question in a resumed conversation', () => {
+    const resumed = play(freshChat, { type: 'resumed', messages: [question], title: 'x' }).state
     const { effects, state } = play(
       resumed,
       { type: 'attached', question },
-      heard('user-message', question),
-      heard('token', { delta: 'Because.' }),
-      heard('done', message('agent', 'Because.')),
+      turnEvent('user-message', question),
+      turnEvent('token', { delta: 'Because.' }),
+      turnEvent('done', message('agent', 'Because.')),
     )
-    expect(words(effects)).toEqual(['Because.'])
+    expect(printedText(effects)).toEqual(['Because.'])
     expect(state.lastExchange.question).toEqual({ content: 'why?', messageId: 'user-why?' })
   })
 
   test('shows its question if the conversation does not list it yet', () => {
-    const resumed = play(fresh, { type: 'resumed', messages: [], title: 'x' }).state
-    expect(words(play(resumed, { type: 'attached', question }).effects)).toEqual(['you: why?'])
+    const resumed = play(freshChat, { type: 'resumed', messages: [], title: 'x' }).state
+    expect(printedText(play(resumed, { type: 'attached', question }).effects)).toEqual(['you: why?'])
   })
 
-  test('does not replace a turn that the person began meanwhile', () => {
+  test('does not replace a turn that was started in the meantime', () => {
     expect(play(asked, { type: 'attached', question })).toEqual({ state: asked, effects: [] })
   })
 
-  test('is looked for after an answer was lost, unless the person has asked again', () => {
+  test('is looked up after a lost answer, unless the question was asked again', () => {
     const lost = play(answering, { type: 'failed', failure: away }).state
     const back = play(lost, { type: 'reconnected', messages: [question] })
     expect(back.effects.at(-1)).toEqual({ type: 'resume', content: 'why?', excludedIds: [] })
-    const retried = play(lost, ...typed('/retry'), { type: 'reconnected', messages: [question] })
+    const retried = play(lost, ...submit('/retry'), { type: 'reconnected', messages: [question] })
     expect(retried.effects.some(({ type }) => type === 'resume')).toBe(false)
   })
 
   test.each(['stop', 'length', 'content_filter'])(
-    'an answer that ended with %s is shown when it is back',
+    'an answer that finished with %s is shown on reconnection',
     reason => {
       const lost = play(answering, { type: 'failed', failure: away }).state
       const whole = message('agent', 'Because of it.', { finish_reason: reason })
       const { effects } = play(lost, { type: 'reconnected', messages: [question, whole] })
-      expect(words(effects)).toContain('Because of it.')
+      expect(printedText(effects)).toContain('Because of it.')
     },
   )
 
-  test('says that it reconnects, until the connection is back', () => {
+  test('shows that it reconnects until the connection is restored', () => {
     const broken = play(answering, { type: 'connection', isLost: true }).state
     expect(broken.turn?.isReconnecting).toBe(true)
     const back = play(broken, { type: 'connection', isLost: false }).state
@@ -514,7 +535,7 @@ describe('a turn that is running at the runtime', () => {
 })
 
 describe('versions of the last question', () => {
-  test('alt and an arrow step through them while the field is empty', () => {
+  test('alt with an arrow key steps through them if the composer is empty', () => {
     expect(play(answered, { type: 'wordLeft' }).effects).toEqual([{ type: 'stepVersion', offset: -1 }])
     expect(play(answered, { type: 'wordRight' }).effects).toEqual([{ type: 'stepVersion', offset: 1 }])
   })
@@ -522,8 +543,8 @@ describe('versions of the last question', () => {
   test.each<[string, ChatState]>([
     ['text is typed', play(answered, { type: 'typed', text: 'a b' }).state],
     ['an answer is coming', answering],
-    ['nothing was asked', fresh],
-  ])('not while %s', (_name, state) => {
+    ['nothing was asked', freshChat],
+  ])('are not shown while %s', (_name, state) => {
     expect(play(state, { type: 'wordLeft' }).effects).toEqual([])
   })
 
@@ -540,7 +561,7 @@ describe('versions of the last question', () => {
       title: 'version 2 of 3',
       fromId: 'user-why?',
     })
-    expect(words(effects)).toEqual(['dim: version 2 of 3 · 2 earlier messages', 'you: why?', 'So.'])
+    expect(printedText(effects)).toEqual(['dim: version 2 of 3 · 2 earlier messages', 'you: why?', 'So.'])
   })
 })
 
@@ -565,16 +586,16 @@ describe('commands', () => {
     ['/q', { type: 'leave' }],
     ['/help', { type: 'print', part: { kind: 'help' } }],
   ])('%s', (line, effect) => {
-    expect(play(answered, ...typed(line)).effects.at(-1)).toMatchObject(effect)
+    expect(play(answered, ...submit(line)).effects.at(-1)).toMatchObject(effect)
   })
 
   test('/temperature applies to later messages until it is reset', () => {
-    const set = play(answered, ...typed('/temperature 0.2'), ...typed('and so?'))
+    const set = play(answered, ...submit('/temperature 0.2'), ...submit('and so?'))
     expect(set.effects.at(-1)).toMatchObject({ type: 'send', message: { temperature: 0.2 } })
-    const back = play(answered, ...typed('/temperature 1'), ...typed('/temperature'), ...typed('/retry'))
+    const back = play(answered, ...submit('/temperature 1'), ...submit('/temperature'), ...submit('/retry'))
     expect(back.effects.at(-1)).toMatchObject({ message: { temperature: undefined } })
     for (const wrong of ['3', '-1', 'hot']) {
-      const { state } = play(answered, ...typed(`/temperature ${wrong}`))
+      const { state } = play(answered, ...submit(`/temperature ${wrong}`))
       expect([state.temperature, state.notice]).toEqual([
         undefined,
         '/temperature takes a number from 0 to 2',
@@ -582,24 +603,24 @@ describe('commands', () => {
     }
   })
 
-  test('/edit brings the question back, and what is sent stands for it', () => {
-    const edited = play(answered, ...typed('/edit'))
+  test('/edit restores the question in the composer, and sending replaces it', () => {
+    const edited = play(answered, ...submit('/edit'))
     expect(draft(edited.state)).toBe('why?')
-    expect(play(edited.state, ...typed('!')).effects.at(-1)).toMatchObject({
+    expect(play(edited.state, ...submit('!')).effects.at(-1)).toMatchObject({
       message: { content: 'why?!', replaces: 'user-why?' },
     })
     expect(play(edited.state, { type: 'cancel' }).state.input.replaces).toBeUndefined()
   })
 
-  test('/branch edits the chosen question, with the images that this chat still has', () => {
+  test('/branch edits a selected question with the images that this chat still has', () => {
     const image = { ...imageOf(), name: 'shot.png' }
-    const asked = play(fresh, { type: 'imageRead', image }, ...typed('why?')).state
+    const asked = play(freshChat, { type: 'imageRead', image }, ...submit('why?')).state
     const { state } = play(
       asked,
-      heard('user-message', message('user', 'why?')),
-      heard('done', message('agent', 'Because')),
+      turnEvent('user-message', message('user', 'why?')),
+      turnEvent('done', message('agent', 'Because')),
     )
-    expect(play(state, ...typed('/branch')).effects).toEqual([{ type: 'openChoices', purpose: 'questions' }])
+    expect(play(state, ...submit('/branch')).effects).toEqual([{ type: 'openChoices', purpose: 'questions' }])
     const items = ['user-first?', 'user-why?'].map(id => ({ id, name: id, description: '', isChosen: false }))
     const panel = { kind: 'choice', purpose: 'questions', title: '', items, selectedIndex: 1 } as const
     const last = play(state, { type: 'panelOpened', panel }, { type: 'enter' }).state
@@ -617,28 +638,30 @@ describe('commands', () => {
     expect(play(answering, { type: 'editing', question }).state.input.replaces).toBeUndefined()
   })
 
-  test.each(['/nothing', '/open 9', '/expand 3', '/copy 2'])('%s is told to mean nothing', line => {
-    const { state, effects } = play(answered, ...typed(line))
+  test.each(['/nothing', '/open 9', '/expand 3', '/copy 2'])('%s is reported as unknown', line => {
+    const { state, effects } = play(answered, ...submit(line))
     expect(effects).toEqual([])
     expect(state.notice).not.toBe('')
   })
 
-  test('two slashes say one, and a path is no command', () => {
-    expect(play(fresh, ...typed('//help')).effects.at(-1)).toMatchObject({ message: { content: '/help' } })
-    expect(play(fresh, ...typed('what is /etc')).effects.at(-1)).toMatchObject({
+  test('two slashes send one, and a path is not a command', () => {
+    expect(play(freshChat, ...submit('//help')).effects.at(-1)).toMatchObject({
+      message: { content: '/help' },
+    })
+    expect(play(freshChat, ...submit('what is /etc')).effects.at(-1)).toMatchObject({
       message: { content: 'what is /etc' },
     })
   })
 
-  test('tab completes', () => {
-    const one = play(fresh, { type: 'typed', text: '/ex' }, { type: 'tab' })
+  test('tab completes a command', () => {
+    const one = play(freshChat, { type: 'typed', text: '/ex' }, { type: 'tab' })
     expect(draft(one.state)).toBe('/expand')
     expect(draft(play(one.state, { type: 'tab' }).state)).toBe('/export')
-    expect(draft(play(fresh, { type: 'typed', text: '/he' }, { type: 'tab' }).state)).toBe('/help ')
+    expect(draft(play(freshChat, { type: 'typed', text: '/he' }, { type: 'tab' }).state)).toBe('/help ')
   })
 
-  test('tab completes what a command takes, of names that are asked for once', () => {
-    const begun = play(fresh, { type: 'typed', text: '/kb ' }, { type: 'typed', text: 'pa' })
+  test('tab completes an argument with names that are requested once', () => {
+    const begun = play(freshChat, { type: 'typed', text: '/kb ' }, { type: 'typed', text: 'pa' })
     expect(begun.effects).toEqual([{ type: 'loadNames', purpose: 'kb' }])
     const known = play(begun.state, {
       type: 'namesLoaded',
@@ -652,7 +675,7 @@ describe('commands', () => {
     expect(second.effects).toEqual([])
   })
 
-  test('a list is chosen from', () => {
+  test('a list opens for a selection', () => {
     const items = ['a', 'b'].map(id => ({ id, name: id, description: '', isChosen: id === 'a' }))
     const open = (purpose: 'model' | 'kb' | 'history' | 'versions') =>
       play(answered, {
@@ -684,46 +707,46 @@ describe('images', () => {
   const named = (name: string) => ({ name, ...imageOf() })
   const shot = named('shot.png')
   const read = (name: string): ChatEvent[] => [
-    ...typed(`/image ${name}`),
+    ...submit(`/image ${name}`),
     { type: 'imageRead', image: named(name) },
     { type: 'fileTaskEnded' },
   ]
   const withShot = play(answered, ...read('shot.png')).state
   const refused: ChatEvent = { type: 'failed', failure: refusal('llm_model_no_images') }
 
-  test('go with the next question, and with no later one', () => {
-    expect(play(answered, ...typed('/image a/shot.png'))).toMatchObject({
+  test('are sent with the next question only', () => {
+    expect(play(answered, ...submit('/image a/shot.png'))).toMatchObject({
       state: { fileTask: 'reading shot.png' },
       effects: [{ type: 'readImage', path: 'a/shot.png' }],
     })
-    const sent = play(withShot, ...typed('what is it?'))
+    const sent = play(withShot, ...submit('what is it?'))
     expect(sent.effects).toMatchObject([
       { part: { kind: 'question', text: 'what is it?', images: ['[image: shot.png]'] } },
       { type: 'send', message: { content: 'what is it?', images: [shot] } },
     ])
-    const next = play(sent.state, heard('done', message('agent', 'A cat.')), ...typed('why?'))
+    const next = play(sent.state, turnEvent('done', message('agent', 'A cat.')), ...submit('why?'))
     expect(next.effects.at(-1)).toMatchObject({ message: { content: 'why?', images: [] } })
   })
 
-  test('are four at most, and /image alone removes them', () => {
+  test('are limited to four, and /image alone removes them', () => {
     const names = ['1', '2', '3', '4', '5']
     const { state } = play(answered, ...names.flatMap(read))
     expect(state.images.map(({ name }) => name)).toEqual(['1', '2', '3', '4'])
     expect(state.notice).toContain('at most 4 images')
-    const removed = play(state, ...typed('/image')).state
+    const removed = play(state, ...submit('/image')).state
     expect([removed.images, removed.notice]).toEqual([[], 'removed 4 images'])
-    expect(play(removed, ...typed('/image')).state.notice).toContain('no image to remove')
+    expect(play(removed, ...submit('/image')).state.notice).toContain('no image to remove')
   })
 
-  test('are there again with a question that was refused or taken back', () => {
-    const asking = play(withShot, ...typed('what is it?')).state
+  test('are restored with a question that was rejected or taken back', () => {
+    const asking = play(withShot, ...submit('what is it?')).state
     const lost: ChatEvent = { type: 'failed', failure: away }
     for (const { state } of [play(asking, refused), play(asking, lost, { type: 'cancel' })])
       expect([draft(state), state.images]).toEqual(['what is it?', [shot]])
   })
 
-  test('wait with their question while the runtime is away', () => {
-    const asking = play(withShot, ...typed('what is it?')).state
+  test('wait with their question while the runtime is unreachable', () => {
+    const asking = play(withShot, ...submit('what is it?')).state
     const lost = play(asking, { type: 'failed', failure: away }).state
     expect(play(lost, { type: 'reconnected', messages: [] }).effects.at(-1)).toMatchObject({
       type: 'resume',
@@ -731,18 +754,18 @@ describe('images', () => {
     })
   })
 
-  test('go with /retry and /edit of their question, unless the edit is given up', () => {
+  test('are sent with /retry and /edit of their question, unless the edit is cancelled', () => {
     const failed = play(
       withShot,
-      ...typed('what is it?'),
-      heard('user-message', message('user', 'what is it?')),
-      heard('error', message('agent', '', { error_message: 'cannot read images' })),
+      ...submit('what is it?'),
+      turnEvent('user-message', message('user', 'what is it?')),
+      turnEvent('error', message('agent', '', { error_message: 'cannot read images' })),
     ).state
     const say = { content: 'what is it?', replaces: 'user-what is it?', images: [shot] }
-    expect(play(failed, ...typed('/retry')).effects.at(-1)).toMatchObject({ type: 'send', message: say })
-    const other = play(failed, ...read('other.png'), ...typed('/retry'))
+    expect(play(failed, ...submit('/retry')).effects.at(-1)).toMatchObject({ type: 'send', message: say })
+    const other = play(failed, ...read('other.png'), ...submit('/retry'))
     expect(other.effects.at(-1)).toMatchObject({ message: { images: [named('other.png')] } })
-    const edited = play(failed, ...read('other.png'), ...typed('/edit')).state
+    const edited = play(failed, ...read('other.png'), ...submit('/edit')).state
     expect(edited.images).toEqual([shot, named('other.png')])
     expect(play(edited, { type: 'cancel' }).state.images).toEqual([named('other.png')])
     expect(play(edited, { type: 'enter' }).effects.at(-1)).toMatchObject({
@@ -750,45 +773,47 @@ describe('images', () => {
     })
   })
 
-  test('of an earlier chat are named, and not silently left out when the question is asked again', () => {
+  test('of an earlier chat are named as missing when the question is asked again', () => {
     const stored = { ...message('user', 'what is it?'), images: [imageDescriptor] }
-    const resumed = play(fresh, { type: 'resumed', messages: [stored], title: 'x' })
-    expect(printed(resumed.effects)[1]).toEqual({
+    const resumed = play(freshChat, { type: 'resumed', messages: [stored], title: 'x' })
+    expect(printedParts(resumed.effects)[1]).toEqual({
       kind: 'question',
       text: 'what is it?',
       images: ['[image 1: image/png, 2 kB]'],
     })
-    const retried = play(resumed.state, ...typed('/retry'))
+    const retried = play(resumed.state, ...submit('/retry'))
     expect([retried.effects, retried.state.notice]).toEqual([
       [],
       'to retry, first add the images of the question again with /image FILE',
     ])
-    expect(play(resumed.state, ...read('shot.png'), ...typed('/retry')).effects.at(-1)).toMatchObject({
+    expect(play(resumed.state, ...read('shot.png'), ...submit('/retry')).effects.at(-1)).toMatchObject({
       message: { replaces: stored.messageId, images: [shot] },
     })
-    expect(play(resumed.state, ...typed('/edit')).state.notice).toContain('without its images')
+    expect(play(resumed.state, ...submit('/edit')).state.notice).toContain('without its images')
   })
 
-  test('of a turn that is read on are named once', () => {
+  test('of a resumed turn are named once', () => {
     const stored = { ...message('user', 'what is it?'), images: [imageDescriptor] }
-    const { effects } = play(fresh, { type: 'attached', question: stored })
-    expect(printed(effects)).toMatchObject([{ kind: 'question', images: ['[image 1: image/png, 2 kB]'] }])
+    const { effects } = play(freshChat, { type: 'attached', question: stored })
+    expect(printedParts(effects)).toMatchObject([
+      { kind: 'question', images: ['[image 1: image/png, 2 kB]'] },
+    ])
   })
 })
 
-describe('work on a file', () => {
-  const attaching = play(answered, ...typed('/attach notes/day.md'))
+describe('attaching a file', () => {
+  const attaching = play(answered, ...submit('/attach notes/day.md'))
 
-  test('begins with /attach, and /attach alone lists what is attached', () => {
+  test('starts with /attach, and /attach alone lists attachments', () => {
     expect(attaching).toMatchObject({
       state: { fileTask: 'attaching day.md' },
       effects: [{ type: 'attachFile', path: 'notes/day.md' }],
     })
-    expect(play(answered, ...typed('/attach')).effects).toEqual([{ type: 'openAttachments' }])
+    expect(play(answered, ...submit('/attach')).effects).toEqual([{ type: 'openAttachments' }])
   })
 
-  test.each(['so?', '/new', '/image a.png'])('%s waits for its end', line => {
-    const waiting = play(attaching.state, ...typed(line))
+  test.each(['so?', '/new', '/image a.png'])('delays %s until it is finished', line => {
+    const waiting = play(attaching.state, ...submit(line))
     expect(waiting.effects).toEqual([])
     expect([draft(waiting.state), waiting.state.notice]).toEqual([
       line,
@@ -798,25 +823,25 @@ describe('work on a file', () => {
     expect(ended.effects.length).toBeGreaterThan(0)
   })
 
-  test('is stopped by Ctrl-C, and the next one leaves', () => {
+  test('is cancelled by Ctrl-C, and the next one exits', () => {
     const { state, effects } = play(attaching.state, { type: 'cancel' })
     expect(effects).toMatchObject([{ type: 'stopFileTask' }, { part: { text: 'stopped attaching day.md' } }])
     expect(state.fileTask).toBeUndefined()
     expect(play(state, { type: 'cancel' }).effects).toEqual([{ type: 'leave' }])
   })
 
-  test('does not begin while the runtime is away', () => {
-    const lost = play(asked, { type: 'failed', failure: away }, ...typed('/attach day.md'))
+  test('does not start while the runtime is unreachable', () => {
+    const lost = play(asked, { type: 'failed', failure: away }, ...submit('/attach day.md'))
     expect(lost.state.fileTask).toBeUndefined()
     expect(lost.state.notice).toContain('the runtime is unreachable')
   })
 })
 
 describe('typing', () => {
-  test('a backslash before Enter, and alt or ctrl with it, begin another line', () => {
+  test('a backslash before Enter, alt+Enter and ctrl+Enter insert a line break', () => {
     const { state, effects } = play(
-      fresh,
-      ...typed('one\\'),
+      freshChat,
+      ...submit('one\\'),
       { type: 'typed', text: 'two' },
       { type: 'newline' },
     )
@@ -824,13 +849,13 @@ describe('typing', () => {
     expect(draft(state)).toBe('one\ntwo\n')
   })
 
-  test('up and down go through what was sent, and back to what stood there', () => {
+  test('up and down navigate through sent messages and return to the draft', () => {
     const { state } = play(answered, { type: 'typed', text: 'draft' }, { type: 'up' })
     expect(draft(state)).toBe('why?')
     expect(draft(play(state, { type: 'down' }).state)).toBe('draft')
   })
 
-  test('ctrl+r finds what was sent', () => {
+  test('ctrl+r searches sent messages', () => {
     const past = {
       ...answered,
       input: { ...answered.input, sentLines: ['first law', 'second', 'third law'] },
@@ -844,41 +869,41 @@ describe('typing', () => {
     })
   })
 
-  test('ctrl+d leaves an empty field, and deletes in another', () => {
-    expect(play(fresh, { type: 'end-of-input' }).effects).toEqual([{ type: 'leave' }])
-    expect(play(fresh, { type: 'typed', text: 'x' }, { type: 'end-of-input' }).effects).toEqual([])
+  test('ctrl+d exits if the composer is empty, and deletes otherwise', () => {
+    expect(play(freshChat, { type: 'end-of-input' }).effects).toEqual([{ type: 'leave' }])
+    expect(play(freshChat, { type: 'typed', text: 'x' }, { type: 'end-of-input' }).effects).toEqual([])
   })
 
-  test('a conversation that goes on shows how it ended, and what was asked can be recalled', () => {
+  test('a resumed conversation shows its end, and its questions are in the history', () => {
     const said = Array.from({ length: 14 }, (_, at) =>
       message(at % 2 === 0 ? 'user' : 'agent', `m${at}`, { ...cited, model: 'large' }),
     )
-    const { state, effects } = play(fresh, { type: 'resumed', messages: said, title: 'Laws' })
-    expect(words(effects)[0]).toBe('dim: Laws · 4 earlier messages')
-    expect(words(effects)).toContain('you: m4')
-    expect(words(effects)).not.toContain('you: m2')
+    const { state, effects } = play(freshChat, { type: 'resumed', messages: said, title: 'Laws' })
+    expect(printedText(effects)[0]).toBe('dim: Laws · 4 earlier messages')
+    expect(printedText(effects)).toContain('you: m4')
+    expect(printedText(effects)).not.toContain('you: m2')
     expect(state.lastExchange).toMatchObject({ answer: 'm13', question: { messageId: 'user-m12' } })
     expect(state.model).toBe('large')
     expect(draft(play(state, { type: 'up' }).state)).toBe('m12')
   })
 
-  test('a summary of earlier messages is shown as a note, and is not the last answer', () => {
+  test('a summary of earlier messages is shown as a note and is not the last answer', () => {
     const said = [message('user', 'q'), message('agent', 'a'), message('system', 'They met.\nThey left.')]
-    const { state, effects } = play(fresh, { type: 'resumed', messages: said, title: 'Laws' })
+    const { state, effects } = play(freshChat, { type: 'resumed', messages: said, title: 'Laws' })
     const notes = ['dim: Summary of earlier messages:', 'dim: They met.', 'dim: They left.']
-    expect(words(effects).slice(-3)).toEqual(notes)
+    expect(printedText(effects).slice(-3)).toEqual(notes)
     expect(state.lastExchange).toMatchObject({ answer: 'a', question: { content: 'q' } })
   })
 
-  test('what failed or was stopped is no answer when it is shown again', () => {
+  test('a failed or stopped message of a resumed conversation is not shown as an answer', () => {
     const failed = { finish_reason: 'error', error_message: 'Busy.' }
     const said = [
       message('agent', 'Busy.', failed),
       message('agent', 'The first', failed),
       message('agent', 'The second', { finish_reason: 'stop', interrupted: 'true' }),
     ]
-    const { effects } = play(fresh, { type: 'resumed', messages: said, title: 'Laws' })
-    expect(words(effects)).toEqual([
+    const { effects } = play(freshChat, { type: 'resumed', messages: said, title: 'Laws' })
+    expect(printedText(effects)).toEqual([
       'dim: Laws',
       'bad: Busy.',
       'The first',

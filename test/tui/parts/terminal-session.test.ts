@@ -17,7 +17,7 @@ function openSession() {
   return { session, stdout, signals, isRaw }
 }
 
-test('a process that exits early restores the screen, the cursor and pasting', () => {
+test('a process that exits early restores the screen, the cursor and paste mode', () => {
   const { session, stdout, signals } = openSession()
   session.showAlternateScreen(true)
   const before = stdout.text.length
@@ -25,7 +25,7 @@ test('a process that exits early restores the screen, the cursor and pasting', (
   expect(stdout.text.slice(before)).toBe('\x1b[?2004l\x1b[?1049l\x1b[?25h')
 })
 
-test('a closed session has restored the terminal and does nothing at exit', () => {
+test('a closed session restores the terminal once and does nothing at exit', () => {
   const { session, stdout, signals, isRaw } = openSession()
   expect(isRaw.value).toBe(true)
   session.close()

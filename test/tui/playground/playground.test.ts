@@ -2,8 +2,8 @@ import { expect, test } from 'vitest'
 import { Unreachable } from '../../../src/client/unreachable.ts'
 import { Playground } from '../../../src/tui/playground/playground.ts'
 import type { PlaygroundSearch, SearchResults } from '../../../src/tui/playground/port.ts'
-import { TestClock, until } from '../../harness/runtime.ts'
-import { base, found, keysOf, Play } from './play.ts'
+import { TestClock, waitUntil } from '../../harness/runtime.ts'
+import { base, keysOf, PlaygroundDriver, searchResults } from './playground-driver.ts'
 
 interface Call {
   readonly request: PlaygroundSearch
@@ -15,7 +15,7 @@ interface Call {
 function stage(copy?: (text: string) => Promise<void>) {
   const clock = new TestClock()
   const calls: Call[] = []
-  const { target, bases } = new Play().state
+  const { target, bases } = new PlaygroundDriver().state
   const port = {
     knowledgeBases: async () => [...bases, base('new')],
     search: (request: PlaygroundSearch, signal: AbortSignal) =>
@@ -39,7 +39,7 @@ function stage(copy?: (text: string) => Promise<void>) {
   return { clock, calls, play, left, type }
 }
 
-test('who types on is not answered in between, and a newer question calls off the older one', async () => {
+test('searches only after a pause in typing, and aborts an older search', async () => {
   const { clock, calls, play, type } = stage()
   type('h')
   clock.advance(119)
@@ -51,38 +51,38 @@ test('who types on is not answered in between, and a newer question calls off th
   type('a')
   expect(calls[0]!.signal.aborted).toBe(true)
   clock.advance(120)
-  calls[1]!.answer(found('newer'))
-  await until(() => play.state.results !== undefined)
-  calls[0]!.answer(found('older'))
+  calls[1]!.answer(searchResults('newer'))
+  await waitUntil(() => play.state.results !== undefined)
+  calls[0]!.answer(searchResults('older'))
   await Promise.resolve()
   expect(play.state.results?.passages).toMatchObject([{ id: 'newer' }])
   play.close()
 })
 
-test('a runtime that is away is asked again until it answers', async () => {
+test('retries while the runtime is unreachable', async () => {
   const { clock, calls, play, type } = stage()
   type('heat')
   clock.advance(120)
   for (const [tries, waitMs] of [500, 1_000, 2_000].entries()) {
     calls[tries]!.fail(new Unreachable('nothing answers', ''))
-    await until(() => play.state.failedAttempts === tries + 1)
+    await waitUntil(() => play.state.failedAttempts === tries + 1)
     clock.advance(waitMs)
     expect(calls).toHaveLength(tries + 2)
   }
-  calls[3]!.answer(found('a'))
-  await until(() => play.state.failedAttempts === 0)
+  calls[3]!.answer(searchResults('a'))
+  await waitUntil(() => play.state.failedAttempts === 0)
   expect(play.state).toMatchObject({ results: { passages: [{ id: 'a' }] }, pending: undefined })
 })
 
-test('a list is fetched anew where one chooses, and copying says how it went', async () => {
+test('loads a list when it opens, and reports the result of copying', async () => {
   const copied: string[] = []
   const { play, left, type } = stage(async text => void copied.push(text))
   type('\t')
-  await until(() => play.state.bases.length === 2)
+  await waitUntil(() => play.state.bases.length === 2)
   type('\t')
   type('heat\x1b')
   type('cw')
-  await until(() => play.state.notice !== '')
+  await waitUntil(() => play.state.notice !== '')
   expect(copied).toEqual(['wb kb search papers heat'])
   type('\x03')
   expect(left).toEqual(['left'])

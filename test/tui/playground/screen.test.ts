@@ -5,19 +5,19 @@ import { paintFor } from '../../../src/tui/parts/paint.ts'
 import { PaintContext } from '../../../src/tui/parts/rows.tsx'
 import { PlaygroundScreen } from '../../../src/tui/playground/app.tsx'
 import { rowsOf } from '../frame.ts'
-import { base, found, Play, passage } from './play.ts'
+import { base, PlaygroundDriver, passage, searchResults } from './playground-driver.ts'
 
 const esc = '\x1b'
 
-function painted({ state }: Play, hasColors = true): string {
+function painted({ state }: PlaygroundDriver, hasColors = true): string {
   const screen = createElement(PlaygroundScreen, { state })
   const inContext = createElement(PaintContext, { value: paintFor(hasColors) }, screen)
   return rowsOf(inContext, state.size.columns).join('\n')
 }
 
-describe('the screen', () => {
-  test('has the question on top, the settings beside the passages, and below what finds the same', () => {
-    const play = new Play({ size: { columns: 100, rows: 16 } }).type('heat').answer('a', 'b')
+describe('playground screen', () => {
+  test('shows the question on top, the settings next to the passages, and the equivalent command below', () => {
+    const play = new PlaygroundDriver({ size: { columns: 100, rows: 16 } }).type('heat').answer('a', 'b')
     expect(`\n${play.screen}\n`).toBe(`
   papers  demo                                                                       2 hits · 7 ms
 ╭──────────────────────────────────────────────────────────────────────────────────────────────────╮
@@ -37,8 +37,11 @@ describe('the screen', () => {
 `)
   })
 
-  test('of 40 columns has the settings above them', () => {
-    const play = new Play({ size: { columns: 40, rows: 16 } }).type('heat').answer('a').type(`${esc}`)
+  test('with 40 columns shows the settings above the passages', () => {
+    const play = new PlaygroundDriver({ size: { columns: 40, rows: 16 } })
+      .type('heat')
+      .answer('a')
+      .type(`${esc}`)
     expect(`\n${play.screen}\n`).toBe(`
   papers  demo            1 hit · 7 ms
 ╭──────────────────────────────────────╮
@@ -58,8 +61,8 @@ describe('the screen', () => {
 `)
   })
 
-  test('of 40 columns and 20 rows shows all of the help, a piece at a time', () => {
-    const play = new Play({ size: { columns: 40, rows: 20 } }).type(`${esc}?`)
+  test('with 40 columns and 20 rows shows the help in pages', () => {
+    const play = new PlaygroundDriver({ size: { columns: 40, rows: 20 } }).type(`${esc}?`)
     expect(play.screen).toContain('enter      shows the whole passage')
     expect(play.screen).not.toContain('q          leaves')
     for (let press = 0; press < 10; press++) play.type('\x1b[6~')
@@ -68,8 +71,8 @@ describe('the screen', () => {
     expect(play.type('x').screen).toContain('Type a question')
   })
 
-  test('marks the words of the question, in any form, in what is said and in the whole passage', () => {
-    const play = new Play().type('refund')
+  test('highlights words of the question, in any form, in excerpts and in the whole passage', () => {
+    const play = new PlaygroundDriver().type('refund')
     const passages = [passage('a', { text: 'All Refunds go back.\n\nThat is a refund.' })]
     play.event({ type: 'searched', serial: 1, results: { passages, tookMs: 1 } })
     for (const typed of ['', '\r'])
@@ -77,8 +80,8 @@ describe('the screen', () => {
     expect(painted(play, false)).not.toContain('\x1b')
   })
 
-  test('shows a whole passage of a file in Markdown as it reads', () => {
-    const play = new Play().type('refund')
+  test('renders a whole passage of a Markdown file', () => {
+    const play = new PlaygroundDriver().type('refund')
     const text = '## Terms\n\n- **Refunds** are paid\n- within `14` days'
     const document = { sourceFilename: 'terms.md', metadata: {} } as Passage['document']
     play.event({
@@ -92,8 +95,8 @@ describe('the screen', () => {
     expect(painted(play)).toMatch(/\x1b\[1mRefunds\x1b\[22m/)
   })
 
-  test('has the older passages dim until those of the new question are here', () => {
-    const play = new Play().type('heat').answer('a')
+  test('dims the old passages until the new ones arrive', () => {
+    const play = new PlaygroundDriver().type('heat').answer('a')
     const title = '\x1b[35m\x1b[1ma\x1b[22m\x1b[39m'
     expect(painted(play)).toContain(title)
     expect(painted(play.type('s'))).not.toContain(title)
@@ -101,8 +104,8 @@ describe('the screen', () => {
     expect(painted(play.answer('a'))).toContain(title)
   })
 
-  test('says that nothing was found, and what to try', () => {
-    const play = new Play().type('heat').answer()
+  test('suggests what to try if nothing was found', () => {
+    const play = new PlaygroundDriver().type('heat').answer()
     expect(play.screen).toContain('nothing found in papers; try other words, or fewer of them')
     expect(play.type(`${esc}`).type('h').answer().screen).toContain(
       'press h in the settings to find related words',
@@ -110,17 +113,17 @@ describe('the screen', () => {
     expect(play.type('fa=b\r').answer().screen).toContain('press f in the settings to change the filter')
   })
 
-  test('counts the seconds of an answer that takes long', () => {
-    const play = new Play().type('heat')
+  test('counts the seconds of a slow search', () => {
+    const play = new PlaygroundDriver().type('heat')
     expect(play.event({ type: 'tick', nowMs: 200 }).screen).not.toContain('searching')
     expect(play.event({ type: 'tick', nowMs: 2_130 }).screen).toContain('searching 2 s')
   })
 
-  test('nothing that a document or a server planted reaches the terminal [security rule 16]', () => {
+  test('removes control sequences from documents and servers [security rule 16]', () => {
     const planted = '\x1b]0;owned\x07\x1b[2J\u202egood\x9b31m'
-    const play = new Play({ bases: [base('papers')] }).type('good')
+    const play = new PlaygroundDriver({ bases: [base('papers')] }).type('good')
     const document = { metadata: { title: planted }, sourceFilename: planted } as never
-    const passages = found('a').passages.map(one => ({ ...one, text: planted, document }))
+    const passages = searchResults('a').passages.map(one => ({ ...one, text: planted, document }))
     play.event({ type: 'searched', serial: 1, results: { passages, tookMs: 1 } })
     for (const typed of ['', '\r']) {
       expect(painted(play.type(typed), false)).not.toMatch(/owned|[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]/)

@@ -3,13 +3,13 @@ import { describe, expect, test } from 'vitest'
 import { displayWidth } from '../../../src/cli/terminal/terminal-text.ts'
 import { equivalents } from '../../../src/tui/playground/equivalents.ts'
 import { requestOf } from '../../../src/tui/playground/request.ts'
-import { base, found, keysOf, Play } from './play.ts'
+import { base, keysOf, PlaygroundDriver, searchResults } from './playground-driver.ts'
 
 const [up, down, pageDown, esc, enter] = ['\x1b[A', '\x1b[B', '\x1b[6~', '\x1b', '\r']
 
 describe('the question', () => {
-  test('is asked when a person has stopped to type, once for the same words', () => {
-    const play = new Play().type('heat')
+  test('is searched after a pause in typing, and not again if it is unchanged', () => {
+    const play = new PlaygroundDriver().type('heat')
     expect(play.effects).toMatchObject([
       { type: 'stop' },
       { type: 'search', serial: 1, delayMs: 120, request: { body: { text: 'heat', topK: 10 } } },
@@ -24,23 +24,25 @@ describe('the question', () => {
     expect(play.effects.at(-1)).toEqual({ type: 'stop' })
   })
 
-  test('that was given with the command is asked at once; what is pasted is one line', () => {
-    expect(new Play({ question: 'heat' }).effects).toMatchObject([{ type: 'search', delayMs: 0 }])
-    expect(new Play().type('\x1b[200~two\nlines\x1b[201~').request).toMatchObject({ text: 'two lines' })
+  test('from the command line is searched immediately, and pasted text becomes one line', () => {
+    expect(new PlaygroundDriver({ question: 'heat' }).effects).toMatchObject([{ type: 'search', delayMs: 0 }])
+    expect(new PlaygroundDriver().type('\x1b[200~two\nlines\x1b[201~').request).toMatchObject({
+      text: 'two lines',
+    })
   })
 
-  test('keeps the old passages until the new ones are here, and drops those that come late', () => {
-    const play = new Play().type('a').answer('one').type('b').type('c')
+  test('keeps the old passages until the new ones arrive, and ignores late ones', () => {
+    const play = new PlaygroundDriver().type('a').answer('one').type('b').type('c')
     expect(play.state.serial).toBe(3)
-    play.event({ type: 'searched', serial: 2, results: found('late') })
+    play.event({ type: 'searched', serial: 2, results: searchResults('late') })
     expect(play.state.results?.passages).toMatchObject([{ id: 'one' }])
     play.event({ type: 'failed', serial: 2, failure: { isUnavailable: false, code: 'x', message: 'late' } })
     expect(play.state).toMatchObject({ failure: undefined, pending: {} })
     expect(play.answer('two').state.results?.passages).toMatchObject([{ id: 'two' }])
   })
 
-  test('stays when it is refused, and is asked again while the runtime is away', () => {
-    const play = new Play().type('a').answer('one').type('b')
+  test('stays after an error, and is retried while the runtime is unreachable', () => {
+    const play = new PlaygroundDriver().type('a').answer('one').type('b')
     const away = { isUnavailable: true, code: undefined, message: 'nothing answers' }
     play.event({ type: 'failed', serial: 2, failure: away }, { type: 'failed', serial: 2, failure: away })
     expect(play.effects.slice(-2)).toMatchObject([
@@ -72,8 +74,8 @@ describe('the settings', () => {
     ['fyear >= 1960 and lang = en\r', { filter: { $and: [{ year: { $gte: 1960 } }, { lang: 'en' }] } }],
     ['flang=en\rf\x15\r', {}],
     ['h/and more', { text: 'heatand more', hybrid: true, lexicalWeight: 1 }],
-  ])('esc and %j ask with %j', (typed, more) => {
-    const play = new Play().type(`heat${esc}`).type(typed)
+  ])('esc and %j search with %j', (typed, more) => {
+    const play = new PlaygroundDriver().type(`heat${esc}`).type(typed)
     const body = JSON.parse(JSON.stringify(requestOf(play.state)!.body))
     expect(body).toEqual({ text: 'heat', topK: 10, ...more })
   })
@@ -84,18 +86,25 @@ describe('the settings', () => {
     ['k0\r', 'a number from 1 to 100'],
     ['h\x1b[C', 'the weight applies to hybrid mode only'],
     ['z', 'press esc to go back to the question'],
-  ])('esc and %j are told: %s', (typed, told) => {
-    expect(new Play().type(`heat${esc}`).type(typed).screen).toContain(told)
+  ])('esc and %j show the message: %s', (typed, told) => {
+    expect(new PlaygroundDriver().type(`heat${esc}`).type(typed).screen).toContain(told)
   })
 
-  test('of a knowledge base without words begin with vectors; one with a reranker is not told of it each time', () => {
-    const play = new Play({ bases: [base('bare', { isLexical: false, hasReranker: true })] }).type('heat')
+  test('start with vector search without lexical search, and with a reranker suppress its note', () => {
+    const play = new PlaygroundDriver({
+      bases: [base('bare', { isLexical: false, hasReranker: true })],
+    }).type('heat')
     expect(play.request).toEqual({ text: 'heat', topK: 10, rerank: false })
     expect(play.type(`${esc}`).type('hr').request).toMatchObject({ hybrid: true, rerank: true })
   })
 
-  test('show how far a passage moved since the same question was asked otherwise', () => {
-    const play = new Play().type('heat').answer('a', 'b', 'c').type(`${esc}`).type('h').answer('c', 'a', 'd')
+  test('show how far a passage moved since the last search of the question with other settings', () => {
+    const play = new PlaygroundDriver()
+      .type('heat')
+      .answer('a', 'b', 'c')
+      .type(`${esc}`)
+      .type('h')
+      .answer('c', 'a', 'd')
     expect([...play.state.results!.rankChanges]).toEqual([
       ['c', 2],
       ['a', -1],
@@ -107,18 +116,24 @@ describe('the settings', () => {
 })
 
 describe('passages', () => {
-  test('are chosen by arrows, and opened by enter or their number', () => {
-    const play = new Play().type('heat').answer('a', 'b', 'c').type(`${down}${down}${down}${up}${enter}`)
+  test('are selected with arrow keys, and opened with enter or their number', () => {
+    const play = new PlaygroundDriver()
+      .type('heat')
+      .answer('a', 'b', 'c')
+      .type(`${down}${down}${down}${up}${enter}`)
     expect(play.state).toMatchObject({ selectedIndex: 1, isOpen: true })
     expect(play.type(down).state).toMatchObject({ selectedIndex: 2, isOpen: false })
     expect(play.type('\x1b1').state).toMatchObject({ selectedIndex: 0, isOpen: true })
     expect(play.type(pageDown).state).toMatchObject({ selectedIndex: 2, isOpen: false })
-    expect(new Play().type(`${enter}${down}`).state).toMatchObject({ selectedIndex: 0, isOpen: false })
+    expect(new PlaygroundDriver().type(`${enter}${down}`).state).toMatchObject({
+      selectedIndex: 0,
+      isOpen: false,
+    })
   })
 
-  test('that are longer than the screen are read to their end before the next one is chosen', () => {
-    const play = new Play({ size: { columns: 40, rows: 16 } }).type('word')
-    const long = { ...found('long', 'next') }
+  test('that are longer than the screen scroll to their end before the next one is selected', () => {
+    const play = new PlaygroundDriver({ size: { columns: 40, rows: 16 } }).type('word')
+    const long = { ...searchResults('long', 'next') }
     const text = Array.from({ length: 40 }, (_, line) => `word ${line}`).join('\n')
     const passages = long.passages.map(one => ({ ...one, text }))
     play.event({ type: 'searched', serial: 1, results: { ...long, passages } }).type(enter)
@@ -134,8 +149,8 @@ describe('passages', () => {
 describe('the knowledge base', () => {
   const bases = [base('papers'), base('handbook'), base('old_papers')]
 
-  test('is chosen from a list, by what is typed', () => {
-    const play = new Play({ bases })
+  test('is selected from a list with a typed filter', () => {
+    const play = new PlaygroundDriver({ bases })
     expect(play.type('pap').screen).toMatch(/› papers\n {2}old_papers/)
     play.type(`${down}${enter}`).type('heat')
     expect(play.state).toMatchObject({ base: { name: 'old_papers' }, panel: undefined })
@@ -148,17 +163,21 @@ describe('the knowledge base', () => {
     })
   })
 
-  test('stays when the list is left; where none was chosen yet, that leaves', () => {
-    expect(new Play({ bases }).type(esc).effects.at(-1)).toEqual({ type: 'leave' })
-    expect(new Play().type('\t\t').state).toMatchObject({ panel: undefined, base: { name: 'papers' } })
+  test('stays if the list is closed; without a selection, closing exits', () => {
+    expect(new PlaygroundDriver({ bases }).type(esc).effects.at(-1)).toEqual({ type: 'leave' })
+    expect(new PlaygroundDriver().type('\t\t').state).toMatchObject({
+      panel: undefined,
+      base: { name: 'papers' },
+    })
   })
 })
 
-describe('what finds the same', () => {
-  const texts = (play: Play) => equivalents(play.state, requestOf(play.state)!).map(({ text }) => text)
+describe('the equivalent command', () => {
+  const texts = (play: PlaygroundDriver) =>
+    equivalents(play.state, requestOf(play.state)!).map(({ text }) => text)
 
-  test('is a command, curl and TypeScript, with the name of a key and no key', () => {
-    const play = new Play().type(`it's "hot"!${esc}`).type('hflang=en\rk5\r')
+  test('is shown as a command, curl and TypeScript, with the name of a key but no key', () => {
+    const play = new PlaygroundDriver().type(`it's "hot"!${esc}`).type('hflang=en\rk5\r')
     const [wb, curl, typescript] = texts(play)
     expect(wb).toBe(`wb kb search papers 'it'\\''s "hot"!' --mode lexical --filter '{"lang":"en"}' --limit 5`)
     expect(curl).toContain('-H "authorization: Bearer $WB_API_KEY"')
@@ -167,8 +186,8 @@ describe('what finds the same', () => {
     expect(typescript).toContain(`authorization: 'Bearer ' + env.WB_API_KEY`)
   })
 
-  test('is copied, and printed at the end where nothing takes it', () => {
-    const play = new Play().type(`heat${esc}`).type('cc')
+  test('is copied, and is printed at exit if there is no clipboard', () => {
+    const play = new PlaygroundDriver().type(`heat${esc}`).type('cc')
     const effect = play.effects.at(-1)
     expect(effect).toMatchObject({ type: 'copy', label: 'curl' })
     play.event({ type: 'notCopied', text: 'curl …', reason: 'no clipboard program was found' })
@@ -176,19 +195,19 @@ describe('what finds the same', () => {
     expect(play.screen).toContain('no clipboard program was found; the text is printed when you leave')
   })
 
-  test('a question that begins like a flag is none', () => {
-    const play = new Play({ question: '--all' })
+  test('a question that starts like a flag is not a flag', () => {
+    const play = new PlaygroundDriver({ question: '--all' })
     expect(texts(play)[0]).toBe('wb kb search papers -- --all')
   })
 })
 
-test('ctrl+c leaves from wherever one is, as q does from the settings', () => {
+test('ctrl+c exits from any view, and q exits from the settings', () => {
   for (const typed of ['', 'heat', esc, '\t', `${esc}?`, `${esc}f`])
-    expect(new Play().type(typed).type('\x03').effects.at(-1)).toEqual({ type: 'leave' })
-  expect(new Play().type(esc).type('q').effects.at(-1)).toEqual({ type: 'leave' })
+    expect(new PlaygroundDriver().type(typed).type('\x03').effects.at(-1)).toEqual({ type: 'leave' })
+  expect(new PlaygroundDriver().type(esc).type('q').effects.at(-1)).toEqual({ type: 'leave' })
 })
 
-test('whatever comes in whatever order, an older answer never takes the place of a newer one', () => {
+test('an older result never replaces a newer one, in any order of events', () => {
   const size = fc.record({ columns: fc.integer({ min: 8, max: 130 }), rows: fc.integer({ min: 3, max: 40 }) })
   const keys = [
     'heat',
@@ -213,7 +232,7 @@ test('whatever comes in whatever order, an older answer never takes the place of
   )
   fc.assert(
     fc.property(fc.array(happening, { maxLength: 60 }), all => {
-      const play = new Play({ bases: [base('papers'), base('handbook')] }).type('pap\r')
+      const play = new PlaygroundDriver({ bases: [base('papers'), base('handbook')] }).type('pap\r')
       for (const [at, one] of all.entries()) {
         const before = play.state
         if ('typed' in one) play.event(...keysOf(one.typed))
@@ -221,7 +240,7 @@ test('whatever comes in whatever order, an older answer never takes the place of
         else if ('answers' in one) {
           const serial = before.serial - one.answers
           const ids = Array.from({ length: one.hits }, (_, at) => `${serial}-${at}`)
-          play.event({ type: 'searched', serial, results: found(...ids) })
+          play.event({ type: 'searched', serial, results: searchResults(...ids) })
           if (one.answers > 0) expect(play.state).toBe(before)
         } else {
           const failure = { isUnavailable: one.isUnavailable, code: undefined, message: 'no' }
@@ -233,7 +252,7 @@ test('whatever comes in whatever order, an older answer never takes the place of
         if (results && before.results) expect(results.serial).toBeGreaterThanOrEqual(before.results.serial)
         if (results && !pending && !failure) expect(results.request).toEqual(requestOf(state))
         expect(state.selectedIndex).toBeLessThan(Math.max(1, results?.passages.length ?? 0))
-        // Ink takes milliseconds for a screen.
+        // Drawing a screen with Ink takes milliseconds.
         if (at % 8 > 0 && at < all.length - 1) continue
         const { lines } = play
         expect(lines.length).toBeLessThan(Math.max(2, state.size.rows))

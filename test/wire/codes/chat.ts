@@ -3,10 +3,10 @@ import { limits } from '../../../src/contract/limits.ts'
 import { llmServices } from '../../../src/contract/services.ts'
 import { startChatServer } from '../../fakes/chat-server.ts'
 import { makeAgent, makeConversation, messageRow, writeMessages } from '../../harness/agents.ts'
+import { type HttpRuntime, RawBody, serveOverHttp } from '../../harness/http-runtime.ts'
 import { imageOf } from '../../harness/images.ts'
-import { makeWorkspace } from '../../harness/place.ts'
+import { makeWorkspace } from '../../harness/resources.ts'
 import { open } from '../../harness/runtime.ts'
-import { Raw, type Wired, wired } from '../../harness/wired.ts'
 import { file, formBytes, formHeaders } from '../forms.ts'
 import { unknownId } from '../shapes.ts'
 import type { Provocation, Provocations } from './provocation.ts'
@@ -18,7 +18,7 @@ function said(
   return async () => {
     const provider = await startChatServer()
     onTestFinished(() => provider.close())
-    const wb = await wired(await open())
+    const wb = await serveOverHttp(await open())
     const { workspaceId } = await makeWorkspace(wb)
     const body = { name: 'model', modelName: 'a:3b', endpointBaseUrl: provider.url, ...service! }
     const made = service && (await wb.call(llmServices.create, { params: { workspaceId }, body }))
@@ -36,7 +36,7 @@ const imageForTextModel: Provocation = async () => {
   const provider = await startChatServer()
   onTestFinished(() => provider.close())
   provider.script({ status: 400, body: { error: { message: 'this model does not support image input' } } })
-  const wb = await wired(await open())
+  const wb = await serveOverHttp(await open())
   const { workspaceId } = await makeWorkspace(wb)
   const body = { name: 'model', provider: 'ollama', modelName: 'a:3b', endpointBaseUrl: provider.url }
   const { llmServiceId } = await wb.call(llmServices.create, { params: { workspaceId }, body })
@@ -53,7 +53,7 @@ const imageForTextModel: Provocation = async () => {
 
 /** An image of a message without images. */
 const missingImage: Provocation = async () => {
-  const wb = await wired(await open())
+  const wb = await serveOverHttp(await open())
   const { workspaceId, agentId, conversationId } = await makeConversation(wb, await makeAgent(wb))
   const message = messageRow({ workspaceId, conversationId }, 1)
   await writeMessages(wb.dataDir, [message])
@@ -67,7 +67,7 @@ const failedAnswer: Provocation = async () => {
   const provider = await startChatServer()
   onTestFinished(() => provider.close())
   provider.respond(() => ({ status: 402, body: { error: { message: 'no credit' } } }))
-  const wb = await wired(await open())
+  const wb = await serveOverHttp(await open())
   const { workspaceId } = await makeWorkspace(wb)
   const body = { name: 'model', provider: 'ollama', modelName: 'a:3b', endpointBaseUrl: provider.url }
   const { llmServiceId } = await wb.call(llmServices.create, { params: { workspaceId }, body })
@@ -77,16 +77,16 @@ const failedAnswer: Provocation = async () => {
 }
 
 /** A request for an attachment of a conversation. */
-function attaching(act: (wb: Wired, path: string) => ReturnType<Provocation>): Provocation {
+function attaching(act: (wb: HttpRuntime, path: string) => ReturnType<Provocation>): Provocation {
   return async () => {
-    const wb = await wired(await open())
+    const wb = await serveOverHttp(await open())
     const { workspaceId, agentId, conversationId } = await makeConversation(wb, await makeAgent(wb))
     const path = `/api/v1/workspaces/${workspaceId}/agents/${agentId}/conversations/${conversationId}`
     return act(wb, `${path}/attachments`)
   }
 }
 
-const sentFile = new Raw(formBytes([file('Everyone has 28 days.')]), formHeaders['content-type'])
+const sentFile = new RawBody(formBytes([file('Everyone has 28 days.')]), formHeaders['content-type'])
 
 export const chat = {
   attachment_not_found: attaching((wb, path) => wb.send(`GET ${path}/${unknownId}`)),

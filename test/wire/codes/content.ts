@@ -2,23 +2,23 @@ import { onTestFinished } from 'vitest'
 import { type ErrorCode, WbError } from '../../../src/contract/errors.ts'
 import type { ContentStore } from '../../../src/storage/content.ts'
 import { startEmbeddingServer } from '../../fakes/embedding-server.ts'
-import { withoutPowers } from '../../fakes/powerless.ts'
-import { type Base, makeBase, makeMockService, makeWorkspace } from '../../harness/place.ts'
-import { type Opened, type Options, open } from '../../harness/runtime.ts'
-import { Raw, wired } from '../../harness/wired.ts'
+import { withoutOptionalFeatures } from '../../fakes/without-optional-features.ts'
+import { RawBody, serveOverHttp } from '../../harness/http-runtime.ts'
+import { type Base, makeBase, makeMockService, makeWorkspace } from '../../harness/resources.ts'
+import { open, type TestRuntime, type TestRuntimeOptions } from '../../harness/runtime.ts'
 import type { Provocation, Provocations } from './provocation.ts'
 
-type Place = { wb: Opened; base: Base }
+type Place = { wb: TestRuntime; base: Base }
 
 /** A knowledge base with vectors of the offline provider, in a runtime over HTTP. */
-async function furnished(options?: Options): Promise<Place> {
-  const wb = await wired(await open(options))
+async function furnished(options?: TestRuntimeOptions): Promise<Place> {
+  const wb = await serveOverHttp(await open(options))
   const { workspaceId } = await makeWorkspace(wb)
   const { embeddingServiceId } = await makeMockService(wb, workspaceId)
   return { wb, base: await makeBase(wb, { workspaceId, embeddingServiceId }) }
 }
 
-function asked(act: (place: Place) => ReturnType<Provocation>, options?: Options): Provocation {
+function asked(act: (place: Place) => ReturnType<Provocation>, options?: TestRuntimeOptions): Provocation {
   return async () => act(await furnished(options))
 }
 
@@ -33,10 +33,12 @@ function failing(code: ErrorCode): Provocation {
   })
 }
 
-const powerless: Options = { content: withoutPowers }
+const powerless: TestRuntimeOptions = { content: withoutOptionalFeatures }
 
 /** A file ingest; a part with `name` is a file. */
-function upload(...parts: { field: string; name?: string; type?: string; value: string | Buffer }[]): Raw {
+function upload(
+  ...parts: { field: string; name?: string; type?: string; value: string | Buffer }[]
+): RawBody {
   const boundary = 'boundary-of-a-test'
   const lines = parts.flatMap(({ field, name, type = 'text/plain', value }) => [
     Buffer.from(`--${boundary}\r\nContent-Disposition: form-data; name="${field}"`),
@@ -44,7 +46,7 @@ function upload(...parts: { field: string; name?: string; type?: string; value: 
     Buffer.from(value),
     Buffer.from('\r\n'),
   ])
-  return new Raw(
+  return new RawBody(
     Buffer.concat([...lines, Buffer.from(`--${boundary}--\r\n`)]),
     `multipart/form-data; boundary=${boundary}`,
   )
@@ -62,7 +64,7 @@ function embedded(dimension: number, status: number): Provocation {
     const provider = await startEmbeddingServer(dimension)
     onTestFinished(() => provider.close())
     provider.script(...Array.from({ length: 3 }, () => ({ status })))
-    const wb = await wired(await open())
+    const wb = await serveOverHttp(await open())
     const { workspaceId } = await makeWorkspace(wb)
     const { embeddingServiceId } = await makeMockService(wb, workspaceId, {
       provider: 'ollama',
@@ -103,7 +105,7 @@ export const content = {
     wb.send(`POST ${base.path}/ingest`, { text: 'a', chunker: { maxChars: 10, minChars: 20 } }),
   ),
   invalid_multipart: asked(({ wb, base }) =>
-    wb.send(`POST ${base.path}/ingest/file`, new Raw('--b\r\nbroken', 'multipart/form-data; boundary=b')),
+    wb.send(`POST ${base.path}/ingest/file`, new RawBody('--b\r\nbroken', 'multipart/form-data; boundary=b')),
   ),
   missing_file: uploaded({ field: 'metadata', value: '{}' }),
   empty_file: uploaded({ ...note, value: '' }),

@@ -1,8 +1,8 @@
 import { onTestFinished } from 'vitest'
 import { refusals, startChatServer } from '../../fakes/chat-server.ts'
-import { makeWorkspace } from '../../harness/place.ts'
+import { serveOverHttp } from '../../harness/http-runtime.ts'
+import { makeWorkspace } from '../../harness/resources.ts'
 import { open } from '../../harness/runtime.ts'
-import { wired } from '../../harness/wired.ts'
 import type { Provocation, Provocations } from './provocation.ts'
 
 /** A service with a model that its provider rejects. */
@@ -12,7 +12,7 @@ function refusedModel(refusal: keyof typeof refusals): Provocation {
     onTestFinished(() => provider.close())
     provider.script(refusals[refusal])
     const allow = [{ ref: 'env:MODEL_KEY', hosts: [provider.host] }]
-    const wb = await wired(
+    const wb = await serveOverHttp(
       await open({
         config: { runtime: { secretRefs: { allow } } },
         environment: { MODEL_KEY: 'sk-of-a-test' },

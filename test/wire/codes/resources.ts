@@ -1,14 +1,14 @@
-import { type Base, makeBase, makeMockService, makeWorkspace } from '../../harness/place.ts'
-import { type Opened, type Options, open, type Sent } from '../../harness/runtime.ts'
-import { wired } from '../../harness/wired.ts'
+import { serveOverHttp } from '../../harness/http-runtime.ts'
+import { type Base, makeBase, makeMockService, makeWorkspace } from '../../harness/resources.ts'
+import { open, type TestResponse, type TestRuntime, type TestRuntimeOptions } from '../../harness/runtime.ts'
 import { unknownId } from '../shapes.ts'
 import type { Provocation, Provocations } from './provocation.ts'
 
 /** A workspace with a knowledge base, in a runtime over HTTP. */
 async function furnished(
-  options?: Options,
-): Promise<{ wb: Opened; base: Base; W: string; workspaceId: string }> {
-  const wb = await wired(await open(options))
+  options?: TestRuntimeOptions,
+): Promise<{ wb: TestRuntime; base: Base; W: string; workspaceId: string }> {
+  const wb = await serveOverHttp(await open(options))
   const base = await makeBase(wb)
   const { workspaceId } = base.params
   return { wb, base, workspaceId, W: `/api/v1/workspaces/${workspaceId}` }
@@ -45,7 +45,7 @@ const model = { name: 'model', provider: 'ollama', modelName: 'm' }
 function inUse(
   kind: string,
   service: object,
-  bind: (place: Place, id: string) => Promise<Sent>,
+  bind: (place: Place, id: string) => Promise<TestResponse>,
 ): Provocation {
   return async () => {
     const place = await furnished()

@@ -2,16 +2,16 @@ import { onTestFinished } from 'vitest'
 import { WbError } from '../../../src/contract/errors.ts'
 import type { RowStore } from '../../../src/storage/rows.ts'
 import { sendHeldBody } from '../../harness/body-attacks.ts'
-import { makeBase, makeWorkspace } from '../../harness/place.ts'
-import { type Options, open } from '../../harness/runtime.ts'
-import { Raw, wired } from '../../harness/wired.ts'
+import { RawBody, serveOverHttp } from '../../harness/http-runtime.ts'
+import { makeBase, makeWorkspace } from '../../harness/resources.ts'
+import { open, type TestRuntimeOptions } from '../../harness/runtime.ts'
 import { unknownId } from '../shapes.ts'
 import type { Provocation, Provocations } from './provocation.ts'
 
 const asking = { auth: { mode: 'apiKey', anonymousPolicy: 'reject' } }
 
-async function started(options?: Options) {
-  return wired(await open(options))
+async function started(options?: TestRuntimeOptions) {
+  return serveOverHttp(await open(options))
 }
 
 /** Sends a request to a runtime after its control-plane store starts to fail. */
@@ -63,7 +63,7 @@ export const runtime = {
   payload_too_large: async () =>
     (await started()).send(
       'POST /api/v1/workspaces',
-      new Raw(`{"name": "${'a'.repeat(10_000_000)}"}`, 'application/json'),
+      new RawBody(`{"name": "${'a'.repeat(10_000_000)}"}`, 'application/json'),
     ),
   overloaded: async () => {
     const bodyMemory = { totalBytes: 50_000_000, perCallerBytes: 50_000_000 }
@@ -73,7 +73,7 @@ export const runtime = {
     onTestFinished(() => stop.abort())
     const ingest = { line: `POST ${path}/ingest`, declaredBytes: 49_500_000, sentBytes: 1_000 }
     const first = sendHeldBody({ ...ingest, port: Number(new URL(wb.url).port), stop: stop.signal })
-    const large = new Raw(`{"text": "${'a'.repeat(1_000_000)}"}`, 'application/json')
+    const large = new RawBody(`{"text": "${'a'.repeat(1_000_000)}"}`, 'application/json')
     // The first body is held as soon as the server has read its head.
     for (;;) {
       const answer = await Promise.race([wb.send(`POST ${path}/search`, large), first])

@@ -1,19 +1,26 @@
 import { authorizationErrors, deviceTokenErrors } from '../../../src/contract/auth.ts'
-import { Browser, type SignInFixtureOptions, openSignInFixture, interceptProvider } from '../../auth/session/sign-in-fixture.ts'
+import {
+  Browser,
+  interceptProvider,
+  openSignInFixture,
+  type SignInFixtureOptions,
+} from '../../auth/session/sign-in-fixture.ts'
+import { serveOverHttp } from '../../harness/http-runtime.ts'
 import type { RunningProvider } from '../../harness/identity-provider.ts'
-import { open, type Sent } from '../../harness/runtime.ts'
-import { wired } from '../../harness/wired.ts'
+import { open, type TestResponse } from '../../harness/runtime.ts'
 import type { Provocation, Provocations } from './provocation.ts'
 
 /** A runtime with an identity provider, and a browser that uses it. */
 async function signingIn(options?: SignInFixtureOptions) {
   const { provider, opened } = await openSignInFixture(options)
-  const wb = await wired(opened)
+  const wb = await serveOverHttp(opened)
   return { provider, wb, browser: new Browser(wb) }
 }
 
 function tokenAnswers(provider: RunningProvider, status: number, error: string): void {
-  interceptProvider(provider, ({ path }) => (path === '/token' ? { status, body: JSON.stringify({ error }) } : undefined))
+  interceptProvider(provider, ({ path }) =>
+    path === '/token' ? { status, body: JSON.stringify({ error }) } : undefined,
+  )
 }
 
 /** Parameters with which the provider redirects the browser back. */
@@ -43,7 +50,7 @@ async function signedIn(options?: SignInFixtureOptions) {
 async function loggedIn(
   options: SignInFixtureOptions,
   change: (line: string) => string = line => line,
-): Promise<Sent> {
+): Promise<TestResponse> {
   const { browser } = await signingIn(options)
   return browser.send(change(await browser.returnFromProvider()))
 }
@@ -69,7 +76,7 @@ export const signIn = {
     const { browser } = await signingIn()
     return browser.send('GET /auth/callback?code=code&state=state')
   },
-  not_configured: async () => (await wired(await open())).send('GET /auth/login'),
+  not_configured: async () => (await serveOverHttp(await open())).send('GET /auth/login'),
   token_exchange_failed: () => loggedIn({}, line => line.replace(/code=[^&]*/, 'code=wrong')),
   token_validation_failed: async () => {
     const { browser, provider } = await signedIn()
@@ -83,7 +90,7 @@ export const signIn = {
   session_too_large: () => loggedIn({ provider: { paddingChars: 11_000 } }),
   identity_provider_unavailable: async () => {
     const { provider, browser } = await signingIn()
-    await provider.down()
+    await provider.stop()
     return browser.send('GET /auth/login')
   },
   no_refresh_token: async () => {

@@ -1,11 +1,11 @@
 /**
  * The first schema: a table for each type of control row, and tables for the content of collections.
  *
- * A control row is stored as JSON; the columns for keys and indexes are computed from it. Index `x` of table `t` in
- * `storage/tables.ts` is named `t_x` here. A last column `ordinal` there is the rowid, with which every SQLite index
- * ends implicitly.
+ * A control row is stored as JSON, from which the columns for keys and indexes are computed. In this schema, the name
+ * of index `x` of table `t` in `storage/tables.ts` is `t_x`. If `ordinal` is the last column of an index in that file,
+ * it is omitted here, because every SQLite index ends with the rowid implicitly.
  *
- * Each collection has tables for its vectors (`vec_<collection>_<generation>`) and its full-text index
+ * Each collection has a table for its vectors (`vec_<collection>_<generation>`) and one for its full-text index
  * (`fts_<collection>`), which are created with the collection. Record numbers are never reused. `record_gone` lists
  * the latest deletions.
  */

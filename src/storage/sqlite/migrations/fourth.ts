@@ -1,6 +1,6 @@
 /**
- * Adds versions of questions, the time of the last activity in a conversation, and the time since which the model has
- * read text from documents and tools in it.
+ * Adds versions of questions. Adds to conversations the time of the last activity, and the time when the model first
+ * read text from documents or tools.
  */
 export const fourthMigration = `
 CREATE TABLE message_versions (

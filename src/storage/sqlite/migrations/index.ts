@@ -4,7 +4,10 @@ import { fourthMigration } from './fourth.ts'
 import { secondMigration } from './second.ts'
 import { thirdMigration } from './third.ts'
 
-/** SQL migrations: entry `n` migrates schema version `n` to `n + 1`. Only append entries; never change one. */
+/**
+ * SQL migrations. The entry with index `n` migrates schema version `n` to `n + 1`. Append entries, and never change
+ * one.
+ */
 export const migrations: readonly string[] = [
   firstMigration,
   secondMigration,

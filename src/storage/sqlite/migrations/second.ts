@@ -1,4 +1,4 @@
-/** Adds indexes to sort and filter the audit trail, and to look up API keys by the public part of their token. */
+/** Adds indexes to sort and filter the audit trail, and to find API keys by the public prefix of their token. */
 export const secondMigration = `
 DROP INDEX audit_byAction;
 ALTER TABLE audit ADD COLUMN at GENERATED ALWAYS AS (body ->> '$.at') VIRTUAL;

@@ -2,7 +2,7 @@
  * Adds the inputs and vectors of jobs, a unique index of workspaces by database, and an index of conversations by
  * principal and agent.
  *
- * If several workspaces already share a database, only the first one gets a `databaseKey`.
+ * If several workspaces already use the same database, only the first one gets a `databaseKey`.
  */
 export const thirdMigration = `
 ALTER TABLE workspaces ADD COLUMN databaseKey GENERATED ALWAYS AS (body ->> '$.databaseKey') VIRTUAL;

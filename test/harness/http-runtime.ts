@@ -1,23 +1,23 @@
 import { Pool } from 'undici'
 import { onTestFinished } from 'vitest'
 import { listen } from '../../src/http/listen.ts'
-import type { Opened, Sent } from './runtime.ts'
+import type { TestResponse, TestRuntime } from './runtime.ts'
 
-/** A body that is sent as it is, with its media type. */
-export class Raw {
+/** A body that is sent unchanged, with its media type. */
+export class RawBody {
   constructor(
     readonly body: string | Buffer,
     readonly mediaType: string,
   ) {}
 }
 
-/** A runtime of this process whose requests come by a connection, as they do from elsewhere. */
-export interface Wired extends Opened {
+/** A runtime in this process that is reached over HTTP. */
+export interface HttpRuntime extends TestRuntime {
   readonly url: string
 }
 
-/** The same runtime, asked by real HTTP on a port of loopback. */
-export async function wired(opened: Opened): Promise<Wired> {
+/** Makes a runtime reachable over HTTP on a loopback port. */
+export async function serveOverHttp(opened: TestRuntime): Promise<HttpRuntime> {
   const listening = await listen(opened.runtime.app, { host: '127.0.0.1', port: 0 })
   const pool = new Pool(listening.url)
   onTestFinished(async () => {
@@ -28,10 +28,12 @@ export async function wired(opened: Opened): Promise<Wired> {
     line: string,
     sent?: unknown,
     headers: Readonly<Record<string, string>> = {},
-  ): Promise<Sent> => {
+  ): Promise<TestResponse> => {
     const [method, path] = line.split(' ') as ['GET', string]
     const raw =
-      sent === undefined || sent instanceof Raw ? sent : new Raw(JSON.stringify(sent), 'application/json')
+      sent === undefined || sent instanceof RawBody
+        ? sent
+        : new RawBody(JSON.stringify(sent), 'application/json')
     const answer = await pool.request({
       method,
       path,

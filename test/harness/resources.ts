@@ -3,39 +3,39 @@ import { type KnowledgeBase, kb, type SearchHit } from '../../src/contract/knowl
 import type { ClientRequest } from '../../src/contract/route.ts'
 import { type EmbeddingService, embeddingServices } from '../../src/contract/services.ts'
 import { type Workspace, workspaces } from '../../src/contract/workspaces.ts'
-import type { Opened } from './runtime.ts'
+import type { TestRuntime } from './runtime.ts'
 
-type Call = Pick<Opened, 'call'>
+type Call = Pick<TestRuntime, 'call'>
 type Body<T> = ClientRequest<T> extends { body: infer B } ? B : never
 
-let made = 0
+let nameCount = 0
 
-/** A name that no other test of this file uses. */
-export function freshName(stem: string): string {
-  return `${stem}${++made}`
+/** Returns a name that is unique in this test file. */
+export function uniqueName(stem: string): string {
+  return `${stem}${++nameCount}`
 }
 
 export function makeWorkspace(
   { call }: Call,
   body: Partial<Body<typeof workspaces.create>> = {},
 ): Promise<Workspace> {
-  return call(workspaces.create, { body: { name: freshName('workspace'), ...body } })
+  return call(workspaces.create, { body: { name: uniqueName('workspace'), ...body } })
 }
 
-/** A knowledge base in a workspace of its own unless one is named, and what tests do with it. */
+/** Creates a knowledge base, in a new workspace by default, with helpers for tests. */
 export async function makeBase(
   opened: Call,
   { workspaceId, ...body }: Partial<Body<typeof kb.create>> & { workspaceId?: string } = {},
 ): Promise<Base> {
-  const place = workspaceId ?? (await makeWorkspace(opened)).workspaceId
+  const targetWorkspaceId = workspaceId ?? (await makeWorkspace(opened)).workspaceId
   const base = await opened.call(kb.create, {
-    params: { workspaceId: place },
-    body: { name: freshName('base'), ...body },
+    params: { workspaceId: targetWorkspaceId },
+    body: { name: uniqueName('base'), ...body },
   })
-  return baseAt(opened, base)
+  return baseIn(opened, base)
 }
 
-/** An embedding service of the offline provider, whose vectors a caller may send too. */
+/** Creates an embedding service of the offline provider; clients can also send vectors. */
 export function makeMockService(
   { call }: Call,
   workspaceId: string,
@@ -55,21 +55,21 @@ export interface Base {
   readonly params: { workspaceId: string; knowledgeBaseId: string }
   readonly name: string
   readonly path: string
-  ingest(text: string, fields?: Partial<IngestInput>): Promise<Ingested>
+  ingest(text: string, fields?: Partial<IngestInput>): Promise<IngestResult>
   search(text: string, fields?: Partial<Body<typeof kb.search>>): Promise<SearchHit[]>
   show(): Promise<KnowledgeBase & { embedder?: { version: string; state: string; fittedChunks: number } }>
   documents(): Promise<Document[]>
   delete(): Promise<void>
 }
 
-export interface Ingested {
+export interface IngestResult {
   readonly document: Document
   readonly chunks?: number
   readonly outcome?: 'duplicate' | 'name_conflict'
 }
 
-/** A knowledge base through one of the runtimes that share it. */
-export function baseAt(
+/** A knowledge base in one of several runtimes that share it. */
+export function baseIn(
   { call }: Call,
   { workspaceId, knowledgeBaseId, name }: Pick<KnowledgeBase, 'workspaceId' | 'knowledgeBaseId' | 'name'>,
 ): Base {

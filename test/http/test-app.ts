@@ -25,7 +25,7 @@ const Note = z.object({
   payload: z.record(z.string(), z.unknown()).optional(),
 })
 
-/** A small surface with one route of every kind. */
+/** A small API with one route of each kind. */
 const notes = {
   create: route({
     method: 'POST',
@@ -141,7 +141,7 @@ export const noteHandlers: NoteHandlers = {
   list: ({ query }) => ({ status: 200, body: { limit: query.limit, cursor: query.cursor ?? null } }),
   show: ({ params }) => ({ status: 200, body: { recordId: params.recordId } }),
   delete: () => ({ status: 204, body: undefined }),
-  batch: ({ body }) => ({ status: 200, body: outcomes(body) }),
+  batch: ({ body }) => ({ status: 200, body: lineOutcomes(body) }),
   alter: ({ body }, caller) => {
     caller.checkChange({ name: 'x', rlacEnabled: false }, body)
     return { status: 200, body: {} }
@@ -151,7 +151,7 @@ export const noteHandlers: NoteHandlers = {
   page: () => ({ status: 200, body: '<p>' }),
 }
 
-async function* outcomes(lines: AsyncIterable<{ line: number; error?: WbError }>) {
+async function* lineOutcomes(lines: AsyncIterable<{ line: number; error?: WbError }>) {
   for await (const each of lines) yield { line: each.line, code: each.error?.code ?? null }
 }
 
@@ -177,26 +177,26 @@ export const settings: AppSettings = {
   uploadsPerCaller: 32,
 }
 
-export interface Logged {
+export interface LogEntry {
   level: string
   facts: Record<string, unknown>
   message: string
 }
 
-/** A request, and the other end of the connection that it came by; without one it is of this process. */
-export type Init = RequestInit & { peer?: ConnectionPeer }
+/** A request with the peer of its connection. Without a peer, the request is made in process. */
+export type TestRequestInit = RequestInit & { peer?: ConnectionPeer }
 
-export interface Stage {
+export interface TestApp {
   readonly app: App
-  readonly logged: Logged[]
-  /** What was noted for the audit trail, or kept with what it tells of and announced. */
+  readonly logged: LogEntry[]
+  /** Events that were recorded in the audit trail, or stored with a change and announced. */
   readonly audited: AuditEvent[]
-  send(line: string, init?: Init): Promise<Response>
+  send(line: string, init?: TestRequestInit): Promise<Response>
   post(body: unknown, init?: RequestInit): Promise<Response>
 }
 
-/** An application over the small surface, with what a test changes in it. */
-export function stage(
+/** Creates an application with the small API, with changes for a test. */
+export function createTestApp(
   changed: {
     notes?: Partial<NoteHandlers>
     settings?: Partial<AppSettings>
@@ -205,8 +205,8 @@ export function stage(
     countWorkspaces?: () => Promise<number>
     clock?: typeof systemClock
   } = {},
-): Stage {
-  const logged: Logged[] = []
+): TestApp {
+  const logged: LogEntry[] = []
   const note = (level: string) => (facts: object, message: string) => {
     logged.push({ level, facts: { ...facts }, message })
   }
@@ -240,7 +240,7 @@ export function stage(
     clock,
     settings: { ...settings, ...changed.settings },
   })
-  async function send(line: string, init: Init = {}) {
+  async function send(line: string, init: TestRequestInit = {}) {
     const [method, path] = line.split(' ')
     const { peer, ...rest } = init
     return app.fetch(new Request(`http://localhost:8787${path}`, { method, ...rest }), peer && { peer })
@@ -259,7 +259,7 @@ export function stage(
   }
 }
 
-export const refusal = (code: WbError['code'], message: string = code): never => {
+export const throwError = (code: WbError['code'], message: string = code): never => {
   throw new WbError(code, message)
 }
 

@@ -2,25 +2,25 @@ import { freshName, idOf, ingest, makeKnowledgeBase, makeVectorPlace } from '../
 import { file, form } from '../wire/forms.ts'
 import type { Reply, Row, Wire } from '../wire/harness.ts'
 
-/** Ids to put into paths: of a workspace that is filled, and of another. */
-export interface Stage {
+/** IDs for paths: of a filled workspace, and of another one. */
+export interface TestData {
   readonly own: Readonly<Record<string, string>>
   readonly foreign: Readonly<Record<string, string>>
   /** Every registered code with its status. */
   readonly codes: ReadonlyMap<string, number>
-  /** Method and path of every route, as the OpenAPI document lists them. */
+  /** Method and path of every route, as listed in the OpenAPI document. */
   readonly routes: readonly string[]
 }
 
-/** Fill two workspaces with one of everything, and read the surface from the server. */
-export async function setStage(wire: Wire): Promise<Stage> {
+/** Fills two workspaces with one resource of each kind, and reads the codes and routes from the server. */
+export async function createTestData(wire: Wire): Promise<TestData> {
   const registered = (await wire.get('/error-codes')).codes as { code: string; defaultStatus: number }[]
   const described = (await wire.get('/api/v1/openapi.json')) as {
     paths?: Record<string, Record<string, unknown>>
   }
   return {
-    own: await fill(wire),
-    foreign: await fill(wire),
+    own: await createResources(wire),
+    foreign: await createResources(wire),
     codes: new Map(registered.map(({ code, defaultStatus }) => [code, defaultStatus])),
     routes: Object.entries(described.paths ?? {}).flatMap(([path, operations]) => {
       return Object.keys(operations)
@@ -30,8 +30,8 @@ export async function setStage(wire: Wire): Promise<Stage> {
   }
 }
 
-/** A route with ids in the place of its parameters. */
-export function placed(
+/** Returns a route with IDs in place of its parameters. */
+export function withPathIds(
   route: string,
   ids: Readonly<Record<string, string>>,
   other: Record<string, string> = {},
@@ -43,8 +43,11 @@ export function paramsOf(route: string): string[] {
   return [...route.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!)
 }
 
-/** What is wrong with an answer to bad input, or undefined: it must be an envelope of a registered code below 500. */
-export function complaint(reply: Reply, codes: ReadonlyMap<string, number>): string | undefined {
+/**
+ * Describes the problem with a response to invalid input. It must be an error envelope with a registered code below
+ * 500.
+ */
+export function problemOf(reply: Reply, codes: ReadonlyMap<string, number>): string | undefined {
   if (reply.status >= 500) return 'a server error'
   if (reply.status < 400) return 'it was taken'
   const error = (reply.body as { error?: Row } | undefined)?.error
@@ -57,8 +60,8 @@ export function complaint(reply: Reply, codes: ReadonlyMap<string, number>): str
   return undefined
 }
 
-/** Everything that can be listed, by path. State that the runtime changes by itself is not in it. */
-export async function everything(wire: Wire): Promise<Record<string, unknown>> {
+/** Returns everything that can be listed, by path, without state that the runtime changes by itself. */
+export async function listEverything(wire: Wire): Promise<Record<string, unknown>> {
   const seen: Record<string, unknown> = {}
   const read = async (path: string): Promise<Row[]> => {
     const page = (await wire.get(`${path}?limit=200`)) as { items?: Row[]; nextCursor?: string | null }
@@ -94,7 +97,7 @@ export async function everything(wire: Wire): Promise<Record<string, unknown>> {
   return seen
 }
 
-async function fill(wire: Wire): Promise<Record<string, string>> {
+async function createResources(wire: Wire): Promise<Record<string, string>> {
   const { workspace, kb } = await makeVectorPlace(wire)
   await makeKnowledgeBase(wire, workspace)
   const service = { name: 'spare', engine: 'langchain_ts' }
@@ -111,10 +114,10 @@ async function fill(wire: Wire): Promise<Record<string, string>> {
     agentId,
     conversationId,
     attachmentId: await attach(wire, `${conversations}/${conversationId}`),
-    // Nothing on the wire makes a message: none of these ids is known.
+    // The API cannot create a message, so none of these IDs exists.
     messageId: '5e0ab0c4-3f0f-4e51-9f27-4c2c7be6d0a1',
     imageIndex: '0',
-    // Nor does anything wait for an approval.
+    // No approval is pending.
     approvalId: '6e0ab0c4-3f0f-4e51-9f27-4c2c7be6d0a1',
     documentId: await ingest(wire, kb, { text: 'A document that bad input must not touch.' }),
     mcpServerId: await wire.make(
@@ -141,7 +144,7 @@ async function fill(wire: Wire): Promise<Record<string, string>> {
       { principalId: freshName('kept') },
       'principalId',
     ),
-    jobId: await done(wire, workspace, kb),
+    jobId: await runJob(wire, workspace, kb),
     keyId: (minted.body as { key: { keyId: string } }).key.keyId,
   }
 }
@@ -151,8 +154,8 @@ async function attach(wire: Wire, conversation: string): Promise<string> {
   return (body as { attachmentId: string }).attachmentId
 }
 
-/** A job that has ended. */
-async function done(wire: Wire, workspace: string, kb: string): Promise<string> {
+/** Runs a job to its end, and returns its ID. */
+async function runJob(wire: Wire, workspace: string, kb: string): Promise<string> {
   const { body } = await wire.send(`POST ${kb}/ingest?async=true`, { json: { text: 'A text for a job.' } })
   const { jobId } = (body as { job: { jobId: string } }).job
   await wire.send(`GET ${workspace}/jobs/${jobId}/events`)

@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { type Reply, useServer, type Wire } from '../wire/harness.ts'
-import { serialise } from './kinds.ts'
-import { complaint, everything, type Stage, setStage } from './stage.ts'
+import { serialize } from './invalid-values.ts'
+import { createTestData, listEverything, problemOf, type TestData } from './test-data.ts'
 
 const testTimeoutMs = 60_000
 
-/** Collects what was wrong over a table, so that one run shows all of it. */
+/** Collects problems over a table, so that one run shows all of them. */
 export class Findings {
   readonly #lines: string[] = []
 
@@ -23,63 +23,63 @@ export class Findings {
 }
 
 /** A runtime with two filled workspaces, for the tests of a file. */
-export class Refusals {
-  stage!: Stage
-  /** What was there after the last table, which is what is there before the next one. */
+export class BadInputRuntime {
+  data!: TestData
+  /** State after the last table, which is the expected state before the next one. */
   #seen: Record<string, unknown> | undefined
 
   constructor(readonly wire: Wire) {}
 
-  /** Run a table of bad requests; each must be refused, and together they must change nothing. */
-  async all(run: (findings: Findings) => Promise<void>): Promise<void> {
-    const before = this.#seen ?? (await everything(this.wire))
+  /** Runs a table of bad requests. Each must be rejected, and together they must change nothing. */
+  async expectAllRejected(run: (findings: Findings) => Promise<void>): Promise<void> {
+    const before = this.#seen ?? (await listEverything(this.wire))
     this.#seen = undefined
     const findings = new Findings()
     await run(findings)
     findings.expectNone()
-    const after = await everything(this.wire)
+    const after = await listEverything(this.wire)
     expect(after).toEqual(before)
     this.#seen = after
   }
 
-  /** Told by a test that left something behind on purpose. */
-  changed(): void {
+  /** Accepts a state that a test has changed on purpose. */
+  acceptChanges(): void {
     this.#seen = undefined
   }
 
-  /** What is wrong with an answer, where any of the codes is right. */
-  complaint(reply: Reply, ...codes: readonly string[]): string | undefined {
+  /** Describes the problem with a response. Any of the codes is correct. */
+  problemOf(reply: Reply, ...codes: readonly string[]): string | undefined {
     const other = codes.length > 0 && !codes.includes(String(codeOf(reply)))
-    return complaint(reply, this.stage.codes) ?? (other ? `expected ${codes.join(' or ')}` : undefined)
+    return problemOf(reply, this.data.codes) ?? (other ? `expected ${codes.join(' or ')}` : undefined)
   }
 
-  /** Send a bad body and note an answer that is no refusal by one of the codes, or does not name the field. */
-  async spoil(
+  /** Sends an invalid body, and records a response that has none of the codes or does not name the field. */
+  async sendInvalid(
     findings: Findings,
     line: string,
     body: unknown,
     { field, codes }: { field?: string; codes: readonly string[] },
   ): Promise<void> {
-    const raw = serialise(body)
+    const raw = serialize(body)
     const reply = await this.wire.send(line, { raw, headers: jsonType })
     const unnamed = field !== undefined && !messageOf(reply).includes(field)
-    const wrong = this.complaint(reply, ...codes) ?? (unnamed && `the message does not name ${field}`)
-    findings.add(`${line} ${raw.slice(0, 120)}`, reply, wrong)
+    const problem = this.problemOf(reply, ...codes) ?? (unnamed && `the message does not name ${field}`)
+    findings.add(`${line} ${raw.slice(0, 120)}`, reply, problem)
   }
 }
 
 export const jsonType = { 'content-type': 'application/json' }
 
-export function useRefusals(): Refusals {
+export function useBadInputRuntime(): BadInputRuntime {
   const folder = mkdtempSync(join(tmpdir(), 'wb-refusals-'))
   const path = join(folder, 'workbase.yaml')
-  // A table of bad requests is more than a client may send in a minute where sign-ins start.
+  // A table sends more requests per minute than the limit for sign-in routes.
   writeFileSync(path, JSON.stringify({ version: 1, runtime: { rateLimit: { authCapacity: 100_000 } } }))
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
   const wire = useServer({ args: ['--config', path] })
-  const refusals = new Refusals(wire)
+  const refusals = new BadInputRuntime(wire)
   beforeAll(async () => {
-    refusals.stage = await setStage(wire)
+    refusals.data = await createTestData(wire)
   }, testTimeoutMs)
   return refusals
 }

@@ -11,7 +11,7 @@ import type { Visibility } from '../../src/storage/visibility.ts'
 export const all = fullVisibility()
 export const key: CollectionKey = { workspaceId: 'w', name: 'c' }
 
-/** Visibility of a caller who is one of these; tests stand in for the access room here. */
+/** Visibility of a caller with one of these principals, in place of the access check. */
 export function only(...principals: string[]): Visibility {
   return { principals } as unknown as Visibility
 }
@@ -29,12 +29,12 @@ export function record(id: string, fields: Partial<ContentRecord> = {}): Content
   }
 }
 
-/** A record that is found by its words. */
-export function worded(id: string, text: string, fields: Partial<ContentRecord> = {}): ContentRecord {
+/** A record that can be found by its words. */
+export function recordWithText(id: string, text: string, fields: Partial<ContentRecord> = {}): ContentRecord {
   return record(id, { text, ...fields })
 }
 
-export function created(
+export function createCollection(
   fields: { dimension?: number; metric?: Metric; lexical?: boolean; fitted?: boolean } = {},
 ): ContentWrite {
   return {
@@ -48,11 +48,11 @@ export function created(
   }
 }
 
-export function upserted(...records: ContentRecord[]): ContentWrite {
+export function upsert(...records: ContentRecord[]): ContentWrite {
   return { op: 'upsert', ...key, generation: 0, records }
 }
 
-/** Ids of a ranking, best first. */
+/** Returns the IDs of a ranking, best first. */
 export async function idsOf(content: ContentStore, ranked: readonly { record: number }[]): Promise<string[]> {
   const views = await content.read(
     key,
@@ -63,7 +63,7 @@ export async function idsOf(content: ContentStore, ranked: readonly { record: nu
   return views.map(({ id }) => id)
 }
 
-/** Similarity as searches score it, in double precision. */
+/** Similarity as in searches, in double precision. */
 export function similarity(metric: Metric, a: Float32Array, b: Float32Array): number {
   const pairs = Array.from(a, (x, at) => [x, b[at]!] as const)
   const sum = (of: (x: number, y: number) => number) => pairs.reduce((total, [x, y]) => total + of(x, y), 0)

@@ -8,13 +8,13 @@ import { type Client, openClient } from '../../src/client/client.ts'
 import { FakeIo } from '../harness/fake-io.ts'
 import { runInProcess } from '../harness/in-process.ts'
 import { lowCost } from '../harness/key-cost.ts'
-import { makeWorkspace } from '../harness/place.ts'
+import { makeWorkspace } from '../harness/resources.ts'
 import { preparedVariable } from '../structure/built.ts'
 
 const bin = resolve('bin/run.js')
 
 /** Exit status and output of a finished command. */
-export interface Ended {
+export interface CommandResult {
   status: number | null
   stdout: string
   stderr: string
@@ -26,7 +26,7 @@ interface RunOptions {
   cwd?: string
 }
 
-export interface Place {
+export interface Sandbox {
   /** Separate data directory. */
   dataDir: string
   /** Folder for all other files. */
@@ -38,27 +38,27 @@ export interface Place {
    */
   keyCost: KeyCost
   /** Runs a command line in this process. `input` is its stdin. */
-  wb(args: string[], options?: RunOptions): Promise<Ended>
+  wb(args: string[], options?: RunOptions): Promise<CommandResult>
   /** Like {@link wb}, but in a separate process, for behavior that needs one. */
-  spawnWb(args: string[], options?: RunOptions): Promise<Ended>
+  spawnWb(args: string[], options?: RunOptions): Promise<CommandResult>
   /** Starts a server in this process, and waits for its ready line. */
-  serve(args?: string[], options?: { env?: Record<string, string> }): Promise<Served>
+  serve(args?: string[], options?: { env?: Record<string, string> }): Promise<TestServer>
   /** Like {@link serve}, but in a separate process, for tests that kill or measure it. */
   spawnServe(args?: string[], options?: { env?: Record<string, string> }): Promise<SpawnedServer>
 }
 
-export interface Served {
+export interface TestServer {
   url: string
   pid: number
   ready: Record<string, unknown>
-  ended: Promise<Ended>
+  ended: Promise<CommandResult>
   /** Sends SIGTERM, and waits for the end. */
-  stop(): Promise<Ended>
+  stop(): Promise<CommandResult>
   /** Calls the API with the key of the environment, for setup and for checks that are not under test. */
   call: Client['call']
 }
 
-export interface SpawnedServer extends Served {
+export interface SpawnedServer extends TestServer {
   process: ChildProcess
 }
 
@@ -66,7 +66,7 @@ export interface SpawnedServer extends Served {
  * A sandbox with a running server. Its commands run in a separate folder and use a separate workspace, set in the
  * environment.
  */
-export interface Room extends Place {
+export interface WorkspaceSandbox extends Sandbox {
   workspace: string
   workspaceId: string
   call: Client['call']
@@ -77,7 +77,7 @@ export interface Room extends Place {
  * removed, when the test ends. With `afterAll`, all tests of a `describe` share the sandbox and must not interfere
  * with each other.
  */
-export function place(end: (clear: () => void) => void = onTestFinished): Place {
+export function createSandbox(end: (clear: () => void) => void = onTestFinished): Sandbox {
   const root = mkdtempSync(join(tmpdir(), 'wb-'))
   const servers: (() => unknown)[] = []
   end(async () => {
@@ -97,23 +97,23 @@ export function place(end: (clear: () => void) => void = onTestFinished): Place 
   }
   const start = (args: string[], more: Record<string, string> = {}, cwd = root) =>
     spawn(process.execPath, [bin, ...args], { cwd, env: { ...env, ...more } })
-  const here: Place = {
+  const sandbox: Sandbox = {
     dataDir,
     home: root,
     env,
     keyCost: lowCost,
     async wb(args, { env: more, input, cwd = root } = {}) {
-      const io = new FakeIo({ env: { ...env, ...more }, cwd, input, keyCost: here.keyCost })
+      const io = new FakeIo({ env: { ...env, ...more }, cwd, input, keyCost: sandbox.keyCost })
       const status = await runInProcess(args, io)
       return { status, stdout: io.stdout.text, stderr: io.stderr.text }
     },
     spawnWb(args, { env: more, input, cwd } = {}) {
       const child = start(args, more, cwd)
       child.stdin.end(input)
-      return ending(child)
+      return resultOf(child)
     },
     async serve(args = [], { env: more } = {}) {
-      const io = new FakeIo({ env: { ...env, ...more }, cwd: root, keyCost: here.keyCost })
+      const io = new FakeIo({ env: { ...env, ...more }, cwd: root, keyCost: sandbox.keyCost })
       const ended = runInProcess(serveArgs(args), io).then(status => ({
         status,
         stdout: io.stdout.text,
@@ -124,21 +124,21 @@ export function place(end: (clear: () => void) => void = onTestFinished): Place 
         return ended
       }
       servers.push(stop)
-      return served(await firstLine(io.stdout, ended), env, { ended, stop })
+      return testServerOf(await firstLine(io.stdout, ended), env, { ended, stop })
     },
     async spawnServe(args = [], { env: more } = {}) {
       const child = start(serveArgs(args), more)
-      const ended = ending(child)
+      const ended = resultOf(child)
       servers.push(() => child.kill('SIGKILL'))
       const stop = () => {
         child.kill('SIGTERM')
         return ended
       }
       const ready = await firstLine(child.stdout, ended)
-      return { ...served(ready, env, { ended, stop }), process: child }
+      return { ...testServerOf(ready, env, { ended, stop }), process: child }
     },
   }
-  return here
+  return sandbox
 }
 
 /** Returns the arguments of a server on a free port whose output is JSON. */
@@ -146,55 +146,55 @@ function serveArgs(args: readonly string[]): string[] {
   return ['serve', ...(args.includes('--port') ? [] : ['--port', '0']), '--json', ...args]
 }
 
-function served(
+function testServerOf(
   ready: Record<string, unknown>,
-  env: Place['env'],
-  lifetime: Pick<Served, 'ended' | 'stop'>,
-): Served {
+  env: Sandbox['env'],
+  lifetime: Pick<TestServer, 'ended' | 'stop'>,
+): TestServer {
   const url = String(ready.url)
   const call: Client['call'] = (route, request, options) =>
-    openClient({ baseUrl: url, fetch, headers: credential(env) }).call(route, request, options)
+    openClient({ baseUrl: url, fetch, headers: authorizationOf(env) }).call(route, request, options)
   return { url, pid: Number(ready.pid), ready, call, ...lifetime }
 }
 
-function credential({ WB_API_KEY }: Place['env']): Record<string, string> {
+function authorizationOf({ WB_API_KEY }: Sandbox['env']): Record<string, string> {
   return WB_API_KEY ? { authorization: `Bearer ${WB_API_KEY}` } : {}
 }
 
 /** Runs a program in a sandbox. Unlike `spawnSync`, it does not block a server in this process. */
 export function runProgram(
-  { env, home }: Pick<Place, 'env' | 'home'>,
+  { env, home }: Pick<Sandbox, 'env' | 'home'>,
   program: string,
   args: readonly string[],
-): Promise<Ended> {
-  return ending(spawn(program, args, { cwd: home, env, stdio: ['ignore', 'pipe', 'pipe'] }))
+): Promise<CommandResult> {
+  return resultOf(spawn(program, args, { cwd: home, env, stdio: ['ignore', 'pipe', 'pipe'] }))
 }
 
 /** Starts a server that requires API keys. Commands of the sandbox use its bootstrap token. */
-export function serveClosed(here: Place): Promise<Served> {
+export function serveWithApiKeys(sandbox: Sandbox): Promise<TestServer> {
   const token = 'bootstrap-token-of-a-test-of-32-bytes-and-more'
-  Object.assign(here.env, { WB_CONFIG: join(here.home, 'closed.json'), BOOT: token, WB_API_KEY: token })
+  Object.assign(sandbox.env, { WB_CONFIG: join(sandbox.home, 'closed.json'), BOOT: token, WB_API_KEY: token })
   const auth = { mode: 'apiKey', anonymousPolicy: 'reject', bootstrapTokenRef: 'env:BOOT' }
-  writeFileSync(here.env.WB_CONFIG!, JSON.stringify({ version: 1, auth }))
-  return here.serve()
+  writeFileSync(sandbox.env.WB_CONFIG!, JSON.stringify({ version: 1, auth }))
+  return sandbox.serve()
 }
 
 /**
  * Creates a workspace and a folder for one test on a shared server, which is faster than a new server. Tests still
  * share the other files of the sandbox.
  */
-export async function roomAt(
-  here: Place,
-  { call }: Pick<Served, 'call'>,
+export async function addWorkspaceSandbox(
+  sandbox: Sandbox,
+  { call }: Pick<TestServer, 'call'>,
   fields?: Parameters<typeof makeWorkspace>[1],
-): Promise<Room> {
+): Promise<WorkspaceSandbox> {
   const { name: workspace, workspaceId } = await makeWorkspace({ call }, fields)
-  const env = { ...here.env, WB_WORKSPACE: workspace }
-  const home = mkdtempSync(join(here.home, 'room-'))
+  const env = { ...sandbox.env, WB_WORKSPACE: workspace }
+  const home = mkdtempSync(join(sandbox.home, 'room-'))
   const inRoom = (options?: RunOptions) => ({ cwd: home, ...options, env: { ...env, ...options?.env } })
-  const wb: Place['wb'] = (args, options) => here.wb(args, inRoom(options))
-  const spawnWb: Place['spawnWb'] = (args, options) => here.spawnWb(args, inRoom(options))
-  return { ...here, home, env, wb, spawnWb, workspace, workspaceId, call }
+  const wb: Sandbox['wb'] = (args, options) => sandbox.wb(args, inRoom(options))
+  const spawnWb: Sandbox['spawnWb'] = (args, options) => sandbox.spawnWb(args, inRoom(options))
+  return { ...sandbox, home, env, wb, spawnWb, workspace, workspaceId, call }
 }
 
 /**
@@ -203,31 +203,33 @@ export async function roomAt(
  * at the top level of a file or in a `describe`. The copy is removed after the run, because test files share their
  * modules.
  */
-export function placesLike(fill: (here: Place) => Promise<void>): () => Promise<Place>
-export function placesLike<T extends object>(fill: (here: Place) => Promise<T>): () => Promise<Place & T>
-export function placesLike(fill: (here: Place) => Promise<unknown>): () => Promise<Place> {
-  let first: (Pick<Place, 'home' | 'env' | 'keyCost'> & { copy: string; made: unknown }) | undefined
+export function sandboxFactory(fill: (sandbox: Sandbox) => Promise<void>): () => Promise<Sandbox>
+export function sandboxFactory<T extends object>(
+  fill: (sandbox: Sandbox) => Promise<T>,
+): () => Promise<Sandbox & T>
+export function sandboxFactory(fill: (sandbox: Sandbox) => Promise<unknown>): () => Promise<Sandbox> {
+  let first: (Pick<Sandbox, 'home' | 'env' | 'keyCost'> & { copy: string; returned: unknown }) | undefined
   return async () => {
-    const here = place()
+    const sandbox = createSandbox()
     if (!first) {
-      const made = await fill(here)
-      const copy = preparedFolder()
-      cpSync(here.home, copy, { recursive: true })
-      first = { home: here.home, copy, env: { ...here.env }, keyCost: here.keyCost, made }
-    } else cpSync(first.copy, here.home, { recursive: true })
-    here.keyCost = first.keyCost
+      const returned = await fill(sandbox)
+      const copy = createPreparedFolder()
+      cpSync(sandbox.home, copy, { recursive: true })
+      first = { home: sandbox.home, copy, env: { ...sandbox.env }, keyCost: sandbox.keyCost, returned }
+    } else cpSync(first.copy, sandbox.home, { recursive: true })
+    sandbox.keyCost = first.keyCost
     for (const [name, value] of Object.entries(first.env))
-      here.env[name] = value.replaceAll(first.home, here.home)
-    return { ...here, ...(first.made as object | undefined) }
+      sandbox.env[name] = value.replaceAll(first.home, sandbox.home)
+    return { ...sandbox, ...(first.returned as object | undefined) }
   }
 }
 
 /** Creates a folder for prepared files, which is removed after the run. */
-export function preparedFolder(): string {
+export function createPreparedFolder(): string {
   return mkdtempSync(join(process.env[preparedVariable] ?? tmpdir(), 'wb-'))
 }
 
-function ending(child: ChildProcess): Promise<Ended> {
+function resultOf(child: ChildProcess): Promise<CommandResult> {
   let stdout = ''
   let stderr = ''
   child.stdout?.setEncoding('utf8').on('data', text => {
@@ -242,7 +244,10 @@ function ending(child: ChildProcess): Promise<Ended> {
   })
 }
 
-function firstLine(stdout: NodeJS.EventEmitter, ended: Promise<Ended>): Promise<Record<string, unknown>> {
+function firstLine(
+  stdout: NodeJS.EventEmitter,
+  ended: Promise<CommandResult>,
+): Promise<Record<string, unknown>> {
   return new Promise((done, fail) => {
     let text = ''
     stdout.on('data', part => {

@@ -1,16 +1,19 @@
-/** Control sequences, lines and text, in the order of a terminal's output. */
+/** Control sequences, line breaks and text, in the order of a terminal's output. */
 const pieces = /\x1b\[([?>]?)([\d;]*)([@-~])|\x1b[^[]|([\r\n\b\x07])|([^\x1b\r\n\b\x07]+)/g
 
-/** As much of a terminal as our screens need: lines that stay, a cursor, and what erases. Every sign is one cell wide. */
-export class Emulator {
+/**
+ * A minimal terminal for the screens of Workbase: scrolled lines, a cursor, and erase sequences. Every character
+ * is one cell wide.
+ */
+export class TerminalEmulator {
   readonly #lines: string[][] = [[]]
-  /** The first line that the screen shows. */
+  /** Index of the first visible line. */
   #top = 0
   #x = 0
   #y = 0
-  /** What came of a sequence that is not whole. */
+  /** Incomplete sequence at the end of the last write. */
   #rest = ''
-  /** Another screen is shown, and this one waits. */
+  /** The alternate screen is active, and output to it is ignored. */
   #isAway = false
 
   constructor(
@@ -18,7 +21,7 @@ export class Emulator {
     private readonly rows: number,
   ) {}
 
-  /** All lines, those that scrolled away first. */
+  /** All lines, including those that scrolled away. */
   get lines(): string[] {
     return this.#lines.map(line =>
       Array.from(line, sign => sign ?? ' ')

@@ -3,8 +3,14 @@ import { onTestFinished } from 'vitest'
 import type { Message } from '../../src/contract/conversations.ts'
 import { startChatServer } from '../fakes/chat-server.ts'
 import { type McpServerFake, startMcpServer } from '../fakes/mcp-server.ts'
-import { drive, type RunningProvider, startProvider } from '../harness/identity-provider.ts'
-import { type Opened, type Options, open, type Sent, TestClock } from '../harness/runtime.ts'
+import { browse, type RunningProvider, startProvider } from '../harness/identity-provider.ts'
+import {
+  open,
+  TestClock,
+  type TestResponse,
+  type TestRuntime,
+  type TestRuntimeOptions,
+} from '../harness/runtime.ts'
 
 export const redirectUri = 'http://127.0.0.1:49152/callback'
 const bootstrap = 'the-token-of-the-operator-of-these-tests'
@@ -41,11 +47,15 @@ export async function startProtectedServer({
           server.describesCallers ? `does whoami for ${server.callers.at(-1)}` : 'does whoami',
       },
     ],
-    async before(request) {
+    async intercept(request) {
       const { pathname, origin } = new URL(request.url)
       if (pathname === path) {
-        const own = { resource: fake.url, authorization_servers: [issuer], scopes_supported: ['tools'] }
-        const { metadata = own } = server
+        const defaultMetadata = {
+          resource: fake.url,
+          authorization_servers: [issuer],
+          scopes_supported: ['tools'],
+        }
+        const { metadata = defaultMetadata } = server
         const body = typeof metadata === 'string' ? metadata : JSON.stringify(metadata)
         return new Response(body, { headers: { 'content-type': 'application/json' } })
       }
@@ -74,7 +84,7 @@ export async function startProtectedServer({
   return server
 }
 
-interface SignInStage extends Opened {
+interface McpSignInSetup extends TestRuntime {
   readonly clock: TestClock
   readonly provider: RunningProvider
   readonly server: ProtectedServer
@@ -85,28 +95,28 @@ interface SignInStage extends Opened {
   readonly ann: string
   readonly bob: string
   /** Opens another runtime on the same store. */
-  beside(more: Options): Promise<Opened>
-  as(token: string, line: string, json?: unknown): Promise<Sent>
+  openAnother(more: TestRuntimeOptions): Promise<TestRuntime>
+  sendAs(token: string, line: string, json?: unknown): Promise<TestResponse>
   /** Starts a sign-in and returns the parameters of the redirect. */
   authorize(token: string, login: string): Promise<{ state: string; code: string; iss?: string }>
-  signIn(token: string, login: string): Promise<Sent>
+  signIn(token: string, login: string): Promise<TestResponse>
   /** Lets the agent use the tool. @param token  of a caller who is signed in */
-  equip(token: string): Promise<Sent>
+  allowTool(token: string): Promise<TestResponse>
   /** Sends a question to the agent, whose model calls the tool if it is available. */
   ask(token: string): Promise<Message>
   /** Requests that the model received. */
-  told(): readonly object[]
+  modelRequests(): readonly object[]
   /** Tool results that the model received. */
-  results(): string[]
+  toolResults(): string[]
 }
 
 /** A runtime with two callers, an MCP server that they sign in to, and an agent that uses its tool. */
-export async function signInStage(
+export async function setUpMcpSignIn(
   fields: object = {},
   config: { auth?: object } = {},
   environment: Readonly<Record<string, string>> = {},
-  resolve?: Options['resolve'],
-): Promise<SignInStage> {
+  resolve?: TestRuntimeOptions['resolve'],
+): Promise<McpSignInSetup> {
   const clock = new TestClock()
   const resources: Record<string, string> = {}
   const provider = await startProvider({
@@ -119,7 +129,7 @@ export async function signInStage(
   resources[server.url] = 'tools'
   const model = await startChatServer()
   onTestFinished(() => model.close())
-  const options: Options = {
+  const options: TestRuntimeOptions = {
     clock,
     ...(resolve && { resolve }),
     environment: { FIRST_TOKEN: bootstrap, ...environment },
@@ -135,20 +145,20 @@ export async function signInStage(
     },
   }
   const wb = await open(options)
-  const as = (token: string, line: string, json?: unknown) =>
+  const sendAs = (token: string, line: string, json?: unknown) =>
     wb.send(line, json, { authorization: `Bearer ${token}` })
-  const made = async (line: string, json: object) => {
-    const { status, body, text } = await as(bootstrap, line, json)
+  const create = async (line: string, json: object) => {
+    const { status, body, text } = await sendAs(bootstrap, line, json)
     if (status !== 201) throw new Error(text)
     return body
   }
   const all = '/api/v1/workspaces'
-  const workspaceId = String((await made(`POST ${all}`, { name: 'team' })).workspaceId)
+  const workspaceId = String((await create(`POST ${all}`, { name: 'team' })).workspaceId)
   const W = `${all}/${workspaceId}`
   const key = async (label: string) =>
-    String((await made(`POST ${W}/api-keys`, { label, role: 'editor' })).plaintext)
+    String((await create(`POST ${W}/api-keys`, { label, role: 'editor' })).plaintext)
   const [ann, bob] = [await key('ann'), await key('bob')]
-  const { mcpServerId } = await made(`POST ${W}/mcp-servers`, {
+  const { mcpServerId } = await create(`POST ${W}/mcp-servers`, {
     label: 'issues',
     url: server.url,
     authType: 'oauth2',
@@ -156,8 +166,8 @@ export async function signInStage(
   })
   const path = `${W}/mcp-servers/${mcpServerId}`
   const service = { name: 'fake', provider: 'ollama', modelName: 'a:3b', endpointBaseUrl: model.url }
-  const { llmServiceId } = await made(`POST ${W}/llm-services`, service)
-  const { agentId } = await made(`POST ${W}/agents`, { name: 'agent', llmServiceId })
+  const { llmServiceId } = await create(`POST ${W}/llm-services`, service)
+  const { agentId } = await create(`POST ${W}/agents`, { name: 'agent', llmServiceId })
   model.respond(({ body }) => {
     const { messages, tools = [] } = body as unknown as {
       messages: { role: string }[]
@@ -168,9 +178,9 @@ export async function signInStage(
     return tool && !isDone ? { toolCalls: [{ name: tool.function.name }] } : { text: 'Done.' }
   })
   const authorize = async (token: string, login: string) => {
-    const begun = await as(token, `POST ${path}/sign-in`, { redirectUri })
+    const begun = await sendAs(token, `POST ${path}/sign-in`, { redirectUri })
     if (begun.status !== 200) throw new Error(begun.text)
-    const { url } = await drive(String(begun.body.authorizationUrl), { login, stopAt: redirectUri })
+    const { url } = await browse(String(begun.body.authorizationUrl), { login, stopAt: redirectUri })
     const { state, code, iss } = Object.fromEntries(new URL(url).searchParams)
     return { state: state!, code: code!, ...(iss !== undefined && { iss }) }
   }
@@ -183,21 +193,23 @@ export async function signInStage(
     path,
     ann,
     bob,
-    beside: more => open({ ...options, ...more, dataDir: wb.dataDir }),
-    as,
+    openAnother: more => open({ ...options, ...more, dataDir: wb.dataDir }),
+    sendAs,
     authorize,
-    signIn: async (token, login) => as(token, `POST ${path}/sign-in/finish`, await authorize(token, login)),
-    equip: token => as(token, `PATCH ${W}/agents/${agentId}`, { toolIds: [`mcp:${mcpServerId}:whoami`] }),
+    signIn: async (token, login) =>
+      sendAs(token, `POST ${path}/sign-in/finish`, await authorize(token, login)),
+    allowTool: token =>
+      sendAs(token, `PATCH ${W}/agents/${agentId}`, { toolIds: [`mcp:${mcpServerId}:whoami`] }),
     async ask(token) {
       const conversations = `${W}/agents/${agentId}/conversations`
-      const { conversationId } = (await as(token, `POST ${conversations}`, {})).body
+      const { conversationId } = (await sendAs(token, `POST ${conversations}`, {})).body
       const line = `POST ${conversations}/${conversationId}/messages`
-      const { status, body, text } = await as(token, line, { content: 'Who am I?' })
+      const { status, body, text } = await sendAs(token, line, { content: 'Who am I?' })
       if (status !== 201) throw new Error(text)
       return body.assistant as Message
     },
-    told: () => model.received,
-    results: () =>
+    modelRequests: () => model.received,
+    toolResults: () =>
       model.received.flatMap(({ body }) => {
         const last = (body.messages as { role: string; content: string }[]).at(-1)!
         return last.role === 'tool' ? [last.content] : []

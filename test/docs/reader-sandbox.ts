@@ -1,6 +1,6 @@
 import { chmodSync, cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { type Place, place, preparedFolder } from '../commands/wb.ts'
+import { createPreparedFolder, createSandbox, type Sandbox } from '../commands/sandbox.ts'
 import { hasProgram } from '../harness/installed.ts'
 
 const bin = resolve('bin/run.js')
@@ -31,24 +31,26 @@ const papers: Record<string, string> = {
  * Creates a sandbox for the commands of a page: `wb` and `npx` on the PATH, folders with papers and documents, and
  * the knowledge bases `handbook` and `papers`.
  */
-export async function reader(here: Place = place()): Promise<Place & { folder: string }> {
-  here.env.PATH = `${join(here.home, 'tools')}:${here.env.PATH}`
-  if (prepared) cpSync(prepared, here.home, { recursive: true })
+export async function createReaderSandbox(
+  sandbox: Sandbox = createSandbox(),
+): Promise<Sandbox & { folder: string }> {
+  sandbox.env.PATH = `${join(sandbox.home, 'tools')}:${sandbox.env.PATH}`
+  if (preparedCopy) cpSync(preparedCopy, sandbox.home, { recursive: true })
   else {
-    await prepare(here)
-    const copy = preparedFolder()
-    cpSync(here.home, copy, { recursive: true })
-    prepared = copy
+    await prepareSandbox(sandbox)
+    const copy = createPreparedFolder()
+    cpSync(sandbox.home, copy, { recursive: true })
+    preparedCopy = copy
   }
-  return { ...here, folder: join(here.home, 'work') }
+  return { ...sandbox, folder: join(sandbox.home, 'work') }
 }
 
 /** Copy of the first prepared sandbox of this process. */
-let prepared: string | undefined
+let preparedCopy: string | undefined
 
-async function prepare(here: Place): Promise<void> {
-  const tools = join(here.home, 'tools')
-  const folder = join(here.home, 'work')
+async function prepareSandbox(sandbox: Sandbox): Promise<void> {
+  const tools = join(sandbox.home, 'tools')
+  const folder = join(sandbox.home, 'work')
   mkdirSync(tools)
   for (const [name, text] of [
     ['wb', wbScript],
@@ -67,7 +69,7 @@ async function prepare(here: Place): Promise<void> {
     ['kb', 'ingest', 'handbook', 'docs'],
     ['kb', 'ingest', 'papers', 'papers', '--create'],
   ]) {
-    const { status, stderr } = await here.wb(line, { cwd: folder })
+    const { status, stderr } = await sandbox.wb(line, { cwd: folder })
     if (status !== 0) throw new Error(`wb ${line.join(' ')}: ${stderr}`)
   }
 }

@@ -1,4 +1,4 @@
-/** JSON as it stands in the text, for what `JSON.stringify` cannot write. */
+/** JSON text that `JSON.stringify` cannot write. */
 class Verbatim {
   constructor(readonly json: string) {}
 
@@ -7,13 +7,13 @@ class Verbatim {
   }
 }
 
-/** Serialise, with verbatim pieces as they are. */
-export function serialise(value: unknown): string {
+/** Serializes a value, with verbatim JSON inserted unchanged. */
+export function serialize(value: unknown): string {
   return JSON.stringify(value).replace(/"@verbatim:(.*?)@"/g, (_, json: string) => json)
 }
 
-/** What can be wrong with a field, and the codes that say so. */
-export interface Kind {
+/** Invalid values of a field, and the codes that reject them. */
+export interface InvalidValues {
   readonly wrong: readonly unknown[]
   readonly codes: readonly string[]
 }
@@ -24,8 +24,15 @@ const notText = [5, true, [], {}]
 const notNumber = ['5', true, [], {}, ...infinite]
 const notWhole = [...notNumber, 1.5, 1e300, new Verbatim('9007199254740993'), -1]
 
-export const id = kind([...notText, null, '', 'nope', '11111111-2222-3333-4444-555555555555', ...broken])
-export const ids = kind([
+export const id = invalidValues([
+  ...notText,
+  null,
+  '',
+  'nope',
+  '11111111-2222-3333-4444-555555555555',
+  ...broken,
+])
+export const ids = invalidValues([
   'x',
   5,
   null,
@@ -35,18 +42,24 @@ export const ids = kind([
   ['nope'],
   Array(51).fill('9b1c1a52-6f0e-4c0e-9d53-2f3a4b5c6d7e'),
 ])
-export const idOrNull = kind([...notText, '', 'nope', '11111111-2222-3333-4444-555555555555', ...broken])
-export const text = kind([...notText, null, '', ...broken])
-export const textOrNull = kind([...notText, ...broken])
-export const name = kind([...text.wrong, 'x'.repeat(1_001)])
-export const description = kind([...textOrNull.wrong, 'x'.repeat(10_001)])
-export const choice = kind([...notText, null, '', 'nope', ...broken])
-export const flag = kind(['true', '', 1, 0, null, [], {}])
-export const flagOrNull = kind(['true', '', 1, 0, [], {}])
-export const countOrNull = kind(notWhole)
-export const positiveOrNull = kind([...notWhole, 0])
-export const positive = kind([...notWhole, 0, null])
-export const when = kind([
+export const idOrNull = invalidValues([
+  ...notText,
+  '',
+  'nope',
+  '11111111-2222-3333-4444-555555555555',
+  ...broken,
+])
+export const text = invalidValues([...notText, null, '', ...broken])
+export const textOrNull = invalidValues([...notText, ...broken])
+export const name = invalidValues([...text.wrong, 'x'.repeat(1_001)])
+export const description = invalidValues([...textOrNull.wrong, 'x'.repeat(10_001)])
+export const choice = invalidValues([...notText, null, '', 'nope', ...broken])
+export const flag = invalidValues(['true', '', 1, 0, null, [], {}])
+export const flagOrNull = invalidValues(['true', '', 1, 0, [], {}])
+export const countOrNull = invalidValues(notWhole)
+export const positiveOrNull = invalidValues([...notWhole, 0])
+export const positive = invalidValues([...notWhole, 0, null])
+export const timestamp = invalidValues([
   ...notText,
   '',
   'today',
@@ -54,10 +67,10 @@ export const when = kind([
   '2026-01-01T00:00:00+02:00',
   ...broken,
 ])
-export const numberOrNull = kind(notNumber)
-export const share = kind([...notNumber, null, -0.1, 1.1])
-export const label = kind([...notText, null, '', 'x'.repeat(121), ...broken])
-export const scopes = kind([
+export const numberOrNull = invalidValues(notNumber)
+export const fraction = invalidValues([...notNumber, null, -0.1, 1.1])
+export const label = invalidValues([...notText, null, '', 'x'.repeat(121), ...broken])
+export const scopes = invalidValues([
   'read',
   5,
   true,
@@ -76,14 +89,14 @@ export const scopes = kind([
   ['read', 'a\u0000'],
   ['\ud800'],
 ])
-export const principal = kind([...notText, '', 'a b', 'a/b', 'x'.repeat(129), ...broken])
-export const future = kind([
-  ...when.wrong.filter(value => value !== null),
+export const principal = invalidValues([...notText, '', 'a b', 'a/b', 'x'.repeat(129), ...broken])
+export const future = invalidValues([
+  ...timestamp.wrong.filter(value => value !== null),
   '2020-01-01T00:00:00.000Z',
   '-000001-01-01T00:00:00.000Z',
 ])
-export const grace = kind([...notWhole, null, 2_592_001])
-export const listOfText = kind([
+export const grace = invalidValues([...notWhole, null, 2_592_001])
+export const listOfText = invalidValues([
   'x',
   5,
   true,
@@ -95,7 +108,7 @@ export const listOfText = kind([
   broken.slice(0, 1),
   broken.slice(2, 3),
 ])
-export const address = kind([
+export const address = invalidValues([
   ...notText,
   '',
   'no address',
@@ -104,9 +117,25 @@ export const address = kind([
   'http://169.254.169.254/',
   ...broken,
 ])
-export const path = kind([...notText, '', 'relative', '/../up', '/a\u0000', '/\ud800', '/line\nbreak'])
-export const secretRef = kind([...notText, '', 'sk-plain', 'vault:x', 'file:relative', 'env:', 'env:A\u0000'])
-export const lexical = kind([
+export const path = invalidValues([
+  ...notText,
+  '',
+  'relative',
+  '/../up',
+  '/a\u0000',
+  '/\ud800',
+  '/line\nbreak',
+])
+export const secretRef = invalidValues([
+  ...notText,
+  '',
+  'sk-plain',
+  'vault:x',
+  'file:relative',
+  'env:',
+  'env:A\u0000',
+])
+export const lexical = invalidValues([
   'on',
   5,
   true,
@@ -119,7 +148,7 @@ export const lexical = kind([
   { enabled: true, analyzer: null, options: null },
   { enabled: true, analyzer: '\u0000', options: {} },
 ])
-export const credentials = kind([
+export const credentials = invalidValues([
   'x',
   5,
   null,
@@ -130,7 +159,7 @@ export const credentials = kind([
   { token: 'env:A\u0000' },
   { 'key\u0000': 'env:A' },
 ])
-export const attributes = kind([
+export const attributes = invalidValues([
   'x',
   5,
   true,
@@ -144,8 +173,8 @@ export const attributes = kind([
   { team: 'x'.repeat(1_025) },
   Object.fromEntries(Array.from({ length: 65 }, (_, n) => [`k${n}`, 'x'])),
 ])
-export const command = kind(['x', 5, true, null, []])
-export const metadata = kind(
+export const command = invalidValues(['x', 5, true, null, []])
+export const metadata = invalidValues(
   [
     'x',
     5,
@@ -164,7 +193,7 @@ export const metadata = kind(
   ],
   ['invalid_metadata', 'validation_error'],
 )
-export const managedValues = kind([
+export const managedValues = invalidValues([
   'x',
   5,
   null,
@@ -175,11 +204,11 @@ export const managedValues = kind([
   { OPENAI_API_KEY: ['x'] },
   ...[...broken, 'a\nWB_X=1', 'a\r', '\u2028', 'x'.repeat(4_097)].map(text => ({ OPENAI_API_KEY: text })),
 ])
-export const visibleTo = kind(
+export const visibleTo = invalidValues(
   ['*', 5, true, {}, [], [1], [null], [''], [['*']], ['a\u0000'], ['\ud800']],
   ['invalid_visible_to', 'validation_error'],
 )
-export const chunker = kind(
+export const chunker = invalidValues(
   [
     'recursive',
     5,
@@ -194,7 +223,7 @@ export const chunker = kind(
   ],
   ['validation_error', 'invalid_chunker'],
 )
-export const vector = kind([
+export const vector = invalidValues([
   'x',
   5,
   true,
@@ -212,8 +241,8 @@ export const vector = kind([
   [1, 0, 0, 0],
   Array(16_385).fill(0),
 ])
-export const topK = kind([...notNumber, null, 0, -1, 1.5, 1_001, 1e300])
-export const filter = kind([
+export const topK = invalidValues([...notNumber, null, 0, -1, 1.5, 1_001, 1e300])
+export const filter = invalidValues([
   'x',
   5,
   true,
@@ -236,8 +265,8 @@ export const filter = kind([
   { a: { $in: Array(1_001).fill(0) } },
   nestedFilter(33),
 ])
-export const savedFilter = kind([...filter.wrong, { a: 'x'.repeat(32_761) }])
-export const records = kind([
+export const savedFilter = invalidValues([...filter.wrong, { a: 'x'.repeat(32_761) }])
+export const records = invalidValues([
   'x',
   5,
   null,
@@ -258,7 +287,7 @@ export const records = kind([
   [{ id: 'a', vector: [1, 0, 0], payload: { deep: new Verbatim('1e400') } }],
   Array.from({ length: 501 }, (_, index) => ({ id: `r${index}`, vector: [1, 0, 0] })),
 ])
-export const completionMessages = kind([
+export const completionMessages = invalidValues([
   'x',
   5,
   null,
@@ -279,7 +308,7 @@ export const completionMessages = kind([
   Array(1_001).fill({ role: 'user', content: 'a' }),
 ])
 const pngBase64 = 'iVBORw0KGgo='
-export const images = kind([
+export const images = invalidValues([
   'x',
   5,
   null,
@@ -296,7 +325,7 @@ export const images = kind([
   ...broken.map(data => [{ mediaType: 'image/png', data }]),
   Array(5).fill({ mediaType: 'image/png', data: pngBase64 }),
 ])
-export const idSet = kind([
+export const idSet = invalidValues([
   'x',
   5,
   true,
@@ -309,7 +338,7 @@ export const idSet = kind([
   [[exampleId()]],
   Array(1_001).fill(exampleId()),
 ])
-export const toolIds = kind([
+export const toolIds = invalidValues([
   'x',
   5,
   true,
@@ -323,8 +352,8 @@ export const toolIds = kind([
   ['\ud800'],
   Array(1_001).fill('a'),
 ])
-export const title = kind([...notText, '', 'x'.repeat(2_001), ...broken])
-export const documentIds = kind([
+export const title = invalidValues([...notText, '', 'x'.repeat(2_001), ...broken])
+export const documentIds = invalidValues([
   'x',
   5,
   null,
@@ -336,7 +365,7 @@ export const documentIds = kind([
   Array(101).fill(exampleId()),
 ])
 
-export const toolRules = kind([
+export const toolRules = invalidValues([
   'x',
   5,
   null,
@@ -348,9 +377,12 @@ export const toolRules = kind([
   { search_kb: { permission: 'ask', afterReading: 'allow' } },
   { search_kb: { permission: 'ask', colour: 'red' } },
 ])
-export const reviews = kind(['x', 5, null, {}, [5], [{}], [{ name: 'x' }], [{ name: 'x', hash: 5 }]])
+export const reviews = invalidValues(['x', 5, null, {}, [5], [{}], [{ name: 'x' }], [{ name: 'x', hash: 5 }]])
 
-function kind(wrong: readonly unknown[], codes: readonly string[] = ['validation_error']): Kind {
+function invalidValues(
+  wrong: readonly unknown[],
+  codes: readonly string[] = ['validation_error'],
+): InvalidValues {
   return { wrong, codes }
 }
 

@@ -4,30 +4,35 @@ import { type Document, documents, type IngestInput } from '../../src/contract/d
 import { type Job, jobs } from '../../src/contract/jobs.ts'
 import { checkStore } from '../../src/storage/sqlite/check.ts'
 import { type EmbeddingServer, startEmbeddingServer } from '../fakes/embedding-server.ts'
-import { type Base, makeBase, makeMockService, makeWorkspace } from '../harness/place.ts'
-import { type Opened, type Options, open, until } from '../harness/runtime.ts'
-import { storeFile } from '../harness/store.ts'
+import { type Base, makeBase, makeMockService, makeWorkspace } from '../harness/resources.ts'
+import { open, type TestRuntime, type TestRuntimeOptions, waitUntil } from '../harness/runtime.ts'
+import { storeFile } from '../harness/store-file.ts'
 
-type Call = Pick<Opened, 'call'>
+type Call = Pick<TestRuntime, 'call'>
 
 export interface Enqueued {
   readonly job: Job
   readonly document: Document
 }
 
-/** What a runtime says to a text that it is to take in by a job. */
-export function send({ call }: Call, { params }: Base, text: string, fields: Partial<IngestInput> = {}) {
+/** Sends a text to ingest in a job, and returns the response. */
+export function sendForJob(
+  { call }: Call,
+  { params }: Base,
+  text: string,
+  fields: Partial<IngestInput> = {},
+) {
   return call(documents.ingest, { params, query: { async: 'true' }, body: { text, ...fields } })
 }
 
-/** Send a text for a job to ingest; it is new. */
+/** Sends a new text to ingest in a job. */
 export async function enqueue(
   opened: Call,
   base: Base,
   text: string,
   fields: Partial<IngestInput> = {},
 ): Promise<Enqueued> {
-  const answer = await send(opened, base, text, fields)
+  const answer = await sendForJob(opened, base, text, fields)
   if (!('job' in answer)) throw new Error(`it was there: ${JSON.stringify(answer)}`)
   return answer
 }
@@ -40,10 +45,10 @@ export function cancel({ call }: Call, { workspaceId, jobId }: Job): Promise<Job
   return call(jobs.cancel, { params: { workspaceId, jobId } })
 }
 
-/** A job at its end. */
-export async function ended(opened: Call, job: Job): Promise<Job> {
+/** Waits until a job has ended. */
+export async function waitForEnd(opened: Call, job: Job): Promise<Job> {
   let now = job
-  await until(async () => {
+  await waitUntil(async () => {
     now = await jobOf(opened, job)
     return now.status === 'succeeded' || now.status === 'failed'
   })
@@ -54,22 +59,28 @@ export async function documentOf({ call }: Call, { params }: Base, documentId: s
   return call(documents.show, { params: { ...params, documentId } })
 }
 
-/** A text that is cut into so many chunks. */
+/** Creates a text with this number of chunks. */
 export function textOf(chunks: number, word = 'wing'): string {
   return Array.from({ length: chunks }, (_, at) => `${word} ${at} `.padEnd(90, 'x')).join('\n\n')
 }
 
-/** A chunk for each paragraph of `textOf`. */
-export const cut = { chunker: { maxChars: 100, minChars: 0, overlapChars: 0 } }
+/** Chunker settings that create a chunk for each paragraph of `textOf`. */
+export const chunkPerParagraph = { chunker: { maxChars: 100, minChars: 0, overlapChars: 0 } }
 
-export interface Hosted {
-  readonly wb: Opened
+export interface HostedBase {
+  readonly wb: TestRuntime
   readonly base: Base
   readonly provider: EmbeddingServer
 }
 
-/** A knowledge base whose vectors a provider makes, which is asked for two times `maxBatchSize` texts at once. */
-export async function hosted(options: Options = {}, maxBatchSize = 2): Promise<Hosted> {
+/**
+ * Creates a knowledge base with an external embedding server, which receives two concurrent batches of up to
+ * `maxBatchSize` texts.
+ */
+export async function createHostedBase(
+  options: TestRuntimeOptions = {},
+  maxBatchSize = 2,
+): Promise<HostedBase> {
   const provider = await startEmbeddingServer(3)
   onTestFinished(() => provider.close())
   const wb = await open({ server: true, ...options })
@@ -79,12 +90,12 @@ export async function hosted(options: Options = {}, maxBatchSize = 2): Promise<H
   return { wb, provider, base: await makeBase(wb, { workspaceId, embeddingServiceId }) }
 }
 
-/** Texts that a provider was paid for. */
-export function paid({ received }: EmbeddingServer): string[] {
+/** Returns all texts that the embedding server has received. */
+export function embeddedTexts({ received }: EmbeddingServer): string[] {
   return received.flatMap(({ body }) => body.input ?? [])
 }
 
-/** Nothing is left of jobs but their rows, all of which have ended, and no document is on its way. */
+/** Checks that all jobs have ended without leftovers, and that every document is ready or failed. */
 export function expectNothingLeft(dataDir: string): void {
   const store = storeFile(dataDir)
   const count = (from: string) => store.one(`SELECT count(*) AS n FROM ${from}`).n

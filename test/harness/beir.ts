@@ -5,9 +5,9 @@ import { join } from 'node:path'
 export const cranfield = join(import.meta.dirname, '../fixtures/cranfield')
 
 /** A document or a query of a collection in BEIR form. */
-export interface Entry {
+export interface BeirEntry {
   readonly _id: string
-  /** Only documents have one. */
+  /** Present for documents only. */
   readonly title: string
   readonly text: string
 }
@@ -18,13 +18,13 @@ function linesOf(folder: string, name: string): string[] {
     .filter(line => line.trim())
 }
 
-/** Returns the entries of a file of a collection, in the order of its lines. */
-export function entriesOf(folder: string, name: 'corpus.jsonl' | 'queries.jsonl'): Entry[] {
-  return linesOf(folder, name).map(line => JSON.parse(line) as Entry)
+/** Returns the entries of a file of a collection, in order. */
+export function readEntries(folder: string, name: 'corpus.jsonl' | 'queries.jsonl'): BeirEntry[] {
+  return linesOf(folder, name).map(line => JSON.parse(line) as BeirEntry)
 }
 
 /** Returns the grade of each judged document by query ID and document ID; 0 is irrelevant. */
-export function gradesIn(folder: string): Map<string, Map<string, number>> {
+export function readGrades(folder: string): Map<string, Map<string, number>> {
   const grades = new Map<string, Map<string, number>>()
   for (const line of linesOf(folder, 'qrels.tsv').slice(1)) {
     const [query, document, grade] = line.split('\t')
@@ -34,28 +34,28 @@ export function gradesIn(folder: string): Map<string, Map<string, number>> {
   return grades
 }
 
-/** Returns the IDs of the relevant documents by query ID. Queries without one are left out. */
-export function relevantIn(folder: string): Map<string, Set<string>> {
+/** Returns the IDs of the relevant documents by query ID. Queries without relevant documents are omitted. */
+export function readRelevantIds(folder: string): Map<string, Set<string>> {
   const relevant = new Map<string, Set<string>>()
-  for (const [query, grades] of gradesIn(folder)) {
+  for (const [query, grades] of readGrades(folder)) {
     const ids = [...grades].flatMap(([id, grade]) => (grade > 0 ? [id] : []))
     if (ids.length > 0) relevant.set(query, new Set(ids))
   }
   return relevant
 }
 
-const cut = 10
+const rankingDepth = 10
 
 /** Discounted cumulative gain, linear in the grade. */
 function gain(grades: readonly number[]): number {
-  return grades.slice(0, cut).reduce((sum, grade, at) => sum + grade / Math.log2(at + 2), 0)
+  return grades.slice(0, rankingDepth).reduce((sum, grade, at) => sum + grade / Math.log2(at + 2), 0)
 }
 
 /** Returns nDCG@10 and recall@10 of a ranking of document IDs, best first, by the grades of one query. */
 export function qualityAt10(ranking: readonly string[], grades: ReadonlyMap<string, number>) {
   const ideal = gain([...grades.values()].sort((a, b) => b - a))
   const relevant = [...grades.values()].filter(grade => grade > 0).length
-  const found = ranking.slice(0, cut).filter(id => (grades.get(id) ?? 0) > 0).length
+  const found = ranking.slice(0, rankingDepth).filter(id => (grades.get(id) ?? 0) > 0).length
   return {
     ndcg: ideal ? gain(ranking.map(id => grades.get(id) ?? 0)) / ideal : 0,
     recall: relevant ? found / relevant : 0,

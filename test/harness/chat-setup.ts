@@ -10,7 +10,7 @@ import { EndpointGuard } from '../../src/models/endpoint-guard.ts'
 import { openOutboundNetwork } from '../../src/models/outbound.ts'
 import { type ChatServer, startChatServer } from '../fakes/chat-server.ts'
 
-export interface Setting {
+export interface ChatSetupOptions {
   readonly service?: Partial<ModelService>
   readonly chat?: Partial<ChatConfig>
   readonly released?: boolean
@@ -19,14 +19,14 @@ export interface Setting {
   readonly clock?: Clock
 }
 
-/** A provider, and chats that reach it over sockets. */
-export interface ChatPlace {
+/** A fake provider, and chat clients that reach it over sockets. */
+export interface ChatSetup {
   readonly provider: ChatServer
-  open(setting?: Setting): ChatClient
+  open(setting?: ChatSetupOptions): ChatClient
   close(): Promise<void>
 }
 
-export async function chatPlace(): Promise<ChatPlace> {
+export async function setUpChat(): Promise<ChatSetup> {
   const network = openOutboundNetwork({ guard: new EndpointGuard({ blocksPrivate: false, exceptions: [] }) })
   const provider = await startChatServer()
   const learned = openLearnedModels({ clock: systemClock, outbound: network.send })
@@ -67,21 +67,21 @@ export async function chatPlace(): Promise<ChatPlace> {
   }
 }
 
-/** What a stream came to. */
-export interface Heard {
-  /** Of the text. */
+/** The result of a stream. */
+export interface StreamResult {
+  /** Text deltas. */
   readonly pieces: string[]
-  /** Parts in order, those of the text among them. */
+  /** All parts in order, including text. */
   readonly parts: AnswerPart[]
   readonly completion?: Completion
   readonly failure?: Error
 }
 
-/** Listen to the end. @param onPiece  hears each part before the next is asked for */
-export async function heard(
+/** Reads a stream to its end. @param onPiece  called for each part before the next is read */
+export async function readStream(
   stream: AsyncGenerator<AnswerPart, Completion, undefined>,
   onPiece: (part: AnswerPart) => void = () => {},
-): Promise<Heard> {
+): Promise<StreamResult> {
   const parts: AnswerPart[] = []
   const pieces: string[] = []
   try {

@@ -26,21 +26,21 @@ export function passage(id: string, more: Partial<Passage> = {}): Passage {
   }
 }
 
-export function found(...ids: string[]): SearchResults {
+export function searchResults(...ids: string[]): SearchResults {
   return {
-    passages: ids.map((id, place) => passage(id, { score: 1 / (place + 1), coverage: 1 / (place + 1) })),
+    passages: ids.map((id, at) => passage(id, { score: 1 / (at + 1), coverage: 1 / (at + 1) })),
     tookMs: 7,
   }
 }
 
-/** Keys as a terminal sends them. */
+/** Key codes that a terminal sends. */
 export function keysOf(typed: string): Key[] {
   const [decoder, keys] = decode(emptyDecoder, typed)
   return [...keys, ...flush(decoder)[1]]
 }
 
 /** A playground without a terminal. */
-export class Play {
+export class PlaygroundDriver {
   state: PlaygroundState
   effects: PlaygroundEffect[]
 
@@ -75,13 +75,13 @@ export class Play {
   }
 
   type(typed: string): this {
-    // A pause stands between an Escape and what comes after it.
+    // A pause separates Escape from the following key.
     for (const part of typed.split(/(?<=\x1b)(?![[O\d])/)) this.event(...keysOf(part))
     return this
   }
 
   answer(...ids: string[]): this {
-    return this.event({ type: 'searched', serial: this.state.serial, results: found(...ids) })
+    return this.event({ type: 'searched', serial: this.state.serial, results: searchResults(...ids) })
   }
 
   /** Body of the last search. */

@@ -2,16 +2,16 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { onTestFinished } from 'vitest'
 import type { AuditRecord } from '../../src/contract/audit-record.ts'
 import type { Scope } from '../../src/contract/scopes.ts'
-import { type Base, makeBase, makeWorkspace } from '../harness/place.ts'
-import { type Options, open } from '../harness/runtime.ts'
-import { type Wired, wired } from '../harness/wired.ts'
+import { type HttpRuntime, serveOverHttp } from '../harness/http-runtime.ts'
+import { type Base, makeBase, makeWorkspace } from '../harness/resources.ts'
+import { open, type TestRuntimeOptions } from '../harness/runtime.ts'
 
 export const unknownId = '99999999-9999-4999-8999-999999999999'
-/** Methods of an MCP client. */
-export const accept = { accept: 'application/json, text/event-stream' }
+/** Headers of an MCP client. */
+export const acceptHeaders = { accept: 'application/json, text/event-stream' }
 
 /** The result of a tool call. */
-export interface Told {
+export interface ToolCallResult {
   readonly isError: boolean
   readonly text: string
   /** The text parsed as JSON, if possible. */
@@ -20,7 +20,7 @@ export interface Told {
   readonly nextCursor: string | undefined
 }
 
-export interface Stage extends Wired {
+export interface McpSetup extends HttpRuntime {
   readonly workspaceId: string
   readonly base: Base
   /** Path of the MCP route. */
@@ -30,16 +30,16 @@ export interface Stage extends Wired {
   /** Connects the official client with a key. */
   client(token: string): Promise<Client>
   /** Audit records of tool calls, oldest first. */
-  invoked(): Promise<AuditRecord[]>
+  toolAuditRecords(): Promise<AuditRecord[]>
 }
 
 /** A runtime that requires API keys and listens on a port, with a workspace and a knowledge base. */
-export async function stage(options: Options = {}): Promise<Stage> {
+export async function setUpMcp(options: TestRuntimeOptions = {}): Promise<McpSetup> {
   const opened = await open({
     ...options,
     config: { auth: { mode: 'apiKey', anonymousPolicy: 'reject' }, ...options.config },
   })
-  const wb = await wired(opened)
+  const wb = await serveOverHttp(opened)
   const asOperator = { call: opened.callAsOperator }
   const { workspaceId } = await makeWorkspace(asOperator)
   const base = await makeBase(asOperator, { workspaceId })
@@ -49,8 +49,8 @@ export async function stage(options: Options = {}): Promise<Stage> {
     workspaceId,
     base,
     path,
-    async mint(scopes, place = workspaceId) {
-      const line = `POST /api/v1/workspaces/${place}/api-keys`
+    async mint(scopes, keyWorkspaceId = workspaceId) {
+      const line = `POST /api/v1/workspaces/${keyWorkspaceId}/api-keys`
       const { body } = await opened.sendAsOperator(line, { label: 'agent', scopes })
       return String(body.plaintext)
     },
@@ -63,7 +63,7 @@ export async function stage(options: Options = {}): Promise<Stage> {
       onTestFinished(() => client.close())
       return client
     },
-    async invoked() {
+    async toolAuditRecords() {
       const line = `GET /api/v1/workspaces/${workspaceId}/audit?action=mcp.invoke&limit=200`
       return ((await opened.sendAsOperator(line)).body.items as AuditRecord[]).reverse()
     },
@@ -71,7 +71,7 @@ export async function stage(options: Options = {}): Promise<Stage> {
 }
 
 /** Calls a tool. A page that is not the last has a second text with the cursor of the next call. */
-export async function call(client: Client, name: string, args: object = {}): Promise<Told> {
+export async function call(client: Client, name: string, args: object = {}): Promise<ToolCallResult> {
   const result = await client.callTool({ name, arguments: { ...args } })
   const [content, more, ...others] = result.content as { type: string; text: string }[]
   const nextCursor = result._meta?.['workbase/nextCursor'] as string | undefined

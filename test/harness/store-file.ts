@@ -4,25 +4,25 @@ import Database from '../../src/storage/sqlite/driver.ts'
 
 export type Row = Record<string, unknown>
 
-/** A reader of the store's file, beside the runtime. */
+/** Read-only access to the store file of a runtime. */
 export interface StoreFile {
   all(sql: string, ...values: unknown[]): Row[]
   one(sql: string, ...values: unknown[]): Row
-  /** Names of all tables but SQLite's own and the parts of full-text tables. */
+  /** Names of all tables except internal ones of SQLite and of full-text search. */
   tables(): string[]
-  /** Tables in which a text stands, as written in any column. */
-  mentions(text: string): string[]
-  /** Every row of every table, for comparison. */
+  /** Returns the tables with a text in any column. */
+  tablesContaining(text: string): string[]
+  /** Returns every row of every table, for comparison. */
   dump(): string
   collection(workspaceId: string, name: string): Row | undefined
-  /** Vectors in force, by record id. */
+  /** Vectors of the current space, by record ID. */
   vectors(workspaceId: string, name: string): Map<string, Float32Array>
-  /** Read one state of the store. */
+  /** Reads from a single state of the store. */
   snapshot<T>(read: () => T): T
   close(): void
 }
 
-/** Open the file of a data directory for reading. */
+/** Opens the store file of a data directory read-only. */
 export function storeFile(dataDir: string): StoreFile {
   const database = new Database(join(dataDir, 'workbase.db'), { readonly: true })
   const close = () => void database.close()
@@ -45,7 +45,7 @@ export function storeFile(dataDir: string): StoreFile {
     all,
     one: (sql, ...values) => all(sql, ...values)[0]!,
     tables,
-    mentions: text => tables().filter(name => contentsOf(name).includes(text)),
+    tablesContaining: text => tables().filter(name => contentsOf(name).includes(text)),
     dump: () =>
       tables()
         .map(name => `${name}: ${contentsOf(name)}`)
