@@ -4,7 +4,7 @@ import { ChatCommand, chatFlags, screenReaderFlag } from '../../src/cli/chat/cha
 export default class AgentsChat extends ChatCommand {
   static override summary = 'chat with an agent about your documents'
   static override description =
-    'In a terminal, starts a conversation; type /help to list its commands. Outside a terminal, prints the answer to QUESTION, or to the question on stdin.'
+    'In a terminal, starts a conversation; type /help to list its commands. Outside a terminal, or with --json or --no-stream, prints the answer to QUESTION, or to the question on stdin.'
   static override examples = [
     'wb agents chat maven',
     'echo "how do refunds work" | wb agents chat maven',

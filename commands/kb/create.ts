@@ -24,7 +24,7 @@ export default class KbCreate extends WbCommand {
       helpValue: 'ID',
     }),
     attach: Flags.boolean({ summary: 'use the existing collection with this name' }),
-    lexical: Flags.boolean({ allowNo: true, summary: 'also index words, to enable hybrid search' }),
+    lexical: Flags.boolean({ allowNo: true, summary: 'index words for lexical and hybrid search' }),
   }
 
   async run() {

@@ -16,7 +16,7 @@ export default class KbUpdate extends WbCommand {
     description: Flags.string({ summary: 'description of the contents' }),
     status: Flags.option({ options: states, summary: 'lifecycle status' })(),
     language: Flags.string({ summary: 'language of the documents' }),
-    lexical: Flags.boolean({ allowNo: true, summary: 'also index words, to enable hybrid search' }),
+    lexical: Flags.boolean({ allowNo: true, summary: 'index words for lexical and hybrid search' }),
   }
 
   async run() {

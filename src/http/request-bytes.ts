@@ -41,7 +41,7 @@ export interface BodyReadOptions {
   /** Length from the Content-Length header; null if absent. */
   readonly declaredBytes: number | null
   readonly limitBytes: number
-  /** Memory reservation of the request. It is increased before bytes are read. */
+  /** Memory reservation of the request. It is increased before bytes are added to the buffer. */
   readonly reservation: BodyReservation
   readonly clock: Clock
 }
@@ -49,8 +49,8 @@ export interface BodyReadOptions {
 /**
  * Reads a whole body.
  *
- * @throws validation_error   when the body ends early, or no data arrives for too long
- * @throws payload_too_large  when the body is larger than allowed, even if its declared length is not
+ * @throws validation_error   when a body from the network ends early, or a large one receives no data for too long
+ * @throws payload_too_large  when the body exceeds the limit, even if its declared length is within the limit
  * @throws overloaded         when the memory for bodies is used up
  */
 export async function readBodyBytes(options: BodyReadOptions): Promise<Bytes> {

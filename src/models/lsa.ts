@@ -86,7 +86,7 @@ export class LsaModel {
     return { dimension, terms: terms.join('\n'), weights }
   }
 
-  /** Decodes a model. It embeds exactly like the encoded model. Throws if the sizes of the fields do not match. */
+  /** Decodes a model. It embeds exactly like the encoded model. Throws if the fields do not match or are not finite. */
   static decode({ dimension, terms, weights }: EncodedLsaModel): LsaModel {
     // Bytes from a database can start at any offset of their buffer, but a Float32Array must be aligned.
     const { buffer } = new Uint8Array(weights)
@@ -95,7 +95,7 @@ export class LsaModel {
     const model = new LsaModel(dimension, terms, factors, new Int8Array(buffer, factors.byteLength))
     if (model.terms.length !== count || !factors.every(Number.isFinite))
       throw new Error(
-        `an LSA model of ${model.terms.length} terms cannot have ${weights.length} bytes of weights`,
+        `the stored LSA model is corrupt (${model.terms.length} terms, ${weights.length} bytes of weights)`,
       )
     return model
   }

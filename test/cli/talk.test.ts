@@ -21,8 +21,14 @@ test('opens a cited passage of an attachment with the text before and after it',
   talk.switchConversation(conversation.conversationId)
   const opened = async (chunkIndex: number) => {
     const chunkId = `${attachmentId}:${chunkIndex}`
-    const place = { knowledgeBaseId: null, attachmentId, documentId: null, chunkId, chunkIndex }
-    const citation: Citation = { number: 1, ...place, title: null, sourceFilename: 'report.md', page: null }
+    const location = { knowledgeBaseId: null, attachmentId, documentId: null, chunkId, chunkIndex }
+    const citation: Citation = {
+      number: 1,
+      ...location,
+      title: null,
+      sourceFilename: 'report.md',
+      page: null,
+    }
     const { text: passage, neighbors } = await talk.citedPassage(citation)
     return [neighbors[0], passage, neighbors[1]]
   }

@@ -390,8 +390,9 @@ function startFakeRuntime(features: object, answer: Answer, read?: Read): Promis
 }
 
 /**
- * Starts a server that gives the configured answers. Status 0 breaks the connection after the body. @param read  a
- * body is read when this resolves
+ * Starts a server that gives the configured answers. Status 0 breaks the connection after the body.
+ *
+ * @param read  resolves when the server may read the body
  */
 async function startFakeServer(answer: Answer, read: Read = () => undefined): Promise<string> {
   const server = createServer(async (request, response) => {

@@ -53,8 +53,8 @@ describe('wb login with a device code', () => {
     const created = await sandbox.wb(['workspaces', 'create', 'demo', '--json'])
     expect(created.status, created.stderr).toBe(0)
     expect((await sandbox.wb(['whoami'])).stdout).toMatch(/^alice@example\.test\tidentity provider\t/)
-    const status2 = await sandbox.wb(['auth', 'status'])
-    expect(status2.stdout).toContain('credential\tan access token stored by wb login for alice')
+    const authStatus = await sandbox.wb(['auth', 'status'])
+    expect(authStatus.stdout).toContain('credential\tan access token stored by wb login for alice')
     const out = await sandbox.wb(['logout'])
     expect(out.stderr).toBe(
       `  ✓ signed out of ${server.url} (alice@example.test)\n` +

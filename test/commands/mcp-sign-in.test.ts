@@ -30,9 +30,7 @@ async function createSignInWorkspace() {
 
 type SignInWorkspace = Awaited<ReturnType<typeof createSignInWorkspace>>
 
-/**
- * Runs a login. @param visit  visits the sign-in page; its return value is typed into the terminal
- */
+/** Runs a login. `visit` visits the sign-in page, and its return value is typed into the terminal. */
 function login(
   { env, home }: SignInWorkspace,
   args: readonly string[],

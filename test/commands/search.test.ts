@@ -25,8 +25,8 @@ function passagesOf(screen: string): ShownPassage[] {
   return cards.flatMap(card => {
     const body = card.split('\n').slice(1)
     const end = body.findIndex(line => /chunk \d+/.test(line))
-    const place = stripSequences(body.slice(end).join('\n'))
-    const found = /chunk (\d+)\s+·?\s*([0-9a-f-]{36})/.exec(place.replace(/\n/g, ' '))
+    const sourceLine = stripSequences(body.slice(end).join('\n'))
+    const found = /chunk (\d+)\s+·?\s*([0-9a-f-]{36})/.exec(sourceLine.replace(/\n/g, ' '))
     if (!found) return []
     const text = body.slice(0, end)
     return {
@@ -39,9 +39,7 @@ function passagesOf(screen: string): ShownPassage[] {
   })
 }
 
-/**
- * Fetches the text of a chunk. @param base  address of a knowledge base
- */
+/** Fetches the text of a chunk. `base` is the address of the knowledge base. */
 async function chunkText(base: string, documentId: string, index: number): Promise<string> {
   const answer = await fetch(`${base}/documents/${documentId}/chunks`)
   const chunks = (await answer.json()) as { chunkIndex: number; text: string }[]

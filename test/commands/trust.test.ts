@@ -67,8 +67,8 @@ describe('wb trust [security rule 6]', () => {
     const { sandbox, cwd } = createProject()
     await sandbox.wb(['workspaces', 'create', 'demo', '--data-dir', '.workbase'], { cwd })
     const line = ['workspaces', 'list', '--json']
-    const here1 = await sandbox.wb(line, { cwd, env: { CI: 'true' } })
-    expect(here1).toMatchObject({ status: 0, stdout: expect.stringContaining('"demo"') })
+    const inCi = await sandbox.wb(line, { cwd, env: { CI: 'true' } })
+    expect(inCi).toMatchObject({ status: 0, stdout: expect.stringContaining('"demo"') })
     expect((await sandbox.wb(line, { cwd: sandbox.home })).stdout).toBe('[]\n')
     const store = join(cwd, '.workbase/workbase.db')
     copyFileSync(store, `${store}.planted`)

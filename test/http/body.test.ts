@@ -66,8 +66,8 @@ describe('invalid strings, keys and numbers', () => {
     ['{"a":[1,1e400]}', 'a.1: '],
     ['{"a":-1E+999}', 'a: '],
     [`{"a":${'9'.repeat(400)}}`, 'a: '],
-  ])('rejects %s at %s', (text, place) => {
-    expect(errorMessageOf(text).startsWith(place)).toBe(true)
+  ])('rejects %s at %s', (text, location) => {
+    expect(errorMessageOf(text).startsWith(location)).toBe(true)
   })
 
   test('accepts surrogate pairs, escaped backslashes and long strings', () => {

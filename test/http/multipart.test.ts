@@ -37,7 +37,7 @@ function receive(folder: string, pieces: readonly Uint8Array[]): Promise<ParsedF
 }
 
 function cutAt(bytes: Buffer, places: readonly number[]): Buffer[] {
-  const cuts = [...new Set(places.map(place => place % (bytes.length + 1)))].sort((a, b) => a - b)
+  const cuts = [...new Set(places.map(cut => cut % (bytes.length + 1)))].sort((a, b) => a - b)
   return [0, ...cuts].map((from, at) => bytes.subarray(from, cuts[at] ?? bytes.length))
 }
 

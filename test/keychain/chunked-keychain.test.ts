@@ -18,27 +18,27 @@ class Crash extends Error {}
 
 /** Entries in memory with at most 1200 ASCII characters each. A crash can be simulated before any change. */
 class MemoryEntries implements KeychainEntries {
-  readonly kept = new Map<string, string>()
+  readonly entries = new Map<string, string>()
   changesLeft = Number.POSITIVE_INFINITY
 
-  async getPassword(...place: [service: string, account: string]) {
-    return this.kept.get(JSON.stringify(place)) ?? null
+  async getPassword(...key: [service: string, account: string]) {
+    return this.entries.get(JSON.stringify(key)) ?? null
   }
 
   async setPassword(service: string, account: string, password: string) {
     expect(password).toMatch(/^[\x20-\x7e]{1,1200}$/)
     this.change()
-    this.kept.set(JSON.stringify([service, account]), password)
+    this.entries.set(JSON.stringify([service, account]), password)
   }
 
-  async deletePassword(...place: [service: string, account: string]) {
+  async deletePassword(...key: [service: string, account: string]) {
     this.change()
-    return this.kept.delete(JSON.stringify(place))
+    return this.entries.delete(JSON.stringify(key))
   }
 
   async findCredentials(wanted: string) {
-    return [...this.kept].flatMap(([place, password]) => {
-      const [service, account] = JSON.parse(place) as [string, string]
+    return [...this.entries].flatMap(([key, password]) => {
+      const [service, account] = JSON.parse(key) as [string, string]
       return service === wanted ? [{ account, password }] : []
     })
   }
@@ -103,10 +103,10 @@ describe('a chunked keychain', () => {
       await writer.setPassword(service, 'one', 'x'.repeat(4000))
       let callsLeft = calls
       const overtaken: KeychainEntries = Object.assign(Object.create(stored) as MemoryEntries, {
-        async getPassword(...place: [service: string, account: string]) {
+        async getPassword(...key: [service: string, account: string]) {
           if (callsLeft-- === 0)
             for (const letter of 'yz') await writer.setPassword(service, 'one', letter.repeat(5000))
-          return stored.getPassword(...place)
+          return stored.getPassword(...key)
         },
       })
       expect(await createChunkedKeychain(overtaken).getPassword(service, 'one')).toBe('z'.repeat(5000))
@@ -114,8 +114,11 @@ describe('a chunked keychain', () => {
   )
 
   test.each([
-    ['is missing', (stored: MemoryEntries, [piece]: string[]) => stored.kept.delete(piece!)],
-    ['belongs to another secret', (stored: MemoryEntries, [piece]: string[]) => stored.kept.set(piece!, 'x')],
+    ['is missing', (stored: MemoryEntries, [piece]: string[]) => stored.entries.delete(piece!)],
+    [
+      'belongs to another secret',
+      (stored: MemoryEntries, [piece]: string[]) => stored.entries.set(piece!, 'x'),
+    ],
   ])('returns no secret if a chunk %s', async (_, damage) => {
     const stored = new MemoryEntries()
     const keychain = createChunkedKeychain(stored)
@@ -135,7 +138,7 @@ describe('a chunked keychain', () => {
     '{"slot":"c","pieces":1,"digest":""}',
   ])('ignores the entry %j, which it did not write', async text => {
     const stored = new MemoryEntries()
-    stored.kept.set(JSON.stringify([service, 'one']), text)
+    stored.entries.set(JSON.stringify([service, 'one']), text)
     expect(await createChunkedKeychain(stored).getPassword(service, 'one')).toBeNull()
   })
 
@@ -148,7 +151,7 @@ describe('a chunked keychain', () => {
 
 /** Returns the keys of an account's chunks. */
 function chunkKeysOf(stored: MemoryEntries, account: string): string[] {
-  return [...stored.kept.keys()].filter(key => {
+  return [...stored.entries.keys()].filter(key => {
     const [service, name] = JSON.parse(key) as [string, string]
     return service === 'workbase pieces' && name.replace(/#[ab]\d+$/, '') === account
   })
@@ -156,6 +159,6 @@ function chunkKeysOf(stored: MemoryEntries, account: string): string[] {
 
 /** Returns the number of chunks in an account's entry. */
 function chunkCountOf(stored: MemoryEntries, account: string): number {
-  const head: unknown = JSON.parse(stored.kept.get(JSON.stringify([service, account])) ?? '""')
+  const head: unknown = JSON.parse(stored.entries.get(JSON.stringify([service, account])) ?? '""')
   return typeof head === 'string' ? 0 : (head as { pieces: number }).pieces
 }

@@ -22,7 +22,7 @@ export const globalFlags = {
     summary: 'configuration file of the runtime on this machine',
     ...globalOptions('FILE'),
   }),
-  json: Flags.boolean({ summary: 'print JSON as returned by the API', helpGroup: 'GLOBAL' }),
+  json: Flags.boolean({ summary: 'print the result as JSON', helpGroup: 'GLOBAL' }),
   jq: Flags.string({ summary: 'filter the JSON output with a jq expression', ...globalOptions('EXPR') }),
   quiet: Flags.boolean({ char: 'q', summary: 'print only the result', helpGroup: 'GLOBAL' }),
   debug: Flags.boolean({ summary: 'print requests and error details', helpGroup: 'GLOBAL' }),

@@ -15,7 +15,7 @@ import { formatRetry, withRequestLog } from './request-log.ts'
 export interface NetworkObserver {
   /** Receives a log entry for each request. */
   onRequest?: (entry: string) => void
-  /** Receives a message, at most once, if the runtime has another version than wb. */
+  /** Receives a message, at most once, if the major or minor version of the runtime differs from that of wb. */
   onVersionMismatch?: (line: string) => void
 }
 
@@ -78,7 +78,7 @@ function readCertificate(name: string, path: string): string {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     throw new UsageError(`${name} refers to ${path}, which cannot be read (${code})`, [
-      `unset ${name}    uses the certificate authorities of Node`,
+      `unset ${name}    connect without this certificate file`,
     ])
   }
 }

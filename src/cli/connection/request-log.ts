@@ -8,7 +8,7 @@ const secretHeader = /cookie|auth|token|secret|key|passw|session/i
 const redacted = '[redacted]'
 
 /**
- * Logs each request with its response as one entry: request line, headers, and outcome. Of a body, only the size is
+ * Logs each request with its response as one entry: request line, headers, and outcome. Only the size of a body is
  * logged, because bodies can contain secrets.
  */
 export function withRequestLog(
@@ -37,7 +37,7 @@ export function withRequestLog(
 
 /** Formats a log entry for a retry. */
 export function formatRetry({ reason, waitMs }: Retry): string {
-  return `< ${reason}; sent again in ${waitMs} ms`
+  return `< ${reason}; retrying in ${waitMs} ms`
 }
 
 function describeBody(body: OutgoingRequest['body']): string {

@@ -108,7 +108,10 @@ class SentenceWalker {
     this.#newStart = this.start
   }
 
-  /** Adds the chunk at `start`, and moves to the next one. The remaining text must be longer than `maxChars`. */
+  /**
+   * Adds the chunk at `start`, and moves `start` to the next one. Adds nothing if the chunk has to start later to fit new
+   * text. The remaining text must be longer than `maxChars`.
+   */
   advance(spans: ChunkSpan[]): void {
     const windowEnd = this.start + this.#options.maxChars
     const contentStart = this.#skipNewSpace(this.#newStart)
@@ -245,8 +248,8 @@ function firstLineStart(text: string): number {
 }
 
 /**
- * Returns true if a long word can be cut after this character, because it is punctuation or belongs to a script
- * without spaces between words.
+ * Returns true if a long word can be cut after this character, because it is ASCII punctuation, or is in a range of
+ * mainly East Asian characters (U+2E80 and above, without Hangul syllables).
  */
 function isBreakAfter(codeUnit: number): boolean {
   if (codeUnit >= 0x80) return codeUnit >= 0x2e80 && (codeUnit < 0xac00 || codeUnit > 0xdfff)
