@@ -9,6 +9,7 @@ import { createEnvironment } from '../../src/config/config-environment.ts'
 import { loadConfig } from '../../src/config/load-config.ts'
 import { openRuntime, type Runtime, type RuntimeOverrides } from '../../src/runtime.ts'
 import { lowCost } from './key-cost.ts'
+import { writeMigratedStore } from './migrated-store.ts'
 
 export interface Options extends RuntimeOverrides {
   /** Of a runtime that was opened before, to open a second one beside it. */
@@ -66,7 +67,8 @@ export function scratchDir(): string {
 
 /** Open a runtime as a command does, or with `server` and `threads` as `wb serve` does; it is closed with the test. */
 export async function open(options: Options = {}): Promise<Opened> {
-  const { dataDir = join(scratchDir(), 'data'), server = false, threads = false, headers = {} } = options
+  const { server = false, threads = false, headers = {} } = options
+  const dataDir = options.dataDir ?? (await newDataDir(options.config))
   const complaints: Complaint[] = []
   const environment = createEnvironment(options.environment ?? {})
   const runtime = await openRuntime(
@@ -121,6 +123,13 @@ export async function open(options: Options = {}): Promise<Opened> {
     send: (line, json, more) => send(line, json, more),
     sendAsOperator: (line, json) => send(line, json, {}, 'operator'),
   }
+}
+
+/** Creates a data directory; its store, if a file, has the current schema already. */
+async function newDataDir(config: object = {}): Promise<string> {
+  const dataDir = join(scratchDir(), 'data')
+  if (!('controlPlane' in config)) await writeMigratedStore(join(dataDir, 'workbase.db'))
+  return dataDir
 }
 
 /** A configuration as a file; JSON is YAML. */
