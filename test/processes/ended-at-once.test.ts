@@ -78,7 +78,7 @@ describe.runIf(process.platform !== 'win32')('a tool server ends with the server
 test.runIf(process.platform !== 'win32').each(['keys create', 'playground'])(
   'wb %s ends by the end of its terminal, and does not break off',
   async words => {
-    const { env, home: cwd, spawnWb: wb } = place()
+    const { env, home: cwd, wb } = place()
     await wb(['kb', 'create', 'handbook'])
     const args = [resolve('bin/run.js'), ...words.split(' ')]
     const asking = spawn(process.execPath, args, { env: { ...env, TERM: 'xterm-256color' }, cwd })

@@ -5,8 +5,8 @@ import { place } from '../commands/wb.ts'
 
 const bin = resolve('bin/run.js')
 
-test('twenty wb mcp serve use one data directory at once', { timeout: 120_000 }, async () => {
-  const { env, home, spawnWb: wb } = place()
+test('eight wb mcp serve use one data directory at once', { timeout: 120_000 }, async () => {
+  const { env, home, wb } = place()
   await wb(['workspaces', 'create', 'demo'])
   await wb(['kb', 'create', 'notes'])
   const params = { name: 'list_knowledge_bases', arguments: {} }
@@ -21,7 +21,7 @@ test('twenty wb mcp serve use one data directory at once', { timeout: 120_000 },
       child.on('close', status => done({ status, stdout }))
       child.stdin.end(message)
     })
-  for (const { status, stdout } of await Promise.all(Array.from({ length: 20 }, ask))) {
+  for (const { status, stdout } of await Promise.all(Array.from({ length: 8 }, ask))) {
     expect(status).toBe(0)
     expect(stdout).toContain('notes')
   }
