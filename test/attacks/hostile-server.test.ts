@@ -6,7 +6,7 @@ import { openClient } from '../../src/client/client.ts'
 import { openNetwork } from '../../src/client/node/transport.ts'
 import { Unreachable } from '../../src/client/unreachable.ts'
 import { workspaces } from '../../src/contract/workspaces.ts'
-import { inTerminal } from '../commands/terminal.ts'
+import { inFakeTerminal } from '../commands/terminal.ts'
 import { place } from '../commands/wb.ts'
 
 const csi = '\x1b]0;owned\x07\x1b[2J\x9b31mred\u202e'
@@ -153,7 +153,7 @@ describe('what a server plants in a screen', () => {
     const args = [...line.split(' '), '--url', url]
     const here = place()
     const piped = await here.wb(args)
-    const seen = await inTerminal(here, args)
+    const seen = await inFakeTerminal(here, args)
     expect([piped.status, seen.status], piped.stderr + seen.text).toEqual([0, 0])
     for (const text of [piped.stdout, piped.stderr, seen.text])
       for (const sign of ['\x1b]', '\x07', '\x1b[2J', '\x9b', '\u202e']) expect(text).not.toContain(sign)
@@ -178,7 +178,7 @@ test.each([
   for (const more of [[], ['--full']]) {
     const args = ['documents', 'show', '1', '--url', url, ...more]
     const piped = await here.wb(args)
-    const seen = await inTerminal(here, args)
+    const seen = await inFakeTerminal(here, args)
     expect([piped.status, seen.status], piped.stderr + seen.text).toEqual([0, 0])
     if (more.length === 0) expect(piped.stderr + seen.text).toContain(expected)
     for (const text of [piped.stdout, piped.stderr, seen.text])
@@ -192,7 +192,7 @@ test('sequences in an answer that is no JSON are gone from `wb api`, in a termin
   const here = place()
   const piped = await here.wb(args)
   expect(piped).toMatchObject({ status: 0, stdout: 'before red\n\tafter\n' })
-  const seen = await inTerminal(here, args)
+  const seen = await inFakeTerminal(here, args)
   expect(seen.text).toContain('before red')
   for (const sign of ['\x1b]', '\x07', '\x1b[2J', '\x9b', '\u202e']) expect(seen.text).not.toContain(sign)
 })
@@ -202,7 +202,7 @@ test('a runtime that knows no coverage: no bar, and no word of it', async () => 
   const url = await hostile(
     (path, response) => void response.writeHead(200, headers).end(JSON.stringify(planted(path))),
   )
-  const { status, text } = await inTerminal(place(), ['kb', 'search', 'k', 'passage', '--url', url])
+  const { status, text } = await inFakeTerminal(place(), ['kb', 'search', 'k', 'passage', '--url', url])
   expect(status, text).toBe(0)
   expect(text).toContain('[2]')
   expect(text).not.toMatch(/[▮▯]|ignored/)

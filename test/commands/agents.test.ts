@@ -3,7 +3,7 @@ import { type Agent, agents } from '../../src/contract/agents.ts'
 import type { Conversation } from '../../src/contract/conversations.ts'
 import { makeConversation, messageRow, writeMessages } from '../harness/agents.ts'
 import { makeBase } from '../harness/place.ts'
-import { inTerminal, withoutSequences } from './terminal.ts'
+import { inFakeTerminal, inTerminal, withoutSequences } from './terminal.ts'
 import { type Ended, place, type Room, roomAt, type Served } from './wb.ts'
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
@@ -149,7 +149,7 @@ describe('agents', () => {
     })
     expect(status).toBe(0)
     expect(withoutSequences(text)).toContain('✓ created agent Quill')
-    const list = await inTerminal(here, ['agents', 'list'])
+    const list = await inFakeTerminal(here, ['agents', 'list'])
     expect(withoutSequences(list.text)).toMatch(
       / {2}name +description +knowledge bases +LLM service +updated\n/,
     )
@@ -224,7 +224,7 @@ describe('conversations', () => {
       messageRow(at, 1, { content: 'How long?\n\nIn days.' }),
       messageRow(at, 2, { role: 'agent', content: 'Ten \x1b]0;taken\x07days.' }),
     ])
-    const { text } = await inTerminal(here, ['conversations', 'show'])
+    const { text } = await inFakeTerminal(here, ['conversations', 'show'])
     expect(text).not.toContain('\x1b]0;')
     expect(withoutSequences(text)).toMatch(
       /\n\n {2}user\n {4}How long\?\n\n {4}In days\.\n\n {2}Bobby\n {4}Ten .*days\.\n$/,

@@ -14,7 +14,7 @@ import type { ClientRequest } from '../../src/contract/route.ts'
 import { workspaces } from '../../src/contract/workspaces.ts'
 import { makeBase } from '../harness/place.ts'
 import { withWrongSecret } from '../harness/wrong-secret.ts'
-import { inTerminal, withoutSequences } from './terminal.ts'
+import { inFakeTerminal, inTerminal, withoutSequences } from './terminal.ts'
 import { type Place, place, placesLike, type Room, roomAt, type Served, serveClosed } from './wb.ts'
 
 const success = 'success' as const
@@ -248,7 +248,7 @@ describe('wb audit list', () => {
     const here = await asking()
     await here.wb(['keys', 'create', 'a\x1b]0;owned\x07b\x1b[2Jc'])
     await here.wb(['kb', 'list'], { env: { WB_API_KEY: withWrongSecret(here.secret) } })
-    const { text } = await inTerminal(here, ['audit', 'list', '--all', '--as-operator'], { cols: 160 })
+    const { text } = await inFakeTerminal(here, ['audit', 'list', '--all', '--as-operator'], { cols: 160 })
     expect(text).toContain('abc may read write')
     expect(text).not.toMatch(/owned|\x1b\]|\x1b\[2J/)
     expect(text).toMatch(/\x1b\[31mdenied\x1b\[39m/)

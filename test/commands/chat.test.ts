@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { type ChatRuntime, chatRuntime, citing, ids, type Stage, speak } from '../fakes/chat-runtime.ts'
 import { imageBytes, imageOf } from '../harness/images.ts'
 import { chat } from './chat-terminal.ts'
-import { inTerminal, withoutSequences } from './terminal.ts'
+import { inFakeTerminal, withoutSequences } from './terminal.ts'
 import { type Place, place } from './wb.ts'
 
 const answer = 'Both laws hold together [1].\n\n```ts\nconst a = 1\n```\n'
@@ -207,7 +207,7 @@ describe('in a terminal', { timeout: 40_000 }, () => {
   test('with no model, wb ask shows passages in place of an answer', async () => {
     const { here, runtime } = await stageFor()
     runtime.refusal = noModel
-    const { status, text } = await inTerminal(here, ['ask', 'why?'])
+    const { status, text } = await inFakeTerminal(here, ['ask', 'why?'])
     expect(status, text).toBe(0)
     expect(withoutSequences(text)).toContain('A passage that was found.')
   })

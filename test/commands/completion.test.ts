@@ -5,7 +5,7 @@ import { spawn } from '@lydell/node-pty'
 import { expect, test } from 'vitest'
 import { committedManifest } from '../../scripts/manifest.mjs'
 import { hasProgram } from '../harness/installed.ts'
-import { inTerminal, withoutSequences } from './terminal.ts'
+import { inFakeTerminal, withoutSequences } from './terminal.ts'
 import { type Place, place } from './wb.ts'
 
 const { commands } = JSON.parse(committedManifest()) as {
@@ -164,7 +164,7 @@ async function typing(
 
 test('in a terminal the lines to type are there, and not the script', async () => {
   const here = place()
-  const { status, text } = await inTerminal(here, ['autocomplete', 'bash'])
+  const { status, text } = await inFakeTerminal(here, ['autocomplete', 'bash'])
   expect([status, withoutSequences(text)]).toEqual([
     0,
     [

@@ -9,7 +9,7 @@ import { type ClockSkew, clockSkewFinding } from '../../src/cli/doctor/clock.ts'
 import { checkNode } from '../../src/cli/doctor/this-machine.ts'
 import Database from '../../src/storage/sqlite/driver.ts'
 import { keyedRuntime } from './sign-in.ts'
-import { inTerminal, withoutSequences } from './terminal.ts'
+import { inFakeTerminal, withoutSequences } from './terminal.ts'
 import { type Ended, type Place, place } from './wb.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
@@ -467,7 +467,9 @@ describe('no runtime', () => {
 
   test('in a terminal the line to type stands below', async () => {
     const here = machine()
-    const { status, text } = await inTerminal(here, ['doctor', '--url', 'http://127.0.0.1:9'], { cols: 60 })
+    const { status, text } = await inFakeTerminal(here, ['doctor', '--url', 'http://127.0.0.1:9'], {
+      cols: 60,
+    })
     const shown = withoutSequences(text)
     expect(status).toBe(1)
     expect(shown).toContain('  ✓ secrets     no files with secrets\n')

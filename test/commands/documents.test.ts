@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
-import { inTerminal, withoutSequences } from './terminal.ts'
+import { inFakeTerminal, withoutSequences } from './terminal.ts'
 import { type Place, placesLike } from './wb.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
@@ -141,7 +141,7 @@ describe('the number of a passage of the last search', () => {
 
   test('shows the passage in its section with a bar in a terminal', async () => {
     const here = await searched()
-    const { status, text } = await inTerminal(here, ['documents', 'show', '1'])
+    const { status, text } = await inFakeTerminal(here, ['documents', 'show', '1'])
     const seen = withoutSequences(text)
     expect(status, seen).toBe(0)
     expect(seen).toMatch(/\[1\] Guide › Storage\n {2}guide\.md · chunk \d+ · [0-9a-f-]{36}\n\n/)
@@ -154,7 +154,7 @@ describe('the number of a passage of the last search', () => {
 
   test('does not truncate the ID in a narrow terminal', async () => {
     const here = await searched()
-    const { text } = await inTerminal(here, ['documents', 'show', '1'], { cols: 45 })
+    const { text } = await inFakeTerminal(here, ['documents', 'show', '1'], { cols: 45 })
     // A slow machine shows what is going on, and then writes over it.
     const lines = withoutSequences(text)
       .split('\n')
@@ -166,7 +166,7 @@ describe('the number of a passage of the last search', () => {
 
   test('shows the whole document with --full, and a bar at the passage', async () => {
     const here = await searched()
-    const { text } = await inTerminal(here, ['documents', 'show', '1', '--full'])
+    const { text } = await inFakeTerminal(here, ['documents', 'show', '1', '--full'])
     const seen = withoutSequences(text)
     expect(seen).toContain('\n  ▌ The zanzibar shelf is on the left.\n')
     for (const word of ['money', 'shelves', 'time'])

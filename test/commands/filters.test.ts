@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { filters } from '../../src/contract/filters.ts'
 import { type Base, makeBase } from '../harness/place.ts'
-import { inTerminal, withoutSequences } from './terminal.ts'
+import { inFakeTerminal, inTerminal, withoutSequences } from './terminal.ts'
 import { type Ended, place, type Room, roomAt, type Served } from './wb.ts'
 
 type Json = Record<string, unknown>
@@ -130,7 +130,7 @@ describe('wb kb search', { timeout: 60_000 }, () => {
     expect(json(await here.wb(['documents', 'show', '1', '--json']))).toMatchObject({ documentId: first[2] })
     const hits = json(await here.wb(['kb', 'search', '--all', 'refund', '--json'])) as unknown as Json[]
     expect(hits.map(hit => typeof hit.knowledgeBaseId)).toEqual(['string', 'string'])
-    const screen = await inTerminal(here, ['kb', 'search', '--all', 'refund'])
+    const screen = await inFakeTerminal(here, ['kb', 'search', '--all', 'refund'])
     expect(withoutSequences(screen.text)).toMatch(/ kitchen · kitchen\.md · chunk 0/)
   })
 

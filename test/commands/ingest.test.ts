@@ -13,7 +13,7 @@ import type { AddressInfo } from 'node:net'
 import { join, resolve } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { cranfield } from '../harness/judged.ts'
-import { inTerminal, withoutSequences } from './terminal.ts'
+import { inFakeTerminal, inTerminal, withoutSequences } from './terminal.ts'
 import { type Ended, type Place, place, runProgram, serveClosed } from './wb.ts'
 
 const corpus = join(cranfield, 'corpus.jsonl')
@@ -149,7 +149,7 @@ test('a tree with binaries, links in a circle, a 40 MB log, odd names and things
     / {2}– skipped 2 symbolic links: .*\/dangling\.md, .*\/src\/loop \(not followed\)\n/,
   )
   expect(again.stderr).toMatch(/ {2}– skipped 1 \.png: .*\.png \(not supported\)\n/)
-  const screen = withoutSequences((await inTerminal(here, args)).text)
+  const screen = withoutSequences((await inFakeTerminal(here, args)).text)
   expect(screen).toContain('  ✓ 3 unchanged   4 skipped   3 failed   in ')
   expect(screen).toMatch(/it has more than 20,000,000\s+characters;\s+split\s+it\s+\(payload_too_large\)/)
 })
@@ -157,7 +157,7 @@ test('a tree with binaries, links in a circle, a 40 MB log, odd names and things
 test('a name with escapes is shown without them [security rule 16]', async () => {
   const here = place()
   const tree = files(here, { 'bad\u001b]0;owned\u0007\n.log': Buffer.from([0]) })
-  const { text } = await inTerminal(here, ['kb', 'ingest', 'repo', tree, '--create'])
+  const { text } = await inFakeTerminal(here, ['kb', 'ingest', 'repo', tree, '--create'])
   expect(text).not.toContain('\u001b]0;owned')
   expect(withoutSequences(text)).toMatch(/✗ .*bad \.log {3}it contains binary data/)
 })
@@ -324,7 +324,7 @@ describe('the error that ends an ingest', () => {
     const reader = await here.wb(['keys', 'create', 'reader', '--role', 'viewer'])
     const viewer = { ...here, env: { ...here.env, WB_API_KEY: reader.stdout.trim() } }
     const line = ['kb', 'ingest', 'papers', files(here, { 'a.md': 'a', 'b.md': 'b' })]
-    const screen = await inTerminal(viewer, line, { cols: 120 })
+    const screen = await inFakeTerminal(viewer, line, { cols: 120 })
     expect(screen.status).toBe(3)
     const shown = withoutSequences(screen.text)
       .split('\n')
@@ -352,7 +352,7 @@ describe('the error that ends an ingest', () => {
     })
     here.env.WB_URL = url
     const line = ['kb', 'ingest', 'papers', files(here, { 'a.md': 'a', 'b.md': 'b' })]
-    const { status, text } = await inTerminal(here, line)
+    const { status, text } = await inFakeTerminal(here, line)
     expect(status).toBe(6)
     expect(withoutSequences(text)).toMatch(
       /✗ The connection to the runtime was lost[\s\S]*✓ 1 added .*\n {2}1 not confirmed; run the command again/,

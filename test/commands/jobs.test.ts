@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { startEmbeddingServer } from '../fakes/embedding-server.ts'
-import { inTerminal, withoutSequences } from './terminal.ts'
+import { inFakeTerminal, withoutSequences } from './terminal.ts'
 import { type Place, place } from './wb.ts'
 
 const timeout = 60_000
@@ -101,7 +101,7 @@ test('a terminal sees the work to its end, and what failed with its file', { tim
   const { embeddingServiceId } = JSON.parse(made.stdout) as Record<string, string>
   const base = { name: 'handbook', embeddingServiceId }
   await here.wb(['api', 'post', `${W}/knowledge-bases`, '-d', JSON.stringify(base)])
-  const { status, text } = await inTerminal(here, ['kb', 'ingest', 'handbook', here.docs, '--async'])
+  const { status, text } = await inFakeTerminal(here, ['kb', 'ingest', 'handbook', here.docs, '--async'])
   const seen = withoutSequences(text)
   expect(seen).toMatch(/1 added {3}1 failed/)
   expect(seen).toMatch(/✗ .*[12]\.md {3}.*responded with\s+status 400 \(job_failed\)/)

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { jqFilter } from '../../src/cli/terminal/jq.ts'
 import { Output } from '../../src/cli/terminal/output.ts'
 import { FakeIo } from '../harness/fake-io.ts'
-import { inTerminal, withoutSequences } from './terminal.ts'
+import { inFakeTerminal, withoutSequences } from './terminal.ts'
 import { place } from './wb.ts'
 
 const { signals } = new FakeIo()
@@ -132,6 +132,6 @@ test('lists, single objects, tokens, any route and what a server says go through
     stdout: '',
     stderr: '  ✗ The response is not JSON\n    leave out --jq\n',
   })
-  const { text } = await inTerminal(here, ['kb', 'list', '--jq', '.[].name'])
+  const { text } = await inFakeTerminal(here, ['kb', 'list', '--jq', '.[].name'])
   expect(withoutSequences(text)).toBe('handbook\n')
 })

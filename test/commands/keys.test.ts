@@ -25,7 +25,7 @@ import {
 import { type ApiKey, apiKeys } from '../../src/contract/keys.ts'
 import type { ClientRequest } from '../../src/contract/route.ts'
 import { type Scope, scopes, scopesOfRole } from '../../src/contract/scopes.ts'
-import { inTerminal, withoutSequences } from './terminal.ts'
+import { inFakeTerminal, inTerminal, withoutSequences } from './terminal.ts'
 import { place, type Room, roomAt, runProgram, type Served, serveClosed } from './wb.ts'
 
 const anyway = 'read the content of the workspace over HTTP, like every key'
@@ -595,7 +595,7 @@ describe('in a terminal', { timeout: 60_000 }, () => {
       role: 'viewer',
       expiresAt: new Date(Date.now() + 7_200_000).toISOString(),
     })
-    const list = await inTerminal(here, ['keys', 'list'])
+    const list = await inFakeTerminal(here, ['keys', 'list'])
     expect(withoutSequences(list.text)).toMatch(
       /^ {2}prefix {8}label {2}role {4}state {3}until\n {2}[a-z0-9]{12} {2}ci {5}viewer {2}active {2}in (?:1|2) h\n$/,
     )
@@ -620,7 +620,7 @@ describe('in a terminal', { timeout: 60_000 }, () => {
       ['keys', 'list'],
       ['keys', 'show', label],
     ]) {
-      const { text } = await inTerminal(here, [...args])
+      const { text } = await inFakeTerminal(here, [...args])
       expect(text).toContain('abc')
       expect(text).not.toMatch(/owned|\x1b\]|\x1b\[2J/)
     }

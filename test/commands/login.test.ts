@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { until } from '../harness/runtime.ts'
 import { keyedRuntime, secrets, signIn, signInStage, visit } from './sign-in.ts'
-import { inTerminal, type Screen, withoutSequences } from './terminal.ts'
+import { inFakeTerminal, inTerminal, type Screen, withoutSequences } from './terminal.ts'
 import { type Ended, type Place, place } from './wb.ts'
 
 /** The last line that a command says; what a person would type next. */
@@ -88,7 +88,7 @@ describe('wb login by a code', () => {
     expect([none.status, lastLine(none)]).toEqual([2, `wb login ${server.url} --with-token < KEY_FILE`])
     const token = await here.wb(['auth', 'token'])
     expect(token.stdout).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+\n$/)
-    const shown = await inTerminal(here, ['auth', 'token'])
+    const shown = await inFakeTerminal(here, ['auth', 'token'])
     expect([shown.status, shown.text]).toEqual([2, expect.not.stringContaining(token.stdout.trim())])
   })
 
@@ -142,7 +142,7 @@ describe('wb login with a key', () => {
       /✓ signed in to \S+ as laptop\n +may +read everything; change everything[\s\S]*in workspace default\n +ends +when it is revoked\n/,
     )
     expect((await here.wb(['whoami'])).stdout).toBe(`laptop\tAPI key\teditor\t${url}\n`)
-    const person = withoutSequences((await inTerminal(here, ['whoami'])).text)
+    const person = withoutSequences((await inFakeTerminal(here, ['whoami'])).text)
     expect(person).toBe(`API key laptop  role editor  never ends  ${url}\n`)
     const [entry] = settings(here).filter(name => name.startsWith('credentials/'))
     const folder = join(here.env.XDG_CONFIG_HOME!, 'workbase')
@@ -156,7 +156,7 @@ describe('wb login with a key', () => {
     const end = '2999-01-01T00:00:00.000Z'
     const login = await here.wb(['login', url, '--with-token'], { input: endingKey })
     expect([login.status, login.stderr]).toEqual([0, expect.stringMatching(/\n +ends +2999-01-01\n/)])
-    expect((await inTerminal(here, ['whoami'])).text).toContain('ends 2999-01-01')
+    expect((await inFakeTerminal(here, ['whoami'])).text).toContain('ends 2999-01-01')
     expect((await here.wb(['whoami'])).stdout).toBe(`ci\tAPI key\tviewer\t${end}\t${url}\n`)
     expect(JSON.parse((await here.wb(['whoami', '--json'])).stdout)).toMatchObject({ keyExpiresAt: end })
     expect((await here.wb(['auth', 'status'])).stdout).toContain(`\nends\t${end}\n`)

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { committedManifest } from '../../scripts/manifest.mjs'
-import { inTerminal, withoutSequences } from './terminal.ts'
+import { inFakeTerminal, inTerminal, withoutSequences } from './terminal.ts'
 import { place, placesLike } from './wb.ts'
 
 interface Listed {
@@ -108,7 +108,7 @@ describe('in a terminal, what there is can be chosen', { timeout }, () => {
   test('where there is nothing to choose from, that is said', async () => {
     const here = place()
     await here.wb(['workspaces', 'create', 'demo'])
-    const { status, text } = await inTerminal(here, ['mcp', 'servers', 'remove'])
+    const { status, text } = await inFakeTerminal(here, ['mcp', 'servers', 'remove'])
     expect(status).toBe(2)
     expect(withoutSequences(text)).toContain('SERVER is missing, and there is no MCP server to choose')
   })

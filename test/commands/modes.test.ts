@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { spawn } from '@lydell/node-pty'
 import { expect, test } from 'vitest'
-import { inTerminal, withoutSequences } from './terminal.ts'
+import { inFakeTerminal, withoutSequences } from './terminal.ts'
 import { type Place, place } from './wb.ts'
 
 /** Two knowledge bases, whose lists and passages are wide. */
@@ -50,7 +50,7 @@ test.each([
 ])('%j at %i columns, for a terminal and for COLUMNS', async (words, cols) => {
   const here = place()
   const { stdout } = await here.wb(words, { env: { COLUMNS: String(cols) } })
-  const { text } = await inTerminal(here, words, { cols, colour: false })
+  const { text } = await inFakeTerminal(here, words, { cols, colour: false })
   expect(withoutSequences(text)).toBe(stdout)
   expect(stdout.split('\n').filter(line => line.length > cols)).toEqual([])
   await expect(stdout).toMatchFileSnapshot(`modes/${words.join('-').replace('--', '')}-${cols}.txt`)
@@ -75,7 +75,7 @@ test('one command line as a person meets it, in a pipe, in CI, on 40 columns, wi
   for (const line of lines) {
     const said: string[] = []
     for (const [name, { cols, env = {} }] of terminals) {
-      const { status, text } = await inTerminal({ ...here, env: { ...here.env, ...env } }, line, {
+      const { status, text } = await inFakeTerminal({ ...here, env: { ...here.env, ...env } }, line, {
         cols,
         colour: !env.NO_COLOR,
       })

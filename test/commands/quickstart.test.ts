@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { baseNameFromPath } from '../../src/cli/quickstart/plan.ts'
-import { inTerminal, withoutSequences } from './terminal.ts'
+import { inFakeTerminal, inTerminal, withoutSequences } from './terminal.ts'
 import { place } from './wb.ts'
 
 function folder(home: string, name: string, files: Record<string, string>): string {
@@ -18,7 +18,7 @@ test('from nothing to a cited answer over the shipped documents, and again witho
   timeout: 60_000,
 }, async () => {
   const here = place()
-  const first = withoutSequences((await inTerminal(here, ['quickstart'])).text)
+  const first = withoutSequences((await inFakeTerminal(here, ['quickstart'])).text)
   expect(first).toMatch(/^ {2}Workbase \d+\.\d+\.\d+ · embedded runtime · data in /)
   expect(first).toContain('✓ workspace   demo\n')
   expect(first).toMatch(/✓ knowledge {3}handbook +\d+ documents, \d+ chunks {3}\d+\.\d s\n/)

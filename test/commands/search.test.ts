@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { stem, words } from '../../src/base/words.ts'
 import { cranfield, entriesOf } from '../harness/judged.ts'
-import { inTerminal, withoutSequences } from './terminal.ts'
+import { inFakeTerminal, withoutSequences } from './terminal.ts'
 import { type Place, place, placesLike } from './wb.ts'
 
 const questionsAsked = 20
@@ -100,7 +100,7 @@ describe('beside a server', () => {
     const base = `${url}/api/v1/workspaces/${workspaceId}/knowledge-bases/${knowledgeBaseId}`
     const questions = entriesOf(cranfield, 'queries.jsonl').slice(0, questionsAsked)
     for (const [at, { text: question }] of questions.entries()) {
-      const { status, text } = await inTerminal(here, ['kb', 'search', 'cran', question], {
+      const { status, text } = await inFakeTerminal(here, ['kb', 'search', 'cran', question], {
         cols: at % 2 ? 80 : 40,
       })
       expect(status).toBe(0)
@@ -174,7 +174,7 @@ test('in a pipe with several knowledge bases, the error suggests --all', async (
 
 test('a passage is shown without the escapes that its document holds [security rule 16]', async () => {
   const here = await withNotes()
-  const { text } = await inTerminal(here, ['kb', 'search', 'whales sing', '--limit', '1'])
+  const { text } = await inFakeTerminal(here, ['kb', 'search', 'whales sing', '--limit', '1'])
   expect(text).not.toContain('\u001b]0;')
   expect(text).not.toContain('\u001b[2J')
   expect(withoutSequences(text)).toContain('Whales sing and dive.')
@@ -182,14 +182,14 @@ test('a passage is shown without the escapes that its document holds [security r
 
 test('a card: number, title with section, bar, marked words, source; and the line to type next', async () => {
   const here = await withNotes()
-  const { text } = await inTerminal(here, ['kb', 'search', 'how do keys rotate', '--limit', '1'])
+  const { text } = await inFakeTerminal(here, ['kb', 'search', 'how do keys rotate', '--limit', '1'])
   expect(text).toContain('\u001b[1mKeys\u001b[22m \u001b[1mrotate\u001b[22m by replacement')
   const [head, ...rest] = withoutSequences(text).trim().split('\n')
   expect(head).toMatch(/^\[1\] {2}API keys › Rotation +▮▮▮▮▮$/)
   expect(head!.length).toBe(79)
   expect(rest.at(-1)).toBe('  wb documents show 1')
   expect(withoutSequences(text)).toMatch(/\n {5}keys\.md · chunk 0 · [0-9a-f-]{36}\n/)
-  const explained = await inTerminal(here, [
+  const explained = await inFakeTerminal(here, [
     'kb',
     'search',
     'how do keys rotate',

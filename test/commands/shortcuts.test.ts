@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { inTerminal, withoutSequences } from './terminal.ts'
+import { inFakeTerminal, inTerminal, withoutSequences } from './terminal.ts'
 import { type Place, place, type Served } from './wb.ts'
 
 const timeout = 60_000
@@ -122,7 +122,7 @@ describe('wb alone', () => {
       [{ WB_URL: 'http://127.0.0.1:9' }, cwd],
       [{ HOME: cwd }, cwd],
     ] as const) {
-      const { text } = await inTerminal({ ...here, env: { ...here.env, ...env } }, [], { cwd: folder })
+      const { text } = await inFakeTerminal({ ...here, env: { ...here.env, ...env } }, [], { cwd: folder })
       expect(withoutSequences(text)).toMatch(/^Search your own documents/)
     }
   })
@@ -160,7 +160,7 @@ describe('wb open', () => {
       ['DISPLAY', ''],
       ['CI', '1'],
     ] as const) {
-      const { text } = await inTerminal({ ...here, env: { ...here.env, [name]: value } }, args)
+      const { text } = await inFakeTerminal({ ...here, env: { ...here.env, [name]: value } }, args)
       expect(withoutSequences(text)).toBe(`${address}\n`)
     }
     expect(await here.wb(args)).toEqual({ status: 0, stdout: `${address}\n`, stderr: '' })
