@@ -236,10 +236,13 @@ function ending(child: ChildProcess): Promise<Ended> {
 function firstLine(stdout: NodeJS.EventEmitter, ended: Promise<Ended>): Promise<Record<string, unknown>> {
   return new Promise((done, fail) => {
     let text = ''
-    stdout.on('data', part => {
+    stdout.on('data', function read(part) {
       text += part
       const end = text.indexOf('\n')
-      if (end >= 0) done(JSON.parse(text.slice(0, end)) as Record<string, unknown>)
+      if (end < 0) return
+      // A server writes a line for each request.
+      stdout.off('data', read)
+      done(JSON.parse(text.slice(0, end)) as Record<string, unknown>)
     })
     void ended.then(({ stderr }) => fail(new Error(`it ended before it was ready: ${stderr}`)), fail)
   })
