@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { stem, words } from '../../src/base/words.ts'
 import { cranfield, entriesOf } from '../harness/judged.ts'
 import { inFakeTerminal, withoutSequences } from './terminal.ts'
-import { type Place, place, placesLike } from './wb.ts'
+import { type Place, placesLike } from './wb.ts'
 
 const questionsAsked = 20
 const timeout = 300_000
@@ -52,12 +52,13 @@ async function fitted(here: Place): Promise<void> {
   if ((JSON.parse(stdout) as { embedder: { state: string } }).embedder.state !== 'ready') await fitted(here)
 }
 
-async function ingested(here: Place): Promise<void> {
+/** A place with the Cranfield collection, which is ingested once. */
+const withCranfield = placesLike(async here => {
   await here.wb(['kb', 'create', 'cran'])
   const { status, stderr } = await here.wb(['kb', 'ingest', 'cran', join(cranfield, 'corpus.jsonl')])
   expect(status, stderr).toBe(0)
   await fitted(here)
-}
+})
 
 /** In a pipe passages are tab-separated and whole, with --json as the API has them. */
 async function cited(here: Place): Promise<void> {
@@ -77,17 +78,15 @@ async function cited(here: Place): Promise<void> {
 }
 
 test('the main job with no server prints cited passages', { timeout }, async () => {
-  const here = place()
-  await ingested(here)
-  await cited(here)
+  await cited(await withCranfield())
 })
 
 describe('beside a server', () => {
-  const here = place(afterAll)
+  let here: Place
   let url: string
   beforeAll(async () => {
+    here = await withCranfield(afterAll)
     ;({ url } = await here.serve())
-    await ingested(here)
   }, timeout)
 
   test('the main job prints cited passages', () => cited(here))

@@ -66,11 +66,14 @@ export interface Room extends Place {
   call: Client['call']
 }
 
+/** Runs a function at the end of a test or of a group of tests. */
+type End = (clear: () => void) => void
+
 /**
  * A data directory, a home and an environment that no other test shares; its servers end, and it is removed, with the
  * test. `place(afterAll)` in a `describe` is one for all tests of it, which must not mind each other.
  */
-export function place(end: (clear: () => void) => void = onTestFinished): Place {
+export function place(end: End = onTestFinished): Place {
   const root = mkdtempSync(join(tmpdir(), 'wb-'))
   const servers: (() => unknown)[] = []
   end(async () => {
@@ -194,12 +197,12 @@ export async function roomAt(
  * first one's home are their own in the environment of each, not within files. Called at the top of a file or in a
  * `describe`; the copy goes with the run, as test files share their modules.
  */
-export function placesLike(fill: (here: Place) => Promise<void>): () => Promise<Place>
+export function placesLike(fill: (here: Place) => Promise<void>): (end?: End) => Promise<Place>
 export function placesLike<T extends object>(fill: (here: Place) => Promise<T>): () => Promise<Place & T>
-export function placesLike(fill: (here: Place) => Promise<unknown>): () => Promise<Place> {
+export function placesLike(fill: (here: Place) => Promise<unknown>): (end?: End) => Promise<Place> {
   let first: (Pick<Place, 'home' | 'env' | 'keyCost'> & { copy: string; made: unknown }) | undefined
-  return async () => {
-    const here = place()
+  return async end => {
+    const here = place(end)
     if (!first) {
       const made = await fill(here)
       const copy = preparedFolder()

@@ -62,7 +62,11 @@ function searches(limit: number) {
 test('the passages that reach the model hold a relevant document in at least 80 % of cases with five, 86 % with ten', {
   timeout: 120_000,
 }, async () => {
-  const chat = await chatting({ prepare: ingestCranfield, config: { chat: { retrievalK: 10 } } })
+  // In memory, as thousands of writes would wait for the disk.
+  const chat = await chatting({
+    prepare: ingestCranfield,
+    config: { controlPlane: { driver: 'memory' }, chat: { retrievalK: 10 } },
+  })
   chat.model.respond(searches(5))
   expect(await answered(chat)).toBeGreaterThanOrEqual(0.8)
   // A model that calls no tools is told ten before it is asked.
