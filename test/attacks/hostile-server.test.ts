@@ -7,7 +7,7 @@ import { openNetwork } from '../../src/client/node/transport.ts'
 import { Unreachable } from '../../src/client/unreachable.ts'
 import { workspaces } from '../../src/contract/workspaces.ts'
 import { createSandbox } from '../commands/sandbox.ts'
-import { runInTerminal } from '../commands/terminal.ts'
+import { runInFakeTerminal } from '../commands/terminal.ts'
 
 const csi = '\x1b]0;owned\x07\x1b[2J\x9b31mred\u202e'
 const page = (items: unknown[], nextCursor: string | null = null) => ({ items, nextCursor })
@@ -156,7 +156,7 @@ describe('control sequences from a server', () => {
     const args = [...line.split(' '), '--url', url]
     const here = createSandbox()
     const piped = await here.wb(args)
-    const seen = await runInTerminal(here, args)
+    const seen = await runInFakeTerminal(here, args)
     expect([piped.status, seen.status], piped.stderr + seen.text).toEqual([0, 0])
     for (const text of [piped.stdout, piped.stderr, seen.text])
       for (const sign of ['\x1b]', '\x07', '\x1b[2J', '\x9b', '\u202e']) expect(text).not.toContain(sign)
@@ -181,7 +181,7 @@ test.each([
   for (const more of [[], ['--full']]) {
     const args = ['documents', 'show', '1', '--url', url, ...more]
     const piped = await here.wb(args)
-    const seen = await runInTerminal(here, args)
+    const seen = await runInFakeTerminal(here, args)
     expect([piped.status, seen.status], piped.stderr + seen.text).toEqual([0, 0])
     if (more.length === 0) expect(piped.stderr + seen.text).toContain(expected)
     for (const text of [piped.stdout, piped.stderr, seen.text])
@@ -195,7 +195,7 @@ test('control sequences in a response that is not JSON are removed by `wb api`, 
   const here = createSandbox()
   const piped = await here.wb(args)
   expect(piped).toMatchObject({ status: 0, stdout: 'before red\n\tafter\n' })
-  const seen = await runInTerminal(here, args)
+  const seen = await runInFakeTerminal(here, args)
   expect(seen.text).toContain('before red')
   for (const sign of ['\x1b]', '\x07', '\x1b[2J', '\x9b', '\u202e']) expect(seen.text).not.toContain(sign)
 })
@@ -206,7 +206,7 @@ test('search results without coverage show no bar and no warning', async () => {
     (path, response) =>
       void response.writeHead(200, headers).end(JSON.stringify(responseWithSequences(path))),
   )
-  const { status, text } = await runInTerminal(createSandbox(), [
+  const { status, text } = await runInFakeTerminal(createSandbox(), [
     'kb',
     'search',
     'k',

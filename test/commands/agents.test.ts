@@ -10,7 +10,7 @@ import {
   type TestServer,
   type WorkspaceSandbox,
 } from './sandbox.ts'
-import { runInTerminal, stripSequences } from './terminal.ts'
+import { runInFakeTerminal, runInTerminal, stripSequences } from './terminal.ts'
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
@@ -160,7 +160,7 @@ describe('wb agents', () => {
     })
     expect(status).toBe(0)
     expect(stripSequences(text)).toContain('✓ created agent Quill')
-    const list = await runInTerminal(sandbox, ['agents', 'list'])
+    const list = await runInFakeTerminal(sandbox, ['agents', 'list'])
     expect(stripSequences(list.text)).toMatch(
       / {2}name +description +knowledge bases +LLM service +updated\n/,
     )
@@ -237,7 +237,7 @@ describe('wb conversations', () => {
       messageRow(at, 1, { content: 'How long?\n\nIn days.' }),
       messageRow(at, 2, { role: 'agent', content: 'Ten \x1b]0;taken\x07days.' }),
     ])
-    const { text } = await runInTerminal(sandbox, ['conversations', 'show'])
+    const { text } = await runInFakeTerminal(sandbox, ['conversations', 'show'])
     expect(text).not.toContain('\x1b]0;')
     expect(stripSequences(text)).toMatch(
       /\n\n {2}user\n {4}How long\?\n\n {4}In days\.\n\n {2}Bobby\n {4}Ten .*days\.\n$/,

@@ -23,7 +23,7 @@ import {
   type TestServer,
   type WorkspaceSandbox,
 } from './sandbox.ts'
-import { runInTerminal, stripSequences } from './terminal.ts'
+import { runInFakeTerminal, runInTerminal, stripSequences } from './terminal.ts'
 
 const success = 'success' as const
 
@@ -260,7 +260,9 @@ describe('wb audit list', () => {
     const sandbox = await sandboxWithAdminKey()
     await sandbox.wb(['keys', 'create', 'a\x1b]0;owned\x07b\x1b[2Jc'])
     await sandbox.wb(['kb', 'list'], { env: { WB_API_KEY: withWrongSecret(sandbox.secret) } })
-    const { text } = await runInTerminal(sandbox, ['audit', 'list', '--all', '--as-operator'], { cols: 160 })
+    const { text } = await runInFakeTerminal(sandbox, ['audit', 'list', '--all', '--as-operator'], {
+      cols: 160,
+    })
     expect(text).toContain('abc may read write')
     expect(text).not.toMatch(/owned|\x1b\]|\x1b\[2J/)
     expect(text).toMatch(/\x1b\[31mdenied\x1b\[39m/)

@@ -12,7 +12,7 @@ import {
 import { imageBytes, imageOf } from '../harness/images.ts'
 import { startChat } from './chat-terminal.ts'
 import { createSandbox, type Sandbox } from './sandbox.ts'
-import { runInTerminal, stripSequences } from './terminal.ts'
+import { runInFakeTerminal, stripSequences } from './terminal.ts'
 
 const answer = 'Both laws hold together [1].\n\n```ts\nconst a = 1\n```\n'
 const noModel = {
@@ -222,7 +222,7 @@ describe('in a terminal', { timeout: 40_000 }, () => {
   test('wb ask shows passages instead of an answer if there is no model', async () => {
     const { sandbox, runtime } = await createChatSandbox()
     runtime.refusal = noModel
-    const { status, text } = await runInTerminal(sandbox, ['ask', 'why?'])
+    const { status, text } = await runInFakeTerminal(sandbox, ['ask', 'why?'])
     expect(status, text).toBe(0)
     expect(stripSequences(text)).toContain('A passage that was found.')
   })

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { committedManifest } from '../../scripts/manifest.mjs'
 import { hasProgram } from '../harness/installed.ts'
 import { createSandbox, type Sandbox } from './sandbox.ts'
-import { runInTerminal, stripSequences } from './terminal.ts'
+import { runInFakeTerminal, stripSequences } from './terminal.ts'
 
 const { commands } = JSON.parse(committedManifest()) as {
   commands: Record<string, { flags: Record<string, object> }>
@@ -164,7 +164,7 @@ async function typeLines(
 
 test('prints setup instructions instead of the script in a terminal', async () => {
   const sandbox = createSandbox()
-  const { status, text } = await runInTerminal(sandbox, ['autocomplete', 'bash'])
+  const { status, text } = await runInFakeTerminal(sandbox, ['autocomplete', 'bash'])
   expect([status, stripSequences(text)]).toEqual([
     0,
     [

@@ -10,7 +10,7 @@ import { checkNode } from '../../src/cli/doctor/this-machine.ts'
 import Database from '../../src/storage/sqlite/driver.ts'
 import { type CommandResult, createSandbox, type Sandbox } from './sandbox.ts'
 import { startRuntimeWithKeys } from './sign-in.ts'
-import { runInTerminal, stripSequences } from './terminal.ts'
+import { runInFakeTerminal, stripSequences } from './terminal.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
 
@@ -469,7 +469,7 @@ describe('an unreachable runtime', () => {
 
   test('prints the suggested command on its own line in a terminal', async () => {
     const sandbox = createMachine()
-    const { status, text } = await runInTerminal(sandbox, ['doctor', '--url', 'http://127.0.0.1:9'], {
+    const { status, text } = await runInFakeTerminal(sandbox, ['doctor', '--url', 'http://127.0.0.1:9'], {
       cols: 60,
     })
     const shown = stripSequences(text)

@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
 import { type Sandbox, sandboxFactory } from './sandbox.ts'
-import { runInTerminal, stripSequences } from './terminal.ts'
+import { runInFakeTerminal, stripSequences } from './terminal.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
 
@@ -174,7 +174,7 @@ describe('a passage number of the last search', () => {
 
   test('shows the passage in its section with a bar in a terminal', async () => {
     const sandbox = await sandboxAfterSearch()
-    const { status, text } = await runInTerminal(sandbox, ['documents', 'show', '1'])
+    const { status, text } = await runInFakeTerminal(sandbox, ['documents', 'show', '1'])
     const seen = stripSequences(text)
     expect(status, seen).toBe(0)
     expect(seen).toMatch(/\[1\] Guide › Storage\n {2}guide\.md · chunk \d+ · [0-9a-f-]{36}\n\n/)
@@ -187,7 +187,7 @@ describe('a passage number of the last search', () => {
 
   test('does not truncate the ID in a narrow terminal', async () => {
     const sandbox = await sandboxAfterSearch()
-    const { text } = await runInTerminal(sandbox, ['documents', 'show', '1'], { cols: 45 })
+    const { text } = await runInFakeTerminal(sandbox, ['documents', 'show', '1'], { cols: 45 })
     // On a slow machine, progress is drawn first and then overwritten.
     const lines = stripSequences(text)
       .split('\n')
@@ -199,7 +199,7 @@ describe('a passage number of the last search', () => {
 
   test('shows the whole document with --full, and a bar at the passage', async () => {
     const sandbox = await sandboxAfterSearch()
-    const { text } = await runInTerminal(sandbox, ['documents', 'show', '1', '--full'])
+    const { text } = await runInFakeTerminal(sandbox, ['documents', 'show', '1', '--full'])
     const seen = stripSequences(text)
     expect(seen).toContain('\n  ▌ The zanzibar shelf is on the left.\n')
     for (const word of ['money', 'shelves', 'time'])

@@ -8,7 +8,7 @@ import {
   type TestServer,
   type WorkspaceSandbox,
 } from './sandbox.ts'
-import { runInTerminal, stripSequences } from './terminal.ts'
+import { runInFakeTerminal, runInTerminal, stripSequences } from './terminal.ts'
 
 type Json = Record<string, unknown>
 
@@ -138,7 +138,7 @@ describe('wb kb search', { timeout: 60_000 }, () => {
     })
     const hits = json(await sandbox.wb(['kb', 'search', '--all', 'refund', '--json'])) as unknown as Json[]
     expect(hits.map(hit => typeof hit.knowledgeBaseId)).toEqual(['string', 'string'])
-    const screen = await runInTerminal(sandbox, ['kb', 'search', '--all', 'refund'])
+    const screen = await runInFakeTerminal(sandbox, ['kb', 'search', '--all', 'refund'])
     expect(stripSequences(screen.text)).toMatch(/ kitchen · kitchen\.md · chunk 0/)
   })
 

@@ -14,7 +14,7 @@ import { join, resolve } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { cranfield } from '../harness/beir.ts'
 import { type CommandResult, createSandbox, runProgram, type Sandbox, serveWithApiKeys } from './sandbox.ts'
-import { runInTerminal, stripSequences } from './terminal.ts'
+import { runInFakeTerminal, runInTerminal, stripSequences } from './terminal.ts'
 
 const corpus = join(cranfield, 'corpus.jsonl')
 const emptySummary = { added: 0, replaced: 0, unchanged: 0, duplicates: 0, skipped: 0, failed: [] }
@@ -154,7 +154,7 @@ test('handles a tree with binaries, circular links, a 40 MB log, unusual names a
     / {2}– skipped 2 symbolic links: .*\/dangling\.md, .*\/src\/loop \(not followed\)\n/,
   )
   expect(again.stderr).toMatch(/ {2}– skipped 1 \.png: .*\.png \(not supported\)\n/)
-  const screen = stripSequences((await runInTerminal(sandbox, args)).text)
+  const screen = stripSequences((await runInFakeTerminal(sandbox, args)).text)
   expect(screen).toContain('  ✓ 3 unchanged   4 skipped   3 failed   in ')
   expect(screen).toMatch(/it has more than 20,000,000\s+characters;\s+split\s+it\s+\(payload_too_large\)/)
 })
@@ -162,7 +162,7 @@ test('handles a tree with binaries, circular links, a 40 MB log, unusual names a
 test('strips escape sequences from a file name [security rule 16]', async () => {
   const sandbox = createSandbox()
   const tree = writeFiles(sandbox, { 'bad\u001b]0;owned\u0007\n.log': Buffer.from([0]) })
-  const { text } = await runInTerminal(sandbox, ['kb', 'ingest', 'repo', tree, '--create'])
+  const { text } = await runInFakeTerminal(sandbox, ['kb', 'ingest', 'repo', tree, '--create'])
   expect(text).not.toContain('\u001b]0;owned')
   expect(stripSequences(text)).toMatch(/✗ .*bad \.log {3}it contains binary data/)
 })
@@ -334,7 +334,7 @@ describe('an error that ends an ingest', () => {
     const reader = await sandbox.wb(['keys', 'create', 'reader', '--role', 'viewer'])
     const viewer = { ...sandbox, env: { ...sandbox.env, WB_API_KEY: reader.stdout.trim() } }
     const line = ['kb', 'ingest', 'papers', writeFiles(sandbox, { 'a.md': 'a', 'b.md': 'b' })]
-    const screen = await runInTerminal(viewer, line, { cols: 120 })
+    const screen = await runInFakeTerminal(viewer, line, { cols: 120 })
     expect(screen.status).toBe(3)
     const shown = stripSequences(screen.text)
       .split('\n')
@@ -362,7 +362,7 @@ describe('an error that ends an ingest', () => {
     })
     sandbox.env.WB_URL = url
     const line = ['kb', 'ingest', 'papers', writeFiles(sandbox, { 'a.md': 'a', 'b.md': 'b' })]
-    const { status, text } = await runInTerminal(sandbox, line)
+    const { status, text } = await runInFakeTerminal(sandbox, line)
     expect(status).toBe(6)
     expect(stripSequences(text)).toMatch(
       /✗ The connection to the runtime was lost[\s\S]*✓ 1 added .*\n {2}1 not confirmed; run the command again/,

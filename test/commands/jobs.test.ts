@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { startEmbeddingServer } from '../fakes/embedding-server.ts'
 import { createSandbox, type Sandbox } from './sandbox.ts'
-import { runInTerminal, stripSequences } from './terminal.ts'
+import { runInFakeTerminal, stripSequences } from './terminal.ts'
 
 const timeout = 60_000
 const unknown = '9b1c1a52-6f0e-4c0e-9d53-2f3a4b5c6d7e'
@@ -103,7 +103,13 @@ test('shows progress in a terminal until all jobs end, and failures with their f
   const { embeddingServiceId } = JSON.parse(created.stdout) as Record<string, string>
   const base = { name: 'handbook', embeddingServiceId }
   await sandbox.wb(['api', 'post', `${W}/knowledge-bases`, '-d', JSON.stringify(base)])
-  const { status, text } = await runInTerminal(sandbox, ['kb', 'ingest', 'handbook', sandbox.docs, '--async'])
+  const { status, text } = await runInFakeTerminal(sandbox, [
+    'kb',
+    'ingest',
+    'handbook',
+    sandbox.docs,
+    '--async',
+  ])
   const seen = stripSequences(text)
   expect(seen).toMatch(/1 added {3}1 failed/)
   expect(seen).toMatch(/✗ .*[12]\.md {3}.*responded with\s+status 400 \(job_failed\)/)

@@ -6,7 +6,7 @@ import { jqFilter } from '../../src/cli/terminal/jq.ts'
 import { Output } from '../../src/cli/terminal/output.ts'
 import { FakeIo } from '../harness/fake-io.ts'
 import { createSandbox } from './sandbox.ts'
-import { runInTerminal, stripSequences } from './terminal.ts'
+import { runInFakeTerminal, stripSequences } from './terminal.ts'
 
 const { signals } = new FakeIo()
 const bases = [{ name: 'hand book', chunks: 3 }, { name: 'papers' }]
@@ -132,6 +132,6 @@ test('applies to lists, single objects, tokens, any route and server output', {
     stdout: '',
     stderr: '  ✗ The response is not JSON\n    leave out --jq\n',
   })
-  const { text } = await runInTerminal(sandbox, ['kb', 'list', '--jq', '.[].name'])
+  const { text } = await runInFakeTerminal(sandbox, ['kb', 'list', '--jq', '.[].name'])
   expect(stripSequences(text)).toBe('handbook\n')
 })

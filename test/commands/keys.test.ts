@@ -33,7 +33,7 @@ import {
   type TestServer,
   type WorkspaceSandbox,
 } from './sandbox.ts'
-import { runInTerminal, stripSequences } from './terminal.ts'
+import { runInFakeTerminal, runInTerminal, stripSequences } from './terminal.ts'
 
 const anyway = 'read the content of the workspace over HTTP, like every key'
 const trail = 'read the audit trail'
@@ -618,7 +618,7 @@ describe('in a terminal', { timeout: 60_000 }, () => {
       role: 'viewer',
       expiresAt: new Date(Date.now() + 7_200_000).toISOString(),
     })
-    const list = await runInTerminal(sandbox, ['keys', 'list'])
+    const list = await runInFakeTerminal(sandbox, ['keys', 'list'])
     expect(stripSequences(list.text)).toMatch(
       /^ {2}prefix {8}label {2}role {4}state {3}until\n {2}[a-z0-9]{12} {2}ci {5}viewer {2}active {2}in (?:1|2) h\n$/,
     )
@@ -643,7 +643,7 @@ describe('in a terminal', { timeout: 60_000 }, () => {
       ['keys', 'list'],
       ['keys', 'show', label],
     ]) {
-      const { text } = await runInTerminal(sandbox, [...args])
+      const { text } = await runInFakeTerminal(sandbox, [...args])
       expect(text).toContain('abc')
       expect(text).not.toMatch(/owned|\x1b\]|\x1b\[2J/)
     }

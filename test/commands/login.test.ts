@@ -6,7 +6,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { waitUntil } from '../harness/runtime.ts'
 import { type CommandResult, createSandbox, type Sandbox } from './sandbox.ts'
 import { completeSignIn, secrets, setUpSignIn, signIn, startRuntimeWithKeys } from './sign-in.ts'
-import { runInTerminal, stripSequences, type TerminalResult } from './terminal.ts'
+import { runInFakeTerminal, runInTerminal, stripSequences, type TerminalResult } from './terminal.ts'
 
 /** Returns the last line of stderr, which is the suggested next command. */
 function lastLine({ stderr }: Pick<CommandResult, 'stderr'>): string {
@@ -88,7 +88,7 @@ describe('wb login with a device code', () => {
     expect([none.status, lastLine(none)]).toEqual([2, `wb login ${server.url} --with-token < KEY_FILE`])
     const token = await sandbox.wb(['auth', 'token'])
     expect(token.stdout).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+\n$/)
-    const shown = await runInTerminal(sandbox, ['auth', 'token'])
+    const shown = await runInFakeTerminal(sandbox, ['auth', 'token'])
     expect([shown.status, shown.text]).toEqual([2, expect.not.stringContaining(token.stdout.trim())])
   })
 
@@ -142,7 +142,7 @@ describe('wb login with a key', () => {
       /✓ signed in to \S+ as laptop\n +may +read everything; change everything[\s\S]*in workspace default\n +ends +when it is revoked\n/,
     )
     expect((await sandbox.wb(['whoami'])).stdout).toBe(`laptop\tAPI key\teditor\t${url}\n`)
-    const person = stripSequences((await runInTerminal(sandbox, ['whoami'])).text)
+    const person = stripSequences((await runInFakeTerminal(sandbox, ['whoami'])).text)
     expect(person).toBe(`API key laptop  role editor  never ends  ${url}\n`)
     const [entry] = settingsFiles(sandbox).filter(name => name.startsWith('credentials/'))
     const folder = join(sandbox.env.XDG_CONFIG_HOME!, 'workbase')
@@ -156,7 +156,7 @@ describe('wb login with a key', () => {
     const end = '2999-01-01T00:00:00.000Z'
     const login = await sandbox.wb(['login', url, '--with-token'], { input: endingKey })
     expect([login.status, login.stderr]).toEqual([0, expect.stringMatching(/\n +ends +2999-01-01\n/)])
-    expect((await runInTerminal(sandbox, ['whoami'])).text).toContain('ends 2999-01-01')
+    expect((await runInFakeTerminal(sandbox, ['whoami'])).text).toContain('ends 2999-01-01')
     expect((await sandbox.wb(['whoami'])).stdout).toBe(`ci\tAPI key\tviewer\t${end}\t${url}\n`)
     expect(JSON.parse((await sandbox.wb(['whoami', '--json'])).stdout)).toMatchObject({ keyExpiresAt: end })
     expect((await sandbox.wb(['auth', 'status'])).stdout).toContain(`\nends\t${end}\n`)

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { committedManifest } from '../../scripts/manifest.mjs'
 import { createSandbox, sandboxFactory } from './sandbox.ts'
-import { runInTerminal, stripSequences } from './terminal.ts'
+import { runInFakeTerminal, runInTerminal, stripSequences } from './terminal.ts'
 
 interface Listed {
   args: Record<string, { required?: boolean }>
@@ -110,7 +110,7 @@ describe('a missing argument in a terminal is selected from a list', { timeout }
   test('reports that there is nothing to choose from', async () => {
     const sandbox = createSandbox()
     await sandbox.wb(['workspaces', 'create', 'demo'])
-    const { status, text } = await runInTerminal(sandbox, ['mcp', 'servers', 'remove'])
+    const { status, text } = await runInFakeTerminal(sandbox, ['mcp', 'servers', 'remove'])
     expect(status).toBe(2)
     expect(stripSequences(text)).toContain('SERVER is missing, and there is no MCP server to choose')
   })

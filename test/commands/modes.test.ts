@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path'
 import { spawn } from '@lydell/node-pty'
 import { expect, test } from 'vitest'
 import { createSandbox, type Sandbox } from './sandbox.ts'
-import { runInTerminal, stripSequences } from './terminal.ts'
+import { runInFakeTerminal, stripSequences } from './terminal.ts'
 
 /** Creates two knowledge bases with long names and passages. */
 async function sandboxWithBases(): Promise<Sandbox> {
@@ -50,7 +50,7 @@ test.each([
 ])('the help of %j has %i columns, from a terminal and from COLUMNS', async (words, cols) => {
   const sandbox = createSandbox()
   const { stdout } = await sandbox.wb(words, { env: { COLUMNS: String(cols) } })
-  const { text } = await runInTerminal(sandbox, words, { cols, colour: false })
+  const { text } = await runInFakeTerminal(sandbox, words, { cols, colour: false })
   expect(stripSequences(text)).toBe(stdout)
   expect(stdout.split('\n').filter(line => line.length > cols)).toEqual([])
   await expect(stdout).toMatchFileSnapshot(`modes/${words.join('-').replace('--', '')}-${cols}.txt`)
@@ -75,10 +75,14 @@ test('prints a command in a terminal, in a pipe, in CI, with 40 columns, without
   for (const line of lines) {
     const outputs: string[] = []
     for (const [name, { cols, env = {} }] of terminals) {
-      const { status, text } = await runInTerminal({ ...sandbox, env: { ...sandbox.env, ...env } }, line, {
-        cols,
-        colour: !env.NO_COLOR,
-      })
+      const { status, text } = await runInFakeTerminal(
+        { ...sandbox, env: { ...sandbox.env, ...env } },
+        line,
+        {
+          cols,
+          colour: !env.NO_COLOR,
+        },
+      )
       outputs.push(`# ${name}, ended with ${status}\n${readableOutput(text)}`)
     }
     for (const [name, env] of [

@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { baseNameFromPath } from '../../src/cli/quickstart/plan.ts'
 import { createSandbox } from './sandbox.ts'
-import { runInTerminal, stripSequences } from './terminal.ts'
+import { runInFakeTerminal, runInTerminal, stripSequences } from './terminal.ts'
 
 function createFolder(home: string, name: string, files: Record<string, string>): string {
   const path = join(home, name)
@@ -18,7 +18,7 @@ test('answers with citations from the sample documents, and can run again withou
   timeout: 60_000,
 }, async () => {
   const sandbox = createSandbox()
-  const first = stripSequences((await runInTerminal(sandbox, ['quickstart'])).text)
+  const first = stripSequences((await runInFakeTerminal(sandbox, ['quickstart'])).text)
   expect(first).toMatch(/^ {2}Workbase \d+\.\d+\.\d+ · embedded runtime · data in /)
   expect(first).toContain('✓ workspace   demo\n')
   expect(first).toMatch(/✓ knowledge {3}handbook +\d+ documents, \d+ chunks {3}\d+\.\d s\n/)

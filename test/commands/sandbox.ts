@@ -72,12 +72,15 @@ export interface WorkspaceSandbox extends Sandbox {
   call: Client['call']
 }
 
+/** Runs a function at the end of a test or of a group of tests. */
+type End = (clear: () => void) => void
+
 /**
  * Creates a data directory, a home folder and an environment for one test. Its servers stop, and its files are
  * removed, when the test ends. With `afterAll`, all tests of a `describe` share the sandbox and must not interfere
  * with each other.
  */
-export function createSandbox(end: (clear: () => void) => void = onTestFinished): Sandbox {
+export function createSandbox(end: End = onTestFinished): Sandbox {
   const root = mkdtempSync(join(tmpdir(), 'wb-'))
   const servers: (() => unknown)[] = []
   end(async () => {
@@ -203,14 +206,16 @@ export async function addWorkspaceSandbox(
  * at the top level of a file or in a `describe`. The copy is removed after the run, because test files share their
  * modules.
  */
-export function sandboxFactory(fill: (sandbox: Sandbox) => Promise<void>): () => Promise<Sandbox>
+export function sandboxFactory(fill: (sandbox: Sandbox) => Promise<void>): (end?: End) => Promise<Sandbox>
 export function sandboxFactory<T extends object>(
   fill: (sandbox: Sandbox) => Promise<T>,
-): () => Promise<Sandbox & T>
-export function sandboxFactory(fill: (sandbox: Sandbox) => Promise<unknown>): () => Promise<Sandbox> {
+): (end?: End) => Promise<Sandbox & T>
+export function sandboxFactory(
+  fill: (sandbox: Sandbox) => Promise<unknown>,
+): (end?: End) => Promise<Sandbox> {
   let first: (Pick<Sandbox, 'home' | 'env' | 'keyCost'> & { copy: string; returned: unknown }) | undefined
-  return async () => {
-    const sandbox = createSandbox()
+  return async end => {
+    const sandbox = createSandbox(end)
     if (!first) {
       const returned = await fill(sandbox)
       const copy = createPreparedFolder()
@@ -250,10 +255,13 @@ function firstLine(
 ): Promise<Record<string, unknown>> {
   return new Promise((done, fail) => {
     let text = ''
-    stdout.on('data', part => {
+    stdout.on('data', function read(part) {
       text += part
       const end = text.indexOf('\n')
-      if (end >= 0) done(JSON.parse(text.slice(0, end)) as Record<string, unknown>)
+      if (end < 0) return
+      // A server writes a line for each request.
+      stdout.off('data', read)
+      done(JSON.parse(text.slice(0, end)) as Record<string, unknown>)
     })
     void ended.then(({ stderr }) => fail(new Error(`it ended before it was ready: ${stderr}`)), fail)
   })

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { stem, words } from '../../src/base/words.ts'
 import { cranfield, readEntries } from '../harness/beir.ts'
-import { createSandbox, type Sandbox, sandboxFactory } from './sandbox.ts'
-import { runInTerminal, stripSequences } from './terminal.ts'
+import { type Sandbox, sandboxFactory } from './sandbox.ts'
+import { runInFakeTerminal, stripSequences } from './terminal.ts'
 
 const questionsAsked = 20
 const timeout = 300_000
@@ -53,12 +53,13 @@ async function waitUntilFitted(sandbox: Sandbox): Promise<void> {
     await waitUntilFitted(sandbox)
 }
 
-async function ingestCranfield(sandbox: Sandbox): Promise<void> {
+/** A sandbox with the Cranfield collection, which is ingested once. */
+const withCranfield = sandboxFactory(async sandbox => {
   await sandbox.wb(['kb', 'create', 'cran'])
   const { status, stderr } = await sandbox.wb(['kb', 'ingest', 'cran', join(cranfield, 'corpus.jsonl')])
   expect(status, stderr).toBe(0)
   await waitUntilFitted(sandbox)
-}
+})
 
 /** Checks that passages are complete, tab-separated in a pipe, and in API format with --json. */
 async function expectCitedPassages(sandbox: Sandbox): Promise<void> {
@@ -78,17 +79,15 @@ async function expectCitedPassages(sandbox: Sandbox): Promise<void> {
 }
 
 test('searches without a server, and prints cited passages', { timeout }, async () => {
-  const sandbox = createSandbox()
-  await ingestCranfield(sandbox)
-  await expectCitedPassages(sandbox)
+  await expectCitedPassages(await withCranfield())
 })
 
 describe('with a running server', () => {
-  const sandbox = createSandbox(afterAll)
+  let sandbox: Sandbox
   let url: string
   beforeAll(async () => {
+    sandbox = await withCranfield(afterAll)
     ;({ url } = await sandbox.serve())
-    await ingestCranfield(sandbox)
   }, timeout)
 
   test('prints cited passages', () => expectCitedPassages(sandbox))
@@ -101,7 +100,7 @@ describe('with a running server', () => {
     const base = `${url}/api/v1/workspaces/${workspaceId}/knowledge-bases/${knowledgeBaseId}`
     const questions = readEntries(cranfield, 'queries.jsonl').slice(0, questionsAsked)
     for (const [at, { text: question }] of questions.entries()) {
-      const { status, text } = await runInTerminal(sandbox, ['kb', 'search', 'cran', question], {
+      const { status, text } = await runInFakeTerminal(sandbox, ['kb', 'search', 'cran', question], {
         cols: at % 2 ? 80 : 40,
       })
       expect(status).toBe(0)
@@ -175,7 +174,7 @@ test('in a pipe with several knowledge bases, the error suggests --all', async (
 
 test('strips escape sequences of a document from its passages [security rule 16]', async () => {
   const sandbox = await withNotes()
-  const { text } = await runInTerminal(sandbox, ['kb', 'search', 'whales sing', '--limit', '1'])
+  const { text } = await runInFakeTerminal(sandbox, ['kb', 'search', 'whales sing', '--limit', '1'])
   expect(text).not.toContain('\u001b]0;')
   expect(text).not.toContain('\u001b[2J')
   expect(stripSequences(text)).toContain('Whales sing and dive.')
@@ -183,14 +182,14 @@ test('strips escape sequences of a document from its passages [security rule 16]
 
 test('prints a card with number, title, section, bar, marked words and source, and a suggested command', async () => {
   const sandbox = await withNotes()
-  const { text } = await runInTerminal(sandbox, ['kb', 'search', 'how do keys rotate', '--limit', '1'])
+  const { text } = await runInFakeTerminal(sandbox, ['kb', 'search', 'how do keys rotate', '--limit', '1'])
   expect(text).toContain('\u001b[1mKeys\u001b[22m \u001b[1mrotate\u001b[22m by replacement')
   const [head, ...rest] = stripSequences(text).trim().split('\n')
   expect(head).toMatch(/^\[1\] {2}API keys › Rotation +▮▮▮▮▮$/)
   expect(head!.length).toBe(79)
   expect(rest.at(-1)).toBe('  wb documents show 1')
   expect(stripSequences(text)).toMatch(/\n {5}keys\.md · chunk 0 · [0-9a-f-]{36}\n/)
-  const explained = await runInTerminal(sandbox, [
+  const explained = await runInFakeTerminal(sandbox, [
     'kb',
     'search',
     'how do keys rotate',

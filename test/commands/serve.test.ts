@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { on, once } from 'node:events'
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { type ClientRequest, createServer as createHttp, type IncomingMessage, request } from 'node:http'
@@ -9,6 +9,7 @@ import { serve } from '../../src/cli/serve/serve.ts'
 import { readProfile } from '../../src/cli/settings/profile.ts'
 import { acquireServerLock, findServer } from '../../src/locks/server-lock.ts'
 import { FakeIo } from '../harness/fake-io.ts'
+import { runInProcess } from '../harness/in-process.ts'
 import { oidcConfig, startDiscoveryServer } from './discovery.ts'
 import { createSandbox, type Sandbox } from './sandbox.ts'
 
@@ -36,15 +37,14 @@ describe('wb serve', () => {
     const sandbox = createSandbox()
     const config = join(sandbox.home, 'wb.yaml')
     writeFileSync(config, oidcConfig(await startDiscoveryServer()))
-    const server = await sandbox.spawnServe(['--config', config])
+    const server = await sandbox.serve(['--config', config])
     expect(server.ready).toMatchObject({ event: 'ready', url: server.url })
-    server.process.kill('SIGTERM')
-    expect((await server.ended).stdout).toContain('sessionSecretRef is not set')
+    expect((await server.stop()).stdout).toContain('sessionSecretRef is not set')
   })
 
   test('reports the PID and address of a server that already uses the data directory', async () => {
     const sandbox = createSandbox()
-    const { pid, url } = await sandbox.spawnServe()
+    const { pid, url } = await sandbox.serve()
     expect(await sandbox.wb(['serve', '--port', '0'])).toEqual({
       status: 5,
       stdout: '',
@@ -213,21 +213,13 @@ describe('wb serve and authentication', () => {
   ) {
     const file = join(sandbox.home, 'wb.yaml')
     if (yaml) writeFileSync(file, yaml)
-    const child = spawn(
-      process.execPath,
-      ['bin/run.js', 'serve', '--port', '0', ...args, ...(yaml ? ['--config', file] : [])],
-      { env: { ...sandbox.env, ...env } },
-    )
-    let [stdout, stderr] = ['', '']
-    child.stderr.setEncoding('utf8').on('data', text => {
-      stderr += text
+    const io = new FakeIo({ env: { ...sandbox.env, ...env }, cwd: sandbox.home, keyCost: sandbox.keyCost })
+    io.stdout.on('data', () => {
+      if (/another terminal|access token/.test(io.stdout.text)) io.signals.raise('SIGTERM')
     })
-    child.stdout.setEncoding('utf8').on('data', text => {
-      stdout += text
-      if (/another terminal|access token/.test(stdout)) child.kill('SIGTERM')
-    })
-    const [status] = (await once(child, 'close')) as [number]
-    return { status, stdout, stderr }
+    const line = ['serve', '--port', '0', ...args, ...(yaml ? ['--config', file] : [])]
+    const status = await runInProcess(line, io)
+    return { status, stdout: io.stdout.text, stderr: io.stderr.text }
   }
 
   test('warns about open access to a persistent store, on this machine and beyond [security rule 2]', async () => {

@@ -2,7 +2,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'n
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { createSandbox, type Sandbox, type TestServer } from './sandbox.ts'
-import { runInTerminal, stripSequences } from './terminal.ts'
+import { runInFakeTerminal, runInTerminal, stripSequences } from './terminal.ts'
 
 const timeout = 60_000
 
@@ -124,7 +124,7 @@ describe('wb without arguments', () => {
       [{ WB_URL: 'http://127.0.0.1:9' }, cwd],
       [{ HOME: cwd }, cwd],
     ] as const) {
-      const { text } = await runInTerminal({ ...sandbox, env: { ...sandbox.env, ...env } }, [], {
+      const { text } = await runInFakeTerminal({ ...sandbox, env: { ...sandbox.env, ...env } }, [], {
         cwd: folder,
       })
       expect(stripSequences(text)).toMatch(/^Search your own documents/)
@@ -164,7 +164,7 @@ describe('wb open', () => {
       ['DISPLAY', ''],
       ['CI', '1'],
     ] as const) {
-      const { text } = await runInTerminal({ ...sandbox, env: { ...sandbox.env, [name]: value } }, args)
+      const { text } = await runInFakeTerminal({ ...sandbox, env: { ...sandbox.env, [name]: value } }, args)
       expect(stripSequences(text)).toBe(`${address}\n`)
     }
     expect(await sandbox.wb(args)).toEqual({ status: 0, stdout: `${address}\n`, stderr: '' })

@@ -9,6 +9,7 @@ import { createEnvironment } from '../../src/config/config-environment.ts'
 import { loadConfig } from '../../src/config/load-config.ts'
 import { openRuntime, type Runtime, type RuntimeOverrides } from '../../src/runtime.ts'
 import { lowCost } from './key-cost.ts'
+import { writeMigratedStore } from './migrated-store.ts'
 
 export interface TestRuntimeOptions extends RuntimeOverrides {
   /** Data directory of another open runtime that it shares. */
@@ -68,7 +69,8 @@ export function scratchDir(): string {
  * Opens a runtime in command mode, or with `server` and `threads` in server mode; it is closed when the test ends.
  */
 export async function open(options: TestRuntimeOptions = {}): Promise<TestRuntime> {
-  const { dataDir = join(scratchDir(), 'data'), server = false, threads = false, headers = {} } = options
+  const { server = false, threads = false, headers = {} } = options
+  const dataDir = options.dataDir ?? (await createDataDir(options.config))
   const loggedProblems: LoggedProblem[] = []
   const environment = createEnvironment(options.environment ?? {})
   const runtime = await openRuntime(
@@ -123,6 +125,13 @@ export async function open(options: TestRuntimeOptions = {}): Promise<TestRuntim
     send: (line, json, more) => send(line, json, more),
     sendAsOperator: (line, json) => send(line, json, {}, 'operator'),
   }
+}
+
+/** Creates a data directory. If its store is a file, the file has the current schema. */
+async function createDataDir(config: object = {}): Promise<string> {
+  const dataDir = join(scratchDir(), 'data')
+  if (!('controlPlane' in config)) await writeMigratedStore(join(dataDir, 'workbase.db'))
+  return dataDir
 }
 
 /** Writes a configuration as a JSON file, which is valid YAML. */

@@ -42,7 +42,7 @@ async function filled(): Promise<Sandbox> {
   const here = createSandbox()
   for (let n = 0; n < 3; n++) writeFileSync(join(here.home, `note${n}.md`), sentence(n))
   const notes = [0, 1, 2].map(n => join(here.home, `note${n}.md`))
-  await succeed(here.spawnWb(['kb', 'ingest', 'notes', ...notes, '--create']))
+  await succeed(here.wb(['kb', 'ingest', 'notes', ...notes, '--create']))
   return here
 }
 
@@ -54,7 +54,7 @@ test('eight concurrent first commands in a new directory use the store of the fi
     here.spawnWb(['kb', 'ingest', 'notes', '-', '--name', `${n}.txt`, '--create'], { input: sentence(n) }),
   )
   await Promise.all(first.map(succeed))
-  const listed = await succeed(here.spawnWb(['documents', 'list', '--kb', 'notes', '--json']))
+  const listed = await succeed(here.wb(['documents', 'list', '--kb', 'notes', '--json']))
   expect((JSON.parse(listed) as unknown[]).length).toBe(8)
 })
 
@@ -63,19 +63,21 @@ describe('twenty commands at once on one data directory', () => {
     const here = await filled()
     const server = way === 'beside a server' ? await here.spawnServe() : undefined
     const numbers = [0, 1, 2, 3, 4]
+    // Beside a server, commands only send requests to it, so they can share a process.
+    const run = server ? here.wb : here.spawnWb
     const commands = numbers.flatMap(n => [
-      here.spawnWb(['kb', 'list', '--json']),
-      here.spawnWb(['kb', 'search', 'notes', 'the wing flutters', '--json']),
-      here.spawnWb(['kb', 'ingest', 'notes', '-', '--name', `late${n}.txt`], { input: sentence(100 + n) }),
-      here.spawnWb(['kb', 'create', `base${n}`]),
+      run(['kb', 'list', '--json']),
+      run(['kb', 'search', 'notes', 'the wing flutters', '--json']),
+      run(['kb', 'ingest', 'notes', '-', '--name', `late${n}.txt`], { input: sentence(100 + n) }),
+      run(['kb', 'create', `base${n}`]),
     ])
     const ended = await Promise.all(commands)
     expect(ended.filter(({ status }) => status !== 0)).toEqual([])
     for (const { stdout } of ended.filter((_, at) => at % 4 === 1))
       expect((JSON.parse(stdout) as unknown[]).length).toBeGreaterThanOrEqual(1)
-    const bases = JSON.parse(await succeed(here.spawnWb(['kb', 'list', '--json']))) as { name: string }[]
+    const bases = JSON.parse(await succeed(here.wb(['kb', 'list', '--json']))) as { name: string }[]
     expect(bases.map(({ name }) => name).sort()).toEqual([...numbers.map(n => `base${n}`), 'notes'])
-    const documents = JSON.parse(await succeed(here.spawnWb(['documents', 'list', 'notes', '--json']))) as {
+    const documents = JSON.parse(await succeed(here.wb(['documents', 'list', 'notes', '--json']))) as {
       status: string
       sourceFilename: string
     }[]
@@ -136,7 +138,7 @@ describe('kill -9', () => {
     expect(stored()).toBe(total)
     requireSound(here.dataDir)
     const [hit] = JSON.parse(
-      await succeed(here.spawnWb(['kb', 'search', 'runs', `run ${total - 1} of the tunnel`, '--json'])),
+      await succeed(here.wb(['kb', 'search', 'runs', `run ${total - 1} of the tunnel`, '--json'])),
     ) as { payload: { title: string } }[]
     expect(hit!.payload.title).toBe(`Run ${total - 1}`)
   })

@@ -78,7 +78,7 @@ describe.runIf(process.platform !== 'win32')('a tool server exits with the serve
 test.runIf(process.platform !== 'win32').each(['keys create', 'playground'])(
   'wb %s exits without a crash when its terminal is closed',
   async words => {
-    const { env, home: cwd, spawnWb: wb } = createSandbox()
+    const { env, home: cwd, wb } = createSandbox()
     await wb(['kb', 'create', 'handbook'])
     const args = [resolve('bin/run.js'), ...words.split(' ')]
     const asking = spawn(process.execPath, args, { env: { ...env, TERM: 'xterm-256color' }, cwd })

@@ -101,7 +101,7 @@ test.each<[string, (model: ChatServer) => void, (event: TurnEvent) => boolean]>(
     const { model, conversation: params } = turn
     play(model)
     await killedAt(turn, isDue)
-    const client = clientOf(await here.spawnServe())
+    const client = clientOf(await here.serve())
     expect(await contents(client, params)).toEqual(['first'])
     await client.call(chat.send, { params, body: { content: 'second' } })
     expect(toldTo(model)).toEqual(['first', 'second'])
@@ -110,7 +110,7 @@ test.each<[string, (model: ChatServer) => void, (event: TurnEvent) => boolean]>(
     await client.call(chat.send, { params, body })
     expect(toldTo(model)).toEqual(['first, again'])
     expect(await contents(client, params)).toEqual(['first, again', 'Hello there.'])
-    const { status, stdout } = await here.spawnWb(['doctor', '--deep'])
+    const { status, stdout } = await here.wb(['doctor', '--deep'])
     expect({ status, stdout }).toMatchObject({ status: 0, stdout: expect.stringMatching(/^store\tok\t/m) })
   },
 )
@@ -125,7 +125,7 @@ test('a server killed while it answers another version keeps the question and it
   const body = { content: 'first, again', replaces: user.messageId }
   model.script({ text: 'one two three four', silentAfter: 4 })
   await killedAt(turn, ({ event }) => event === 'token', body)
-  const client = clientOf(await here.spawnServe())
+  const client = clientOf(await here.serve())
   expect(await contents(client, params)).toEqual(['first', 'Hello there.'])
   await client.call(chat.send, { params, body })
   expect(await contents(client, params)).toEqual(['first, again', 'Hello there.'])
@@ -136,7 +136,7 @@ test('a server killed while it answers another version keeps the question and it
     [undefined, false],
     ['Hello there.', true],
   ])
-  const { status, stdout } = await here.spawnWb(['doctor', '--deep'])
+  const { status, stdout } = await here.wb(['doctor', '--deep'])
   expect({ status, stdout }).toMatchObject({ status: 0, stdout: expect.stringMatching(/^store\tok\t/m) })
 })
 
@@ -148,7 +148,7 @@ test('a server killed after it stored a question keeps its images', { timeout: 6
   model.script({ text: 'one two three four', silentAfter: 4 })
   const body = { content: 'first', images: [imageOf('image/png', 300_000)] }
   await killedAt(turn, ({ event }) => event === 'user-message', body)
-  const server = await here.spawnServe()
+  const server = await here.serve()
   const { items } = await clientOf(server).call(messages.list, { params, query: {} })
   const { workspaceId, agentId, conversationId } = params
   const path = `/api/v1/workspaces/${workspaceId}/agents/${agentId}/conversations/${conversationId}`

@@ -5,8 +5,8 @@ import { createSandbox } from '../commands/sandbox.ts'
 
 const bin = resolve('bin/run.js')
 
-test('twenty wb mcp serve processes share one data directory', { timeout: 120_000 }, async () => {
-  const { env, home, spawnWb: wb } = createSandbox()
+test('eight wb mcp serve processes share one data directory', { timeout: 120_000 }, async () => {
+  const { env, home, wb } = createSandbox()
   await wb(['workspaces', 'create', 'demo'])
   await wb(['kb', 'create', 'notes'])
   const params = { name: 'list_knowledge_bases', arguments: {} }
@@ -21,7 +21,7 @@ test('twenty wb mcp serve processes share one data directory', { timeout: 120_00
       child.on('close', status => done({ status, stdout }))
       child.stdin.end(message)
     })
-  for (const { status, stdout } of await Promise.all(Array.from({ length: 20 }, ask))) {
+  for (const { status, stdout } of await Promise.all(Array.from({ length: 8 }, ask))) {
     expect(status).toBe(0)
     expect(stdout).toContain('notes')
   }

@@ -1,36 +1,62 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { mkdirSync, readFileSync, renameSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { setTimeout } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { startDiscoveryServer } from '../commands/discovery.ts'
 import { createSandbox, type Sandbox } from '../commands/sandbox.ts'
+import { FakeIo } from '../harness/fake-io.ts'
+import { runInProcess } from '../harness/in-process.ts'
 
 type Said = Record<string, unknown>
 
 /** A server, and the JSON lines of its output that are not log records. */
 interface Watched {
   readonly url: string
-  readonly process: ChildProcess
-  /** Returns the next event with a name, including earlier ones that were not read. */
+  /** Waits for the next event with a name, including earlier ones that were not read. */
   event(name: string): Promise<Said>
-  ended: Promise<number | null>
+  /** Sends SIGTERM, and waits for the exit status. */
+  stop(): Promise<number | null>
 }
 
-async function watch(here: Sandbox, args: string[] = [], env: Record<string, string> = {}): Promise<Watched> {
-  const child = spawn(process.execPath, ['bin/run.js', 'serve', '--port', '0', '--json', ...args], {
-    env: { ...here.env, ...env },
-  })
+const serveLine = ['serve', '--port', '0', '--json']
+
+/** Starts a server in a process. */
+async function watchProcess(here: Sandbox): Promise<Watched & { pid: number | undefined }> {
+  const child = spawn(process.execPath, ['bin/run.js', ...serveLine], { env: here.env })
   onTestFinished(() => void child.kill('SIGKILL'))
   child.stderr.resume()
-  const said: Said[] = []
-  createInterface({ input: child.stdout }).on('line', line => {
-    const event = JSON.parse(line) as Said
-    if (event.event !== undefined) said.push(event)
-  })
   const ended = new Promise<number | null>(done => child.on('close', done))
+  const stop = () => {
+    child.kill('SIGTERM')
+    return ended
+  }
+  return { ...(await watchEvents(child.stdout)), stop, pid: child.pid }
+}
+
+/** Starts a server in this process. */
+async function watch(here: Sandbox, args: string[] = [], env: Record<string, string> = {}): Promise<Watched> {
+  const io = new FakeIo({ env: { ...here.env, ...env }, cwd: here.home, keyCost: here.keyCost })
+  const events = watchEvents(io.stdout)
+  const ended = runInProcess([...serveLine, ...args], io)
+  const stop = () => {
+    io.signals.raise('SIGTERM')
+    return ended
+  }
+  onTestFinished(() => void stop())
+  return { ...(await events), stop }
+}
+
+async function watchEvents(stdout: NodeJS.EventEmitter): Promise<Pick<Watched, 'url' | 'event'>> {
+  const said: Said[] = []
+  let rest = ''
+  stdout.on('data', part => {
+    const lines = (rest + String(part)).split('\n')
+    rest = lines.pop()!
+    for (const event of lines.map(line => JSON.parse(line) as Said))
+      if (event.event !== undefined) said.push(event)
+  })
   const until = async <T>(find: () => T | undefined): Promise<T> => {
     for (let tries = 0; tries < 2_000; tries++) {
       const found = find()
@@ -45,7 +71,7 @@ async function watch(here: Sandbox, args: string[] = [], env: Record<string, str
       return at < 0 ? undefined : said.splice(at, 1)[0]
     })
   const first = await until(() => said[0])
-  return { url: String(first.url), process: child, event, ended }
+  return { url: String(first.url), event }
 }
 
 async function ask(url: string, line: string, json?: unknown, more: Record<string, string> = {}) {
@@ -64,7 +90,7 @@ const accepted = { status: 202, body: { ok: true, note: expect.any(String) } }
 describe('POST /setup/restart', () => {
   test('S4.2-33 S4.2-35: applies new values in the same process on the same port', async () => {
     const here = createSandbox()
-    const server = await watch(here)
+    const server = await watchProcess(here)
     await ask(server.url, 'POST /api/v1/workspaces', { name: 'kept' })
     await ask(server.url, 'POST /setup/env', { values: { OPENROUTER_API_KEY: 'sk-1' } })
     expect((await ask(server.url, 'GET /setup-status')).body).toMatchObject({
@@ -73,16 +99,15 @@ describe('POST /setup/restart', () => {
     })
     const announced = readFileSync(join(here.dataDir, 'serve.json'), 'utf8')
     expect(await ask(server.url, 'POST /setup/restart')).toMatchObject(accepted)
-    expect(await server.event('restarted')).toMatchObject({ url: server.url, pid: server.process.pid })
+    expect(await server.event('restarted')).toMatchObject({ url: server.url, pid: server.pid })
     expect((await ask(server.url, 'GET /setup-status')).body).toMatchObject({
       workspacesCount: 1,
       hasChatProvider: true,
       managedEnv: { configuredKeys: ['OPENROUTER_API_KEY'] },
     })
     expect(readFileSync(join(here.dataDir, 'serve.json'), 'utf8')).toBe(announced)
-    expect((await here.spawnWb(['serve', '--port', '0'])).stderr).toContain('is already served')
-    server.process.kill('SIGTERM')
-    expect(await server.ended).toBe(0)
+    expect((await here.wb(['serve', '--port', '0'])).stderr).toContain('is already served')
+    expect(await server.stop()).toBe(0)
     await expect(fetch(server.url)).rejects.toThrow()
   })
 
@@ -148,8 +173,7 @@ describe('POST /setup/restart', () => {
     const server = await watch(createSandbox())
     const twice = await Promise.all([1, 2].map(() => ask(server.url, 'POST /setup/restart')))
     expect(twice.map(({ status }) => status)).toContain(202)
-    server.process.kill('SIGTERM')
-    expect(await server.ended).toBe(0)
+    expect(await server.stop()).toBe(0)
     await expect(fetch(server.url)).rejects.toThrow()
   })
 })
@@ -226,24 +250,20 @@ describe('rescue mode', () => {
         managedEnv: { configuredKeys: ['OPENAI_API_KEY'] },
       })
       expect((await ask(server.url, 'GET /setup-status')).body).not.toHaveProperty('bootError')
-      server.process.kill('SIGTERM')
-      expect(await server.ended).toBe(0)
+      expect(await server.stop()).toBe(0)
     },
   )
 
   test('a truncated store is not replaced by an empty one, and works again when its backup is restored', async () => {
     const here = createSandbox()
     const store = join(here.dataDir, 'workbase.db')
-    await here.spawnWb(['workspaces', 'create', 'kept'])
+    await here.wb(['workspaces', 'create', 'kept'])
     const backup = readFileSync(store)
     truncateSync(store)
     const server = await watch(here)
     const message = 'workbase.db is empty, and the data is lost: restore your backup'
     expect(await server.event('rescue')).toMatchObject({ error: { message } })
-    const [listed, looked] = [
-      await here.spawnWb(['workspaces', 'list']),
-      await here.spawnWb(['doctor', '--deep']),
-    ]
+    const [listed, looked] = [await here.wb(['workspaces', 'list']), await here.wb(['doctor', '--deep'])]
     expect(listed).toMatchObject({ status: 6, stderr: expect.stringContaining(message) })
     expect(looked).toMatchObject({ status: 1, stdout: expect.stringContaining(`store\tfailed\t${message}`) })
     expect(looked.stdout + looked.stderr).not.toContain('defect')
@@ -254,8 +274,7 @@ describe('rescue mode', () => {
     expect((await ask(server.url, 'GET /api/v1/workspaces')).body).toMatchObject({
       items: [{ name: 'kept' }],
     })
-    server.process.kill('SIGTERM')
-    expect(await server.ended).toBe(0)
+    expect(await server.stop()).toBe(0)
   })
 
   test('a store that is lost while the server runs is reported at a restart', async () => {
@@ -267,7 +286,7 @@ describe('rescue mode', () => {
     mkdirSync(store)
     await ask(server.url, 'POST /setup/restart')
     await server.event('rescue')
-    expect((await here.spawnWb(['workspaces', 'list'])).status).toBe(6)
+    expect((await here.wb(['workspaces', 'list'])).status).toBe(6)
     rmSync(store, { recursive: true })
     renameSync(join(here.dataDir, 'aside'), store)
     await ask(server.url, 'POST /setup/restart')
@@ -297,9 +316,8 @@ describe('rescue mode', () => {
         status: 503,
         body: { error: { code: 'control_plane_unavailable' } },
       })
-      server.process.kill('SIGTERM')
-      expect(await server.ended).toBe(0)
-      expect(await here.spawnWb(['workspaces', 'list', '--config', file])).toMatchObject({
+      expect(await server.stop()).toBe(0)
+      expect(await here.wb(['workspaces', 'list', '--config', file])).toMatchObject({
         status: 6,
         stdout: '',
       })
@@ -369,7 +387,7 @@ describe('rescue mode', () => {
       /^ {2}✗ Rescue mode: the store cannot be opened: there is a folder at its path \(control_plane_unavailable\)\n {4}Move the folder away, .*\n\n {4}http:\/\/127\.0\.0\.1:\d+\/setup-status {4}shows the state; most other requests are rejected\n {4}wb api POST \/setup\/restart {4}in another terminal, after you have fixed the cause\n/,
     )
     rmSync(join(here.dataDir, 'workbase.db'), { recursive: true })
-    const { status, stdout } = await here.spawnWb(['api', 'POST', '/setup/restart'])
+    const { status, stdout } = await here.wb(['api', 'POST', '/setup/restart'])
     expect([status, JSON.parse(stdout)]).toEqual([0, { ok: true, note: expect.any(String) }])
     for (let tries = 0; !shown.includes('✓') && tries < 1_000; tries++) await setTimeout(10)
     // The log can contain a message that the audit record of the restart was lost.

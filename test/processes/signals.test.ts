@@ -120,7 +120,7 @@ describe('commands that only read do not create the data directory', () => {
     'doctor',
   ])('wb %s', async line => {
     const here = createSandbox()
-    const { status, stderr } = await here.spawnWb(line.split(' '))
+    const { status, stderr } = await here.wb(line.split(' '))
     expect([0, 4], stderr).toContain(status)
     expect(existsSync(here.dataDir)).toBe(false)
   })
@@ -139,14 +139,14 @@ describe('commands that only read do not create the data directory', () => {
       return (JSON.parse(await answer.text()) as { items: { name: string }[] }).items.map(({ name }) => name)
     }
     expect(await names()).toEqual([])
-    expect((await here.spawnWb(['workspaces', 'create', 'late'])).status).toBe(0)
+    expect((await here.wb(['workspaces', 'create', 'late'])).status).toBe(0)
     expect(await names()).toEqual(['late'])
   })
 
   test('the first command that writes creates it', async () => {
     const here = createSandbox()
-    expect((await here.spawnWb(['kb', 'create', 'handbook'])).status).toBe(0)
+    expect((await here.wb(['kb', 'create', 'handbook'])).status).toBe(0)
     expect(readdirSync(here.dataDir)).toContain('workbase.db')
-    expect((await here.spawnWb(['kb', 'list'])).stdout).toContain('handbook')
+    expect((await here.wb(['kb', 'list'])).stdout).toContain('handbook')
   })
 })

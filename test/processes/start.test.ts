@@ -17,11 +17,15 @@ function configure(here: Sandbox, auth: object, more: object = {}): void {
   writeFileSync(join(here.dataDir, 'workbase.yaml'), JSON.stringify({ version: 1, ...more, auth }))
 }
 
-/** Checks that a start fails with a message without the secret, and that no port is open. */
-async function refusal(here: Sandbox, env: Variables = {}): Promise<string> {
+/**
+ * Checks that a start fails with a message without the secret, and that no port is open. Returns its stderr.
+ *
+ * @param run  runs the command line; in this process by default
+ */
+async function refusal(here: Sandbox, env: Variables = {}, run = here.wb): Promise<string> {
   const port = await freePort()
   const args = ['serve', '--port', String(port)]
-  const { status, stdout, stderr } = await here.spawnWb(args, { env })
+  const { status, stdout, stderr } = await run(args, { env })
   expect({ status, stdout }, stderr).toEqual({ status: 1, stdout: '' })
   for (const secret of Object.values(env)) expect(stderr).not.toContain(secret)
   expect(await listens(port)).toBe(false)
@@ -79,7 +83,7 @@ describe('an invalid secret', () => {
     const here = createSandbox()
     configure(here, guarded)
     expect(canary).toHaveLength(31)
-    expect(await refusal(here, { BOOT: canary })).toBe(
+    expect(await refusal(here, { BOOT: canary }, here.spawnWb)).toBe(
       '  ✗ auth.bootstrapTokenRef: the secret must have at least 32 characters (validation_error)\n    Create one with: openssl rand -hex 32\n',
     )
     const served = await here.spawnServe([], { env: { BOOT: `${canary}!` } })
@@ -158,7 +162,7 @@ describe('an identity provider without valid metadata', () => {
     })
     configure(here, oidc(issuer))
     const port = await freePort()
-    const ending = here.spawnWb(['serve', '--port', String(port)], { env })
+    const ending = here.wb(['serve', '--port', String(port)], { env })
     await reached
     expect(await listens(port)).toBe(false)
     answer()
@@ -179,7 +183,7 @@ describe('an identity provider without valid metadata', () => {
     const here = createSandbox()
     const issuer = `http://127.0.0.1:${await freePort()}`
     configure(here, oidc(issuer, { jwksUri: `${issuer}/keys` }))
-    const served = await here.spawnServe([], { env })
+    const served = await here.serve([], { env })
     expect(await statusWith(served)).toBe(401)
     expect(await statusWith(served, env.BOOT)).toBe(200)
     await end(served)
@@ -190,7 +194,7 @@ describe('an identity provider without valid metadata', () => {
     configure(here, oidc(`http://127.0.0.1:${await freePort()}`))
     await refusal(here, env)
     configure(here, guarded)
-    const served = await here.spawnServe([], { env })
+    const served = await here.serve([], { env })
     expect(await statusWith(served, env.BOOT)).toBe(200)
     await end(served)
   })
@@ -207,7 +211,7 @@ describe('settings that apply after a restart', () => {
     ]
     for (const [auth, none, known] of postures) {
       if (auth) configure(here, auth)
-      const served = await here.spawnServe([], { env: { BOOT: token('one') } })
+      const served = await here.serve([], { env: { BOOT: token('one') } })
       const about = JSON.stringify(auth)
       expect([await statusWith(served), await statusWith(served, token('one'))], about).toEqual([none, known])
       await end(served)
@@ -224,13 +228,13 @@ describe('settings that apply after a restart', () => {
         writeFileSync(file, `${token(name)}\n`)
         return kind === 'env' ? { BOOT: token(name) } : {}
       }
-      const first = await here.spawnServe([], { env: hold('old') })
+      const first = await here.serve([], { env: hold('old') })
       const later = hold('new')
       expect([await statusWith(first, token('old')), await statusWith(first, token('new'))]).toEqual([
         200, 401,
       ])
       await end(first)
-      const second = await here.spawnServe([], { env: later })
+      const second = await here.serve([], { env: later })
       expect([await statusWith(second, token('old')), await statusWith(second, token('new'))]).toEqual([
         401, 200,
       ])
@@ -243,7 +247,7 @@ describe('warnings at startup', () => {
   test('authentication with an anonymous policy that does not require it [security rule 2]', async () => {
     const here = createSandbox()
     configure(here, { ...guarded, anonymousPolicy: 'allow' })
-    const served = await here.spawnServe([], { env: { BOOT: token('one') } })
+    const served = await here.serve([], { env: { BOOT: token('one') } })
     await end(served)
     const { stderr } = await served.ended
     expect(stderr).toContain(

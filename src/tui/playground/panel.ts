@@ -105,7 +105,7 @@ function pressFieldKey(
   return editor ? [{ ...state, panel: { ...panel, editor, problem: '' } }, []] : [state, []]
 }
 
-/** Parses a filter: JSON, a condition, or `key=value` pairs. Returns an error message if it is none of these. */
+/** Parses a filter: a JSON object, a condition, or `key=value` pairs. Returns an error message for other text. */
 function parseFilter(text: string): Pick<PlaygroundSettings, 'filter'> | string {
   if (text === '') return { filter: undefined }
   const words = text.split(/\s+/)

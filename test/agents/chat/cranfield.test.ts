@@ -62,7 +62,11 @@ function searchingModel(limit: number) {
 test('the model receives a relevant document for at least 80% of the questions with five passages, and 86% with ten', {
   timeout: 120_000,
 }, async () => {
-  const chat = await openTestChat({ prepare: ingestCranfield, config: { chat: { retrievalK: 10 } } })
+  // In memory, because thousands of writes would wait for the disk.
+  const chat = await openTestChat({
+    prepare: ingestCranfield,
+    config: { controlPlane: { driver: 'memory' }, chat: { retrievalK: 10 } },
+  })
   chat.model.respond(searchingModel(5))
   expect(await shareWithRelevant(chat)).toBeGreaterThanOrEqual(0.8)
   // A model without tools receives ten passages with the question.
