@@ -250,7 +250,7 @@ describe('limits', () => {
     const text = 'x'.repeat(limits.attachmentTextChars + 1)
     await expect(attach(wb, place, text)).rejects.toMatchObject({
       code: 'payload_too_large',
-      message: expect.stringContaining('file: its text'),
+      message: expect.stringContaining('file: the text'),
     })
     expect((await wb.call(attachments.list, { params: place })).items).toEqual([])
   })

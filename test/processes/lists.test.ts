@@ -144,7 +144,7 @@ async function makeRelease(wb: TestRuntime): Promise<void> {
   expect(status, text).toBe(201)
 }
 
-/** Lists in the API contract: routes with a cursor that return pages. */
+/** Lists of the API: routes with a cursor that return pages. */
 const declared = Object.values(api)
   .flatMap(topic => Object.values(topic) as Route[])
   .filter(

@@ -167,7 +167,7 @@ describe('a store that held data', () => {
     },
   )
 
-  test('and is missing is rejected, and the copy from before an upgrade is named and can be restored', async () => {
+  test('and is missing is rejected, and the message names a copy from before an upgrade, which can be restored', async () => {
     const path = scratchPath()
     writeFileSync(path, gunzipSync(readFileSync(join(fixtures, 'v1.db.gz'))))
     await settingsOf(path)
@@ -175,7 +175,7 @@ describe('a store that held data', () => {
     rmSync(`${path}.id`)
     rmSync(path)
     const refusal = await refusalOf(path)
-    expect(refusal.message).toContain(`restore your backup, or ${copy}, the copy`)
+    expect(refusal.message).toContain(`restore your backup, or ${copy}, which is a copy`)
     copyFileSync(join(dirname(path), copy), path)
     const store = await openEmbeddedStore({ path })
     expect(await store.rows.get(tables.workspaces, ['w'])).toBeDefined()

@@ -37,20 +37,13 @@ export default class McpServersLogin extends WbCommand {
     const callback = await listenForCallback()
     try {
       const body = { redirectUri: callback.redirectUri }
-      const signInRequest = this.client.call(mcpServers.beginSignIn, { params, body })
-      const pendingSignIn = await this.waitFor(
-        `requesting the sign-in page of ${plainLine(label)}`,
-        signInRequest,
-      )
-      this.output.warn(`  Sign in at: ${requireSafeAuthorizationUrl(pendingSignIn)}`)
+      const request = this.client.call(mcpServers.beginSignIn, { params, body })
+      const pending = await this.waitFor(`requesting the sign-in page of ${plainLine(label)}`, request)
+      this.output.warn(`  Sign in at: ${requireSafeAuthorizationUrl(pending)}`)
       const redirect = flags['no-browser']
         ? parsePastedUrl(await this.#readPastedUrl(loginCommand), loginCommand)
-        : await this.#waitForRedirect(
-            pendingSignIn,
-            callback.waitForRedirect(pendingSignIn.state),
-            loginCommand,
-          )
-      const response = parseAuthorizationResponse(redirect, pendingSignIn.state, loginCommand)
+        : await this.#waitForRedirect(pending, callback.waitForRedirect(pending.state), loginCommand)
+      const response = parseAuthorizationResponse(redirect, pending.state, loginCommand)
       const signedIn = await this.client.call(mcpServers.finishSignIn, { params, body: response })
       if (this.output.json) return this.output.value(signedIn)
       this.output.note(`  ✓ signed in to ${plainLine(label)}`)
@@ -59,16 +52,12 @@ export default class McpServersLogin extends WbCommand {
     }
   }
 
-  async #waitForRedirect(
-    pendingSignIn: PendingSignIn,
-    redirect: Promise<URL>,
-    loginCommand: string,
-  ): Promise<URL> {
-    if (!(await openLink(requireSafeAuthorizationUrl(pendingSignIn), this.io)))
+  async #waitForRedirect(pending: PendingSignIn, redirect: Promise<URL>, loginCommand: string) {
+    if (!(await openLink(requireSafeAuthorizationUrl(pending), this.io)))
       this.output.warn('  Open it in a browser on this machine. On another machine, use --no-browser.')
     return this.waitFor(
       'waiting for the browser',
-      waitForBrowser(redirect, pendingSignIn, loginCommand, this.signal),
+      waitForBrowser(redirect, pending, loginCommand, this.signal),
     )
   }
 

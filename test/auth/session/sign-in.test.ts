@@ -172,7 +172,7 @@ describe('audit trail of sign-ins', () => {
     const done = staged.signIn.flows.login.finish({ code: 'c', state }, caller(cookie))
     await expect(done).rejects.toMatchObject({
       code: 'token_exchange_failed',
-      facts: { refused: 'invalid_grant' },
+      facts: { errorCode: 'invalid_grant' },
     })
     expect(staged.events.map(({ details }) => details?.reason)).toEqual(['idp_rejected'])
   })
