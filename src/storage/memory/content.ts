@@ -1,3 +1,4 @@
+import { compareCodePoints } from '../../base/compare-code-points.ts'
 import { words } from '../../base/words.ts'
 import { WbError } from '../../contract/errors.ts'
 import {
@@ -16,7 +17,7 @@ import {
   type ScoredRecord,
   type SearchConstraints,
 } from '../content.ts'
-import { compareCodePoints, createMatcher } from '../filter.ts'
+import { createMatcher } from '../filter.ts'
 import type { RowStore, Write, WriteFailure, WriteOutcome } from '../rows.ts'
 import { collectionMissing } from '../store-features.ts'
 import type { Visibility } from '../visibility.ts'

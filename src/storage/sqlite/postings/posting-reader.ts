@@ -1,0 +1,178 @@
+import { LRUCache } from 'lru-cache'
+import type { ScoredRecord } from '../../content.ts'
+import type { SqliteConnection } from '../connection.ts'
+import { activePostingIndex } from './index-rows.ts'
+import { PostingCache } from './posting-cache.ts'
+import { type ExpandedTerm, expandTermPrefix } from './prefix-expansion.ts'
+import { countVisible, rankRecords, type WeightedPostings } from './ranking.ts'
+import { type MaskedIndex, RowMasks, type VisibleRows } from './row-masks.ts'
+import { liveSegments, lowerBound, type PostingSegmentRow, slotOf } from './segment-rows.ts'
+import { SlotCache } from './slot-cache.ts'
+import { termKey } from './term-key.ts'
+
+/** Maximum number of collections whose list of segments is kept. */
+const INDEXES_MAX = 256
+const TITLE_WEIGHT = 3
+
+/** A term of a query. `weight` is positive and multiplies the share of the term in the score. */
+export interface WeightedTerm {
+  readonly term: string
+  readonly weight: number
+}
+
+export interface PostingQuery {
+  readonly terms: readonly WeightedTerm[]
+  readonly limit: number
+  readonly rows: VisibleRows
+  /** Weight of an occurrence in the title, relative to one in the text; 3 by default. */
+  readonly titleWeight?: number
+}
+
+/** Number of visible records that contain a term, and which of the requested records do. */
+export interface TermOccurrences {
+  readonly term: string
+  readonly records: number
+  readonly among: readonly number[]
+}
+
+/** Segments of an index at a version of it. */
+interface SearchedIndex {
+  readonly id: number
+  readonly version: number
+  readonly segments: readonly PostingSegmentRow[]
+}
+
+/**
+ * Searches the active posting indexes of collections. Results depend on the visible records only. Each call reads one
+ * state of the store: that of the open transaction, or the current one. A connection must not read its own uncommitted
+ * changes, because a cache would keep them after a rollback.
+ */
+export class PostingReader {
+  readonly #connection: SqliteConnection
+  readonly #slots: SlotCache
+  readonly #masks: RowMasks
+  readonly #postings: PostingCache
+  readonly #indexes = new LRUCache<number, SearchedIndex>({ max: INDEXES_MAX })
+
+  constructor(connection: SqliteConnection, options: { cacheBytesMax?: number } = {}) {
+    this.#connection = connection
+    this.#slots = new SlotCache(connection)
+    this.#masks = new RowMasks(connection, this.#slots)
+    this.#postings = new PostingCache(connection, options.cacheBytesMax)
+  }
+
+  /** Returns true if the collection has an active index. */
+  isReady(collection: number): boolean {
+    return activePostingIndex(this.#connection, collection) !== undefined
+  }
+
+  /**
+   * Returns the visible records that contain any of the terms by BM25 score (k1 = 1.2, b = 0.75), best first; equal
+   * scores by ascending record. Counts visible records only. No result if the collection has no active index.
+   */
+  search(
+    collection: number,
+    { terms, limit, rows, titleWeight = TITLE_WEIGHT }: PostingQuery,
+  ): ScoredRecord[] {
+    for (const { weight } of terms)
+      if (!(weight > 0 && weight < Number.POSITIVE_INFINITY))
+        throw new RangeError(`a term has the weight ${weight}`)
+    return this.#read(collection, rows, [], (segments, masked) =>
+      rankRecords(
+        segments.map((segment, at) => ({
+          firstRecord: segment.firstRecord,
+          slots: this.#slots.get(segment),
+          mask: masked.masks[at]!,
+        })),
+        terms.map(
+          ({ term, weight }): WeightedPostings => ({ weight, lists: this.#lists(segments, masked, term) }),
+        ),
+        { titleWeight, limit },
+      ),
+    )
+  }
+
+  /** Counts terms over the visible records. `records` is the number of visible records. */
+  occurrences(
+    collection: number,
+    { terms, among, rows }: { terms: readonly string[]; among: readonly number[]; rows: VisibleRows },
+  ): { records: number; terms: TermOccurrences[] } {
+    const absent = { records: 0, terms: terms.map(term => ({ term, records: 0, among: [] })) }
+    return this.#read(collection, rows, absent, (segments, masked) => {
+      const located = among.flatMap(record => this.#locate(segments, masked, record))
+      const counted = terms.map((term): TermOccurrences => {
+        const lists = this.#lists(segments, masked, term)
+        const containing = located.filter(({ at, slot }) => {
+          const slots = lists[at]?.slots
+          return slots !== undefined && slots[lowerBound(slots, slot)] === slot
+        })
+        const records = countVisible(
+          masked.masks.map(mask => ({ mask })),
+          lists,
+        )
+        return { term, records, among: containing.map(({ record }) => record) }
+      })
+      return { records: masked.records, terms: counted }
+    })
+  }
+
+  /**
+   * Returns the terms that begin with `prefix` and are in most visible records, at most `limit`; equal counts in order of
+   * the terms. Reads a bounded number of postings: of a very common prefix, only the first terms in order are considered.
+   */
+  expandPrefix(
+    collection: number,
+    { prefix, limit, rows }: { prefix: string; limit: number; rows: VisibleRows },
+  ): ExpandedTerm[] {
+    return this.#read(collection, rows, [], (segments, masked) =>
+      expandTermPrefix(this.#connection, segments, masked.masks, { prefix, limit }),
+    )
+  }
+
+  /** Estimated bytes of cached postings. */
+  get cachedBytes(): number {
+    return this.#postings.bytes
+  }
+
+  #read<T>(
+    collection: number,
+    rows: VisibleRows,
+    absent: T,
+    read: (segments: readonly PostingSegmentRow[], masked: MaskedIndex) => T,
+  ): T {
+    const run = () => {
+      const index = this.#refresh(collection)
+      return index ? read(index.segments, this.#masks.get(index, index.segments, rows)) : absent
+    }
+    return this.#connection.database.inTransaction ? run() : this.#connection.snapshot(run)
+  }
+
+  /** Returns the list of segments, which is read again whenever the version has changed. */
+  #refresh(collection: number): SearchedIndex | undefined {
+    const active = activePostingIndex(this.#connection, collection)
+    if (!active) return undefined
+    const { id, version } = active
+    let index = this.#indexes.get(id)
+    if (index?.version !== version) {
+      index = { id, version, segments: liveSegments(this.#connection, id) }
+      this.#indexes.set(id, index)
+    }
+    return index
+  }
+
+  /** Returns the postings of a term in each segment that has visible records. */
+  #lists(segments: readonly PostingSegmentRow[], { masks }: MaskedIndex, term: string) {
+    const key = termKey(term)
+    return segments.map(({ id }, at) => (masks[at]!.records > 0 ? this.#postings.get(id, key) : undefined))
+  }
+
+  /** Returns the place of a record if it is visible. */
+  #locate(segments: readonly PostingSegmentRow[], { masks }: MaskedIndex, record: number) {
+    const at = segments.findLastIndex(({ firstRecord }) => firstRecord <= record)
+    const segment = segments[at]
+    if (!segment) return []
+    const slot = slotOf(segment.firstRecord, this.#slots.get(segment).records, record)
+    const isVisible = slot >= 0 && masks[at]!.slots?.[slot] !== 0
+    return isVisible ? [{ record, at, slot }] : []
+  }
+}
