@@ -132,7 +132,7 @@ store.database.exec(postingsSchema)
 const writer = new PostingWriter(store)
 const merger = new PostingMerger(store, 'bench')
 commit(store, () => {
-  writer.create(index)
+  writer.create(index, { language: 'auto', analyzer: 1 })
   writer.activate(index)
 })
 const commits: number[] = []

@@ -71,11 +71,15 @@ export type ContentWrite =
       readonly dimension: number
       readonly metric: Metric
       readonly lexical: boolean
+      /** Language of the texts for lexical search: a BCP-47 tag, or null for the default of the store. */
+      readonly language: string | null
       /** True if the runtime fits the vector space to the passages of the collection. */
       readonly fitted: boolean
     } & CollectionKey)
   /** Never fails. */
   | ({ readonly op: 'dropCollection' } & CollectionKey)
+  /** Changes the language, see `createCollection`. The store indexes the records again in the background. Never fails. */
+  | ({ readonly op: 'setLanguage'; readonly language: string | null } & CollectionKey)
   /**
    * Stores records, and replaces those with the same IDs. Fails with `stale` if `generation` is not the current one,
    * and with `absent` if there is no such collection.

@@ -335,7 +335,7 @@ describe('a fit that cannot go on', () => {
     stop.open()
     await settling
     const file = storeFile(wb.dataDir)
-    expect(file.tables().filter(name => /^(vec|fts)_/.test(name))).toEqual([])
+    expect(file.tables().filter(name => /^vec_/.test(name))).toEqual([])
     expect(file.all('SELECT * FROM collection')).toEqual([])
     expect(file.all('SELECT * FROM embedder_model')).toEqual([])
     expect(wb.complaints).toEqual([])

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { openEmbeddedStore } from '../../src/storage/open.ts'
-import { matchOf } from '../../src/storage/sqlite/lexical-index.ts'
+import { matchOf } from '../../src/storage/sqlite/full-text-index.ts'
 import { all, created, idsOf, key, upserted, worded } from './passages.ts'
 
 test.each([

@@ -48,7 +48,7 @@ function requireGone(wb: Opened, { workspaceId, bases }: { workspaceId: string; 
   for (const table of ['record', 'record_gone', 'embedder_model'])
     for (const { collection } of file.all(`SELECT collection FROM ${table}`))
       expect(ids).toContain(String(collection))
-  for (const name of file.tables().filter(table => /^(vec|fts)_/.test(table)))
+  for (const name of file.tables().filter(table => /^vec_/.test(table)))
     expect(ids).toContain(name.split('_')[1])
 }
 
@@ -150,7 +150,15 @@ describe('an attached collection', () => {
     const record = { id: 'r', documentId: null, chunkIndex: null, title: null, text: 'kept', payload: {} }
     const made = await content.write(
       [
-        { op: 'createCollection', ...key, dimension: 3, metric: 'cosine', lexical: true, fitted: false },
+        {
+          op: 'createCollection',
+          ...key,
+          dimension: 3,
+          metric: 'cosine',
+          lexical: true,
+          language: null,
+          fitted: false,
+        },
         { op: 'upsert', ...key, generation: 0, records: [{ ...record, vector: Float32Array.of(1, 0, 0) }] },
       ],
       [],
@@ -189,7 +197,7 @@ describe('a mock workspace', () => {
     expect(await base.search('zeppelins')).toHaveLength(1)
     const file = storeFile(wb.dataDir)
     expect(file.mentions('zeppelins')).toEqual([])
-    expect(file.tables().filter(name => /^(vec|fts)_/.test(name))).toEqual([])
+    expect(file.tables().filter(name => /^vec_/.test(name))).toEqual([])
     expect(file.mentions(workspaceId)).not.toEqual([])
     const stays = await furnished(wb)
     await wb.close()

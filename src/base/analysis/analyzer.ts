@@ -13,6 +13,9 @@ const segmentedUnitsMax = 1024
 const memoUnitsMax = 64
 const memoTokensMax = 1 << 17
 
+/** Version of the rules. A change of the terms of any language increments it, and texts must be indexed again. */
+export const analyzerVersion = 1
+
 /** The terms of a text for a posting store. */
 export interface TermCounts {
   /** Number of occurrences by term. */
@@ -28,8 +31,6 @@ export interface TermCounts {
 export class Analyzer implements Tokenizer {
   /** BCP-47 code without region, or `auto`. */
   readonly language: string
-  /** Version of the rules. A change of terms increments it, and texts must be indexed again. */
-  readonly version = 1
   readonly #words: WordAnalyzer
   readonly #compounds: CompoundAnalyzer
   readonly #segmented: SegmentedTextAnalyzer

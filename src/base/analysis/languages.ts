@@ -214,6 +214,21 @@ const defaults: Readonly<Record<StemmedScript, string>> = {
 export const stemmedLanguages: readonly string[] = Object.keys(languages)
 
 /**
+ * Returns the code of the language that a setting names: `auto` if it is null, empty, or no tag with a code of 2 or 3
+ * letters.
+ *
+ * @param setting  BCP-47 tag, such as `de` or `pt-BR`
+ */
+export function languageCode(setting: string | null): string {
+  if (setting === null || !/^[a-z]{2,3}(?:-|$)/i.test(setting)) return 'auto'
+  try {
+    return new Intl.Locale(setting).language
+  } catch {
+    return 'auto'
+  }
+}
+
+/**
  * Loads a language: `auto`, or a BCP-47 tag, whose region and script are ignored. Words in scripts that the
  * language does not use are analyzed as the most common language of their script, for example Cyrillic as
  * Russian. With `auto`, Latin words are English. A language without a stemmer leaves its words as they are.

@@ -109,13 +109,15 @@ class MemoryContent {
     switch (change.op) {
       case 'createCollection': {
         if (entry) return 'exists'
-        const { op: _, ...settings } = change
+        const { op: _, language: __, ...settings } = change
         const id = ++this.#lastCollection
         const counts = { version: 0, records: 0, fittedRecords: 0 }
         return { collection: { id, ...settings, generation: 0, ...counts }, records: new Map() }
       }
       case 'dropCollection':
         return undefined
+      case 'setLanguage':
+        return entry
       case 'deleteDocument':
         return entry && withoutRecords(entry, record => record.documentId === change.documentId)
       case 'deleteDocuments':

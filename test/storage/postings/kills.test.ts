@@ -51,7 +51,7 @@ function storedContent({ reader, connection }: Stage): number[][] {
   const among = [...indexedRecords(connection, activePostingIndex(connection, index.collection)!.id)]
   return [0, 1, 2].map(visibilityClass => {
     const rows = { classes: { key: String(visibilityClass), allowed: new Set([visibilityClass]) } }
-    return [...reader.occurrences(index.collection, { terms: ['title'], among, rows }).terms[0]!.among]
+    return [...reader.occurrences(index.collection, { groups: [[['title']]], among, rows }).groups[0]!.among]
   })
 }
 

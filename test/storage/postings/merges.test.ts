@@ -6,7 +6,7 @@ import { PostingMerger } from '../../../src/storage/sqlite/postings/posting-merg
 import { liveSegments } from '../../../src/storage/sqlite/postings/segment-rows.ts'
 import { scratchPath } from '../scratch.ts'
 import { allRows, recordOf, stageForTest, termsOf } from './stage.ts'
-import { index, openStage, type Stage } from './stage-connection.ts'
+import { analysis, index, openStage, type Stage } from './stage-connection.ts'
 
 const LEASE_MS = 30_000
 
@@ -148,7 +148,7 @@ test('an activated generation replaces the old one in one step, and the old rows
   const stage = stageForTest(path)
   addSegments(stage, 3)
   const next = { ...index, generation: 2 }
-  stage.write(() => stage.writer.create(next))
+  stage.write(() => stage.writer.create(next, analysis))
   addSegments(stage, 5, 2)
   const other = openStage(path, 'other')
   onTestFinished(() => other.connection.close())

@@ -174,16 +174,17 @@ class Comparison {
   ): void {
     const visible = this.reference.visible(rows)
     const among = Array.from({ length: this.#last + 2 }, (_, record) => record)
-    const counted = reader.occurrences(index.collection, {
-      terms: asked.terms.map(({ term }) => term),
-      among,
-      rows,
+    const terms = asked.terms.map(({ term }) => term)
+    const groups = [...terms.map(term => [[term]]), [], [terms], terms.map(term => [term, terms[0]!])]
+    const counted = reader.occurrences(index.collection, { groups, among, rows })
+    const expected = groups.map(group => {
+      const matching = visible.filter(
+        ({ title, text }) =>
+          group.length > 0 && group.every(list => list.some(term => title.has(term) || text.has(term))),
+      )
+      return { records: matching.length, among: matching.map(({ record }) => record) }
     })
-    const expected = asked.terms.map(({ term }) => {
-      const containing = visible.filter(({ title, text }) => title.has(term) || text.has(term))
-      return { term, records: containing.length, among: containing.map(({ record }) => record) }
-    })
-    expect(counted).toEqual({ records: visible.length, terms: expected })
+    expect(counted).toEqual({ records: visible.length, groups: expected })
   }
 
   checkStore(): void {

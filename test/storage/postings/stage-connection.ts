@@ -10,6 +10,9 @@ const STEP_BYTES_MAX = 1
 /** Active index of the tests. */
 export const index = { collection: 1, generation: 1 }
 
+/** Rules of the terms, which the tests make themselves. */
+export const analysis = { language: 'auto', analyzer: 1 }
+
 export interface Stage {
   readonly connection: SqliteConnection
   readonly writer: PostingWriter
@@ -54,7 +57,7 @@ export function createStage(path = ':memory:'): Stage {
   const stage = openStage(path)
   stage.connection.database.exec(postingsSchema)
   stage.write(() => {
-    stage.writer.create(index)
+    stage.writer.create(index, analysis)
     stage.writer.activate(index)
   })
   return stage

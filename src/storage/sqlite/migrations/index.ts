@@ -2,6 +2,7 @@ import { fifthMigration } from './fifth.ts'
 import { firstMigration } from './first.ts'
 import { fourthMigration } from './fourth.ts'
 import { secondMigration } from './second.ts'
+import { sixthMigration } from './sixth.ts'
 import { thirdMigration } from './third.ts'
 
 /** SQL migrations: entry `n` migrates schema version `n` to `n + 1`. Only append entries; never change one. */
@@ -11,4 +12,5 @@ export const migrations: readonly string[] = [
   thirdMigration,
   fourthMigration,
   fifthMigration,
+  sixthMigration,
 ]

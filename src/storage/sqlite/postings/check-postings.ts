@@ -12,16 +12,14 @@ import {
 import { TermCursor } from './term-cursor.ts'
 
 /**
- * Returns the faults of all posting indexes, one line each; empty if they are sound. Reads all postings, in one
- * transaction.
+ * Returns the faults of all posting indexes, one line each; empty if they are sound. Reads all postings. Must run inside a
+ * transaction if other connections may write.
  */
 export function findPostingFaults(connection: SqliteConnection): string[] {
-  return connection.snapshot(() => {
-    const indexes = connection
-      .prepare<{ id: number; lastRecord: number }>('SELECT id, last_record AS lastRecord FROM posting_index')
-      .all()
-    return [...findStrayRows(connection), ...indexes.flatMap(index => findIndexFaults(connection, index))]
-  })
+  const indexes = connection
+    .prepare<{ id: number; lastRecord: number }>('SELECT id, last_record AS lastRecord FROM posting_index')
+    .all()
+  return [...findStrayRows(connection), ...indexes.flatMap(index => findIndexFaults(connection, index))]
 }
 
 /** Returns the records of an index that are not deleted, in ascending order. */

@@ -7,8 +7,16 @@ export interface PostingIndexKey {
   readonly generation: number
 }
 
+/** The rules that make the terms of an index from texts. */
+export interface PostingAnalysis {
+  /** Code of the language. */
+  readonly language: string
+  /** Version of the rules. */
+  readonly analyzer: number
+}
+
 /** Row of `posting_index`. */
-export interface PostingIndexRow extends PostingIndexKey {
+export interface PostingIndexRow extends PostingIndexKey, PostingAnalysis {
   readonly id: number
   readonly active: 0 | 1
   readonly version: number
@@ -16,7 +24,7 @@ export interface PostingIndexRow extends PostingIndexKey {
   readonly lastRecord: number
 }
 
-const columns = 'id, collection, generation, active, version, last_record AS lastRecord'
+const columns = 'id, collection, generation, language, analyzer, active, version, last_record AS lastRecord'
 
 export function findPostingIndex(
   connection: SqliteConnection,

@@ -4,10 +4,11 @@ import type { SqliteConnection } from '../connection.ts'
 import { activePostingIndex } from './index-rows.ts'
 import { PostingCache } from './posting-cache.ts'
 import { type ExpandedTerm, expandTermPrefix } from './prefix-expansion.ts'
-import { countVisible, rankRecords, type WeightedPostings } from './ranking.ts'
+import { rankRecords, type WeightedPostings } from './ranking.ts'
 import { type MaskedIndex, RowMasks, type VisibleRows } from './row-masks.ts'
-import { liveSegments, lowerBound, type PostingSegmentRow, slotOf } from './segment-rows.ts'
+import { liveSegments, type PostingSegmentRow, slotOf } from './segment-rows.ts'
 import { SlotCache } from './slot-cache.ts'
+import { matchGroup, type TermGroup } from './term-groups.ts'
 import { termKey } from './term-key.ts'
 
 /** Maximum number of collections whose list of segments is kept. */
@@ -28,9 +29,8 @@ export interface PostingQuery {
   readonly titleWeight?: number
 }
 
-/** Number of visible records that contain a term, and which of the requested records do. */
-export interface TermOccurrences {
-  readonly term: string
+/** Number of visible records that match a group of terms, and which of the requested records do. */
+export interface GroupOccurrences {
   readonly records: number
   readonly among: readonly number[]
 }
@@ -92,27 +92,21 @@ export class PostingReader {
     )
   }
 
-  /** Counts terms over the visible records. `records` is the number of visible records. */
+  /** Counts the visible records that match each group. `records` is the number of visible records. */
   occurrences(
     collection: number,
-    { terms, among, rows }: { terms: readonly string[]; among: readonly number[]; rows: VisibleRows },
-  ): { records: number; terms: TermOccurrences[] } {
-    const absent = { records: 0, terms: terms.map(term => ({ term, records: 0, among: [] })) }
+    { groups, among, rows }: { groups: readonly TermGroup[]; among: readonly number[]; rows: VisibleRows },
+  ): { records: number; groups: GroupOccurrences[] } {
+    const absent = { records: 0, groups: groups.map(() => ({ records: 0, among: [] })) }
     return this.#read(collection, rows, absent, (segments, masked) => {
       const located = among.flatMap(record => this.#locate(segments, masked, record))
-      const counted = terms.map((term): TermOccurrences => {
-        const lists = this.#lists(segments, masked, term)
-        const containing = located.filter(({ at, slot }) => {
-          const slots = lists[at]?.slots
-          return slots !== undefined && slots[lowerBound(slots, slot)] === slot
-        })
-        const records = countVisible(
-          masked.masks.map(mask => ({ mask })),
-          lists,
-        )
-        return { term, records, among: containing.map(({ record }) => record) }
+      const counted = groups.map((group): GroupOccurrences => {
+        const matches = this.#matches(segments, masked, group)
+        const records = matches.reduce((sum, selected) => sum + countOnes(selected), 0)
+        const containing = located.filter(({ at, slot }) => matches[at]![slot] === 1)
+        return { records, among: containing.map(({ record }) => record) }
       })
-      return { records: masked.records, terms: counted }
+      return { records: masked.records, groups: counted }
     })
   }
 
@@ -166,6 +160,16 @@ export class PostingReader {
     return segments.map(({ id }, at) => (masks[at]!.records > 0 ? this.#postings.get(id, key) : undefined))
   }
 
+  /** Returns the visible slots of each segment that match a group. */
+  #matches(segments: readonly PostingSegmentRow[], masked: MaskedIndex, group: TermGroup): Uint8Array[] {
+    const lists = group.map(terms => terms.map(term => this.#lists(segments, masked, term)))
+    return segments.map(({ slots }, at) => {
+      const mask = masked.masks[at]!
+      const bySegment = mask.records > 0 ? lists.map(terms => terms.map(each => each[at])) : []
+      return matchGroup(slots, bySegment, mask.slots)
+    })
+  }
+
   /** Returns the place of a record if it is visible. */
   #locate(segments: readonly PostingSegmentRow[], { masks }: MaskedIndex, record: number) {
     const at = segments.findLastIndex(({ firstRecord }) => firstRecord <= record)
@@ -175,4 +179,10 @@ export class PostingReader {
     const isVisible = slot >= 0 && masks[at]!.slots?.[slot] !== 0
     return isVisible ? [{ record, at, slot }] : []
   }
+}
+
+function countOnes(values: Uint8Array): number {
+  let ones = 0
+  for (let at = 0; at < values.length; at++) ones += values[at]!
+  return ones
 }

@@ -4,6 +4,7 @@ import {
   countPostingChange,
   findPostingIndex,
   listPostingIndexes,
+  type PostingAnalysis,
   type PostingIndexKey,
   type PostingIndexRow,
 } from './index-rows.ts'
@@ -45,10 +46,12 @@ export class PostingWriter {
   }
 
   /** Creates an empty index, which no search reads until it is activated. Does nothing if it exists. */
-  create({ collection, generation }: PostingIndexKey): void {
+  create({ collection, generation }: PostingIndexKey, { language, analyzer }: PostingAnalysis): void {
     this.#connection
-      .prepare('INSERT OR IGNORE INTO posting_index (collection, generation) VALUES (?, ?)')
-      .run(collection, generation)
+      .prepare(
+        'INSERT OR IGNORE INTO posting_index (collection, generation, language, analyzer) VALUES (?, ?, ?, ?)',
+      )
+      .run(collection, generation, language, analyzer)
   }
 
   /** Makes searches read this index, and drops the one that they read before. */

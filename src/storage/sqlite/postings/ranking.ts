@@ -72,7 +72,7 @@ export function rankRecords(
 }
 
 /** Counts the visible records that contain a term. */
-export function countVisible(
+function countVisible(
   segments: readonly { readonly mask: SegmentMask }[],
   lists: readonly (PostingList | undefined)[],
 ): number {

@@ -1,8 +1,9 @@
 /**
- * Tables of the posting store.
+ * Tables of the posting store, as the sixth migration creates them.
  *
- * - `posting_index`: one row per collection and generation. `version` grows with every change of its segments; at most
- *   one generation of a collection is active. `merge_due` is 1 if a merge could be useful.
+ * - `posting_index`: one row per collection and generation, with the language and the version of the rules that made
+ *   its terms. `version` grows with every change of its segments; at most one generation of a collection is active.
+ *   `merge_due` is 1 if a merge could be useful.
  * - `posting_segment`: a range of records. `state` is 0 while a merge builds it, 1 while searches read it, and 2 once it
  *   can be deleted. `stamp` is the version at which its deletions or classes last changed. `progress` counts the
  *   committed steps of the merge that builds it.
@@ -16,6 +17,8 @@ CREATE TABLE posting_index (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   collection INTEGER NOT NULL,
   generation INTEGER NOT NULL,
+  language TEXT NOT NULL,
+  analyzer INTEGER NOT NULL,
   active INTEGER NOT NULL DEFAULT 0,
   version INTEGER NOT NULL DEFAULT 0,
   last_record INTEGER NOT NULL DEFAULT 0,
