@@ -210,7 +210,11 @@ const reaches: Readonly<Record<string, VisibleRows>> = {
   'a filter of 1 %': { records: { key: 'f', read: () => everyHundredth } },
 }
 const search = (query: readonly string[], reach: VisibleRows) =>
-  reader.search(index.collection, { terms: query.map(term => ({ term, weight: 1 })), limit, rows: reach })
+  reader.search(index.collection, {
+    words: query.map(term => ({ terms: [term], weight: 1 })),
+    limit,
+    rows: reach,
+  })
 for (const [name, reach] of Object.entries(reaches)) {
   const first = milliseconds(() => search(queries[0]!, reach))
   const times = queries.map(query => milliseconds(() => search(query, reach)))

@@ -149,12 +149,18 @@ export interface WordOccurrences {
 /** Search by words. In a store without it, such a search fails with `hybrid_not_supported`. */
 export interface LexicalSearch {
   /**
-   * Returns at most `limit` results, best first. Fails with `hybrid_not_supported` if the store does not
+   * Returns at most `limit` results, best first. A result contains every phrase in quotation marks, if the store supports
+   * phrases. If `isTyping` is true, words that begin as the last word of the text match it too. Fails with `hybrid_not_supported` if the store does not
    * support `statistics`.
    */
   search(
     key: CollectionKey,
-    query: { text: string; limit: number; statistics: Statistics } & SearchConstraints,
+    query: {
+      text: string
+      limit: number
+      statistics: Statistics
+      isTyping?: boolean | undefined
+    } & SearchConstraints,
   ): Promise<ScoredRecord[]>
   /** Counts the visible records that contain each word, and lists the records of `among` that contain it. */
   occurrences(

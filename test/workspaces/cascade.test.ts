@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { systemClock } from '../../src/base/clock.ts'
 import { documents } from '../../src/contract/documents.ts'
 import { kb } from '../../src/contract/knowledge.ts'
@@ -40,6 +40,14 @@ const remove = ({ call }: Opened, workspaceId: string) => call(workspaces.delete
 /** What was done in a workspace is told after its end too. */
 const withoutTrail = (names: readonly string[]) => names.filter(name => name !== 'audit')
 
+/** Postings of collections that are gone, which are deleted in the background. */
+function strayPostings(dataDir: string): unknown[] {
+  return storeFile(dataDir).all(
+    `SELECT segment FROM posting_block EXCEPT SELECT s.id FROM posting_segment s
+      JOIN posting_index i ON i.id = s.posting_index JOIN collection c ON c.id = i.collection`,
+  )
+}
+
 function requireGone(wb: Opened, { workspaceId, bases }: { workspaceId: string; bases: Base[] }): void {
   const file = storeFile(wb.dataDir)
   for (const id of [workspaceId, ...bases.map(({ params }) => params.knowledgeBaseId)])
@@ -60,8 +68,9 @@ describe('deleting a workspace', () => {
     const doomed = await furnished(wb)
     await remove(wb, doomed.workspaceId)
     requireGone(wb, doomed)
-    const kept = (dump: string) => dump.replace(/^(?:sqlite_sequence|audit): .*$/gm, '')
+    const kept = (dump: string) => dump.replace(/^(?:sqlite_sequence|audit|posting_\w+): .*$/gm, '')
     expect(kept(storeFile(wb.dataDir).dump())).toBe(kept(before))
+    await vi.waitFor(() => expect(strayPostings(wb.dataDir)).toEqual([]), { timeout: 20_000 })
     expect(await other.bases[0]!.search('rotor')).not.toEqual([])
     expect(wb.complaints).toEqual([])
   })

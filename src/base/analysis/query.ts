@@ -76,6 +76,11 @@ function withoutCoveredCharacters(tokens: readonly Token[]): readonly Token[] {
   return hasPair ? tokens.filter(({ span, surface }) => span > 1 || surface !== undefined) : tokens
 }
 
+/** Returns true if a query has words in quotation marks. */
+export function hasPhrase(text: string): boolean {
+  return quotedParts(text).some(part => /[\p{L}\p{N}]/u.test(part))
+}
+
 /** Returns the parts of a text between quotation marks, in linear time. */
 function quotedParts(text: string): string[] {
   const parts: string[] = []

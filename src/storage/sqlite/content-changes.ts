@@ -1,3 +1,4 @@
+import { languageCode } from '../../base/analysis/languages.ts'
 import type { ContentRecord, ContentWrite } from '../content.ts'
 import type { WriteFailure, WriteOutcome } from '../rows.ts'
 import {
@@ -89,10 +90,12 @@ export class ContentChanges {
     if (lexical) this.#postings.create(id, language)
   }
 
-  #setLanguage({ id, lexical }: CollectionRow, { language }: ContentOperation<'setLanguage'>): void {
+  #setLanguage(collection: CollectionRow, { language }: ContentOperation<'setLanguage'>): void {
+    const isSame = languageCode(collection.language) === languageCode(language)
+    const reindex = isSame ? collection.reindex : collection.lexical
     this.#connection
       .prepare('UPDATE collection SET language = ?, reindex = ? WHERE id = ?')
-      .run(language, lexical, id)
+      .run(language, reindex, collection.id)
   }
 
   #drop({ id, generation }: CollectionRow, defer: DeferStep): void {

@@ -1,5 +1,5 @@
 import type { Analyzers } from '../../base/analysis/analyzers.ts'
-import { compilePhrase } from '../../base/analysis/phrase.ts'
+import { compilePhrase, type Phrase } from '../../base/analysis/phrase.ts'
 import { WbError } from '../../contract/errors.ts'
 import type { CollectionKey, Occurrences, ScoredRecord, SearchConstraints } from '../content.ts'
 import type { AllowedRecords } from './allowed-records.ts'
@@ -10,6 +10,10 @@ import type { LexicalQuery, OccurrencesQuery } from './lexical-query.ts'
 import { activePostingIndex, type PostingIndexRow } from './postings/index-rows.ts'
 import { PostingReader } from './postings/posting-reader.ts'
 import type { VisibleRows } from './postings/row-masks.ts'
+import { WordExpansion } from './word-expansion.ts'
+
+/** Maximum number of records with all words of the phrases of a query whose texts are compared with them. */
+const PHRASE_CANDIDATES_MAX = 2_000
 
 /**
  * Ranks records by the words of a query. Uses the posting index of a collection, or its full-text table of an earlier
@@ -22,6 +26,7 @@ export class LexicalIndex {
   readonly #allowedRecords: AllowedRecords
   readonly #analyzers: Analyzers
   readonly #postings: PostingReader
+  readonly #expansion: WordExpansion
   readonly #fullText: FullTextIndex
 
   constructor(connection: SqliteConnection, allowedRecords: AllowedRecords, analyzers: Analyzers) {
@@ -29,11 +34,13 @@ export class LexicalIndex {
     this.#allowedRecords = allowedRecords
     this.#analyzers = analyzers
     this.#postings = new PostingReader(connection)
+    this.#expansion = new WordExpansion(this.#postings)
     this.#fullText = new FullTextIndex(connection, allowedRecords)
   }
 
   /**
-   * Returns the records that contain any of the query's words, best first; equal scores by ascending record.
+   * Returns the records that contain any of the query's words and all its phrases, best first; equal scores by ascending
+   * record.
    *
    * @throws hybrid_not_supported    the collection was created without lexical search, or its posting index is not
    *                                 complete and `statistics` is not `collection`
@@ -42,13 +49,35 @@ export class LexicalIndex {
   search(key: CollectionKey, query: LexicalQuery): ScoredRecord[] {
     return this.#read(key, (collection, index) => {
       if (!index) return this.#fullText.search(collection, query)
-      const { terms } = this.#analyzers.get(index.language).parseQuery(query.text)
-      return this.#postings.search(collection.id, {
-        terms: terms.map(({ term }) => ({ term, weight: 1 })),
-        limit: query.limit,
-        rows: this.#rows(collection, query),
-      })
+      const analyzer = this.#analyzers.get(index.language)
+      const parsed = analyzer.parseQuery(query.text, { isTyping: query.isTyping ?? false })
+      const rows = this.#rows(collection, query)
+      const words = this.#expansion.expand(collection.id, parsed, analyzer, rows)
+      const { limit } = query
+      if (parsed.phrases.length === 0) return this.#postings.search(collection.id, { words, limit, rows })
+      const required = parsed.phrases.flatMap(phrase => phrase.required)
+      const candidates = { words, limit: PHRASE_CANDIDATES_MAX, rows, required }
+      return this.#withPhrases(this.#postings.search(collection.id, candidates), parsed.phrases, limit)
     })
+  }
+
+  /** Returns the first `limit` records that contain all phrases, in order. */
+  #withPhrases(
+    candidates: readonly ScoredRecord[],
+    phrases: readonly Phrase[],
+    limit: number,
+  ): ScoredRecord[] {
+    const read = this.#connection.prepare<{ title: string | null; text: string | null }>(
+      'SELECT title, text FROM record WHERE record = ?',
+    )
+    const found: ScoredRecord[] = []
+    for (const candidate of candidates) {
+      if (found.length === limit) break
+      const { title, text } = read.get(candidate.record)!
+      if (phrases.every(phrase => phrase.matches(text ?? '') || phrase.matches(title ?? '')))
+        found.push(candidate)
+    }
+    return found
   }
 
   /**

@@ -5,6 +5,8 @@ export interface LexicalQuery extends SearchConstraints {
   readonly text: string
   readonly limit: number
   readonly statistics: Statistics
+  /** True if the last word of the text is not complete. */
+  readonly isTyping?: boolean | undefined
 }
 
 export interface OccurrencesQuery {

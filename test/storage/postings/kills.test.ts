@@ -7,7 +7,7 @@ import { program } from '../../harness/program.ts'
 import { scratchPath } from '../scratch.ts'
 import { changeOf, recordsOf } from './changes.ts'
 import { ReferenceIndex } from './reference.ts'
-import { allRows, expectBest, termsOf } from './stage.ts'
+import { allRows, expectBest, wordsOf } from './stage.ts'
 import { createStage, index, openStage, type Stage } from './stage-connection.ts'
 
 const ROUNDS = Number(process.env.WB_TEST_KILLS ?? 20)
@@ -83,9 +83,9 @@ test(`a store is sound after each of ${ROUNDS} kills in the middle of merges`, {
     }
     expect(stored).toEqual(contentOf(reference))
     expect(findPostingFaults(stage.connection)).toEqual([])
-    for (const terms of [termsOf('w1', 'w20'), termsOf('title', `w${round}`)]) {
-      const found = stage.reader.search(index.collection, { terms, limit: 10, rows: allRows })
-      expectBest(found, reference.search(terms, allRows), 10)
+    for (const words of [wordsOf('w1', 'w20'), wordsOf('title', `w${round}`)]) {
+      const found = stage.reader.search(index.collection, { words, limit: 10, rows: allRows })
+      expectBest(found, reference.search(words, allRows), 10)
     }
     stage.connection.close()
   }

@@ -5,7 +5,7 @@ import { planMerge } from '../../../src/storage/sqlite/postings/merge-plan.ts'
 import { PostingMerger } from '../../../src/storage/sqlite/postings/posting-merger.ts'
 import { liveSegments } from '../../../src/storage/sqlite/postings/segment-rows.ts'
 import { scratchPath } from '../scratch.ts'
-import { allRows, recordOf, stageForTest, termsOf } from './stage.ts'
+import { allRows, recordOf, stageForTest, wordsOf } from './stage.ts'
 import { analysis, index, openStage, type Stage } from './stage-connection.ts'
 
 const LEASE_MS = 30_000
@@ -19,7 +19,7 @@ function addSegments({ write, writer }: Stage, count: number, generation = 1): v
 }
 
 function search({ reader }: Stage, text = 'apple w3', limit = 1_000) {
-  return reader.search(index.collection, { terms: termsOf(...text.split(' ')), limit, rows: allRows })
+  return reader.search(index.collection, { words: wordsOf(...text.split(' ')), limit, rows: allRows })
 }
 
 function segmentsOf({ connection }: Stage) {
@@ -44,7 +44,7 @@ test('keeps deletions and changes of classes that happen between any two steps o
       stage.writer.remove(index, [2])
       stage.writer.setClasses(index, new Map([[5, 1]]))
     })
-    const found = (rows: object) => stage.reader.search(1, { terms: termsOf('apple'), limit: 9, rows })
+    const found = (rows: object) => stage.reader.search(1, { words: wordsOf('apple'), limit: 9, rows })
     const before = [found(allRows), found({ classes })]
     stage.merge()
     expect(segmentsOf(stage)).toHaveLength(1)

@@ -56,7 +56,19 @@ const change = fc.oneof(
   { weight: 1, arbitrary: fc.constant({ op: 'reopen' as const }) },
 )
 const query = fc.record({
-  terms: fc.array(fc.record({ term, weight: fc.constantFrom(1, 0.5, 2.25) }), { minLength: 1, maxLength: 4 }),
+  words: fc.array(
+    fc.record({
+      terms: fc.array(term, { minLength: 1, maxLength: 3 }),
+      weight: fc.constantFrom(1, 0.5, 2.25),
+    }),
+    { minLength: 1, maxLength: 4 },
+  ),
+  required: fc.option(
+    fc.array(fc.array(term, { minLength: 1, maxLength: 2 }), { minLength: 1, maxLength: 3 }),
+    {
+      nil: undefined,
+    },
+  ),
   limit: fc.integer({ min: 0, max: 12 }),
   classes: fc.option(fc.uniqueArray(fc.integer({ min: 0, max: 4 }), { maxLength: 3 }), { nil: undefined }),
   records: fc.option(fc.uniqueArray(fc.nat(60), { maxLength: 30 }), { nil: undefined }),
@@ -159,12 +171,20 @@ class Comparison {
 
   check(asked: typeof query extends fc.Arbitrary<infer T> ? T : never): void {
     const rows = rowsOf(asked, this.#version)
-    const everything = this.reference.search(asked.terms, rows)
+    const { required } = asked
+    const words = asked.words.map(({ terms, weight }) => ({ terms: [...new Set(terms)], weight }))
+    const all = this.reference.search(words, rows)
+    const everything = required ? all.filter(({ record }) => this.#contains(record, required)) : all
     for (const { reader } of [this.#stage, this.#other]) {
-      const found = reader.search(index.collection, { ...asked, rows })
+      const found = reader.search(index.collection, { ...asked, words, rows })
       expectBest(found, everything, asked.limit)
       this.#checkOccurrences(reader, asked, rows)
     }
+  }
+
+  #contains(record: number, required: readonly (readonly string[])[]): boolean {
+    const { title, text } = this.reference.records.get(record)!
+    return required.every(list => list.some(term => title.has(term) || text.has(term)))
   }
 
   #checkOccurrences(
@@ -174,7 +194,7 @@ class Comparison {
   ): void {
     const visible = this.reference.visible(rows)
     const among = Array.from({ length: this.#last + 2 }, (_, record) => record)
-    const terms = asked.terms.map(({ term }) => term)
+    const terms = asked.words.flatMap(each => each.terms)
     const groups = [...terms.map(term => [[term]]), [], [terms], terms.map(term => [term, terms[0]!])]
     const counted = reader.occurrences(index.collection, { groups, among, rows })
     const expected = groups.map(group => {

@@ -38,7 +38,7 @@ export class ReferenceIndex {
 
   /** Returns all scores, best first. */
   search(
-    terms: readonly { term: string; weight: number }[],
+    words: readonly { terms: readonly string[]; weight: number }[],
     rows: VisibleRows,
     titleWeight = 3,
   ): ScoredRecord[] {
@@ -48,10 +48,15 @@ export class ReferenceIndex {
     const average = visible.reduce((sum, record) => sum + lengthOf(record), 0) / visible.length
     const scored = visible.map(record => {
       let score = 0
-      for (const { term, weight } of terms) {
-        const frequency = (record.text.get(term) ?? 0) + titleWeight * (record.title.get(term) ?? 0)
+      for (const { terms, weight } of words) {
+        const distinct = [...new Set(terms)]
+        const count = (counts: ReadonlyMap<string, number>) =>
+          distinct.reduce((sum, term) => sum + (counts.get(term) ?? 0), 0)
+        const frequency = count(record.text) + titleWeight * count(record.title)
         if (frequency === 0) continue
-        const containing = visible.filter(({ title, text }) => title.has(term) || text.has(term)).length
+        const containing = visible.filter(({ title, text }) =>
+          terms.some(term => title.has(term) || text.has(term)),
+        ).length
         const rarity = Math.log(1 + (visible.length - containing + 0.5) / (containing + 0.5))
         const norm = 1.2 * (1 - 0.75 + (0.75 * lengthOf(record)) / average)
         score += (weight * rarity * frequency * 2.2) / (frequency + norm)

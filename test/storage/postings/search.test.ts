@@ -3,14 +3,14 @@ import { expect, test } from 'vitest'
 import { findPostingFaults } from '../../../src/storage/sqlite/postings/check-postings.ts'
 import { PostingReader } from '../../../src/storage/sqlite/postings/posting-reader.ts'
 import { ReferenceIndex } from './reference.ts'
-import { allRows, expectBest, recordOf, stageForTest, termsOf } from './stage.ts'
+import { allRows, expectBest, recordOf, stageForTest, wordsOf } from './stage.ts'
 import { index, type Stage } from './stage-connection.ts'
 
 const { collection } = index
 
 function found({ reader }: Stage, text: string, rows = {}): number[] {
-  const terms = termsOf(...text.split(' '))
-  return reader.search(collection, { terms, limit: 100, rows }).map(({ record }) => record)
+  const words = wordsOf(...text.split(' '))
+  return reader.search(collection, { words, limit: 100, rows }).map(({ record }) => record)
 }
 
 const words = fc.array(fc.constantFrom('a', 'b', 'c', 'd'), { minLength: 1, maxLength: 8 })
@@ -30,7 +30,7 @@ test('scores are bit for bit those of a store without the hidden rows', () => {
       const rows = byFilter
         ? { records: { key: 'f', read: () => visible.map(({ record }) => record) } }
         : { classes: { key: 'p', allowed: new Set([2, 3]) } }
-      const asked = { terms: termsOf(...query), limit: 10 }
+      const asked = { words: wordsOf(...query), limit: 10 }
       const [mixed, alone] = [stageForTest(), stageForTest()]
       mixed.write(() => mixed.writer.add(index, records))
       alone.write(() => alone.writer.add(index, visible))
@@ -72,7 +72,7 @@ test('ranks like the full-text index of SQLite where their formulas agree', () =
         'SELECT rowid AS record, -bm25(fts, 3.0, 1.0) AS score FROM fts WHERE fts MATCH ? ORDER BY score DESC, record LIMIT 10',
       )
       .all(`"${word}"`)
-    const ours = stage.reader.search(collection, { terms: termsOf(word!), limit: 10, rows: allRows })
+    const ours = stage.reader.search(collection, { words: wordsOf(word!), limit: 10, rows: allRows })
     expect(ours.map(({ record }) => record)).toEqual(oracle.map(({ record }) => record))
     // Of one term, all scores differ by the same factor.
     const ratios = ours.map(({ score }, at) => score / oracle[at]!.score)
@@ -88,12 +88,12 @@ test('finds common terms over several segments, with counts above one byte', () 
   )
   reference.add(records)
   stage.write(() => stage.writer.add(index, records))
-  const asked = [...termsOf('often', 'here'), { term: 'w7', weight: 0.3 }]
+  const asked = [...wordsOf('often', 'here'), { terms: ['w7', 'w8'], weight: 0.3 }]
   for (let round = 0; round < 2; round++) {
-    const results = stage.reader.search(collection, { terms: asked, limit: 50, rows: allRows })
+    const results = stage.reader.search(collection, { words: asked, limit: 50, rows: allRows })
     expectBest(results, reference.search(asked, allRows), 50)
     const [best] = stage.reader.search(collection, {
-      terms: asked,
+      words: asked,
       limit: 9,
       rows: allRows,
       titleWeight: 0.5,
@@ -181,9 +181,9 @@ test('a small cache of postings gives the same results', () => {
   const reference = new ReferenceIndex()
   reference.add(records)
   for (let n = 0; n < 60; n++) {
-    const terms = termsOf(`a${n % 2}`, `b${n % 3}`, `c${n % 50}`, 'absent')
-    const results = reader.search(collection, { terms, limit: 7, rows: allRows })
-    expectBest(results, reference.search(terms, allRows), 7)
+    const words = wordsOf(`a${n % 2}`, `b${n % 3}`, `c${n % 50}`, 'absent')
+    const results = reader.search(collection, { words, limit: 7, rows: allRows })
+    expectBest(results, reference.search(words, allRows), 7)
     expect(reader.cachedBytes).toBeLessThanOrEqual(cacheBytesMax)
   }
   expect(reader.cachedBytes).toBeGreaterThan(0)
@@ -209,7 +209,7 @@ test('rejects records that do not ascend, and invalid classes and weights', () =
   )
   for (const weight of [0, -1, Number.NaN, Number.POSITIVE_INFINITY])
     expect(() =>
-      stage.reader.search(collection, { terms: [{ term: 'a', weight }], limit: 1, rows: allRows }),
+      stage.reader.search(collection, { words: [{ terms: ['a'], weight }], limit: 1, rows: allRows }),
     ).toThrow(RangeError)
 })
 
@@ -230,7 +230,7 @@ test('damaged rows are reported as a damaged store', () => {
     })
     stage.connection.prepare(damage).run()
     const rows = { classes: { key: 'p', allowed: new Set([0]) } }
-    const search = () => stage.reader.search(collection, { terms: termsOf('plum'), limit: 1, rows })
+    const search = () => stage.reader.search(collection, { words: wordsOf('plum'), limit: 1, rows })
     if (!damage.includes('zeroblob')) expect(search, damage).toThrow('the store is damaged')
     expect(findPostingFaults(stage.connection), damage).not.toEqual([])
   }

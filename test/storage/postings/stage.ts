@@ -19,8 +19,9 @@ export function recordOf(record: number, text: string, title = '', visibilityCla
   return { record, title: split(title), text: split(text), visibilityClass }
 }
 
-export function termsOf(...terms: string[]): { term: string; weight: number }[] {
-  return terms.map(term => ({ term, weight: 1 }))
+/** Creates words of one term each. */
+export function wordsOf(...terms: string[]): { terms: string[]; weight: number }[] {
+  return terms.map(term => ({ terms: [term], weight: 1 }))
 }
 
 const TOLERANCE = 1e-9

@@ -3,7 +3,8 @@ import type { ScoredRecord } from '../../content.ts'
 import type { SqliteConnection } from '../connection.ts'
 import { activePostingIndex } from './index-rows.ts'
 import { PostingCache } from './posting-cache.ts'
-import { type ExpandedTerm, expandTermPrefix } from './prefix-expansion.ts'
+import { uniteLists } from './posting-union.ts'
+import { type ExpandedTerm, expandTermPrefix, listVisibleTerms } from './prefix-expansion.ts'
 import { rankRecords, type WeightedPostings } from './ranking.ts'
 import { type MaskedIndex, RowMasks, type VisibleRows } from './row-masks.ts'
 import { liveSegments, type PostingSegmentRow, slotOf } from './segment-rows.ts'
@@ -15,16 +16,20 @@ import { termKey } from './term-key.ts'
 const INDEXES_MAX = 256
 const TITLE_WEIGHT = 3
 
-/** A term of a query. `weight` is positive and multiplies the share of the term in the score. */
-export interface WeightedTerm {
-  readonly term: string
+/**
+ * A word of a query: the terms that count as one. `weight` is positive and multiplies the share of the word in the score.
+ */
+export interface WeightedWord {
+  readonly terms: readonly string[]
   readonly weight: number
 }
 
 export interface PostingQuery {
-  readonly terms: readonly WeightedTerm[]
+  readonly words: readonly WeightedWord[]
   readonly limit: number
   readonly rows: VisibleRows
+  /** Terms that every result must contain. Does not change the statistics. */
+  readonly required?: TermGroup | undefined
   /** Weight of an occurrence in the title, relative to one in the text; 3 by default. */
   readonly titleWeight?: number
 }
@@ -67,29 +72,32 @@ export class PostingReader {
   }
 
   /**
-   * Returns the visible records that contain any of the terms by BM25 score (k1 = 1.2, b = 0.75), best first; equal
+   * Returns the visible records that contain any of the words by BM25 score (k1 = 1.2, b = 0.75), best first; equal
    * scores by ascending record. Counts visible records only. No result if the collection has no active index.
    */
   search(
     collection: number,
-    { terms, limit, rows, titleWeight = TITLE_WEIGHT }: PostingQuery,
+    { words, limit, rows, required, titleWeight = TITLE_WEIGHT }: PostingQuery,
   ): ScoredRecord[] {
-    for (const { weight } of terms)
+    for (const { weight } of words)
       if (!(weight > 0 && weight < Number.POSITIVE_INFINITY))
-        throw new RangeError(`a term has the weight ${weight}`)
-    return this.#read(collection, rows, [], (segments, masked) =>
-      rankRecords(
+        throw new RangeError(`a word has the weight ${weight}`)
+    return this.#read(collection, rows, [], (segments, masked) => {
+      const selected = required && this.#matches(segments, masked, required)
+      return rankRecords(
         segments.map((segment, at) => ({
           firstRecord: segment.firstRecord,
           slots: this.#slots.get(segment),
           mask: masked.masks[at]!,
+          selected: selected?.[at],
         })),
-        terms.map(
-          ({ term, weight }): WeightedPostings => ({ weight, lists: this.#lists(segments, masked, term) }),
-        ),
+        words.map(({ terms, weight }): WeightedPostings => {
+          const lists = terms.map(term => this.#lists(segments, masked, term))
+          return { weight, lists: segments.map((_, at) => uniteLists(lists.map(each => each[at]))) }
+        }),
         { titleWeight, limit },
-      ),
-    )
+      )
+    })
   }
 
   /** Counts the visible records that match each group. `records` is the number of visible records. */
@@ -120,6 +128,19 @@ export class PostingReader {
   ): ExpandedTerm[] {
     return this.#read(collection, rows, [], (segments, masked) =>
       expandTermPrefix(this.#connection, segments, masked.masks, { prefix, limit }),
+    )
+  }
+
+  /**
+   * Returns terms of visible records in ascending order of their UTF-8 bytes, from `from` on, with the numbers of those
+   * records. Returns fewer than `limit` after reading many postings without a visible record, or at the end.
+   */
+  listTerms(
+    collection: number,
+    { from, limit, rows }: { from: string; limit: number; rows: VisibleRows },
+  ): ExpandedTerm[] {
+    return this.#read(collection, rows, [], (segments, masked) =>
+      listVisibleTerms(this.#connection, segments, masked.masks, { from, limit }),
     )
   }
 

@@ -21,25 +21,62 @@ export function expandTermPrefix(
   { prefix, limit }: { prefix: string; limit: number },
 ): ExpandedTerm[] {
   const start = prefixKey(prefix)
+  const found: ExpandedKey[] = []
+  for (const expanded of visibleKeys(connection, segments, masks, start)) {
+    if (!expanded.key.startsWith(start)) break
+    if (expanded.records > 0) found.push(expanded)
+  }
+  return found
+    .sort((a, b) => b.records - a.records || (a.key < b.key ? -1 : 1))
+    .slice(0, limit)
+    .map(toTerm)
+}
+
+/** Returns terms of visible records in ascending order. */
+export function listVisibleTerms(
+  connection: SqliteConnection,
+  segments: readonly PostingSegmentRow[],
+  masks: readonly SegmentMask[],
+  { from, limit }: { from: string; limit: number },
+): ExpandedTerm[] {
+  const found: ExpandedTerm[] = []
+  for (const expanded of visibleKeys(connection, segments, masks, prefixKey(from))) {
+    if (found.length === limit) break
+    if (expanded.records > 0) found.push(toTerm(expanded))
+  }
+  return found
+}
+
+interface ExpandedKey {
+  readonly key: string
+  readonly records: number
+}
+
+function toTerm({ key, records }: ExpandedKey): ExpandedTerm {
+  return { term: termOfKey(key), records }
+}
+
+/** Yields stored terms in ascending order with the numbers of their visible records, until it has read too much. */
+function* visibleKeys(
+  connection: SqliteConnection,
+  segments: readonly PostingSegmentRow[],
+  masks: readonly SegmentMask[],
+  start: string,
+): Generator<ExpandedKey, void, undefined> {
   const maskOf = new Map(segments.map(({ id }, at) => [id, masks[at]!]))
   const cursors = segments
     .filter(({ id }) => maskOf.get(id)!.records > 0)
     .map(({ id }) => new TermCursor(connection, id, start))
-  const found: { key: string; records: number }[] = []
   let bytes = 0
   for (const { term: key, parts } of mergeTerms(cursors)) {
-    if (!key.startsWith(start) || bytes > EXPANSION_BYTES_MAX) break
+    if (bytes > EXPANSION_BYTES_MAX) return
     let records = 0
     for (const part of parts) {
       bytes += part.postings.postingsBytes
       records += countSlots(part, maskOf.get(part.segment)!.slots)
     }
-    if (records > 0) found.push({ key, records })
+    yield { key, records }
   }
-  return found
-    .sort((a, b) => b.records - a.records || (a.key < b.key ? -1 : 1))
-    .slice(0, limit)
-    .map(({ key, records }) => ({ term: termOfKey(key), records }))
 }
 
 function countSlots({ postings }: TermCursor, mask: Uint8Array | undefined): number {

@@ -8,7 +8,7 @@ import { TopRecords } from './top-records.ts'
 const K1 = 1.2
 const B = 0.75
 
-/** Postings of a term in each segment. */
+/** Postings of a term, or of terms that count as one, in each segment. */
 export interface WeightedPostings {
   readonly weight: number
   readonly lists: readonly (PostingList | undefined)[]
@@ -19,6 +19,8 @@ export interface RankedSegment {
   readonly firstRecord: number
   readonly slots: SlotTable
   readonly mask: SegmentMask
+  /** 1 for each slot that can be in the result; undefined if all can. Others count in the statistics only. */
+  readonly selected?: Uint8Array | undefined
 }
 
 export interface RankingOptions {
@@ -52,7 +54,7 @@ export function rankRecords(
     factor: weight * inverseFrequency(records, countVisible(segments, lists)) * (K1 + 1),
   }))
   const top = new TopRecords(limit)
-  for (const [at, { firstRecord, slots, mask }] of segments.entries()) {
+  for (const [at, { firstRecord, slots, mask, selected }] of segments.entries()) {
     const { lengths, records: offsets } = slots
     let isEmpty = true
     for (const { lists, factor } of weighted) {
@@ -64,7 +66,7 @@ export function rankRecords(
     if (isEmpty) continue
     for (let slot = 0; slot < offsets.length; slot++) {
       const score = scores[slot]!
-      if (score > top.threshold) top.add(firstRecord + offsets[slot]!, score)
+      if (score > top.threshold && selected?.[slot] !== 0) top.add(firstRecord + offsets[slot]!, score)
     }
     scores.fill(0, 0, offsets.length)
   }
