@@ -4,7 +4,7 @@ import { similarTerms } from '../../base/analysis/similar-terms.ts'
 import type { PostingReader, WeightedWord } from './postings/posting-reader.ts'
 import type { VisibleRows } from './postings/row-masks.ts'
 
-/** Maximum number of terms that a word that is being typed stands for: the most frequent ones. */
+/** Maximum number of terms that complete a word that is being typed: the most frequent ones. */
 const COMPLETIONS_MAX = 50
 /** Maximum number of similar terms that replace a word without a match. */
 const SIMILAR_TERMS_MAX = 5
