@@ -13,6 +13,7 @@ import { PostingReader } from '../src/storage/sqlite/postings/posting-reader.ts'
 import { POSTING_SLICE_MAX, PostingWriter } from '../src/storage/sqlite/postings/posting-writer.ts'
 import type { VisibleRows } from '../src/storage/sqlite/postings/row-masks.ts'
 import { postingsSchema } from '../src/storage/sqlite/postings/schema.ts'
+import { drawChunk, drawQuery, random, wordOf } from './random-chunks.ts'
 import { remove, temporaryFolder } from './server.ts'
 import { quantile, table } from './statistics.ts'
 
@@ -21,73 +22,14 @@ const { values } = parseArgs({
 })
 const chunkCount = Number(values.chunks)
 const queryCount = Number(values.queries)
-const vocabularySize = 200_000
-const exponent = 1.07
-/** Most frequent words, which queries leave out. */
-const stopwordCount = 60
-const meanWords = 110
 const classCount = 1_000
 const limit = 10
 const index = { collection: 1, generation: 1 }
-
-interface Chunk {
-  readonly title: readonly number[]
-  readonly text: readonly number[]
-}
-
-let state = 1
-/** @see https://en.wikipedia.org/wiki/Xorshift */
-function random(): number {
-  state ^= state << 13
-  state ^= state >>> 17
-  state ^= state << 5
-  return (state >>> 0) / 2 ** 32
-}
-
-const cumulative = new Float64Array(vocabularySize)
-for (let rank = 0, sum = 0; rank < vocabularySize; rank++) {
-  sum += (rank + 1) ** -exponent
-  cumulative[rank] = sum
-}
-
-/** Draws the rank of a word. */
-function drawWord(): number {
-  const wanted = random() * cumulative[vocabularySize - 1]!
-  let [low, high] = [0, vocabularySize - 1]
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if (cumulative[middle]! < wanted) low = middle + 1
-    else high = middle
-  }
-  return low
-}
-
-function drawChunk(): Chunk {
-  const normal = Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random())
-  const length = Math.max(5, Math.round(meanWords * Math.exp(0.4 * normal - 0.08)))
-  const draw = (count: number) => Array.from({ length: count }, drawWord)
-  return { title: draw(4 + Math.floor(7 * random())), text: draw(length) }
-}
-
-function wordOf(rank: number): string {
-  return `w${rank.toString(36)}`
-}
 
 function countWords(ranks: readonly number[]): Map<string, number> {
   const counts = new Map<string, number>()
   for (const rank of ranks) counts.set(wordOf(rank), (counts.get(wordOf(rank)) ?? 0) + 1)
   return counts
-}
-
-/** Draws the words of a query from a chunk. */
-function drawQuery(chunk: Chunk): string[] {
-  const content = chunk.text.filter(rank => rank >= stopwordCount)
-  const count = 3 + Math.floor(6 * random())
-  return [
-    ...new Set(
-      Array.from({ length: count }, () => wordOf(content[Math.floor(random() * content.length)] ?? 99)),
-    ),
-  ]
 }
 
 function milliseconds(work: () => unknown): number {

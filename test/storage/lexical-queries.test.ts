@@ -53,6 +53,12 @@ describe('phrases', () => {
     expect(await found('"heat transfer" "slow flow"')).toEqual([])
   })
 
+  test('a name with another number is another phrase', async () => {
+    await content.write([upserted(worded('seven', 'see figure7'), worded('eight', 'see figure8'))], [])
+    expect(await found('figure7')).toEqual(['seven', 'eight'])
+    expect(await found('"figure7"')).toEqual(['seven'])
+  })
+
   test('a phrase in a title counts', async () => {
     await content.write([upserted(worded('titled', 'nothing', { title: 'On heat transfer' }))], [])
     expect((await found('"heat transfer"')).sort()).toEqual(['exact', 'titled'])

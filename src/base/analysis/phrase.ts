@@ -19,8 +19,9 @@ export function compilePhrase(tokenizer: Tokenizer, text: string): Phrase | unde
   const byPlace: Token[][] = []
   const required: string[][] = []
   let places = 0
-  tokenizer.scan(text, sequence => {
-    if (places >= phrasePlacesMax || sequence.places === 0) return
+  tokenizer.scan(text, scanned => {
+    if (places >= phrasePlacesMax || scanned.places === 0) return
+    const sequence = withoutNameParts(scanned)
     for (const token of comparedTokens(sequence)) {
       const at = places + token.at
       const among = byPlace[at] ?? []
@@ -33,6 +34,12 @@ export function compilePhrase(tokenizer: Tokenizer, text: string): Phrase | unde
   if (places === 0) return undefined
   const end = Math.min(places, phrasePlacesMax)
   return { required, matches: candidate => matchesPhrase(tokenizer, candidate, byPlace, end) }
+}
+
+/** Removes parts such as `document` of `document7`, because another number is another phrase. */
+function withoutNameParts(sequence: TokenSequence): TokenSequence {
+  if (sequence.characters) return sequence
+  return { ...sequence, tokens: sequence.tokens.filter(({ surface }) => surface !== undefined) }
 }
 
 /** Characters of scripts without spaces are compared one by one, so that the split into words is irrelevant. */
