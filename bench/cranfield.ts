@@ -5,7 +5,7 @@
  */
 import { parseArgs } from 'node:util'
 import { relevantHits } from '../src/agents/chat/relevance.ts'
-import { cranfield, readEntries, readGrades, qualityAt10 } from '../test/harness/beir.ts'
+import { cranfield, qualityAt10, readEntries, readGrades } from '../test/harness/beir.ts'
 import { call, remove, type Server, startServer } from './server.ts'
 import { mean, median, quantile, table } from './statistics.ts'
 

@@ -8,7 +8,10 @@ import { request } from 'node:http'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { parseArgs } from 'node:util'
+import { SqliteConnection } from '../src/storage/sqlite/connection.ts'
 import Database from '../src/storage/sqlite/driver.ts'
+import { findPostingFaults, indexedRecords } from '../src/storage/sqlite/postings/check-postings.ts'
+import { activePostingIndex } from '../src/storage/sqlite/postings/index-rows.ts'
 import { call, remove, type Server, startServer, temporaryFolder } from './server.ts'
 
 const { values } = parseArgs({
@@ -116,12 +119,16 @@ function inspect(dataDir: string, acknowledged: readonly string[]) {
         records: number
       }
       const vectors = `vec_${collection.id}_${collection.generation}`
+      const connection = new SqliteConnection(database)
+      const index = activePostingIndex(connection, collection.id)!
+      const indexed = [...indexedRecords(connection, index.id)].length
       const faults = [
         database.pragma('integrity_check', { simple: true }) !== 'ok',
         count('record') !== collection.records,
         count(`record r JOIN ${vectors} USING (record)`) !== collection.records,
         count(vectors) !== collection.records,
-        count(`fts_${collection.id} WHERE fts_${collection.id} MATCH 'document'`) !== collection.records,
+        findPostingFaults(connection).length > 0,
+        indexed !== collection.records,
         [...chunks.keys()].some(id => !known.has(id)),
         documents.some(([id, , total]) => (chunks.get(id) ?? 0) !== total),
       ]

@@ -14,7 +14,7 @@ export default class KbCreate extends WbCommand {
   }
   static override flags = {
     description: Flags.string({ summary: 'description of the contents' }),
-    language: Flags.string({ summary: 'language of the documents' }),
+    language: Flags.string({ summary: 'language of the documents, such as de' }),
     embedding: Flags.string({
       summary: 'ID of an embedding service [the first one in the workspace]',
       helpValue: 'ID',

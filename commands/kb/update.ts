@@ -15,7 +15,7 @@ export default class KbUpdate extends WbCommand {
   static override flags = {
     description: Flags.string({ summary: 'description of the contents' }),
     status: Flags.option({ options: states, summary: 'lifecycle status' })(),
-    language: Flags.string({ summary: 'language of the documents' }),
+    language: Flags.string({ summary: 'language of the documents, such as de' }),
     lexical: Flags.boolean({ allowNo: true, summary: 'index words for lexical and hybrid search' }),
   }
 

@@ -22,7 +22,7 @@ export interface OperationHost<O extends ThreadOperations> {
 /** Creates a host that runs operations on the calling thread. */
 export function inlineHost<O extends ThreadOperations>(
   operations: O,
-  close: () => void = () => {},
+  close: () => void | Promise<void> = () => {},
 ): OperationHost<O> {
   return {
     run: async (name, input) => (await operations[name]!(input)) as never,

@@ -128,6 +128,10 @@ const searchFields = {
     .boolean()
     .optional()
     .meta({ description: 'true to reorder the hits by combining their ranks with their lexical ranks' }),
+  prefix: z.boolean().optional().meta({
+    description:
+      'true for a search while a user types: the last word of `text` also matches words that it is the beginning of, unless a space follows',
+  }),
   knowledgeFilterId: z.uuid().optional().meta({ description: 'saved filter that every hit must also match' }),
 }
 

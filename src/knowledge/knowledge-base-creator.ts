@@ -59,7 +59,16 @@ export class KnowledgeBaseCreator {
     const rows = insertWrites(base)
     const { embeddingDimension: dimension, distanceMetric: metric, provider } = embedding
     const [lexical, fitted] = [store.lexical !== undefined, provider === builtInProvider]
-    const createCollection = { op: 'createCollection' as const, ...key, dimension, metric, lexical, fitted }
+    const { language } = base
+    const createCollection = {
+      op: 'createCollection' as const,
+      ...key,
+      dimension,
+      metric,
+      lexical,
+      language,
+      fitted,
+    }
     const outcome = await store.write([createCollection], rows)
     if (!outcome.ok) throw this.creationError(outcome, base)
     return base

@@ -216,7 +216,8 @@ export class KnowledgeBases {
     patch: KnowledgeBasePatch,
     caller: Pick<Caller, 'checkChange' | 'recordChange'>,
   ): Promise<KnowledgeBase> {
-    caller.checkChange(await this.get(workspaceId, knowledgeBaseId), patch)
+    const base = await this.get(workspaceId, knowledgeBaseId)
+    caller.checkChange(base, patch)
     if (typeof patch.policyDsl === 'string') requirePolicy('policyDsl', patch.policyDsl)
     const now = timestamp(this.parts.clock)
     const { rerankingServiceId: reranking } = patch
@@ -224,7 +225,7 @@ export class KnowledgeBases {
       ? [{ op: 'require', table: tables.rerankingServices, key: [workspaceId, reranking] }]
       : []
     const changed = await changeRow(
-      this.parts.rows,
+      await this.#rowsWithLanguage(base, patch),
       tables.knowledgeBases,
       [workspaceId, knowledgeBaseId],
       row => {
@@ -236,6 +237,16 @@ export class KnowledgeBases {
     if ('absent' in changed) throw baseNotFound(knowledgeBaseId)
     if ('failedCheck' in changed) throw serviceNotFound(rerankingKind, reranking ?? '')
     return changed.row
+  }
+
+  /** Returns a row store whose writes also change the language of the collection, if the patch changes it. */
+  async #rowsWithLanguage(base: KnowledgeBase, { language }: KnowledgeBasePatch): Promise<RowStore> {
+    const { rows, stores } = this.parts
+    if (language === undefined || language === base.language) return rows
+    const store = stores[(await requireWorkspace(rows, base.workspaceId)).kind]
+    if (!store) return rows
+    const change: ContentWrite = { op: 'setLanguage', ...collectionKeyOf(base), language }
+    return { ...rows, atomic: writes => store.write([change], writes) }
   }
 
   /**

@@ -1,4 +1,5 @@
 import type { Caller } from '../access/caller.ts'
+import { hasPhrase } from '../base/analysis/query.ts'
 import { isZeroVector } from '../base/unit-vector.ts'
 import { queryWords } from '../base/words.ts'
 import { WbError } from '../contract/errors.ts'
@@ -57,6 +58,7 @@ interface SearchPlan {
   /** Undefined for the default, which depends on the vector space. */
   readonly lexicalWeight: number | undefined
   readonly rerank: boolean
+  readonly isTyping: boolean
   readonly showVectors: boolean
   readonly showCoverage: boolean
   readonly constraints: SearchConstraints
@@ -155,7 +157,9 @@ export class Searcher {
     const requestedWeight =
       plan.lexicalWeight ?? (isPlaceholder ? lexicalWeightOfPlaceholder : lexicalWeightDefault)
     const lists = { vector, lexical, lexicalWeight: 1 - (1 - requestedWeight) * vectorShare, pool }
-    return context.isFittedByRuntime && !isPlaceholder ? withFeedback(context, plan, query, lists) : lists
+    const ranked =
+      context.isFittedByRuntime && !isPlaceholder ? await withFeedback(context, plan, query, lists) : lists
+    return hasPhrase(plan.text!) ? withoutOtherRecords(ranked) : ranked
   }
 
   private async embedQuery(
@@ -176,6 +180,12 @@ function rankByVector(
   { vector, generation }: EmbeddedQuery,
 ): Promise<ScoredRecord[]> {
   return context.store.nearest(context.key, { vector, generation, limit: plan.pool, ...plan.constraints })
+}
+
+/** Removes records that are in the vector list only, because they do not contain the phrases of the query. */
+function withoutOtherRecords(lists: RankedLists): RankedLists {
+  const found = new Set(lists.lexical.map(({ record }) => record))
+  return { ...lists, vector: lists.vector.filter(({ record }) => found.has(record)) }
 }
 
 /** Returns true if the query has similarity 0 with every record, so that vectors cannot rank the records. */
@@ -276,6 +286,7 @@ function createPlan(
     pool: Math.max(poolMin, body.topK),
     lexicalWeight: body.lexicalWeight,
     rerank: body.rerank ?? false,
+    isTyping: body.prefix ?? false,
     showVectors: body.includeEmbeddings && !isFittedByRuntime,
     showCoverage: body.includeCoverage === true && hasCoverage,
     constraints: { visibility: caller.visibility, filter },
@@ -297,6 +308,7 @@ function rankByWords(context: BaseContext, plan: SearchPlan): Promise<ScoredReco
     text: plan.text!,
     limit: plan.pool,
     statistics: statisticsFor(plan.constraints.visibility),
+    isTyping: plan.isTyping,
     ...plan.constraints,
   })
 }

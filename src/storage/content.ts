@@ -72,11 +72,15 @@ export type ContentWrite =
       readonly dimension: number
       readonly metric: Metric
       readonly lexical: boolean
+      /** Language of the texts for lexical search: a BCP-47 tag, or null for the default of the store. */
+      readonly language: string | null
       /** True if the runtime fits the vector space to the passages of the collection. */
       readonly fitted: boolean
     } & CollectionKey)
   /** Never fails. */
   | ({ readonly op: 'dropCollection' } & CollectionKey)
+  /** Changes the language, see `createCollection`. The store indexes the records again in the background. Never fails. */
+  | ({ readonly op: 'setLanguage'; readonly language: string | null } & CollectionKey)
   /**
    * Stores records, and replaces stored records that have the same IDs. Fails with `stale` if `generation` is not the
    * current one, and with `absent` if there is no such collection.
@@ -146,12 +150,18 @@ export interface WordOccurrences {
 /** Search by words. If a store does not support it, such a search fails with `hybrid_not_supported`. */
 export interface LexicalSearch {
   /**
-   * Returns at most `limit` results, best first. Fails with `hybrid_not_supported` if the store does not
+   * Returns at most `limit` results, best first. A result contains every phrase in quotation marks, if the store supports
+   * phrases. If `isTyping` is true, words that begin as the last word of the text match it too. Fails with `hybrid_not_supported` if the store does not
    * support `statistics`.
    */
   search(
     key: CollectionKey,
-    query: { text: string; limit: number; statistics: Statistics } & SearchConstraints,
+    query: {
+      text: string
+      limit: number
+      statistics: Statistics
+      isTyping?: boolean | undefined
+    } & SearchConstraints,
   ): Promise<ScoredRecord[]>
   /** For each word, counts the visible records that contain it, and lists the records in `among` that contain it. */
   occurrences(

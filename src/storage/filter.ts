@@ -1,3 +1,4 @@
+import { compareCodePoints } from '../base/compare-code-points.ts'
 import { WbError } from '../contract/errors.ts'
 import { limits } from '../contract/limits.ts'
 
@@ -108,25 +109,6 @@ export function createMatcher(filter: Filter | undefined): FilterMatcher {
 /** Returns true if a payload satisfies a filter. */
 export function matchesFilter(filter: Filter | undefined, payload: FilterPayload): boolean {
   return createMatcher(filter)(payload)
-}
-
-/**
- * Compares two strings by code point, which is also the order of their UTF-8 bytes. Returns a negative number, zero or
- * a positive number.
- *
- * The `<` operator of JavaScript compares UTF-16 code units, so it sorts U+1F600 before U+FB01. Databases do not.
- */
-export function compareCodePoints(a: string, b: string): number {
-  const minLength = Math.min(a.length, b.length)
-  let index = 0
-  while (index < minLength && a.charCodeAt(index) === b.charCodeAt(index)) index++
-  if (index === minLength) return a.length - b.length
-  // If the differing units are the second halves of surrogate pairs, the code points start one unit earlier.
-  if (index > 0 && isHighSurrogate(a.charCodeAt(index - 1))) {
-    const difference = a.codePointAt(index - 1)! - b.codePointAt(index - 1)!
-    if (difference !== 0) return difference
-  }
-  return a.codePointAt(index)! - b.codePointAt(index)!
 }
 
 interface FilterPosition {
@@ -275,8 +257,4 @@ export function isInOrder(order: FilterOrder, difference: number): boolean {
     case '>=':
       return difference >= 0
   }
-}
-
-function isHighSurrogate(unit: number): boolean {
-  return unit >= 0xd800 && unit <= 0xdbff
 }

@@ -6,6 +6,7 @@ import type { RowStore } from './rows.ts'
 import { withStoreErrors } from './sqlite/faults.ts'
 import { registerOpenStore } from './sqlite/inspect-store.ts'
 import { type ConnectionOptions, openConnection } from './sqlite/open.ts'
+import { hasPostingWork } from './sqlite/posting-maintenance.ts'
 import {
   CallTracker,
   createContentStore,
@@ -63,6 +64,8 @@ export function openEmbeddedStore({
     const space = new DiskSpace(dirname(path), disk)
     const hosts = { ...storeHosts, writes: space.observe(storeHosts.writes) }
     const calls = new CallTracker()
+    // A writer thread starts at its first call, which would be too late for work that an earlier process left.
+    if (!isThreaded || hasPostingWork(connection)) await hosts.writes.run('maintain', {})
     return {
       rows: createRowStore(connection, hosts, calls),
       content: createContentStore(connection, hosts, calls, clock),

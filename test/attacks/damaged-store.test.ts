@@ -254,7 +254,7 @@ test.each([
     INSERT INTO embedder_model (collection, generation, terms, weights) VALUES (2, 1, 'one' || char(10) || 'two', x'00')`,
   ],
   ['a collection without its table of vectors', `DROP TABLE vec_1_0`],
-  ['a collection without its index of words', `DROP TABLE fts_1`],
+  ['a collection without its index of words', `DELETE FROM posting_slots`],
   ['a lost index', `DROP INDEX documents_byKnowledgeBase`],
   ['a lost table', `DROP TABLE documents`],
   ['a knowledge base without its embedding service', `DELETE FROM embedding_services`],

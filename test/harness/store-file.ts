@@ -8,13 +8,15 @@ export type Row = Record<string, unknown>
 export interface StoreFile {
   all(sql: string, ...values: unknown[]): Row[]
   one(sql: string, ...values: unknown[]): Row
-  /** Names of all tables except internal ones of SQLite and of full-text search. */
+  /** Names of all tables except internal ones of SQLite. */
   tables(): string[]
   /** Returns the tables with a text in any column. */
   tablesContaining(text: string): string[]
   /** Returns every row of every table, for comparison. */
   dump(): string
   collection(workspaceId: string, name: string): Row | undefined
+  /** Number of records in the active posting index of a collection. */
+  indexedRecords(collection: unknown): number
   /** Vectors of the current space, by record ID. */
   vectors(workspaceId: string, name: string): Map<string, Float32Array>
   /** Reads from a single state of the store. */
@@ -29,15 +31,12 @@ export function storeFile(dataDir: string): StoreFile {
   onTestFinished(close)
   const all = (sql: string, ...values: unknown[]) => database.prepare(sql).all(...values) as Row[]
   const tables = () =>
-    all("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name")
-      .map(({ name }) => String(name))
-      .filter(name => !/^fts_\d+_/.test(name))
+    all("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name").map(
+      ({ name }) => String(name),
+    )
   const contentsOf = (name: string) =>
-    JSON.stringify(
-      name.startsWith('fts_')
-        ? all(`SELECT rowid FROM ${name} ORDER BY rowid`)
-        : all(`SELECT * FROM ${name} ORDER BY rowid`),
-      (_, value) => (value?.type === 'Buffer' ? Buffer.from(value.data).toString('base64') : value),
+    JSON.stringify(all(`SELECT * FROM ${name} ORDER BY rowid`), (_, value) =>
+      value?.type === 'Buffer' ? Buffer.from(value.data).toString('base64') : value,
     )
   const collection = (workspaceId: string, name: string) =>
     all('SELECT * FROM collection WHERE workspace_id = ? AND name = ?', workspaceId, name)[0]
@@ -51,6 +50,14 @@ export function storeFile(dataDir: string): StoreFile {
         .map(name => `${name}: ${contentsOf(name)}`)
         .join('\n'),
     collection,
+    indexedRecords: id =>
+      Number(
+        all(
+          `SELECT coalesce(sum(slots - deleted), 0) AS n FROM posting_segment
+            WHERE state = 1 AND posting_index = (SELECT id FROM posting_index WHERE collection = ? AND active = 1)`,
+          id,
+        )[0]!.n,
+      ),
     vectors(workspaceId, name) {
       const { id, generation } = collection(workspaceId, name)!
       const rows = all(

@@ -241,7 +241,15 @@ test('deleting a knowledge base removes its documents from an attached collectio
   const record = { documentId: 'before', chunkIndex: 0, title: null, text: 'kept', payload: {} }
   await store.content.write(
     [
-      { op: 'createCollection', ...key, dimension: 3, metric: 'cosine', lexical: true, fitted: false },
+      {
+        op: 'createCollection',
+        ...key,
+        dimension: 3,
+        metric: 'cosine',
+        lexical: true,
+        language: null,
+        fitted: false,
+      },
       {
         op: 'upsert',
         ...key,

@@ -338,7 +338,7 @@ describe('an interrupted fit', () => {
     stop.open()
     await settling
     const file = storeFile(wb.dataDir)
-    expect(file.tables().filter(name => /^(vec|fts)_/.test(name))).toEqual([])
+    expect(file.tables().filter(name => /^vec_/.test(name))).toEqual([])
     expect(file.all('SELECT * FROM collection')).toEqual([])
     expect(file.all('SELECT * FROM embedder_model')).toEqual([])
     expect(wb.loggedProblems).toEqual([])

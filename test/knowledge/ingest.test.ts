@@ -44,7 +44,7 @@ async function requireWhole(wb: TestRuntime, base: Base, texts: readonly string[
   expect(stored.map(({ text }) => text).sort()).toEqual([...texts].sort())
   expect(new Set(stored.map(({ id }) => id))).toEqual(new Set(ready.map(({ documentId }) => documentId)))
   expect(file.vectors(workspaceId, base.name).size).toBe(texts.length)
-  expect(file.one(`SELECT count(*) AS n FROM fts_${collection.id}`).n).toBe(texts.length)
+  expect(file.indexedRecords(collection.id)).toBe(texts.length)
 }
 
 describe('ingesting one text', () => {
@@ -59,9 +59,10 @@ describe('ingesting one text', () => {
         looks.push(
           file.snapshot(() => {
             const { id } = file.collection(base.params.workspaceId, base.name)!
-            return ['documents', `record WHERE collection = ${id}`, `vec_${id}_0`, `fts_${id}`].map(
+            const counts = ['documents', `record WHERE collection = ${id}`, `vec_${id}_0`].map(
               from => file.one(`SELECT count(*) AS n FROM ${from}`).n as number,
             )
+            return [...counts, file.indexedRecords(id)]
           }),
         )
         await new Promise(setImmediate)

@@ -5,10 +5,10 @@ import { CommitQueue, type WriteTask } from '../../src/storage/sqlite/commit-que
 import { SqliteConnection } from '../../src/storage/sqlite/connection.ts'
 import Database from '../../src/storage/sqlite/driver.ts'
 import { openConnection } from '../../src/storage/sqlite/open.ts'
-import { createWriteOperations } from '../../src/storage/sqlite/operations.ts'
+import { createReadOperations, createWriter } from '../../src/storage/sqlite/operations.ts'
 
 import { tables } from '../../src/storage/tables.ts'
-import { createCollection, key, recordWithText, upsert } from './content-data.ts'
+import { all, createCollection, key, recordWithText, upsert } from './content-data.ts'
 import { scratchPath } from './scratch.ts'
 
 let connection: SqliteConnection
@@ -82,7 +82,7 @@ test('nothing resolves before the commit, and a failed commit rejects all units'
   const failing = vi.spyOn(commit, 'run').mockImplementationOnce(() => {
     throw new Database.SqliteError('disk I/O error', 'SQLITE_IOERR')
   })
-  const ops = createWriteOperations(connection)
+  const ops = createWriter(connection).operations
   const outcomes = await Promise.allSettled(
     Array.from({ length: 10 }, (_, n) => ops.write({ changes: [], rows: [setting(`s${n}`)] })),
   )
@@ -103,7 +103,7 @@ test('nothing resolves before the commit, and a failed commit rejects all units'
 })
 
 test('a full disk rejects the whole group without a partial write, and later writes succeed', async () => {
-  const ops = createWriteOperations(connection)
+  const ops = createWriter(connection).operations
   await ops.write({ changes: [createCollection()], rows: [] })
   const pages = connection.database.pragma('page_count', { simple: true }) as number
   connection.database.pragma(`max_page_count = ${pages + 4}`)
@@ -134,7 +134,7 @@ test('a full disk rejects the whole group without a partial write, and later wri
 test('a change that violates the schema is reported as such and fails only its own unit', async () => {
   const refusal = "CREATE TEMP TRIGGER no BEFORE INSERT ON settings WHEN new.body ->> '$.name' = 'no'"
   connection.prepare(`${refusal} BEGIN SELECT RAISE(ABORT, 'a text of the trigger'); END`).run()
-  const ops = createWriteOperations(connection)
+  const ops = createWriter(connection).operations
   const [before, refused, after] = await Promise.allSettled([
     ops.write({ changes: [], rows: [setting('before')] }),
     ops.write({ changes: [], rows: [setting('with it'), setting('no')] }),
@@ -148,7 +148,7 @@ test('a change that violates the schema is reported as such and fails only its o
 })
 
 test('indexes the text of committed units only', async () => {
-  const ops = createWriteOperations(connection)
+  const ops = createWriter(connection).operations
   await ops.write({ changes: [createCollection()], rows: [] })
   await Promise.all(
     Array.from({ length: 9 }, (_, n) =>
@@ -159,11 +159,11 @@ test('indexes the text of committed units only', async () => {
     ),
   )
   const records = connection.prepare<{ record: number }>('SELECT record FROM record ORDER BY record').all()
-  const indexed = connection
-    .prepare<{ record: number }>(`SELECT rowid AS record FROM fts_1 WHERE fts_1 MATCH 'apple' ORDER BY rowid`)
-    .all()
   expect(records).toHaveLength(3)
-  expect(indexed).toEqual(records)
+  const query = { text: 'apple', limit: 9, statistics: 'collection' as const, visibility: all }
+  const found = await createReadOperations(connection).lexical({ key, query })
+  expect(found.map(({ record }) => record)).toEqual(records.map(({ record }) => record))
+  expect(connection.prepare('SELECT slots FROM posting_segment').all()).toEqual([{ slots: 3 }])
   expect(connection.prepare('SELECT name FROM collection').all()).toEqual([{ name: key.name }])
 })
 
@@ -185,7 +185,7 @@ test('the log is synced at each commit, so acknowledged writes are on disk', asy
 })
 
 test('a snapshot sees one state of the store despite concurrent writes', async () => {
-  const other = createWriteOperations(await another())
+  const other = createWriter(await another()).operations
   const begun = connection.prepare('BEGIN')
   begun.run()
   expect(names()).toEqual([])
@@ -201,7 +201,7 @@ test('a snapshot sees one state of the store despite concurrent writes', async (
 test('a read-only connection rejects writes', async () => {
   const reader = await another()
   reader.makeReadOnly()
-  const writing = createWriteOperations(reader).write({ changes: [], rows: [setting('a')] })
+  const writing = createWriter(reader).operations.write({ changes: [], rows: [setting('a')] })
   await expect(writing).rejects.toMatchObject({
     code: 'control_plane_unavailable',
     message: 'the store cannot be written',
@@ -209,7 +209,7 @@ test('a read-only connection rejects writes', async () => {
 })
 
 test('a dropped collection leaves no table', async () => {
-  const ops = createWriteOperations(connection)
+  const ops = createWriter(connection).operations
   const tablesNow = () =>
     connection.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").all()
   const before = tablesNow()

@@ -177,8 +177,24 @@ describe('content', () => {
     ],
     [
       'a text too few',
-      `DELETE FROM fts_1 WHERE rowid = 1`,
+      `UPDATE posting_segment SET deleted = 1 WHERE id = (SELECT min(id) FROM posting_segment);
+       INSERT INTO posting_deletions (segment, bits) SELECT min(id), x'01' FROM posting_segment`,
       { 'records missing from the full-text index, and index entries without a record': 1 },
+    ],
+    [
+      'a page of postings too few',
+      `DELETE FROM posting_block`,
+      { 'damage in the posting index': expect.any(Number) },
+    ],
+    [
+      'a collection without an index of words',
+      `UPDATE posting_index SET active = 0`,
+      { 'records missing from the full-text index, and index entries without a record': 1 },
+    ],
+    [
+      'an index of words that is being filled',
+      `INSERT INTO posting_index (collection, generation, language, analyzer) VALUES (1, 2, 'de', 1)`,
+      {},
     ],
     [
       'a table of vectors too many',
@@ -246,7 +262,7 @@ describe('content', () => {
   test('a knowledge base without its collection', () => {
     const path = planted(database => {
       database.exec('DELETE FROM collection; DELETE FROM record; DELETE FROM record_gone; DROP TABLE vec_1_0')
-      database.exec('DROP TABLE fts_1')
+      database.exec('DELETE FROM posting_index; UPDATE posting_segment SET state = 2')
     })
     expect(findings(path)).toEqual({
       'knowledge bases without a collection': 1,

@@ -35,7 +35,13 @@ export function recordWithText(id: string, text: string, fields: Partial<Content
 }
 
 export function createCollection(
-  fields: { dimension?: number; metric?: Metric; lexical?: boolean; fitted?: boolean } = {},
+  fields: {
+    dimension?: number
+    metric?: Metric
+    lexical?: boolean
+    language?: string | null
+    fitted?: boolean
+  } = {},
 ): ContentWrite {
   return {
     op: 'createCollection',
@@ -43,6 +49,7 @@ export function createCollection(
     dimension: 2,
     metric: 'cosine',
     lexical: true,
+    language: null,
     fitted: true,
     ...fields,
   }

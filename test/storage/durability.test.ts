@@ -3,6 +3,8 @@ import { expect, test } from 'vitest'
 import { openEmbeddedStore } from '../../src/storage/open.ts'
 import { SqliteConnection } from '../../src/storage/sqlite/connection.ts'
 import { findLogDamage } from '../../src/storage/sqlite/log-damage.ts'
+import { findPostingFaults, indexedRecords } from '../../src/storage/sqlite/postings/check-postings.ts'
+import { listPostingIndexes } from '../../src/storage/sqlite/postings/index-rows.ts'
 import { tables } from '../../src/storage/tables.ts'
 import { all } from './content-data.ts'
 import { scratchPath } from './scratch.ts'
@@ -22,7 +24,14 @@ function requireSound(path: string): void {
   expect(connection.prepare('SELECT records FROM collection').get()).toEqual({ records })
   expect(count('vec_1_0 v JOIN record r ON r.record = v.record')).toBe(records)
   expect(count('vec_1_0')).toBe(records)
-  expect(count(`fts_1 WHERE fts_1 MATCH 'writer'`)).toBe(records)
+  const indexed = listPostingIndexes(connection, 1).flatMap(({ id }) => [...indexedRecords(connection, id)])
+  expect(findPostingFaults(connection)).toEqual([])
+  expect(indexed).toEqual(
+    connection
+      .prepare<{ record: number }>('SELECT record FROM record ORDER BY record')
+      .all()
+      .map(({ record }) => record),
+  )
   expect(count('documents')).toBe(records / 3)
   connection.close()
 }

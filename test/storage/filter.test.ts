@@ -1,14 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { compareCodePoints } from '../../src/base/compare-code-points.ts'
 import { WbError } from '../../src/contract/errors.ts'
 import { limits } from '../../src/contract/limits.ts'
-import {
-  compareCodePoints,
-  type Filter,
-  joinFilters,
-  matchesFilter,
-  parseFilter,
-} from '../../src/storage/filter.ts'
+import { type Filter, joinFilters, matchesFilter, parseFilter } from '../../src/storage/filter.ts'
 import Database from '../../src/storage/sqlite/driver.ts'
 import { defineFilterFunctions, filterToSql } from '../../src/storage/sqlite/filter-sql.ts'
 

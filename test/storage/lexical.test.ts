@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { openEmbeddedStore } from '../../src/storage/open.ts'
-import { matchOf } from '../../src/storage/sqlite/lexical-index.ts'
+import { matchOf } from '../../src/storage/sqlite/full-text-index.ts'
 import { all, createCollection, idsOf, key, recordWithText, upsert } from './content-data.ts'
 
 test.each([

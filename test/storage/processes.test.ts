@@ -48,7 +48,7 @@ test('four processes open a new data directory concurrently and write to it', {
   expect(await store.content.collection(shared)).toMatchObject({ records: 12 * count })
   expect(await store.content.nearest(shared, query)).toHaveLength(12 * count)
   expect(resident.size).toBeGreaterThan(3)
-  const words = { text: 'document7', limit: 100, visibility: all, statistics: 'collection' as const }
+  const words = { text: '"document7"', limit: 100, visibility: all, statistics: 'collection' as const }
   expect(await store.content.lexical!.search(shared, words)).toHaveLength(4 * 3)
 })
 

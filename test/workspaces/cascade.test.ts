@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { systemClock } from '../../src/base/clock.ts'
 import { documents } from '../../src/contract/documents.ts'
 import { kb } from '../../src/contract/knowledge.ts'
@@ -41,6 +41,14 @@ const remove = ({ call }: TestRuntime, workspaceId: string) =>
 /** Audit records are kept after a workspace is deleted. */
 const withoutTrail = (names: readonly string[]) => names.filter(name => name !== 'audit')
 
+/** Returns postings of deleted collections, which are removed in the background. */
+function strayPostings(dataDir: string): unknown[] {
+  return storeFile(dataDir).all(
+    `SELECT segment FROM posting_block EXCEPT SELECT s.id FROM posting_segment s
+      JOIN posting_index i ON i.id = s.posting_index JOIN collection c ON c.id = i.collection`,
+  )
+}
+
 function requireGone(wb: TestRuntime, { workspaceId, bases }: { workspaceId: string; bases: Base[] }): void {
   const file = storeFile(wb.dataDir)
   for (const id of [workspaceId, ...bases.map(({ params }) => params.knowledgeBaseId)])
@@ -49,7 +57,7 @@ function requireGone(wb: TestRuntime, { workspaceId, bases }: { workspaceId: str
   for (const table of ['record', 'record_gone', 'embedder_model'])
     for (const { collection } of file.all(`SELECT collection FROM ${table}`))
       expect(ids).toContain(String(collection))
-  for (const name of file.tables().filter(table => /^(vec|fts)_/.test(table)))
+  for (const name of file.tables().filter(table => /^vec_/.test(table)))
     expect(ids).toContain(name.split('_')[1])
 }
 
@@ -61,8 +69,9 @@ describe('deleting a workspace', () => {
     const doomed = await furnished(wb)
     await remove(wb, doomed.workspaceId)
     requireGone(wb, doomed)
-    const kept = (dump: string) => dump.replace(/^(?:sqlite_sequence|audit): .*$/gm, '')
+    const kept = (dump: string) => dump.replace(/^(?:sqlite_sequence|audit|posting_\w+): .*$/gm, '')
     expect(kept(storeFile(wb.dataDir).dump())).toBe(kept(before))
+    await vi.waitFor(() => expect(strayPostings(wb.dataDir)).toEqual([]), { timeout: 20_000 })
     expect(await other.bases[0]!.search('rotor')).not.toEqual([])
     expect(wb.loggedProblems).toEqual([])
   })
@@ -151,7 +160,15 @@ describe('an attached collection', () => {
     const record = { id: 'r', documentId: null, chunkIndex: null, title: null, text: 'kept', payload: {} }
     const made = await content.write(
       [
-        { op: 'createCollection', ...key, dimension: 3, metric: 'cosine', lexical: true, fitted: false },
+        {
+          op: 'createCollection',
+          ...key,
+          dimension: 3,
+          metric: 'cosine',
+          lexical: true,
+          language: null,
+          fitted: false,
+        },
         { op: 'upsert', ...key, generation: 0, records: [{ ...record, vector: Float32Array.of(1, 0, 0) }] },
       ],
       [],
@@ -190,7 +207,7 @@ describe('a mock workspace', () => {
     expect(await base.search('zeppelins')).toHaveLength(1)
     const file = storeFile(wb.dataDir)
     expect(file.tablesContaining('zeppelins')).toEqual([])
-    expect(file.tables().filter(name => /^(vec|fts)_/.test(name))).toEqual([])
+    expect(file.tables().filter(name => /^vec_/.test(name))).toEqual([])
     expect(file.tablesContaining(workspaceId)).not.toEqual([])
     const stays = await furnished(wb)
     await wb.close()

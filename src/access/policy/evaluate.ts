@@ -1,4 +1,5 @@
-import { compareCodePoints, isInOrder } from '../../storage/filter.ts'
+import { compareCodePoints } from '../../base/compare-code-points.ts'
+import { isInOrder } from '../../storage/filter.ts'
 import type { Comparison, Literal, Operand, Policy } from './parse.ts'
 
 /** The principal for which a policy is evaluated. */

@@ -54,7 +54,11 @@ export const topicTexts: Readonly<Record<string, TopicText>> = {
     title: 'Principals',
     description: 'Users and programs in a workspace, with roles and attributes.',
   },
-  policy: { title: 'Policies', description: 'Conditions that define which documents a principal can see. Policies do not hide documents yet.' },
+  policy: {
+    title: 'Policies',
+    description:
+      'Conditions that define which documents a principal can see. Policies do not hide documents yet.',
+  },
   audit: { title: 'Audit', description: 'Records of actions and denied requests, with their callers.' },
   mcp: { title: 'MCP', description: 'The MCP (Model Context Protocol) server of each workspace.' },
   mcpServers: { title: 'MCP servers', description: 'Servers whose tools agents can call.' },

@@ -1,3 +1,4 @@
+import { compareCodePoints } from '../../base/compare-code-points.ts'
 import { words } from '../../base/words.ts'
 import { WbError } from '../../contract/errors.ts'
 import {
@@ -16,7 +17,7 @@ import {
   type ScoredRecord,
   type SearchConstraints,
 } from '../content.ts'
-import { compareCodePoints, createMatcher } from '../filter.ts'
+import { createMatcher } from '../filter.ts'
 import type { RowStore, Write, WriteFailure, WriteOutcome } from '../rows.ts'
 import { collectionMissing } from '../store-features.ts'
 import type { Visibility } from '../visibility.ts'
@@ -108,13 +109,15 @@ class MemoryContent {
     switch (change.op) {
       case 'createCollection': {
         if (entry) return 'exists'
-        const { op: _, ...settings } = change
+        const { op: _, language: __, ...settings } = change
         const id = ++this.#lastCollection
         const counts = { version: 0, records: 0, fittedRecords: 0 }
         return { collection: { id, ...settings, generation: 0, ...counts }, records: new Map() }
       }
       case 'dropCollection':
         return undefined
+      case 'setLanguage':
+        return entry
       case 'deleteDocument':
         return entry && withoutRecords(entry, record => record.documentId === change.documentId)
       case 'deleteDocuments':

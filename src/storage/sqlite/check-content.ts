@@ -1,6 +1,9 @@
 import { metrics, textTable, vectorTable } from './collections.ts'
+import { SqliteConnection } from './connection.ts'
 import type Database from './driver.ts'
-import { type ProblemQuery, runProblemQuery, type StoreCheck } from './problem-query.ts'
+import { findPostingFaults, indexedRecords } from './postings/check-postings.ts'
+import { listPostingIndexes } from './postings/index-rows.ts'
+import { examplesMax, type ProblemQuery, runProblemQuery, type StoreCheck } from './problem-query.ts'
 
 interface CheckedCollection {
   readonly id: number
@@ -8,6 +11,8 @@ interface CheckedCollection {
   readonly dimension: number
   readonly staging: 0 | 1
   readonly lexical: 0 | 1
+  readonly fullText: 0 | 1
+  readonly reindex: 0 | 1
 }
 
 /** SQL for the IDs of workspaces whose content is in this store. */
@@ -96,7 +101,9 @@ const contentProblemQueries: readonly ProblemQuery[] = [
 /** Checks the content of a store, including the tables of each collection. */
 export function contentChecks(database: Database.Database): readonly StoreCheck[] {
   const collections = database
-    .prepare<[], CheckedCollection>('SELECT id, generation, dimension, staging, lexical FROM collection')
+    .prepare<[], CheckedCollection>(
+      'SELECT id, generation, dimension, staging, lexical, full_text AS fullText, reindex FROM collection',
+    )
     .all()
   const present = new Set(
     database.prepare<[], string>(`SELECT name FROM sqlite_schema WHERE type = 'table'`).pluck().all(),
@@ -114,23 +121,28 @@ export function contentChecks(database: Database.Database): readonly StoreCheck[
       selects: complete.flatMap(vectorMismatches),
     },
     { check: 'vectors with a wrong length', selects: complete.map(malformedVectors) },
-    {
-      check: 'records missing from the full-text index, and index entries without a record',
-      selects: complete.filter(({ lexical }) => lexical).flatMap(textMismatches),
-    },
   ].map(query => runProblemQuery(database, query))
+  const connection = new SqliteConnection(database)
+  const faults = findPostingFaults(connection)
+  const mismatches = faults.length > 0 ? [] : complete.flatMap(each => indexMismatches(connection, each))
   return [
     ...results,
+    { check: 'damage in the posting index', count: faults.length, examples: faults.slice(0, examplesMax) },
+    {
+      check: 'records missing from the full-text index, and index entries without a record',
+      count: mismatches.length,
+      examples: mismatches.slice(0, examplesMax),
+    },
     { check: 'tables without a collection', count: unexpected.length, examples: unexpected },
     { check: 'collections with missing tables', count: missing.length, examples: missing },
   ]
 }
 
-function tablesOf({ id, generation, staging, lexical }: CheckedCollection): string[] {
+function tablesOf({ id, generation, staging, fullText }: CheckedCollection): string[] {
   return [
     vectorTable(id, generation),
     ...(staging ? [vectorTable(id, generation + 1)] : []),
-    ...(lexical ? [textTable(id)] : []),
+    ...(fullText ? [textTable(id)] : []),
   ]
 }
 
@@ -149,16 +161,46 @@ function malformedVectors({ id, generation, dimension }: CheckedCollection): str
     WHERE typeof(data) <> 'blob' OR length(data) <> ${dimension * Float32Array.BYTES_PER_ELEMENT}`
 }
 
+/** Compares the records that have text with the entries of each index. An index that is being filled may lack records. */
+function indexMismatches(connection: SqliteConnection, collection: CheckedCollection): string[] {
+  const { id, lexical, fullText, reindex } = collection
+  if (!lexical) return []
+  const texts = readRecords(
+    connection,
+    `SELECT record FROM record WHERE collection = ${id} AND (text IS NOT NULL OR title IS NOT NULL)`,
+  )
+  const indexes = listPostingIndexes(connection, id)
+  const isSearchable = fullText || indexes.some(({ active }) => active)
+  const ofPostings = indexes.flatMap(index => {
+    const entries = new Set(indexedRecords(connection, index.id))
+    const missing = index.active ? [...texts].filter(record => !entries.has(record)) : []
+    const stray = [...entries].filter(record => !texts.has(record))
+    return [...missing, ...stray].map(record => `posting_index ${index.id}/${record}`)
+  })
+  const ofTable = fullText ? tableMismatches(connection, id, texts) : []
+  const ofCollection = isSearchable || reindex ? [] : [`collection ${id}`]
+  return [...ofCollection, ...ofPostings, ...ofTable]
+}
+
 /**
  * Returns SQL that compares the records that have text with the `docsize` table of the full-text index, which has one
  * row per indexed record.
  *
  * @see https://www.sqlite.org/fts5.html#the_docsize_table
  */
-function textMismatches({ id }: CheckedCollection): string[] {
+function tableMismatches(connection: SqliteConnection, id: number, texts: ReadonlySet<number>): string[] {
   const table = textTable(id)
-  const texts = `SELECT record FROM record WHERE collection = ${id} AND (text IS NOT NULL OR title IS NOT NULL)`
-  return listDifferences(texts, `SELECT id AS record FROM ${table}_docsize`, table)
+  const entries = readRecords(connection, `SELECT id AS record FROM ${table}_docsize`)
+  const different = [
+    ...[...texts].filter(record => !entries.has(record)),
+    ...[...entries].filter(record => !texts.has(record)),
+  ]
+  return different.map(record => `${table}/${record}`)
+}
+
+function readRecords(connection: SqliteConnection, sql: string): ReadonlySet<number> {
+  const rows = connection.prepare<{ record: number }>(sql).all()
+  return new Set(rows.map(({ record }) => record))
 }
 
 /** Returns SQL statements that find the record numbers that only one of two SELECT statements returns. */

@@ -10,6 +10,12 @@ export interface CollectionRow {
   readonly dimension: number
   readonly metric: Metric
   readonly lexical: 0 | 1
+  /** Language setting of lexical search; null for the default. */
+  readonly language: string | null
+  /** 1 if there is a full-text table of an earlier schema. */
+  readonly fullText: 0 | 1
+  /** 1 if the posting index is missing or was made with other rules. */
+  readonly reindex: 0 | 1
   readonly fitted: 0 | 1
   readonly generation: number
   readonly version: number
@@ -28,7 +34,7 @@ export interface CollectionRow {
 
 export const metrics: readonly Metric[] = ['cosine', 'dot', 'euclidean']
 
-const columns = `id, dimension, metric, lexical, fitted, generation, version, records, unfitted,
+const columns = `id, dimension, metric, lexical, language, full_text AS fullText, reindex, fitted, generation, version, records, unfitted,
   fitted_records AS fittedRecords, fitted_through AS fittedThrough, staging, lease_owner AS leaseOwner,
   lease_until AS leaseUntil, gone AS loggedDeletions`
 
@@ -41,12 +47,12 @@ export function findCollection(connection: SqliteConnection, key: CollectionKey)
 }
 
 function requireValid(row: CollectionRow): CollectionRow {
-  const { leaseOwner, metric, ...numbers } = row
+  const { leaseOwner, metric, language, ...numbers } = row
   const isValid =
     Object.values(numbers).every(Number.isSafeInteger) &&
     row.dimension > 0 &&
     metrics.includes(metric) &&
-    (leaseOwner === null || typeof leaseOwner === 'string')
+    [leaseOwner, language].every(value => value === null || typeof value === 'string')
   if (!isValid) throw damagedStore(`row ${row.id} of collection`)
   return row
 }
@@ -93,7 +99,7 @@ export function vectorTable(collection: number, generation: number): string {
   return `vec_${collection}_${generation}`
 }
 
-/** Returns the name of the full-text table of a collection. */
+/** Returns the name of the full-text table of a collection that an earlier schema created. */
 export function textTable(collection: number): string {
   return `fts_${collection}`
 }

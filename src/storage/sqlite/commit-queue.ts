@@ -10,6 +10,14 @@ const WAITING_TASKS_MAX = 10_000
 /** Schedules a step to run just before COMMIT, after all tasks of the group. The step must not throw. */
 export type DeferStep = (step: () => void) => void
 
+/** Takes part in every commit, to apply the changes of all its tasks together. */
+export interface CommitParticipant {
+  /** Called at the start of a transaction. An earlier one may have been rolled back. */
+  begin(): void
+  /** Called after the last step. An error rolls the transaction back. */
+  beforeCommit(): void
+}
+
 /** A set of writes that succeed or fail together. Runs synchronously, inside a savepoint. */
 export interface WriteTask<T> {
   run(defer: DeferStep): T
@@ -31,11 +39,13 @@ interface WaitingTask {
  */
 export class CommitQueue {
   readonly #connection: SqliteConnection
+  readonly #participants: readonly CommitParticipant[]
   readonly #waiting: WaitingTask[] = []
   #draining: Promise<void> | undefined
 
-  constructor(connection: SqliteConnection) {
+  constructor(connection: SqliteConnection, participants: readonly CommitParticipant[] = []) {
     this.#connection = connection
+    this.#participants = participants
   }
 
   /**
@@ -90,9 +100,11 @@ export class CommitQueue {
   /** Applies and commits a group in the open transaction. Returns functions that settle the promises of its tasks. */
   #commit(group: readonly WaitingTask[]): (() => void)[] {
     const steps: (() => void)[] = []
+    for (const participant of this.#participants) participant.begin()
     const settlements = group.map(waiting => this.#apply(waiting, steps))
     // These steps run last, because a full-text table writes a new index segment at every savepoint.
     for (const step of steps) step()
+    for (const participant of this.#participants) participant.beforeCommit()
     this.#connection.prepare('COMMIT').run()
     return settlements
   }

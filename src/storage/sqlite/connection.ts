@@ -18,9 +18,13 @@ export class SqliteConnection {
   readonly database: Database.Database
   readonly #statements = new Map<string, SqliteStatement<unknown>>()
 
-  /** @param path  path of the database file, or `:memory:` */
-  constructor(path: string) {
-    this.database = new Database(path, { timeout: BUSY_TIMEOUT_MS })
+  /** @param source  path of the database file, `:memory:`, or an open database, whose settings stay unchanged */
+  constructor(source: string | Database.Database) {
+    if (typeof source !== 'string') {
+      this.database = source
+      return
+    }
+    this.database = new Database(source, { timeout: BUSY_TIMEOUT_MS })
     defineFilterFunctions(this.database)
     this.database.pragma('foreign_keys = OFF')
     this.database.pragma('trusted_schema = OFF')

@@ -1,3 +1,4 @@
+import { languageCode } from '../../base/analysis/languages.ts'
 import type { ContentRecord, ContentWrite } from '../content.ts'
 import type { WriteFailure, WriteOutcome } from '../rows.ts'
 import {
@@ -10,6 +11,7 @@ import {
 } from './collections.ts'
 import type { DeferStep } from './commit-queue.ts'
 import type { SqliteConnection } from './connection.ts'
+import type { PostingChanges } from './posting-changes.ts'
 import { ownerOfRecord } from './record-reader.ts'
 
 /**
@@ -23,9 +25,11 @@ type ContentOperation<K extends ContentWrite['op']> = Extract<ContentWrite, { op
 /** Applies content changes inside a transaction. */
 export class ContentChanges {
   readonly #connection: SqliteConnection
+  readonly #postings: PostingChanges
 
-  constructor(connection: SqliteConnection) {
+  constructor(connection: SqliteConnection, postings: PostingChanges) {
     this.#connection = connection
+    this.#postings = postings
   }
 
   /**
@@ -49,6 +53,9 @@ export class ContentChanges {
       case 'dropCollection':
         if (collection) this.#drop(collection, defer)
         return undefined
+      case 'setLanguage':
+        if (collection) this.#setLanguage(collection, change)
+        return undefined
       case 'deleteDocument':
         if (collection) this.#deleteDocument(collection, change, defer)
         return undefined
@@ -70,23 +77,29 @@ export class ContentChanges {
     dimension,
     metric,
     lexical,
+    language,
     fitted,
   }: ContentOperation<'createCollection'>): undefined {
     const { lastInsertRowid } = this.#connection
       .prepare(
-        'INSERT INTO collection (workspace_id, name, dimension, metric, lexical, fitted) VALUES (?, ?, ?, ?, ?, ?)',
+        'INSERT INTO collection (workspace_id, name, dimension, metric, lexical, language, fitted) VALUES (?, ?, ?, ?, ?, ?, ?)',
       )
-      .run(workspaceId, name, dimension, metric, lexical ? 1 : 0, fitted ? 1 : 0)
+      .run(workspaceId, name, dimension, metric, lexical ? 1 : 0, language, fitted ? 1 : 0)
     const id = Number(lastInsertRowid)
     createVectorTable(this.#connection, id, 0)
-    if (lexical)
-      this.#connection.database.exec(
-        `CREATE VIRTUAL TABLE ${textTable(id)} USING fts5(title, text, content='', contentless_delete=1,
-          tokenize='porter unicode61 remove_diacritics 2')`,
-      )
+    if (lexical) this.#postings.create(id, language)
+  }
+
+  #setLanguage(collection: CollectionRow, { language }: ContentOperation<'setLanguage'>): void {
+    const isSame = languageCode(collection.language) === languageCode(language)
+    const reindex = isSame ? collection.reindex : collection.lexical
+    this.#connection
+      .prepare('UPDATE collection SET language = ?, reindex = ? WHERE id = ?')
+      .run(language, reindex, collection.id)
   }
 
   #drop({ id, generation }: CollectionRow, defer: DeferStep): void {
+    this.#postings.dropCollection(id)
     for (const table of ['record', 'record_gone', 'embedder_model'])
       this.#connection.prepare(`DELETE FROM ${table} WHERE collection = ?`).run(id)
     this.#connection.prepare('DELETE FROM collection WHERE id = ?').run(id)
@@ -150,7 +163,7 @@ export class ContentChanges {
   #removeAll(collection: CollectionRow, rows: readonly { record: number }[], defer: DeferStep): void {
     const removed = rows.map(({ record }) => record).sort((a, b) => a - b)
     if (removed.length === 0) return
-    const { id, generation, staging, lexical } = collection
+    const { id, generation, staging, fullText, lexical } = collection
     const vectors = [generation, ...(staging ? [generation + 1] : [])].map(number => vectorTable(id, number))
     for (const table of ['record', ...vectors]) {
       const statement = this.#connection.prepare(`DELETE FROM ${table} WHERE record = ?`)
@@ -158,7 +171,8 @@ export class ContentChanges {
     }
     const log = this.#connection.prepare('INSERT INTO record_gone (collection, record) VALUES (?, ?)')
     for (const record of removed) log.run(id, record)
-    if (lexical)
+    if (lexical) for (const record of removed) this.#postings.remove(id, record, defer)
+    if (fullText)
       defer(() => {
         const statement = this.#connection.prepare(`DELETE FROM ${textTable(id)} WHERE rowid = ?`)
         for (const record of removed) statement.run(record)
@@ -189,7 +203,11 @@ export class ContentChanges {
     return areUnchanged ? undefined : 'stale'
   }
 
-  #insert({ id, generation, lexical }: CollectionRow, record: ContentRecord, defer: DeferStep): void {
+  #insert(
+    { id, generation, lexical, fullText }: CollectionRow,
+    record: ContentRecord,
+    defer: DeferStep,
+  ): void {
     const { lastInsertRowid } = this.#connection
       .prepare(
         'INSERT INTO record (collection, id, document_id, chunk_index, title, text, payload) VALUES (?, ?, ?, ?, ?, ?, ?)',
@@ -207,21 +225,29 @@ export class ContentChanges {
     this.#connection
       .prepare(`INSERT INTO ${vectorTable(id, generation)} (record, data) VALUES (?, ?)`)
       .run(number, encodeVector(record.vector))
-    if (lexical && (record.text !== null || record.title !== null))
+    const { title, text } = record
+    if (!lexical || (title === null && text === null)) return
+    this.#postings.add(id, { record: number, title, text }, defer)
+    if (fullText)
       defer(() =>
         this.#connection
           .prepare(`INSERT INTO ${textTable(id)} (rowid, title, text) VALUES (?, ?, ?)`)
-          .run(number, record.title, record.text),
+          .run(number, title, text),
       )
   }
 
-  #remove({ id, generation, staging, lexical }: CollectionRow, record: number, defer: DeferStep): void {
+  #remove(
+    { id, generation, staging, lexical, fullText }: CollectionRow,
+    record: number,
+    defer: DeferStep,
+  ): void {
     this.#connection.prepare('DELETE FROM record WHERE record = ?').run(record)
     this.#connection.prepare(`DELETE FROM ${vectorTable(id, generation)} WHERE record = ?`).run(record)
     if (staging)
       this.#connection.prepare(`DELETE FROM ${vectorTable(id, generation + 1)} WHERE record = ?`).run(record)
     this.#connection.prepare('INSERT INTO record_gone (collection, record) VALUES (?, ?)').run(id, record)
-    if (lexical)
+    if (lexical) this.#postings.remove(id, record, defer)
+    if (fullText)
       defer(() => this.#connection.prepare(`DELETE FROM ${textTable(id)} WHERE rowid = ?`).run(record))
   }
 

@@ -1,125 +1,125 @@
-import { queryWords } from '../../base/words.ts'
+import type { Analyzers } from '../../base/analysis/analyzers.ts'
+import { compilePhrase, type Phrase } from '../../base/analysis/phrase.ts'
 import { WbError } from '../../contract/errors.ts'
 import type { CollectionKey, Occurrences, ScoredRecord, SearchConstraints } from '../content.ts'
-import type { Statistics, Visibility } from '../visibility.ts'
-import { type AllowedRecords, visibilitySql } from './allowed-records.ts'
-import { type CollectionRow, requireCollection, textTable } from './collections.ts'
+import type { AllowedRecords } from './allowed-records.ts'
+import { type CollectionRow, requireCollection } from './collections.ts'
 import type { SqliteConnection } from './connection.ts'
+import { FullTextIndex } from './full-text-index.ts'
+import type { LexicalQuery, OccurrencesQuery } from './lexical-query.ts'
+import { activePostingIndex, type PostingIndexRow } from './postings/index-rows.ts'
+import { PostingReader } from './postings/posting-reader.ts'
+import type { VisibleRows } from './postings/row-masks.ts'
+import { WordExpansion } from './word-expansion.ts'
 
-/** Weight of a match in the title, relative to a match in the text. */
-const TITLE_WEIGHT = '3.0'
-const TEXT_WEIGHT = '1.0'
-
-export interface LexicalQuery extends SearchConstraints {
-  readonly text: string
-  readonly limit: number
-  readonly statistics: Statistics
-}
-
-export interface OccurrencesQuery {
-  readonly words: readonly string[]
-  readonly among: readonly number[]
-  readonly visibility: Visibility
-}
+/** Maximum number of records with all words of the phrases of a query whose texts are compared with them. */
+const PHRASE_CANDIDATES_MAX = 2_000
 
 /**
- * Ranks records by words with the full-text index of a collection (BM25 with k1 = 1.2, b = 0.75).
+ * Ranks records by the words of a query. Uses the posting index of a collection, or its full-text table of an earlier
+ * schema until the posting index is complete.
  *
- * @see https://www.sqlite.org/fts5.html#the_bm25_function
+ * Calls must run inside `Analyzers.run`.
  */
 export class LexicalIndex {
   readonly #connection: SqliteConnection
   readonly #allowedRecords: AllowedRecords
+  readonly #analyzers: Analyzers
+  readonly #postings: PostingReader
+  readonly #expansion: WordExpansion
+  readonly #fullText: FullTextIndex
 
-  constructor(connection: SqliteConnection, allowedRecords: AllowedRecords) {
+  constructor(connection: SqliteConnection, allowedRecords: AllowedRecords, analyzers: Analyzers) {
     this.#connection = connection
     this.#allowedRecords = allowedRecords
+    this.#analyzers = analyzers
+    this.#postings = new PostingReader(connection)
+    this.#expansion = new WordExpansion(this.#postings)
+    this.#fullText = new FullTextIndex(connection, allowedRecords)
   }
 
   /**
-   * Returns the records that contain any of the query's words, best first; equal scores by ascending record.
+   * Returns the records that contain any of the query's words and all its phrases, best first; equal scores by ascending
+   * record.
    *
-   * @throws hybrid_not_supported    the collection has no full-text index, or `statistics` is not
-   *                                 `collection`
+   * @throws hybrid_not_supported    the collection was created without lexical search, or its posting index is not
+   *                                 complete and `statistics` is not `collection`
    * @throws collection_unavailable  there is no such collection
    */
   search(key: CollectionKey, query: LexicalQuery): ScoredRecord[] {
-    if (query.statistics !== 'collection')
-      throw new WbError(
-        'hybrid_not_supported',
-        'this store can search by words only for callers who may see all rows',
-      )
-    return this.#connection.snapshot(() => {
-      const collection = this.#require(key)
-      const match = matchOf(query.text)
-      const allowed = this.#allowedRecords.allowed(collection, query)
-      if (match === '' || allowed?.size === 0) return []
-      return this.#rank(textTable(collection.id), match, query.limit, allowed)
+    return this.#read(key, (collection, index) => {
+      if (!index) return this.#fullText.search(collection, query)
+      const analyzer = this.#analyzers.get(index.language)
+      const parsed = analyzer.parseQuery(query.text, { isTyping: query.isTyping ?? false })
+      const rows = this.#rows(collection, query)
+      const words = this.#expansion.expand(collection.id, parsed, analyzer, rows)
+      const { limit } = query
+      if (parsed.phrases.length === 0) return this.#postings.search(collection.id, { words, limit, rows })
+      const required = parsed.phrases.flatMap(phrase => phrase.required)
+      const candidates = { words, limit: PHRASE_CANDIDATES_MAX, rows, required }
+      return this.#withPhrases(this.#postings.search(collection.id, candidates), parsed.phrases, limit)
     })
+  }
+
+  /** Returns the first `limit` records that contain all phrases, in order. */
+  #withPhrases(
+    candidates: readonly ScoredRecord[],
+    phrases: readonly Phrase[],
+    limit: number,
+  ): ScoredRecord[] {
+    const read = this.#connection.prepare<{ title: string | null; text: string | null }>(
+      'SELECT title, text FROM record WHERE record = ?',
+    )
+    const found: ScoredRecord[] = []
+    for (const candidate of candidates) {
+      if (found.length === limit) break
+      const { title, text } = read.get(candidate.record)!
+      if (phrases.every(phrase => phrase.matches(text ?? '') || phrase.matches(title ?? '')))
+        found.push(candidate)
+    }
+    return found
   }
 
   /**
-   * Counts words over the records that a caller may see. Reads all index entries of each word.
+   * Counts words over the records that a caller may see.
    *
-   * @throws hybrid_not_supported    the collection has no full-text index
+   * @throws hybrid_not_supported    the collection was created without lexical search
    * @throws collection_unavailable  there is no such collection
    */
-  occurrences(key: CollectionKey, { words, among, visibility }: OccurrencesQuery): Occurrences {
-    return this.#connection.snapshot(() => {
-      const { id, records } = this.#require(key)
-      const visible = visibilitySql(visibility, 'payload')
-      const rows = visible && `SELECT record FROM record WHERE collection = ${id} AND ${visible.sql}`
-      const parameters = visible?.parameters ?? []
-      const table = textTable(id)
-      const counting = this.#connection.prepare<{ records: number; among: string }>(
-        `SELECT count(*) AS records, json_group_array(rowid) FILTER (WHERE rowid IN (SELECT value FROM json_each(?))) AS among
-          FROM ${table} WHERE ${table} MATCH ?${rows ? ` AND +rowid IN (${rows})` : ''}`,
-      )
-      const counted = words.map(word => {
-        const counts = counting.get(JSON.stringify(among), phraseOf(word), ...parameters)!
-        return { word, records: counts.records, among: JSON.parse(counts.among) as number[] }
+  occurrences(key: CollectionKey, query: OccurrencesQuery): Occurrences {
+    return this.#read(key, (collection, index) => {
+      if (!index) return this.#fullText.occurrences(collection, query)
+      const analyzer = this.#analyzers.get(index.language)
+      const groups = query.words.map(word => compilePhrase(analyzer, word)?.required ?? [])
+      const counted = this.#postings.occurrences(collection.id, {
+        groups,
+        among: query.among,
+        rows: this.#rows(collection, query),
       })
-      const all = rows && this.#connection.prepare<{ n: number }>(`SELECT count(*) AS n FROM (${rows})`)
-      return { records: all ? all.get(...parameters)!.n : records, words: counted }
+      return {
+        records: counted.records,
+        words: counted.groups.map((occurrences, at) => ({ word: query.words[at]!, ...occurrences })),
+      }
     })
   }
 
-  #require(key: CollectionKey): CollectionRow {
-    const collection = requireCollection(this.#connection, key)
-    if (!collection.lexical)
-      throw new WbError('hybrid_not_supported', 'the collection was created without a full-text index')
-    return collection
+  #read<T>(
+    key: CollectionKey,
+    read: (collection: CollectionRow, index: PostingIndexRow | undefined) => T,
+  ): T {
+    return this.#connection.snapshot(() => {
+      const collection = requireCollection(this.#connection, key)
+      if (!collection.lexical)
+        throw new WbError('hybrid_not_supported', 'the collection was created without lexical search')
+      return read(collection, activePostingIndex(this.#connection, collection.id))
+    })
   }
 
-  /** Ranks all matches, and skips records that are not allowed before applying the limit. */
-  #rank(
-    table: string,
-    match: string,
-    limit: number,
-    allowed: ReadonlySet<number> | undefined,
-  ): ScoredRecord[] {
-    const rows = this.#connection
-      .prepare<ScoredRecord>(
-        `SELECT rowid AS record, -bm25(${table}, ${TITLE_WEIGHT}, ${TEXT_WEIGHT}) AS score FROM ${table}
-          WHERE ${table} MATCH ? ORDER BY score DESC, record LIMIT ?`,
-      )
-      .iterate(match, allowed ? -1 : limit)
-    const ranked: ScoredRecord[] = []
-    for (const row of rows) {
-      if (allowed && !allowed.has(row.record)) continue
-      ranked.push(row)
-      if (ranked.length === limit) break
-    }
-    return ranked
+  #rows(collection: CollectionRow, constraints: SearchConstraints): VisibleRows {
+    const { visibility, filter } = constraints
+    if (visibility.principals === 'all' && !filter) return {}
+    const key = JSON.stringify([collection.version, visibility.principals, filter])
+    const read = () => Float64Array.from(this.#allowedRecords.allowed(collection, constraints)!).sort()
+    return { records: { key, read } }
   }
-}
-
-/** Returns a full-text expression that matches any word of a text; empty if the text has no words. */
-export function matchOf(text: string): string {
-  return queryWords(text).map(phraseOf).join(' OR ')
-}
-
-/** Returns a word as a quoted full-text string. Words contain no quotes. */
-function phraseOf(word: string): string {
-  return `"${word}"`
 }

@@ -1,3 +1,4 @@
+import { Analyzers } from '../../base/analysis/analyzers.ts'
 import type { ThreadOperations } from '../../base/threads.ts'
 import type {
   CollectionKey,
@@ -17,7 +18,11 @@ import type { SqliteConnection } from './connection.ts'
 import { ContentChanges } from './content-changes.ts'
 import { withStoreErrorsEach } from './faults.ts'
 import { FittedReads, FittedWrites } from './fitted-spaces.ts'
-import { LexicalIndex, type LexicalQuery, type OccurrencesQuery } from './lexical-index.ts'
+import { LexicalIndex } from './lexical-index.ts'
+import type { LexicalQuery, OccurrencesQuery } from './lexical-query.ts'
+import { PostingBackfill } from './posting-backfill.ts'
+import { PostingChanges } from './posting-changes.ts'
+import { PostingMaintenance } from './posting-maintenance.ts'
 import { type DocumentQuery, RecordReader } from './record-reader.ts'
 import { SqliteRows } from './rows.ts'
 import { type NearestQuery, VectorIndex } from './vector-index.ts'
@@ -26,24 +31,38 @@ interface KeyedInput {
   readonly key: CollectionKey
 }
 
-/** Creates all write operations. Each call is a task of the group commit. */
-export function createWriteOperations(connection: SqliteConnection) {
-  const queue = new CommitQueue(connection)
+/** Creates all write operations, each call of which is a task of the group commit, and the background work. */
+export function createWriter(connection: SqliteConnection) {
+  const analyzers = new Analyzers()
+  const postings = new PostingChanges(connection, analyzers)
+  const queue = new CommitQueue(connection, [postings])
   const rows = new SqliteRows(connection)
-  const changes = new ContentChanges(connection)
+  const changes = new ContentChanges(connection, postings)
   const fitted = new FittedWrites(connection)
+  const backfill = new PostingBackfill(connection, queue, postings, analyzers)
+  const maintenance = new PostingMaintenance(connection, queue, backfill)
   const always = () => true
-  return withStoreErrorsEach({
-    write: (input: { changes: readonly ContentWrite[]; rows: readonly Write[] }): Promise<WriteOutcome> =>
-      queue.run<WriteOutcome>({
-        run(defer) {
-          const outcome = rows.apply(input.rows)
-          if (!outcome.ok) return outcome
-          const changed = changes.apply(input.changes, defer)
-          return changed.ok ? changed : { ...changed, at: changed.at + input.rows.length }
-        },
-        shouldCommit: outcome => outcome.ok,
-      }),
+  /** Preparation of the last write. Writes are prepared one after another, because they must keep their order. */
+  let preparation = Promise.resolve()
+  const operations = withStoreErrorsEach({
+    async write(input: { changes: readonly ContentWrite[]; rows: readonly Write[] }): Promise<WriteOutcome> {
+      const prepared = preparation.then(() => postings.loadLanguages(input.changes))
+      preparation = prepared.catch(() => {})
+      await prepared
+      const outcome = await analyzers.run(() =>
+        queue.run<WriteOutcome>({
+          run(defer) {
+            const outcome = rows.apply(input.rows)
+            if (!outcome.ok) return outcome
+            const changed = changes.apply(input.changes, defer)
+            return changed.ok ? changed : { ...changed, at: changed.at + input.rows.length }
+          },
+          shouldCommit: outcome => outcome.ok,
+        }),
+      )
+      if (input.changes.length > 0) maintenance.wake()
+      return outcome
+    },
     lease: (input: KeyedInput & { owner: string; now: number; until: number }): Promise<boolean> =>
       queue.run({ run: () => fitted.lease(input.key, input.owner, input), shouldCommit: always }),
     release: (input: KeyedInput & { owner: string }): Promise<void> =>
@@ -54,23 +73,27 @@ export function createWriteOperations(connection: SqliteConnection) {
       queue.run({ run: () => fitted.stage(input.key, input.fit, input.vectors), shouldCommit: always }),
     swap: (input: KeyedInput & { fit: FitLease; fitted: FitResult }): Promise<boolean> =>
       queue.run({ run: () => fitted.swap(input.key, input.fit, input.fitted), shouldCommit: always }),
+    /** Starts the background work on posting indexes. */
+    maintain: (_: object) => maintenance.start(),
   } satisfies ThreadOperations)
+  return { operations, close: () => maintenance.close() }
 }
 
 /** Creates the read operations on content that can take a long time. */
 export function createReadOperations(connection: SqliteConnection) {
   const allowedRecords = new AllowedRecords(connection)
   const vectors = new VectorIndex(connection, allowedRecords)
-  const lexical = new LexicalIndex(connection, allowedRecords)
+  const analyzers = new Analyzers()
+  const lexical = new LexicalIndex(connection, allowedRecords, analyzers)
   const records = new RecordReader(connection)
   const fitted = new FittedReads(connection)
   return withStoreErrorsEach({
     nearest: (input: KeyedInput & { query: NearestQuery }): ScoredRecord[] =>
       vectors.nearest(input.key, input.query),
-    lexical: (input: KeyedInput & { query: LexicalQuery }): ScoredRecord[] =>
-      lexical.search(input.key, input.query),
-    occurrences: (input: KeyedInput & { query: OccurrencesQuery }): Occurrences =>
-      lexical.occurrences(input.key, input.query),
+    lexical: (input: KeyedInput & { query: LexicalQuery }): Promise<ScoredRecord[]> =>
+      analyzers.run(() => lexical.search(input.key, input.query)),
+    occurrences: (input: KeyedInput & { query: OccurrencesQuery }): Promise<Occurrences> =>
+      analyzers.run(() => lexical.occurrences(input.key, input.query)),
     read: (
       input: KeyedInput & {
         records: readonly number[]
@@ -89,5 +112,5 @@ export function createReadOperations(connection: SqliteConnection) {
   } satisfies ThreadOperations)
 }
 
-export type WriteOperations = ReturnType<typeof createWriteOperations>
+export type WriteOperations = ReturnType<typeof createWriter>['operations']
 export type ReadOperations = ReturnType<typeof createReadOperations>

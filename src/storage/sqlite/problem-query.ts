@@ -15,7 +15,8 @@ export interface ProblemQuery {
   readonly selects: readonly string[]
 }
 
-const examplesMax = 3
+/** Maximum number of examples of a problem. */
+export const examplesMax = 3
 
 export function runProblemQuery(database: Database.Database, { check, selects }: ProblemQuery): StoreCheck {
   let count = 0

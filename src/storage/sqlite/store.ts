@@ -11,7 +11,7 @@ import { convertStoreError, withStoreErrors } from './faults.ts'
 import { FittedReads } from './fitted-spaces.ts'
 import {
   createReadOperations,
-  createWriteOperations,
+  createWriter,
   type ReadOperations,
   type WriteOperations,
 } from './operations.ts'
@@ -26,9 +26,10 @@ export interface StoreHosts {
 
 /** Creates hosts that run all operations on the calling thread, with the given connection. */
 export function createInlineHosts(connection: SqliteConnection): StoreHosts {
+  const { operations, close } = createWriter(connection)
   return {
     reads: inlineHost(createReadOperations(connection)),
-    writes: inlineHost(createWriteOperations(connection)),
+    writes: inlineHost(operations, close),
   }
 }
 

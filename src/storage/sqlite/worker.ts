@@ -1,6 +1,6 @@
 import { serveOperations } from '../../base/threads.ts'
 import { SqliteConnection } from './connection.ts'
-import { createReadOperations, createWriteOperations } from './operations.ts'
+import { createReadOperations, createWriter } from './operations.ts'
 
 /** Path of a migrated store, and whether the thread reads from the store or writes to it. */
 export interface WorkerData {
@@ -10,10 +10,18 @@ export interface WorkerData {
 
 serveOperations(({ path, role }: WorkerData) => {
   const connection = new SqliteConnection(path)
-  if (role === 'writer') connection.makeDurable()
-  else connection.makeReadOnly()
+  if (role === 'reader') {
+    connection.makeReadOnly()
+    return { ops: createReadOperations(connection), close: () => connection.close() }
+  }
+  connection.makeDurable()
+  const writer = createWriter(connection)
+  writer.operations.maintain({})
   return {
-    ops: role === 'writer' ? createWriteOperations(connection) : createReadOperations(connection),
-    close: () => connection.close(),
+    ops: writer.operations,
+    close: async () => {
+      await writer.close()
+      connection.close()
+    },
   }
 })

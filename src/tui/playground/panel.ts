@@ -116,7 +116,9 @@ function parseFilter(text: string): Pick<PlaygroundSettings, 'filter'> | string 
     return { filter: condition && { text, condition } }
   } catch (error) {
     if (!(error instanceof UsageError)) throw error
-    return text.startsWith('{') ? 'this is not a complete JSON object' : 'type a condition such as year >= 2024, or a JSON object'
+    return text.startsWith('{')
+      ? 'this is not a complete JSON object'
+      : 'type a condition such as year >= 2024, or a JSON object'
   }
 }
 

@@ -183,7 +183,11 @@ describe('provider failures', () => {
       { text: 'One two', finishReason: null, done: false },
       /ended in the middle/,
     ],
-    ['it says that something is wrong', { text: 'One two', error: { message: 'oops' } }, /responded with an error/],
+    [
+      'it says that something is wrong',
+      { text: 'One two', error: { message: 'oops' } },
+      /responded with an error/,
+    ],
     ['it finishes with an error', { text: 'One two', finishReason: 'error' }, /responded with an error/],
   ])('%s: keeps the partial answer and fails', async (_what, step, words) => {
     const { pieces, failure } = await listen(step, { retriesMax: 2 })

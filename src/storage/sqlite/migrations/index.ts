@@ -2,6 +2,7 @@ import { fifthMigration } from './fifth.ts'
 import { firstMigration } from './first.ts'
 import { fourthMigration } from './fourth.ts'
 import { secondMigration } from './second.ts'
+import { sixthMigration } from './sixth.ts'
 import { thirdMigration } from './third.ts'
 
 /**
@@ -14,4 +15,5 @@ export const migrations: readonly string[] = [
   thirdMigration,
   fourthMigration,
   fifthMigration,
+  sixthMigration,
 ]

@@ -1,0 +1,114 @@
+import { isAscii, normalizeText } from './fold.ts'
+import type { TokenSequence } from './token.ts'
+import { termUnitsMax, type WordAnalyzer } from './word-analyzer.ts'
+
+/** Joiners from the loosest to the closest: `path/file.name-part`. */
+const levels = [/[/\\:@]+/, /\.+/, /[_\-\u2010\u2011]+/]
+const anyJoiner = /[/\\:@._\-\u2010\u2011]+/gu
+const version = /^[vV]?(\d+(?:\.\d+)+)(?=$|[-_])/
+const mixedCase = /\p{Ll}\p{Lu}|\p{Lu}\p{Lu}\p{Ll}/u
+const caseBoundary = /(?<=[\p{Ll}\p{N}])(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})/u
+/** A plural of an acronym, such as `PDFs`. */
+const acronyms = /^\p{Lu}+s$/u
+/** Maximum number of words in a mixed-case name. More changes of case are not a name, but encoded data. */
+const casePartsMax = 8
+const numberedName = /^(\p{L}{2,})\p{N}+$/u
+const notInCompounds = /[^\p{L}\p{N}\p{M}\p{Co}/\\:@._\-\u2010\u2011]+/gu
+const plainWord = /^[A-Za-z]?[a-z]*$/
+const symbolName = /^(\p{L}{1,2})(\+\+|#)$/u
+
+interface MutableToken {
+  term: string
+  at: number
+  span: number
+  isStopword: boolean
+  surface?: string
+}
+
+/**
+ * Splits compounds, such as identifiers, paths, versions and words with hyphens, into terms: each word, and each
+ * group of words without its joiners. `src/userName.ts` is `src`, `user`, `name`, `ts`, `username`,
+ * `usernamets` and `srcusernamets`. Joiners between digits become a point: `2024-01-15` is `2024.01.15`.
+ */
+export class CompoundAnalyzer {
+  readonly #words: WordAnalyzer
+
+  constructor(words: WordAnalyzer) {
+    this.#words = words
+  }
+
+  /** Analyzes a run of words with single joiners between them. */
+  analyze(compound: string): TokenSequence {
+    const tokens: MutableToken[] = []
+    if (plainWord.test(compound)) return { tokens, places: this.#addWord(tokens, compound, 0, 1), words: 1 }
+    const symbol = symbolName.exec(compound)
+    if (symbol) {
+      this.#addWord(tokens, symbol[1]!, 0, 1)
+      const name = compound.toLowerCase()
+      tokens.push({ term: name, at: 0, span: 1, isStopword: false, surface: name })
+      for (const token of tokens) token.isStopword = false
+      return { tokens, places: 1, words: 1 }
+    }
+    const places = this.#split(tokens, normalizeCompound(compound), 0, 0)
+    tokens.sort((a, b) => a.at - b.at)
+    return { tokens, places, words: places }
+  }
+
+  /** Adds the tokens of a part, and returns the number of its places. */
+  #split(tokens: MutableToken[], part: string, level: number, at: number): number {
+    if (level > levels.length) return this.#addWord(tokens, part, at, 1)
+    const pieces = level === levels.length ? splitCase(part) : part.split(levels[level]!).filter(Boolean)
+    let places = 0
+    for (const piece of pieces) places += this.#split(tokens, piece, level + 1, at + places)
+    if (places > 1 && pieces.length > 1) {
+      this.#addWhole(tokens, part, at, places)
+      if (level === 1 || level === 2) addVersion(tokens, part, at)
+    }
+    return places
+  }
+
+  #addWord(tokens: MutableToken[], word: string, at: number, span: number): number {
+    const { surface, terms, isStopword } = this.#words.analyze(word)
+    for (const term of terms) tokens.push({ term, at, span, isStopword, surface })
+    const name = numberedName.exec(word)
+    if (name)
+      for (const term of this.#words.analyze(name[1]!).terms)
+        tokens.push({ term, at, span, isStopword: false })
+    return terms.length > 0 ? 1 : 0
+  }
+
+  #addWhole(tokens: MutableToken[], part: string, at: number, span: number): void {
+    const whole = part.replace(anyJoiner, (joiner, from: number) =>
+      isDigit(part, from - 1) && isDigit(part, from + joiner.length) ? '.' : '',
+    )
+    if (whole.length > termUnitsMax) return
+    const { surface, terms } = this.#words.analyze(whole)
+    for (const term of terms) tokens.push({ term, at, span, isStopword: false, surface })
+  }
+}
+
+/** Compatibility forms can contain separators: `½` is `1⁄2`, which counts as `12`. */
+function normalizeCompound(compound: string): string {
+  return isAscii(compound) ? compound : normalizeText(compound).replace(notInCompounds, '')
+}
+
+function addVersion(tokens: MutableToken[], part: string, at: number): void {
+  const found = version.exec(part)
+  if (!found) return
+  const number = found[1]!
+  const names = found[0] === number ? [number] : [number, `v${number}`]
+  const span = number.split('.').length
+  for (const term of names)
+    if (term.length <= termUnitsMax && !tokens.some(token => token.term === term && token.at === at))
+      tokens.push({ term, at, span, isStopword: false, surface: term })
+}
+
+function isDigit(text: string, at: number): boolean {
+  return /^\d$/.test(text.charAt(at))
+}
+
+function splitCase(word: string): string[] {
+  if (!mixedCase.test(word) || acronyms.test(word)) return [word]
+  const parts = word.split(caseBoundary)
+  return parts.length <= casePartsMax ? parts : [word]
+}

@@ -1,0 +1,140 @@
+import { characterKinds, kindAt } from './characters.ts'
+import { compilePhrase, type Phrase } from './phrase.ts'
+import type { Token, Tokenizer } from './token.ts'
+
+/** Maximum number of terms of a query, and of phrases. The first ones of a longer query count. */
+const queryTermsMax = 256
+const phrasesMax = 16
+/** Shortest stem that a typed word can have, and how much longer the typed word can be. */
+const stemUnitsMin = 3
+const suffixUnitsMax = 8
+
+const quotes: Readonly<Record<string, string>> = {
+  '"': '"',
+  '“': '”“',
+  '„': '“”',
+  '«': '»',
+  '「': '」',
+  '『': '』',
+}
+
+export interface QueryOptions {
+  /** Treats the last word as unfinished unless a space follows. Default: false. */
+  readonly isTyping?: boolean
+}
+
+/** A term to rank by. */
+export interface QueryTerm {
+  readonly term: string
+  /** Word in lowercase and without accents, to search for similar words. Undefined for parts of words. */
+  readonly word?: string
+}
+
+/** A word that is being typed. A text matches if it has a word with one of the starts. */
+export interface TypedWord {
+  /** Starts of words, without accents. */
+  readonly starts: readonly string[]
+  /**
+   * Terms that a longer form of the word can have, because stems are shorter than words: `run` for `runni`. Texts
+   * with these need `matches`.
+   */
+  readonly shorterTerms: readonly string[]
+  matches(text: string): boolean
+}
+
+export interface ParsedQuery {
+  /** Distinct terms, without stop words if there are others. At most 256. */
+  readonly terms: readonly QueryTerm[]
+  /** Quoted phrases, all of which a text must contain. At most 16. */
+  readonly phrases: readonly Phrase[]
+  readonly typedWord?: TypedWord
+}
+
+/** Splits a query by the rules of an tokenizer. A quotation mark without its counterpart is ignored. */
+export function parseTextQuery(tokenizer: Tokenizer, text: string, { isTyping }: QueryOptions): ParsedQuery {
+  const phrases = quotedParts(text)
+    .slice(0, phrasesMax)
+    .flatMap(part => compilePhrase(tokenizer, part) ?? [])
+  const last = isTyping && endsInWord(text) ? lastWord(tokenizer, text) : undefined
+  const all: Token[] = []
+  tokenizer.scan(text, ({ tokens, characters }) => {
+    all.push(...(characters ? withoutCoveredCharacters(tokens) : tokens))
+  })
+  const complete = last ? all.slice(0, all.length - last.tokens.length).concat(last.completed) : all
+  const meaningful = complete.filter(token => !token.isStopword)
+  const terms = new Map<string, QueryTerm>()
+  for (const { term, surface } of meaningful.length > 0 || last ? meaningful : complete) {
+    if (terms.size === queryTermsMax) break
+    if (!terms.has(term)) terms.set(term, surface === undefined ? { term } : { term, word: surface })
+  }
+  return { terms: [...terms.values()], phrases, ...(last && { typedWord: last.typedWord }) }
+}
+
+/** Characters that are words need no term of their own if a longer term covers them. */
+function withoutCoveredCharacters(tokens: readonly Token[]): readonly Token[] {
+  const hasPair = tokens.some(({ span, surface }) => span > 1 && surface === undefined)
+  return hasPair ? tokens.filter(({ span, surface }) => span > 1 || surface !== undefined) : tokens
+}
+
+/** Returns true if a query has words in quotation marks. */
+export function hasPhrase(text: string): boolean {
+  return quotedParts(text).some(part => /[\p{L}\p{N}]/u.test(part))
+}
+
+/** Returns the parts of a text between quotation marks, in linear time. */
+function quotedParts(text: string): string[] {
+  const parts: string[] = []
+  let start = -1
+  let closing = ''
+  for (let at = 0; at < text.length; at++) {
+    const mark = text[at]!
+    if (start !== -1 && closing.includes(mark)) {
+      parts.push(text.slice(start, at))
+      start = -1
+    } else if (start === -1 && Object.hasOwn(quotes, mark)) {
+      start = at + 1
+      closing = quotes[mark]!
+    }
+  }
+  return parts
+}
+
+function endsInWord(text: string): boolean {
+  if (text === '') return false
+  const low = text.charCodeAt(text.length - 1)
+  const isPair = low >= 0xdc00 && low < 0xe000 && text.length > 1
+  return kindAt(text, text.length - (isPair ? 2 : 1)) === characterKinds.word
+}
+
+function lastWord(tokenizer: Tokenizer, text: string) {
+  let tokens: readonly Token[] = []
+  let places = 0
+  tokenizer.scan(text, sequence => {
+    tokens = sequence.tokens
+    places = sequence.places
+  })
+  const isTyped = ({ at, span }: Token) => at + span === places
+  const surfaces = tokens.filter(isTyped).flatMap(({ surface }) => surface || [])
+  if (surfaces.length === 0) return undefined
+  const starts = [...new Set(surfaces)]
+  const shorter = new Set(tokens.filter(isTyped).map(({ term }) => term))
+  for (const start of starts)
+    for (
+      let length = start.length - 1;
+      length >= stemUnitsMin && start.length - length <= suffixUnitsMax;
+      length--
+    )
+      shorter.add(start.slice(0, length))
+  const typedWord: TypedWord = {
+    starts,
+    shorterTerms: [...shorter],
+    matches(candidate) {
+      let isFound = false
+      tokenizer.scan(candidate, sequence => {
+        isFound ||= sequence.tokens.some(({ surface }) => starts.some(start => surface?.startsWith(start)))
+      })
+      return isFound
+    },
+  }
+  return { tokens, completed: tokens.filter(token => !isTyped(token)), typedWord }
+}

@@ -1,0 +1,188 @@
+import { compareCodePoints } from '../compare-code-points.ts'
+import type { Tokenizer } from './token.ts'
+
+/** Shortest words for which 1 and 2 changes are accepted. */
+const oneChangeMin = 4
+const twoChangesMin = 8
+/** Bounds of the work for a word: terms compared, and pages read. */
+const comparedMax = 20_000
+const pagesMax = 1_000
+const pageSize = 64
+/** Number of letters at the end of a word in which any change is tried before stemming. */
+const suffixLetters = 5
+
+const alphabets: readonly (readonly [RegExp, string])[] = [
+  [/^[a-z]+$/, 'abcdefghijklmnopqrstuvwxyz'],
+  [/^[а-я]+$/, 'абвгдежзийклмнопрстуфхцчшщъыьэюя'],
+]
+
+/** A term of a posting store with the number of texts that hold it. */
+export interface TermFrequency {
+  readonly term: string
+  readonly count: number
+}
+
+/** Sorted terms of a posting store. Only terms that the caller may see have a count above 0. */
+export interface TermList {
+  /** Returns terms from `first` on, in order of code points (which is that of UTF-8 bytes), at most `limit`. */
+  from(first: string, limit: number): readonly TermFrequency[]
+}
+
+/** A term that is similar to a word. */
+export interface SimilarTerm extends TermFrequency {
+  /** Number of letters inserted, left out, replaced, or swapped with their neighbor. */
+  readonly distance: number
+}
+
+/**
+ * Returns terms for a word without matches, best first: by distance, then by count, then in order. Accepts 1
+ * change in words of 4 to 7 letters, and 2 in longer ones; words with a different first letter only with 1
+ * change, and if there are no others. Words with digits have no similar terms. Compares at most 20,000 terms.
+ */
+export function similarTerms(tokenizer: Tokenizer, word: string, list: TermList, limit = 5): SimilarTerm[] {
+  const letters = [...word]
+  if (letters.length < oneChangeMin || !/^[\p{L}\p{M}]+$/u.test(word)) return []
+  const changesMax = letters.length >= twoChangesMin ? 2 : 1
+  const found = new Map<string, SimilarTerm>()
+  const add = (one: SimilarTerm) => {
+    const known = found.get(one.term)
+    if (one.count > 0 && (!known || known.distance > one.distance)) found.set(one.term, one)
+  }
+  for (const term of changedEndings(tokenizer, word)) {
+    const [first] = list.from(term, 1)
+    if (first?.term === term) add({ ...first, distance: 1 })
+  }
+  const budget = { compared: comparedMax, pages: pagesMax }
+  for (const term of tokenizer.wordTerms(word)) {
+    const [initial] = term
+    if (initial === undefined) continue
+    const after = successor(initial)
+    collect(list, term, changesMax, initial, after, budget, add)
+    if (found.size > 0) continue
+    collect(list, term, 1, '', initial, budget, add)
+    if (after !== undefined) collect(list, term, 1, after, undefined, budget, add)
+  }
+  return [...found.values()]
+    .sort((a, b) => a.distance - b.distance || b.count - a.count || compareCodePoints(a.term, b.term))
+    .slice(0, limit)
+}
+
+/** Returns a list of terms in memory. */
+export function termList(terms: Iterable<TermFrequency>): TermList {
+  const sorted = [...terms].sort((a, b) => compareCodePoints(a.term, b.term))
+  return {
+    from(first, limit) {
+      let [low, high] = [0, sorted.length]
+      while (low < high) {
+        const middle = (low + high) >>> 1
+        if (compareCodePoints(sorted[middle]!.term, first) < 0) low = middle + 1
+        else high = middle
+      }
+      return sorted.slice(low, low + limit)
+    },
+  }
+}
+
+/** Returns the first text after all texts that start with a prefix, or `undefined` if no text follows them. */
+function successor(prefix: string): string | undefined {
+  const points = [...prefix].map(point => point.codePointAt(0)!)
+  while (points.length > 0) {
+    const last = points.pop()!
+    if (last === 0x10_ffff) continue
+    return String.fromCodePoint(...points, last === 0xd7ff ? 0xe000 : last + 1)
+  }
+  return undefined
+}
+
+/**
+ * Terms of words with a different ending. A wrong letter in an ending changes the stem: `runing` has the stem `rune`, so
+ * that a comparison of stems does not find `run`.
+ */
+function changedEndings(tokenizer: Tokenizer, word: string): Set<string> {
+  const letters = [...word]
+  const alphabet = alphabets.find(([pattern]) => pattern.test(word))?.[1] ?? ''
+  const terms = new Set<string>()
+  const add = (changed: string[]) => {
+    for (const term of tokenizer.wordTerms(changed.join(''))) terms.add(term)
+  }
+  for (let at = Math.max(0, letters.length - suffixLetters); at <= letters.length; at++) {
+    if (at < letters.length) add(letters.toSpliced(at, 1))
+    if (at < letters.length - 1) add(letters.toSpliced(at, 2, letters[at + 1]!, letters[at]!))
+    for (const letter of alphabet) {
+      add(letters.toSpliced(at, 0, letter))
+      if (at < letters.length) add(letters.toSpliced(at, 1, letter))
+    }
+  }
+  return terms
+}
+
+/**
+ * Reports the terms of a range that are at most `changesMax` changes away (optimal string alignment). Skips all
+ * terms with a prefix that is further away, by reading on behind it.
+ */
+function collect(
+  list: TermList,
+  word: string,
+  changesMax: number,
+  start: string,
+  end: string | undefined,
+  budget: { compared: number; pages: number },
+  report: (found: SimilarTerm) => void,
+): void {
+  const target = [...word]
+  const rows: Int32Array[] = [Int32Array.from({ length: target.length + 1 }, (_, at) => at)]
+  let prefix: string[] = []
+  let dead = ''
+  let first: string | undefined = start
+  while (first !== undefined && budget.pages-- > 0) {
+    const page: readonly TermFrequency[] = list.from(first, pageSize)
+    for (const { term, count } of page) {
+      if (end !== undefined && compareCodePoints(term, end) >= 0) return
+      if (dead !== '' && term.startsWith(dead)) continue
+      if (budget.compared-- <= 0) return
+      dead = ''
+      const letters = [...term]
+      let same = 0
+      while (same < prefix.length && same < letters.length && prefix[same] === letters[same]) same++
+      let length = same
+      for (; length < letters.length; length++) {
+        if (!extendRow(rows, letters, length, target, changesMax)) break
+      }
+      prefix = letters.slice(0, length)
+      if (length < letters.length) dead = letters.slice(0, length + 1).join('')
+      else if (rows[length]![target.length]! <= changesMax && /^[\p{L}\p{M}]+$/u.test(term))
+        report({ term, count, distance: rows[length]![target.length]! })
+    }
+    const last = page.at(-1)?.term
+    if (last === undefined || page.length < pageSize) return
+    first = dead !== '' && last.startsWith(dead) ? successor(dead) : `${last}\0`
+  }
+}
+
+/** Computes the row of a letter of a term, and returns whether a longer term can be within the distance. */
+function extendRow(
+  rows: Int32Array[],
+  letters: readonly string[],
+  at: number,
+  target: readonly string[],
+  changesMax: number,
+): boolean {
+  const row = rows[at + 1] ?? new Int32Array(target.length + 1)
+  rows[at + 1] = row
+  const before = rows[at]!
+  row[0] = at + 1
+  let least = row[0]
+  for (let i = 1; i <= target.length; i++) {
+    let best = Math.min(
+      before[i]! + 1,
+      row[i - 1]! + 1,
+      before[i - 1]! + (letters[at] === target[i - 1] ? 0 : 1),
+    )
+    if (at > 0 && i > 1 && letters[at] === target[i - 2] && letters[at - 1] === target[i - 1])
+      best = Math.min(best, rows[at - 1]![i - 2]! + 1)
+    row[i] = best
+    least = Math.min(least, best)
+  }
+  // A swap with the next letter costs 1 more than the row before.
+  return Math.min(least, Math.min(...before) + 1) <= changesMax
+}

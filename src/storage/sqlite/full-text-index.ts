@@ -1,0 +1,95 @@
+import { queryWords } from '../../base/words.ts'
+import { WbError } from '../../contract/errors.ts'
+import type { Occurrences, ScoredRecord } from '../content.ts'
+import { type AllowedRecords, visibilitySql } from './allowed-records.ts'
+import { type CollectionRow, textTable } from './collections.ts'
+import type { SqliteConnection } from './connection.ts'
+import type { LexicalQuery, OccurrencesQuery } from './lexical-query.ts'
+
+/** Weight of a match in the title, relative to a match in the text. */
+const TITLE_WEIGHT = '3.0'
+const TEXT_WEIGHT = '1.0'
+
+/**
+ * Ranks records by words with the full-text table of an earlier schema (BM25 with k1 = 1.2, b = 0.75). Each call must run in
+ * a transaction.
+ *
+ * @see https://www.sqlite.org/fts5.html#the_bm25_function
+ */
+export class FullTextIndex {
+  readonly #connection: SqliteConnection
+  readonly #allowedRecords: AllowedRecords
+
+  constructor(connection: SqliteConnection, allowedRecords: AllowedRecords) {
+    this.#connection = connection
+    this.#allowedRecords = allowedRecords
+  }
+
+  /**
+   * Returns the records that contain any of the query's words, best first; equal scores by ascending record.
+   *
+   * @throws hybrid_not_supported  `statistics` is not `collection`
+   */
+  search(collection: CollectionRow, query: LexicalQuery): ScoredRecord[] {
+    if (query.statistics !== 'collection')
+      throw new WbError(
+        'hybrid_not_supported',
+        'until the word index of the knowledge base is complete, only callers who may see all rows can search by words',
+        { hint: 'Retry in a few minutes.' },
+      )
+    const match = matchOf(query.text)
+    const allowed = this.#allowedRecords.allowed(collection, query)
+    if (match === '' || allowed?.size === 0) return []
+    return this.#rank(textTable(collection.id), match, query.limit, allowed)
+  }
+
+  /** Counts words over the records that a caller may see. Reads all index entries of each word. */
+  occurrences({ id, records }: CollectionRow, { words, among, visibility }: OccurrencesQuery): Occurrences {
+    const visible = visibilitySql(visibility, 'payload')
+    const rows = visible && `SELECT record FROM record WHERE collection = ${id} AND ${visible.sql}`
+    const parameters = visible?.parameters ?? []
+    const table = textTable(id)
+    const counting = this.#connection.prepare<{ records: number; among: string }>(
+      `SELECT count(*) AS records, json_group_array(rowid) FILTER (WHERE rowid IN (SELECT value FROM json_each(?))) AS among
+        FROM ${table} WHERE ${table} MATCH ?${rows ? ` AND +rowid IN (${rows})` : ''}`,
+    )
+    const counted = words.map(word => {
+      const counts = counting.get(JSON.stringify(among), phraseOf(word), ...parameters)!
+      return { word, records: counts.records, among: JSON.parse(counts.among) as number[] }
+    })
+    const all = rows && this.#connection.prepare<{ n: number }>(`SELECT count(*) AS n FROM (${rows})`)
+    return { records: all ? all.get(...parameters)!.n : records, words: counted }
+  }
+
+  /** Ranks all matches, and skips records that are not allowed before applying the limit. */
+  #rank(
+    table: string,
+    match: string,
+    limit: number,
+    allowed: ReadonlySet<number> | undefined,
+  ): ScoredRecord[] {
+    const rows = this.#connection
+      .prepare<ScoredRecord>(
+        `SELECT rowid AS record, -bm25(${table}, ${TITLE_WEIGHT}, ${TEXT_WEIGHT}) AS score FROM ${table}
+          WHERE ${table} MATCH ? ORDER BY score DESC, record LIMIT ?`,
+      )
+      .iterate(match, allowed ? -1 : limit)
+    const ranked: ScoredRecord[] = []
+    for (const row of rows) {
+      if (allowed && !allowed.has(row.record)) continue
+      ranked.push(row)
+      if (ranked.length === limit) break
+    }
+    return ranked
+  }
+}
+
+/** Returns a full-text expression that matches any word of a text; empty if the text has no words. */
+export function matchOf(text: string): string {
+  return queryWords(text).map(phraseOf).join(' OR ')
+}
+
+/** Returns a word as a quoted full-text string. Words contain no quotes. */
+function phraseOf(word: string): string {
+  return `"${word}"`
+}

@@ -1,0 +1,89 @@
+import { type Clock, systemClock } from '../../base/clock.ts'
+import { newId } from '../../base/id.ts'
+import type { CommitQueue } from './commit-queue.ts'
+import type { SqliteConnection } from './connection.ts'
+import type { PostingBackfill } from './posting-backfill.ts'
+import { PostingMerger } from './postings/posting-merger.ts'
+
+/** Pause after a write before its segments are merged, so that many small writes cause one look for work. */
+const QUIET_MS = 250
+
+/** Returns true if posting indexes must be filled, or segments merged or deleted. */
+export function hasPostingWork(connection: SqliteConnection): boolean {
+  const { due } = connection
+    .prepare<{ due: 0 | 1 }>(
+      `SELECT EXISTS (SELECT 1 FROM collection WHERE reindex = 1)
+        OR EXISTS (SELECT 1 FROM posting_index WHERE merge_due = 1)
+        OR EXISTS (SELECT 1 FROM posting_segment WHERE state = 2) AS due`,
+    )
+    .get()!
+  return due === 1
+}
+
+/** Fills and merges posting indexes in the background, in short transactions between other writes. */
+export class PostingMaintenance {
+  readonly #connection: SqliteConnection
+  readonly #queue: CommitQueue
+  readonly #backfill: PostingBackfill
+  readonly #clock: Clock
+  readonly #merger: PostingMerger
+  #isStarted = false
+  #running: Promise<void> | undefined
+  #cancelTimer: (() => void) | undefined
+
+  constructor(
+    connection: SqliteConnection,
+    queue: CommitQueue,
+    backfill: PostingBackfill,
+    clock: Clock = systemClock,
+  ) {
+    this.#connection = connection
+    this.#queue = queue
+    this.#backfill = backfill
+    this.#clock = clock
+    this.#merger = new PostingMerger(connection, newId())
+  }
+
+  /** Starts the work, which continues after later calls of {@link wake}. */
+  start(): void {
+    this.#isStarted = true
+    this.#begin()
+  }
+
+  /** Looks for work after a short while. Does nothing before {@link start}. */
+  wake(): void {
+    if (!this.#isStarted || this.#running || this.#cancelTimer) return
+    this.#cancelTimer = this.#clock.after(QUIET_MS, () => {
+      this.#cancelTimer = undefined
+      this.#begin()
+    })
+  }
+
+  /** Ends after the current step. */
+  async close(): Promise<void> {
+    this.#isStarted = false
+    this.#cancelTimer?.()
+    await this.#running
+  }
+
+  #begin(): void {
+    this.#running ??= this.#run().finally(() => {
+      this.#running = undefined
+    })
+  }
+
+  /** Works until nothing is left. After a failure, such as a full disk, the next write tries again. */
+  async #run(): Promise<void> {
+    try {
+      while (this.#isStarted && hasPostingWork(this.#connection)) if (!(await this.#step())) return
+    } catch {
+      // Searches and writes do not depend on this work. If the store is damaged, they report it.
+    }
+  }
+
+  async #step(): Promise<boolean> {
+    const isFilling = await this.#backfill.step()
+    if (isFilling || !this.#isStarted) return true
+    return this.#queue.run({ run: () => this.#merger.step(this.#clock.now()), shouldCommit: () => true })
+  }
+}

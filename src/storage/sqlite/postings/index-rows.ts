@@ -1,0 +1,62 @@
+import type { SqliteConnection } from '../connection.ts'
+
+/** One generation of the postings of a collection. */
+export interface PostingIndexKey {
+  /** ID of the collection. */
+  readonly collection: number
+  readonly generation: number
+}
+
+/** The rules that make the terms of an index from texts. */
+export interface PostingAnalysis {
+  /** Code of the language. */
+  readonly language: string
+  /** Version of the rules. */
+  readonly analyzer: number
+}
+
+/** Row of `posting_index`. */
+export interface PostingIndexRow extends PostingIndexKey, PostingAnalysis {
+  readonly id: number
+  readonly active: 0 | 1
+  readonly version: number
+  /** Highest record that was ever added; 0 at first. */
+  readonly lastRecord: number
+}
+
+const columns = 'id, collection, generation, language, analyzer, active, version, last_record AS lastRecord'
+
+export function findPostingIndex(
+  connection: SqliteConnection,
+  { collection, generation }: PostingIndexKey,
+): PostingIndexRow | undefined {
+  return connection
+    .prepare<PostingIndexRow>(`SELECT ${columns} FROM posting_index WHERE collection = ? AND generation = ?`)
+    .get(collection, generation)
+}
+
+/** Returns all generations of a collection that exist, in ascending order. */
+export function listPostingIndexes(connection: SqliteConnection, collection: number): PostingIndexRow[] {
+  return connection
+    .prepare<PostingIndexRow>(`SELECT ${columns} FROM posting_index WHERE collection = ? ORDER BY generation`)
+    .all(collection)
+}
+
+/** Returns the generation that searches read; undefined if none is active. */
+export function activePostingIndex(
+  connection: SqliteConnection,
+  collection: number,
+): PostingIndexRow | undefined {
+  return connection
+    .prepare<PostingIndexRow>(`SELECT ${columns} FROM posting_index WHERE collection = ? AND active = 1`)
+    .get(collection)
+}
+
+/** Counts a change of the segments of an index, and returns the new version. */
+export function countPostingChange(connection: SqliteConnection, index: number): number {
+  return connection
+    .prepare<{ version: number }>(
+      'UPDATE posting_index SET version = version + 1, merge_due = 1 WHERE id = ? RETURNING version',
+    )
+    .get(index)!.version
+}

@@ -1,0 +1,68 @@
+import { RECORD_SPAN_MAX, SEGMENT_SLOTS_MAX } from './schema.ts'
+import type { PostingSegmentRow } from './segment-rows.ts'
+
+/** Number of segments of about one size that are worth a merge, and the factor between sizes. */
+const MERGE_SEGMENTS_MIN = 6
+const MERGE_SEGMENTS_MAX = 32
+/** Share of deleted slots above which a segment is rewritten. */
+const DELETED_SHARE_MAX = 0.5
+
+/**
+ * Returns adjacent segments to merge into one; undefined if a merge would not help.
+ *
+ * Segments are of one size class if their numbers of records are between the same powers of 6. A merge may include
+ * smaller segments, but no segment with more than half of all records, so that every rewrite of a record at least doubles
+ * its segment. The number of segments stays below about 30, plus one per 32,768 records.
+ *
+ * @param segments  live segments by ascending records
+ */
+export function planMerge(
+  segments: readonly PostingSegmentRow[],
+  slotsMax = SEGMENT_SLOTS_MAX,
+): PostingSegmentRow[] | undefined {
+  const sparse = segments.find(
+    ({ slots, deleted }) => deleted > slots * DELETED_SHARE_MAX && slots - deleted <= slotsMax,
+  )
+  if (sparse) return [sparse]
+  const classes = segments.map(segment => sizeClass(recordsOf(segment)))
+  for (const sizeMax of [...new Set(classes)].sort((a, b) => a - b)) {
+    for (let start = 0; start < segments.length; start++) {
+      if (classes[start]! > sizeMax) continue
+      const { end, isFull } = runFrom(segments, classes, { start, sizeMax, slotsMax })
+      const run = segments.slice(start, end)
+      if (run.length >= (isFull ? 2 : MERGE_SEGMENTS_MIN) && isBalanced(run)) return run
+    }
+  }
+  return undefined
+}
+
+/** Returns the end of a run, and whether the next segment would belong to it but does not fit. */
+function runFrom(
+  segments: readonly PostingSegmentRow[],
+  classes: readonly number[],
+  { start, sizeMax, slotsMax }: { start: number; sizeMax: number; slotsMax: number },
+): { end: number; isFull: boolean } {
+  let records = 0
+  let end = start
+  while (end < segments.length && classes[end]! <= sizeMax && end - start < MERGE_SEGMENTS_MAX) {
+    const segment = segments[end]!
+    records += recordsOf(segment)
+    const span = segment.lastRecord - segments[start]!.firstRecord
+    if (records > slotsMax || span > RECORD_SPAN_MAX) return { end, isFull: true }
+    end++
+  }
+  return { end, isFull: false }
+}
+
+function isBalanced(run: readonly PostingSegmentRow[]): boolean {
+  const sizes = run.map(recordsOf)
+  return 2 * Math.max(...sizes) <= sizes.reduce((sum, size) => sum + size, 0)
+}
+
+function recordsOf({ slots, deleted }: PostingSegmentRow): number {
+  return slots - deleted
+}
+
+function sizeClass(records: number): number {
+  return Math.floor(Math.log(Math.max(records, 1)) / Math.log(MERGE_SEGMENTS_MIN))
+}

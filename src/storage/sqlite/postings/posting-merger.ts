@@ -1,0 +1,145 @@
+import type { SqliteConnection } from '../connection.ts'
+import { planMerge } from './merge-plan.ts'
+import { MERGE_STEP_BYTES, SegmentMerge } from './segment-merge.ts'
+import { liveSegments } from './segment-rows.ts'
+
+/** Time after which another process may continue the work of one that no longer does it. */
+const LEASE_MS = 30_000
+const BLOCKS_DELETED_AT_ONCE = 64
+/** Number of segments from which on a fold is useful. */
+const FOLD_SEGMENTS_MIN = 48
+/** Maximum number of records of a fold, which runs in one transaction. */
+const FOLD_SLOTS_MAX = 2_048
+
+/**
+ * Merges segments, and deletes those that were merged or dropped, over all collections.
+ *
+ * Several processes may each have a merger. A lease per index, renewed by every step, lets one at a time merge it.
+ */
+export class PostingMerger {
+  readonly #connection: SqliteConnection
+  readonly #owner: string
+  readonly #stepBytesMax: number
+  #merge: SegmentMerge | undefined
+
+  /**
+   * @param owner         unique for each merger, in all processes
+   * @param stepBytesMax  bytes after which a step ends
+   */
+  constructor(connection: SqliteConnection, owner: string, stepBytesMax = MERGE_STEP_BYTES) {
+    this.#connection = connection
+    this.#stepBytesMax = stepBytesMax
+    this.#owner = owner
+  }
+
+  /**
+   * Does a bounded piece of work: reads and writes about 128 KB. Must run inside a write transaction. If the caller rolls
+   * it back, the next step starts the merge again.
+   *
+   * @param now  time in milliseconds
+   * @returns false if there is nothing to do
+   */
+  step(now: number): boolean {
+    const merge = this.#merge
+    this.#merge = undefined
+    if (merge) {
+      if (this.#holdsLease(merge.index, now) && merge.step()) this.#merge = merge
+      return true
+    }
+    return this.#deleteDropped() || this.#begin(now)
+  }
+
+  /**
+   * Merges small segments of an index in one transaction, which must be open. For processes without a background
+   * worker, after their own writes.
+   *
+   * @returns false if the index has too few segments for it, or another process merges it
+   */
+  fold(index: { readonly id: number }, now: number): boolean {
+    const segments = liveSegments(this.#connection, index.id)
+    const plan = segments.length >= FOLD_SEGMENTS_MIN ? planMerge(segments, FOLD_SLOTS_MAX) : undefined
+    if (!plan || !this.#takeLease(index.id, now)) return false
+    const merge = new SegmentMerge(this.#connection, index.id, plan, this.#stepBytesMax)
+    while (merge.step());
+    this.#releaseLease(index.id)
+    return true
+  }
+
+  /** Finds an index to merge, and begins. */
+  #begin(now: number): boolean {
+    const due = this.#connection
+      .prepare<{ id: number }>(
+        `SELECT id FROM posting_index WHERE merge_due = 1 AND (lease_owner IS NULL OR lease_owner = ? OR lease_until <= ?)
+          LIMIT 1`,
+      )
+      .get(this.#owner, now)
+    if (!due) return false
+    this.#takeLease(due.id, now)
+    const plan = planMerge(liveSegments(this.#connection, due.id))
+    if (plan) this.#merge = new SegmentMerge(this.#connection, due.id, plan, this.#stepBytesMax)
+    else {
+      this.#connection.prepare('UPDATE posting_index SET merge_due = 0 WHERE id = ?').run(due.id)
+      this.#releaseLease(due.id)
+    }
+    return true
+  }
+
+  /** Takes a lease that is free, and drops the segments that its last owner left unfinished. */
+  #takeLease(index: number, now: number): boolean {
+    const { changes } = this.#connection
+      .prepare(
+        `UPDATE posting_index SET lease_owner = ?, lease_until = ?
+          WHERE id = ? AND (lease_owner IS NULL OR lease_owner = ? OR lease_until <= ?)`,
+      )
+      .run(this.#owner, now + LEASE_MS, index, this.#owner, now)
+    if (changes === 0) return false
+    this.#connection
+      .prepare('UPDATE posting_segment SET state = 2 WHERE posting_index = ? AND state = 0')
+      .run(index)
+    return true
+  }
+
+  #holdsLease(index: number, now: number): boolean {
+    const { changes } = this.#connection
+      .prepare('UPDATE posting_index SET lease_until = ? WHERE id = ? AND lease_owner = ?')
+      .run(now + LEASE_MS, index, this.#owner)
+    return changes > 0
+  }
+
+  #releaseLease(index: number): void {
+    this.#connection
+      .prepare(
+        'UPDATE posting_index SET lease_owner = NULL, lease_until = 0 WHERE id = ? AND lease_owner = ?',
+      )
+      .run(index, this.#owner)
+  }
+
+  /** Deletes rows of segments that no search reads any more; returns false if there are none. */
+  #deleteDropped(): boolean {
+    let blocks = 0
+    while (blocks < BLOCKS_DELETED_AT_ONCE) {
+      const dropped = this.#connection
+        .prepare<{ id: number }>('SELECT id FROM posting_segment WHERE state = 2 LIMIT 1')
+        .get()
+      if (!dropped) return blocks > 0
+      // Counts the segment as a block, because it has other rows too.
+      blocks += 1 + this.#deleteSegment(dropped.id, BLOCKS_DELETED_AT_ONCE - blocks)
+    }
+    return true
+  }
+
+  /** Deletes at most `blocksMax` blocks of a segment, and the rest of it after the last block. */
+  #deleteSegment(segment: number, blocksMax: number): number {
+    const { changes } = this.#connection
+      .prepare(
+        `DELETE FROM posting_block WHERE rowid IN (
+          SELECT rowid FROM posting_block WHERE segment = ? LIMIT ?)`,
+      )
+      .run(segment, blocksMax)
+    if (changes === blocksMax) return changes
+    for (const table of ['posting_slots', 'posting_deletions', 'posting_classes'])
+      this.#connection.prepare(`DELETE FROM ${table} WHERE segment = ?`).run(segment)
+    this.#connection.prepare('DELETE FROM posting_segment WHERE id = ?').run(segment)
+    return changes
+  }
+}

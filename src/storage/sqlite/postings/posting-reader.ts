@@ -1,0 +1,209 @@
+import { LRUCache } from 'lru-cache'
+import type { ScoredRecord } from '../../content.ts'
+import type { SqliteConnection } from '../connection.ts'
+import { activePostingIndex } from './index-rows.ts'
+import { PostingCache } from './posting-cache.ts'
+import { uniteLists } from './posting-union.ts'
+import { type ExpandedTerm, expandTermPrefix, listVisibleTerms } from './prefix-expansion.ts'
+import { rankRecords, type WeightedPostings } from './ranking.ts'
+import { type MaskedIndex, RowMasks, type VisibleRows } from './row-masks.ts'
+import { liveSegments, type PostingSegmentRow, slotOf } from './segment-rows.ts'
+import { SlotCache } from './slot-cache.ts'
+import { matchGroup, type TermGroup } from './term-groups.ts'
+import { termKey } from './term-key.ts'
+
+/** Maximum number of collections whose list of segments is kept. */
+const INDEXES_MAX = 256
+const TITLE_WEIGHT = 3
+
+/**
+ * A word of a query: the terms that count as one. `weight` is positive and multiplies the share of the word in the score.
+ */
+export interface WeightedWord {
+  readonly terms: readonly string[]
+  readonly weight: number
+}
+
+export interface PostingQuery {
+  readonly words: readonly WeightedWord[]
+  readonly limit: number
+  readonly rows: VisibleRows
+  /** Terms that every result must contain. Does not change the statistics. */
+  readonly required?: TermGroup | undefined
+  /** Weight of an occurrence in the title, relative to one in the text; 3 by default. */
+  readonly titleWeight?: number
+}
+
+/** Number of visible records that match a group of terms, and which of the requested records do. */
+export interface GroupOccurrences {
+  readonly records: number
+  readonly among: readonly number[]
+}
+
+/** Segments of an index at a version of it. */
+interface SearchedIndex {
+  readonly id: number
+  readonly version: number
+  readonly segments: readonly PostingSegmentRow[]
+}
+
+/**
+ * Searches the active posting indexes of collections. Results depend on the visible records only. Each call reads one
+ * state of the store: that of the open transaction, or the current one. A connection must not read its own uncommitted
+ * changes, because a cache would keep them after a rollback.
+ */
+export class PostingReader {
+  readonly #connection: SqliteConnection
+  readonly #slots: SlotCache
+  readonly #masks: RowMasks
+  readonly #postings: PostingCache
+  readonly #indexes = new LRUCache<number, SearchedIndex>({ max: INDEXES_MAX })
+
+  constructor(connection: SqliteConnection, options: { cacheBytesMax?: number } = {}) {
+    this.#connection = connection
+    this.#slots = new SlotCache(connection)
+    this.#masks = new RowMasks(connection, this.#slots)
+    this.#postings = new PostingCache(connection, options.cacheBytesMax)
+  }
+
+  /** Returns true if the collection has an active index. */
+  isReady(collection: number): boolean {
+    return activePostingIndex(this.#connection, collection) !== undefined
+  }
+
+  /**
+   * Returns the visible records that contain any of the words by BM25 score (k1 = 1.2, b = 0.75), best first; equal
+   * scores by ascending record. Counts visible records only. No result if the collection has no active index.
+   */
+  search(
+    collection: number,
+    { words, limit, rows, required, titleWeight = TITLE_WEIGHT }: PostingQuery,
+  ): ScoredRecord[] {
+    for (const { weight } of words)
+      if (!(weight > 0 && weight < Number.POSITIVE_INFINITY))
+        throw new RangeError(`a word has the weight ${weight}`)
+    return this.#read(collection, rows, [], (segments, masked) => {
+      const selected = required && this.#matches(segments, masked, required)
+      return rankRecords(
+        segments.map((segment, at) => ({
+          firstRecord: segment.firstRecord,
+          slots: this.#slots.get(segment),
+          mask: masked.masks[at]!,
+          selected: selected?.[at],
+        })),
+        words.map(({ terms, weight }): WeightedPostings => {
+          const lists = terms.map(term => this.#lists(segments, masked, term))
+          return { weight, lists: segments.map((_, at) => uniteLists(lists.map(each => each[at]))) }
+        }),
+        { titleWeight, limit },
+      )
+    })
+  }
+
+  /** Counts the visible records that match each group. `records` is the number of visible records. */
+  occurrences(
+    collection: number,
+    { groups, among, rows }: { groups: readonly TermGroup[]; among: readonly number[]; rows: VisibleRows },
+  ): { records: number; groups: GroupOccurrences[] } {
+    const absent = { records: 0, groups: groups.map(() => ({ records: 0, among: [] })) }
+    return this.#read(collection, rows, absent, (segments, masked) => {
+      const located = among.flatMap(record => this.#locate(segments, masked, record))
+      const counted = groups.map((group): GroupOccurrences => {
+        const matches = this.#matches(segments, masked, group)
+        const records = matches.reduce((sum, selected) => sum + countOnes(selected), 0)
+        const containing = located.filter(({ at, slot }) => matches[at]![slot] === 1)
+        return { records, among: containing.map(({ record }) => record) }
+      })
+      return { records: masked.records, groups: counted }
+    })
+  }
+
+  /**
+   * Returns the terms that begin with `prefix` and are in most visible records, at most `limit`; equal counts in order of
+   * the terms. Reads a bounded number of postings: of a very common prefix, only the first terms in order are considered.
+   */
+  expandPrefix(
+    collection: number,
+    { prefix, limit, rows }: { prefix: string; limit: number; rows: VisibleRows },
+  ): ExpandedTerm[] {
+    return this.#read(collection, rows, [], (segments, masked) =>
+      expandTermPrefix(this.#connection, segments, masked.masks, { prefix, limit }),
+    )
+  }
+
+  /**
+   * Returns terms of visible records in ascending order of their UTF-8 bytes, from `from` on, with the numbers of those
+   * records. Returns fewer than `limit` after reading many postings without a visible record, or at the end.
+   */
+  listTerms(
+    collection: number,
+    { from, limit, rows }: { from: string; limit: number; rows: VisibleRows },
+  ): ExpandedTerm[] {
+    return this.#read(collection, rows, [], (segments, masked) =>
+      listVisibleTerms(this.#connection, segments, masked.masks, { from, limit }),
+    )
+  }
+
+  /** Estimated bytes of cached postings. */
+  get cachedBytes(): number {
+    return this.#postings.bytes
+  }
+
+  #read<T>(
+    collection: number,
+    rows: VisibleRows,
+    absent: T,
+    read: (segments: readonly PostingSegmentRow[], masked: MaskedIndex) => T,
+  ): T {
+    const run = () => {
+      const index = this.#refresh(collection)
+      return index ? read(index.segments, this.#masks.get(index, index.segments, rows)) : absent
+    }
+    return this.#connection.database.inTransaction ? run() : this.#connection.snapshot(run)
+  }
+
+  /** Returns the list of segments, which is read again whenever the version has changed. */
+  #refresh(collection: number): SearchedIndex | undefined {
+    const active = activePostingIndex(this.#connection, collection)
+    if (!active) return undefined
+    const { id, version } = active
+    let index = this.#indexes.get(id)
+    if (index?.version !== version) {
+      index = { id, version, segments: liveSegments(this.#connection, id) }
+      this.#indexes.set(id, index)
+    }
+    return index
+  }
+
+  /** Returns the postings of a term in each segment that has visible records. */
+  #lists(segments: readonly PostingSegmentRow[], { masks }: MaskedIndex, term: string) {
+    const key = termKey(term)
+    return segments.map(({ id }, at) => (masks[at]!.records > 0 ? this.#postings.get(id, key) : undefined))
+  }
+
+  /** Returns the visible slots of each segment that match a group. */
+  #matches(segments: readonly PostingSegmentRow[], masked: MaskedIndex, group: TermGroup): Uint8Array[] {
+    const lists = group.map(terms => terms.map(term => this.#lists(segments, masked, term)))
+    return segments.map(({ slots }, at) => {
+      const mask = masked.masks[at]!
+      const bySegment = mask.records > 0 ? lists.map(terms => terms.map(each => each[at])) : []
+      return matchGroup(slots, bySegment, mask.slots)
+    })
+  }
+
+  /** Returns the place of a record if it is visible. */
+  #locate(segments: readonly PostingSegmentRow[], { masks }: MaskedIndex, record: number) {
+    const at = segments.findLastIndex(({ firstRecord }) => firstRecord <= record)
+    const segment = segments[at]
+    if (!segment) return []
+    const slot = slotOf(segment.firstRecord, this.#slots.get(segment).records, record)
+    const isVisible = slot >= 0 && masks[at]!.slots?.[slot] !== 0
+    return isVisible ? [{ record, at, slot }] : []
+  }
+}
+
+function countOnes(values: Uint8Array): number {
+  let ones = 0
+  for (let at = 0; at < values.length; at++) ones += values[at]!
+  return ones
+}

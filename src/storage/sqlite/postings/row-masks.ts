@@ -1,0 +1,146 @@
+import { LRUCache } from 'lru-cache'
+import type { SqliteConnection } from '../connection.ts'
+import { hasBit, lowerBound, type PostingSegmentRow, readClasses, readDeletions } from './segment-rows.ts'
+import type { SlotCache } from './slot-cache.ts'
+
+const MASK_BYTES_MAX = 32 * 1024 * 1024
+/** Estimated bytes of a mask besides its slots. */
+const MASK_SIDE_BYTES = 200
+
+/** Rows that a search may see; all that are not deleted if both members are undefined. */
+export interface VisibleRows {
+  /** Visibility classes that the caller may see. `key` identifies the caller's principals. */
+  readonly classes?: { readonly key: string; readonly allowed: ReadonlySet<number> }
+  /**
+   * Records that match a filter. `key` identifies the filter and the version of the collection. `read` returns the
+   * records in ascending order, and is called only if there is no cached mask.
+   */
+  readonly records?: { readonly key: string; read(): ArrayLike<number> }
+}
+
+/** Rows of one segment that a search may see. */
+export interface SegmentMask {
+  readonly stamp: number
+  /** 1 for each slot that the search may see; undefined if it may see all. */
+  readonly slots: Uint8Array | undefined
+  /** Number of visible slots. */
+  readonly records: number
+  /** Number of words in all visible slots. */
+  readonly length: number
+}
+
+/** Masks of all segments of an index, at one version of it. */
+interface IndexMask {
+  readonly version: number
+  readonly segments: ReadonlyMap<number, SegmentMask>
+}
+
+/** Visible rows of an index in the order of its segments. */
+export interface MaskedIndex {
+  readonly masks: readonly SegmentMask[]
+  readonly records: number
+  readonly length: number
+}
+
+/** Computes masks, and keeps those of recent callers and filters. Reads inside a transaction of the caller. */
+export class RowMasks {
+  readonly #connection: SqliteConnection
+  readonly #slots: SlotCache
+  readonly #masks = new LRUCache<string, IndexMask>({
+    maxSize: MASK_BYTES_MAX,
+    sizeCalculation: ({ segments }) => {
+      let bytes = MASK_SIDE_BYTES
+      for (const { slots } of segments.values()) bytes += MASK_SIDE_BYTES + (slots?.length ?? 0)
+      return bytes
+    },
+  })
+
+  constructor(connection: SqliteConnection, slots: SlotCache) {
+    this.#connection = connection
+    this.#slots = slots
+  }
+
+  /** Returns the masks of the live segments. Computes those of new and changed segments only. */
+  get(
+    index: { readonly id: number; readonly version: number },
+    segments: readonly PostingSegmentRow[],
+    rows: VisibleRows,
+  ): MaskedIndex {
+    const key = JSON.stringify([index.id, rows.classes?.key, rows.records?.key])
+    let known = this.#masks.get(key)
+    if (known?.version !== index.version) {
+      known = { version: index.version, segments: this.#compute(segments, rows, known?.segments) }
+      this.#masks.set(key, known)
+    }
+    const { segments: masksById } = known
+    const masks = segments.map(({ id }) => masksById.get(id)!)
+    const sum = (count: (mask: SegmentMask) => number) =>
+      masks.reduce((total, mask) => total + count(mask), 0)
+    return { masks, records: sum(mask => mask.records), length: sum(mask => mask.length) }
+  }
+
+  #compute(
+    segments: readonly PostingSegmentRow[],
+    rows: VisibleRows,
+    old: ReadonlyMap<number, SegmentMask> | undefined,
+  ): ReadonlyMap<number, SegmentMask> {
+    let allowed: ArrayLike<number> | undefined
+    return new Map(
+      segments.map(segment => {
+        const known = old?.get(segment.id)
+        if (known?.stamp === segment.stamp) return [segment.id, known]
+        allowed ??= rows.records?.read()
+        return [segment.id, this.#maskOf(segment, rows.classes?.allowed, allowed)]
+      }),
+    )
+  }
+
+  #maskOf(
+    segment: PostingSegmentRow,
+    classes: ReadonlySet<number> | undefined,
+    allowed: ArrayLike<number> | undefined,
+  ): SegmentMask {
+    const slots = new Uint8Array(segment.slots)
+    const { records, lengths } = this.#slots.get(segment)
+    if (allowed) selectRecords(slots, segment.firstRecord, records, allowed)
+    else slots.fill(1)
+    if (classes) clearClasses(slots, readClasses(this.#connection, segment), classes)
+    const deletions = readDeletions(this.#connection, segment)
+    let [visible, length] = [0, 0]
+    for (let slot = 0; slot < slots.length; slot++) {
+      if (deletions && hasBit(deletions, slot)) slots[slot] = 0
+      if (slots[slot] === 0) continue
+      visible++
+      length += lengths[slot]!
+    }
+    const { stamp } = segment
+    return { stamp, slots: visible === slots.length ? undefined : slots, records: visible, length }
+  }
+}
+
+/** Selects the slots of allowed records. Both lists ascend. */
+function selectRecords(
+  slots: Uint8Array,
+  first: number,
+  records: Uint32Array,
+  allowed: ArrayLike<number>,
+): void {
+  let slot = 0
+  for (let at = lowerBound(allowed, first); at < allowed.length && slot < slots.length; at++) {
+    const wanted = allowed[at]! - first
+    while (slot < slots.length && records[slot]! < wanted) slot++
+    if (records[slot] === wanted) slots[slot] = 1
+  }
+}
+
+function clearClasses(slots: Uint8Array, classes: Uint32Array, allowed: ReadonlySet<number>): void {
+  let last = -1
+  let isAllowed = false
+  for (let slot = 0; slot < slots.length; slot++) {
+    if (classes[slot] !== last) {
+      last = classes[slot]!
+      isAllowed = allowed.has(last)
+    }
+    if (!isAllowed) slots[slot] = 0
+  }
+}

@@ -1,0 +1,212 @@
+import { damagedStore } from '../../damaged-store.ts'
+import type { SqliteConnection } from '../connection.ts'
+
+/** Number of slots in a page of `posting_classes`. */
+const CLASSES_PER_PAGE = 4_096
+
+/** Row of `posting_segment` in state 1. */
+export interface PostingSegmentRow {
+  readonly id: number
+  readonly stamp: number
+  readonly firstRecord: number
+  readonly lastRecord: number
+  readonly slots: number
+  readonly deleted: number
+}
+
+/** Data of slots that never change. */
+export interface SlotTable {
+  /** Record numbers less the first one of the segment, ascending. */
+  readonly records: Uint32Array
+  /** Number of words in title and text. */
+  readonly lengths: Uint32Array
+}
+
+const columns = 'id, stamp, first_record AS firstRecord, last_record AS lastRecord, slots, deleted'
+
+/** Returns the segments that searches read, by ascending records. */
+export function liveSegments(connection: SqliteConnection, index: number): PostingSegmentRow[] {
+  return connection
+    .prepare<PostingSegmentRow>(
+      `SELECT ${columns} FROM posting_segment WHERE posting_index = ? AND state = 1 ORDER BY first_record`,
+    )
+    .all(index)
+}
+
+/** Returns the segment whose range contains a record, which need not be in it. */
+export function segmentOfRecord(
+  connection: SqliteConnection,
+  index: number,
+  record: number,
+): PostingSegmentRow | undefined {
+  const found = connection
+    .prepare<PostingSegmentRow>(
+      `SELECT ${columns} FROM posting_segment WHERE posting_index = ? AND state = 1 AND first_record <= ?
+        ORDER BY first_record DESC LIMIT 1`,
+    )
+    .get(index, record)
+  return found && found.lastRecord >= record ? found : undefined
+}
+
+/**
+ * Returns the record number of each slot less the first one of the segment.
+ *
+ * @throws control_plane_unavailable  the row is missing or damaged
+ */
+export function readRecords(
+  connection: SqliteConnection,
+  segment: { id: number; slots: number },
+): Uint32Array {
+  return readSlotColumn(connection, segment, 'records')
+}
+
+/**
+ * Returns the number of words in title and text of each slot.
+ *
+ * @throws control_plane_unavailable  the row is missing or damaged
+ */
+export function readLengths(
+  connection: SqliteConnection,
+  segment: { id: number; slots: number },
+): Uint32Array {
+  return readSlotColumn(connection, segment, 'lengths')
+}
+
+function readSlotColumn(
+  connection: SqliteConnection,
+  { id, slots }: { id: number; slots: number },
+  column: 'records' | 'lengths',
+): Uint32Array {
+  const row = connection
+    .prepare<{ bytes: Buffer }>(`SELECT ${column} AS bytes FROM posting_slots WHERE segment = ?`)
+    .get(id)
+  if (row?.bytes.length !== slots * Uint32Array.BYTES_PER_ELEMENT)
+    throw damagedStore(`segment ${id} of posting_slots`)
+  return uint32sOf(row.bytes)
+}
+
+export function insertSlots(
+  connection: SqliteConnection,
+  segment: number,
+  { records, lengths }: SlotTable,
+): void {
+  connection
+    .prepare('INSERT INTO posting_slots (segment, records, lengths) VALUES (?, ?, ?)')
+    .run(segment, bytesOf(records), bytesOf(lengths))
+}
+
+/** Returns the slot of a record; -1 if the segment does not contain it. */
+export function slotOf(firstRecord: number, records: Uint32Array, record: number): number {
+  const wanted = record - firstRecord
+  const slot = lowerBound(records, wanted)
+  return records[slot] === wanted ? slot : -1
+}
+
+/** Returns the position of the first value that is not below `wanted` in an ascending list. */
+export function lowerBound(values: ArrayLike<number>, wanted: number): number {
+  let low = 0
+  let high = values.length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (values[middle]! < wanted) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+/**
+ * Returns one bit per slot, set if the record is deleted; undefined if nothing is deleted.
+ *
+ * @throws control_plane_unavailable  the row is missing or damaged
+ */
+export function readDeletions(
+  connection: SqliteConnection,
+  { id, slots, deleted }: PostingSegmentRow,
+): Uint8Array | undefined {
+  if (deleted === 0) return undefined
+  const row = connection
+    .prepare<{ bits: Buffer }>('SELECT bits FROM posting_deletions WHERE segment = ?')
+    .get(id)
+  if (row?.bits.length !== bitmapBytes(slots)) throw damagedStore(`segment ${id} of posting_deletions`)
+  return row.bits
+}
+
+export function storeDeletions(
+  connection: SqliteConnection,
+  segment: number,
+  bits: Uint8Array,
+  deleted: number,
+): void {
+  connection
+    .prepare('INSERT OR REPLACE INTO posting_deletions (segment, bits) VALUES (?, ?)')
+    .run(segment, bits)
+  connection.prepare('UPDATE posting_segment SET deleted = ? WHERE id = ?').run(deleted, segment)
+}
+
+export function bitmapBytes(slots: number): number {
+  return (slots + 7) >> 3
+}
+
+export function hasBit(bits: Uint8Array, slot: number): boolean {
+  return (bits[slot >> 3]! & (1 << (slot & 7))) !== 0
+}
+
+export function setBit(bits: Uint8Array, slot: number): void {
+  bits[slot >> 3]! |= 1 << (slot & 7)
+}
+
+/**
+ * Returns the visibility class of each slot.
+ *
+ * @throws control_plane_unavailable  a page is missing or damaged
+ */
+export function readClasses(
+  connection: SqliteConnection,
+  { id, slots }: { id: number; slots: number },
+): Uint32Array {
+  const classes = new Uint32Array(slots)
+  const rows = connection
+    .prepare<{ page: number; classes: Buffer }>(
+      'SELECT page, classes FROM posting_classes WHERE segment = ? ORDER BY page',
+    )
+    .all(id)
+  let read = 0
+  for (const { page, classes: bytes } of rows) {
+    const values = uint32sOf(bytes)
+    if (page * CLASSES_PER_PAGE !== read || values.length > slots - read) break
+    classes.set(values, read)
+    read += values.length
+  }
+  if (read !== slots) throw damagedStore(`segment ${id} of posting_classes`)
+  return classes
+}
+
+/** Stores the pages of visibility classes that contain one of `changed`; all pages if it is undefined. */
+export function storeClasses(
+  connection: SqliteConnection,
+  segment: number,
+  classes: Uint32Array,
+  changed?: readonly number[],
+): void {
+  const pages = changed && new Set(changed.map(slot => Math.floor(slot / CLASSES_PER_PAGE)))
+  const statement = connection.prepare(
+    'INSERT OR REPLACE INTO posting_classes (segment, page, classes) VALUES (?, ?, ?)',
+  )
+  for (let page = 0; page * CLASSES_PER_PAGE < classes.length; page++) {
+    if (pages && !pages.has(page)) continue
+    const start = page * CLASSES_PER_PAGE
+    statement.run(segment, page, bytesOf(classes.subarray(start, start + CLASSES_PER_PAGE)))
+  }
+}
+
+function bytesOf(values: Uint32Array): Buffer {
+  return Buffer.from(values.buffer, values.byteOffset, values.byteLength)
+}
+
+/** Returns the numbers of stored bytes: a view if their alignment allows it, else a copy. */
+function uint32sOf(bytes: Buffer): Uint32Array {
+  const length = Math.floor(bytes.length / Uint32Array.BYTES_PER_ELEMENT)
+  if (bytes.byteOffset % Uint32Array.BYTES_PER_ELEMENT === 0)
+    return new Uint32Array(bytes.buffer, bytes.byteOffset, length)
+  return new Uint32Array(Uint8Array.from(bytes).buffer, 0, length)
+}

@@ -1,0 +1,142 @@
+import type { SqliteConnection } from '../connection.ts'
+import { ByteWriter } from './byte-writer.ts'
+import { damagedBlock, decodePostings, PostingCursor, type PostingList } from './posting-list.ts'
+import { SEGMENT_SLOTS_MAX } from './schema.ts'
+import { TERM_BYTES_MAX } from './term-key.ts'
+
+/**
+ * Target size of a block: one page of the database file with the first term and the header. A block with a single term
+ * can be larger.
+ */
+const BLOCK_BYTES = 3_800
+
+/**
+ * Packs the terms of a segment into rows of `posting_block`. Terms are added in ascending order.
+ *
+ * A block repeats: length of the term, term, number of postings, number of bytes, postings. All numbers are varints.
+ */
+export class BlockPacker {
+  readonly #connection: SqliteConnection
+  readonly #segment: number
+  readonly #block = new ByteWriter()
+  #first: string | undefined
+  /** Bytes stored so far. */
+  storedBytes = 0
+
+  constructor(connection: SqliteConnection, segment: number) {
+    this.#connection = connection
+    this.#segment = segment
+  }
+
+  add(term: string, count: number, postings: ByteWriter): void {
+    if (this.#block.length + term.length + postings.length > BLOCK_BYTES) this.flush()
+    this.#first ??= term
+    this.#block.varint(term.length)
+    this.#block.latin1(term)
+    this.#block.varint(count)
+    this.#block.varint(postings.length)
+    this.#block.append(postings)
+  }
+
+  /** Stores the terms added since the last block. */
+  flush(): void {
+    if (this.#first === undefined) return
+    this.#connection
+      .prepare('INSERT INTO posting_block (segment, first_term, data) VALUES (?, ?, ?)')
+      .run(this.#segment, Buffer.from(this.#first, 'latin1'), this.#block.bytes)
+    this.storedBytes += this.#block.length
+    this.#block.clear()
+    this.#first = undefined
+  }
+}
+
+/** The terms of one block, in order. */
+export class TermBlockReader {
+  readonly #data: Buffer
+  readonly #segment: number
+  #at = 0
+  /** Number of postings of the current term. */
+  count = 0
+  #termStart = 0
+  #termEnd = 0
+  #postingsEnd = 0
+
+  constructor(segment: number, data: Buffer) {
+    this.#segment = segment
+    this.#data = data
+  }
+
+  /** @throws control_plane_unavailable  the block is damaged */
+  next(): boolean {
+    this.#at = this.#postingsEnd
+    if (this.#at >= this.#data.length) return false
+    const termBytes = this.#varint()
+    this.#termStart = this.#at
+    this.#at += termBytes
+    this.#termEnd = this.#at
+    this.count = this.#varint()
+    const postingsBytes = this.#varint()
+    this.#postingsEnd = this.#at + postingsBytes
+    const isValid =
+      termBytes <= TERM_BYTES_MAX &&
+      this.#postingsEnd <= this.#data.length &&
+      this.count > 0 &&
+      this.count <= Math.min(postingsBytes, SEGMENT_SLOTS_MAX)
+    if (!isValid) throw damagedBlock(this.#segment)
+    return true
+  }
+
+  get term(): string {
+    return this.#data.toString('latin1', this.#termStart, this.#termEnd)
+  }
+
+  /** Moves to a term; returns false if the block does not contain it. */
+  find(term: Buffer): boolean {
+    while (this.next()) {
+      const order = this.#data.compare(term, 0, term.length, this.#termStart, this.#termEnd)
+      if (order >= 0) return order === 0
+    }
+    return false
+  }
+
+  get postingsBytes(): number {
+    return this.#postingsEnd - this.#at
+  }
+
+  /** Returns a reader of the postings of the current term. */
+  postings(): PostingCursor {
+    return new PostingCursor(this.#segment, this.#data, this.#at, this.#postingsEnd)
+  }
+
+  /** @throws control_plane_unavailable  the block is damaged */
+  decode(): PostingList {
+    return decodePostings(this.postings(), this.count)
+  }
+
+  #varint(): number {
+    let value = 0
+    for (let shift = 0; shift < 28; shift += 7) {
+      const byte = this.#data[this.#at++]
+      if (byte === undefined) throw damagedBlock(this.#segment)
+      value |= (byte & 127) << shift
+      if (byte < 128) break
+    }
+    return value
+  }
+}
+
+/** Returns the postings of a term in a segment; undefined if no record of it contains the term. */
+export function findPostings(
+  connection: SqliteConnection,
+  segment: number,
+  term: Buffer,
+): PostingList | undefined {
+  const found = connection
+    .prepare<{ data: Buffer }>(
+      'SELECT data FROM posting_block WHERE segment = ? AND first_term <= ? ORDER BY first_term DESC LIMIT 1',
+    )
+    .get(segment, term)
+  if (!found) return undefined
+  const block = new TermBlockReader(segment, found.data)
+  return block.find(term) ? block.decode() : undefined
+}

@@ -1,0 +1,113 @@
+import type { Analyzer } from '../../base/analysis/analyzer.ts'
+import type { ParsedQuery, TypedWord } from '../../base/analysis/query.ts'
+import { similarTerms } from '../../base/analysis/similar-terms.ts'
+import type { PostingReader, WeightedWord } from './postings/posting-reader.ts'
+import type { VisibleRows } from './postings/row-masks.ts'
+
+/** Maximum number of terms that complete a word that is being typed: the most frequent ones. */
+const COMPLETIONS_MAX = 50
+/** Maximum number of similar terms that replace a word without a match. */
+const SIMILAR_TERMS_MAX = 5
+/** Beginning of terms that are parts of words in scripts without spaces. */
+const PART_MARK = '~'
+
+/**
+ * Turns a query into words to rank by, with the terms of visible records: completes the word that is being typed, and
+ * replaces words without a match by similar ones.
+ */
+export class WordExpansion {
+  readonly #postings: PostingReader
+
+  constructor(postings: PostingReader) {
+    this.#postings = postings
+  }
+
+  expand(
+    collection: number,
+    { terms, typedWord }: ParsedQuery,
+    analyzer: Analyzer,
+    rows: VisibleRows,
+  ): WeightedWord[] {
+    const completions = typedWord ? this.#complete(collection, typedWord, rows) : []
+    const words = this.#groupByWord(terms)
+    const counts = this.#count(
+      collection,
+      words.map(word => word.terms),
+      rows,
+    )
+    const known = new Set(
+      words.flatMap(({ word }, at) => (word !== undefined && counts[at]! > 0 ? [word] : [])),
+    )
+    return [
+      ...words.flatMap(({ word, terms }, at): WeightedWord[] => {
+        if (counts[at]! > 0) return [{ terms, weight: 1 }]
+        if (word === undefined || isCompoundOf(word, known)) return []
+        return this.#similar(collection, word, analyzer, rows)
+      }),
+      ...(completions.length > 0 ? [{ terms: completions, weight: 1 }] : []),
+    ]
+  }
+
+  /** Terms of the same word count as one. A part of a word has no word, and stays alone. */
+  #groupByWord(terms: ParsedQuery['terms']): { word: string | undefined; terms: string[] }[] {
+    const words: { word: string | undefined; terms: string[] }[] = []
+    const byWord = new Map<string, string[]>()
+    for (const { term, word } of terms) {
+      const known = word === undefined ? undefined : byWord.get(word)
+      if (known) {
+        known.push(term)
+        continue
+      }
+      const added = { word, terms: [term] }
+      words.push(added)
+      if (word !== undefined) byWord.set(word, added.terms)
+    }
+    return words
+  }
+
+  #count(collection: number, words: readonly (readonly string[])[], rows: VisibleRows): number[] {
+    const groups = words.map(terms => [terms])
+    return this.#postings
+      .occurrences(collection, { groups, among: [], rows })
+      .groups.map(({ records }) => records)
+  }
+
+  /**
+   * Returns the terms that begin as the typed word. If there are none, the stem of the complete word may be shorter than what
+   * was typed: returns the longest such term.
+   */
+  #complete(collection: number, { starts, shorterTerms }: TypedWord, rows: VisibleRows): string[] {
+    const found = starts.flatMap(prefix =>
+      this.#postings.expandPrefix(collection, { prefix, limit: COMPLETIONS_MAX, rows }),
+    )
+    const completions = [
+      ...new Set(found.map(({ term }) => term).filter(term => !term.startsWith(PART_MARK))),
+    ]
+    if (completions.length > 0) return completions
+    const shorter = [...shorterTerms].sort((a, b) => b.length - a.length)
+    const counts = this.#count(
+      collection,
+      shorter.map(term => [term]),
+      rows,
+    )
+    return shorter.filter((_, at) => counts[at]! > 0).slice(0, 1)
+  }
+
+  #similar(collection: number, word: string, analyzer: Analyzer, rows: VisibleRows): WeightedWord[] {
+    const list = {
+      from: (from: string, limit: number) =>
+        this.#postings
+          .listTerms(collection, { from, limit, rows })
+          .map(({ term, records }) => ({ term, count: records })),
+    }
+    const similar = similarTerms(analyzer, word, list, SIMILAR_TERMS_MAX)
+    const nearest = similar.filter(({ distance }) => distance === similar[0]!.distance)
+    if (nearest.length === 0) return []
+    return [{ terms: nearest.map(({ term }) => term), weight: 1 / (1 + nearest[0]!.distance) }]
+  }
+}
+
+/** Returns true if a word without a match has a part that was found, as `userid` of `user_id`. */
+function isCompoundOf(word: string, known: ReadonlySet<string>): boolean {
+  return [...known].some(other => word.includes(other))
+}

@@ -1,0 +1,232 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { findPostingFaults } from '../../../src/storage/sqlite/postings/check-postings.ts'
+import { activePostingIndex, listPostingIndexes } from '../../../src/storage/sqlite/postings/index-rows.ts'
+import { planMerge } from '../../../src/storage/sqlite/postings/merge-plan.ts'
+import { PostingMerger } from '../../../src/storage/sqlite/postings/posting-merger.ts'
+import { liveSegments } from '../../../src/storage/sqlite/postings/segment-rows.ts'
+import { scratchPath } from '../scratch.ts'
+import { allRows, recordOf, stageForTest, wordsOf } from './stage.ts'
+import { analysis, index, openStage, type Stage } from './stage-connection.ts'
+
+const LEASE_MS = 30_000
+
+/** Adds `count` segments of one record each, from record 1 on. */
+function addSegments({ write, writer }: Stage, count: number, generation = 1): void {
+  for (let record = 1; record <= count; record++)
+    write(() =>
+      writer.add({ ...index, generation }, [recordOf(record, `apple w${record} w${record % 7}`, 'pear')]),
+    )
+}
+
+function search({ reader }: Stage, text = 'apple w3', limit = 1_000) {
+  return reader.search(index.collection, { words: wordsOf(...text.split(' ')), limit, rows: allRows })
+}
+
+function segmentsOf({ connection }: Stage) {
+  return liveSegments(connection, activePostingIndex(connection, index.collection)!.id)
+}
+
+function rowCounts({ connection }: Stage): Record<string, number> {
+  const tables = ['posting_index', 'posting_segment', 'posting_slots', 'posting_deletions', 'posting_block']
+  const count = (table: string) =>
+    connection.prepare<{ n: number }>(`SELECT count(*) AS n FROM ${table}`).get()!
+  return Object.fromEntries(tables.map(table => [table, count(table).n]))
+}
+
+test('keeps deletions and changes of classes that happen between any two steps of a merge', () => {
+  const classes = { key: 'one', allowed: new Set([1]) }
+  for (let steps = 1, isMerged = false; !isMerged; steps++) {
+    const stage = stageForTest()
+    addSegments(stage, 6)
+    const hasMore = stage.merge(steps)
+    isMerged = segmentsOf(stage).length === 1 && !hasMore
+    stage.write(() => {
+      stage.writer.remove(index, [2])
+      stage.writer.setClasses(index, new Map([[5, 1]]))
+    })
+    const found = (rows: object) => stage.reader.search(1, { words: wordsOf('apple'), limit: 9, rows })
+    const before = [found(allRows), found({ classes })]
+    stage.merge()
+    expect(segmentsOf(stage)).toHaveLength(1)
+    expect(found(allRows).map(({ record }) => record)).toEqual([1, 3, 4, 5, 6])
+    expect(found({ classes }).map(({ record }) => record)).toEqual([5])
+    expect([found(allRows), found({ classes })]).toEqual(before)
+    expect(findPostingFaults(stage.connection)).toEqual([])
+  }
+})
+
+test('returns identical scores before, during and after merges', () => {
+  const stage = stageForTest()
+  addSegments(stage, 100)
+  const before = search(stage)
+  expect(before).toHaveLength(100)
+  while (stage.merge(1)) expect(search(stage)).toEqual(before)
+  expect(segmentsOf(stage).length).toBeLessThan(12)
+  expect(search(stage)).toEqual(before)
+})
+
+test('a reader in a transaction keeps its state while another connection merges and deletes segments', () => {
+  const path = scratchPath()
+  const stage = stageForTest(path)
+  addSegments(stage, 12)
+  const other = openStage(path, 'other')
+  onTestFinished(() => other.connection.close())
+  other.connection.prepare('BEGIN').run()
+  const before = search(other, 'apple')
+  stage.write(() => stage.writer.remove(index, [1, 2]))
+  stage.merge()
+  expect(search(other, 'apple w3 w5')).toHaveLength(before.length)
+  other.connection.rollback()
+  expect(search(other, 'apple w3 w5')).toEqual(search(stage, 'apple w3 w5'))
+  expect(search(other, 'apple')).toHaveLength(10)
+})
+
+test('one merger at a time works on an index, and another continues after the lease ends', () => {
+  const stage = stageForTest()
+  addSegments(stage, 6)
+  const before = search(stage)
+  const other = new PostingMerger(stage.connection, 'other')
+  const step = (merger: PostingMerger, now: number) => stage.write(() => merger.step(now))
+  expect(step(stage.merger, 0)).toBe(true)
+  expect(step(stage.merger, 1)).toBe(true)
+  expect(step(other, LEASE_MS)).toBe(false)
+  expect(step(other, 1 + LEASE_MS)).toBe(true)
+  expect(step(other, 1 + LEASE_MS)).toBe(true)
+  // The first merger finds that it no longer owns the merge, and changes nothing.
+  expect(step(stage.merger, 2 + LEASE_MS)).toBe(true)
+  while (step(other, 2 + LEASE_MS));
+  expect(segmentsOf(stage)).toHaveLength(1)
+  expect(search(stage)).toEqual(before)
+  expect(findPostingFaults(stage.connection)).toEqual([])
+  expect(rowCounts(stage)).toMatchObject({ posting_segment: 1, posting_slots: 1 })
+})
+
+test('a merge frees the rows of deleted records, and an index without records has no rows', () => {
+  const stage = stageForTest()
+  addSegments(stage, 12)
+  stage.write(() => stage.writer.remove(index, [1, 2, 3, 4, 5, 6, 7, 8]))
+  stage.merge()
+  expect(segmentsOf(stage).reduce((slots, segment) => slots + segment.slots, 0)).toBe(4)
+  stage.write(() => stage.writer.remove(index, [9, 10, 11, 12]))
+  stage.merge()
+  expect(rowCounts(stage)).toEqual({
+    posting_index: 1,
+    posting_segment: 0,
+    posting_slots: 0,
+    posting_deletions: 0,
+    posting_block: 0,
+  })
+  expect(search(stage)).toEqual([])
+})
+
+test('folds many small segments in one transaction, and leaves few segments alone', () => {
+  const stage = stageForTest()
+  const fold = () =>
+    stage.write(() => stage.merger.fold(activePostingIndex(stage.connection, index.collection)!, 0))
+  addSegments(stage, 47)
+  expect(fold()).toBe(false)
+  stage.write(() => stage.writer.add(index, [recordOf(48, 'apple')]))
+  const before = search(stage)
+  expect(fold()).toBe(true)
+  expect(segmentsOf(stage)).toHaveLength(17)
+  expect(search(stage)).toEqual(before)
+})
+
+test('does not fold an index that another process merges', () => {
+  const stage = stageForTest()
+  addSegments(stage, 48)
+  const active = activePostingIndex(stage.connection, index.collection)!
+  const other = new PostingMerger(stage.connection, 'other')
+  stage.merge(2)
+  expect(stage.write(() => other.fold(active, LEASE_MS - 1))).toBe(false)
+  expect(stage.write(() => other.fold(active, LEASE_MS))).toBe(true)
+  expect(search(stage)).toHaveLength(48)
+})
+
+test('an activated generation replaces the old one in one step, and the old rows are deleted', () => {
+  const path = scratchPath()
+  const stage = stageForTest(path)
+  addSegments(stage, 3)
+  const next = { ...index, generation: 2 }
+  stage.write(() => stage.writer.create(next, analysis))
+  addSegments(stage, 5, 2)
+  const other = openStage(path, 'other')
+  onTestFinished(() => other.connection.close())
+  expect(search(other)).toHaveLength(3)
+  other.connection.prepare('BEGIN').run()
+  expect(search(other)).toHaveLength(3)
+  stage.write(() => stage.writer.activate(next))
+  stage.merge()
+  expect(search(other)).toHaveLength(3)
+  other.connection.rollback()
+  expect(search(other)).toHaveLength(5)
+  expect(listPostingIndexes(stage.connection, index.collection)).toMatchObject([
+    { generation: 2, lastRecord: 5 },
+  ])
+  expect(rowCounts(stage).posting_segment).toBe(segmentsOf(stage).length)
+  stage.write(() => stage.writer.dropCollection(index.collection))
+  expect(search(other)).toEqual([])
+  stage.merge()
+  expect(Object.values(rowCounts(stage))).toEqual([0, 0, 0, 0, 0])
+})
+
+test('a generation that is dropped during its merge ends the merge', () => {
+  const stage = stageForTest()
+  addSegments(stage, 6)
+  stage.merge(3)
+  stage.write(() => stage.writer.dropCollection(index.collection))
+  stage.merge()
+  expect(Object.values(rowCounts(stage))).toEqual([0, 0, 0, 0, 0])
+})
+
+test('keeps a million records in less than 50 segments, and rewrites each record less than 5 times', () => {
+  let id = 0
+  let segments: Parameters<typeof planMerge>[0] = []
+  let [most, rewritten] = [0, 0]
+  for (let record = 1; record < 1_000_000; ) {
+    const slots = [256, 256, 256, 3, 100][id % 5]!
+    const added = {
+      id: ++id,
+      stamp: 0,
+      firstRecord: record,
+      lastRecord: record + slots - 1,
+      slots,
+      deleted: 0,
+    }
+    segments = [...segments, added]
+    record += slots
+    for (let plan = planMerge(segments); plan; plan = planMerge(segments)) {
+      const at = segments.indexOf(plan[0]!)
+      const merged = {
+        ...plan[0]!,
+        lastRecord: plan.at(-1)!.lastRecord,
+        slots: plan.reduce((sum, segment) => sum + segment.slots, 0),
+      }
+      expect(merged.slots).toBeLessThanOrEqual(65_536)
+      rewritten += merged.slots
+      segments = segments.toSpliced(at, plan.length, merged)
+    }
+    most = Math.max(most, segments.length)
+  }
+  expect(most).toBeLessThan(50)
+  expect(rewritten / 1_000_000).toBeLessThan(5)
+})
+
+test('leaves out segments that are larger than the limit of a fold', () => {
+  const sizes = [60_000, 900, 900, 900, 300, 300, 300]
+  const segments = sizes.map((slots, at) => {
+    const record = at * 100_000
+    return { id: at, stamp: 0, firstRecord: record, lastRecord: record + slots, slots, deleted: 0 }
+  })
+  expect(planMerge(segments, 2_048)!.map(({ slots }) => slots)).toEqual([900, 900])
+  expect(planMerge(segments.slice(0, 1), 2_048)).toBeUndefined()
+})
+
+test('never merges segments whose records are more than 32 bits apart', () => {
+  const segments = Array.from({ length: 8 }, (_, at) => {
+    const record = at * 1_000_000_000
+    return { id: at, stamp: 0, firstRecord: record, lastRecord: record, slots: 1, deleted: 0 }
+  })
+  const plan = planMerge(segments)!
+  expect(plan.at(-1)!.lastRecord - plan[0]!.firstRecord).toBeLessThan(2 ** 32)
+})
