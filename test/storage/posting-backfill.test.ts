@@ -24,12 +24,12 @@ function problemsOf(path: string): string[] {
   return checkStore(path)!.checks.flatMap(({ check, count }) => (count > 0 ? [check] : []))
 }
 
-/** Returns a word of its own for each number. */
+/** Returns a different word for each number. */
 function wordOf(n: number): string {
   return `${String(n).replace(/\d/g, digit => 'abcdefghij'[Number(digit)]!)}q`
 }
 
-/** Creates a store of an earlier schema with records, each with a word of its own. */
+/** Creates a store of an earlier schema with records, each with a different word. */
 async function fullTextStore(records: number, language: string | null = null): Promise<string> {
   const path = scratchPath()
   const { content, close } = await openEmbeddedStore({ path })
