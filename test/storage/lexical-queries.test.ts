@@ -110,6 +110,13 @@ describe('a word without a match', () => {
     expect(await found('wong')).toEqual(['wing'])
   })
 
+  test('is not replaced if only a filter excludes its matches', async () => {
+    await content.write([upserted(worded('late', 'Panel cutter', { payload: { year: 1999 } }))], [])
+    const filter = { kind: 'in' as const, key: 'year', values: [1999] }
+    expect(await found('cutter', { filter })).toEqual(['late'])
+    expect(await found('flutter', { filter })).toEqual([])
+  })
+
   test('is not replaced if it is short, has digits, or is part of a compound that was found', async () => {
     expect(await found('wig2')).toEqual([])
     expect(await found('win')).toEqual([])

@@ -52,7 +52,14 @@ export class LexicalIndex {
       const analyzer = this.#analyzers.get(index.language)
       const parsed = analyzer.parseQuery(query.text, { isTyping: query.isTyping ?? false })
       const rows = this.#rows(collection, query)
-      const words = this.#expansion.expand(collection.id, parsed, analyzer, rows)
+      // A filter does not make a word misspelled.
+      const { visibility } = query
+      const words = this.#expansion.expand(
+        collection.id,
+        parsed,
+        analyzer,
+        this.#rows(collection, { visibility }),
+      )
       const { limit } = query
       if (parsed.phrases.length === 0) return this.#postings.search(collection.id, { words, limit, rows })
       const required = parsed.phrases.flatMap(phrase => phrase.required)

@@ -5,7 +5,7 @@ import { activePostingIndex } from './index-rows.ts'
 import { PostingCache } from './posting-cache.ts'
 import { uniteLists } from './posting-union.ts'
 import { type ExpandedTerm, expandTermPrefix, listVisibleTerms } from './prefix-expansion.ts'
-import { rankRecords, type WeightedPostings } from './ranking.ts'
+import { countVisible, rankRecords, type WeightedPostings } from './ranking.ts'
 import { type MaskedIndex, RowMasks, type VisibleRows } from './row-masks.ts'
 import { liveSegments, type PostingSegmentRow, slotOf } from './segment-rows.ts'
 import { SlotCache } from './slot-cache.ts'
@@ -109,6 +109,13 @@ export class PostingReader {
     return this.#read(collection, rows, absent, (segments, masked) => {
       const located = among.flatMap(record => this.#locate(segments, masked, record))
       const counted = groups.map((group): GroupOccurrences => {
+        const [terms, ...others] = group
+        const [term, ...alternatives] = terms ?? []
+        const isSingle = term !== undefined && others.length + alternatives.length + among.length === 0
+        if (isSingle) {
+          const maskedSegments = masked.masks.map(mask => ({ mask }))
+          return { records: countVisible(maskedSegments, this.#lists(segments, masked, term)), among: [] }
+        }
         const matches = this.#matches(segments, masked, group)
         const records = matches.reduce((sum, selected) => sum + countOnes(selected), 0)
         const containing = located.filter(({ at, slot }) => matches[at]![slot] === 1)

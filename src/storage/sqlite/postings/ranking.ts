@@ -74,7 +74,7 @@ export function rankRecords(
 }
 
 /** Counts the visible records that contain a term. */
-function countVisible(
+export function countVisible(
   segments: readonly { readonly mask: SegmentMask }[],
   lists: readonly (PostingList | undefined)[],
 ): number {
