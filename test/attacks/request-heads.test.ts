@@ -69,5 +69,5 @@ test('2,000 generated request heads get HTTP responses, and errors in JSON [secu
   }
   await expectAlive()
   // The heads get past the parser: some are valid, some fail the head check, and some are rejected by routes.
-  for (const status of [200, 400, 403, 404]) expect(statuses.get(status) ?? 0).toBeGreaterThan(10)
+  for (const status of [200, 400, 403, 404]) expect(statuses.get(status) ?? 0).toBeGreaterThan(3)
 })

@@ -111,7 +111,7 @@ describe('a word without a match', () => {
   })
 
   test('is not replaced if only a filter excludes its matches', async () => {
-    await content.write([upserted(worded('late', 'Panel cutter', { payload: { year: 1999 } }))], [])
+    await content.write([upsert(recordWithText('late', 'Panel cutter', { payload: { year: 1999 } }))], [])
     const filter = { kind: 'in' as const, key: 'year', values: [1999] }
     expect(await found('cutter', { filter })).toEqual(['late'])
     expect(await found('flutter', { filter })).toEqual([])

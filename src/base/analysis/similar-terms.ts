@@ -4,6 +4,8 @@ import type { Tokenizer } from './token.ts'
 /** Shortest words for which 1 and 2 changes are accepted. */
 const oneChangeMin = 4
 const twoChangesMin = 8
+/** Shortest terms that are accepted. A change of a short stem leads to unrelated words. */
+const termLettersMin = 3
 /** Bounds of the work for a word: terms compared, and pages read. */
 const comparedMax = 20_000
 const pagesMax = 1_000
@@ -37,7 +39,8 @@ export interface SimilarTerm extends TermFrequency {
 /**
  * Returns terms for a word without matches, best first: by distance, then by count, then in order. Accepts 1
  * change in words of 4 to 7 letters, and 2 in longer ones; words with a different first letter only with 1
- * change, and if there are no others. Words with digits have no similar terms. Compares at most 20,000 terms.
+ * change, and if there are no others. Words with digits have no similar terms. Accepts no stop words, and no terms of
+ * fewer than 3 letters. Compares at most 20,000 terms.
  */
 export function similarTerms(tokenizer: Tokenizer, word: string, list: TermList, limit = 5): SimilarTerm[] {
   const letters = [...word]
@@ -45,6 +48,7 @@ export function similarTerms(tokenizer: Tokenizer, word: string, list: TermList,
   const changesMax = letters.length >= twoChangesMin ? 2 : 1
   const found = new Map<string, SimilarTerm>()
   const add = (one: SimilarTerm) => {
+    if ([...one.term].length < termLettersMin || isStopword(tokenizer, one.term)) return
     const known = found.get(one.term)
     if (one.count > 0 && (!known || known.distance > one.distance)) found.set(one.term, one)
   }
@@ -65,6 +69,14 @@ export function similarTerms(tokenizer: Tokenizer, word: string, list: TermList,
   return [...found.values()]
     .sort((a, b) => a.distance - b.distance || b.count - a.count || compareCodePoints(a.term, b.term))
     .slice(0, limit)
+}
+
+function isStopword(tokenizer: Tokenizer, term: string): boolean {
+  let found = false
+  tokenizer.scan(term, ({ tokens }) => {
+    found ||= tokens.length === 1 && tokens[0]!.isStopword && tokens[0]!.term === term
+  })
+  return found
 }
 
 /** Returns a list of terms in memory. */
