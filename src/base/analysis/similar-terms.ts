@@ -4,7 +4,7 @@ import type { Tokenizer } from './token.ts'
 /** Shortest words for which 1 and 2 changes are accepted. */
 const oneChangeMin = 4
 const twoChangesMin = 8
-/** Shortest terms that are accepted. A change of a short stem leads to unrelated words. */
+/** Shortest terms that are accepted. A change of a short stem results in an unrelated word. */
 const termLettersMin = 3
 /** Bounds of the work for a word: terms compared, and pages read. */
 const comparedMax = 20_000
