@@ -117,6 +117,11 @@ describe('a word without a match', () => {
     expect(await found('flutter', { filter })).toEqual([])
   })
 
+  test('is replaced only if at most three others come before it', async () => {
+    expect(await found('qqqa qqqb qqqc fluter')).toEqual(['flutter'])
+    expect(await found('qqqa qqqb qqqc qqqd fluter')).toEqual([])
+  })
+
   test('is not replaced if it is short, has digits, or is part of a compound that was found', async () => {
     expect(await found('wig2')).toEqual([])
     expect(await found('win')).toEqual([])

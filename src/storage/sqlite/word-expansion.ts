@@ -8,6 +8,11 @@ import type { VisibleRows } from './postings/row-masks.ts'
 const COMPLETIONS_MAX = 50
 /** Maximum number of similar terms that replace a word without a match. */
 const SIMILAR_TERMS_MAX = 5
+/**
+ * Maximum number of words without a match that are replaced: the first ones. Each can take milliseconds, and a text of
+ * many unknown words is not misspelled.
+ */
+const REPLACED_WORDS_MAX = 4
 /** Beginning of terms that are parts of words in scripts without spaces. */
 const PART_MARK = '~'
 
@@ -38,10 +43,11 @@ export class WordExpansion {
     const known = new Set(
       words.flatMap(({ word }, at) => (word !== undefined && counts[at]! > 0 ? [word] : [])),
     )
+    let replaceable = REPLACED_WORDS_MAX
     return [
       ...words.flatMap(({ word, terms }, at): WeightedWord[] => {
         if (counts[at]! > 0) return [{ terms, weight: 1 }]
-        if (word === undefined || isCompoundOf(word, known)) return []
+        if (word === undefined || isCompoundOf(word, known) || replaceable-- <= 0) return []
         return this.#similar(collection, word, analyzer, rows)
       }),
       ...(completions.length > 0 ? [{ terms: completions, weight: 1 }] : []),
