@@ -46,6 +46,89 @@ export type EmbedderState = z.output<typeof EmbedderState>
 
 const KnowledgeBaseWithEmbedder = KnowledgeBase.extend({ embedder: EmbedderState.optional() })
 
+/** Counts, sizes and search times of a knowledge base. */
+export const KnowledgeBaseStats = z
+  .object({
+    workspaceId: z.uuid(),
+    knowledgeBaseId: z.uuid(),
+    documents: z.int().min(0).meta({ description: 'number of documents, including failed and pending ones' }),
+    chunks: z.int().min(0).meta({ description: 'number of chunks and records' }),
+    bytes: z
+      .object({
+        total: z.int().min(0).meta({ description: 'sum of the parts' }),
+        text: z.int().min(0).meta({ description: 'titles and texts of the chunks' }),
+        metadata: z.int().min(0).meta({ description: 'other fields of the chunks' }),
+        vectors: z.int().min(0).meta({ description: 'vectors, 4 bytes per number' }),
+        index: z.int().min(0).meta({
+          description: 'index for search by words, including one that is being built',
+        }),
+      })
+      .meta({
+        description:
+          'stored bytes by part, without the overhead of the database and space that can be used again',
+      }),
+    vectors: z
+      .object({
+        count: z.int().min(0).meta({ description: 'number of vectors' }),
+        dimension: z.int().min(0).meta({ description: 'numbers per vector' }),
+        metric: z.enum(['cosine', 'dot', 'euclidean']).meta({ description: 'similarity metric' }),
+      })
+      .meta({ description: 'vectors of the chunks' }),
+    index: z
+      .object({
+        state: z.enum(['ready', 'building']).meta({
+          description: '`building` while a new generation is built; searches use the previous one until then',
+        }),
+        language: z.string().nullable().meta({
+          description: 'language of the current generation; null until the first one is complete',
+        }),
+        generation: z.int().nullable().meta({
+          description: 'number of the current generation; null until the first one is complete',
+        }),
+        segments: z.int().min(0).meta({ description: 'number of segments of the current generation' }),
+        deletedShare: z.number().min(0).max(1).meta({
+          description: 'share of the indexed chunks that were deleted but still take space, from 0 to 1',
+        }),
+        mergePending: z.boolean().meta({ description: 'true until the segments have been merged' }),
+        building: z
+          .object({
+            chunks: z.int().min(0).meta({ description: 'number of chunks in the new generation' }),
+            chunksTotal: z.int().min(0).meta({ description: 'number of chunks in the knowledge base' }),
+          })
+          .nullable()
+          .meta({ description: 'progress of the new generation; null if none is being built' }),
+        failure: z
+          .object({
+            at: isoTimestamp.meta({ description: 'time of the failure' }),
+            message: z.string().meta({ description: 'description of the problem' }),
+          })
+          .nullable()
+          .meta({
+            description:
+              'last failure of background work on the indexes of this store; null if it has succeeded since then',
+          }),
+      })
+      .nullable()
+      .meta({ description: 'index for search by words; null if there is none' }),
+    lastWriteAt: isoTimestamp
+      .nullable()
+      .meta({ description: 'time of the last change of a chunk; null if it is not known' }),
+    searches: z
+      .array(
+        z.object({
+          mode: z.enum(['vector', 'lexical', 'hybrid']).meta({ description: 'how the hits were ranked' }),
+          count: z.int().min(1).meta({ description: 'number of measured searches' }),
+          p50Ms: z.number().min(0).meta({ description: 'median time in milliseconds' }),
+          p95Ms: z.number().min(0).meta({ description: '95th percentile of the time in milliseconds' }),
+        }),
+      )
+      .meta({
+        description: `times in the server of the last ${limits.searchesMeasured} successful searches of this knowledge base alone, by mode, since the start of the server`,
+      }),
+  })
+  .meta({ id: 'KnowledgeBaseStats' })
+export type KnowledgeBaseStats = z.output<typeof KnowledgeBaseStats>
+
 /** Response field that lists the queries to a remote database. Empty for the embedded store. */
 const remoteQueries = { astraQueries: z.array(z.unknown()) }
 
@@ -230,6 +313,16 @@ export const kb = {
     access: member('read:content'),
     replies: { 200: KnowledgeBaseWithEmbedder },
     errors: [...notFoundErrors, ...storeErrors, 'collection_unavailable'],
+  }),
+  stats: route({
+    method: 'GET',
+    path: '/api/v1/workspaces/:workspaceId/knowledge-bases/:knowledgeBaseId/stats',
+    summary: 'Show counts, sizes and search times of a knowledge base',
+    description:
+      'Returns the number of documents and chunks, stored bytes by part, the state of the index for search by words, and measured times of recent searches. The figures count everything, so a caller who may see only some documents gets `policy_denied`.',
+    access: member('read:content'),
+    replies: { 200: KnowledgeBaseStats },
+    errors: [...notFoundErrors, ...storeErrors, 'collection_unavailable', 'policy_denied'],
   }),
   update: route({
     method: 'PATCH',

@@ -30,6 +30,8 @@ export const limits = {
   topKDefault: 10,
   topKMax: 1_000,
   knowledgeBasesPerSearch: 50,
+  /** Number of recent searches of a knowledge base whose times are kept, by mode. */
+  searchesMeasured: 256,
 
   filterDepth: 32,
   filterNodes: 1_000,

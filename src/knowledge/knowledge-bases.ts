@@ -9,13 +9,21 @@ import type {
   KnowledgeBase,
   KnowledgeBaseCreate,
   KnowledgeBasePatch,
+  KnowledgeBaseStats,
 } from '../contract/knowledge.ts'
 import type { PageQuery } from '../contract/page.ts'
 import { builtInProvider } from '../contract/providers.ts'
 import type { ChunkingService, EmbeddingService } from '../contract/services.ts'
 import type { Workspace } from '../contract/workspaces.ts'
 import { changeRow } from '../storage/change-row.ts'
-import type { Collection, CollectionKey, ContentStore, ContentWrite } from '../storage/content.ts'
+import type {
+  Collection,
+  CollectionKey,
+  CollectionStats,
+  ContentStore,
+  ContentWrite,
+  LexicalIndexState,
+} from '../storage/content.ts'
 import type { Pager, RowPage } from '../storage/cursor.ts'
 import { damagedStore } from '../storage/damaged-store.ts'
 import type { RowStore, Write } from '../storage/rows.ts'
@@ -122,6 +130,28 @@ export class KnowledgeBases {
         chunks: collection.records,
       },
     }
+  }
+
+  /**
+   * Returns counts and sizes of a knowledge base.
+   *
+   * @throws policy_denied  the caller may see only some rows, which the figures would reveal
+   */
+  async stats(
+    { workspaceId, knowledgeBaseId }: BaseAddress,
+    { visibility }: Pick<Caller, 'visibility'>,
+  ): Promise<Omit<KnowledgeBaseStats, 'searches'>> {
+    const context = await this.openContext(workspaceId, knowledgeBaseId)
+    if (visibility.principals !== 'all')
+      throw new WbError('policy_denied', 'the figures would include documents that you cannot see')
+    const { store, key, collection } = context
+    const [stats, documents] = await this.withDeletionCheck(context.base, () =>
+      Promise.all([
+        store.stats(key),
+        this.parts.rows.count(tables.documents, 'byKnowledgeBase', [workspaceId, knowledgeBaseId]),
+      ]),
+    )
+    return { workspaceId, knowledgeBaseId, documents, ...describeStats(stats, collection) }
   }
 
   /**
@@ -333,4 +363,44 @@ function collectionKeyOf({ workspaceId, vectorCollection, name }: KnowledgeBase)
 
 function baseNotFound(knowledgeBaseId: string): WbError {
   return new WbError('knowledge_base_not_found', `knowledge base '${knowledgeBaseId}' not found`)
+}
+
+function describeStats(
+  { records, changedAt, bytes: stored, index }: CollectionStats,
+  { dimension, metric }: Collection,
+) {
+  const { text, payload, vectors, postings } = stored
+  const total = text + payload + vectors + postings
+  return {
+    chunks: records,
+    bytes: { total, text, metadata: payload, vectors, index: postings },
+    vectors: { count: dimension === 0 ? 0 : records, dimension, metric },
+    index: index && describeIndex(index),
+    lastWriteAt: changedAt === null ? null : toTimestamp(changedAt),
+  }
+}
+
+function describeIndex({
+  language,
+  generation,
+  segments,
+  deletedShare,
+  isMerging,
+  building,
+  failure,
+}: LexicalIndexState): KnowledgeBaseStats['index'] {
+  return {
+    state: building ? 'building' : 'ready',
+    language,
+    generation,
+    segments,
+    deletedShare,
+    mergePending: isMerging,
+    building: building && { chunks: building.records, chunksTotal: building.recordsTotal },
+    failure: failure && { at: toTimestamp(failure.at), message: failure.message },
+  }
+}
+
+function toTimestamp(ms: number): string {
+  return new Date(ms).toISOString()
 }

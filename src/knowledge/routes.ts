@@ -12,6 +12,7 @@ import type { KnowledgeBases } from './knowledge-bases.ts'
 import type { KnowledgeFilters } from './knowledge-filters.ts'
 import type { ManySearcher } from './many-searcher.ts'
 import type { Records } from './records.ts'
+import { SearchTimes } from './search-times.ts'
 import type { Searcher } from './searcher.ts'
 import type { Uploads } from './uploads.ts'
 
@@ -28,6 +29,7 @@ export function kbHandlers(
   manySearcher: ManySearcher,
   measure: MeasureSearch,
 ): Handlers<typeof kb> {
+  const times = new SearchTimes()
   return {
     list: async ({ params, query }) => ({ status: 200, body: await bases.list(params.workspaceId, query) }),
     create: async ({ params, body }) => {
@@ -39,6 +41,10 @@ export function kbHandlers(
       status: 200,
       body: await bases.show(params.workspaceId, params.knowledgeBaseId),
     }),
+    stats: async ({ params }, caller) => ({
+      status: 200,
+      body: { ...(await bases.stats(params, caller)), searches: times.summarize(params.knowledgeBaseId) },
+    }),
     update: async ({ params, body }, caller) => ({
       status: 200,
       body: await bases.update(params.workspaceId, params.knowledgeBaseId, body, caller),
@@ -48,10 +54,11 @@ export function kbHandlers(
       return { status: 204, body: undefined, audit: { label: name } }
     },
     search: async ({ params, body }, caller) => {
-      const { hits, ignored } = await measure(async () => {
+      const search = async () => {
         const context = await bases.openContext(params.workspaceId, params.knowledgeBaseId)
         return bases.withDeletionCheck(params, () => searcher.search(context, body, caller))
-      })
+      }
+      const { hits, ignored } = await measure(() => times.measure(params.knowledgeBaseId, search))
       return { status: 200, body: hits, ignored }
     },
     searchMany: async ({ params, body }, caller) => {

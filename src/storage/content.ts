@@ -37,6 +37,40 @@ export interface Collection {
   readonly reranks?: boolean
 }
 
+/** Counts and sizes of a collection. They include all records, whoever may see them. */
+export interface CollectionStats {
+  readonly records: number
+  /** Time of the last change of a record in milliseconds since 1970; null if it is not known. */
+  readonly changedAt: number | null
+  readonly bytes: {
+    /** Titles and texts, in UTF-8. */
+    readonly text: number
+    /** Other fields of search results, as JSON in UTF-8. */
+    readonly payload: number
+    readonly vectors: number
+    /** Index for lexical search, with the generation that is being built. */
+    readonly postings: number
+  }
+  /** Null if the store searches words without an index. */
+  readonly index: LexicalIndexState | null
+}
+
+export interface LexicalIndexState {
+  /** Code of the language; null if no generation is complete yet. */
+  readonly language: string | null
+  /** Number of the generation that searches read; null if no generation is complete yet. */
+  readonly generation: number | null
+  readonly segments: number
+  /** Share of the indexed records that were deleted but are still stored, from 0 to 1. */
+  readonly deletedShare: number
+  /** True if the store has yet to check whether segments must be merged. */
+  readonly isMerging: boolean
+  /** Progress of the next generation; null if the index is complete. */
+  readonly building: { readonly records: number; readonly recordsTotal: number } | null
+  /** Last failure of the background work of this process; null if it has succeeded since then. */
+  readonly failure: { readonly at: number; readonly message: string } | null
+}
+
 /** A model of a provider. */
 export interface VectorService {
   readonly provider: string
@@ -281,6 +315,12 @@ export interface RawCommands {
 export interface ContentStore {
   readonly name: string
   collection(key: CollectionKey): Promise<Collection | undefined>
+  /**
+   * Returns statistics. A store on disk reads no records for them.
+   *
+   * @throws collection_unavailable  there is no such collection
+   */
+  stats(key: CollectionKey): Promise<CollectionStats>
   /**
    * Applies content changes and row writes in one transaction. If one fails, the result contains its index in the list
    * of all row writes followed by all content changes.

@@ -25,6 +25,7 @@ const readingCommands = [
   'workspaces show demo',
   'kb list -w demo',
   'kb show papers -w demo',
+  'kb stats papers -w demo',
   'kb search papers whales -w demo',
   'search whales -w demo',
   'documents list papers -w demo',

@@ -63,6 +63,32 @@ export function contentSuite(driver: string, open: () => Promise<OpenContent>): 
       expect(await content.collection({ ...key, name: 'C' })).toBeUndefined()
     })
 
+    test('statistics follow every insertion, replacement and deletion', async () => {
+      const sizes = async () => {
+        const { records, bytes } = await content.stats(key)
+        return [records, bytes.text, bytes.payload, bytes.vectors]
+      }
+      expect(await content.stats(key)).toMatchObject({ records: 0, changedAt: null })
+      expect(await sizes()).toEqual([0, 0, 0, 0])
+      await write(
+        upsert(
+          recordWithText('a', 'Größe', { title: 'T', documentId: 'd', payload: { x: 1 } }),
+          recordWithText('b', 'four', { documentId: 'e' }),
+        ),
+      )
+      expect(await sizes()).toEqual([2, 12, 9, 16])
+      await write(upsert(recordWithText('a', 'ab', { documentId: 'd', payload: { x: 10 } })))
+      expect(await sizes()).toEqual([2, 6, 10, 16])
+      await write({ op: 'deleteDocument', ...key, documentId: 'd' })
+      expect(await sizes()).toEqual([1, 4, 2, 8])
+      await write({ op: 'deleteRecord', ...key, id: 'b' })
+      expect(await sizes()).toEqual([0, 0, 0, 0])
+      expect((await content.stats(key)).changedAt).toBeGreaterThan(0)
+      await expect(content.stats({ ...key, name: 'missing' })).rejects.toMatchObject({
+        code: 'collection_unavailable',
+      })
+    })
+
     test('S1-07: collections with one name in two workspaces are independent', async () => {
       const other = { workspaceId: 'other', name: key.name }
       await write(

@@ -84,6 +84,34 @@ test.each([false, true])(
   },
 )
 
+test('statistics report the progress of an index that is being built', async () => {
+  const path = await fullTextStore(600)
+  const { connection, backfill } = openStepwise(path)
+  const { stats } = createReadOperations(connection)
+  const progress = async () => (await stats({ key })).index
+  expect(await progress()).toMatchObject({ generation: null, building: { records: 0, recordsTotal: 600 } })
+  await backfill.step()
+  expect(await progress()).toMatchObject({ generation: null, building: { records: 256, recordsTotal: 600 } })
+  while (await backfill.step());
+  expect(await progress()).toMatchObject({ generation: 1, language: 'auto', building: null })
+})
+
+test('statistics report a failure of the background work, and its end', async () => {
+  const path = await fullTextStore(10)
+  const state = new SqliteConnection(path)
+  onTestFinished(() => state.close())
+  state.database.exec(
+    `CREATE TRIGGER broken BEFORE INSERT ON posting_segment BEGIN SELECT raise(ABORT, 'broken'); END`,
+  )
+  const { content, close } = await openEmbeddedStore({ path, threads: true })
+  onTestFinished(close)
+  const failure = async () => (await content.stats(key)).index!.failure
+  await vi.waitFor(async () => expect(await failure()).toMatchObject({ message: expect.any(String) }))
+  state.database.exec('DROP TRIGGER broken')
+  await content.write([upsert(recordWithText('more', 'apple'))], [])
+  await vi.waitFor(async () => expect(await failure()).toBeNull(), { timeout: 5_000 })
+})
+
 test('a search finds what was written and not what was deleted while the index is filled', async () => {
   const path = await fullTextStore(600)
   const { write, search, backfill } = openStepwise(path)

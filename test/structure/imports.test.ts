@@ -42,7 +42,7 @@ const owners: Record<string, readonly string[]> = {
   openai: ['src/models/'],
   'openid-client': ['src/auth/oidc/'],
   jose: ['src/auth/oidc/'],
-  'lru-cache': ['src/auth/', 'src/http/', 'src/agents/tools/', 'src/models/', 'src/storage/'],
+  'lru-cache': ['src/auth/', 'src/http/', 'src/agents/tools/', 'src/models/', 'src/storage/', 'src/knowledge/'],
   undici: ['src/models/', 'src/client/node/'],
   'ipaddr.js': ['src/models/'],
   '@modelcontextprotocol/client': ['src/models/'],

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { anyText, oneOf } from './exactly.ts'
+import { anyNumber, anyText, count, isoMs, oneOf, uuid } from './exactly.ts'
 import { freshName, idOf, makeKnowledgeBase, makeWorkspace } from './fixtures.ts'
 import { expectRefusal, past, type Row, useServer } from './harness.ts'
 import { knowledgeBase, notUuid, unknownId } from './shapes.ts'
@@ -430,4 +430,36 @@ describe('showing, listing, changing and deleting knowledge bases', () => {
       },
     })
   })
+
+  test('reports counts, sizes, the state of the index, and the times of searches', async () => {
+    const kb = await makeKnowledgeBase(wire, await makeWorkspace(wire))
+    const empty = { ...knowledgeBaseStats, documents: 0, chunks: 0, lastWriteAt: null, searches: [] }
+    await wire.exchange(`GET ${kb}/stats`, undefined, 200, empty)
+    await wire.send(`POST ${kb}/ingest`, { json: { text: 'One short passage about gliders.' } })
+    await wire.send(`POST ${kb}/search`, { json: { text: 'gliders' } })
+    await wire.exchange(`GET ${kb}/stats`, undefined, 200, {
+      ...knowledgeBaseStats,
+      documents: 1,
+      chunks: 1,
+      lastWriteAt: isoMs,
+      searches: [{ mode: 'hybrid', count: 1, p50Ms: anyNumber, p95Ms: anyNumber }],
+    })
+  })
 })
+
+const knowledgeBaseStats = {
+  workspaceId: uuid,
+  knowledgeBaseId: uuid,
+  bytes: { total: count, text: count, metadata: count, vectors: count, index: count },
+  vectors: { count, dimension: count, metric: 'cosine' },
+  index: {
+    state: 'ready',
+    language: 'auto',
+    generation: 1,
+    segments: count,
+    deletedShare: 0,
+    mergePending: oneOf(true, false),
+    building: null,
+    failure: null,
+  },
+}

@@ -58,6 +58,7 @@ const commandOrder = [
   'ingest',
   'search',
   'show',
+  'stats',
   'export',
   'watch',
   'chunks',

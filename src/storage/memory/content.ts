@@ -1,9 +1,11 @@
+import { systemClock } from '../../base/clock.ts'
 import { compareCodePoints } from '../../base/compare-code-points.ts'
 import { words } from '../../base/words.ts'
 import { WbError } from '../../contract/errors.ts'
 import {
   type Collection,
   type CollectionKey,
+  type CollectionStats,
   type ContentRecord,
   type ContentStore,
   type ContentWrite,
@@ -30,6 +32,8 @@ interface MemoryRecord extends ContentRecord {
 interface MemoryCollection {
   readonly collection: Collection
   readonly records: ReadonlyMap<string, MemoryRecord>
+  /** Time of the last change of a record in milliseconds since 1970. */
+  readonly changedAt: number | null
 }
 
 /**
@@ -43,6 +47,7 @@ export function openMemoryContent(rows: RowStore): ContentStore {
   return {
     name: 'memory',
     collection: async key => store.find(key)?.collection,
+    stats: async key => store.stats(key),
     write: (changes, rowWrites) => store.write(changes, rowWrites),
     nearest: async (key, { vector, limit, ...constraints }) => store.nearest(key, vector, limit, constraints),
     read: async (key, records, options) => store.read(key, records, options),
@@ -112,7 +117,11 @@ class MemoryContent {
         const { op: _, language: __, ...settings } = change
         const id = ++this.#lastCollection
         const counts = { version: 0, records: 0, fittedRecords: 0 }
-        return { collection: { id, ...settings, generation: 0, ...counts }, records: new Map() }
+        return {
+          collection: { id, ...settings, generation: 0, ...counts },
+          records: new Map(),
+          changedAt: null,
+        }
       }
       case 'dropCollection':
         return undefined
@@ -153,6 +162,17 @@ class MemoryContent {
       records.set(record.id, { ...structuredClone(record), record: ++this.#lastRecord })
     }
     return withRecords(entry, records)
+  }
+
+  stats(key: CollectionKey): CollectionStats {
+    const { collection, records, changedAt } = this.#require(key)
+    const vectors = collection.records * collection.dimension * Float32Array.BYTES_PER_ELEMENT
+    const bytes = { text: 0, payload: 0, vectors, postings: 0 }
+    for (const { title, text, payload } of records.values()) {
+      bytes.text += Buffer.byteLength(title ?? '') + Buffer.byteLength(text ?? '')
+      bytes.payload += Buffer.byteLength(JSON.stringify(payload))
+    }
+    return { records: collection.records, changedAt, bytes, index: null }
   }
 
   nearest(
@@ -281,7 +301,11 @@ function withRecords(
   { collection }: MemoryCollection,
   records: ReadonlyMap<string, MemoryRecord>,
 ): MemoryCollection {
-  return { collection: { ...collection, version: collection.version + 1, records: records.size }, records }
+  return {
+    collection: { ...collection, version: collection.version + 1, records: records.size },
+    records,
+    changedAt: systemClock.now(),
+  }
 }
 
 function withoutRecords(

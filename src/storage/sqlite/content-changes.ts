@@ -1,4 +1,5 @@
 import { languageCode } from '../../base/analysis/languages.ts'
+import { type Clock, systemClock } from '../../base/clock.ts'
 import type { ContentRecord, ContentWrite } from '../content.ts'
 import type { WriteFailure, WriteOutcome } from '../rows.ts'
 import {
@@ -22,14 +23,27 @@ const DELETIONS_LOGGED_MIN = 10_000
 
 type ContentOperation<K extends ContentWrite['op']> = Extract<ContentWrite, { op: K }>
 
+/** Lengths in bytes of the title and text, and of the payload, of records. */
+interface StoredBytes {
+  text: number
+  payload: number
+}
+
+function addBytes(sum: StoredBytes, bytes: StoredBytes, factor: 1 | -1): void {
+  sum.text += factor * bytes.text
+  sum.payload += factor * bytes.payload
+}
+
 /** Applies content changes inside a transaction. */
 export class ContentChanges {
   readonly #connection: SqliteConnection
   readonly #postings: PostingChanges
+  readonly #clock: Clock
 
-  constructor(connection: SqliteConnection, postings: PostingChanges) {
+  constructor(connection: SqliteConnection, postings: PostingChanges, clock: Clock = systemClock) {
     this.#connection = connection
     this.#postings = postings
+    this.#clock = clock
   }
 
   /**
@@ -120,17 +134,18 @@ export class ContentChanges {
       'SELECT record FROM record WHERE collection = ? AND id = ?',
     )
     const replaced: number[] = []
+    const growth: StoredBytes = { text: 0, payload: 0 }
     for (const record of records) {
       requireVectorDimension(collection, record.vector)
       requireFinite(record.vector)
       const existing = find.get(collection.id, record.id)
       if (existing) {
-        this.#remove(collection, existing.record, defer)
+        addBytes(growth, this.#remove(collection, existing.record, defer), -1)
         replaced.push(existing.record)
       }
-      this.#insert(collection, record, defer)
+      addBytes(growth, this.#insert(collection, record, defer), 1)
     }
-    this.#recordChange(collection, { added: records.length, removed: replaced })
+    this.#recordChange(collection, { added: records.length, removed: replaced, growth })
     return undefined
   }
 
@@ -165,7 +180,9 @@ export class ContentChanges {
     if (removed.length === 0) return
     const { id, generation, staging, fullText, lexical } = collection
     const vectors = [generation, ...(staging ? [generation + 1] : [])].map(number => vectorTable(id, number))
-    for (const table of ['record', ...vectors]) {
+    const growth: StoredBytes = { text: 0, payload: 0 }
+    for (const record of removed) addBytes(growth, this.#deleteRow(record), -1)
+    for (const table of vectors) {
       const statement = this.#connection.prepare(`DELETE FROM ${table} WHERE record = ?`)
       for (const record of removed) statement.run(record)
     }
@@ -177,7 +194,7 @@ export class ContentChanges {
         const statement = this.#connection.prepare(`DELETE FROM ${textTable(id)} WHERE rowid = ?`)
         for (const record of removed) statement.run(record)
       })
-    this.#recordChange(collection, { added: 0, removed })
+    this.#recordChange(collection, { added: 0, removed, growth })
   }
 
   #deleteRecord(
@@ -207,26 +224,23 @@ export class ContentChanges {
     { id, generation, lexical, fullText }: CollectionRow,
     record: ContentRecord,
     defer: DeferStep,
-  ): void {
+  ): StoredBytes {
+    const payload = JSON.stringify(record.payload)
     const { lastInsertRowid } = this.#connection
       .prepare(
         'INSERT INTO record (collection, id, document_id, chunk_index, title, text, payload) VALUES (?, ?, ?, ?, ?, ?, ?)',
       )
-      .run(
-        id,
-        record.id,
-        record.documentId,
-        record.chunkIndex,
-        record.title,
-        record.text,
-        JSON.stringify(record.payload),
-      )
+      .run(id, record.id, record.documentId, record.chunkIndex, record.title, record.text, payload)
     const number = Number(lastInsertRowid)
     this.#connection
       .prepare(`INSERT INTO ${vectorTable(id, generation)} (record, data) VALUES (?, ?)`)
       .run(number, encodeVector(record.vector))
     const { title, text } = record
-    if (!lexical || (title === null && text === null)) return
+    const bytes = {
+      text: Buffer.byteLength(title ?? '') + Buffer.byteLength(text ?? ''),
+      payload: Buffer.byteLength(payload),
+    }
+    if (!lexical || (title === null && text === null)) return bytes
     this.#postings.add(id, { record: number, title, text }, defer)
     if (fullText)
       defer(() =>
@@ -234,14 +248,15 @@ export class ContentChanges {
           .prepare(`INSERT INTO ${textTable(id)} (rowid, title, text) VALUES (?, ?, ?)`)
           .run(number, title, text),
       )
+    return bytes
   }
 
   #remove(
     { id, generation, staging, lexical, fullText }: CollectionRow,
     record: number,
     defer: DeferStep,
-  ): void {
-    this.#connection.prepare('DELETE FROM record WHERE record = ?').run(record)
+  ): StoredBytes {
+    const bytes = this.#deleteRow(record)
     this.#connection.prepare(`DELETE FROM ${vectorTable(id, generation)} WHERE record = ?`).run(record)
     if (staging)
       this.#connection.prepare(`DELETE FROM ${vectorTable(id, generation + 1)} WHERE record = ?`).run(record)
@@ -249,20 +264,40 @@ export class ContentChanges {
     if (lexical) this.#postings.remove(id, record, defer)
     if (fullText)
       defer(() => this.#connection.prepare(`DELETE FROM ${textTable(id)} WHERE rowid = ?`).run(record))
+    return bytes
+  }
+
+  /** Deletes the row of a record, and returns what it took. */
+  #deleteRow(record: number): StoredBytes {
+    return this.#connection
+      .prepare<StoredBytes>(
+        `DELETE FROM record WHERE record = ?
+          RETURNING coalesce(octet_length(title), 0) + coalesce(octet_length(text), 0) AS text, octet_length(payload) AS payload`,
+      )
+      .get(record)!
   }
 
   /** Updates the version and the counts of a collection, and trims its deletion log if necessary. */
   #recordChange(
     collection: CollectionRow,
-    { added, removed }: { added: number; removed: readonly number[] },
+    { added, removed, growth }: { added: number; removed: readonly number[]; growth: StoredBytes },
   ): void {
     const removedUnfitted = removed.filter(record => record > collection.fittedThrough).length
     this.#connection
       .prepare(
-        `UPDATE collection SET version = version + 1, records = records + ?, unfitted = unfitted + ?, gone = gone + ?
+        `UPDATE collection SET version = version + 1, records = records + ?, unfitted = unfitted + ?, gone = gone + ?,
+            text_bytes = text_bytes + ?, payload_bytes = payload_bytes + ?, changed_at = ?
           WHERE id = ?`,
       )
-      .run(added - removed.length, added - removedUnfitted, removed.length, collection.id)
+      .run(
+        added - removed.length,
+        added - removedUnfitted,
+        removed.length,
+        growth.text,
+        growth.payload,
+        this.#clock.now(),
+        collection.id,
+      )
     if (collection.loggedDeletions + removed.length > 2 * DELETIONS_LOGGED_MIN)
       this.#trimDeletionLog(collection.id)
   }

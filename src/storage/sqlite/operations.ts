@@ -13,6 +13,7 @@ import type {
 import type { Write, WriteOutcome } from '../rows.ts'
 import type { Visibility } from '../visibility.ts'
 import { AllowedRecords } from './allowed-records.ts'
+import { CollectionStatsReader } from './collection-stats.ts'
 import { CommitQueue } from './commit-queue.ts'
 import type { SqliteConnection } from './connection.ts'
 import { ContentChanges } from './content-changes.ts'
@@ -75,6 +76,7 @@ export function createWriter(connection: SqliteConnection) {
       queue.run({ run: () => fitted.swap(input.key, input.fit, input.fitted), shouldCommit: always }),
     /** Starts the background work on posting indexes. */
     maintain: (_: object) => maintenance.start(),
+    maintenanceFailure: (_: object) => maintenance.failure,
   } satisfies ThreadOperations)
   return { operations, close: () => maintenance.close() }
 }
@@ -87,6 +89,7 @@ export function createReadOperations(connection: SqliteConnection) {
   const lexical = new LexicalIndex(connection, allowedRecords, analyzers)
   const records = new RecordReader(connection)
   const fitted = new FittedReads(connection)
+  const stats = new CollectionStatsReader(connection)
   return withStoreErrorsEach({
     nearest: (input: KeyedInput & { query: NearestQuery }): ScoredRecord[] =>
       vectors.nearest(input.key, input.query),
@@ -104,6 +107,7 @@ export function createReadOperations(connection: SqliteConnection) {
       records.owners(input.key, input.ids),
     listByDocument: (input: KeyedInput & { query: DocumentQuery }): RecordView[] =>
       records.listByDocument(input.key, input.query),
+    stats: (input: KeyedInput) => stats.stats(input.key),
     model: (input: KeyedInput) => fitted.model(input.key),
     passages: (input: KeyedInput & { after: number; limit: number }) =>
       fitted.passages(input.key, input.after, input.limit),

@@ -1,7 +1,10 @@
 import { type Clock, systemClock } from '../../base/clock.ts'
 import { newId } from '../../base/id.ts'
+import { WbError } from '../../contract/errors.ts'
+import type { LexicalIndexState } from '../content.ts'
 import type { CommitQueue } from './commit-queue.ts'
 import type { SqliteConnection } from './connection.ts'
+import { convertStoreError } from './faults.ts'
 import type { PostingBackfill } from './posting-backfill.ts'
 import { PostingMerger } from './postings/posting-merger.ts'
 
@@ -27,6 +30,7 @@ export class PostingMaintenance {
   readonly #backfill: PostingBackfill
   readonly #clock: Clock
   readonly #merger: PostingMerger
+  #failure: LexicalIndexState['failure'] = null
   #isStarted = false
   #running: Promise<void> | undefined
   #cancelTimer: (() => void) | undefined
@@ -42,6 +46,11 @@ export class PostingMaintenance {
     this.#backfill = backfill
     this.#clock = clock
     this.#merger = new PostingMerger(connection, newId())
+  }
+
+  /** Last failure of the work; null if it has succeeded since then. */
+  get failure(): LexicalIndexState['failure'] {
+    return this.#failure
   }
 
   /** Starts the work, which continues after later calls of {@link wake}. */
@@ -75,9 +84,16 @@ export class PostingMaintenance {
   /** Works until nothing is left. After a failure, such as a full disk, the next write tries again. */
   async #run(): Promise<void> {
     try {
-      while (this.#isStarted && hasPostingWork(this.#connection)) if (!(await this.#step())) return
-    } catch {
-      // Searches and writes do not depend on this work. If the store is damaged, they report it.
+      while (this.#isStarted && hasPostingWork(this.#connection)) {
+        const hasWorked = await this.#step()
+        this.#failure = null
+        if (!hasWorked) return
+      }
+    } catch (error) {
+      // Searches and writes do not depend on this work, so only the statistics report its failure.
+      const fault = convertStoreError(error)
+      const message = fault instanceof WbError ? fault.message : 'an unexpected error'
+      this.#failure = { at: this.#clock.now(), message }
     }
   }
 

@@ -104,6 +104,12 @@ export function createContentStore(
     name: 'embedded',
     collection: async key => calls.runSync(() => describeCollection(connection, key)),
     collections: async workspaceId => calls.runSync(() => listCollections(connection, workspaceId)),
+    stats: key =>
+      calls.run(async () => {
+        const { index, ...stats } = await reads.run('stats', { key })
+        if (!index) return { ...stats, index }
+        return { ...stats, index: { ...index, failure: await writes.run('maintenanceFailure', {}) } }
+      }),
     write: (changes, rows) => calls.run(() => writes.run('write', { changes, rows })),
     nearest: (key, query) => calls.run(() => reads.run('nearest', { key, query })),
     read: (key, records, options) => calls.run(() => reads.run('read', { key, records, options })),

@@ -2,6 +2,7 @@ import { fifthMigration } from './fifth.ts'
 import { firstMigration } from './first.ts'
 import { fourthMigration } from './fourth.ts'
 import { secondMigration } from './second.ts'
+import { seventhMigration } from './seventh.ts'
 import { sixthMigration } from './sixth.ts'
 import { thirdMigration } from './third.ts'
 
@@ -16,4 +17,5 @@ export const migrations: readonly string[] = [
   fourthMigration,
   fifthMigration,
   sixthMigration,
+  seventhMigration,
 ]

@@ -22,9 +22,12 @@ export interface PostingIndexRow extends PostingIndexKey, PostingAnalysis {
   readonly version: number
   /** Highest record that was ever added; 0 at first. */
   readonly lastRecord: number
+  /** 1 if segments may have to be merged. */
+  readonly mergeDue: 0 | 1
 }
 
-const columns = 'id, collection, generation, language, analyzer, active, version, last_record AS lastRecord'
+const columns =
+  'id, collection, generation, language, analyzer, active, version, last_record AS lastRecord, merge_due AS mergeDue'
 
 export function findPostingIndex(
   connection: SqliteConnection,

@@ -1,0 +1,52 @@
+import { LRUCache } from 'lru-cache'
+import { stopwatch } from '../base/clock.ts'
+import type { KnowledgeBaseStats } from '../contract/knowledge.ts'
+import { limits } from '../contract/limits.ts'
+
+/** Maximum number of knowledge bases whose times are kept. Those that were not searched for the longest time are dropped. */
+const BASES_MAX = 1_000
+
+type SearchMode = KnowledgeBaseStats['searches'][number]['mode']
+const modes: readonly SearchMode[] = ['hybrid', 'lexical', 'vector']
+
+/** Times of the last searches of each knowledge base, by mode. Kept in memory. */
+export class SearchTimes {
+  /** Times in milliseconds, oldest first. */
+  readonly #times = new LRUCache<string, Partial<Record<SearchMode, number[]>>>({ max: BASES_MAX })
+
+  /** Runs a search, and keeps its time if it succeeds. A reranked search counts as one of the mode before it. */
+  async measure<T extends { readonly mode: string }>(
+    knowledgeBaseId: string,
+    search: () => Promise<T>,
+  ): Promise<T> {
+    const elapsedMs = stopwatch()
+    const result = await search()
+    const mode = modes.find(each => result.mode.startsWith(each))
+    if (mode) this.add(knowledgeBaseId, mode, elapsedMs())
+    return result
+  }
+
+  add(knowledgeBaseId: string, mode: SearchMode, elapsedMs: number): void {
+    const byMode = this.#times.get(knowledgeBaseId) ?? {}
+    const times = byMode[mode] ?? []
+    times.push(elapsedMs)
+    if (times.length > limits.searchesMeasured) times.shift()
+    byMode[mode] = times
+    this.#times.set(knowledgeBaseId, byMode)
+  }
+
+  /** Returns the modes with at least one search. */
+  summarize(knowledgeBaseId: string): KnowledgeBaseStats['searches'] {
+    const byMode = this.#times.get(knowledgeBaseId) ?? {}
+    return modes.flatMap(mode => {
+      const sorted = byMode[mode]?.toSorted((a, b) => a - b)
+      if (!sorted) return []
+      return { mode, count: sorted.length, p50Ms: percentile(sorted, 0.5), p95Ms: percentile(sorted, 0.95) }
+    })
+  }
+}
+
+/** Returns the smallest value that is not below the given share of all values (nearest rank). */
+function percentile(sorted: readonly number[], share: number): number {
+  return sorted[Math.ceil(share * sorted.length) - 1]!
+}
