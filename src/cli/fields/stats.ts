@@ -6,7 +6,7 @@ import type { Fields } from './resources.ts'
 type IndexStats = NonNullable<KnowledgeBaseStats['index']>
 type SearchTime = KnowledgeBaseStats['searches'][number]
 
-/** Width of the bar of the largest part, in cells. */
+/** Width of the bar of the total, in cells. */
 const BAR_WIDTH = 16
 
 /** Returns the counts of a knowledge base, the state of its index, and the times of recent searches to show. */
@@ -49,21 +49,22 @@ function formatMs(ms: number): string {
   return `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`
 }
 
-/** Prints the stored bytes by part: a table with bars in a terminal, tab-separated numbers in a pipe. */
+/** Prints the stored bytes by part: a table with shares in a terminal, tab-separated numbers in a pipe. */
 export function printByteSizes(output: Output, { bytes }: KnowledgeBaseStats): void {
-  const { total, ...parts } = bytes
-  const largest = Math.max(...Object.values(parts))
-  const rows = [...Object.entries(parts), ['total', total] as const].map(([part, size]) => ({
-    part,
-    size,
-    bar: part === 'total' || largest === 0 ? '' : '▮'.repeat(Math.round((BAR_WIDTH * size) / largest)),
-  }))
-  if (output.interactive) output.result('')
+  const rows = Object.entries(bytes)
+    .map(([part, size]) => ({ part, size, share: bytes.total === 0 ? 0 : size / bytes.total }))
+    .sort((a, b) => Number(a.part === 'total') - Number(b.part === 'total'))
+  if (!output.interactive) {
+    for (const { part, size } of rows) output.result(`${part}\t${size}`)
+    return
+  }
+  output.result('')
   output.list(rows, {
     columns: {
       part: { value: row => row.part },
-      size: { value: row => (output.interactive ? formatByteSize(row.size) : row.size), format: 'count' },
-      share: { value: row => (output.interactive ? row.bar : undefined) },
+      size: { value: row => formatByteSize(row.size), format: 'count' },
+      share: { value: row => `${Math.round(100 * row.share)}%`, format: 'count' },
+      '': { value: row => '▮'.repeat(Math.round(BAR_WIDTH * row.share)) || ' ' },
     },
     empty: [],
   })
