@@ -109,7 +109,7 @@ export const KnowledgeBaseStats = z
           }),
       })
       .nullable()
-      .meta({ description: 'index for search by words; null if there is none' }),
+      .meta({ description: 'index for search by words; null if words are not indexed' }),
     lastWriteAt: isoTimestamp
       .nullable()
       .meta({ description: 'time of the last change of a chunk; null if it is not known' }),
@@ -319,10 +319,10 @@ export const kb = {
     path: '/api/v1/workspaces/:workspaceId/knowledge-bases/:knowledgeBaseId/stats',
     summary: 'Show counts, sizes and search times of a knowledge base',
     description:
-      'Returns the number of documents and chunks, stored bytes by part, the state of the index for search by words, and measured times of recent searches. The figures count everything, so a caller who may see only some documents gets `policy_denied`.',
+      'Returns the number of documents and chunks, stored bytes by part, the state of the index for search by words, and measured times of recent searches. The figures count everything, so a caller who may see only some documents gets `forbidden`.',
     access: member('read:content'),
     replies: { 200: KnowledgeBaseStats },
-    errors: [...notFoundErrors, ...storeErrors, 'collection_unavailable', 'policy_denied'],
+    errors: [...notFoundErrors, ...storeErrors, 'collection_unavailable'],
   }),
   update: route({
     method: 'PATCH',

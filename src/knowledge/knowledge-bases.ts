@@ -135,7 +135,7 @@ export class KnowledgeBases {
   /**
    * Returns counts and sizes of a knowledge base.
    *
-   * @throws policy_denied  the caller may see only some rows, which the figures would reveal
+   * @throws forbidden  the caller may see only some rows, which the figures would reveal
    */
   async stats(
     { workspaceId, knowledgeBaseId }: BaseAddress,
@@ -143,7 +143,7 @@ export class KnowledgeBases {
   ): Promise<Omit<KnowledgeBaseStats, 'searches'>> {
     const context = await this.openContext(workspaceId, knowledgeBaseId)
     if (visibility.principals !== 'all')
-      throw new WbError('policy_denied', 'the figures would include documents that you cannot see')
+      throw new WbError('forbidden', 'the figures would include documents that you cannot see')
     const { store, key, collection } = context
     const [stats, documents] = await this.withDeletionCheck(context.base, () =>
       Promise.all([

@@ -37,7 +37,7 @@ export interface Collection {
   readonly reranks?: boolean
 }
 
-/** Counts and sizes of a collection. They include all records, whoever may see them. */
+/** Counts and sizes of a collection. They include records that the caller may not see. */
 export interface CollectionStats {
   readonly records: number
   /** Time of the last change of a record in milliseconds since 1970; null if it is not known. */

@@ -7,7 +7,7 @@ test('a caller who may see only some rows gets no statistics', async () => {
   vi.spyOn(bases, 'openContext').mockResolvedValue({} as never)
   const address = { workspaceId: 'w', knowledgeBaseId: 'k' }
   await expect(bases.stats(address, { visibility: only('alice') })).rejects.toMatchObject({
-    code: 'policy_denied',
+    code: 'forbidden',
     status: 403,
   })
 })

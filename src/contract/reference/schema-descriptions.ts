@@ -27,6 +27,7 @@ export const schemaDescriptions: Readonly<Record<string, string>> = {
   Job: 'Background work, such as the ingest of a document.',
   JobDone: 'The last event of a job.',
   KnowledgeBase: 'A set of documents that are searched together.',
+  KnowledgeBaseStats: 'Counts, sizes and search times of a knowledge base.',
   KnowledgeFilter: 'A saved filter of a knowledge base.',
   LlmModel: 'A model of a provider.',
   LlmService: 'Settings for calling a language model.',
