@@ -119,7 +119,7 @@ function isDetected(file: string, { start, end, replacement }: Mutation, tests: 
 
 /** Time after which tests hang, in ms. The machine may be much slower than while the tests were recorded. */
 function timeoutOf(tests: readonly string[]): number {
-  return 120_000 + 4 * durationOf(tests)
+  return 120_000 + 4 * Math.ceil(durationOf(tests))
 }
 
 function durationOf(tests: readonly string[]): number {
@@ -217,19 +217,27 @@ function resultsOf(args: readonly string[], env: Record<string, string>): Record
   return Object.fromEntries(testResults.map(result => [result.name.slice(folder.length + 1), result]))
 }
 
-/** Runs tests, and returns their status; null if they exceed the timeout. */
+/** Runs tests, and returns their status; null if they exceed the timeout. Also ends their processes. */
 function runTests(
   args: readonly string[],
   timeout?: number,
   env: Record<string, string> = {},
 ): number | null {
   const vitest = ['vitest', 'run', '--project', 'product', '--maxWorkers', WORKERS, ...args]
-  const { status } = spawnSync('npx', vitest, {
+  const options = {
     cwd: folder,
     stdio: 'ignore',
     env: { ...process.env, ...env },
-    ...(timeout !== undefined && { timeout, killSignal: 'SIGTERM' }),
-  })
+    timeout,
+    detached: true,
+  } as const
+  const { status, pid } = spawnSync('npx', vitest, options)
+  try {
+    // A worker in an endless loop survives the main process.
+    process.kill(-pid, 'SIGKILL')
+  } catch {
+    // All have ended.
+  }
   return status
 }
 
