@@ -45,6 +45,30 @@ describe('a question', () => {
   })
 })
 
+describe('an answer', () => {
+  const answer = (isFirst: boolean, gap = false): TranscriptPart =>
+    ({
+      kind: 'answer',
+      block: { kind: 'markdown', source: 'So **it**', gap },
+      isFirst,
+      isAside: false,
+    }) as TranscriptPart
+
+  test('starts with the name of the agent, which is truncated on the left side only', () => {
+    expect(shown(answer(true))).toEqual(['', ' Maven  So it'])
+    expect(shown(answer(true), 60, 'A very long name')).toEqual([
+      '',
+      ' A very long…   So it'.replace('   ', '  '),
+    ])
+    expect(shown(answer(true), 40, 'A very long name')).toEqual(['', ' A very long name', '  So it'])
+  })
+
+  test('continues without the name', () => {
+    expect(shown(answer(false))).toEqual(['        So it'])
+    expect(shown(answer(false, true))).toEqual(['', '        So it'])
+  })
+})
+
 describe('a tool call', () => {
   test.each([
     [{ content: '{"results":[1,2]}' }, '2 passages  20 ms'],

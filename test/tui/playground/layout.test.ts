@@ -132,6 +132,12 @@ test.each([
   expect(play.state.base?.name).toBe(name)
 })
 
+test('typing in the list of knowledge bases selects the first match', () => {
+  const bases = [base('papers'), base('handbook'), base('old_papers')]
+  const play = new PlaygroundDriver({ bases, base: bases[1] }).type('\tp\r')
+  expect(play.state.base?.name).toBe('papers')
+})
+
 test.each([
   ['1\r', 1],
   ['100\r', 100],
