@@ -11,6 +11,7 @@
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { type Profiler, Session } from 'node:inspector/promises'
+import { createRequire } from 'node:module'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -35,6 +36,10 @@ if (records) {
   const record = join(records, createHash('sha256').update(test).digest('hex'))
   // Node.js also passes this variable to child processes that get an environment without it.
   process.env.NODE_V8_COVERAGE = record
+  const pty = createRequire(import.meta.url)('@lydell/node-pty') as typeof import('@lydell/node-pty')
+  const { spawn } = pty
+  pty.spawn = (file, args, options) =>
+    spawn(file, args, { ...options, env: { NODE_V8_COVERAGE: record, ...options.env } })
 
   afterAll(async () => {
     const { result } = await session.post('Profiler.takePreciseCoverage')
@@ -62,6 +67,7 @@ export function takeProcessRecords(folder: string, functions: FunctionNames): vo
     for (const { url, functions: called } of scripts) {
       const modules = bundledModules(url)
       if (modules.length === 0) continue
+      for (const { path } of modules) if (isProduct(path)) addNames(functions, path, [])
       for (const call of called.filter(isCalled)) {
         const path = modules.findLast(({ start }) => start <= call.ranges[0]!.startOffset)?.path ?? ''
         if (isProduct(path)) addFunctions(functions, path, [call])
@@ -95,9 +101,13 @@ function isCalled({ ranges }: Profiler.FunctionCoverage): boolean {
   return ranges[0]!.count > 0
 }
 
-/** Adds names of functions. A bundle appends a number to a name that several modules declare. */
+/** Adds functions of a file. A bundle appends a number to a name that several modules declare. */
 function addFunctions(all: FunctionNames, path: string, called: Profiler.FunctionCoverage[]): void {
   if (called.length === 0) return
   const names = called.flatMap(({ functionName }) => [functionName, functionName.replace(/\d+$/, '')])
+  addNames(all, path, names)
+}
+
+function addNames(all: FunctionNames, path: string, names: readonly string[]): void {
   all[path] = [...new Set([...(all[path] ?? []), '', ...names])]
 }
