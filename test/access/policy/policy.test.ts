@@ -144,7 +144,7 @@ describe('stores and the evaluator', () => {
           .get(...parameters, JSON.stringify(row)) as { holds: number }
         expect(found.holds).toBe(expected ? 1 : 0)
       }),
-      { numRuns: 3_000 },
+      { numRuns: 1_000 },
     )
   })
 
@@ -154,7 +154,7 @@ describe('stores and the evaluator', () => {
         fc.pre(evaluatePolicy(policy, { id, attributes: {} }, row))
         expect(evaluatePolicy(policy, { id, attributes: { team, admin: 'true' } }, row)).toBe(true)
       }),
-      { numRuns: 2_000 },
+      { numRuns: 1_000 },
     )
   })
 

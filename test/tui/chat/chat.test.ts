@@ -271,10 +271,10 @@ describe('a turn', () => {
   test('that runs in a resumed conversation is read, but not one that is answered', async () => {
     const other = message('user', 'next?')
     const turn = () => stream({ event: 'user-message', data: other } as TurnEvent, done)
-    const resumed = startChat({ attach: turn }, {}, freshChat)
+    const resumed = startChat({ readRunningTurn: turn }, {}, freshChat)
     await resumed.chat.resume('Laws')
     expect((await resumed.type('/help')).join('\n')).toContain('you: next?')
-    const answeredAgain = startChat({ attach: () => stream(begin, done) }, {}, freshChat)
+    const answeredAgain = startChat({ readRunningTurn: () => stream(begin, done) }, {}, freshChat)
     await answeredAgain.chat.resume('Laws')
     await settled()
     expect(answeredAgain.chat.state.turn).toBeUndefined()
