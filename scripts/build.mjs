@@ -117,9 +117,10 @@ function sweep(written, clean) {
 /**
  * Bundles commands, command line, runtime and workers together, so that they share code.
  *
- * @param {{clean: boolean}} options clean: also delete chunks of earlier builds
+ * @param {{clean: boolean, readable: boolean}} options clean: also delete chunks of earlier builds; readable: keep line
+ *   breaks, and comments with the path of each source file
  */
-async function build({ clean }) {
+async function build({ clean, readable }) {
   const [{ build: bundle }, { buildWasm }, { wireContract }] = await Promise.all([
     import('esbuild'),
     import('./build-wasm.mjs'),
@@ -133,7 +134,7 @@ async function build({ clean }) {
     format: 'esm',
     target: 'node20',
     splitting: true,
-    minifyWhitespace: true,
+    minifyWhitespace: !readable,
     minifySyntax: true,
     legalComments: 'none',
     outbase: '.',
@@ -154,7 +155,8 @@ async function build({ clean }) {
   replace(join(outDir, 'build.json'), `${JSON.stringify(info)}\n`)
 }
 
-if (!toolsMissing()) await build({ clean: process.argv.includes('--clean') })
+const isSet = flag => process.argv.includes(flag)
+if (!toolsMissing()) await build({ clean: isSet('--clean'), readable: isSet('--readable') })
 else if (existsSync(join(outDir, 'build.json')))
   console.error('build tools are not installed; dist stays as it is')
 else {

@@ -234,3 +234,25 @@ test.each(['>', '> ', '- ', '1. ', '* 1. >'])('%j can nest to any depth and is d
   const deep = mark.repeat(3_999)
   expect(shown(blocksOf(`first\n\n${deep}`), 80)).toContain(mark.repeat(10).trim())
 })
+
+test('splits a long table after a row, and repeats its header in each part', () => {
+  const head = '| name | text |\n|---|---|\n'
+  const rows = Array.from({ length: 150 }, (_, index) => `| row ${index} | ${'word '.repeat(12)}|\n`)
+  const { taken, left } = piecewise(['Intro\n\n', head, ...rows, '\nafter\n'])
+  const sources = [...taken, ...left].map(block => (block.kind === 'markdown' ? block.source : ''))
+  const tables = sources.filter(source => source.startsWith(head))
+  expect(tables.length).toBeGreaterThan(1)
+  expect(sources).toHaveLength(tables.length + 2)
+  expect(
+    tables
+      .map(source => source.slice(head.length))
+      .join('')
+      .trimEnd(),
+  ).toBe(rows.join('').trimEnd())
+  for (const { length } of tables) expect(length).toBeLessThan(4_300)
+})
+
+test('a newline at the end of a whole text adds no line', () => {
+  for (const source of ['~~~\na', 'a', '- a', '| a |\n|---|\n| b |'])
+    expect(blocksOf(`${source}\n`)).toEqual(blocksOf(source))
+})

@@ -227,10 +227,8 @@ export function cutLine(line: Line, width: number): Line {
       cellsLeft -= textWidth
       continue
     }
-    spans.push({
-      text: textWidth === cellsLeft ? `${fittingPrefix(text, cellsLeft - 1)}…` : truncate(text, cellsLeft),
-      tones,
-    })
+    // The space makes a text that would fit too wide, because the rest of the line follows it.
+    spans.push({ text: truncate(`${text} `, cellsLeft), tones })
     break
   }
   return spans

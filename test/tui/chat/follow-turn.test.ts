@@ -25,6 +25,7 @@ async function read(
   first: AsyncIterable<TurnEvent>,
   attached: AsyncIterable<TurnEvent>[],
   messages: readonly Message[] = [],
+  signal = new AbortController().signal,
 ): Promise<{ events: TurnEvent[]; isLost: boolean[]; error: unknown }> {
   const events: TurnEvent[] = []
   const isLost: boolean[] = []
@@ -32,7 +33,6 @@ async function read(
     readRunningTurn: () => attached.shift() ?? stream([], broken),
     messages: async () => [...messages],
   }
-  const { signal } = new AbortController()
   const following = { port, signal, onConnection: (lost: boolean) => isLost.push(lost) }
   try {
     for await (const event of followTurn(following, first)) events.push(event)
@@ -77,4 +77,41 @@ test('ignores the events of another turn', async () => {
 test('does not reconnect after an error before the first event', async () => {
   const { isLost, error } = await read(stream([], broken), [stream(whole)])
   expect({ isLost, error }).toEqual({ isLost: [], error: broken })
+})
+
+test('replaces the partial answer by the stored one if it failed or is different', async () => {
+  const stored = { ...answer, metadata: { finish_reason: 'error' } }
+  const missing = () => stream([], new WbError('not_found', 'no turn'))
+  const failed = await read(stream(whole.slice(0, 2), broken), [missing()], [question, stored])
+  expect(failed.events.at(-1)).toEqual({ event: 'error', data: stored })
+  const changed = { ...answer, content: 'two' }
+  const { events } = await read(stream(whole.slice(0, 2), broken), [missing()], [question, changed])
+  expect(events.slice(2)).toEqual([
+    { event: 'token-reset', data: {} },
+    token('two'),
+    { event: 'done', data: changed },
+  ])
+})
+
+test('forgets the text before a tool call', async () => {
+  const missing = stream([], new WbError('not_found', 'no turn'))
+  const reset: TurnEvent = { event: 'token-reset', data: {} }
+  const first = [begin, token('x'), reset, token('one')]
+  const { events } = await read(stream(first, broken), [missing], [question, answer])
+  expect(events).toEqual([...first, token(' two'), done])
+})
+
+test.each(['done', 'error', 'stream-error'] as const)('ends after %s', async event => {
+  const last = { event, data: answer } as TurnEvent
+  const { events, isLost } = await read(stream([begin, last, token('late')], broken), [stream(whole)])
+  expect({ events, isLost }).toEqual({ events: [begin, last], isLost: [] })
+})
+
+test('does not reconnect after an error that is no loss of the connection, or after it was stopped', async () => {
+  const refused = new WbError('forbidden', 'no')
+  expect(await read(stream([begin], refused), [stream(whole)])).toMatchObject({ error: refused, isLost: [] })
+  const stopping = new AbortController()
+  stopping.abort()
+  const stopped = await read(stream([begin], broken), [stream(whole)], [], stopping.signal)
+  expect(stopped).toMatchObject({ error: broken, isLost: [] })
 })
