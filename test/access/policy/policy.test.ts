@@ -139,7 +139,7 @@ describe('stores and the evaluator', () => {
         table.remove(record)
         expect(found).toEqual(expected ? [record] : [])
       }),
-      { numRuns: 3_000 },
+      { numRuns: 1_000 },
     )
   })
 
@@ -149,7 +149,7 @@ describe('stores and the evaluator', () => {
         fc.pre(evaluatePolicy(policy, { id, attributes: {} }, row))
         expect(evaluatePolicy(policy, { id, attributes: { team, admin: 'true' } }, row)).toBe(true)
       }),
-      { numRuns: 2_000 },
+      { numRuns: 1_000 },
     )
   })
 
