@@ -1,7 +1,7 @@
 /**
  * Measures the evaluation of filters in one process: CPU time until the records that match are known, for a filter on a key
  * that no search has used yet, for another value of the key, for a repeated filter, and for one after a write. Each record
- * has a text and a payload of about 600 and 300 bytes.
+ * has a text and a payload of about 600 and 300 bytes. Then measures the CPU time of a vector scan over some of the records.
  *
  * npm run bench:filters -- [--records 100000]
  */
@@ -11,15 +11,20 @@ import { fullVisibility } from '../src/access/full-visibility.ts'
 import type { CollectionKey, ContentRecord } from '../src/storage/content.ts'
 import type { Filter } from '../src/storage/filter.ts'
 import { openEmbeddedStore } from '../src/storage/open.ts'
+import { loadScanModule } from '../src/storage/scan/module.ts'
+import { Segment } from '../src/storage/scan/segment.ts'
 import { AllowedRecords } from '../src/storage/sqlite/allowed-records.ts'
 import { requireCollection } from '../src/storage/sqlite/collections.ts'
 import { SqliteConnection } from '../src/storage/sqlite/connection.ts'
+import { random } from './random-chunks.ts'
 import { remove, temporaryFolder } from './server.ts'
 import { table } from './statistics.ts'
 
 const { values } = parseArgs({ options: { records: { type: 'string', default: '100000' } } })
 const recordCount = Number(values.records)
 const recordsPerWrite = 1_000
+const dimension = 384
+const queryCount = 100
 const key: CollectionKey = { workspaceId: 'bench', name: 'bench' }
 
 function recordOf(n: number): ContentRecord {
@@ -71,7 +76,7 @@ const filters: Record<string, [Filter, Filter]> = {
     { kind: 'not', operand: below(1) },
     { kind: 'not', operand: below(2) },
   ],
-  'array, 27 %': [
+  'array, 42 %': [
     { kind: 'in', key: 'tags', values: ['tag1', 'tag2'] },
     { kind: 'in', key: 'tags', values: ['tag3', 'tag4'] },
   ],
@@ -105,3 +110,17 @@ console.log(table(['filter', 'records', 'new key', 'new value', 'repeated', 'aft
 connection.close()
 await store.close()
 remove(folder)
+
+const segment = new Segment(loadScanModule(), dimension, 'cosine')
+const drawVector = () => Float32Array.from({ length: dimension }, () => random() - 0.5)
+for (let record = 0; record < recordCount; record++) segment.append(record, drawVector())
+const queries = Array.from({ length: queryCount }, drawVector)
+const scans = [1, 10, 24, 50, 100].map(percent => {
+  const records = Array.from({ length: recordCount }, (_, record) => record)
+  const allowed = new Set(records.filter(record => (record * 7_919) % 100 < percent))
+  const before = process.cpuUsage()
+  for (const query of queries) segment.nearest(query, 10, percent === 100 ? undefined : allowed)
+  const { user, system } = process.cpuUsage(before)
+  return [`${percent} %`, ((user + system) / 1_000 / queryCount).toFixed(2)]
+})
+console.log(`\n${table(['records', `CPU ms per scan of ${dimension} dimensions`], scans)}`)

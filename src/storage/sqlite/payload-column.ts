@@ -40,10 +40,18 @@ export class PayloadColumn {
 
   /** Returns a bitmap of the rows that satisfy a condition. */
   matching(condition: KeyCondition): Uint32Array {
-    const flags = Uint8Array.from(this.#values, createMatcherFlag(condition))
+    const matches = createValueMatcher(condition)
+    const values = this.#values
+    const flags = new Uint8Array(values.length)
+    for (let code = 0; code < flags.length; code++) if (matches(values[code])) flags[code] = 1
     const bitmap = new Uint32Array((this.#rows + 31) >>> 5)
     const codes = this.#codes
-    for (let row = 0; row < this.#rows; row++) bitmap[row >>> 5]! |= flags[codes[row]!]! << (row & 31)
+    for (let from = 0; from < this.#rows; from += 32) {
+      const end = Math.min(from + 32, this.#rows)
+      let bits = 0
+      for (let row = from; row < end; row++) bits |= flags[codes[row]!]! << row
+      bitmap[from >>> 5] = bits
+    }
     return bitmap
   }
 
@@ -69,9 +77,4 @@ export class PayloadColumn {
     this.#valueBytes += VALUE_BYTES + 2 * characters
     return this.#values.push(value) - 1
   }
-}
-
-function createMatcherFlag(condition: KeyCondition): (value: unknown) => number {
-  const matches = createValueMatcher(condition)
-  return value => (matches(value) ? 1 : 0)
 }
