@@ -100,6 +100,15 @@ describe('payloads', () => {
     expect(load).toHaveBeenCalledTimes(2)
   })
 
+  test('are not loaded again if they exceeded the memory limit', () => {
+    const table = new PayloadTable(0)
+    table.add({ n: 1 })
+    const load = vi.spyOn(PayloadColumns, 'load')
+    onTestFinished(() => load.mockRestore())
+    for (const bound of [1, 2, 3]) expect(table.matching(below(bound))).toHaveLength(bound === 1 ? 0 : 1)
+    expect(load).toHaveBeenCalledTimes(1)
+  })
+
   test('of deleted records do not accumulate', () => {
     const table = new PayloadTable()
     table.add({ n: 0, text: 'stays' })

@@ -12,6 +12,7 @@ const COLUMN_BYTES_MAX = 64 * 1024 * 1024
 const SET_BYTES_MAX = 32 * 1024 * 1024
 /** Estimated bytes of a set in addition to its records. */
 const SET_OVERHEAD_BYTES = 500
+const OVERSIZED_MAX = 1_000
 
 /**
  * Computes the records that a caller may see and that match a filter. Loads the payload values of a key at the first
@@ -26,6 +27,8 @@ export class AllowedRecords {
   })
   /** Columns by collection, least recently used first. */
   readonly #columns = new Map<number, PayloadColumns>()
+  /** Number of records of a collection when the columns for a list of keys exceeded the memory limit. */
+  readonly #oversized = new LRUCache<string, number>({ max: OVERSIZED_MAX })
 
   constructor(connection: SqliteConnection, columnBytesMax = COLUMN_BYTES_MAX) {
     this.#connection = connection
@@ -59,6 +62,9 @@ export class AllowedRecords {
   #columnsFor(collection: FilteredCollection, filter: Filter): PayloadColumns | undefined {
     const keys = new Set(keysOf(filter))
     const bytesMax = this.#columnBytesMax
+    const list = JSON.stringify([collection.id, ...[...keys].sort()])
+    // Tries again when the collection has half as many records.
+    if (2 * collection.records >= (this.#oversized.get(list) ?? Number.POSITIVE_INFINITY)) return undefined
     let columns = this.#columns.get(collection.id)
     this.#columns.delete(collection.id)
     if (!columns?.use(keys) || !columns.update(collection, keys, bytesMax))
@@ -67,7 +73,10 @@ export class AllowedRecords {
         optional: columns?.keys ?? [],
         bytesMax,
       })
-    if (!columns) return undefined
+    if (!columns) {
+      this.#oversized.set(list, collection.records)
+      return undefined
+    }
     this.#columns.set(collection.id, columns)
     this.#evict()
     return columns

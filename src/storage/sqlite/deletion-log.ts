@@ -6,7 +6,7 @@ export interface LoggedDeletion {
   readonly record: number
 }
 
-/** Returns the position of the last deletion from a collection; 0 if there is none. */
+/** Returns the position of the last deletion from a collection; 0 if no record was deleted. */
 export function lastDeletion(connection: SqliteConnection, collection: number): number {
   const row = connection
     .prepare<{ seq: number | null }>('SELECT max(seq) AS seq FROM record_gone WHERE collection = ?')

@@ -2,7 +2,7 @@ import { createValueMatcher, type KeyCondition } from '../filter.ts'
 
 /** Estimated bytes of a distinct value besides its text: entries of a map and of a list. */
 const VALUE_BYTES = 64
-/** Stands for all objects, which satisfy no condition but exist. */
+/** The value of all objects, which satisfy no condition but exist. */
 const ANY_OBJECT = {}
 
 /** Grows by doubling, and keeps the content. */
