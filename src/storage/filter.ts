@@ -73,11 +73,10 @@ export type FilterMatcher = (payload: FilterPayload) => boolean
 
 type FilterPayload = Readonly<Record<string, unknown>>
 
-/**
- * Compiles a filter for use on many payloads. Matches the same payloads as `filterToSql`.
- *
- * The time to match an `in` condition does not depend on its number of values.
- */
+/** A filter on the value of one key. */
+export type KeyCondition = Extract<Filter, { readonly key: string }>
+
+/** Compiles a filter for use on many payloads. */
 export function createMatcher(filter: Filter | undefined): FilterMatcher {
   if (filter === undefined) return () => true
   switch (filter.kind) {
@@ -93,16 +92,30 @@ export function createMatcher(filter: Filter | undefined): FilterMatcher {
       const matches = createMatcher(filter.operand)
       return payload => !matches(payload)
     }
+    default: {
+      const matches = createValueMatcher(filter)
+      return payload => matches(storedValue(payload, filter.key))
+    }
+  }
+}
+
+/**
+ * Compiles a condition for use on many values of its key. A missing key has the value undefined.
+ *
+ * The time to match an `in` condition does not depend on its number of values.
+ */
+export function createValueMatcher(condition: KeyCondition): (stored: unknown) => boolean {
+  switch (condition.kind) {
     case 'in': {
-      const values: ReadonlySet<unknown> = new Set(filter.values)
-      return payload => isIn(values, storedValue(payload, filter.key))
+      const values: ReadonlySet<unknown> = new Set(condition.values)
+      return stored => isIn(values, stored)
     }
     case 'all':
-      return payload => hasAll(storedValue(payload, filter.key), filter.values)
+      return stored => hasAll(stored, condition.values)
     case 'range':
-      return payload => satisfiesRange(storedValue(payload, filter.key), filter.order, filter.bound)
+      return stored => satisfiesRange(stored, condition.order, condition.bound)
     case 'type':
-      return payload => typeOf(storedValue(payload, filter.key)) === filter.type
+      return stored => typeOf(stored) === condition.type
   }
 }
 
@@ -215,7 +228,8 @@ function clipStep(step: string | number): string {
   return text.length > 64 ? `${text.slice(0, 64)}…` : text
 }
 
-function storedValue(payload: FilterPayload, key: string): unknown {
+/** Returns the value of a key of a payload; undefined if the key is missing. */
+export function storedValue(payload: FilterPayload, key: string): unknown {
   return Object.hasOwn(payload, key) ? payload[key] : undefined
 }
 

@@ -1,4 +1,5 @@
 import type { Metric, ScoredRecord } from '../content.ts'
+import type { RecordSet } from '../record-set.ts'
 import { ExactScorer } from './exact-scorer.ts'
 import type { ScanModule } from './module.ts'
 import { TopResults } from './top-results.ts'
@@ -16,7 +17,7 @@ export interface BlockQuery {
   readonly query: Float32Array
   readonly k: number
   /** Records to search; all records if undefined. */
-  readonly allowed?: ReadonlySet<number> | undefined
+  readonly allowed?: RecordSet | undefined
 }
 
 /**

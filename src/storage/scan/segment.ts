@@ -1,4 +1,5 @@
 import type { Metric, ScoredRecord } from '../content.ts'
+import type { RecordSet } from '../record-set.ts'
 import { ExactScorer, requireDimension, requireLength } from './exact-scorer.ts'
 import {
   MAX_PAGES,
@@ -71,6 +72,9 @@ export class Segment {
   /** The record of each row, and its terms of the bounds; see {@link boundTerms}. */
   #facts = new Float64Array(0)
   readonly #slotOf = new Map<number, number>()
+  /** Number of changes to the segment. */
+  #version = 0
+  readonly #selections = new WeakMap<RecordSet, Selection>()
 
   /**
    * Creates an empty segment.
@@ -145,6 +149,7 @@ export class Segment {
     if (!this.#readVectors) this.#exact.set(vector, slot * this.#dimension)
     this.#slotOf.set(record, slot)
     if (slot === this.#size) this.#size++
+    this.#version++
   }
 
   /** Removes a record; returns false if it is not in the segment. */
@@ -152,6 +157,7 @@ export class Segment {
     const slot = this.#slotOf.get(record)
     if (slot === undefined) return false
     this.#slotOf.delete(record)
+    this.#version++
     const last = --this.#size
     if (slot !== last) {
       const from = this.#rowOffset(last)
@@ -172,7 +178,7 @@ export class Segment {
    * @param allowed  records to search; all records if undefined
    * @throws RangeError  the query has the wrong length
    */
-  nearest(query: Float32Array, k: number, allowed?: ReadonlySet<number>): ScoredRecord[] {
+  nearest(query: Float32Array, k: number, allowed?: RecordSet): ScoredRecord[] {
     this.#scorer.setQuery(query)
     if (k === 0) return []
     const querySquare = this.#scorer.squaredNorm(query)
@@ -201,7 +207,7 @@ export class Segment {
     query: Float32Array,
     querySquare: number,
     k: number,
-    allowed: ReadonlySet<number> | undefined,
+    allowed: RecordSet | undefined,
   ): { slots: number[]; keys: number[] } {
     const levelMax = Math.min(
       QUERY_LEVEL_MAX,
@@ -213,8 +219,9 @@ export class Segment {
     // The square of the query is part of a distance, and is rounded with it.
     const slack = this.#metric === 'euclidean' ? querySquare * ROUNDING : 0
     const roundingFactor = error * (1 + ROUNDING) + queryNorm * ROUNDING
-    const gathered =
-      allowed && allowed.size < this.#size * GATHER_SHARE_MAX ? this.#slotsOf(allowed) : undefined
+    const selection = allowed && this.#select(allowed)
+    const gathered = selection?.slots
+    const mask = selection?.mask
     const total = gathered?.length ?? this.#size
     const results = this.#views.doubles.subarray(this.#outOffset / 8, this.#slotsOffset / 8)
     const facts = this.#facts
@@ -233,9 +240,8 @@ export class Segment {
         const offset = facts[at + OFFSET]!
         const key = product + margin + offset * (1 - ROUNDING)
         if (key < threshold) continue
-        const record = facts[at + RECORD]!
-        if (allowed && !gathered && !allowed.has(record)) continue
-        lowest.offer(product - margin + offset * (1 + ROUNDING), record)
+        if (mask?.[slot] === 0) continue
+        lowest.offer(product - margin + offset * (1 + ROUNDING), facts[at + RECORD]!)
         threshold = relax(lowest.minScore)
         slots.push(slot)
         keys.push(key)
@@ -244,7 +250,7 @@ export class Segment {
     return keepAbove(slots, keys, threshold)
   }
 
-  #lowestRecords(k: number, allowed: ReadonlySet<number> | undefined): ScoredRecord[] {
+  #lowestRecords(k: number, allowed: RecordSet | undefined): ScoredRecord[] {
     const best = new TopResults(k)
     for (const record of allowed ?? this.#slotOf.keys()) if (this.#slotOf.has(record)) best.offer(0, record)
     return best.ranked()
@@ -283,14 +289,35 @@ export class Segment {
     this.#exact = exact
   }
 
+  /** Returns the slots of allowed records. Keeps them until the segment changes or the set is released. */
+  #select(allowed: RecordSet): Selection {
+    const known = this.#selections.get(allowed)
+    if (known?.version === this.#version) return known
+    const isSmall = allowed.size < this.#size * GATHER_SHARE_MAX
+    const slots = isSmall ? this.#slotsOf(allowed) : undefined
+    const selection = { version: this.#version, slots, mask: isSmall ? undefined : this.#maskOf(allowed) }
+    this.#selections.set(allowed, selection)
+    return selection
+  }
+
   /** Returns the slots of records in ascending order, so that memory is read in order. */
-  #slotsOf(allowed: ReadonlySet<number>): Uint32Array {
-    const slots: number[] = []
+  #slotsOf(allowed: RecordSet): Uint32Array {
+    const slots = new Uint32Array(allowed.size)
+    let count = 0
     for (const record of allowed) {
       const slot = this.#slotOf.get(record)
-      if (slot !== undefined) slots.push(slot)
+      if (slot !== undefined) slots[count++] = slot
     }
-    return Uint32Array.from(slots).sort()
+    return slots.subarray(0, count).sort()
+  }
+
+  #maskOf(allowed: RecordSet): Uint8Array {
+    const mask = new Uint8Array(this.#size)
+    for (const record of allowed) {
+      const slot = this.#slotOf.get(record)
+      if (slot !== undefined) mask[slot] = 1
+    }
+    return mask
   }
 
   /** Runs the kernel on `count` rows: those in `slots` from index `from` on, or without `slots` those from slot `from` on. */
@@ -362,6 +389,13 @@ const scoreOfKey: Record<Metric, (querySquare: number) => (key: number) => numbe
   cosine: querySquare => key => Math.min(1, key / Math.sqrt(querySquare)),
   dot: () => key => key,
   euclidean: querySquare => key => 1 / (1 + Math.sqrt(Math.max(0, querySquare - key))),
+}
+
+/** Slots of a set of records at one version of a segment: a sorted list if they are few, otherwise 1 for each slot. */
+interface Selection {
+  readonly version: number
+  readonly slots: Uint32Array | undefined
+  readonly mask: Uint8Array | undefined
 }
 
 interface Views {

@@ -1,119 +1,130 @@
+import { LRUCache } from 'lru-cache'
 import type { SearchConstraints } from '../content.ts'
-import { createMatcher, type Filter } from '../filter.ts'
+import { createMatcher, type Filter, joinFilters } from '../filter.ts'
+import { SortedRecords } from '../record-set.ts'
 import type { Visibility } from '../visibility.ts'
-import { decodePayload } from './collections.ts'
 import type { SqliteConnection } from './connection.ts'
-import { filterToSql, type SqlFragment } from './filter-sql.ts'
+import { type FilteredCollection, PayloadColumns, readPayloads } from './payload-columns.ts'
 
-/** Maximum number of cached sets of allowed records. Sets are cached, because a search uses a set several times. */
-const SETS_MAX = 8
-/** Maximum number of records in a cached set, at about 40 bytes each. */
-const SET_SIZE_MAX = 250_000
-/**
- * Maximum number of conditions in a filter that is evaluated in SQL. SQL parses a payload once for each condition.
- * Filters with more conditions are evaluated in JavaScript, which parses each payload once.
- */
-const SQL_CONDITIONS_MAX = 4
+/** Maximum bytes of payload columns in memory, over all collections. */
+const COLUMN_BYTES_MAX = 64 * 1024 * 1024
+/** Maximum bytes of cached sets of records. Sets are cached, because a search uses a set several times. */
+const SET_BYTES_MAX = 32 * 1024 * 1024
+/** Estimated bytes of a set in addition to its records. */
+const SET_OVERHEAD_BYTES = 500
+const OVERSIZED_MAX = 1_000
 
 /**
- * Returns an SQL condition that selects the rows that a caller may see; undefined if the caller may see all rows.
+ * Computes the records that a caller may see and that match a filter. Loads the payload values of a key at the first
+ * filter on it, and updates them before each later filter.
  */
-export function visibilitySql({ principals }: Visibility, payloadColumn: string): SqlFragment | undefined {
-  if (principals === 'all') return undefined
-  return {
-    sql: `EXISTS (SELECT 1 FROM json_each(${payloadColumn}, '$.visible_to') v WHERE typeof(v.key) = 'integer'
-      AND v.type = 'text' AND (v.value = '*' OR v.value IN (SELECT p.value FROM json_each(?) p)))`,
-    parameters: [JSON.stringify(principals)],
-  }
-}
-
-/** Computes the records that a caller may see and that match a filter. */
 export class AllowedRecords {
   readonly #connection: SqliteConnection
-  readonly #sets = new Map<string, ReadonlySet<number>>()
+  readonly #columnBytesMax: number
+  readonly #sets = new LRUCache<string, SortedRecords>({
+    maxSize: SET_BYTES_MAX,
+    sizeCalculation: ({ ascending }) => ascending.byteLength + SET_OVERHEAD_BYTES,
+  })
+  /** Columns by collection, least recently used first. */
+  readonly #columns = new Map<number, PayloadColumns>()
+  /** Number of records of a collection when the columns for a list of keys exceeded the memory limit. */
+  readonly #oversized = new LRUCache<string, number>({ max: OVERSIZED_MAX })
 
-  constructor(connection: SqliteConnection) {
+  constructor(connection: SqliteConnection, columnBytesMax = COLUMN_BYTES_MAX) {
     this.#connection = connection
+    this.#columnBytesMax = columnBytesMax
   }
 
   /**
-   * Returns the record numbers that the constraints allow; undefined if they allow all records of the collection. Reads
-   * the payloads of all records if the result is not cached.
+   * Returns the records that the constraints allow; undefined if they allow all records of the collection. Call it inside
+   * a transaction that has read `collection`.
    */
   allowed(
-    collection: { id: number; version: number },
-    constraints: SearchConstraints,
-  ): ReadonlySet<number> | undefined {
-    const visibility = visibilitySql(constraints.visibility, 'payload')
-    if (!visibility && !constraints.filter) return undefined
-    const cacheKey = JSON.stringify([
-      collection.id,
-      collection.version,
-      constraints.visibility.principals,
-      constraints.filter,
-    ])
+    collection: FilteredCollection,
+    { visibility, filter }: SearchConstraints,
+  ): SortedRecords | undefined {
+    const joined = joinFilters(visibilityFilter(visibility), filter)
+    if (!joined) return undefined
+    const cacheKey = JSON.stringify([collection.id, collection.version, joined])
     const cached = this.#sets.get(cacheKey)
     if (cached) return cached
-    const set = this.#read(collection.id, visibility, constraints.filter)
-    const [oldest] = this.#sets.keys()
-    if (this.#sets.size >= SETS_MAX && oldest !== undefined) this.#sets.delete(oldest)
-    if (set.size <= SET_SIZE_MAX) this.#sets.set(cacheKey, set)
+    const set = this.#columnsFor(collection, joined)?.matching(joined) ?? this.#read(collection.id, joined)
+    this.#sets.set(cacheKey, set)
     return set
   }
 
-  #read(
-    collection: number,
-    visibility: SqlFragment | undefined,
-    filter: Filter | undefined,
-  ): ReadonlySet<number> {
-    const useSql = conditionCount(filter) <= SQL_CONDITIONS_MAX
-    const conditions = [visibility, useSql ? filterToSql(filter, 'payload') : undefined].filter(
-      part => part !== undefined,
-    )
-    const where = ['collection = ?', ...conditions.map(part => `(${part.sql})`)].join(' AND ')
-    const parameters = [collection, ...conditions.flatMap(part => part.parameters)]
-    return useSql ? this.#readWithSql(where, parameters) : this.#readWithMatcher(where, parameters, filter)
+  /** Bytes of memory that the payload columns take. */
+  get columnBytes(): number {
+    return [...this.#columns.values()].reduce((sum, columns) => sum + columns.bytes, 0)
   }
 
-  #readWithSql(where: string, parameters: readonly (string | number)[]): ReadonlySet<number> {
-    const rows = this.#connection
-      .prepare<{ record: number }>(`SELECT record FROM record WHERE ${where}`)
-      .iterate(...parameters)
-    const set = new Set<number>()
-    for (const { record } of rows) set.add(record)
-    return set
+  /** Returns current columns for all keys of a filter; undefined if they do not fit into memory. */
+  #columnsFor(collection: FilteredCollection, filter: Filter): PayloadColumns | undefined {
+    const keys = new Set(keysOf(filter))
+    const bytesMax = this.#columnBytesMax
+    const list = JSON.stringify([collection.id, ...[...keys].sort()])
+    // Tries again when the collection has half as many records.
+    if (2 * collection.records >= (this.#oversized.get(list) ?? Number.POSITIVE_INFINITY)) return undefined
+    let columns = this.#columns.get(collection.id)
+    this.#columns.delete(collection.id)
+    if (!columns?.use(keys) || !columns.update(collection, keys, bytesMax))
+      columns = PayloadColumns.load(this.#connection, collection, {
+        keys,
+        optional: columns?.keys ?? [],
+        bytesMax,
+      })
+    if (!columns) {
+      this.#oversized.set(list, collection.records)
+      return undefined
+    }
+    this.#columns.set(collection.id, columns)
+    this.#evict()
+    return columns
   }
 
-  #readWithMatcher(
-    where: string,
-    parameters: readonly (string | number)[],
-    filter: Filter | undefined,
-  ): ReadonlySet<number> {
-    const rows = this.#connection
-      .prepare<{ record: number; payload: string }>(`SELECT record, payload FROM record WHERE ${where}`)
-      .iterate(...parameters)
+  /** Removes the columns of the least recently used collections until the others fit into the memory limit. */
+  #evict(): void {
+    let bytes = this.columnBytes
+    for (const [collection, columns] of this.#columns) {
+      if (bytes <= this.#columnBytesMax) return
+      this.#columns.delete(collection)
+      bytes -= columns.bytes
+    }
+  }
+
+  /** Evaluates a filter on the payloads of all records. */
+  #read(collection: number, filter: Filter): SortedRecords {
     const matches = createMatcher(filter)
-    const set = new Set<number>()
-    for (const row of rows) if (matches(decodePayload(row))) set.add(row.record)
-    return set
+    const records: number[] = []
+    for (const { record, payload } of readPayloads(this.#connection, collection, 0))
+      if (matches(payload)) records.push(record)
+    return new SortedRecords(Float64Array.from(records))
   }
 }
 
-/** Returns the number of times that the SQL condition for a filter parses a payload. */
-function conditionCount(filter: Filter | undefined): number {
-  switch (filter?.kind) {
-    case undefined:
-      return 0
+/** Returns the filter that matches the rows that a caller may see; undefined if the caller may see all rows. */
+function visibilityFilter({ principals }: Visibility): Filter | undefined {
+  if (principals === 'all') return undefined
+  const key = 'visible_to'
+  return {
+    kind: 'and',
+    parts: [
+      { kind: 'type', key, type: 'array' },
+      { kind: 'in', key, values: ['*', ...principals] },
+    ],
+  }
+}
+
+function* keysOf(filter: Filter): Generator<string> {
+  switch (filter.kind) {
     case 'and':
     case 'or':
-      return filter.parts.reduce((sum, part) => sum + conditionCount(part), 0)
+      for (const part of filter.parts) yield* keysOf(part)
+      return
     case 'not':
-      return conditionCount(filter.operand)
-    case 'all':
-      return filter.values.length
-    case 'in':
-    case 'range':
-    case 'type':
-      return 1
+      yield* keysOf(filter.operand)
+      return
+    default:
+      yield filter.key
   }
 }

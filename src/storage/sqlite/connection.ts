@@ -1,5 +1,4 @@
 import Database from './driver.ts'
-import { defineFilterFunctions } from './filter-sql.ts'
 
 /**
  * Timeout of a statement that waits for a lock. `begin` waits in shorter steps, so that it does not block the thread.
@@ -25,7 +24,6 @@ export class SqliteConnection {
       return
     }
     this.database = new Database(source, { timeout: BUSY_TIMEOUT_MS })
-    defineFilterFunctions(this.database)
     this.database.pragma('foreign_keys = OFF')
     this.database.pragma('trusted_schema = OFF')
     this.database.pragma('temp_store = MEMORY')

@@ -1,10 +1,12 @@
 import { queryWords } from '../../base/words.ts'
 import { WbError } from '../../contract/errors.ts'
 import type { Occurrences, ScoredRecord } from '../content.ts'
-import { type AllowedRecords, visibilitySql } from './allowed-records.ts'
+import type { RecordSet } from '../record-set.ts'
+import type { AllowedRecords } from './allowed-records.ts'
 import { type CollectionRow, textTable } from './collections.ts'
 import type { SqliteConnection } from './connection.ts'
 import type { LexicalQuery, OccurrencesQuery } from './lexical-query.ts'
+import { visibilitySql } from './visibility-sql.ts'
 
 /** Weight of a match in the title, relative to a match in the text. */
 const TITLE_WEIGHT = '3.0'
@@ -62,12 +64,7 @@ export class FullTextIndex {
   }
 
   /** Ranks all matches, and skips records that are not allowed before applying the limit. */
-  #rank(
-    table: string,
-    match: string,
-    limit: number,
-    allowed: ReadonlySet<number> | undefined,
-  ): ScoredRecord[] {
+  #rank(table: string, match: string, limit: number, allowed: RecordSet | undefined): ScoredRecord[] {
     const rows = this.#connection
       .prepare<ScoredRecord>(
         `SELECT rowid AS record, -bm25(${table}, ${TITLE_WEIGHT}, ${TEXT_WEIGHT}) AS score FROM ${table}

@@ -126,7 +126,7 @@ export class LexicalIndex {
     const { visibility, filter } = constraints
     if (visibility.principals === 'all' && !filter) return {}
     const key = JSON.stringify([collection.version, visibility.principals, filter])
-    const read = () => Float64Array.from(this.#allowedRecords.allowed(collection, constraints)!).sort()
+    const read = () => this.#allowedRecords.allowed(collection, constraints)!.ascending
     return { records: { key, read } }
   }
 }

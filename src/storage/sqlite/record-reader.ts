@@ -1,7 +1,6 @@
 import type { CollectionKey, RecordOwner, RecordView } from '../content.ts'
 import { damagedStore } from '../damaged-store.ts'
 import type { Visibility } from '../visibility.ts'
-import { visibilitySql } from './allowed-records.ts'
 import {
   type CollectionRow,
   decodePayload,
@@ -12,6 +11,7 @@ import {
   vectorTable,
 } from './collections.ts'
 import type { SqliteConnection } from './connection.ts'
+import { visibilitySql } from './visibility-sql.ts'
 
 interface RecordRow {
   readonly record: number

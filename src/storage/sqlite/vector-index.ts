@@ -1,5 +1,6 @@
 import { WbError } from '../../contract/errors.ts'
 import type { CollectionKey, ScoredRecord, SearchConstraints } from '../content.ts'
+import type { RecordSet } from '../record-set.ts'
 import { loadScanModule } from '../scan/module.ts'
 import { scanBlocks, type VectorBlock } from '../scan/scan-blocks.ts'
 import { type ReadVectors, Segment } from '../scan/segment.ts'
@@ -13,6 +14,7 @@ import {
   vectorTable,
 } from './collections.ts'
 import type { SqliteConnection } from './connection.ts'
+import { deletionsAfter, lastDeletion } from './deletion-log.ts'
 
 /**
  * Maximum bytes of vectors in memory, over all collections. If the exact vectors of a collection exceed it, only
@@ -109,21 +111,20 @@ export class VectorIndex {
     const readVectors = isExact ? undefined : this.#vectorReader(collection)
     const segment = new Segment(loadScanModule(), dimension, metric, readVectors)
     segment.reserve(collection.records)
-    const last = this.#connection
-      .prepare<{ seq: number | null }>('SELECT max(seq) AS seq FROM record_gone WHERE collection = ?')
-      .get(collection.id)!
-    const resident = { segment, isExact, version: 0, lastRecord: 0, lastDeletion: last.seq ?? 0 }
+    const resident = {
+      segment,
+      isExact,
+      version: 0,
+      lastRecord: 0,
+      lastDeletion: lastDeletion(this.#connection, collection.id),
+    }
     this.#append(collection, resident)
     return resident
   }
 
   /** Applies later changes; returns undefined if the deletion log does not go back far enough. */
   #applyLaterChanges(collection: CollectionRow, resident: ResidentVectors): ResidentVectors | undefined {
-    const deletions = this.#connection
-      .prepare<{ seq: number; record: number }>(
-        'SELECT seq, record FROM record_gone WHERE collection = ? AND seq > ? ORDER BY seq',
-      )
-      .all(collection.id, resident.lastDeletion)
+    const deletions = deletionsAfter(this.#connection, collection.id, resident.lastDeletion)
     for (const { record } of deletions) resident.segment.remove(record)
     resident.lastDeletion = deletions.at(-1)?.seq ?? resident.lastDeletion
     this.#append(collection, resident)
@@ -174,11 +175,7 @@ export class VectorIndex {
     for (const row of rows) yield { record: row.record, vector: decodeVector(table, dimension, row) }
   }
 
-  #scan(
-    collection: CollectionRow,
-    query: NearestQuery,
-    allowed: ReadonlySet<number> | undefined,
-  ): ScoredRecord[] {
+  #scan(collection: CollectionRow, query: NearestQuery, allowed: RecordSet | undefined): ScoredRecord[] {
     const { dimension, metric } = collection
     return scanBlocks(loadScanModule(), blocksOf(this.#rows(collection, 0), dimension), {
       dimension,

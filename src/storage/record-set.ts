@@ -1,0 +1,37 @@
+/** A set of record numbers. */
+export interface RecordSet extends Iterable<number> {
+  readonly size: number
+  has(record: number): boolean
+}
+
+/** Record numbers as a sorted list of 8 bytes each. */
+export class SortedRecords implements RecordSet {
+  readonly ascending: Float64Array
+
+  constructor(ascending: Float64Array) {
+    this.ascending = ascending
+  }
+
+  get size(): number {
+    return this.ascending.length
+  }
+
+  has(record: number): boolean {
+    return indexOfSorted(this.ascending, record) >= 0
+  }
+
+  [Symbol.iterator](): Iterator<number> {
+    return this.ascending.values()
+  }
+}
+
+/** Returns the index of a number in a sorted list of distinct numbers; -1 if it is missing. */
+export function indexOfSorted(ascending: Float64Array, wanted: number): number {
+  let [low, high] = [0, ascending.length]
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (ascending[middle]! < wanted) low = middle + 1
+    else high = middle
+  }
+  return ascending[low] === wanted ? low : -1
+}
