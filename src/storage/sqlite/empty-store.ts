@@ -26,7 +26,7 @@ export function isEmptyStore(path: string): boolean {
 }
 
 /** Returns true if there is no store at a path, and no evidence of an earlier store. */
-export function isNewStore(path: string, dataDir: string): boolean {
+export function isNewStore(path: string, dataDir: string | undefined): boolean {
   return path !== ':memory:' && isMissing(path) && !hadStore(readTraces(path, dataDir))
 }
 
