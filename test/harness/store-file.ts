@@ -1,6 +1,8 @@
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
+import type { Filter } from '../../src/storage/filter.ts'
 import Database from '../../src/storage/sqlite/driver.ts'
+import { defineFilterFunctions, filterToSql } from '../../src/storage/sqlite/filter-sql.ts'
 
 export type Row = Record<string, unknown>
 
@@ -22,6 +24,29 @@ export interface StoreFile {
   /** Reads from a single state of the store. */
   snapshot<T>(read: () => T): T
   close(): void
+}
+
+/*
+ * Direct access to the file of the embedded store. Tests need it to see what is on disk, to damage a store, and to create
+ * states that no runtime writes. Other tests open stores with `src/storage/open.ts`.
+ */
+
+/** Opens a database file, or a copy of its bytes in memory. The caller must close it. */
+export function openDatabase(
+  source: string | Buffer,
+  options: { readonly?: boolean } = {},
+): Database.Database {
+  return new Database(source, options)
+}
+
+/** Runs SQL statements on the store file of a data directory. */
+export function changeStoreFile(dataDir: string, sql: string): void {
+  const database = openDatabase(join(dataDir, 'workbase.db'))
+  try {
+    database.exec(sql)
+  } finally {
+    database.close()
+  }
 }
 
 /** Opens the store file of a data directory read-only. */
@@ -70,5 +95,22 @@ export function storeFile(dataDir: string): StoreFile {
     },
     snapshot: read => database.transaction(read)(),
     close,
+  }
+}
+
+/**
+ * Returns a function that evaluates a filter in SQL for one payload: 1 if the payload matches, otherwise 0. The database
+ * in memory is closed when the test ends.
+ */
+export function openFilterEvaluator(): (filter: Filter | undefined, payload: Row) => unknown {
+  const database = new Database(':memory:')
+  defineFilterFunctions(database)
+  onTestFinished(() => void database.close())
+  return (filter, payload) => {
+    const { sql, parameters } = filterToSql(filter, 'c.payload')
+    return database
+      .prepare(`SELECT ${sql} FROM (SELECT ? AS payload) c`)
+      .pluck()
+      .get(...parameters, JSON.stringify(payload))
   }
 }

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { policyIssues, requirePolicy } from '../../../src/access/policy/check.ts'
 import {
   compilePolicy,
@@ -10,8 +10,7 @@ import {
 import { evaluatePolicy } from '../../../src/access/policy/evaluate.ts'
 import { parsePolicy } from '../../../src/access/policy/parse.ts'
 import { matchesFilter, parseFilter } from '../../../src/storage/filter.ts'
-import Database from '../../../src/storage/sqlite/driver.ts'
-import { defineFilterFunctions, filterToSql } from '../../../src/storage/sqlite/filter-sql.ts'
+import { openFilterEvaluator } from '../../harness/store-file.ts'
 import { formatPolicy, policies, principals, rows } from './arbitrary.ts'
 
 const alice = { id: 'alice', attributes: { team: 'blue' } }
@@ -128,21 +127,14 @@ describe('compilePolicy', () => {
 })
 
 describe('stores and the evaluator', () => {
-  const database = new Database(':memory:')
-  defineFilterFunctions(database)
-
   test('agree in memory and in SQL for any row and predicate', () => {
-    onTestFinished(() => void database.close())
+    const evaluateInSql = openFilterEvaluator()
     fc.assert(
       fc.property(policies, principals, rows, (policy, principal, row) => {
         const expected = evaluatePolicy(policy, principal, row)
         const filter = toFilter(compilePolicy(policy, principal))
         expect(matchesFilter(filter, row)).toBe(expected)
-        const { sql, parameters } = filterToSql(filter, 'c.payload')
-        const found = database
-          .prepare(`SELECT ${sql} AS holds FROM (SELECT ? AS payload) c`)
-          .get(...parameters, JSON.stringify(row)) as { holds: number }
-        expect(found.holds).toBe(expected ? 1 : 0)
+        expect(evaluateInSql(filter, row)).toBe(expected ? 1 : 0)
       }),
       { numRuns: 3_000 },
     )
