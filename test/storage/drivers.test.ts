@@ -2,6 +2,7 @@ import { openMemoryContent } from '../../src/storage/memory/content.ts'
 import { openEmbeddedStore } from '../../src/storage/open.ts'
 import { withoutOptionalFeatures } from '../fakes/without-optional-features.ts'
 import { contentSuite } from './content.suite.ts'
+import { feedSuite } from './feed.suite.ts'
 import { rowsSuite } from './rows.suite.ts'
 import { scratchPath } from './scratch.ts'
 
@@ -14,6 +15,7 @@ const embedded = {
 for (const [name, open] of Object.entries(embedded)) {
   rowsSuite(name, open)
   contentSuite(name, open)
+  feedSuite(name, open)
 }
 
 contentSuite('memory', async () => {
