@@ -27,8 +27,11 @@ export default defineConfig({
       { extends: true, test: { name: 'docs', include: [docs] } },
     ],
     globalSetup: 'test/structure/built.ts',
-    // `npm run test:mutation` needs to know which tests call a function.
-    ...(process.env.WB_FUNCTION_RECORDS && { setupFiles: 'scripts/record-functions.ts' }),
+    setupFiles: [
+      'test/harness/volatile-stores.ts',
+      // `npm run test:mutation` needs to know which tests call a function.
+      ...(process.env.WB_FUNCTION_RECORDS ? ['scripts/record-functions.ts'] : []),
+    ],
     pool: 'forks',
     // Test files share their modules: loading the modules for each file takes a fifth of the time.
     isolate: false,

@@ -1,9 +1,9 @@
 /**
  * Measures the delay that the runtime adds to a model: alternates between requests to the model and requests through
- * the runtime, and compares the times to the first token. Also measures the cost of 500 concurrent responses, all
+ * the runtime, and compares the times to the first token. Also measures the cost of many concurrent responses, all
  * with the same key.
  *
- * npm run bench:chat -- [first | many]…
+ * npm run bench:chat -- [first] [many] [RESPONSES]     default: both, 500 responses
  */
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
@@ -14,7 +14,8 @@ import { quantile, table } from './statistics.ts'
 
 const rounds = 300
 const warmUp = 30
-const streams = 500
+const chosen = process.argv.slice(2)
+const streams = chosen.map(Number).find(count => count > 0) ?? 500
 const dispatcher = new Agent({ connections: 8, pipelining: 1 })
 /** Agent of a single caller, with one connection per stream. */
 const streaming = new Agent({ pipelining: 1 })
@@ -203,7 +204,8 @@ async function concurrentAnswers(): Promise<void> {
   console.log(table(heads, rows))
 }
 
-const chosen = process.argv.slice(2)
-for (const [name, measure] of Object.entries({ first: firstTokens, many: concurrentAnswers }))
-  if (chosen.length === 0 || chosen.includes(name)) await measure()
+const measures = { first: firstTokens, many: concurrentAnswers }
+const isChosen = Object.keys(measures).some(name => chosen.includes(name))
+for (const [name, measure] of Object.entries(measures))
+  if (!isChosen || chosen.includes(name)) await measure()
 await Promise.all([dispatcher, streaming].map(one => one.close()))

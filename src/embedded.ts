@@ -47,6 +47,8 @@ export interface LocalConfig {
   /** Valid settings that this version does not support yet. */
   readonly unsupported: readonly { readonly key: string; readonly message: string }[]
   readonly overrides: RuntimeOverrides
+  /** True to run the long work of a server in worker threads. */
+  readonly serverThreads: boolean
 }
 
 /** Returns the configuration file that applies. */
@@ -62,7 +64,7 @@ export function locateConfig({ dataDir, config, cwd }: LocalRuntimeOptions): Con
  */
 export function readConfig(
   options: LocalRuntimeOptions,
-  { env, signals, keyCost }: Pick<Io, 'env' | 'signals' | 'keyCost'>,
+  { env, signals, keyCost, serverThreads = true }: Pick<Io, 'env' | 'signals' | 'keyCost' | 'serverThreads'>,
   flags: { host?: string; port?: number } = {},
 ): LocalConfig {
   const file = locateConfig(options)
@@ -70,7 +72,7 @@ export function readConfig(
   const { config, sources, warnings } = signals.withDefaults(() => loadConfig(file, environment, flags))
   const values = describeConfig(config, sources)
   const unsupported = missingDriverProblems(config)
-  return { file, config, environment, values, warnings, unsupported, overrides: { keyCost } }
+  return { file, config, environment, values, warnings, unsupported, overrides: { keyCost }, serverThreads }
 }
 
 /** Log settings for a runtime in this process. */
@@ -118,14 +120,14 @@ export async function openLocal(
  */
 export async function openServed(
   { dataDir }: LocalRuntimeOptions,
-  { config, environment, overrides }: LocalConfig,
+  { config, environment, overrides, serverThreads }: LocalConfig,
   options: { loopback: boolean; logSettings: LogSettings; isRestart: boolean; restart: () => void },
 ): Promise<ServerRuntime> {
   const rescue = await import('./rescue.ts')
   const { loopback, logSettings, isRestart, restart } = options
   const log = createLog(logSettings)
   return rescue.openServerRuntime(
-    { config, environment, dataDir, threads: true, server: true, loopback, restart, log },
+    { config, environment, dataDir, threads: serverThreads, server: true, loopback, restart, log },
     isRestart,
     overrides,
   )

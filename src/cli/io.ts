@@ -56,6 +56,8 @@ export interface Io {
    * need the same cost.
    */
   readonly keyCost?: { readonly N: number; readonly r: number; readonly p: number }
+  /** False to run the work of a server in this process without worker threads. Set only in tests. */
+  readonly serverThreads?: boolean
   /**
    * Sets the exit status in advance, in case the process ends before `main` returns because no work keeps it
    * alive.

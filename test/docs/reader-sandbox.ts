@@ -24,7 +24,7 @@ const npxScript = '#!/bin/sh\nshift\nexec wb "$@"\n'
 
 const papers: Record<string, string> = {
   'flow.md': '# Flow past a plate\n\nThe boundary layer on a flat plate, and heat transfer through it.\n',
-  'flutter.md': '---\ntitle: Flutter\n---\n\nFlutter of a wing at supersonic speed.\n',
+  'flutter.md': '# Flutter\n\nFlutter of a wing at supersonic speed.\n',
 }
 
 /**

@@ -25,6 +25,7 @@ export class FakeIo implements Io {
   readonly script = resolve('bin/run.js')
   readonly clock = systemClock
   readonly keyCost: KeyCost
+  readonly serverThreads = false
   readonly signals = new FakeSignals()
   exitStatus: number | undefined
   /** URLs that were opened. */

@@ -6,8 +6,8 @@ import { SqliteConnection } from '../../src/storage/sqlite/connection.ts'
 import Database from '../../src/storage/sqlite/driver.ts'
 import { openConnection } from '../../src/storage/sqlite/open.ts'
 import { createReadOperations, createWriter } from '../../src/storage/sqlite/operations.ts'
-
 import { tables } from '../../src/storage/tables.ts'
+import { waitForDisk } from '../harness/volatile-stores.ts'
 import { all, createCollection, key, recordWithText, upsert } from './content-data.ts'
 import { scratchPath } from './scratch.ts'
 
@@ -180,8 +180,10 @@ test('waits for a lock of another process, then reports it', async () => {
 })
 
 test('the log is synced at each commit, so acknowledged writes are on disk', async () => {
-  expect(connection.database.pragma('journal_mode', { simple: true })).toBe('wal')
-  expect(connection.database.pragma('synchronous', { simple: true })).toBe(2)
+  waitForDisk()
+  const { database } = await another()
+  expect(database.pragma('journal_mode', { simple: true })).toBe('wal')
+  expect(database.pragma('synchronous', { simple: true })).toBe(2)
 })
 
 test('a snapshot sees one state of the store despite concurrent writes', async () => {

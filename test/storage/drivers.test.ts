@@ -1,14 +1,21 @@
 import { openMemoryContent } from '../../src/storage/memory/content.ts'
 import { openEmbeddedStore } from '../../src/storage/open.ts'
 import { withoutOptionalFeatures } from '../fakes/without-optional-features.ts'
+import { writeMigratedStore } from '../harness/migrated-store.ts'
 import { contentSuite } from './content.suite.ts'
 import { feedSuite } from './feed.suite.ts'
 import { rowsSuite } from './rows.suite.ts'
 import { scratchPath } from './scratch.ts'
 
+async function openFile(threads: boolean) {
+  const path = scratchPath()
+  await writeMigratedStore(path)
+  return openEmbeddedStore({ path, threads })
+}
+
 const embedded = {
-  'embedded, on the spot': () => openEmbeddedStore({ path: scratchPath() }),
-  'embedded, with threads': () => openEmbeddedStore({ path: scratchPath(), threads: true }),
+  'embedded, on the spot': () => openFile(false),
+  'embedded, with threads': () => openFile(true),
   'embedded, in memory': () => openEmbeddedStore({ path: ':memory:' }),
 }
 

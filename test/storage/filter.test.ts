@@ -170,7 +170,7 @@ describe('SQLite and memory', () => {
           expect(bySql(filter, one, 'jsonb')).toBe(expected)
         }
       }),
-      { numRuns: 5_000 },
+      { numRuns: 1_500 },
     )
   })
 
@@ -190,7 +190,7 @@ describe('SQLite and memory', () => {
         expect(bySql(filter, one, 'text')).toBe(expected)
         expect(bySql(filter, one, 'jsonb')).toBe(expected)
       }),
-      { numRuns: 5_000 },
+      { numRuns: 1_500 },
     )
   })
 

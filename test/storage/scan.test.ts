@@ -66,13 +66,15 @@ function expectNearest(
   const left = new Map(all.map(one => [one.record, one]))
   expect(answer).toEqual(answer.toSorted(byRank))
   expect(answer).toHaveLength(Math.min(k, all.length))
-  for (const { record, score } of answer) {
+  // One assertion for all rows, because thousands of them would take most of the time.
+  const wrong = answer.filter(({ record, score }) => {
     const own = left.get(record)!
-    expect(Math.abs(score - own.score)).toBeLessThanOrEqual(own.slack)
     left.delete(record)
-  }
+    return !(Math.abs(score - own.score) <= own.slack)
+  })
+  expect(wrong).toEqual([])
   const last = answer.at(-1)?.score ?? Number.POSITIVE_INFINITY
-  for (const { score, slack } of left.values()) expect(score - slack).toBeLessThanOrEqual(last)
+  expect([...left.values()].filter(({ score, slack }) => !(score - slack <= last))).toEqual([])
 }
 
 /** Opens an empty segment that reads exact vectors from `rows`. */
@@ -165,7 +167,7 @@ test('search after any sequence of changes equals brute force, resident and in b
         answer,
       )
     }),
-    { numRuns: 600 },
+    { numRuns: 250 },
   )
 })
 
@@ -200,8 +202,8 @@ describe.each(metrics)('%s', metric => {
     const all = new Map(segment.nearest(query, rows.size).map(({ record, score }) => [record, score]))
     for (const size of [1, 2, 3, 5, 1_000]) {
       const allowed = new Set(Array.from({ length: size }, (_, i) => (i * 1_009) % rows.size))
-      for (const { record, score } of segment.nearest(query, size, allowed))
-        expect(score).toBe(all.get(record))
+      const found = segment.nearest(query, size, allowed)
+      expect(found.filter(({ record, score }) => !Object.is(score, all.get(record)))).toEqual([])
     }
   })
 

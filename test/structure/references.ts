@@ -34,7 +34,7 @@ const requirement = /\bS\d(?:\.\d)?-(?:\d\d|[a-z][a-z_]+)\b/g
 const rule = /\bsecurity rules? (\d+)/g
 /** The path of a page in a comment, or an anchor in code. */
 const page =
-  /(?<=^\s*(?:\/?\*|\/\/|#).*)(?<![\w/])docs\/[\w/.-]+\.md(?:#[\w.-]*\w)?|\bdocs\/[\w/.-]+\.md#[\w.-]*\w/g
+  /(?<![\w/])docs\/(?<=^\s*(?:\/?\*|\/\/|#).*)[\w/.-]+\.md(?:#[\w.-]*\w)?|\bdocs\/[\w/.-]+\.md#[\w.-]*\w/g
 const inlineCode = /`[^`]*`/g
 const link = /(?<!!)\[[^\]]*\]\((?!\w+:)([^)\s]+)\)/g
 

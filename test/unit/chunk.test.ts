@@ -69,7 +69,7 @@ describe('recursive-char:1', () => {
       fc.property(text, anySizes(2), (text, options) => {
         expect(recursiveChunker.chunk(text, options)).toEqual(recursiveAsWritten(text, options))
       }),
-      { numRuns: 1_000 },
+      { numRuns: 300 },
     )
   })
 })
@@ -98,7 +98,7 @@ describe('line:1', () => {
       fc.property(text, anySizes(2), (text, options) => {
         expect(lineChunker.chunk(text, options)).toEqual(lineAsWritten(text, options))
       }),
-      { numRuns: 1_000 },
+      { numRuns: 300 },
     )
   })
 })
@@ -210,7 +210,7 @@ describe('sentence:1', () => {
           }
         },
       ),
-      { numRuns: 1_000 },
+      { numRuns: 300 },
     )
   })
 
@@ -227,7 +227,7 @@ describe('sentence:1', () => {
           expect(cuts.filter(cut => cut > index && cut < index + word.length)).toEqual([])
         }
       }),
-      { numRuns: 1_000 },
+      { numRuns: 300 },
     )
   })
 
@@ -265,7 +265,7 @@ describe.each(all)('$id', chunker => {
         if (chunker === sentenceChunker)
           for (const { start, end } of spans) expect(text.slice(start, end)).toMatch(new RegExp(ink))
       }),
-      { numRuns: 1_000 },
+      { numRuns: 300 },
     )
   })
 

@@ -56,7 +56,7 @@ export class AgentConversation implements ChatPort {
     }
   }
 
-  async *attach(signal: AbortSignal): AsyncGenerator<TurnEvent> {
+  async *readRunningTurn(signal: AbortSignal): AsyncGenerator<TurnEvent> {
     const params = { ...this.#agentParams, conversationId: this.#conversationId ?? '' }
     for await (const { event, data } of this.client.events(chat.attach, { params }, { signal })) {
       this.#isDetached = true

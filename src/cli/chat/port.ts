@@ -44,7 +44,7 @@ export interface ChatPort {
    *
    * @throws WbError not_found
    */
-  attach(signal: AbortSignal): AsyncIterable<TurnEvent>
+  readRunningTurn(signal: AbortSignal): AsyncIterable<TurnEvent>
   /** Stops the running turn if it is detached. Other turns stop when their connection closes. */
   stop(): Promise<void>
   decide(approvalId: string, decision: Approval['decision']): Promise<void>

@@ -34,7 +34,7 @@ export function readSettings(path: string): Settings | 'none' | 'broken' {
   }
 }
 
-/** Returns the command that makes a file readable or renames it. */
+/** Returns the command that makes a file and its folder readable, or renames the one that cannot be read. */
 function repairCommand(path: string, code: string): string {
   const folder = dirname(path)
   if (code === 'ENOTDIR') return moveAwayCommand(folder)

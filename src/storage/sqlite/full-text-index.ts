@@ -34,7 +34,7 @@ export class FullTextIndex {
     if (query.statistics !== 'collection')
       throw new WbError(
         'hybrid_not_supported',
-        'until the word index of the knowledge base is complete, only callers who may see all rows can search by words',
+        'the word index of the knowledge base is not complete yet; until then, only callers who may see all its documents can search by words',
         { hint: 'Retry in a few minutes.' },
       )
     const match = matchOf(query.text)

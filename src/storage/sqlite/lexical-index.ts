@@ -12,12 +12,12 @@ import { PostingReader } from './postings/posting-reader.ts'
 import type { VisibleRows } from './postings/row-masks.ts'
 import { WordExpansion } from './word-expansion.ts'
 
-/** Maximum number of records with all words of the phrases of a query whose texts are compared with them. */
+/** Maximum number of records, best first, whose texts are checked for the exact phrases of a query. */
 const PHRASE_CANDIDATES_MAX = 2_000
 
 /**
- * Ranks records by the words of a query. Uses the posting index of a collection, or its full-text table of an earlier
- * schema until the posting index is complete.
+ * Ranks records by the words of a query. Uses the posting index of a collection. While that is being built, uses the
+ * full-text table that an earlier version created.
  *
  * Calls must run inside `Analyzers.run`.
  */
@@ -39,8 +39,8 @@ export class LexicalIndex {
   }
 
   /**
-   * Returns the records that contain any of the query's words and all its phrases, best first; equal scores by ascending
-   * record.
+   * Returns the records that contain any of the query's words, best first; equal scores by ascending record. With a posting
+   * index, they also contain all its phrases, and words without a match are replaced by similar ones.
    *
    * @throws hybrid_not_supported    the collection was created without lexical search, or its posting index is not
    *                                 complete and `statistics` is not `collection`
@@ -52,7 +52,7 @@ export class LexicalIndex {
       const analyzer = this.#analyzers.get(index.language)
       const parsed = analyzer.parseQuery(query.text, { isTyping: query.isTyping ?? false })
       const rows = this.#rows(collection, query)
-      // A filter does not make a word misspelled.
+      // Ignores the filter, so that a word that occurs only in other records is not replaced by a similar one.
       const { visibility } = query
       const words = this.#expansion.expand(
         collection.id,
@@ -68,7 +68,7 @@ export class LexicalIndex {
     })
   }
 
-  /** Returns the first `limit` records that contain all phrases, in order. */
+  /** Returns the first `limit` candidates that contain all phrases, in the order of the candidates. */
   #withPhrases(
     candidates: readonly ScoredRecord[],
     phrases: readonly Phrase[],

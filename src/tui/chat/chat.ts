@@ -47,14 +47,14 @@ interface TurnReading {
   readonly controller: AbortController
   /** True once the runtime has stored the question; only then can the turn be stopped. */
   isStored: boolean
-  /** True once the user has stopped the turn. */
-  isStopped: boolean
+  /** True once the user has asked to stop the turn. */
+  isStopRequested: boolean
   /** Resolves when the events are no longer read. */
   ended: Promise<void>
 }
 
-/** Opens the event stream of a turn. Calls `disconnect` if there is no turn to read. */
-type OpenTurn = (signal: AbortSignal, disconnect: () => void) => AsyncIterable<TurnEvent>
+/** Opens the event stream of a turn. If there is no turn to read, calls `endSilently`, so that it is not reported as a failure. */
+type OpenTurn = (signal: AbortSignal, endSilently: () => void) => AsyncIterable<TurnEvent>
 
 /** Maximum time to wait for the runtime to stop a turn when the chat closes. */
 const STOP_WAIT_MAX_MS = 2_000
@@ -67,7 +67,7 @@ const TICK_MS = 100
 export class Chat {
   #state: ChatState
   #reading: TurnReading | undefined
-  /** Resolves when the runtime has stopped the turn. */
+  /** Resolves when the last request to stop a turn has ended, even if it failed. */
   #stopping: Promise<void> = Promise.resolve()
   #outageWait: AbortController | undefined
   #fileTask: AbortController | undefined
@@ -90,7 +90,7 @@ export class Chat {
     const [state, effects] = stepChat(withTime, event)
     this.#state = state
     for (const effect of effects) this.#run(effect)
-    this.#tick()
+    this.#scheduleTick()
     this.options.onChange(event)
   }
 
@@ -122,7 +122,7 @@ export class Chat {
     this.#outageWait?.abort()
     this.#fileTask?.abort()
     const reading = this.#reading
-    if (reading?.isStopped && !reading.isStored) this.#stopping = this.#stopTurn(reading)
+    if (reading?.isStopRequested && !reading.isStored) this.#stopping = this.#stopTurn(reading)
     reading?.controller.abort()
     const stopped = new AbortController()
     await Promise.race([
@@ -131,7 +131,7 @@ export class Chat {
     ])
   }
 
-  #tick(): void {
+  #scheduleTick(): void {
     const { turn, outage, fileTask } = this.#state
     if (this.#isTicking || (!turn && !outage && !fileTask)) return
     this.#isTicking = true
@@ -287,12 +287,12 @@ export class Chat {
 
   #startReading(open: OpenTurn): void {
     const previous = this.#reading
-    // A turn cannot be stopped before the runtime has stored its question, so a stopped turn is read until then.
-    if (!previous?.isStopped) previous?.controller.abort()
+    // The runtime can stop a turn only after it has stored the question, so the turn is read until then.
+    if (!previous?.isStopRequested) previous?.controller.abort()
     const reading: TurnReading = {
       controller: new AbortController(),
       isStored: false,
-      isStopped: false,
+      isStopRequested: false,
       ended: Promise.resolve(),
     }
     this.#reading = reading
@@ -301,18 +301,18 @@ export class Chat {
 
   async #follow(reading: TurnReading, open: OpenTurn): Promise<void> {
     const { signal } = reading.controller
-    if (signal.aborted || reading.isStopped) return
+    if (signal.aborted || reading.isStopRequested) return
     const onConnection = (isLost: boolean) => this.dispatch({ type: 'connection', isLost })
     try {
       const first = open(signal, () => reading.controller.abort())
       for await (const event of followTurn({ port: this.options.port, signal, onConnection }, first)) {
         reading.isStored = true
-        if (reading.isStopped && !signal.aborted) await this.#stopTurn(reading)
+        if (reading.isStopRequested && !signal.aborted) await this.#stopTurn(reading)
         if (signal.aborted) return
         this.dispatch({ type: 'turn', event, usedPassages: await loadUsedPassages(event, this.options.port) })
       }
     } catch (error) {
-      if (!signal.aborted && !reading.isStopped)
+      if (!signal.aborted && !reading.isStopRequested)
         this.dispatch({ type: 'failed', failure: toChatFailure(error) })
     }
   }
@@ -320,32 +320,32 @@ export class Chat {
   async *#resumeTurn(
     { content, excludedIds, fallbackMessage }: ResumeEffect,
     signal: AbortSignal,
-    disconnect: () => void,
+    endSilently: () => void,
   ): AsyncGenerator<TurnEvent> {
-    let isAttached = false
+    let isResumed = false
     try {
-      for await (const event of this.options.port.attach(signal)) {
-        if (!isAttached) {
+      for await (const event of this.options.port.readRunningTurn(signal)) {
+        if (!isResumed) {
           if (signal.aborted) break
           if (event.event !== 'user-message' || excludedIds.includes(event.data.messageId)) break
           if (content !== undefined && event.data.content !== content) break
-          this.dispatch({ type: 'attached', question: event.data })
+          this.dispatch({ type: 'turnResumed', question: event.data })
         }
-        isAttached = true
+        isResumed = true
         yield event
       }
     } catch (error) {
-      if (isAttached || !isNotFound(error)) throw error
+      if (isResumed || !isNotFound(error)) throw error
     }
-    if (isAttached) return
+    if (isResumed) return
     if (fallbackMessage) yield* this.options.port.send(fallbackMessage, signal)
-    else disconnect()
+    else endSilently()
   }
 
   #stop(): void {
     const reading = this.#reading
     if (!reading) return
-    reading.isStopped = true
+    reading.isStopRequested = true
     this.#stopping = reading.isStored ? this.#stopTurn(reading) : reading.ended
   }
 

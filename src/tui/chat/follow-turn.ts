@@ -10,7 +10,7 @@ import { isUnavailable } from '../parts/is-unavailable.ts'
 const reconnectDelaysMs = [250, 750, 2_000, 4_000, 8_000]
 
 interface FollowTurnOptions {
-  readonly port: Pick<ChatPort, 'attach' | 'messages'>
+  readonly port: Pick<ChatPort, 'readRunningTurn' | 'messages'>
   readonly signal: AbortSignal
   /** Called when the connection breaks, and when it is restored. */
   onConnection(isLost: boolean): void
@@ -61,7 +61,7 @@ export async function* followTurn(
       if (!isUnavailable(error) || delayMs === undefined) throw error
       onConnection(true)
       await pause(delayMs, signal)
-      events = port.attach(signal)
+      events = port.readRunningTurn(signal)
     }
   }
 }

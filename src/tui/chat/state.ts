@@ -76,7 +76,7 @@ export function stepChat(state: ChatState, event: ChatEvent): ChatStep {
       return [{ ...state, suggestions: event.questions }, []]
     case 'connection':
       return setReconnecting(state, event.isLost)
-    case 'attached':
+    case 'turnResumed':
       return attachTurn(state, event.question)
     case 'failed':
       return failTurn(state, event.failure)

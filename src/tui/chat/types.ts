@@ -199,7 +199,7 @@ export type ChatEvent =
   | { readonly type: 'failed'; readonly failure: ChatFailure }
   | { readonly type: 'connection'; readonly isLost: boolean }
   /** The chat has started to read a running turn. The events of the turn follow, starting with the first. */
-  | { readonly type: 'attached'; readonly question: Message }
+  | { readonly type: 'turnResumed'; readonly question: Message }
   | { readonly type: 'tick'; readonly nowMs: number }
   | { readonly type: 'resized'; readonly size: Size }
   | { readonly type: 'reconnected'; readonly messages: readonly Message[] }

@@ -136,7 +136,7 @@ describe('stores and the evaluator', () => {
         expect(matchesFilter(filter, row)).toBe(expected)
         expect(evaluateInSql(filter, row)).toBe(expected ? 1 : 0)
       }),
-      { numRuns: 3_000 },
+      { numRuns: 1_000 },
     )
   })
 
@@ -146,7 +146,7 @@ describe('stores and the evaluator', () => {
         fc.pre(evaluatePolicy(policy, { id, attributes: {} }, row))
         expect(evaluatePolicy(policy, { id, attributes: { team, admin: 'true' } }, row)).toBe(true)
       }),
-      { numRuns: 2_000 },
+      { numRuns: 1_000 },
     )
   })
 

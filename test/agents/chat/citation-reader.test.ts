@@ -171,7 +171,7 @@ test('the result does not depend on how the text is split into pieces', () => {
       const pieces = [0, ...at].map((from, index) => whole.slice(from, at[index] ?? whole.length))
       expect(readWhole(pieces)).toEqual(readWhole([whole]))
     }),
-    { numRuns: 2_000 },
+    { numRuns: 700 },
   )
 })
 
@@ -182,7 +182,7 @@ test('text outside citations is unchanged, byte by byte', () => {
     fc.property(markdown, text => {
       expect(withoutCitations(readWhole([text]).text)).toBe(withoutCitations(text))
     }),
-    { numRuns: 2_000 },
+    { numRuns: 700 },
   )
 })
 

@@ -28,7 +28,10 @@ async function read(
 ): Promise<{ events: TurnEvent[]; isLost: boolean[]; error: unknown }> {
   const events: TurnEvent[] = []
   const isLost: boolean[] = []
-  const port = { attach: () => attached.shift() ?? stream([], broken), messages: async () => [...messages] }
+  const port = {
+    readRunningTurn: () => attached.shift() ?? stream([], broken),
+    messages: async () => [...messages],
+  }
   const { signal } = new AbortController()
   const following = { port, signal, onConnection: (lost: boolean) => isLost.push(lost) }
   try {

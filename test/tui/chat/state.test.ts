@@ -490,7 +490,7 @@ describe('a running turn at the runtime', () => {
     const resumed = play(freshChat, { type: 'resumed', messages: [question], title: 'x' }).state
     const { effects, state } = play(
       resumed,
-      { type: 'attached', question },
+      { type: 'turnResumed', question },
       turnEvent('user-message', question),
       turnEvent('token', { delta: 'Because.' }),
       turnEvent('done', message('agent', 'Because.')),
@@ -501,11 +501,11 @@ describe('a running turn at the runtime', () => {
 
   test('shows its question if the conversation does not list it yet', () => {
     const resumed = play(freshChat, { type: 'resumed', messages: [], title: 'x' }).state
-    expect(printedText(play(resumed, { type: 'attached', question }).effects)).toEqual(['you: why?'])
+    expect(printedText(play(resumed, { type: 'turnResumed', question }).effects)).toEqual(['you: why?'])
   })
 
   test('does not replace a turn that was started in the meantime', () => {
-    expect(play(asked, { type: 'attached', question })).toEqual({ state: asked, effects: [] })
+    expect(play(asked, { type: 'turnResumed', question })).toEqual({ state: asked, effects: [] })
   })
 
   test('is looked up after a lost answer, unless the question was asked again', () => {
@@ -794,7 +794,7 @@ describe('images', () => {
 
   test('of a resumed turn are named once', () => {
     const stored = { ...message('user', 'what is it?'), images: [imageDescriptor] }
-    const { effects } = play(freshChat, { type: 'attached', question: stored })
+    const { effects } = play(freshChat, { type: 'turnResumed', question: stored })
     expect(printedParts(effects)).toMatchObject([
       { kind: 'question', images: ['[image 1: image/png, 2 kB]'] },
     ])

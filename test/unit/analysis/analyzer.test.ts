@@ -58,7 +58,7 @@ describe.each(languages)('any text in %s', language => {
         }
         analyzer.parseQuery(of, { isTyping: true })
       }),
-      { numRuns: 60 },
+      { numRuns: 25 },
     )
   })
 
@@ -76,7 +76,7 @@ describe.each(languages)('any text in %s', language => {
           expect(Buffer.byteLength(term)).toBeLessThanOrEqual(200)
         }
       }),
-      { numRuns: 60 },
+      { numRuns: 25 },
     )
   })
 })
