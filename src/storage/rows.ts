@@ -129,9 +129,9 @@ export interface FeedSlice<Row> {
 /**
  * Reads the rows of a table in a fixed order to which later commits only append.
  *
- * Contract: every row that is committed after a driver returned a position, of any process, has a later position. A
- * reader that continues after the position of each slice therefore reads every row once, except rows that are deleted
- * first. The order is that of `ordinal` for transactions that do not overlap. Positions need not be consecutive.
+ * Every driver must guarantee that a row that any process commits after the driver returned a position has a later
+ * position. A reader that continues after the position of each slice therefore reads every row once, except rows that are
+ * deleted first. The order is that of `ordinal` for transactions that do not overlap. Positions need not be consecutive.
  *
  * SQLite has one writer, so `ordinal` is such a position. A driver whose transactions overlap must withhold a committed
  * row while a transaction that may get an earlier position is running. In PostgreSQL, a position is the pair of the

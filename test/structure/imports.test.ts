@@ -78,13 +78,14 @@ const driverRegistry = 'src/storage/open.ts'
 
 /**
  * Files outside `test/storage` that can import the embedded store. They open its file directly: to damage it, to
- * create states that no runtime writes, or to measure a part of it.
+ * create states that no runtime writes, to skip waits for the disk, or to measure a part of it.
  */
 const storeFileUsers = [
   'bench/durability.ts',
   'bench/postings.ts',
   'test/harness/migrated-store.ts',
   'test/harness/store-file.ts',
+  'test/harness/volatile-stores.ts',
 ]
 
 /** Patterns of global state and of capabilities, with the only folders that can contain them. */

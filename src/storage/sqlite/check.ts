@@ -17,7 +17,7 @@ import { readTraces, type StoreTraces } from './store-marker.ts'
  * If the structure of the file is damaged, does not check for orphaned rows. If the schema version of the file is not
  * that of this runtime, checks only the structure.
  */
-export function checkStore(path: string, dataDir?: string): StoreReport | undefined {
+export function checkSqliteStore(path: string, dataDir?: string): StoreReport | undefined {
   const traces = readTraces(path, dataDir)
   requireStoreFile(path, traces)
   if (!existsSync(path)) return undefined

@@ -1,5 +1,5 @@
 import type { StorageDriver } from '../storage-driver.ts'
-import { isEmptyStore, isNewStore } from './empty-store.ts'
+import { isEmptySqliteStore, isNewSqliteStore } from './empty-store.ts'
 
 /**
  * Driver of the embedded store: a SQLite file that contains control rows and content. Modules that most commands do not
@@ -12,9 +12,9 @@ export const sqliteDriver: StorageDriver = {
   },
   async check({ path, dataDir }) {
     if (path === ':memory:') return undefined
-    const { checkStore } = await import('./check.ts')
-    return checkStore(path, dataDir)
+    const { checkSqliteStore } = await import('./check.ts')
+    return checkSqliteStore(path, dataDir)
   },
-  isNew: async ({ path, dataDir }) => isNewStore(path, dataDir),
-  isEmpty: async ({ path }) => isEmptyStore(path),
+  isNew: async ({ path, dataDir }) => isNewSqliteStore(path, dataDir),
+  isEmpty: async ({ path }) => isEmptySqliteStore(path),
 }
