@@ -11,15 +11,15 @@ import { type ConfigFile, findConfig } from './config/find-config.ts'
 import { loadConfig } from './config/load-config.ts'
 import { readManagedEnv } from './config/managed-env.ts'
 import type { Config } from './config/schema.ts'
-import { storePath } from './config/store-path.ts'
+import { defaultLocation, storeLocation } from './config/store-location.ts'
 import { WbError } from './contract/errors.ts'
 import type { Probe } from './contract/runtime-routes.ts'
 import type { ListenOptions, RunningServer } from './http/listen.ts'
 import type { Outbound } from './models/outbound.ts'
 import type { ServerRuntime } from './rescue.ts'
 import type { Runtime, RuntimeOverrides } from './runtime.ts'
-import type { ReadableTable, StoreCheck } from './storage/sqlite/check.ts'
-import { isEmptyStore as hasNoRows, isNewStore } from './storage/sqlite/empty-store.ts'
+import { checkStore, isEmptyStore, isNewStore } from './storage/open.ts'
+import type { ReadableTable, StoreCheck } from './storage/storage-driver.ts'
 
 /*
  * Functions for the command line: they use the configuration and the runtime of a data directory on this machine.
@@ -82,8 +82,8 @@ export interface LogSettings {
 }
 
 /** Returns true if a data directory has never contained a store. */
-export function hasNoStore({ dataDir }: LocalRuntimeOptions, { config }: LocalConfig): boolean {
-  return isNewStore(storePath(config, dataDir), dataDir)
+export function hasNoStore({ dataDir }: LocalRuntimeOptions, { config }: LocalConfig): Promise<boolean> {
+  return isNewStore(storeLocation(config, dataDir))
 }
 
 /** `persistent`: the store of the data directory. `empty`: an empty store in memory, which creates no file. */
@@ -137,8 +137,8 @@ export async function openServed(
  * Returns true if the store of a data directory is missing, or has no rows because commands have only read from
  * it.
  */
-export function isStoreEmpty(dataDir: string): boolean {
-  return hasNoRows(join(dataDir, 'workbase.db'))
+export function isStoreEmpty(dataDir: string): Promise<boolean> {
+  return isEmptyStore(defaultLocation(dataDir))
 }
 
 /** Returns problems with secrets that are missing or too short, by configuration key. Does not use the network. */
@@ -186,7 +186,6 @@ export async function checkDataDir(
   { dataDir }: LocalRuntimeOptions,
   { config }: LocalConfig,
 ): Promise<DataDirReport> {
-  const { checkStore } = await import('./storage/sqlite/check.ts')
   const staleFiles = listScratchLeftovers(join(dataDir, uploadsFolder), { atStart: false })
   const uploads = {
     check: 'unfinished uploads of a killed process',
@@ -194,9 +193,10 @@ export async function checkDataDir(
     examples: staleFiles.slice(0, 3),
     mend: 'wb serve',
   }
-  const path = storePath(config, dataDir)
-  if (path === ':memory:') return { checks: [uploads] }
-  const report = checkStore(path, dataDir)
+  if (config.controlPlane.driver === 'memory') return { checks: [uploads] }
+  const location = storeLocation(config, dataDir)
+  const { path } = location
+  const report = await checkStore(location)
   if (!report) return { path, checks: [uploads] }
   const { schema: found, known, checks, readable } = report
   return { path, schema: { found, known }, checks: [...checks, uploads], ...(readable && { readable }) }

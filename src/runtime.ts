@@ -18,7 +18,7 @@ import { readAuthSecrets, readUsableAuthSecrets } from './config/auth-secrets.ts
 import type { ConfigEnvironment } from './config/config-environment.ts'
 import { createReleasePolicy } from './config/release-policy.ts'
 import type { Config } from './config/schema.ts'
-import { storePath } from './config/store-path.ts'
+import { storeLocation } from './config/store-location.ts'
 import { api } from './contract/index.ts'
 import type { IngestLoad } from './contract/runtime-routes.ts'
 import { type App, createApp } from './http/app.ts'
@@ -37,8 +37,7 @@ import { setupHandlers } from './operation/setup.ts'
 import type { ContentStore } from './storage/content.ts'
 import { openCursors, Pager } from './storage/cursor.ts'
 import type { Disk } from './storage/disk-space.ts'
-import { openMemoryContent } from './storage/memory/content.ts'
-import { openEmbeddedStore } from './storage/open.ts'
+import { openMemoryContent, openStore } from './storage/open.ts'
 import type { RowStore } from './storage/rows.ts'
 import { getOrCreateSecret } from './storage/store-secret.ts'
 import { tables } from './storage/tables.ts'
@@ -148,15 +147,14 @@ async function buildRuntime(
   const { config, environment, dataDir, log } = settings
   const clock = overrides.clock ?? systemClock
   const secrets = (settings.server ? readAuthSecrets : readUsableAuthSecrets)(config, environment)
-  const path = storePath(config, dataDir)
+  const location = storeLocation(config, dataDir)
   const uploadDir = join(dataDir, uploadsFolder)
-  const threads = settings.threads && path !== ':memory:'
   const host = hostname()
   const processNonce = randomHex(4)
   const thisBuild = runningBuild(environment, clock)
   const replicaId = config.runtime.replicaId ?? `${host || 'wb'}-${processNonce}`
 
-  const store = await openEmbeddedStore({ path, dataDir, threads, clock, disk: overrides.disk })
+  const store = await openStore(location, { threads: settings.threads, clock, disk: overrides.disk })
   openModules.push(store)
   const rows = withValidatedRows((overrides.rows ?? (unwrapped => unwrapped))(store.rows))
   const wrapContent = overrides.content ?? (unwrapped => unwrapped)
@@ -213,8 +211,7 @@ async function buildRuntime(
     ...deps,
     stores,
     content,
-    path,
-    threads,
+    threadLocation: settings.threads ? store.threadLocation : undefined,
     chunking: workspaces.chunking,
     embedding: workspaces.embedding,
     openEmbedder: models.openEmbedder,
@@ -276,7 +273,7 @@ async function buildRuntime(
     replies: agents.turns,
   })
 
-  const decoding = threads ? openDecodeThread() : undefined
+  const decoding = settings.threads ? openDecodeThread() : undefined
   const app = createApp({
     api,
     handlers: {

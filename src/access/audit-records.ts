@@ -3,7 +3,7 @@ import type { AuditQuery } from '../contract/audit.ts'
 import type { AuditRecord } from '../contract/audit-record.ts'
 import type { ServerEvent } from '../contract/route.ts'
 import type { Pager, RowPage, RowRange } from '../storage/cursor.ts'
-import type { ColumnValue, ListQuery, RowStore } from '../storage/rows.ts'
+import type { ColumnValue, FeedPosition, RowStore } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
 import type { AuditTrail } from './audit-trail.ts'
 import { requireWorkspace } from './require-workspace.ts'
@@ -31,7 +31,7 @@ export class AuditRecords {
   }
 
   /**
-   * Streams records of all processes, in the order in which they were stored.
+   * Streams records of all processes, in the order of the feed of the store.
    *
    * @param workspaceId  null for all workspaces
    * @param after        ID of the record after which to start; null to start with the next new record. If the ID is
@@ -45,10 +45,14 @@ export class AuditRecords {
   ): Promise<AsyncIterable<ServerEvent>> {
     if (workspaceId !== null) await requireWorkspace(this.deps.rows, workspaceId)
     await this.deps.trail.flushed()
-    const { clock, trail } = this.deps
+    const { rows, clock, trail } = this.deps
+    const list =
+      workspaceId === null
+        ? { index: 'byOrdinal', prefix: [] }
+        : { index: 'byWorkspace', prefix: [workspaceId] }
     return new RowFollower<AuditRecord>({
-      from: await (after === null ? this.newestOrdinal(workspaceId) : this.ordinalOf(workspaceId, after)),
-      read: ordinal => this.listByOrdinal(workspaceId, { after: [ordinal], limit: sliceSize }),
+      from: await (after === null ? rows.feed.end(tables.audit) : this.positionOf(workspaceId, after)),
+      read: position => rows.feed.read(tables.audit, { ...list, after: position, limit: sliceSize }),
       select: record => action === undefined || record.action === action,
       toEvent: record => ({ id: record.auditId, event: 'audit', data: record }),
       wait(wake) {
@@ -60,26 +64,11 @@ export class AuditRecords {
     })
   }
 
-  private listByOrdinal(
-    workspaceId: string | null,
-    query: Pick<ListQuery, 'after' | 'limit' | 'descending'>,
-  ) {
-    const list =
-      workspaceId === null
-        ? { index: 'byOrdinal', prefix: [] }
-        : { index: 'byWorkspace', prefix: [workspaceId] }
-    return this.deps.rows.list(tables.audit, { ...list, ...query })
-  }
-
-  private async newestOrdinal(workspaceId: string | null): Promise<number> {
-    const [newest] = await this.listByOrdinal(workspaceId, { descending: true, limit: 1 })
-    return newest?.ordinal ?? 0
-  }
-
-  private async ordinalOf(workspaceId: string | null, auditId: string): Promise<number> {
-    const stored = await this.deps.rows.get(tables.audit, [auditId])
+  private async positionOf(workspaceId: string | null, auditId: string): Promise<FeedPosition> {
+    const { rows } = this.deps
+    const stored = await rows.get(tables.audit, [auditId])
     const isInTrail = stored && (workspaceId === null || stored.row.workspaceId === workspaceId)
-    return isInTrail ? stored.ordinal : 0
+    return (isInTrail && (await rows.feed.positionOf(tables.audit, [auditId]))) || rows.feed.start()
   }
 }
 

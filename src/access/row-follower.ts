@@ -1,11 +1,11 @@
 import type { ServerEvent } from '../contract/route.ts'
-import type { Stored } from '../storage/rows.ts'
+import type { FeedPosition, FeedSlice } from '../storage/rows.ts'
 
 export interface RowFollowerDependencies<Row> {
-  /** Ordinal after which to start. */
-  readonly from: number
-  /** Returns the next rows after an ordinal, in order; empty if there are none yet. */
-  readonly read: (after: number) => Promise<readonly Stored<Row>[]>
+  /** Position after which to start. */
+  readonly from: FeedPosition
+  /** Returns the next rows after a position; empty if there are none yet. */
+  readonly read: (after: FeedPosition) => Promise<FeedSlice<Row>>
   readonly select: (row: Row) => boolean
   readonly toEvent: (row: Row) => ServerEvent
   /** Calls `wake` when there can be more rows. Returns a function that cancels the call. */
@@ -13,7 +13,7 @@ export interface RowFollowerDependencies<Row> {
 }
 
 /**
- * Streams each row of a table once, in the order of insertion, then waits for new rows.
+ * Streams each row of a table once, in the order of its feed, then waits for new rows.
  *
  * Rows are read on demand, so that at most one slice is in memory if the consumer is slow. This class is not a
  * generator, because the `return` of a generator waits for a pending `next`, which may never resolve here.
@@ -21,13 +21,13 @@ export interface RowFollowerDependencies<Row> {
 export class RowFollower<Row> implements AsyncIterableIterator<ServerEvent> {
   readonly #deps: RowFollowerDependencies<Row>
   readonly #buffer: Row[] = []
-  #lastOrdinal: number
+  #position: FeedPosition
   #isClosed = false
   #wake = () => {}
 
   constructor(deps: RowFollowerDependencies<Row>) {
     this.#deps = deps
-    this.#lastOrdinal = deps.from
+    this.#position = deps.from
   }
 
   [Symbol.asyncIterator](): this {
@@ -59,11 +59,11 @@ export class RowFollower<Row> implements AsyncIterableIterator<ServerEvent> {
       cancelWait = wait(resolve)
     })
     try {
-      const slice = await read(this.#lastOrdinal)
-      this.#lastOrdinal = slice.at(-1)?.ordinal ?? this.#lastOrdinal
-      this.#buffer.push(...slice.map(({ row }) => row).filter(select))
+      const { rows, position } = await read(this.#position)
+      this.#position = position
+      this.#buffer.push(...rows.map(({ row }) => row).filter(select))
       // Let other work run, even if many rows are skipped.
-      await (slice.length === 0 ? newRows : new Promise(setImmediate))
+      await (rows.length === 0 ? newRows : new Promise(setImmediate))
     } finally {
       cancelWait()
     }

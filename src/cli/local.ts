@@ -17,7 +17,7 @@ export type { RunningServer } from '../http/listen.ts'
 export type { Announcement } from '../locks/server-lock.ts'
 export type { ServerRuntime } from '../rescue.ts'
 export type { Runtime } from '../runtime.ts'
-export type { ReadableTable } from '../storage/sqlite/check.ts'
+export type { ReadableTable } from '../storage/storage-driver.ts'
 
 type Lazy<F> = F extends (...args: infer A) => infer R ? (...args: A) => Promise<Awaited<R>> : never
 

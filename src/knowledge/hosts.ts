@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { packageRoot } from '../base/package.ts'
 import { inlineHost, type OperationHost, threadHost } from '../base/threads.ts'
 import type { ContentStore } from '../storage/content.ts'
+import type { StoreLocation } from '../storage/storage-driver.ts'
 import { createPassageOperations, type PassageOperations } from './passage-operations.ts'
 
 /** Separate hosts for text operations, so that a long text does not delay queries. */
@@ -16,20 +17,17 @@ export interface KnowledgeHosts {
 }
 
 export interface HostsParts {
-  readonly path: string
-  /**
-   * True to run each host on a separate thread, which opens the store at `path`; false to run inline, with `content`.
-   */
-  readonly threads: boolean
+  /** Location at which each host opens the store on a separate thread; undefined to run inline, with `content`. */
+  readonly threadLocation: StoreLocation | undefined
   readonly content: ContentStore
 }
 
-export function openKnowledgeHosts(parts: HostsParts): KnowledgeHosts {
+export function openKnowledgeHosts({ threadLocation, content }: HostsParts): KnowledgeHosts {
   const entry = join(packageRoot(), 'dist', 'src', 'knowledge', 'worker.js')
   const open = (): OperationHost<PassageOperations> =>
-    parts.threads
-      ? threadHost<PassageOperations>(entry, { path: parts.path })
-      : inlineHost(createPassageOperations(Promise.resolve(parts.content)))
+    threadLocation
+      ? threadHost<PassageOperations>(entry, threadLocation)
+      : inlineHost(createPassageOperations(Promise.resolve(content)))
   const [query, index, fit] = [open(), open(), open()]
   return {
     query,

@@ -1,10 +1,11 @@
 import { serveOperations } from '../base/threads.ts'
-import { openEmbeddedStore } from '../storage/open.ts'
+import { openStore } from '../storage/open.ts'
+import type { StoreLocation } from '../storage/storage-driver.ts'
 import { createPassageOperations } from './passage-operations.ts'
 
 /** Serves the passage operations on a worker thread, with a separate connection to the store. */
-serveOperations((data: { path: string }) => {
-  const opening = openEmbeddedStore({ path: data.path, threads: false, isOpenElsewhere: true })
+serveOperations((location: StoreLocation) => {
+  const opening = openStore(location, { isOpenElsewhere: true })
   return {
     ops: createPassageOperations(opening.then(store => store.content)),
     close: () => opening.then(store => store.close()),

@@ -3,9 +3,9 @@ import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { isUnencryptedRemote } from '../base/loopback.ts'
 import { isOwnedAndUnshared, writePrivateFile } from '../base/private-file.ts'
-import { isBusy } from '../storage/sqlite/connection.ts'
-import Database from '../storage/sqlite/driver.ts'
-import { unwritableFolder } from '../storage/sqlite/faults.ts'
+import type { FileLock } from '../storage/file-locks.ts'
+import { fileLocks } from '../storage/open.ts'
+import { unwritableFolder } from '../storage/unwritable-folder.ts'
 import { acquireExclusiveLock } from './exclusive-lock.ts'
 
 /** Address and process of the running `wb serve` of a data directory. */
@@ -40,8 +40,8 @@ const lockTimeoutMs = 250
  */
 export function acquireServerLock(dataDir: string): LockResult {
   const path = join(dataDir, announcementName)
-  const database = lockDataDir(dataDir)
-  if (!database) return { heldBy: readAnnouncement(dataDir) }
+  const fileLock = lockDataDir(dataDir)
+  if (!fileLock) return { heldBy: readAnnouncement(dataDir) }
   return {
     lock: {
       announce(announcement) {
@@ -57,7 +57,7 @@ export function acquireServerLock(dataDir: string): LockResult {
         } catch {
           // Commands ignore the announcement if no server holds the lock.
         }
-        if (database.open) database.close()
+        fileLock.close()
       },
     },
   }
@@ -67,8 +67,8 @@ export function acquireServerLock(dataDir: string): LockResult {
  * @returns undefined while another server holds the lock
  * @throws control_plane_unavailable  the data directory cannot be written
  */
-function lockDataDir(dataDir: string): Database.Database | undefined {
-  let lock: Database.Database | undefined
+function lockDataDir(dataDir: string): FileLock | undefined {
+  let lock: FileLock | undefined
   try {
     lock = acquireExclusiveLock(join(dataDir, lockName), lockTimeoutMs)
     if (lock) rmSync(join(dataDir, announcementName), { force: true })
@@ -97,24 +97,7 @@ export function findServer(dataDir: string): Announcement | undefined {
 /** Returns true if a server holds the lock. If no server holds it, this check briefly acquires a shared lock. */
 function isLockHeld(dataDir: string): boolean {
   const path = join(dataDir, lockName)
-  const database = isOwnRegularFile(path) ? openForReading(path) : undefined
-  if (!database) return false
-  try {
-    database.prepare('SELECT 1 FROM sqlite_schema').get()
-    return false
-  } catch (error) {
-    return isBusy(error)
-  } finally {
-    database.close()
-  }
-}
-
-function openForReading(path: string): Database.Database | undefined {
-  try {
-    return new Database(path, { readonly: true, fileMustExist: true, timeout: 0 })
-  } catch {
-    return undefined
-  }
+  return isOwnRegularFile(path) && fileLocks.isHeld(path)
 }
 
 function readAnnouncement(dataDir: string): Announcement | undefined {

@@ -1,85 +1,48 @@
-import { dirname } from 'node:path'
-import { type Clock, systemClock } from '../base/clock.ts'
-import type { ContentStore } from './content.ts'
-import { type Disk, DiskSpace } from './disk-space.ts'
-import type { RowStore } from './rows.ts'
-import { withStoreErrors } from './sqlite/faults.ts'
-import { registerOpenStore } from './sqlite/inspect-store.ts'
-import { type ConnectionOptions, openConnection } from './sqlite/open.ts'
-import { hasPostingWork } from './sqlite/posting-maintenance.ts'
-import {
-  CallTracker,
-  createContentStore,
-  createInlineHosts,
-  createRowStore,
-  createThreadHosts,
-} from './sqlite/store.ts'
+import type { FileLocks } from './file-locks.ts'
+import { sqliteFileLocks } from './sqlite/file-locks.ts'
+import { sqliteDriver } from './sqlite/storage-driver.ts'
+import type {
+  OpenStore,
+  OpenStoreOptions,
+  StorageDriver,
+  StoreLocation,
+  StoreReport,
+} from './storage-driver.ts'
 
-/** An open store. */
-export interface OpenStore {
-  readonly rows: RowStore
-  readonly content: ContentStore
-  /** Checks for free disk space. @throws control_plane_unavailable  the disk is full */
-  requireSpace(): Promise<void>
-  /** Waits for running work, then closes the files. */
-  close(): Promise<void>
+export { openMemoryContent } from './memory/content.ts'
+
+/* The registry of storage drivers. Other modules import a driver only through this file. */
+
+const drivers: Readonly<Record<StoreLocation['driver'], StorageDriver>> = { sqlite: sqliteDriver }
+
+/** Locks between the processes of this machine, whichever driver its stores use. */
+export const fileLocks: FileLocks = sqliteFileLocks
+
+/** Opens a store with the driver of its location, see {@link StorageDriver.open}. */
+export function openStore(location: StoreLocation, options: OpenStoreOptions = {}): Promise<OpenStore> {
+  return drivers[location.driver].open(location, options)
 }
 
-export interface EmbeddedOptions extends ConnectionOptions {
-  /** The database file, or `:memory:`. */
-  readonly path: string
-  /** True to write and search on separate threads, as a server does. Ignored for a store in memory. */
-  readonly threads?: boolean
-  readonly clock?: Clock
-  readonly disk?: Disk | undefined
-}
-
-/**
- * Opens the embedded store: a SQLite file that contains control rows and content. Several processes can use it at
- * the same time.
- *
- * Creates the folder if it is missing, makes the file readable by its owner only, and migrates its schema.
- *
- * @throws control_plane_unavailable  the store is damaged or cannot be opened, or a newer version of Workbase wrote it
- */
+/** Opens an embedded store by its path, see {@link openStore}. */
 export function openEmbeddedStore({
   path,
-  threads = false,
-  clock = systemClock,
-  disk,
+  dataDir,
   ...options
-}: EmbeddedOptions): Promise<OpenStore> {
-  return withStoreErrors(async () => {
-    const opening = openConnection(path, options)
-    // Register the store before the first `await`, because other calls in this process must not open its files from now
-    // on.
-    const unregister = registerOpenStore(path)
-    const connection = await opening.catch(error => {
-      unregister()
-      throw error
-    })
-    const isThreaded = threads && path !== ':memory:'
-    if (isThreaded) connection.makeReadOnly()
-    const storeHosts = isThreaded ? createThreadHosts(path) : createInlineHosts(connection)
-    const space = new DiskSpace(dirname(path), disk)
-    const hosts = { ...storeHosts, writes: space.observe(storeHosts.writes) }
-    const calls = new CallTracker()
-    // A writer thread starts at its first call, which would be too late for work that an earlier process left.
-    if (!isThreaded || hasPostingWork(connection)) await hosts.writes.run('maintain', {})
-    return {
-      rows: createRowStore(connection, hosts, calls),
-      content: createContentStore(connection, hosts, calls, clock),
-      requireSpace: async () => {
-        if (path !== ':memory:') await space.require()
-      },
-      async close() {
-        await calls.close()
-        await hosts.writes.close()
-        await hosts.reads.close()
-        if (!connection.database.open) return
-        connection.close()
-        unregister()
-      },
-    }
-  })
+}: OpenStoreOptions & Omit<StoreLocation, 'driver'>): Promise<OpenStore> {
+  return openStore({ driver: 'sqlite', path, dataDir }, options)
+}
+
+/** Checks a store with the driver of its location, see {@link StorageDriver.check}. */
+export function checkStore(location: StoreLocation): Promise<StoreReport | undefined> {
+  return drivers[location.driver].check(location)
+}
+
+/** Returns true if there is no store at a location, and no evidence of an earlier store. */
+export function isNewStore(location: StoreLocation): Promise<boolean> {
+  return drivers[location.driver].isNew(location)
+}
+
+/** Returns true if there is no store, or if it has no data, see {@link StorageDriver.isEmpty}. */
+export function isEmptyStore(location: StoreLocation): Promise<boolean> {
+  return drivers[location.driver].isEmpty(location)
 }

@@ -30,7 +30,11 @@ export interface Stored<Row> {
   readonly row: Row
   /** 1 for a new row; increases with each change. */
   readonly version: number
-  /** Unique in the table. A new row gets a higher number than all earlier rows. */
+  /**
+   * Unique in the table. A row gets a higher number than every row that was visible when its transaction began. Of two
+   * concurrent transactions, the one with the lower numbers can become visible last, so a reader of new rows must use
+   * {@link RowFeed} instead.
+   */
   readonly ordinal: number
   /** The row as JSON. */
   readonly text: string
@@ -105,6 +109,47 @@ export type WriteOutcome =
   /** `at` is the index of the write. `unique` is the name of the unique set if the reason is `taken`. */
   | { readonly ok: false; readonly at: number; readonly reason: WriteFailure; readonly unique?: string }
 
+/** Position in a {@link RowFeed}. Only the driver that returned it can interpret it. Valid for all processes of a store. */
+export type FeedPosition = string
+
+export interface FeedQuery {
+  /** An index whose first column after the prefix is `ordinal`. */
+  readonly index: string
+  readonly prefix: readonly ColumnValue[]
+  readonly after: FeedPosition
+  readonly limit: number
+}
+
+export interface FeedSlice<Row> {
+  readonly rows: readonly Stored<Row>[]
+  /** Position after these rows. If there are no rows, a position that is not before the one of the query. */
+  readonly position: FeedPosition
+}
+
+/**
+ * Reads the rows of a table in a fixed order to which later commits only append.
+ *
+ * Every driver must guarantee that a row that any process commits after the driver returned a position has a later
+ * position. A reader that continues after the position of each slice therefore reads every row once, except rows that are
+ * deleted first. The order is that of `ordinal` for transactions that do not overlap. Positions need not be consecutive.
+ *
+ * SQLite has one writer, so `ordinal` is such a position. A driver whose transactions overlap must withhold a committed
+ * row while a transaction that may get an earlier position is running. In PostgreSQL, a position is the pair of the
+ * transaction ID (`xid8`) and `ordinal`, and the feed ends before `pg_snapshot_xmin(pg_current_snapshot())`.
+ */
+export interface RowFeed {
+  /** Returns the position after all rows that the feed of a table contains now. */
+  end(table: AnyTable): Promise<FeedPosition>
+  /**
+   * Returns the position after a row, or an earlier one if the driver still withholds the row. Returns undefined if
+   * there is no such row.
+   */
+  positionOf(table: AnyTable, key: readonly ColumnValue[]): Promise<FeedPosition | undefined>
+  /** Returns the position before all rows. */
+  start(): FeedPosition
+  read<Row extends object>(table: RowTable<Row>, query: FeedQuery): Promise<FeedSlice<Row>>
+}
+
 /** Reads and writes control rows. Every method can throw `control_plane_unavailable`. */
 export interface RowStore {
   get<Row extends object>(table: RowTable<Row>, key: readonly ColumnValue[]): Promise<Stored<Row> | undefined>
@@ -112,4 +157,5 @@ export interface RowStore {
   count(table: AnyTable, index: string, prefix: readonly ColumnValue[]): Promise<number>
   /** Applies writes in one transaction. They are durable when the promise resolves. */
   atomic(writes: readonly Write[]): Promise<WriteOutcome>
+  readonly feed: RowFeed
 }

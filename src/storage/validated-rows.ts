@@ -36,6 +36,14 @@ export function withValidatedRows(rows: RowStore): RowStore {
       for (const stored of storedRows) requireValid(table, stored, validRows)
       return storedRows
     },
+    feed: {
+      ...rows.feed,
+      async read(table, query) {
+        const slice = await rows.feed.read(table, query)
+        for (const stored of slice.rows) requireValid(table, stored, validRows)
+        return slice
+      },
+    },
   }
 }
 

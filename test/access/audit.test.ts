@@ -17,6 +17,7 @@ import { Cursors, Pager } from '../../src/storage/cursor.ts'
 import { openEmbeddedStore } from '../../src/storage/open.ts'
 import type { RowStore, Write } from '../../src/storage/rows.ts'
 import { tables } from '../../src/storage/tables.ts'
+import { LateRows } from '../fakes/late-rows.ts'
 import { TestClock, waitUntil } from '../harness/runtime.ts'
 
 const [here, there] = ['11111111-1111-4111-8111-111111111111', '22222222-2222-4222-8222-222222222222']
@@ -630,12 +631,15 @@ describe('audit streams', () => {
     let during: (() => Promise<unknown>) | undefined
     const { records, trail } = await openWithRecords(rows => ({
       ...rows,
-      async list(table, query) {
-        const found = await rows.list(table, query)
-        const run = query.after && during
-        during = run ? undefined : during
-        await run?.()
-        return found
+      feed: {
+        ...rows.feed,
+        async read(table, query) {
+          const found = await rows.feed.read(table, query)
+          const run = during
+          during = undefined
+          await run?.()
+          return found
+        },
       },
     }))
     const events = (await records.follow(here, {}, null))[Symbol.asyncIterator]()
@@ -647,9 +651,12 @@ describe('audit streams', () => {
     let reads = 0
     const { records, clock, say } = await openWithRecords(rows => ({
       ...rows,
-      list(table, query) {
-        if (query.after) reads++
-        return rows.list(table, query)
+      feed: {
+        ...rows.feed,
+        read(table, query) {
+          reads++
+          return rows.feed.read(table, query)
+        },
       },
     }))
     for (const isWaiting of [true, false]) {
@@ -666,16 +673,37 @@ describe('audit streams', () => {
     }
   })
 
+  test('contain records of a transaction that becomes visible after later ones', async () => {
+    let late: LateRows | undefined
+    const { records, trail, clock, own } = await openWithRecords(rows => {
+      late = new LateRows(rows)
+      return late
+    })
+    const write = (count: number) => trail.draft(nobody, { ...denial, details: { count } }).write
+    const stream = await records.follow(here, {}, null)
+    const release = late!.holdNext()
+    const slow = late!.atomic([write(1)])
+    await late!.atomic([write(2)])
+    expect((await own.list(tables.audit, { index: 'byOrdinal', prefix: [], limit: 9 })).length).toBe(1)
+    const found = takeEvents(stream, 3)
+    await new Promise(setImmediate)
+    release()
+    await slow
+    await late!.atomic([write(3)])
+    clock.advance(500)
+    expect(await found).toEqual([1, 2, 3])
+  })
+
   test('cancel every wait after an event, an error, or a close', async () => {
     let waiting = 0
     let wake = () => {}
     const pages = [[], [{ row: 'a', version: 1, ordinal: 1, text: '"a"' }], new Error('no disk'), []]
     const follower = new RowFollower<string>({
-      from: 0,
+      from: '0',
       async read() {
         const page = pages.shift()!
         if (page instanceof Error) throw page
-        return page
+        return { rows: page, position: '1' }
       },
       select: () => true,
       toEvent: id => ({ id, event: 'row', data: {} }),
@@ -701,9 +729,12 @@ describe('audit streams', () => {
     const limits: number[] = []
     const { records, trail, clock } = await openWithRecords(rows => ({
       ...rows,
-      list(table, query) {
-        if (query.after) limits.push(query.limit)
-        return rows.list(table, query)
+      feed: {
+        ...rows.feed,
+        read(table, query) {
+          limits.push(query.limit)
+          return rows.feed.read(table, query)
+        },
       },
     }))
     const events = (await records.follow(here, {}, null))[Symbol.asyncIterator]()

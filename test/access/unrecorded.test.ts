@@ -1,7 +1,6 @@
-import { join } from 'node:path'
-import { describe, expect, onTestFinished, test } from 'vitest'
-import Database from '../../src/storage/sqlite/driver.ts'
+import { describe, expect, test } from 'vitest'
 import { open, type TestRuntime } from '../harness/runtime.ts'
+import { changeStoreFile } from '../harness/store-file.ts'
 
 const all = '/api/v1/workspaces'
 
@@ -16,9 +15,8 @@ async function openWithoutAudit() {
   const bases = `${all}/${workspaceId}/knowledge-bases`
   const { knowledgeBaseId } = (await operator(`POST ${bases}`, { name: 'handbook' })).body
   await operator(`POST ${principals}`, { principalId: 'alice' })
-  const store = new Database(join(opened.dataDir, 'workbase.db'))
-  onTestFinished(() => void store.close())
-  store.exec(
+  changeStoreFile(
+    opened.dataDir,
     "CREATE TRIGGER no BEFORE INSERT ON audit BEGIN SELECT RAISE(ABORT, 'a text of the trigger'); END",
   )
   return {

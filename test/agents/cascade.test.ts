@@ -149,6 +149,7 @@ function methodsOf(store: RowStore): RowStore {
     list: (table, query) => store.list(table, query),
     count: (table, index, prefix) => store.count(table, index, prefix),
     atomic: writes => store.atomic(writes),
+    feed: store.feed,
   }
 }
 

@@ -2,13 +2,13 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { AnyTable } from '../../src/storage/rows.ts'
-import { checkStore } from '../../src/storage/sqlite/check.ts'
-import Database from '../../src/storage/sqlite/driver.ts'
 import { tables } from '../../src/storage/tables.ts'
 import { rowProblem } from '../../src/storage/validated-rows.ts'
 import { bodySpecs, uploadRoutes } from '../bad-input/routes.ts'
 import { createTestData, type TestData, withPathIds } from '../bad-input/test-data.ts'
 import { open, scratchDir, type TestResponse, type TestRuntime } from '../harness/runtime.ts'
+import { failedStoreChecks } from '../harness/store-check.ts'
+import { openDatabase } from '../harness/store-file.ts'
 import { useServer } from '../wire/harness.ts'
 
 const wire = useServer()
@@ -21,13 +21,13 @@ let bodies: ReadonlyMap<string, readonly string[]>
 
 beforeAll(async () => {
   stage = await createTestData(wire)
-  const live = new Database(join(wire.serving.dataDir, 'workbase.db'), { readonly: true })
+  const live = openDatabase(join(wire.serving.dataDir, 'workbase.db'), { readonly: true })
   const bytes = live.serialize()
   live.close()
   // A database in memory has no write-ahead log.
   // @see https://www.sqlite.org/fileformat.html#file_format_version_numbers
   bytes.fill(1, 18, 20)
-  const database = new Database(bytes)
+  const database = openDatabase(bytes)
   for (const [table, row] of Object.entries(rowsWithoutRoutes(stage.own)))
     database.prepare(`INSERT INTO ${table} (version, body) VALUES (1, ?)`).run(JSON.stringify(row))
   bodies = new Map(
@@ -97,11 +97,9 @@ function openStoreFrom(bytes: Buffer): Promise<TestRuntime> {
 }
 
 /** Returns the failed checks of `wb doctor --deep` for a store with the given bytes. */
-function failedChecks(bytes: Buffer): string[] {
+async function failedChecks(bytes: Buffer): Promise<string[]> {
   try {
-    return checkStore(join(createDataDir(bytes), 'workbase.db'))!
-      .checks.filter(({ count }) => count > 0)
-      .map(({ check }) => check)
+    return (await failedStoreChecks(createDataDir(bytes))).map(({ check }) => check)
   } catch (error) {
     expect(error).toMatchObject({ code: 'control_plane_unavailable' })
     return [(error as Error).message]
@@ -191,7 +189,9 @@ describe.each(Object.values(tables))('damaged rows of $name', ({ name }) => {
     const bytes = damageTable(name)
     // SQLite itself compares stored computed columns with the body.
     const hasStoredColumns = name === 'message_images'
-    expect(failedChecks(bytes)).toContain(hasStoredColumns ? 'damage in the file' : `damaged rows in ${name}`)
+    expect(await failedChecks(bytes)).toContain(
+      hasStoredColumns ? 'damage in the file' : `damaged rows in ${name}`,
+    )
     const wb = await tryOpen(bytes)
     if (wb) expect((await problemsWith(wb, requests())).wrong).toEqual([])
   })
@@ -224,7 +224,7 @@ test('wb doctor names the damaged row', async () => {
 
 /** Returns the intact store after running SQL on it. */
 function runSql(sql: string): Buffer {
-  const database = new Database(intactStore)
+  const database = openDatabase(intactStore)
   database.exec(sql)
   const bytes = database.serialize()
   database.close()
@@ -260,7 +260,8 @@ test.each([
   ['a knowledge base without its embedding service', `DELETE FROM embedding_services`],
   ['a knowledge base without its chunking service', `DELETE FROM chunking_services`],
 ])('%s is reported as damage', async (_, sql) => {
-  const damage = failedChecks(runSql(sql)).filter(name => !failedChecks(intactStore).includes(name))
+  const intact = await failedChecks(intactStore)
+  const damage = (await failedChecks(runSql(sql))).filter(name => !intact.includes(name))
   expect(damage).not.toEqual([])
   const found = await problemsWith(await openStoreFrom(runSql(sql)), readingOrAdding())
   expect(found.wrong).toEqual([])
@@ -274,7 +275,7 @@ test('overwritten pages cause no internal error on any route', async () => {
   for (let page = 1; page < intactStore.length / pageBytes; page += 7) {
     const bytes = Buffer.from(intactStore)
     bytes.fill(page % 2 ? 0x5a : 0, page * pageBytes, (page + 1) * pageBytes)
-    const named = failedChecks(bytes)
+    const named = await failedChecks(bytes)
     const wb = await tryOpen(bytes)
     if (!wb) continue
     const found = await problemsWith(wb, readingOrAdding())

@@ -14,9 +14,9 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
 import { acquireServerLock } from '../../src/locks/server-lock.ts'
 import type { Disk } from '../../src/storage/disk-space.ts'
-import Database from '../../src/storage/sqlite/driver.ts'
 import { type Base, makeBase } from '../harness/resources.ts'
 import { open, type TestRuntime } from '../harness/runtime.ts'
+import { changeStoreFile } from '../harness/store-file.ts'
 
 const isFull = {
   code: 'control_plane_unavailable',
@@ -161,7 +161,7 @@ describe.skipIf(disk === undefined)('a full disk', () => {
       wb.send(`DELETE ${base.path}/documents/${document.documentId}`)
     // Leaves free pages in the database, so that it can take the log without growing.
     await remove(first)
-    new Database(join(wb.dataDir, 'workbase.db')).exec('PRAGMA wal_checkpoint(PASSIVE)').close()
+    changeStoreFile(wb.dataDir, 'PRAGMA wal_checkpoint(PASSIVE)')
     for (let n = 0; n < 20; n++)
       await wb.send(`PATCH ${base.path}/documents/${second.document.documentId}`, { metadata: { n } })
     fillDisk()

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect } from 'vitest'
-import Database from '../../src/storage/sqlite/driver.ts'
+import { openDatabase } from '../harness/store-file.ts'
 import { type Reply, type Serving, useServer, type Wire } from '../wire/harness.ts'
 import { serialize } from './invalid-values.ts'
 import { createTestData, listEverything, problemOf, type TestData } from './test-data.ts'
@@ -28,7 +28,7 @@ export class BadInputRuntime {
   data!: TestData
   /** Content after the last table, and the version of the store that contains it. */
   #seen: { readonly content: Record<string, unknown>; readonly version: unknown } | undefined
-  #store: Database.Database | undefined
+  #store: ReturnType<typeof openDatabase> | undefined
 
   constructor(readonly wire: Wire & { serving: Serving }) {}
 
@@ -59,7 +59,7 @@ export class BadInputRuntime {
    * @see https://www.sqlite.org/pragma.html#pragma_data_version
    */
   #storeVersion(): unknown {
-    this.#store ??= new Database(join(this.wire.serving.dataDir, 'workbase.db'), { readonly: true })
+    this.#store ??= openDatabase(join(this.wire.serving.dataDir, 'workbase.db'), { readonly: true })
     return this.#store.pragma('data_version', { simple: true })
   }
 

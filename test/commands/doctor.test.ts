@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type ClockSkew, clockSkewFinding } from '../../src/cli/doctor/clock.ts'
 import { checkNode } from '../../src/cli/doctor/this-machine.ts'
-import Database from '../../src/storage/sqlite/driver.ts'
+import { openDatabase } from '../harness/store-file.ts'
 import { type CommandResult, createSandbox, type Sandbox } from './sandbox.ts'
 import { startRuntimeWithKeys } from './sign-in.ts'
 import { runInFakeTerminal, stripSequences } from './terminal.ts'
@@ -216,7 +216,7 @@ test('checks the store while a server runs, and prints a line for each finding',
     expect.arrayContaining(['version', 'clock', 'chat', 'embedding']),
   )
 
-  const database = new Database(join(dataDir, 'workbase.db'))
+  const database = openDatabase(join(dataDir, 'workbase.db'))
   const missingIds = { workspaceId: randomUUID(), knowledgeBaseId: randomUUID(), documentId: randomUUID() }
   const row = { ...missingIds, ...unregisteredDocument, updatedAt: '2026-01-01T00:00:00.000Z' }
   database.prepare('INSERT INTO documents (version, body) VALUES (1, ?)').run(JSON.stringify(row))

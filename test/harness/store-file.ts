@@ -24,6 +24,29 @@ export interface StoreFile {
   close(): void
 }
 
+/*
+ * Direct access to the file of the embedded store. Tests need it to see what is on disk, to damage a store, and to create
+ * states that no runtime writes. Other tests open stores with `src/storage/open.ts`.
+ */
+
+/** Opens a database file, or a copy of its bytes in memory. The caller must close it. */
+export function openDatabase(
+  source: string | Buffer,
+  options: { readonly?: boolean } = {},
+): Database.Database {
+  return new Database(source, options)
+}
+
+/** Runs SQL statements on the store file of a data directory. */
+export function changeStoreFile(dataDir: string, sql: string): void {
+  const database = openDatabase(join(dataDir, 'workbase.db'))
+  try {
+    database.exec(sql)
+  } finally {
+    database.close()
+  }
+}
+
 /** Opens the store file of a data directory read-only. */
 export function storeFile(dataDir: string): StoreFile {
   const database = new Database(join(dataDir, 'workbase.db'), { readonly: true })

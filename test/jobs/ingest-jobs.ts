@@ -1,11 +1,10 @@
-import { join } from 'node:path'
 import { expect, onTestFinished } from 'vitest'
 import { type Document, documents, type IngestInput } from '../../src/contract/documents.ts'
 import { type Job, jobs } from '../../src/contract/jobs.ts'
-import { checkStore } from '../../src/storage/sqlite/check.ts'
 import { type EmbeddingServer, startEmbeddingServer } from '../fakes/embedding-server.ts'
 import { type Base, makeBase, makeMockService, makeWorkspace } from '../harness/resources.ts'
 import { open, type TestRuntime, type TestRuntimeOptions, waitUntil } from '../harness/runtime.ts'
+import { failedStoreChecks } from '../harness/store-check.ts'
 import { storeFile } from '../harness/store-file.ts'
 
 type Call = Pick<TestRuntime, 'call'>
@@ -96,7 +95,7 @@ export function embeddedTexts({ received }: EmbeddingServer): string[] {
 }
 
 /** Checks that all jobs have ended without leftovers, and that every document is ready or failed. */
-export function expectNothingLeft(dataDir: string): void {
+export async function expectNothingLeft(dataDir: string): Promise<void> {
   const store = storeFile(dataDir)
   const count = (from: string) => store.one(`SELECT count(*) AS n FROM ${from}`).n
   expect({
@@ -113,6 +112,5 @@ export function expectNothingLeft(dataDir: string): void {
     ),
   }).toEqual({ inputs: 0, batches: 0, open: 0, documents: 0, unexplained: 0, held: 0, inTheWay: 0 })
   store.close()
-  const { checks } = checkStore(join(dataDir, 'workbase.db'))!
-  expect(checks.filter(check => check.count > 0)).toEqual([])
+  expect(await failedStoreChecks(dataDir)).toEqual([])
 }

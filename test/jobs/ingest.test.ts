@@ -43,7 +43,7 @@ describe('a text that a job ingests', () => {
     expect(hits.map(({ id }) => id).sort()).toEqual(
       Array.from({ length: 7 }, (_, at) => `${document.documentId}:${at}`),
     )
-    expectNothingLeft(wb.dataDir)
+    await expectNothingLeft(wb.dataDir)
   })
 
   test('reports each stage and batch, and is not searchable until complete', async () => {
@@ -90,7 +90,7 @@ describe('a text that a job ingests', () => {
     expect(errorMessage).toMatch(/responded with status 400/)
     const failed = await documentOf(wb, base, document.documentId)
     expect(failed).toMatchObject({ status: 'failed', errorMessage })
-    expectNothingLeft(wb.dataDir)
+    await expectNothingLeft(wb.dataDir)
     const again = await enqueue(wb, base, textOf(1), { ...chunkPerParagraph, sourceFilename: 'a.txt' })
     expect(await waitForEnd(wb, again.job)).toMatchObject({ status: 'succeeded' })
     expect(await base.documents()).toMatchObject([{ documentId: again.document.documentId, status: 'ready' }])
@@ -105,7 +105,7 @@ describe('a text that a job ingests', () => {
       errorMessage: expect.stringMatching(/overlap/i),
     })
     expect(await base.documents()).toMatchObject([{ status: 'failed' }])
-    expectNothingLeft(wb.dataDir)
+    await expectNothingLeft(wb.dataDir)
   })
 
   test('keeps concurrent changes to its document', async () => {
@@ -279,7 +279,7 @@ describe('an overwritten document', () => {
       errorMessage: expect.stringMatching(/replaced/),
     })
     expect(await base.documents()).toMatchObject([{ documentId: quick.document.documentId, status: 'ready' }])
-    expectNothingLeft(wb.dataDir)
+    await expectNothingLeft(wb.dataDir)
   })
 })
 
@@ -295,7 +295,7 @@ describe('a resource that is deleted during its job stays deleted', () => {
       errorMessage: expect.stringMatching(/deleted/),
     })
     expect(await base.documents()).toEqual([])
-    expectNothingLeft(wb.dataDir)
+    await expectNothingLeft(wb.dataDir)
   })
 
   test('a document whose ID is reused', async () => {
@@ -325,7 +325,7 @@ describe('a resource that is deleted during its job stays deleted', () => {
     await waitUntil(
       async () => ((await wb.send('GET /readyz')).body.ingest as { active: number }).active === 0,
     )
-    expectNothingLeft(wb.dataDir)
+    await expectNothingLeft(wb.dataDir)
     expect(embeddedTexts(provider).length).toBeLessThan(9)
   })
 })

@@ -5,8 +5,7 @@ import { audit } from '../../src/contract/audit.ts'
 import { type Job, jobs } from '../../src/contract/jobs.ts'
 import { baseIn, makeBase } from '../harness/resources.ts'
 import { open, TestClock, type TestRuntime, waitUntil } from '../harness/runtime.ts'
-import { storeFile } from '../harness/store-file.ts'
-import { changeDatabase } from './database.ts'
+import { changeStoreFile, storeFile } from '../harness/store-file.ts'
 import {
   cancel,
   chunkPerParagraph,
@@ -31,7 +30,7 @@ async function ingestLoad(wb: TestRuntime): Promise<unknown> {
 function simulateKilledProcess(dataDir: string, deaths = 0): void {
   const owner = `${hostname()}:${process.pid}:dead`
   const lease = `'$.leaseOwner', '${owner}', '$.leaseUntil', '9999', '$.deaths', ${deaths}`
-  changeDatabase(dataDir, `UPDATE jobs SET body = json_set(body, ${lease})`)
+  changeStoreFile(dataDir, `UPDATE jobs SET body = json_set(body, ${lease})`)
 }
 
 async function claims(wb: TestRuntime, { workspaceId, jobId }: Job): Promise<unknown[]> {
@@ -103,7 +102,7 @@ describe('jobs', () => {
     expect(new Set([...before, ...after]).size).toBe(12)
     expect(await baseIn(next, { ...base.params, name: base.name }).search('wing')).toHaveLength(12)
     expect(await claims(next, job)).toHaveLength(2)
-    expectNothingLeft(wb.dataDir)
+    await expectNothingLeft(wb.dataDir)
   })
 
   test('resume immediately if their process is gone and its process ID was reused, as in a container', async () => {
@@ -135,7 +134,7 @@ describe('jobs', () => {
     expect(await baseIn(tenth, { ...base.params, name: base.name }).documents()).toMatchObject([
       { status: 'failed' },
     ])
-    expectNothingLeft(wb.dataDir)
+    await expectNothingLeft(wb.dataDir)
   })
 
   test('reset the count of ended processes after progress', async () => {
@@ -158,7 +157,7 @@ describe('jobs', () => {
     await waitUntil(async () => (await jobOf(wb, job)).processed === 4 && provider.received.length >= 3)
     await wb.close()
     const source = `'$.source'`
-    changeDatabase(wb.dataDir, `UPDATE job_batches SET body = json_set(body, ${source}, 'of another model')`)
+    changeStoreFile(wb.dataDir, `UPDATE job_batches SET body = json_set(body, ${source}, 'of another model')`)
     const requestCount = provider.received.length
     const next = await open({ dataDir: wb.dataDir, server: true })
     expect(await waitForEnd(next, job)).toMatchObject({ status: 'succeeded' })
@@ -179,7 +178,7 @@ describe('two processes', () => {
       expect(await claims(one, job)).toHaveLength(1)
     }
     expect(await base.documents()).toHaveLength(30)
-    expectNothingLeft(one.dataDir)
+    await expectNothingLeft(one.dataDir)
   })
 
   test('accept a text or a file name once', async () => {
@@ -195,7 +194,7 @@ describe('two processes', () => {
     expect(answers.filter(answer => 'job' in answer)).toHaveLength(2)
     await Promise.all([one.settle(), two.settle()])
     expect((await base.documents()).map(({ status }) => status)).toEqual(['ready', 'ready'])
-    expectNothingLeft(one.dataDir)
+    await expectNothingLeft(one.dataDir)
   })
 
   test('a job that another process cancels stops, and writes nothing', async () => {
@@ -209,7 +208,7 @@ describe('two processes', () => {
     expect(await jobOf(wb, job)).toEqual(cancelled)
     expect(embeddedTexts(provider).length).toBeLessThan(20)
     expect(await base.documents()).toMatchObject([{ status: 'failed', errorMessage: 'cancelled' }])
-    expectNothingLeft(wb.dataDir)
+    await expectNothingLeft(wb.dataDir)
   })
 
   test('another process takes over a job whose lease has expired, and the first one writes nothing', async () => {
@@ -222,13 +221,13 @@ describe('two processes', () => {
     const other = await open({ dataDir: slow.dataDir })
     await other.settle()
     expect(await jobOf(other, job)).toMatchObject({ status: 'running' })
-    changeDatabase(slow.dataDir, `UPDATE jobs SET body = json_set(body, '$.leaseUntil', '${lapsed}')`)
+    changeStoreFile(slow.dataDir, `UPDATE jobs SET body = json_set(body, '$.leaseUntil', '${lapsed}')`)
     await other.settle()
     expect(await jobOf(other, job)).toMatchObject({ status: 'succeeded' })
     await slow.close()
     expect(await jobOf(other, job)).toMatchObject({ status: 'succeeded' })
     expect(await claims(other, job)).toHaveLength(2)
-    expectNothingLeft(slow.dataDir)
+    await expectNothingLeft(slow.dataDir)
   })
 })
 
@@ -240,7 +239,7 @@ describe('cancelling', () => {
     expect(await cancel(wb, job)).toMatchObject({ status: 'failed', errorMessage: 'cancelled' })
     expect(await base.documents()).toMatchObject([{ status: 'failed', errorMessage: 'cancelled' }])
     expect(await wb.runtime.pending()).toBe(0)
-    expectNothingLeft(wb.dataDir)
+    await expectNothingLeft(wb.dataDir)
   })
 
   test('ends a running job immediately, without further requests to the provider', async () => {
@@ -253,7 +252,7 @@ describe('cancelling', () => {
     await waitUntil(async () => JSON.stringify(await ingestLoad(wb)).includes('"active":0'))
     expect(await jobOf(wb, job)).toEqual(cancelled)
     expect(embeddedTexts(provider).length).toBeLessThanOrEqual(8)
-    expectNothingLeft(wb.dataDir)
+    await expectNothingLeft(wb.dataDir)
     expect(await base.ingest(textOf(20), chunkPerParagraph)).toMatchObject({ chunks: 20 })
   })
 
@@ -283,7 +282,7 @@ describe('cancelling', () => {
       }),
       { numRuns: 20 },
     )
-    expectNothingLeft(wb.dataDir)
+    await expectNothingLeft(wb.dataDir)
   })
 })
 

@@ -1,10 +1,9 @@
-import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { documents } from '../../src/contract/documents.ts'
 import { records } from '../../src/contract/records.ts'
-import { checkStore } from '../../src/storage/sqlite/check.ts'
 import { type Base, makeBase, makeWorkspace } from '../harness/resources.ts'
 import { open, type TestRuntime } from '../harness/runtime.ts'
+import { failedStoreChecks } from '../harness/store-check.ts'
 import { storeFile } from '../harness/store-file.ts'
 
 const text = 'Gliders soar over warm fields. Balloons drift where the wind goes. Kites pull at their lines.'
@@ -26,10 +25,6 @@ async function place(kind: 'local' | 'mock' = 'local'): Promise<Placed> {
   return { wb, base, documentId: document.documentId }
 }
 
-function wrong({ dataDir }: TestRuntime): unknown[] {
-  return checkStore(join(dataDir, 'workbase.db'))!.checks.filter(({ count }) => count > 0)
-}
-
 const chunkTotal = async ({ wb, base, documentId }: Placed) =>
   (await wb.call(documents.show, { params: { ...base.params, documentId } })).chunkTotal
 
@@ -49,7 +44,7 @@ describe.each(['local', 'mock'] as const)('a chunk in a %s workspace', kind => {
     expect(await chunkTotal(here)).toBe(2)
     expect(await remove(here, `${here.documentId}:1`)).toMatchObject({ body: { deleted: false } })
     expect(await chunkTotal(here)).toBe(2)
-    expect(wrong(here.wb)).toEqual([])
+    expect(await failedStoreChecks(here.wb.dataDir)).toEqual([])
   })
 
   test('is no longer counted by its document when other records replace it, which are not counted either', async () => {
@@ -60,7 +55,7 @@ describe.each(['local', 'mock'] as const)('a chunk in a %s workspace', kind => {
     await put(here, [first])
     await remove(here, second)
     expect(await chunkTotal(here)).toBe(1)
-    expect(wrong(here.wb)).toEqual([])
+    expect(await failedStoreChecks(here.wb.dataDir)).toEqual([])
   })
 
   test('that was deleted allows its document to be ingested again', async () => {
@@ -72,7 +67,7 @@ describe.each(['local', 'mock'] as const)('a chunk in a %s workspace', kind => {
     expect(await again()).toMatchObject({ chunks: 3 })
     expect(await here.base.documents()).toMatchObject([{ chunkTotal: 3 }])
     expect(await here.base.search('gliders balloons kites')).toHaveLength(3)
-    expect(wrong(here.wb)).toEqual([])
+    expect(await failedStoreChecks(here.wb.dataDir)).toEqual([])
   })
 })
 
@@ -86,7 +81,7 @@ test('concurrent deletes and replacements of chunks update the count once per ch
     remove(here, 'another'),
   ])
   expect(await chunkTotal(here)).toBe(1)
-  expect(wrong(here.wb)).toEqual([])
+  expect(await failedStoreChecks(here.wb.dataDir)).toEqual([])
 })
 
 test('deleting a document and its chunk concurrently leaves a consistent store', async () => {
@@ -101,5 +96,5 @@ test('deleting a document and its chunk concurrently leaves a consistent store',
   const file = storeFile(here.wb.dataDir)
   expect(file.all('SELECT id FROM record')).toEqual([{ id: `${here.documentId}:1` }])
   file.close()
-  expect(wrong(here.wb)).toEqual([])
+  expect(await failedStoreChecks(here.wb.dataDir)).toEqual([])
 })

@@ -3,9 +3,9 @@ import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import Database from '../../src/storage/sqlite/driver.ts'
 import { type CommandResult, createSandbox, type Sandbox } from '../commands/sandbox.ts'
 import { sentence } from '../harness/fitted-spaces.ts'
+import { openDatabase } from '../harness/store-file.ts'
 
 /** Queries for inconsistencies in a store; each should return no rows. */
 const faults = [
@@ -15,8 +15,8 @@ const faults = [
     WHERE body ->> '$.chunkTotal' <> (SELECT count(*) FROM record WHERE document_id = d.documentId)`,
 ]
 
-function inStore<T>(dataDir: string, read: (database: Database.Database) => T): T {
-  const database = new Database(join(dataDir, 'workbase.db'), { readonly: true })
+function inStore<T>(dataDir: string, read: (database: ReturnType<typeof openDatabase>) => T): T {
+  const database = openDatabase(join(dataDir, 'workbase.db'), { readonly: true })
   try {
     return read(database)
   } finally {

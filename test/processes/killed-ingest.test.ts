@@ -86,7 +86,7 @@ test('a server killed during ingest loses no jobs, leaves no partial documents, 
     return all.filter(({ status }) => status === 'pending' || status === 'running')
   }
   await expect.poll(unfinished, { timeout: 30_000 + kills * 2_000, interval: 100 }).toEqual([])
-  expectNothingLeft(dataDir)
+  await expectNothingLeft(dataDir)
   const found = baseIn(next, { ...base.params, name: base.name })
   const rows = await found.documents()
   const ready = rows.filter(({ status }) => status === 'ready')

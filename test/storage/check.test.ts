@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { filters } from '../../src/contract/filters.ts'
-import { checkStore } from '../../src/storage/sqlite/check.ts'
+import { checkSqliteStore } from '../../src/storage/sqlite/check.ts'
 import Database from '../../src/storage/sqlite/driver.ts'
 import { type Base, makeBase } from '../harness/resources.ts'
 import { open } from '../harness/runtime.ts'
@@ -40,7 +40,7 @@ function planted(plant: (database: Database.Database) => void): string {
 
 /** Returns the findings without damaged rows, because most inserted rows lack fields. */
 function findings(path: string): Record<string, number> {
-  const wrong = checkStore(path)!.checks.filter(
+  const wrong = checkSqliteStore(path)!.checks.filter(
     ({ check, count }) => count > 0 && !/^damaged rows/.test(check),
   )
   return Object.fromEntries(wrong.map(({ check, count }) => [check, count]))
@@ -53,7 +53,7 @@ function insert(table: string, body: object): (database: Database.Database) => v
 
 test('a valid store has no findings, and the check does not change it', () => {
   const path = planted(() => {})
-  const report = checkStore(path)!
+  const report = checkSqliteStore(path)!
   expect(findings(path)).toEqual({})
   expect(report.checks.length).toBeGreaterThan(40)
   expect(report.schema).toBe(report.known)
@@ -254,7 +254,7 @@ describe('content', () => {
   test('lists at most three examples per finding', () => {
     const gone = 'INSERT INTO record_gone (collection, record) VALUES (99, 1), (99, 2), (99, 3), (99, 4)'
     const path = planted(database => database.exec(gone))
-    expect(checkStore(path)!.checks.filter(({ count }) => count > 0)).toEqual([
+    expect(checkSqliteStore(path)!.checks.filter(({ count }) => count > 0)).toEqual([
       { check: 'record_gone rows without a collection', count: 4, examples: ['99', '99', '99'] },
     ])
   })
@@ -305,7 +305,7 @@ describe('damage', () => {
   }
 
   function damageOf(path: string) {
-    const { checks, readable } = checkStore(path)!
+    const { checks, readable } = checkSqliteStore(path)!
     return { wrong: checks.filter(({ count }) => count > 0), readable }
   }
 
@@ -385,12 +385,15 @@ describe('a file', () => {
   })
 
   test('that is missing is reported', () => {
-    expect(checkStore(scratchPath())).toBeUndefined()
+    expect(checkSqliteStore(scratchPath())).toBeUndefined()
   })
 
   test('of an earlier schema is reported with its number and not checked', () => {
     const path = planted(database => database.pragma('user_version = 1'))
-    expect(checkStore(path)).toMatchObject({ schema: 1, checks: [{ check: 'damage in the file', count: 0 }] })
+    expect(checkSqliteStore(path)).toMatchObject({
+      schema: 1,
+      checks: [{ check: 'damage in the file', count: 0 }],
+    })
   })
 
   test('that a server is writing is read in a single snapshot', async () => {

@@ -3,6 +3,7 @@ import { openEmbeddedStore } from '../../src/storage/open.ts'
 import { withoutOptionalFeatures } from '../fakes/without-optional-features.ts'
 import { writeMigratedStore } from '../harness/migrated-store.ts'
 import { contentSuite } from './content.suite.ts'
+import { feedSuite } from './feed.suite.ts'
 import { rowsSuite } from './rows.suite.ts'
 import { scratchPath } from './scratch.ts'
 
@@ -21,6 +22,7 @@ const embedded = {
 for (const [name, open] of Object.entries(embedded)) {
   rowsSuite(name, open)
   contentSuite(name, open)
+  feedSuite(name, open)
 }
 
 contentSuite('memory', async () => {

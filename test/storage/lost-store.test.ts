@@ -20,7 +20,7 @@ import { gunzipSync } from 'node:zlib'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { sha256 } from '../../src/base/id.ts'
 import { openEmbeddedStore } from '../../src/storage/open.ts'
-import { checkStore } from '../../src/storage/sqlite/check.ts'
+import { checkSqliteStore } from '../../src/storage/sqlite/check.ts'
 import Database from '../../src/storage/sqlite/driver.ts'
 import { findLogDamage } from '../../src/storage/sqlite/log-damage.ts'
 import { tables } from '../../src/storage/tables.ts'
@@ -118,7 +118,7 @@ async function refusalOf(path: string, dataDir?: string): Promise<Refusal> {
 /** Returns the findings of `wb doctor --deep`. */
 function found(path: string, dataDir?: string): string {
   try {
-    const wrong = checkStore(path, dataDir)!.checks.filter(({ count }) => count > 0)
+    const wrong = checkSqliteStore(path, dataDir)!.checks.filter(({ count }) => count > 0)
     return wrong.map(({ check, examples }) => `${check}: ${examples.join(', ')}`).join('; ')
   } catch (error) {
     return (error as Error).message

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { Analyzers } from '../../src/base/analysis/analyzers.ts'
 import type { ContentStore } from '../../src/storage/content.ts'
 import { openEmbeddedStore } from '../../src/storage/open.ts'
-import { checkStore } from '../../src/storage/sqlite/check.ts'
+import { checkSqliteStore } from '../../src/storage/sqlite/check.ts'
 import { CommitQueue } from '../../src/storage/sqlite/commit-queue.ts'
 import { SqliteConnection } from '../../src/storage/sqlite/connection.ts'
 import { ContentChanges } from '../../src/storage/sqlite/content-changes.ts'
@@ -21,7 +21,7 @@ const KILL_ROUNDS = Number(process.env.WB_TEST_KILLS ?? 20)
 
 /** Problems that a check of the store finds. */
 function problemsOf(path: string): string[] {
-  return checkStore(path)!.checks.flatMap(({ check, count }) => (count > 0 ? [check] : []))
+  return checkSqliteStore(path)!.checks.flatMap(({ check, count }) => (count > 0 ? [check] : []))
 }
 
 /** Returns a different word for each number. */

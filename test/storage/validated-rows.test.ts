@@ -14,6 +14,12 @@ function storeOf(read: () => string): RowStore {
     list: async () => [stored()],
     count: async () => 1,
     atomic: async () => ({ ok: true }),
+    feed: {
+      start: () => '0',
+      end: async () => '7',
+      positionOf: async () => '7',
+      read: async () => ({ rows: [stored()], position: '7' }),
+    },
   }
 }
 

@@ -79,6 +79,22 @@ const owners: Record<string, readonly string[]> = {
   lowlight: ['src/tui/markdown/'],
 }
 
+/** Folders of storage drivers, and the registry, which is the only other file that can import them. */
+const storageDrivers = ['src/storage/sqlite/', 'src/storage/memory/']
+const driverRegistry = 'src/storage/open.ts'
+
+/**
+ * Files outside `test/storage` that can import the embedded store. They open its file directly: to damage it, to
+ * create states that no runtime writes, to skip waits for the disk, or to measure a part of it.
+ */
+const storeFileUsers = [
+  'bench/durability.ts',
+  'bench/postings.ts',
+  'test/harness/migrated-store.ts',
+  'test/harness/store-file.ts',
+  'test/harness/volatile-stores.ts',
+]
+
 /** Patterns of global state and of capabilities, with the only folders that can contain them. */
 const ambient: [pattern: RegExp, places: readonly string[]][] = [
   [/process\.env\b/, ['src/cli/node-io.ts']],
@@ -223,6 +239,30 @@ describe('import rules', () => {
         /\bprocess[.[]|[=.]\s*process\b|^import.*node:process/m.test(code(file)),
     )
     expect(readers).toEqual(['src/cli/node-io.ts'])
+  })
+
+  test.each(storageDrivers)('%s is imported only by the registry of storage drivers', folder => {
+    const importers = imports.filter(
+      ({ file, target }) =>
+        target.startsWith('.') &&
+        !file.startsWith(folder) &&
+        relative('.', resolve(dirname(file), target)).startsWith(folder),
+    )
+    expect([...new Set(importers.map(one => one.file))]).toEqual([driverRegistry])
+  })
+
+  test('tests and benchmarks open stores through the registry of storage drivers', () => {
+    const others = ['test', 'bench'].flatMap(folder =>
+      readdirSync(folder, { recursive: true, encoding: 'utf8' })
+        .filter(name => name.endsWith('.ts'))
+        .map(name => join(folder, name)),
+    )
+    const users = others.filter(
+      file =>
+        !file.startsWith('test/storage/') &&
+        /(?:from|import\() ?'[^']*\/storage\/sqlite\//.test(readFileSync(file, 'utf8')),
+    )
+    expect(users.sort()).toEqual(storeFileUsers)
   })
 
   test('tests and benchmarks load SQLite through the driver of the store', () => {

@@ -123,6 +123,7 @@ describe('a failed write of a deletion', () => {
       list: (table, query) => store.list(table, query),
       count: (table, index, prefix) => store.count(table, index, prefix),
       atomic: writes => store.atomic(writes),
+      feed: store.feed,
     }
   }
 

@@ -8,12 +8,12 @@ import { workspaces } from '../../src/contract/workspaces.ts'
 import type { ContentStore } from '../../src/storage/content.ts'
 import { Cursors, Pager } from '../../src/storage/cursor.ts'
 import { openEmbeddedStore } from '../../src/storage/open.ts'
-import { checkStore } from '../../src/storage/sqlite/check.ts'
 import { tables } from '../../src/storage/tables.ts'
 import { Workspaces } from '../../src/workspaces/workspaces.ts'
 import { ingestSentences } from '../harness/fitted-spaces.ts'
 import { type Base, makeBase, makeMockService, makeWorkspace } from '../harness/resources.ts'
 import { open, type TestRuntime } from '../harness/runtime.ts'
+import { failedStoreChecks } from '../harness/store-check.ts'
 import { storeFile } from '../harness/store-file.ts'
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} }
@@ -193,8 +193,7 @@ describe('an attached collection', () => {
     await remove(wb, key.workspaceId)
     expect(await collection()).toMatchObject({ records: 1 })
     expect(withoutTrail(storeFile(wb.dataDir).tablesContaining(key.workspaceId))).toEqual(['collection'])
-    const { checks } = checkStore(join(wb.dataDir, 'workbase.db'))!
-    expect(checks.filter(({ count }) => count > 0)).toEqual([])
+    expect(await failedStoreChecks(wb.dataDir)).toEqual([])
   })
 })
 

@@ -1,6 +1,7 @@
 import type {
   ColumnValue,
   ListQuery,
+  RowFeed,
   RowStore,
   RowTable,
   Stored,
@@ -26,6 +27,7 @@ export interface RequestMessageRows {
  * and writes to them are ignored. All other reads and writes use the store.
  */
 export class RequestConversation implements RowStore {
+  readonly feed: RowFeed
   readonly #store: RowStore
   readonly #conversation: ConversationRow
   readonly #messages: readonly MessageRow[]
@@ -34,6 +36,7 @@ export class RequestConversation implements RowStore {
   /** @param messages  oldest first */
   constructor(stored: RowStore, conversation: ConversationRow, messages: readonly RequestMessageRows[]) {
     this.#store = stored
+    this.feed = stored.feed
     this.#conversation = conversation
     this.#messages = messages.map(({ row }) => row)
     this.#images = messages.flatMap(({ images }) => images)

@@ -1,9 +1,10 @@
+import type { StoreCheck } from '../storage-driver.ts'
 import { metrics, textTable, vectorTable } from './collections.ts'
 import { SqliteConnection } from './connection.ts'
 import type Database from './driver.ts'
 import { findPostingFaults, indexedRecords } from './postings/check-postings.ts'
 import { listPostingIndexes } from './postings/index-rows.ts'
-import { examplesMax, type ProblemQuery, runProblemQuery, type StoreCheck } from './problem-query.ts'
+import { examplesMax, type ProblemQuery, runProblemQuery } from './problem-query.ts'
 
 interface CheckedCollection {
   readonly id: number

@@ -1,18 +1,9 @@
 import type { AnyTable } from '../rows.ts'
+import type { ReadableTable, StoreCheck } from '../storage-driver.ts'
 import { tables } from '../tables.ts'
 import { rowProblem } from '../validated-rows.ts'
 import Database from './driver.ts'
 import { migrations } from './migrations/index.ts'
-import type { StoreCheck } from './problem-query.ts'
-
-/** Result of reading all rows of a table. */
-export interface ReadableTable {
-  readonly table: string
-  /** Number of rows that can be read. */
-  readonly rows: number
-  /** True if no row is damaged or on an unreadable page. */
-  readonly isComplete: boolean
-}
 
 export interface DamageReport {
   readonly checks: readonly StoreCheck[]

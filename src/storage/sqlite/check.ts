@@ -1,38 +1,23 @@
 import { existsSync } from 'node:fs'
 import { WbError } from '../../contract/errors.ts'
+import type { StoreReport } from '../storage-driver.ts'
 import { contentChecks } from './check-content.ts'
-import { checkIntegrity, checkRows, checkSchema, type ReadableTable } from './check-damage.ts'
+import { checkIntegrity, checkRows, checkSchema } from './check-damage.ts'
 import { rowProblemQueries } from './check-rows.ts'
 import Database from './driver.ts'
 import { convertStoreError } from './faults.ts'
 import { isOpenInProcess, requireIntactLog, requireSameStore, requireStoreFile } from './inspect-store.ts'
 import { migrations } from './migrations/index.ts'
-import { runProblemQuery, type StoreCheck } from './problem-query.ts'
+import { runProblemQuery } from './problem-query.ts'
 import { readTraces, type StoreTraces } from './store-marker.ts'
 
-export type { ReadableTable, StoreCheck }
-
-export interface StoreReport {
-  /** Schema version of the file. A runtime migrates an older version when it opens the store. */
-  readonly schema: number
-  /** Schema version of this runtime. */
-  readonly known: number
-  readonly checks: readonly StoreCheck[]
-  /** Numbers of rows that can be recovered; absent if the store is not damaged, or was not read row by row. */
-  readonly readable?: readonly ReadableTable[]
-}
-
 /**
- * Checks a store for damage and for orphaned rows. Reads one snapshot, and does not change the store. Other processes
- * can use the store in the meantime.
+ * Checks a store, see `StorageDriver.check`.
  *
  * If the structure of the file is damaged, does not check for orphaned rows. If the schema version of the file is not
  * that of this runtime, checks only the structure.
- *
- * @returns undefined if there is no store
- * @throws control_plane_unavailable  the store is missing, has lost changes, or cannot be opened
  */
-export function checkStore(path: string, dataDir?: string): StoreReport | undefined {
+export function checkSqliteStore(path: string, dataDir?: string): StoreReport | undefined {
   const traces = readTraces(path, dataDir)
   requireStoreFile(path, traces)
   if (!existsSync(path)) return undefined

@@ -9,7 +9,7 @@ import { hadStore, readTraces } from './store-marker.ts'
  * store that is lost or cannot be read. Also returns false if the store has a log, because another process may be using
  * the store, and the log has not been checked yet.
  */
-export function isEmptyStore(path: string): boolean {
+export function isEmptySqliteStore(path: string): boolean {
   const traces = readTraces(path, undefined)
   if (sizeOf(path) === 0) return !hadStore(traces)
   if (sizeOf(logFiles(path).log) > 0) return false
@@ -26,7 +26,7 @@ export function isEmptyStore(path: string): boolean {
 }
 
 /** Returns true if there is no store at a path, and no evidence of an earlier store. */
-export function isNewStore(path: string, dataDir: string): boolean {
+export function isNewSqliteStore(path: string, dataDir: string | undefined): boolean {
   return path !== ':memory:' && isMissing(path) && !hadStore(readTraces(path, dataDir))
 }
 

@@ -1,13 +1,5 @@
+import type { StoreCheck } from '../storage-driver.ts'
 import type Database from './driver.ts'
-
-/** Result of one check. */
-export interface StoreCheck {
-  readonly check: string
-  /** Number of problems. */
-  readonly count: number
-  /** Keys of some of the affected rows. */
-  readonly examples: readonly string[]
-}
 
 /** A check for one type of problem. Each SQL statement returns a row for each problem, with the string `example`. */
 export interface ProblemQuery {

@@ -94,6 +94,17 @@ export class SqliteRows {
     return this.#connection.prepare<{ rows: number }>(sql).get(...prefix)!.rows
   }
 
+  /** Returns the ordinal of a row; undefined if there is no such row. */
+  ordinalOf(table: AnyTable, key: readonly ColumnValue[]): number | undefined {
+    return this.#find(table, table.key, key)?.ordinal
+  }
+
+  /** Returns the highest ordinal of the stored rows; 0 if there are none. */
+  lastOrdinal(table: AnyTable): number {
+    const sql = `SELECT coalesce(max(ordinal), 0) AS last FROM ${table.name}`
+    return this.#connection.prepare<{ last: number }>(sql).get()!.last
+  }
+
   /** Applies writes in order. Stops at the first failure, after which the caller must roll back the earlier writes. */
   apply(writes: readonly Write[]): WriteOutcome {
     for (const [at, write] of writes.entries()) {

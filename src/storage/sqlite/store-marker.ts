@@ -3,9 +3,9 @@ import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'nod
 import { randomHex, sha256 } from '../../base/id.ts'
 import { writePrivateFile } from '../../base/private-file.ts'
 import { isDiskFull } from '../disk-space.ts'
+import { unwritableFolder } from '../unwritable-folder.ts'
 import type { SqliteConnection } from './connection.ts'
 import type Database from './driver.ts'
-import { unwritableFolder } from './faults.ts'
 import { logFiles } from './log-damage.ts'
 
 /*

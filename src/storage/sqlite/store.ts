@@ -4,7 +4,7 @@ import { packageRoot } from '../../base/package.ts'
 import { inlineHost, type OperationHost, threadHost } from '../../base/threads.ts'
 import { WbError } from '../../contract/errors.ts'
 import type { ContentStore, FittedSpaces, LexicalSearch, RecordListing } from '../content.ts'
-import type { RowStore } from '../rows.ts'
+import type { RowFeed, RowStore } from '../rows.ts'
 import { describeCollection, listCollections } from './collections.ts'
 import type { SqliteConnection } from './connection.ts'
 import { convertStoreError, withStoreErrors } from './faults.ts'
@@ -89,6 +89,28 @@ export function createRowStore(
     list: async (table, query) => calls.runSync(() => rows.list(table, query)),
     count: async (table, index, prefix) => calls.runSync(() => rows.count(table, index, prefix)),
     atomic: rowWrites => calls.run(() => writes.run('write', { changes: [], rows: rowWrites })),
+    feed: createRowFeed(rows, calls),
+  }
+}
+
+/**
+ * Creates the row feed of an embedded store. A position is an `ordinal`: the write lock is held from its assignment to
+ * the commit, and a number is never used again.
+ */
+function createRowFeed(rows: SqliteRows, calls: CallTracker): RowFeed {
+  return {
+    start: () => '0',
+    end: async table => calls.runSync(() => String(rows.lastOrdinal(table))),
+    positionOf: async (table, key) =>
+      calls.runSync(() => {
+        const ordinal = rows.ordinalOf(table, key)
+        return ordinal === undefined ? undefined : String(ordinal)
+      }),
+    read: async (table, { index, prefix, after, limit }) =>
+      calls.runSync(() => {
+        const slice = rows.list(table, { index, prefix, after: [Number(after)], limit })
+        return { rows: slice, position: String(slice.at(-1)?.ordinal ?? after) }
+      }),
   }
 }
 

@@ -78,7 +78,7 @@ async function createConversation(turns: number) {
 /** Returns the methods of a store as an object, so that a test can replace one of them. */
 function methodsOf(store: RowStore): RowStore {
   const [get, list] = [store.get.bind(store), store.list.bind(store)]
-  return { get, list, count: store.count.bind(store), atomic: store.atomic.bind(store) }
+  return { get, list, count: store.count.bind(store), atomic: store.atomic.bind(store), feed: store.feed }
 }
 
 function passage(number: number) {
@@ -150,6 +150,7 @@ test('a summary that is stored while another version is selected is deleted with
     get: (...query) => store.get(...query),
     list: (...query) => store.list(...query),
     count: (...query) => store.count(...query),
+    feed: store.feed,
     async atomic(writes) {
       if (summaries++ === 0) expect(await long.done(await long.compact(async () => completion))).toBeDefined()
       return store.atomic(writes)

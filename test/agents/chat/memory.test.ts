@@ -48,6 +48,7 @@ test('each of 200 turns costs at most 1.5 times the window, and summaries cover 
       get: (...args) => own.get(...args),
       count: (...args) => own.count(...args),
       atomic: (...args) => own.atomic(...args),
+      feed: own.feed,
       async list(table, query) {
         const found = await own.list(table, query)
         if (table.name === 'messages') rowsRead += found.length

@@ -38,6 +38,7 @@ export async function openKeyStore() {
       return found
     },
     count: store.rows.count,
+    feed: store.rows.feed,
     atomic(writes) {
       counts.atomic++
       return store.rows.atomic(writes)

@@ -27,6 +27,7 @@ function faulty(fault: (store: RowStore) => Partial<RowStore>, line: string): Pr
           count: (...given) => store.count(...given),
           atomic: (...given) =>
             isBroken && broken.atomic ? broken.atomic(...given) : store.atomic(...given),
+          feed: store.feed,
         }
       },
     })
