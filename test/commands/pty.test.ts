@@ -1,6 +1,7 @@
 import { spawn } from '@lydell/node-pty'
 import { describe, expect, test } from 'vitest'
 import { createSandbox, type Sandbox } from './sandbox.ts'
+import { runInFakeTerminal, stripSequences } from './terminal.ts'
 
 /** Starts a command in a terminal of 80 columns. */
 function startInTerminal({ env, home }: Sandbox, args: string[], more: Record<string, string> = {}) {
@@ -24,7 +25,6 @@ function startInTerminal({ env, home }: Sandbox, args: string[], more: Record<st
     /** Resolves when the text appears on the screen. */
     shows: (words: string) =>
       screen.includes(words) ? undefined : new Promise<void>(done => waiting.push({ words, done })),
-    screen: () => screen.replaceAll('\r\n', '\n'),
     text: () => screen.replaceAll('\r\n', '\n').replace(/\x1b\[[\d;?]*[A-Za-z]/g, ''),
   }
 }
@@ -33,13 +33,15 @@ describe('in a terminal', () => {
   test('prints a list as a table with dim headings and relative times, without IDs', async () => {
     const sandbox = createSandbox()
     await sandbox.wb(['kb', 'create', 'handbook'])
-    const { ended, screen, text } = startInTerminal(sandbox, ['kb', 'list'])
-    expect(await ended).toBe(0)
-    expect(screen()).toContain('\x1b[2m  name')
-    expect(text()).toMatch(/^ {2}name {6}status {2}updated\n {2}handbook {2}active {2}(now|\d+ s ago)\n$/)
-    const plain = startInTerminal(sandbox, ['kb', 'list'], { NO_COLOR: '1' })
-    await plain.ended
-    expect(plain.screen()).not.toContain('\x1b')
+    const listed = await runInFakeTerminal(sandbox, ['kb', 'list'])
+    expect(listed.status).toBe(0)
+    expect(listed.text).toContain('\x1b[2m  name')
+    expect(stripSequences(listed.text)).toMatch(
+      /^ {2}name {6}status {2}updated\n {2}handbook {2}active {2}(now|\d+ s ago)\n$/,
+    )
+    const plain = await runInFakeTerminal(sandbox, ['kb', 'list'], { colour: false })
+    expect(plain.status).toBe(0)
+    expect(plain.text).not.toContain('\x1b')
   })
 
   test('prompts for a missing name, and rejects it as a usage error in CI', async () => {
@@ -49,8 +51,8 @@ describe('in a terminal', () => {
     prompted.type('notes\r')
     expect(await prompted.ended).toBe(0)
     expect(prompted.text()).toContain('✓ created knowledge base notes')
-    const ci = startInTerminal(sandbox, ['kb', 'create'], { CI: 'true' })
-    expect(await ci.ended).toBe(2)
+    const inCi = { ...sandbox, env: { ...sandbox.env, CI: 'true' } }
+    expect((await runInFakeTerminal(inCi, ['kb', 'create'])).status).toBe(2)
   })
 
   test('prompts for a question and a knowledge base', async () => {
@@ -119,9 +121,9 @@ describe('in a terminal', () => {
     const sandbox = createSandbox()
     const name = 'a\x1b]0;owned\x07b\x1b[2Jc'
     await sandbox.wb(['api', 'POST', '/api/v1/workspaces', '-d', JSON.stringify({ name })])
-    const { ended, screen } = startInTerminal(sandbox, ['workspaces', 'list'])
-    expect(await ended).toBe(0)
-    expect(screen()).toContain('abc')
-    expect(screen()).not.toMatch(/owned|\x1b\]|\x1b\[2J/)
+    const { status, text } = await runInFakeTerminal(sandbox, ['workspaces', 'list'])
+    expect(status).toBe(0)
+    expect(text).toContain('abc')
+    expect(text).not.toMatch(/owned|\x1b\]|\x1b\[2J/)
   })
 })
