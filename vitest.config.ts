@@ -28,7 +28,7 @@ export default defineConfig({
     ],
     globalSetup: 'test/structure/built.ts',
     setupFiles: [
-      'test/harness/volatile-stores.ts',
+      'test/harness/setup.ts',
       // `npm run test:mutation` needs to know which tests call a function.
       ...(process.env.WB_FUNCTION_RECORDS ? ['scripts/record-functions.ts'] : []),
     ],

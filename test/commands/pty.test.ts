@@ -37,7 +37,7 @@ describe('in a terminal', () => {
     expect(listed.status).toBe(0)
     expect(listed.text).toContain('\x1b[2m  name')
     expect(stripSequences(listed.text)).toMatch(
-      /^ {2}name {6}status {2}updated\n {2}handbook {2}active {2}(now|\d+ s ago)\n$/,
+      /^ {2}name {6}documents {2}size {2}updated\n {2}handbook {10}0 {3}0 B {2}(now|\d+ s ago)\n$/,
     )
     const plain = await runInFakeTerminal(sandbox, ['kb', 'list'], { colour: false })
     expect(plain.status).toBe(0)

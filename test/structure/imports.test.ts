@@ -89,6 +89,7 @@ const driverRegistry = 'src/storage/open.ts'
  */
 const storeFileUsers = [
   'bench/durability.ts',
+  'bench/filters.ts',
   'bench/postings.ts',
   'test/harness/migrated-store.ts',
   'test/harness/store-file.ts',

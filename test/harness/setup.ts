@@ -1,0 +1,2 @@
+// Vitest evaluates this file again for each test file, but loads the module only once.
+import './volatile-stores.ts'
