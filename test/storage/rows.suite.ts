@@ -354,11 +354,5 @@ export function rowsSuite(driver: string, open: () => Promise<OpenRows>): void {
       ).rejects.toThrow(RangeError)
       await expect(rows.get(documents, ['w'])).rejects.toThrow(RangeError)
     })
-
-    test('a closed store throws an error that says so', async () => {
-      await store.close()
-      await expect(rows.get(settings, ['a'])).rejects.toMatchObject({ code: 'control_plane_unavailable' })
-      await expect(rows.atomic([setting('a')])).rejects.toMatchObject({ code: 'control_plane_unavailable' })
-    })
   })
 }
