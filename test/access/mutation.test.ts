@@ -108,12 +108,20 @@ function keyOfRule(rule: Access): string {
   return [scope, alternative, extraScope?.condition.fields, extraScope?.scope].join()
 }
 
-/** Returns the first caller whose actual access differs from the tables. */
-async function findMismatch(of: readonly RuleRow[]): Promise<string | undefined> {
-  for (const row of of)
-    for (const kind of kinds) {
+interface Mismatch {
+  readonly kind: CallerKind
+  readonly description: string
+}
+
+/** Returns a caller whose actual access differs from the tables. Tries the callers in the given order. */
+async function findMismatch(
+  of: readonly RuleRow[],
+  callers: Iterable<CallerKind>,
+): Promise<Mismatch | undefined> {
+  for (const kind of callers)
+    for (const row of of) {
       const found = await kind.request(row)
-      if (found !== kind.expected(row)) return `${row.line}, ${kind.name}: ${found}`
+      if (found !== kind.expected(row)) return { kind, description: `${row.line}, ${kind.name}: ${found}` }
     }
   return undefined
 }
@@ -122,14 +130,19 @@ test('S1-02 S5.5-03: the access tables detect every exchanged rule of a running 
   timeout: 120_000,
 }, async () => {
   const unseen: string[] = []
+  // A caller that detected a rule on one route usually detects it on the next, so it is tried first.
+  const detectors = new Map<string, CallerKind>()
   let exchanged = 0
   for (const route of routesOf(surface)) {
     const of = rows.filter(row => row.route === routeName(route))
-    expect(await findMismatch(of), 'with its own rule').toBeUndefined()
+    expect((await findMismatch(of, kinds))?.description, 'with its own rule').toBeUndefined()
     for (const [name, rule] of rulesOtherThan({ ...route.access })) {
       exchanged++
-      if (!(await withReplacedRule(route, rule, () => findMismatch(of))))
-        unseen.push(`${routeName(route)}: ${name}`)
+      const known = detectors.get(name)
+      const callers = known ? new Set([known, ...kinds]) : kinds
+      const mismatch = await withReplacedRule(route, rule, () => findMismatch(of, callers))
+      if (mismatch) detectors.set(name, mismatch.kind)
+      else unseen.push(`${routeName(route)}: ${name}`)
     }
   }
   expect(unseen).toEqual([])
