@@ -25,7 +25,8 @@ interface Reference extends ScoredRecord {
 
 function reference(metric: Metric, query: Float32Array, record: number, row: Float32Array): Reference {
   let [dot, products, distance, querySquare, rowSquare] = [0, 0, 0, 0, 0]
-  for (const [i, a] of query.entries()) {
+  for (let i = 0; i < query.length; i++) {
+    const a = query[i]!
     const b = row[i]!
     dot += a * b
     products += Math.abs(a * b)
@@ -106,10 +107,12 @@ function* blocksOf(
 /** A deterministic vector for a seed, with components in [-1, 1). */
 function vectorOf(seed: number, dimension: number): Float32Array {
   let state = seed + 1
-  return Float32Array.from({ length: dimension }, () => {
+  const vector = new Float32Array(dimension)
+  for (let i = 0; i < dimension; i++) {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) | 0
-    return state / 2 ** 31
-  })
+    vector[i] = state / 2 ** 31
+  }
+  return vector
 }
 
 const component = fc.oneof(

@@ -274,14 +274,14 @@ describe.each(all)('$id', chunker => {
     expect(pieces(chunker, text, sizes(text.length, 5, 5))).toEqual([text])
   })
 
-  const length = limits.ingestTextChars / 5
+  const length = limits.ingestTextChars / 10
   const long: Record<string, () => string> = {
     'one word': () => 'a'.repeat(length),
     'white space around a word': () => `${' '.repeat(length / 2)}a${'\n'.repeat(length / 2 - 1)}`,
     'short sentences': () => 'ab. '.repeat(length / 4),
     'closing quotes': () => `${'"'.repeat(99_999)} `.repeat(length / 100_000),
   }
-  test.each(Object.keys(long))('finishes with 4,000,000 characters: %s', { timeout: 120_000 }, name => {
+  test.each(Object.keys(long))('finishes with 2,000,000 characters: %s', name => {
     const text = long[name]!()
     expect(text).toHaveLength(length)
     for (const options of [sizes(1_000, 100, 150), sizes(600_000, 0, 599_900)]) {
@@ -291,16 +291,22 @@ describe.each(all)('$id', chunker => {
     }
   })
 
-  test('rejects a text with more than the maximum number of chunks', { timeout: 120_000 }, () => {
-    const text = 'ab.\n'.repeat(chunksMax + 1)
-    const options = sizes(4, 0, 0, 1)
-    expect(() => chunker.chunk(text, options)).toThrow(
+})
+
+describe('the maximum number of chunks', () => {
+  const options = sizes(4, 0, 0, 1)
+
+  test.each(all)('$id rejects a text with more', chunker => {
+    expect(() => chunker.chunk('ab.\n'.repeat(chunksMax + 1), options)).toThrow(
       expect.objectContaining({
         code: 'invalid_chunker',
         message: expect.stringContaining('more than 1000000 chunks'),
       }),
     )
-    expect(chunker.chunk(text.slice(4), options)).toHaveLength(chunksMax)
+  })
+
+  test('is allowed', () => {
+    expect(lineChunker.chunk('ab.\n'.repeat(chunksMax), options)).toHaveLength(chunksMax)
   })
 })
 

