@@ -55,35 +55,44 @@ const interruption = new Interruption()
 let stage: ToolSetup
 let wb: TestRuntime
 
-/** A knowledge base with two documents, a filter and a record; its workspace has another knowledge base. */
-interface Scene {
-  readonly base: Base
-  readonly other: Base
+/** A workspace with a knowledge base. */
+interface Place {
   readonly workspaceId: string
+  readonly embeddingServiceId: string | undefined
+  readonly other: Base
+}
+
+/** A knowledge base with two documents, a filter and a record, and the place where it is. */
+interface Scene extends Place {
+  readonly base: Base
   readonly documentId: string
   readonly filterId: string
 }
 
-async function scene(isFitted: boolean, place?: string): Promise<Scene> {
-  const workspaceId = place ?? (await makeWorkspace(wb)).workspaceId
-  const service = isFitted ? {} : await makeMockService(wb, workspaceId)
-  const { embeddingServiceId } = service as { embeddingServiceId?: string }
-  const base = await makeBase(wb, { workspaceId, embeddingServiceId })
+async function place(isFitted: boolean, workspaceId?: string): Promise<Place> {
+  workspaceId ??= (await makeWorkspace(wb)).workspaceId
+  const service = isFitted ? undefined : await makeMockService(wb, workspaceId)
+  const embeddingServiceId = service?.embeddingServiceId
   const other = await makeBase(wb, { workspaceId, embeddingServiceId })
+  await other.ingest('beta epsilon')
+  return { workspaceId, embeddingServiceId, other }
+}
+
+async function scene(at: Place): Promise<Scene> {
+  const base = await makeBase(wb, at)
   const { document } = await base.ingest('alpha beta gamma', { sourceFilename: 'a.txt' })
   await base.ingest('beta delta')
-  await other.ingest('beta epsilon')
   const { knowledgeFilterId } = await wb.call(filters.create, {
     params: base.params,
     body: { name: 'all', filter: {} },
   })
-  if (!isFitted)
+  if (at.embeddingServiceId)
     await wb.call(records.upsert, {
       params: base.params,
       body: { records: [{ id: 'r', vector: [1, 0, 0], payload: {} }] },
     })
-  if (isFitted) await wb.settle()
-  return { base, other, workspaceId, documentId: document.documentId, filterId: knowledgeFilterId }
+  else await wb.settle()
+  return { ...at, base, documentId: document.documentId, filterId: knowledgeFilterId }
 }
 
 beforeEach(async () => {
@@ -211,29 +220,36 @@ function codesIn({ text }: TestResponse): string[] {
   return [...text.matchAll(/"code":"(\w+)"/g)].map(([, code]) => code!)
 }
 
+type Deletion = (scene: Scene) => Promise<unknown>
+
+const deletions: Record<string, Deletion> = {
+  'knowledge base': ({ base }) => base.delete(),
+  workspace: ({ workspaceId }) => wb.call(workspaces.delete, { params: { workspaceId } }),
+}
+
 /** Repeats a request with a deletion before each of its store calls in turn. */
-async function interrupted(isFitted: boolean, deletes: (scene: Scene) => Promise<unknown>, ask: Ask) {
-  const first = await scene(isFitted)
+async function interrupted(isFitted: boolean, deletes: Deletion, ask: Ask) {
+  const shared = deletes === deletions.workspace ? undefined : await place(isFitted)
+  const enter = async () => scene(shared ?? (await place(isFitted)))
+  const first = await enter()
   interruption.set(0, async () => {})
   const undisturbed = await ask(first)
   expect(undisturbed.status, undisturbed.text).toBeLessThan(300)
   const { calls } = interruption
+  await wb.send(`DELETE ${first.base.path}`)
   const wrong: string[] = []
   for (let at = 1; at <= calls; at++) {
-    const own = await scene(isFitted)
+    const own = await enter()
     interruption.set(at, () => deletes(own))
     const answer = await ask(own)
+    const isInterrupted = interruption.calls >= at
     interruption.set(0, async () => {})
+    if (!isInterrupted) await deletes(own)
     const isTold = answer.status < 300 || answer.status === 404
     if (!isTold || !codesIn(answer).every(code => notFound.test(code)))
       wrong.push(`before call ${at} of ${calls}: ${answer.status} ${answer.text.slice(0, 200)}`)
   }
   return wrong
-}
-
-const deletions: Record<string, (scene: Scene) => Promise<unknown>> = {
-  'knowledge base': ({ base }) => base.delete(),
-  workspace: ({ workspaceId }) => wb.call(workspaces.delete, { params: { workspaceId } }),
 }
 
 describe.each(Object.keys(deletions))('with its %s deleted concurrently', what => {
@@ -256,8 +272,9 @@ test.each([
   ['summarize_kb', {}],
   ['search_kb', { query: 'beta', limit: 5 }],
 ])('the tool %s omits a knowledge base that is deleted concurrently', async (name, args) => {
+  const shared = await place(false, stage.workspaceId)
   for (let at = 0, calls = 0; at <= calls; at++) {
-    const { base, other } = await scene(false, stage.workspaceId)
+    const { base, other } = await scene(shared)
     const [gone, left] = [base.params.knowledgeBaseId, other.params.knowledgeBaseId]
     interruption.set(at, () => base.delete())
     const { outcome, content } = await stage.run(name, args, { knowledgeBaseIds: [gone, left] })

@@ -290,7 +290,6 @@ describe.each(all)('$id', chunker => {
       expect(spans.every(({ start, end }) => end - start <= options.maxChars)).toBe(true)
     }
   })
-
 })
 
 describe('the maximum number of chunks', () => {
