@@ -24,10 +24,12 @@ export interface Stage {
   merge(max?: number): boolean
 }
 
+const MEMORY = ':memory:'
+
 /** Opens a connection to an existing store of postings. */
 export function openStage(path: string, owner = 'one'): Stage {
   const connection = new SqliteConnection(path)
-  connection.makeDurable()
+  if (path !== MEMORY) connection.makeDurable()
   const merger = new PostingMerger(connection, owner, STEP_BYTES_MAX)
   const write = <T>(change: () => T): T => {
     connection.prepare('BEGIN IMMEDIATE').run()
@@ -53,7 +55,7 @@ export function openStage(path: string, owner = 'one'): Stage {
 }
 
 /** Creates a store with an empty active index. */
-export function createStage(path = ':memory:'): Stage {
+export function createStage(path = MEMORY): Stage {
   const stage = openStage(path)
   stage.connection.database.exec(postingsSchema)
   stage.write(() => {
