@@ -154,7 +154,7 @@ test('a chat sends images and attaches files, and keeps both if the question is 
   expect(await second.ended).toBe(0)
 
   const third = startChat(sandbox, ['maven', '--continue'])
-  await third.shows('[image 1: image/png, 1 kB]')
+  await third.shows('[image 1: image/png, 64 B]')
   third.type('\x04')
   expect(await third.ended).toBe(0)
 })

@@ -99,8 +99,8 @@ describe('without a terminal', () => {
   })
 
   test.each([
-    ['show', 'what is this? [image 1: image/png, 2 kB]'],
-    ['export', 'what is this?\n\n[image 1: image/png, 2 kB]'],
+    ['show', 'what is this? [image 1: image/png, 1.5 KB]'],
+    ['export', 'what is this?\n\n[image 1: image/png, 1.5 KB]'],
   ])('wb conversations %s lists the images of a message', async (command, words) => {
     const { sandbox, runtime } = await createChatSandbox()
     await sandbox.wb(['ask', 'what is this?'])

@@ -5,6 +5,7 @@ import { imageTypeOf } from '../../contract/images.ts'
 import { limits } from '../../contract/limits.ts'
 import { UsageError } from '../errors.ts'
 import { resolveTypedPath } from '../resolve-typed-path.ts'
+import { formatByteSize } from '../terminal/byte-size.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 import type { NamedImage } from './port.ts'
 
@@ -42,7 +43,7 @@ async function readBytes(path: string, cwd: string): Promise<Buffer> {
       throw new UsageError(`"${path}" cannot be read: it is not a file`)
     if (stats.size > limits.imageBytes)
       throw new UsageError(
-        `"${path}" is too large: an image can have at most ${formatSize(limits.imageBytes)}`,
+        `"${path}" is too large: an image can have at most ${formatByteSize(limits.imageBytes)}`,
       )
     return await readFile(file)
   } catch (error) {
@@ -60,10 +61,6 @@ export function namedImageLine({ name }: NamedImage): string {
 /** Returns a line for each image of a message: its number, type and size. */
 export function imageLines({ images = [] }: Message): string[] {
   return images.map(
-    ({ index, mediaType, bytes }) => `[image ${index + 1}: ${mediaType}, ${formatSize(bytes)}]`,
+    ({ index, mediaType, bytes }) => `[image ${index + 1}: ${mediaType}, ${formatByteSize(bytes)}]`,
   )
-}
-
-function formatSize(bytes: number): string {
-  return bytes < 1_000_000 ? `${Math.ceil(bytes / 1_000)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`
 }

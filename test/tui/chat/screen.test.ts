@@ -245,9 +245,9 @@ describe('printed parts', () => {
   })
 
   test('the images of a question are lines below it', () => {
-    const you = { kind: 'question', text: 'why?', images: ['[image 1: image/png\x1b[2J, 2 kB]'] } as const
-    expect(shown(you)).toEqual(['', ' you    why?', '        [image 1: image/png, 2 kB]'])
-    expect(screenReaderLines(you, 'Maven')).toEqual(['You: why?', '[image 1: image/png, 2 kB]'])
+    const you = { kind: 'question', text: 'why?', images: ['[image 1: image/png\x1b[2J, 1.5 KB]'] } as const
+    expect(shown(you)).toEqual(['', ' you    why?', '        [image 1: image/png, 1.5 KB]'])
+    expect(screenReaderLines(you, 'Maven')).toEqual(['You: why?', '[image 1: image/png, 1.5 KB]'])
   })
 
   test.each([

@@ -779,7 +779,7 @@ describe('images', () => {
     expect(printedParts(resumed.effects)[1]).toEqual({
       kind: 'question',
       text: 'what is it?',
-      images: ['[image 1: image/png, 2 kB]'],
+      images: ['[image 1: image/png, 1.5 KB]'],
     })
     const retried = play(resumed.state, ...submit('/retry'))
     expect([retried.effects, retried.state.notice]).toEqual([
@@ -796,7 +796,7 @@ describe('images', () => {
     const stored = { ...message('user', 'what is it?'), images: [imageDescriptor] }
     const { effects } = play(freshChat, { type: 'turnResumed', question: stored })
     expect(printedParts(effects)).toMatchObject([
-      { kind: 'question', images: ['[image 1: image/png, 2 kB]'] },
+      { kind: 'question', images: ['[image 1: image/png, 1.5 KB]'] },
     ])
   })
 })
