@@ -258,7 +258,7 @@ describe.each(['no server', 'a server'])('Cranfield with %s', way => {
     })
     expect(interrupted.status).toBe(130)
     expect(stripSequences(interrupted.text)).toMatch(
-      /✓ [\d,]+ added .*\n(?:.*\n){0,3} {2}[\d,]+ not confirmed; run the command again/,
+      /✓ [\d,]+ added .*\n(?:.*\n){0,6} {2}[\d,]+ not confirmed; run the command again/,
     )
     const { added, unchanged, skipped, failed } = summary(
       await sandbox.wb(['kb', 'ingest', 'cran', corpus, '--json']),
