@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import { configDefaults, defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
@@ -7,13 +8,29 @@ const report = process.env.VITEST_JSON
 const docs = 'test/docs/**/*.test.ts'
 
 /** Slow tests in small files. Vitest starts large files first, so these would run alone at the end. */
-const longest =
-  /test\/(?:storage\/drivers|processes\/mcp-serve|access\/mutation|processes\/revocation)\.test\.ts$/
+const longest = new Set(
+  [
+    'access/mutation',
+    'agents/chat/cranfield',
+    'agents/chat/many-answers',
+    'attacks/request-heads',
+    'knowledge/quality',
+    'processes/commands',
+    'processes/ended-at-once',
+    'processes/killed-ingest',
+    'processes/mcp-serve',
+    'processes/renewal',
+    'processes/revocation',
+    'storage/drivers',
+    'structure/dev',
+    'wire/every-code',
+  ].map(name => resolve(`test/${name}.test.ts`)),
+)
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files)
-    return sorted.sort((a, b) => Number(longest.test(b.moduleId)) - Number(longest.test(a.moduleId)))
+    return sorted.sort((a, b) => Number(longest.has(b.moduleId)) - Number(longest.has(a.moduleId)))
   }
 }
 

@@ -27,7 +27,10 @@ export function waitForDisk(): void {
 
 let migratedMemory: Buffer | undefined
 
-/** Replaces the new database in memory by a copy of a migrated one: the migrations take a hundred times as long. */
+/**
+ * Replaces a new database in memory by a copy of a migrated one: the migrations take a hundred times as long. Tests of
+ * migrations do not make their databases in memory durable, so they start without a schema.
+ */
 function useMigratedMemory(connection: SqliteConnection): void {
   migratedMemory ??= migrateMemory()
   const { database } = connection

@@ -52,10 +52,7 @@ export function similarTerms(tokenizer: Tokenizer, word: string, list: TermList,
     const known = found.get(one.term)
     if (one.count > 0 && (!known || known.distance > one.distance)) found.set(one.term, one)
   }
-  for (const term of changedEndings(tokenizer, word)) {
-    const [first] = list.from(term, 1)
-    if (first?.term === term) add({ ...first, distance: 1 })
-  }
+  for (const one of findTerms(list, changedEndings(tokenizer, word))) add({ ...one, distance: 1 })
   const budget = { compared: comparedMax, pages: pagesMax }
   for (const term of tokenizer.wordTerms(word)) {
     const [initial] = term
@@ -126,6 +123,21 @@ function changedEndings(tokenizer: Tokenizer, word: string): Set<string> {
     }
   }
   return terms
+}
+
+/** Yields those of the given terms that a list contains. Terms with a common prefix are often on one page. */
+function* findTerms(list: TermList, terms: Iterable<string>): Generator<TermFrequency, void, undefined> {
+  let page = new Map<string, TermFrequency>()
+  let last: string | undefined
+  for (const term of [...terms].sort(compareCodePoints)) {
+    if (last === undefined || compareCodePoints(last, term) < 0) {
+      const read = list.from(term, pageSize)
+      page = new Map(read.map(one => [one.term, one]))
+      last = read.at(-1)?.term
+    }
+    const found = page.get(term)
+    if (found) yield found
+  }
 }
 
 /**

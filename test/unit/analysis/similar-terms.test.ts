@@ -41,6 +41,12 @@ test('ranks by distance, then by count, and leaves out terms without visible tex
   ])
 })
 
+test('finds a word with another stem behind many other terms', () => {
+  const others = Array.from({ length: 200 }, (_, at) => `rb${at}`)
+  const list = dictionary(english, [...others, 'running'].join(' '))
+  expect(similarTerms(english, 'runing', list)[0]?.term).toBe('run')
+})
+
 test('finds Russian and German words', async () => {
   const german = await openAnalyzer({ language: 'de' })
   expect(similarTerms(german, 'rechnug', dictionary(german, 'Rechnungen'))[0]?.term).toBe('rechnung')

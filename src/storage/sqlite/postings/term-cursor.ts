@@ -8,7 +8,7 @@ interface BlockRow {
   readonly data: Buffer
 }
 
-/** The terms of a segment in ascending order, read a few blocks at a time. */
+/** The terms of a segment in ascending order. Reads one block, which suffices for few terms, and then several at a time. */
 export class TermCursor {
   readonly segment: number
   readonly #connection: SqliteConnection
@@ -27,7 +27,7 @@ export class TermCursor {
       .prepare<BlockRow>(
         `SELECT first_term AS first, data FROM posting_block WHERE segment = ? AND first_term >= coalesce(
           (SELECT max(first_term) FROM posting_block WHERE segment = ? AND first_term <= ?), ?)
-          ORDER BY first_term LIMIT ${BLOCKS_READ_AT_ONCE}`,
+          ORDER BY first_term LIMIT 1`,
       )
       .all(segment, segment, start, start)
     this.#block = this.#openBlock()
@@ -57,7 +57,7 @@ export class TermCursor {
 
   #readMore(): boolean {
     const last = this.#rows.at(-1)
-    if (!last || this.#rows.length < BLOCKS_READ_AT_ONCE) return false
+    if (!last) return false
     this.#rows = this.#connection
       .prepare<BlockRow>(
         `SELECT first_term AS first, data FROM posting_block WHERE segment = ? AND first_term > ?
