@@ -7,7 +7,7 @@
  */
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { fullVisibility } from '../src/access/full-visibility.ts'
+import { fullVisibility } from '../src/access/row-access.ts'
 import type { CollectionKey, ContentRecord } from '../src/storage/content.ts'
 import type { Filter } from '../src/storage/filter.ts'
 import { openEmbeddedStore } from '../src/storage/open.ts'

@@ -8,13 +8,14 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fullVisibility } from '../src/access/full-visibility.ts'
+import { noPrincipal } from '../src/access/row-access.ts'
 import { anonymousContext } from '../src/access/subject.ts'
 import type { ToolContext } from '../src/agents/tools/tool.ts'
 import { createEnvironment } from '../src/config/config-environment.ts'
 import { loadConfig } from '../src/config/load-config.ts'
 import { openRuntime, type RuntimeOverrides } from '../src/runtime.ts'
 import { cranfield, readEntries, readRelevantIds } from '../test/harness/beir.ts'
+import { openAccess } from '../test/harness/open-access.ts'
 import { table } from './statistics.ts'
 
 type Tools = Parameters<NonNullable<RuntimeOverrides['tools']>>[0]
@@ -77,7 +78,8 @@ try {
   const auth = anonymousContext('disabled')
   const offer = await tools!.toolbox.forAgent({ workspaceId, toolIds: ['search_kb'] }, auth, signal)
   const [search] = offer.tools
-  const caller = { auth, visibility: fullVisibility(), signal, requestId: 'bench' }
+  const rowAccess = (id: string) => openAccess(noPrincipal, id)
+  const caller = { auth, rowAccess, signal, requestId: 'bench' }
   const context: ToolContext = {
     workspaceId,
     caller,

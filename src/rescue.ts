@@ -1,6 +1,5 @@
 import { hostname } from 'node:os'
 import { AuditTrail } from './access/audit-trail.ts'
-import { fullVisibility } from './access/full-visibility.ts'
 import { anonymousContext } from './access/subject.ts'
 import { createOperatorAuthenticate } from './auth/open.ts'
 import { systemClock } from './base/clock.ts'
@@ -95,7 +94,7 @@ function openRescue(settings: RuntimeSettings, fault: unknown): ServerRuntime {
     anonymous: anonymousContext(config.auth.mode),
     scopeToWorkspace: caller => caller,
     audit,
-    visibility: fullVisibility,
+    rowAccess: () => Promise.reject(unavailableError()),
     log,
     clock,
     settings: createAppSettings(config, {

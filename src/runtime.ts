@@ -1,6 +1,5 @@
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { fullVisibility } from './access/full-visibility.ts'
 import { openAccess } from './access/open.ts'
 import { anonymousContext, operatorContext } from './access/subject.ts'
 import { openAgents } from './agents/open.ts'
@@ -206,11 +205,13 @@ async function buildRuntime(
     signIns,
     listExposedTools: (...args) => mcp.listTools(...args),
     purge: [workspace => knowledge.bases.purge(workspace)],
+    publish: (...args) => knowledge.publish(...args),
   })
   const knowledge = openKnowledge({
     ...deps,
     stores,
     content,
+    accessOf: access.rowAccess,
     threadLocation: settings.threads ? store.threadLocation : undefined,
     chunking: workspaces.chunking,
     embedding: workspaces.embedding,
@@ -302,7 +303,7 @@ async function buildRuntime(
     anonymous: anonymousContext(config.auth.mode),
     scopeToWorkspace: access.inWorkspace,
     audit,
-    visibility: fullVisibility,
+    rowAccess: access.rowAccess,
     challengeFor: (path, hasCredential) => resources?.unauthorizedChallenge(path, hasCredential),
     callbackPath: auth.signIn.callbackPath,
     errorForPath: path => auth.signIn.errorForPath(path),

@@ -2,7 +2,7 @@ import type { RootAccess } from '../contract/access.ts'
 import type { AuditDetails } from '../contract/audit-record.ts'
 import type { HandlerInput, HandlerReply, Topic } from '../contract/route.ts'
 import type { Write } from '../storage/rows.ts'
-import type { Visibility } from '../storage/visibility.ts'
+import type { RowAccess } from './row-access.ts'
 import type { AuthContext, Creator } from './subject.ts'
 
 /** The origin at which a browser reaches the runtime, and the cookies that the browser sent. */
@@ -16,7 +16,6 @@ export interface BrowserOrigin {
 /** Caller of a request, as passed to handlers. */
 export interface Caller {
   readonly auth: AuthContext
-  readonly visibility: Visibility
   /** Aborts when the client disconnects. */
   readonly signal: AbortSignal
   readonly requestId: string
@@ -28,6 +27,12 @@ export interface Caller {
    * after which to start; null to start with the next event.
    */
   readonly follows: { readonly after: string | null } | null
+  /**
+   * Returns what the caller may see in a workspace now.
+   *
+   * @throws workspace_not_found
+   */
+  rowAccess(workspaceId: string): Promise<RowAccess>
   /**
    * Calls `end` when the runtime starts to drain, or immediately if it is already draining. Returns a function
    * that removes the callback.

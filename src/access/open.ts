@@ -9,6 +9,7 @@ import { AuditRetention } from './audit-retention.ts'
 import { AuditTrail } from './audit-trail.ts'
 import { Principals } from './principals.ts'
 import { auditHandlers, policyHandlers, principalHandlers } from './routes.ts'
+import { type AccessOf, RowAccessRules } from './row-access.ts'
 import { scopeToWorkspace } from './scope-to-workspace.ts'
 import type { AuthContext } from './subject.ts'
 
@@ -29,11 +30,14 @@ export function openAccess(deps: AccessDependencies) {
   const { auth } = deps.config
   const mapsRoles = usesOidc(auth) && auth.oidc?.roleMapping != null
   const principals = new Principals({ ...deps, mapsRoles })
+  const rules = new RowAccessRules(deps.rows, principals)
   return {
     audit,
     /** Returns a caller with the rights that it has in one workspace. */
     inWorkspace: (auth: AuthContext, workspaceId: string) =>
       scopeToWorkspace(auth, workspaceId, (...ids) => principals.roleOf(...ids)),
+    /** Returns what an actor may see in a workspace now. */
+    rowAccess: (...args: Parameters<AccessOf>) => rules.of(...args),
     /** Deletes old audit records now, and then regularly. */
     start: () => retention.start(),
     async close() {

@@ -112,11 +112,14 @@ export function openAgents(deps: AgentDependencies) {
 
 function retrieveFrom({ many, documents }: KnowledgeReads): RetrievePassages {
   return async (workspaceId, body, caller) => {
-    const { visibility, signal } = caller
-    const options = { visibility, signal, skipsDeleted: true }
+    const options = {
+      rowAccess: (id: string) => caller.rowAccess(id),
+      signal: caller.signal,
+      skipsDeleted: true,
+    }
     const result = await many.search(workspaceId, { ...body, includeCoverage: true }, options)
     const hits = relevantHits(result.hits, body.text ?? '')
-    const passages = await findPassageSources(documents, workspaceId, hits)
+    const passages = await findPassageSources(documents, { workspaceId, caller }, hits)
     return hits.map(({ payload }, at) => ({
       passage: passages[at]!,
       text: textField(payload?.chunkText) ?? '',

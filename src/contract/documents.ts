@@ -151,7 +151,7 @@ export const documents = {
     access: member('read:content'),
     query: pageQuery,
     replies: { 200: pageOfItems(Document) },
-    errors: [...knowledgeBaseErrors, 'invalid_cursor'],
+    errors: [...knowledgeBaseErrors, 'invalid_cursor', 'policy_principal_required'],
   }),
   create: route({
     method: 'POST',
@@ -168,7 +168,7 @@ export const documents = {
     summary: 'Show a document',
     access: member('read:content'),
     replies: { 200: Document },
-    errors: [...knowledgeBaseErrors, 'document_not_found'],
+    errors: [...knowledgeBaseErrors, 'document_not_found', 'policy_principal_required'],
   }),
   update: route({
     method: 'PATCH',
@@ -185,6 +185,8 @@ export const documents = {
       'invalid_metadata',
       'invalid_visible_to',
       'list_records_not_supported',
+      'conflict',
+      'policy_denied',
     ],
   }),
   delete: route({
@@ -193,7 +195,7 @@ export const documents = {
     summary: 'Delete a document and its chunks',
     access: needs('write:ingest'),
     replies: { 204: null },
-    errors: [...knowledgeBaseErrors, ...contentErrors, 'document_not_found'],
+    errors: [...knowledgeBaseErrors, ...contentErrors, 'document_not_found', 'conflict', 'policy_denied'],
     audit: 'document.delete',
   }),
   bulkDelete: route({
@@ -232,6 +234,7 @@ export const documents = {
       'document_not_found',
       'invalid_cursor',
       'list_records_not_supported',
+      'policy_principal_required',
     ],
   }),
   ingest: route({

@@ -2,6 +2,11 @@ import { z } from 'zod'
 import type { ErrorCode } from './errors.ts'
 import { limits } from './limits.ts'
 
+/** Payload key of the owner of a document. It is not part of responses. */
+export const ownerPayloadKey = '$owner'
+/** Payload key of the file name of a document. It is not part of responses. */
+export const sourcePayloadKey = '$source'
+
 /**
  * Payload keys that ingest writes. They are rejected in metadata and record payloads, so that clients cannot
  * forge the visibility of a document.
@@ -13,6 +18,8 @@ export const reservedPayloadKeys: ReadonlySet<string> = new Set([
   'chunkText',
   'visible_to',
   'chunker.id',
+  ownerPayloadKey,
+  sourcePayloadKey,
 ])
 
 /** Returns a schema for a string of 1 to `max` UTF-16 code units. */

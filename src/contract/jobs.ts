@@ -29,7 +29,7 @@ const JobDone = z.object({ status: z.enum(['succeeded', 'failed']) }).meta({ id:
 
 const jobsPath = '/api/v1/workspaces/:workspaceId/jobs'
 const jobPath = `${jobsPath}/:jobId` as const
-const notFoundErrors = ['workspace_not_found', 'job_not_found'] as const
+const jobErrors = ['workspace_not_found', 'job_not_found', 'policy_principal_required'] as const
 
 export const jobs = {
   list: route({
@@ -39,7 +39,7 @@ export const jobs = {
     access: member('read:content'),
     query: pageQuery,
     replies: { 200: pageOfItems(Job) },
-    errors: ['workspace_not_found', 'invalid_cursor'],
+    errors: ['workspace_not_found', 'invalid_cursor', 'policy_principal_required'],
   }),
   show: route({
     method: 'GET',
@@ -47,7 +47,7 @@ export const jobs = {
     summary: 'Show a job',
     access: member('read:content'),
     replies: { 200: Job },
-    errors: notFoundErrors,
+    errors: jobErrors,
   }),
   cancel: route({
     method: 'POST',
@@ -57,7 +57,7 @@ export const jobs = {
       'Sets the status of a job and its document to `failed`, with the message `cancelled`. A job that has already ended is returned unchanged.',
     access: needs('write:ingest'),
     replies: { 200: Job },
-    errors: notFoundErrors,
+    errors: jobErrors,
   }),
   events: route({
     method: 'GET',
@@ -68,6 +68,6 @@ export const jobs = {
     access: member('read:content'),
     replies: { 200: 'text/event-stream' },
     events: { job: Job, done: JobDone },
-    errors: notFoundErrors,
+    errors: jobErrors,
   }),
 }

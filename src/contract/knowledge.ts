@@ -253,6 +253,7 @@ export const storeErrors = [
 ] as const
 const searchErrors = [
   ...storeErrors,
+  'policy_principal_required',
   'knowledge_filter_not_found',
   'collection_unavailable',
   'dimension_mismatch',
@@ -322,7 +323,7 @@ export const kb = {
       'Returns the number of documents and chunks, stored bytes by part, the state of the index for search by words, and measured times of recent searches. The figures count everything, so a caller who may see only some documents gets `forbidden`.',
     access: member('read:content'),
     replies: { 200: KnowledgeBaseStats },
-    errors: [...notFoundErrors, ...storeErrors, 'collection_unavailable'],
+    errors: [...notFoundErrors, ...storeErrors, 'collection_unavailable', 'policy_principal_required'],
   }),
   update: route({
     method: 'PATCH',

@@ -7,7 +7,7 @@ import {
   knowledgeBasePath,
   lenientJsonBody,
 } from './content-routes.ts'
-import { boundedText, payload, vector } from './fields.ts'
+import { boundedText, payload, vector, visibleTo } from './fields.ts'
 import { limits } from './limits.ts'
 import { route } from './route.ts'
 
@@ -17,6 +17,7 @@ const RecordInput = z
     vector: vector.optional(),
     text: boundedText(limits.recordTextChars).optional(),
     payload: payload.optional(),
+    visibleTo: visibleTo.nullable().optional(),
   })
   .refine(
     record => (record.text === undefined) !== (record.vector === undefined),
@@ -41,6 +42,8 @@ export const records = {
       'dimension_mismatch',
       'vector_collection_not_allowed',
       'invalid_metadata',
+      'invalid_visible_to',
+      'policy_denied',
     ],
   }),
   delete: route({

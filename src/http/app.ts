@@ -1,12 +1,12 @@
 import { H3, type H3Event } from 'h3'
 import type { AuditTrail } from '../access/audit-trail.ts'
+import type { AccessOf } from '../access/row-access.ts'
 import type { AuthContext } from '../access/subject.ts'
 import type { Authenticate } from '../auth/authenticate.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import { auth } from '../contract/auth.ts'
 import type { WbError } from '../contract/errors.ts'
-import type { Visibility } from '../storage/visibility.ts'
 import { type AnyHandler, bindRoute, bindUnknownPath } from './bind-route.ts'
 import { BodyMemory, type BodyMemoryLimits } from './body-memory.ts'
 import type { DecodeInThread } from './decode-thread.ts'
@@ -48,8 +48,7 @@ export interface AppDependencies<S extends RouteTopics> {
   /** Returns the caller with the rights that it has in one workspace. */
   readonly scopeToWorkspace: (auth: AuthContext, workspaceId: string) => AuthContext | Promise<AuthContext>
   readonly audit: Pick<AuditTrail, 'draft' | 'note'>
-  /** Returns the filter for the rows that a caller may see. */
-  readonly visibility: (auth: AuthContext, request: Request) => Visibility | Promise<Visibility>
+  readonly rowAccess: AccessOf
   /** Observer of all exchanges. */
   readonly observer?: ExchangeObserver
   /** Decodes large bodies in a worker thread. If absent, they are decoded on the event loop. */
@@ -108,7 +107,7 @@ export function createApp<S extends RouteTopics>(deps: AppDependencies<S>): App 
     authenticate: deps.authenticate,
     anonymous: deps.anonymous,
     scopeToWorkspace: deps.scopeToWorkspace,
-    visibility: deps.visibility,
+    rowAccess: deps.rowAccess,
     audit: deps.audit,
     observer: deps.observer ?? noObserver,
     log: deps.log,

@@ -101,7 +101,6 @@ export function bindRoute(
     const { input, ignored } = await getReader()(incoming, rawParams, reservation)
     const isSlow = clock.now() - startedAt >= reauthorizeAfterMs
     const auth = isSlow ? await reauthorize() : initialAuth
-    const visibility = await context.visibility(auth, incoming.request)
     const { params } = input
     const caller = new RequestCaller({
       context,
@@ -109,7 +108,6 @@ export function bindRoute(
       exchange,
       params,
       auth,
-      visibility,
       reauthorize,
       can,
     })

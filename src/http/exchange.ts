@@ -1,5 +1,6 @@
 import type { H3Event } from 'h3'
 import type { AuditEvent, AuditTrail } from '../access/audit-trail.ts'
+import type { AccessOf } from '../access/row-access.ts'
 import type { AuthContext } from '../access/subject.ts'
 import type { Authenticate } from '../auth/authenticate.ts'
 import { isBearer } from '../auth/bearer-token.ts'
@@ -8,7 +9,6 @@ import type { Log } from '../base/log.ts'
 import { presentableMessage } from '../base/redact.ts'
 import type { ErrorCode, WbError } from '../contract/errors.ts'
 import type { Route } from '../contract/route.ts'
-import type { Visibility } from '../storage/visibility.ts'
 import { type BodyMemory, type BodyReservation, unlimitedReservation } from './body-memory.ts'
 import type { DecodeInThread } from './decode-thread.ts'
 import { type ErrorReply, toErrorReply, toWbError } from './error-reply.ts'
@@ -48,8 +48,7 @@ export interface AppContext {
   /** The subject of requests to routes without authentication. */
   readonly anonymous: AuthContext
   readonly scopeToWorkspace: (auth: AuthContext, workspaceId: string) => AuthContext | Promise<AuthContext>
-  /** Returns the filter for the rows that a caller may see. */
-  readonly visibility: (auth: AuthContext, request: Request) => Visibility | Promise<Visibility>
+  readonly rowAccess: AccessOf
   readonly audit: Pick<AuditTrail, 'draft' | 'note'>
   readonly observer: ExchangeObserver
   readonly log: Log

@@ -2,13 +2,17 @@ import { isDeepStrictEqual } from 'node:util'
 import type { AuditDraft, AuditEvent } from '../access/audit-trail.ts'
 import { authorize } from '../access/authorize.ts'
 import type { BrowserOrigin, Caller } from '../access/caller.ts'
+import { actorOf, type RowAccess } from '../access/row-access.ts'
 import { type AuthContext, type Creator, isCreator } from '../access/subject.ts'
 import type { AuditDetails } from '../contract/audit-record.ts'
+import { WbError } from '../contract/errors.ts'
+import { principalId } from '../contract/fields.ts'
 import type { Route } from '../contract/route.ts'
+import { grantsScope } from '../contract/scopes.ts'
 import type { Write } from '../storage/rows.ts'
-import type { Visibility } from '../storage/visibility.ts'
 import type { AppContext, Exchange } from './exchange.ts'
 
+const viewAsHeader = 'x-view-as-principal'
 const eventStreamType = 'text/event-stream'
 
 interface RequestCallerDependencies {
@@ -18,7 +22,6 @@ interface RequestCallerDependencies {
   /** Validated path parameters. */
   readonly params: object
   readonly auth: AuthContext
-  readonly visibility: Visibility
   /** Rejects if the caller no longer has access. */
   readonly reauthorize: () => Promise<unknown>
   readonly can: Caller['can']
@@ -34,28 +37,17 @@ export class RequestCaller implements Caller {
   #draft: AuditDraft | undefined
   #isChangeRecorded = false
   readonly auth: AuthContext
-  readonly visibility: Visibility
   readonly can: Caller['can']
   isChangeChecked = false
   isCreatorChecked = false
 
-  constructor({
-    context,
-    route,
-    exchange,
-    params,
-    auth,
-    visibility,
-    reauthorize,
-    can,
-  }: RequestCallerDependencies) {
+  constructor({ context, route, exchange, params, auth, reauthorize, can }: RequestCallerDependencies) {
     this.#context = context
     this.#route = route
     this.#exchange = exchange
     this.#params = params
     this.#reauthorize = reauthorize
     this.auth = auth
-    this.visibility = visibility
     this.can = can
   }
 
@@ -81,6 +73,10 @@ export class RequestCaller implements Caller {
     return events && wantsEvents && incoming.method !== 'HEAD'
       ? { after: incoming.header('last-event-id') }
       : null
+  }
+
+  rowAccess(workspaceId: string): Promise<RowAccess> {
+    return this.#context.rowAccess(actorOf(this.auth, this.#viewAs()), workspaceId)
   }
 
   onDrain(end: () => void): () => void {
@@ -138,6 +134,25 @@ export class RequestCaller implements Caller {
     if (recordsChange && !this.#isChangeRecorded) throw new Error('the handler did not call recordChange')
     if (this.#draft) this.#draft.announce()
     else if (!recordsChange) this.#context.audit.note(this, this.#event(details ?? {}))
+  }
+
+  /**
+   * Returns the principal as which the caller views the workspace; null for itself. Ignores the header unless the caller
+   * manages access, or the request needs no authentication and comes from this machine.
+   */
+  #viewAs(): string | null {
+    const { incoming } = this.#exchange
+    const header = incoming.header(viewAsHeader)
+    if (header === null || header === '') return null
+    const { subject, mode } = this.auth
+    const mayView = subject
+      ? (subject.workspaceScopes === null && subject.scopes === null) ||
+        grantsScope(subject.scopes, 'manage:access')
+      : mode === 'disabled' && this.#context.isLocal(incoming)
+    if (!mayView) return null
+    const { error, data } = principalId.safeParse(header)
+    if (error) throw new WbError('validation_error', `${viewAsHeader}: ${error.issues[0]!.message}`)
+    return data
   }
 
   #event(details: AuditDetails, workspaceId = this.#exchange.workspaceId): AuditEvent {

@@ -1,8 +1,7 @@
 import { type Clock, timestamp } from '../base/clock.ts'
 import { newId } from '../base/id.ts'
-import type { Ingest } from '../contract/documents.ts'
 import type { RowStore, Stored, Write } from '../storage/rows.ts'
-import { type DocumentRow, type JobRow, tables } from '../storage/tables.ts'
+import { type DocumentRow, type JobInputRow, type JobRow, tables } from '../storage/tables.ts'
 
 /** Maximum number of attempts. A write is retried if the document changed in the meantime. */
 const attemptsMax = 20
@@ -10,7 +9,7 @@ const attemptsMax = 20
 /** Returns a new job for a document. The transaction that inserts the document must include the returned writes. */
 export function newJob(
   document: { workspaceId: string; knowledgeBaseId: string; documentId: string },
-  body: Ingest,
+  { body, actor }: Pick<JobInputRow, 'body' | 'actor'>,
   clock: Clock,
 ): { job: JobRow; writes: Write[] } {
   const now = timestamp(clock)
@@ -32,7 +31,7 @@ export function newJob(
     leaseUntil: null,
     endedAt: null,
   }
-  const input = { workspaceId, knowledgeBaseId, jobId: job.jobId, body }
+  const input = { workspaceId, knowledgeBaseId, jobId: job.jobId, body, actor }
   return {
     job,
     writes: [

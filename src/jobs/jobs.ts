@@ -1,3 +1,4 @@
+import type { Caller } from '../access/caller.ts'
 import { requireWorkspace } from '../access/require-workspace.ts'
 import type { Clock } from '../base/clock.ts'
 import { WbError } from '../contract/errors.ts'
@@ -11,6 +12,7 @@ import { type JobRow, tables } from '../storage/tables.ts'
 import { failJob } from './job-changes.ts'
 import type { JobEvents } from './job-events.ts'
 import { JobFollower } from './job-follower.ts'
+import { isJobVisible } from './job-visibility.ts'
 
 /** Interval in milliseconds at which the changes of other processes are read. */
 const pollMs = 500
@@ -18,6 +20,13 @@ const pollMs = 500
  * Maximum number of attempts. A cancellation is retried if the job changed in the meantime. Running jobs change often.
  */
 const attemptsMax = 100
+
+interface JobKey {
+  readonly workspaceId: string
+  readonly jobId: string
+}
+
+type JobCaller = Pick<Caller, 'rowAccess'>
 
 interface JobsDependencies {
   readonly rows: RowStore
@@ -35,33 +44,36 @@ export class Jobs {
   constructor(private readonly deps: JobsDependencies) {}
 
   /**
-   * Lists jobs, newest first.
+   * Lists the jobs that the caller may see, newest first.
    *
-   * @throws workspace_not_found, invalid_cursor
+   * @throws workspace_not_found, invalid_cursor, policy_principal_required
    */
-  async list(workspaceId: string, query: PageQuery): Promise<RowPage<Job>> {
-    await requireWorkspace(this.deps.rows, workspaceId)
+  async list(workspaceId: string, query: PageQuery, caller: JobCaller): Promise<RowPage<Job>> {
+    const { rows, pager } = this.deps
+    const { isEnabled } = await caller.rowAccess(workspaceId)
     const newestFirst = { index: 'byWorkspace', prefix: [workspaceId], descending: true }
-    return this.deps.pager.page(tables.jobs, newestFirst, query)
+    if (!isEnabled) return pager.page(tables.jobs, newestFirst, query)
+    const finds = (job: JobRow) => isJobVisible(rows, job, caller)
+    return pager.searchPage(tables.jobs, newestFirst, query, { finds, isExhausted: false })
   }
 
-  /** @throws workspace_not_found, job_not_found */
-  async get(workspaceId: string, jobId: string): Promise<Job> {
-    return (await this.stored(workspaceId, jobId)).row
+  /** @throws workspace_not_found, job_not_found, policy_principal_required */
+  async get(jobKey: JobKey, caller: JobCaller): Promise<Job> {
+    return (await this.stored(jobKey, caller)).row
   }
 
   /**
    * Cancels a job, which ends it as failed. A job that has already ended does not change.
    *
-   * @throws workspace_not_found, job_not_found
+   * @throws workspace_not_found, job_not_found, policy_principal_required
    */
-  async cancel(workspaceId: string, jobId: string): Promise<Job> {
+  async cancel(jobKey: JobKey, caller: JobCaller): Promise<Job> {
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
-      const stored = await this.stored(workspaceId, jobId)
+      const stored = await this.stored(jobKey, caller)
       if (stored.row.endedAt !== null) return stored.row
       const ended = await failJob(this.deps, stored, 'cancelled')
       if (!ended) continue
-      this.deps.onCancel(jobId)
+      this.deps.onCancel(jobKey.jobId)
       this.deps.jobEvents.emit(ended)
       return ended
     }
@@ -69,22 +81,23 @@ export class Jobs {
   }
 
   /**
-   * Returns the events of a job, regardless of which process is working on it.
+   * Returns the events of a job, regardless of which process is working on it. They end when the caller may no longer see
+   * the job.
    *
    * @param after  ID of the last event that the client received; ignored if it is not a timestamp
-   * @throws workspace_not_found, job_not_found
+   * @throws workspace_not_found, job_not_found, policy_principal_required
    */
-  async follow(
-    workspaceId: string,
-    jobId: string,
-    after: string | null,
-  ): Promise<AsyncIterable<ServerEvent>> {
-    await this.stored(workspaceId, jobId)
+  async follow(jobKey: JobKey, after: string | null, caller: JobCaller): Promise<AsyncIterable<ServerEvent>> {
+    await this.stored(jobKey, caller)
+    const { workspaceId, jobId } = jobKey
     const { rows, clock, jobEvents, onFollow } = this.deps
     onFollow()
     return new JobFollower({
       after: isoTimestamp.safeParse(after).success ? after : null,
-      read: async () => (await rows.get(tables.jobs, [workspaceId, jobId]))?.row,
+      async read() {
+        const job = (await rows.get(tables.jobs, [workspaceId, jobId]))?.row
+        return job && (await isJobVisible(rows, job, caller)) ? job : undefined
+      },
       wait(wake) {
         const cancels = [
           jobEvents.listen(job => {
@@ -99,9 +112,9 @@ export class Jobs {
     })
   }
 
-  private async stored(workspaceId: string, jobId: string): Promise<Stored<JobRow>> {
+  private async stored({ workspaceId, jobId }: JobKey, caller: JobCaller): Promise<Stored<JobRow>> {
     const stored = await this.deps.rows.get(tables.jobs, [workspaceId, jobId])
-    if (stored) return stored
+    if (stored && (await isJobVisible(this.deps.rows, stored.row, caller))) return stored
     await requireWorkspace(this.deps.rows, workspaceId)
     throw new WbError('job_not_found', `job '${jobId}' not found`)
   }

@@ -4,25 +4,16 @@ import type { Jobs } from './jobs.ts'
 
 export function jobHandlers(jobsModule: Jobs): Handlers<typeof jobs> {
   return {
-    list: async ({ params, query }) => ({
+    list: async ({ params, query }, caller) => ({
       status: 200,
-      body: await jobsModule.list(params.workspaceId, query),
+      body: await jobsModule.list(params.workspaceId, query, caller),
     }),
-    show: async ({ params }) => ({
-      status: 200,
-      body: await jobsModule.get(params.workspaceId, params.jobId),
-    }),
-    cancel: async ({ params }) => ({
-      status: 200,
-      body: await jobsModule.cancel(params.workspaceId, params.jobId),
-    }),
-    events: async ({ params }, { follows }) => {
-      if (follows)
-        return {
-          status: 200,
-          events: await jobsModule.follow(params.workspaceId, params.jobId, follows.after),
-        }
-      return { status: 200, body: await jobsModule.get(params.workspaceId, params.jobId) }
+    show: async ({ params }, caller) => ({ status: 200, body: await jobsModule.get(params, caller) }),
+    cancel: async ({ params }, caller) => ({ status: 200, body: await jobsModule.cancel(params, caller) }),
+    events: async ({ params }, caller) => {
+      const { follows } = caller
+      if (follows) return { status: 200, events: await jobsModule.follow(params, follows.after, caller) }
+      return { status: 200, body: await jobsModule.get(params, caller) }
     },
   }
 }

@@ -1,4 +1,6 @@
 import type { Caller } from '../access/caller.ts'
+import { documentMatcher, policyPayload } from '../access/policy/document-fields.ts'
+import { policyDenied, type RowAccess } from '../access/row-access.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { newId } from '../base/id.ts'
 import type { Log } from '../base/log.ts'
@@ -10,9 +12,9 @@ import type { Cursors, Pager, RowPage } from '../storage/cursor.ts'
 import type { RowStore, Stored } from '../storage/rows.ts'
 import { requireListing } from '../storage/store-features.ts'
 import { type DocumentRow, tables } from '../storage/tables.ts'
-import type { BaseContext, KnowledgeBases } from './knowledge-bases.ts'
-import { documentPayload, titleOfPayload, toApiPayload, updateInheritedFields } from './payload.ts'
-import { retryOnSpaceChange, type VectorSpace } from './vector-space.ts'
+import type { KnowledgeBases } from './knowledge-bases.ts'
+import { toApiPayload } from './payload.ts'
+import type { RecordRewriter } from './record-rewriter.ts'
 
 interface DocumentsParts {
   readonly rows: RowStore
@@ -21,11 +23,12 @@ interface DocumentsParts {
   readonly clock: Clock
   readonly log: Log
   readonly bases: KnowledgeBases
-  readonly space: VectorSpace
+  readonly rewriter: RecordRewriter
 }
 
-/** Number of chunks to rewrite per transaction when metadata or visibility changes. */
-const chunksPerRewrite = 256
+/** The part of a caller that decides what it may see. */
+export type ContentCaller = Pick<Caller, 'rowAccess'>
+
 /** Maximum number of attempts. An update is retried if the document changed in the meantime. */
 const attemptsMax = 20
 
@@ -48,16 +51,38 @@ const unsetFields = {
 export class Documents {
   constructor(private readonly parts: DocumentsParts) {}
 
-  /** @throws knowledge_base_not_found */
-  async list(workspaceId: string, knowledgeBaseId: string, query: PageQuery): Promise<RowPage<DocumentRow>> {
-    await this.parts.bases.get(workspaceId, knowledgeBaseId)
+  /**
+   * Lists the documents that the caller may see, oldest first.
+   *
+   * @throws knowledge_base_not_found, policy_principal_required
+   */
+  async list(
+    { workspaceId, knowledgeBaseId }: BaseKey,
+    query: PageQuery,
+    caller: ContentCaller,
+  ): Promise<RowPage<DocumentRow>> {
+    const visibility = await this.visibilityIn({ workspaceId, knowledgeBaseId }, caller)
     const list = { index: 'byKnowledgeBase', prefix: [workspaceId, knowledgeBaseId] }
-    return this.parts.pager.page(tables.documents, list, query)
+    if (!visibility.filter) return this.parts.pager.page(tables.documents, list, query)
+    const isVisible = documentMatcher(visibility)
+    const accepts = (row: DocumentRow): row is DocumentRow => isVisible(row)
+    return this.parts.pager.filteredPage(tables.documents, list, query, accepts)
   }
 
-  /** Returns the number of documents in any state. */
-  count(workspaceId: string, knowledgeBaseId: string): Promise<number> {
-    return this.parts.rows.count(tables.documents, 'byKnowledgeBase', [workspaceId, knowledgeBaseId])
+  /**
+   * Returns the number of documents in any state that the caller may see.
+   *
+   * @throws knowledge_base_not_found, policy_principal_required
+   */
+  async count({ workspaceId, knowledgeBaseId }: BaseKey, caller: ContentCaller): Promise<number> {
+    const visibility = await this.visibilityIn({ workspaceId, knowledgeBaseId }, caller)
+    const list = { index: 'byKnowledgeBase', prefix: [workspaceId, knowledgeBaseId] }
+    if (!visibility.filter) return this.parts.rows.count(tables.documents, list.index, list.prefix)
+    const isVisible = documentMatcher(visibility)
+    let count = 0
+    for await (const slice of this.parts.pager.slices(tables.documents, list))
+      count += slice.filter(({ row }) => isVisible(row)).length
+    return count
   }
 
   /**
@@ -66,11 +91,16 @@ export class Documents {
    * @throws knowledge_base_not_found
    * @throws conflict  another document has the requested ID
    */
-  async create(workspaceId: string, knowledgeBaseId: string, body: DocumentCreate): Promise<Document> {
+  async create(
+    { workspaceId, knowledgeBaseId }: BaseKey,
+    body: DocumentCreate,
+    caller: ContentCaller,
+  ): Promise<Document> {
     await this.parts.bases.get(workspaceId, knowledgeBaseId)
+    const access = await caller.rowAccess(workspaceId)
     const row: DocumentRow = {
       ...unsetFields,
-      ...body,
+      ...withOwner(body, access),
       workspaceId,
       knowledgeBaseId,
       documentId: body.documentId ?? newId(),
@@ -87,16 +117,19 @@ export class Documents {
     throw new WbError('conflict', `document with id '${row.documentId}' already exists`)
   }
 
-  /** @throws document_not_found, knowledge_base_not_found */
-  async get(workspaceId: string, knowledgeBaseId: string, documentId: string): Promise<DocumentRow> {
-    return (await this.requireStored({ workspaceId, knowledgeBaseId, documentId })).row
+  /** @throws document_not_found, knowledge_base_not_found, policy_principal_required */
+  async get(documentKey: DocumentKey, caller: ContentCaller): Promise<DocumentRow> {
+    const visibility = await this.visibilityIn(documentKey, caller)
+    const { row } = await this.requireStored(documentKey)
+    if (!documentMatcher(visibility)(row)) throw documentNotFound(documentKey.documentId)
+    return row
   }
 
   /**
    * Changes a document. First applies new metadata and visibility to its chunks. To keep the chunks consistent with the
    * document, retries if the document changed in the meantime (for example, because its ingest job advanced).
    *
-   * @throws document_not_found, knowledge_base_not_found
+   * @throws document_not_found, knowledge_base_not_found, policy_denied
    * @throws conflict  the document changed during every attempt
    */
   update(documentKey: DocumentKey, patch: DocumentFields, caller: Caller): Promise<Document> {
@@ -110,7 +143,7 @@ export class Documents {
   ): Promise<Document> {
     let mustRewriteChunks = false
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
-      const { row: before, version } = await this.requireStored(documentKey)
+      const { row: before, version } = await this.requireChangeable(documentKey, caller)
       const after: DocumentRow = {
         ...before,
         ...patch,
@@ -119,7 +152,8 @@ export class Documents {
       }
       if (mustRewriteChunks || haveInheritedFieldsChanged(before, after)) {
         mustRewriteChunks = true
-        await this.rewriteChunks(documentKey, after, caller)
+        const isRewritten = await this.parts.rewriter.rewriteChunks(after, caller.signal)
+        if (!isRewritten) throw documentNotFound(documentKey.documentId)
       }
       const outcome = await this.parts.rows.atomic([
         { op: 'replace', table: tables.documents, row: after, version },
@@ -129,28 +163,39 @@ export class Documents {
     throw new WbError('conflict', 'the document keeps changing; nothing was written')
   }
 
-  /** @throws document_not_found, knowledge_base_not_found */
-  async delete(documentKey: DocumentKey): Promise<void> {
+  /**
+   * @throws document_not_found, knowledge_base_not_found, policy_denied
+   * @throws conflict  the document changed during every attempt
+   */
+  async delete(documentKey: DocumentKey, caller: ContentCaller): Promise<void> {
     const context = await this.parts.bases.openContext(documentKey.workspaceId, documentKey.knowledgeBaseId)
-    const outcome = await context.store.write(
-      [{ op: 'deleteDocument', ...context.key, documentId: documentKey.documentId }],
-      [{ op: 'delete', table: tables.documents, key: keyOf(documentKey) }],
-    )
-    if (!outcome.ok) throw documentNotFound(documentKey.documentId)
+    for (let attempt = 0; attempt < attemptsMax; attempt++) {
+      const { version } = await this.requireChangeable(documentKey, caller)
+      const outcome = await context.store.write(
+        [{ op: 'deleteDocument', ...context.key, documentId: documentKey.documentId }],
+        [{ op: 'delete', table: tables.documents, key: keyOf(documentKey), version }],
+      )
+      if (outcome.ok) return
+    }
+    throw new WbError('conflict', 'the document keeps changing; it was not deleted')
   }
 
   /** Deletes documents one by one. Continues after a failure. Returns the deleted IDs and the failures. */
-  async deleteEach(workspaceId: string, knowledgeBaseId: string, documentIds: readonly string[]) {
+  async deleteEach(
+    { workspaceId, knowledgeBaseId }: BaseKey,
+    documentIds: readonly string[],
+    caller: ContentCaller,
+  ) {
     await this.parts.bases.openContext(workspaceId, knowledgeBaseId)
     const deleted: string[] = []
     const failed: { documentId: string; code: string; message: string }[] = []
     for (const documentId of new Set(documentIds)) {
       try {
-        await this.delete({ workspaceId, knowledgeBaseId, documentId })
+        await this.delete({ workspaceId, knowledgeBaseId, documentId }, caller)
         deleted.push(documentId)
       } catch (error) {
         const failure = deletionFailure(error)
-        if (failure.code !== 'not_found')
+        if (failure.code === 'delete_failed')
           this.parts.log.error({ documentId, error }, 'a document was not deleted')
         failed.push({ documentId, ...failure })
       }
@@ -161,14 +206,15 @@ export class Documents {
   /**
    * Returns a page of chunks, ordered by chunk index with nulls last.
    *
-   * @throws document_not_found, invalid_cursor, list_records_not_supported
+   * @throws document_not_found, invalid_cursor, list_records_not_supported, policy_principal_required
    */
   async chunks(
     documentKey: DocumentKey,
     query: { limit: number; cursor?: string },
-    caller: Pick<Caller, 'visibility'>,
+    caller: ContentCaller,
   ): Promise<RowPage<Chunk>> {
-    await this.get(documentKey.workspaceId, documentKey.knowledgeBaseId, documentKey.documentId)
+    const visibility = await this.visibilityIn(documentKey, caller)
+    await this.get(documentKey, caller)
     const context = await this.parts.bases.openContext(documentKey.workspaceId, documentKey.knowledgeBaseId)
     const list = ['chunks', ...keyOf(documentKey)].join('/')
     const after = query.cursor === undefined ? undefined : this.parts.cursors.decode(list, query.cursor)
@@ -177,7 +223,7 @@ export class Documents {
         documentId: documentKey.documentId,
         after: after && { chunkIndex: after[0] as number | null, id: after[1] as string },
         limit: query.limit + 1,
-        visibility: caller.visibility,
+        visibility,
       }),
     )
     const pageViews = views.slice(0, query.limit)
@@ -196,65 +242,52 @@ export class Documents {
     throw documentNotFound(documentKey.documentId)
   }
 
-  /** Rewrites the payloads of a document's chunks, and their vectors if the runtime fits the space. */
-  private async rewriteChunks(
-    documentKey: DocumentKey,
-    document: DocumentRow,
-    caller: Caller,
-  ): Promise<void> {
-    const context = await this.parts.bases.openContext(documentKey.workspaceId, documentKey.knowledgeBaseId)
-    let cursor: { chunkIndex: number | null; id: string } | undefined
-    for (;;) {
-      const views = await requireListing(context.store).listByDocument(context.key, {
-        documentId: documentKey.documentId,
-        after: cursor,
-        limit: chunksPerRewrite,
-        visibility: caller.visibility,
-      })
-      const last = views.at(-1)
-      if (!last) return
-      await this.rewritePayloads(context, views, document, caller)
-      cursor = { chunkIndex: last.chunkIndex, id: last.id }
-    }
+  /** Returns the rows of a knowledge base that a caller may see. */
+  private async visibilityIn({ workspaceId, knowledgeBaseId }: BaseKey, caller: ContentCaller) {
+    const base = await this.parts.bases.get(workspaceId, knowledgeBaseId)
+    return (await caller.rowAccess(workspaceId)).visibility(base)
   }
 
-  private async rewritePayloads(
-    context: BaseContext,
-    listed: readonly RecordView[],
-    document: DocumentRow,
-    caller: Caller,
-  ): Promise<void> {
-    const { visibility, signal } = caller
-    const numbers = listed.map(view => view.record)
-    const title = titleOfPayload(document.metadata)
-    const documentExists = { op: 'require' as const, table: tables.documents, key: keyOf(document) }
-    await retryOnSpaceChange(async () => {
-      const views = await context.store.read(context.key, numbers, {
-        vectors: !context.isFittedByRuntime,
-        visibility,
-      })
-      const passages = views.map(view => ({ title, text: view.text ?? '' }))
-      const { generation, vectors } = context.isFittedByRuntime
-        ? await this.parts.space.embed(context, passages, 'document', signal)
-        : { generation: context.collection.generation, vectors: views.map(view => view.vector!) }
-      const records = views.map((view, index) => ({
-        ...view,
-        title,
-        payload: updateInheritedFields(view.payload, document),
-        vector: vectors[index]!,
-      }))
-      const change = { op: 'upsert' as const, ...context.key, generation, records }
-      const outcome = await context.store.write([change], [documentExists])
-      if (!outcome.ok && outcome.at === 0) throw documentNotFound(document.documentId)
-      return outcome.ok || undefined
-    })
+  /**
+   * Returns a document that a caller may change. For a caller who may not see all documents, the error does not tell if a
+   * document exists.
+   *
+   * @throws document_not_found, knowledge_base_not_found, policy_denied
+   */
+  private async requireChangeable(
+    documentKey: DocumentKey,
+    caller: ContentCaller,
+  ): Promise<Stored<DocumentRow>> {
+    const base = await this.parts.bases.get(documentKey.workspaceId, documentKey.knowledgeBaseId)
+    const visibility = (await caller.rowAccess(documentKey.workspaceId)).changeable(base)
+    if (!visibility.filter) return this.requireStored(documentKey)
+    const stored = await this.parts.rows.get(tables.documents, keyOf(documentKey))
+    if (!stored || !documentMatcher(visibility)(stored.row)) throw policyDenied()
+    return stored
   }
 }
 
-export interface DocumentKey {
+interface BaseKey {
   readonly workspaceId: string
   readonly knowledgeBaseId: string
+}
+
+export interface DocumentKey extends BaseKey {
   readonly documentId: string
+}
+
+/**
+ * Returns the fields of a new document, which by default is visible only to its owner if row-level access is on.
+ *
+ * @see docs/access.md#row-level-access
+ */
+export function withOwner<Body extends Pick<DocumentCreate, 'visibleTo' | 'ownerPrincipalId'>>(
+  body: Body,
+  { ownerId }: RowAccess,
+): Body {
+  if (ownerId === null) return body
+  const { visibleTo = [ownerId], ownerPrincipalId = ownerId } = body
+  return { ...body, visibleTo, ownerPrincipalId }
 }
 
 /** Returns true if a changed document still has the file name and content hash that its unique keys contain. */
@@ -265,10 +298,11 @@ function matchesIngestKeys(row: DocumentRow, patch: DocumentFields): boolean {
 }
 
 function haveInheritedFieldsChanged(before: DocumentRow, after: DocumentRow): boolean {
-  return JSON.stringify(documentPayload(before)) !== JSON.stringify(documentPayload(after))
+  return JSON.stringify(policyPayload(before)) !== JSON.stringify(policyPayload(after))
 }
 
-function keyOf(documentKey: DocumentKey): string[] {
+/** Returns the primary key of a document. */
+export function keyOf(documentKey: DocumentKey): string[] {
   return [documentKey.workspaceId, documentKey.knowledgeBaseId, documentKey.documentId]
 }
 

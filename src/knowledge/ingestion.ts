@@ -1,4 +1,5 @@
 import type { Caller } from '../access/caller.ts'
+import type { AccessOf } from '../access/row-access.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { sha256 } from '../base/id.ts'
 import { presentableMessage } from '../base/redact.ts'
@@ -11,6 +12,7 @@ import { newJob } from '../jobs/job-changes.ts'
 import type { RowStore, WriteOutcome } from '../storage/rows.ts'
 import { type DocumentRow, tables } from '../storage/tables.ts'
 import type { Services } from '../workspaces/services.ts'
+import type { ContentCaller } from './documents.ts'
 import { baseCollectionMissing, concurrentChange } from './guards.ts'
 import {
   type AcceptedIngest,
@@ -54,6 +56,7 @@ export interface IngestParts {
   readonly index: OperationHost<PassageOperations>
   /** Called after each ingested document, to start a fit if one is due. */
   readonly onIngested: (context: BaseContext) => void
+  readonly accessOf: AccessOf
 }
 
 /**
@@ -75,10 +78,10 @@ export class Ingestion {
     workspaceId: string,
     knowledgeBaseId: string,
     body: Ingest,
-    caller: Pick<Caller, 'signal'>,
+    caller: Pick<Caller, 'rowAccess' | 'signal'>,
   ): Promise<IngestResult> {
     let prepared: EmbeddedChunks | undefined
-    return this.acceptThenWrite({ workspaceId, knowledgeBaseId }, body, async accepted => {
+    return this.acceptThenWrite({ workspaceId, knowledgeBaseId }, body, caller, async accepted => {
       prepared ??= await this.prepare(accepted, caller)
       const result = await this.write(accepted, prepared)
       if (result === 'space changed') prepared = undefined
@@ -94,8 +97,13 @@ export class Ingestion {
    *
    * @throws conflict  another document has the requested ID
    */
-  async enqueue(workspaceId: string, knowledgeBaseId: string, body: Ingest): Promise<EnqueueResult> {
-    return this.acceptThenWrite({ workspaceId, knowledgeBaseId }, body, accepted =>
+  async enqueue(
+    workspaceId: string,
+    knowledgeBaseId: string,
+    body: Ingest,
+    caller: ContentCaller,
+  ): Promise<EnqueueResult> {
+    return this.acceptThenWrite({ workspaceId, knowledgeBaseId }, body, caller, accepted =>
       this.writeQueued(accepted),
     )
   }
@@ -104,14 +112,16 @@ export class Ingestion {
   private acceptThenWrite<T>(
     address: { workspaceId: string; knowledgeBaseId: string },
     body: Ingest,
+    caller: ContentCaller,
     write: (accepted: AcceptedIngest) => Promise<T | undefined>,
   ): Promise<T | ExistingDocument> {
-    return this.parts.bases.withDeletionCheck(address, () => this.retryWrite(address, body, write))
+    return this.parts.bases.withDeletionCheck(address, () => this.retryWrite(address, body, caller, write))
   }
 
   private async retryWrite<T>(
     { workspaceId, knowledgeBaseId }: { workspaceId: string; knowledgeBaseId: string },
     body: Ingest,
+    caller: ContentCaller,
     write: (accepted: AcceptedIngest) => Promise<T | undefined>,
   ): Promise<T | ExistingDocument> {
     const contentHash =
@@ -120,7 +130,8 @@ export class Ingestion {
         : await this.parts.index.run('hash', body.text)
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
       const context = await this.parts.bases.openContext(workspaceId, knowledgeBaseId)
-      const accepted = await acceptText(this.parts.rows, context, body, contentHash)
+      const access = await caller.rowAccess(workspaceId)
+      const accepted = await acceptText(this.parts.rows, context, { body, contentHash, access })
       if ('kind' in accepted) return accepted
       const result = await write(accepted)
       if (result) return result
@@ -176,7 +187,8 @@ export class Ingestion {
     const { context, ingestKey, nameKey } = accepted
     const now = timestamp(this.parts.clock)
     const document = createDocument(accepted, { status: 'writing', updatedAt: now })
-    const { job, writes } = newJob(document, accepted.body, this.parts.clock)
+    const { body, actor } = accepted
+    const { job, writes } = newJob(document, { body, actor }, this.parts.clock)
     // An older document with this name keeps its name key until the job replaces the document.
     const isNameTaken = accepted.replaced.some(row => row.nameKey === nameKey)
     const row = { ...document, ingestKey, nameKey: isNameTaken ? null : nameKey, jobId: job.jobId }

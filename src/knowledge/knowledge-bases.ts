@@ -106,16 +106,21 @@ export class KnowledgeBases {
     throw baseNotFound(knowledgeBaseId)
   }
 
-  /** Returns a knowledge base, with the state of its embedder if it uses the built-in provider. */
+  /**
+   * Returns a knowledge base, with the state of its embedder if it uses the built-in provider. Counts only chunks that the
+   * caller may see.
+   */
   async show(
-    workspaceId: string,
-    knowledgeBaseId: string,
+    { workspaceId, knowledgeBaseId }: BaseAddress,
+    caller: Pick<Caller, 'rowAccess'>,
   ): Promise<KnowledgeBase & { embedder?: EmbedderState }> {
     const base = await this.get(workspaceId, knowledgeBaseId)
     const { embeddingServiceId } = base
     const embedding = await this.parts.rows.get(tables.embeddingServices, [workspaceId, embeddingServiceId])
     if (embedding?.row.provider !== builtInProvider) return base
-    const { key, collection } = await this.openContext(workspaceId, knowledgeBaseId)
+    const { key, collection, store } = await this.openContext(workspaceId, knowledgeBaseId)
+    const visibility = (await caller.rowAccess(workspaceId)).visibleOrNone(base)
+    const chunks = visibility.filter ? await store.count(key, visibility) : collection.records
     const state = this.parts.isFitting(key)
       ? 'fitting'
       : collection.generation === 0
@@ -126,8 +131,8 @@ export class KnowledgeBases {
       embedder: {
         version: collection.generation === 0 ? 'placeholder' : `lsa-${collection.generation}`,
         state,
-        fittedChunks: collection.fittedRecords,
-        chunks: collection.records,
+        fittedChunks: Math.min(collection.fittedRecords, chunks),
+        chunks,
       },
     }
   }
@@ -139,10 +144,11 @@ export class KnowledgeBases {
    */
   async stats(
     { workspaceId, knowledgeBaseId }: BaseAddress,
-    { visibility }: Pick<Caller, 'visibility'>,
+    caller: Pick<Caller, 'rowAccess'>,
   ): Promise<Omit<KnowledgeBaseStats, 'searches'>> {
     const context = await this.openContext(workspaceId, knowledgeBaseId)
-    if (visibility.principals !== 'all')
+    const access = await caller.rowAccess(workspaceId)
+    if (access.visibility(context.base).filter)
       throw new WbError('forbidden', 'the figures would include documents that you cannot see')
     const { store, key, collection } = context
     const [stats, documents] = await this.withDeletionCheck(context.base, () =>

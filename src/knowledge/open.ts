@@ -1,3 +1,4 @@
+import type { AccessOf } from '../access/row-access.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { Cursors, Pager } from '../storage/cursor.ts'
@@ -12,6 +13,8 @@ import { type BaseContext, KnowledgeBases, type KnowledgeBasesParts } from './kn
 import { KnowledgeFilters } from './knowledge-filters.ts'
 import { ManySearcher } from './many-searcher.ts'
 import { Docling, type DoclingSettings } from './parse/docling.ts'
+import { Publication } from './publication.ts'
+import { RecordRewriter } from './record-rewriter.ts'
 import { Records } from './records.ts'
 import {
   chunkerHandlers,
@@ -34,6 +37,7 @@ export interface KnowledgeParts extends BasesParts, HostsParts, Pick<VectorSpace
   readonly clock: Clock
   readonly log: Log
   readonly docling: DoclingSettings
+  readonly accessOf: AccessOf
   /** Rejects requests to disallowed addresses. Does not follow redirects. */
   readonly fetch: typeof fetch
   /** Identifies this process among all processes that fit vector spaces. */
@@ -53,7 +57,9 @@ export function openKnowledge(parts: KnowledgeParts) {
   const bases = new KnowledgeBases({ ...parts, isFitting: key => fitting.isRunning(key) })
   const space = new VectorSpace({ ...parts, query: hosts.query })
   const filters = new KnowledgeFilters({ ...parts, bases })
-  const documents = new Documents({ ...parts, bases, space })
+  const rewriter = new RecordRewriter({ bases, space })
+  const documents = new Documents({ ...parts, bases, rewriter })
+  const publication = new Publication({ ...parts, bases, rewriter })
   const onIngested = ({ isFittedByRuntime, key }: BaseContext) => {
     if (parts.fitsAutomatically && isFittedByRuntime) fitting.onGrowth(key)
   }
@@ -66,6 +72,8 @@ export function openKnowledge(parts: KnowledgeParts) {
     ingestJob: new IngestJob(ingestParts),
     bases,
     documents,
+    /** Makes rows visible to everyone unless it was decided who may see them. */
+    publish: (workspaceId: string, signal: AbortSignal) => publication.publish(workspaceId, signal),
     many: manySearcher,
     uploads,
     /** Returns the number of fits that are due. */

@@ -1,5 +1,5 @@
-import type { Document } from '../contract/documents.ts'
-import { reservedPayloadKeys } from '../contract/fields.ts'
+import { type PolicyDocument, policyPayload } from '../access/policy/document-fields.ts'
+import { ownerPayloadKey, reservedPayloadKeys, sourcePayloadKey } from '../contract/fields.ts'
 import type { Payload, RecordView } from '../storage/content.ts'
 
 /** Returns the title of a record or document: the field `title` of its payload, if it is a string. */
@@ -7,25 +7,21 @@ export function titleOfPayload(payload: Payload | undefined): string | null {
   return typeof payload?.title === 'string' ? payload.title : null
 }
 
-type InheritedFields = Pick<Document, 'metadata' | 'visibleTo'>
-
-/** Returns the fields that chunks inherit from their document: metadata and visibility. */
-export function documentPayload({ metadata, visibleTo }: InheritedFields): Payload {
-  return visibleTo ? { ...metadata, visible_to: visibleTo } : { ...metadata }
-}
+const inheritedKeys: ReadonlySet<string> = new Set(['visible_to', ownerPayloadKey, sourcePayloadKey])
 
 /**
  * Returns the new payload of a chunk after its document has changed. Keeps the fields of the chunk, and replaces the
  * inherited ones.
  */
-export function updateInheritedFields(payload: Payload, document: InheritedFields): Payload {
+export function updateInheritedFields(payload: Payload, document: PolicyDocument): Payload {
   const chunkFields = Object.entries(payload).filter(
-    ([key]) => key !== 'visible_to' && reservedPayloadKeys.has(key),
+    ([key]) => !inheritedKeys.has(key) && reservedPayloadKeys.has(key),
   )
-  return { ...documentPayload(document), ...Object.fromEntries(chunkFields) }
+  return { ...policyPayload(document), ...Object.fromEntries(chunkFields) }
 }
 
-/** Returns the payload as the API returns it, with the text as `chunkText`. */
+/** Returns the payload as the API returns it: without internal fields, and with the text as `chunkText`. */
 export function toApiPayload({ payload, text }: RecordView): Payload {
-  return text === null ? payload : { ...payload, chunkText: text }
+  const { [ownerPayloadKey]: _, [sourcePayloadKey]: __, ...fields } = payload
+  return text === null ? fields : { ...fields, chunkText: text }
 }

@@ -1,10 +1,13 @@
 import type { Caller } from '../access/caller.ts'
+import { policyDenied, type RowAccess } from '../access/row-access.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { WbError } from '../contract/errors.ts'
+import { ownerPayloadKey } from '../contract/fields.ts'
 import type { Upsert } from '../contract/records.ts'
-import type { ContentRecord, ContentWrite, RecordOwner } from '../storage/content.ts'
+import type { ContentRecord, ContentWrite, Payload, RecordOwner } from '../storage/content.ts'
 import type { RowStore, Stored, Write } from '../storage/rows.ts'
 import { type DocumentRow, tables } from '../storage/tables.ts'
+import type { ContentCaller } from './documents.ts'
 import { baseCollectionMissing, rejectRawVector, requireFieldDimension } from './guards.ts'
 import type { BaseContext, KnowledgeBases } from './knowledge-bases.ts'
 import { titleOfPayload } from './payload.ts'
@@ -46,9 +49,11 @@ export class Records {
     const address = { workspaceId, knowledgeBaseId }
     const write = async () => {
       const context = await bases.openContext(workspaceId, knowledgeBaseId)
-      const { records, generation } = await this.compose(context, body, caller)
+      const access = await caller.rowAccess(workspaceId)
+      const { records, generation } = await this.compose(context, body, access, caller.signal)
       const upsert = { op: 'upsert' as const, ...context.key, generation, records }
-      const failure = await this.write(context, ids, upsert)
+      const failure = await this.write(context, ids, upsert, access)
+      if (failure === 'hidden') throw policyDenied()
       if (failure === 'absent') throw baseCollectionMissing(context.base)
       return failure ? undefined : true
     }
@@ -56,25 +61,33 @@ export class Records {
     return ids.length
   }
 
-  /** @returns true if the record existed */
-  async delete(workspaceId: string, knowledgeBaseId: string, recordId: string): Promise<boolean> {
+  /** @returns true if the record existed, and the caller could see it */
+  async delete(
+    { workspaceId, knowledgeBaseId, recordId }: RecordKey,
+    caller: ContentCaller,
+  ): Promise<boolean> {
     const context = await this.parts.bases.openContext(workspaceId, knowledgeBaseId)
-    return !(await this.write(context, [recordId], { op: 'deleteRecord', ...context.key, id: recordId }))
+    const access = await caller.rowAccess(workspaceId)
+    const deletion = { op: 'deleteRecord' as const, ...context.key, id: recordId }
+    return !(await this.write(context, [recordId], deletion, access))
   }
 
   /**
    * Applies a change that replaces or deletes the records with the given IDs.
    *
-   * @returns the reason why the write failed; undefined on success
+   * @returns the reason why the write failed, `hidden` if the caller may not see one of the records; undefined on
+   *          success
    * @throws knowledge_base_not_found
    * @throws collection_unavailable  concurrent changes prevented every attempt
    */
-  private async write(context: BaseContext, ids: readonly string[], change: ContentWrite) {
+  private async write(context: BaseContext, ids: readonly string[], change: ContentWrite, access: RowAccess) {
     const { base, store, key } = context
+    const visibility = access.visibleOrNone(base)
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
-      const owners = await store.owners(key, ids)
+      const owners = await store.owners(key, ids, visibility)
+      if (owners.some(({ isVisible }) => !isVisible)) return 'hidden'
       const rows = [requireBaseWrite(context), ...(await this.removedChunkWrites(context, owners))]
-      const outcome = await store.write([{ op: 'requireOwners', ...key, owners }, change], rows)
+      const outcome = await store.write([{ op: 'requireOwners', ...key, owners, visibility }, change], rows)
       if (outcome.ok) return undefined
       if (outcome.at === 0) await this.parts.bases.get(base.workspaceId, base.knowledgeBaseId)
       const isCollectionMissing = outcome.at === rows.length && outcome.reason === 'absent'
@@ -105,7 +118,7 @@ export class Records {
     return { op: 'replace', table: tables.documents, row: changed, version }
   }
 
-  private async compose(context: BaseContext, body: Upsert, caller: Caller) {
+  private async compose(context: BaseContext, body: Upsert, { ownerId }: RowAccess, signal: AbortSignal) {
     body.records.forEach((record, index) => {
       if (!record.vector) return
       rejectRawVector(`records.${index}.vector`, context)
@@ -113,7 +126,7 @@ export class Records {
     })
     const texts = body.records.filter(record => record.text !== undefined)
     const passages = texts.map(record => ({ title: titleOfPayload(record.payload), text: record.text! }))
-    const { generation, vectors } = await this.parts.space.embed(context, passages, 'document', caller.signal)
+    const { generation, vectors } = await this.parts.space.embed(context, passages, 'document', signal)
     const embedded = vectors.values()
     const records = body.records.map(
       (record): ContentRecord => ({
@@ -122,7 +135,7 @@ export class Records {
         chunkIndex: null,
         title: titleOfPayload(record.payload),
         text: record.text ?? null,
-        payload: record.payload ?? {},
+        payload: { ...record.payload, ...ownerPayload(ownerId, record.visibleTo) },
         vector: record.vector ? Float32Array.from(record.vector) : embedded.next().value!,
       }),
     )
@@ -136,6 +149,18 @@ export class Records {
  */
 function requireBaseWrite({ base: { workspaceId, knowledgeBaseId } }: BaseContext): Write {
   return { op: 'require', table: tables.knowledgeBases, key: [workspaceId, knowledgeBaseId] }
+}
+
+/** Returns the payload fields that decide who may see a record. */
+function ownerPayload(ownerId: string | null, visibleTo: readonly string[] | null | undefined): Payload {
+  const readers = visibleTo === undefined && ownerId !== null ? [ownerId] : visibleTo
+  return { ...(readers && { visible_to: readers }), ...(ownerId !== null && { [ownerPayloadKey]: ownerId }) }
+}
+
+interface RecordKey {
+  readonly workspaceId: string
+  readonly knowledgeBaseId: string
+  readonly recordId: string
 }
 
 function requireUniqueIds(records: Upsert['records']): void {

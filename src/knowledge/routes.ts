@@ -37,10 +37,7 @@ export function kbHandlers(
       const audit = { knowledgeBaseId: base.knowledgeBaseId, label: base.name }
       return { status: 201, body: { ...base, astraQueries: [] }, audit }
     },
-    show: async ({ params }) => ({
-      status: 200,
-      body: await bases.show(params.workspaceId, params.knowledgeBaseId),
-    }),
+    show: async ({ params }, caller) => ({ status: 200, body: await bases.show(params, caller) }),
     stats: async ({ params }, caller) => ({
       status: 200,
       body: { ...(await bases.stats(params, caller)), searches: times.summarize(params.knowledgeBaseId) },
@@ -97,35 +94,28 @@ export function documentHandlers(
     caller: Caller,
   ) =>
     query.async === 'true'
-      ? modules.ingestion.enqueue(workspaceId, knowledgeBaseId, body)
+      ? modules.ingestion.enqueue(workspaceId, knowledgeBaseId, body, caller)
       : modules.ingestion.ingest(workspaceId, knowledgeBaseId, body, caller)
   return {
-    list: async ({ params, query }) => ({
+    list: async ({ params, query }, caller) => ({
       status: 200,
-      body: await documentsModule.list(params.workspaceId, params.knowledgeBaseId, query),
+      body: await documentsModule.list(params, query, caller),
     }),
-    create: async ({ params, body }) => ({
+    create: async ({ params, body }, caller) => ({
       status: 201,
-      body: await documentsModule.create(params.workspaceId, params.knowledgeBaseId, body),
+      body: await documentsModule.create(params, body, caller),
     }),
-    show: async ({ params }) => ({
-      status: 200,
-      body: await documentsModule.get(params.workspaceId, params.knowledgeBaseId, params.documentId),
-    }),
+    show: async ({ params }, caller) => ({ status: 200, body: await documentsModule.get(params, caller) }),
     update: async ({ params, body }, caller) => ({
       status: 200,
       body: await documentsModule.update(params, body, caller),
     }),
-    delete: async ({ params }) => {
-      await documentsModule.delete(params)
+    delete: async ({ params }, caller) => {
+      await documentsModule.delete(params, caller)
       return { status: 204, body: undefined, audit: { count: 1 } }
     },
-    bulkDelete: async ({ params, body }) => {
-      const outcome = await documentsModule.deleteEach(
-        params.workspaceId,
-        params.knowledgeBaseId,
-        body.documentIds,
-      )
+    bulkDelete: async ({ params, body }, caller) => {
+      const outcome = await documentsModule.deleteEach(params, body.documentIds, caller)
       return { status: 200, body: outcome, audit: { count: outcome.deleted.length } }
     },
     chunks: async ({ params, query }, caller) => {
@@ -162,11 +152,9 @@ export function recordHandlers(recordsModule: Records): Handlers<typeof records>
         upserted: await recordsModule.upsert(params.workspaceId, params.knowledgeBaseId, body, caller),
       },
     }),
-    delete: async ({ params }) => ({
+    delete: async ({ params }, caller) => ({
       status: 200,
-      body: {
-        deleted: await recordsModule.delete(params.workspaceId, params.knowledgeBaseId, params.recordId),
-      },
+      body: { deleted: await recordsModule.delete(params, caller) },
     }),
   }
 }

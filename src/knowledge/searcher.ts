@@ -7,7 +7,7 @@ import type { SearchHit, SearchRequest } from '../contract/knowledge.ts'
 import type { RecordView, ScoredRecord, SearchConstraints } from '../storage/content.ts'
 import { type Filter, joinFilters, parseFilter } from '../storage/filter.ts'
 import { requireLexical } from '../storage/store-features.ts'
-import { statisticsFor } from '../storage/visibility.ts'
+import { statisticsFor, type Visibility } from '../storage/visibility.ts'
 import {
   type FeedbackPassage,
   feedbackPassages,
@@ -81,7 +81,7 @@ export interface BaseRanking {
 }
 
 /** The part of a caller that a search needs. */
-export type SearchCaller = Pick<Caller, 'visibility' | 'signal'>
+export type SearchCaller = Pick<Caller, 'rowAccess' | 'signal'>
 
 /** Finds passages in one knowledge base by vectors, by words, or by both. */
 export class Searcher {
@@ -110,7 +110,11 @@ export class Searcher {
     body: SearchRequest,
     caller: SearchCaller,
   ): Promise<BaseRanking> {
-    const plan = createPlan(context, body, caller, await this.savedFilter(context, body))
+    const [access, saved] = await Promise.all([
+      caller.rowAccess(context.base.workspaceId),
+      this.savedFilter(context, body),
+    ])
+    const plan = createPlan(context, body, access.visibility(context.base), saved)
     const lists = await this.rankInCurrentSpace(context, plan, caller.signal)
     return {
       context,
@@ -263,7 +267,7 @@ function undefinedIfSpaceChanged(error: unknown): undefined {
 function createPlan(
   context: BaseContext,
   body: SearchRequest,
-  caller: SearchCaller,
+  visibility: Visibility,
   saved: Filter | undefined,
 ): SearchPlan {
   const { base, isFittedByRuntime, collection } = context
@@ -289,7 +293,7 @@ function createPlan(
     isTyping: body.prefix ?? false,
     showVectors: body.includeEmbeddings && !isFittedByRuntime,
     showCoverage: body.includeCoverage === true && hasCoverage,
-    constraints: { visibility: caller.visibility, filter },
+    constraints: { visibility, filter },
     ignored,
   }
 }

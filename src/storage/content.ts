@@ -131,15 +131,22 @@ export type ContentWrite =
   /** Fails with `absent` if there is no such record. */
   | ({ readonly op: 'deleteRecord'; readonly id: string } & CollectionKey)
   /**
-   * Checks that each record belongs to the document given with it. Fails with `stale` if a record does not, and with
-   * `absent` if there is no such collection.
+   * Checks that `owners` would return the given owners. Fails with `stale` if it would not, and with `absent` if there is
+   * no such collection.
    */
-  | ({ readonly op: 'requireOwners'; readonly owners: readonly RecordOwner[] } & CollectionKey)
+  | ({
+      readonly op: 'requireOwners'
+      readonly owners: readonly RecordOwner[]
+      readonly visibility: Visibility
+    } & CollectionKey)
 
-/** The document that a record belongs to; null for a record without a document, and for a missing record. */
+/** The document that a record belongs to. */
 export interface RecordOwner {
   readonly id: string
+  /** Null for a record without a document, and for a missing record. */
   readonly documentId: string | null
+  /** False for a record that the caller may not see. */
+  readonly isVisible: boolean
 }
 
 /**
@@ -214,6 +221,11 @@ export interface RecordListing {
       limit: number
       visibility: Visibility
     },
+  ): Promise<RecordView[]>
+  /** Returns records without a document whose number is above `after`, in ascending order. */
+  listDirect(
+    key: CollectionKey,
+    query: { after: number; limit: number; visibility: Visibility },
   ): Promise<RecordView[]>
 }
 
@@ -345,8 +357,14 @@ export interface ContentStore {
     records: readonly number[],
     options: { vectors: boolean; visibility: Visibility },
   ): Promise<RecordView[]>
-  /** Returns the documents that records belong to, in the order of `ids`. */
-  owners(key: CollectionKey, ids: readonly string[]): Promise<RecordOwner[]>
+  /**
+   * Returns the number of visible records.
+   *
+   * @throws collection_unavailable  there is no such collection
+   */
+  count(key: CollectionKey, visibility: Visibility): Promise<number>
+  /** Returns the owners of records, in the order of `ids`. */
+  owners(key: CollectionKey, ids: readonly string[], visibility: Visibility): Promise<RecordOwner[]>
   readonly lexical?: LexicalSearch
   readonly listing?: RecordListing
   readonly fitted?: FittedSpaces

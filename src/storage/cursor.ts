@@ -11,6 +11,8 @@ const signatureBytes = 12
  * memory.
  */
 const pageCharsMax = 16_000_000
+/** Maximum number of rows of a slice. */
+const sliceRows = 1_000
 /** Minimum number of rows to read at once for a page that omits some of them. */
 const filteredBatchMin = 50
 
@@ -170,6 +172,21 @@ export class Pager {
       if (isLast || accepted.length > query.limit) return this.toPage(table, list, accepted, query.limit)
       after = positionOf(table, list, batch.at(-1)!)
       // The store reads synchronously, so without this pause a long list would block the event loop.
+      await nextTurn()
+    }
+  }
+
+  /** Yields all rows of a list, in slices. Other work can run between two slices. */
+  async *slices<Row extends object>(
+    table: RowTable<Row>,
+    list: RowRange,
+  ): AsyncGenerator<Stored<Row>[], void, undefined> {
+    let after: ColumnValue[] | undefined
+    for (;;) {
+      const slice = await this.rows.list(table, { ...list, after, limit: sliceRows, charsMax: pageCharsMax })
+      if (slice.length === 0) return
+      yield slice
+      after = positionOf(table, list, slice.at(-1)!)
       await nextTurn()
     }
   }

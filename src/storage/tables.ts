@@ -16,6 +16,7 @@ import type { Scope } from '../contract/scopes.ts'
 import type { ChunkingService, EmbeddingService, LlmService, RerankingService } from '../contract/services.ts'
 import type { Workspace } from '../contract/workspaces.ts'
 import type { RowTable } from './rows.ts'
+import type { Actor } from './visibility.ts'
 
 /** A document, with its internal fields. */
 export interface DocumentRow extends Document {
@@ -57,6 +58,8 @@ export interface JobInputRow {
   knowledgeBaseId: string
   jobId: string
   body: Ingest
+  /** Caller that created the job; absent for a job of an earlier version. */
+  actor?: Actor
 }
 
 /** Vectors that a job has computed, but not stored with the document yet; deleted when the job ends. */

@@ -1,13 +1,23 @@
+import type { Filter } from './filter.ts'
+
 declare const brand: unique symbol
 
 /**
- * The principals whose rows a read may return. Only `access/full-visibility.ts` creates values of this type. Every read
- * of content requires one, so that no search can omit the check.
+ * The rows of a knowledge base that a read may return. Only `access/row-access.ts` creates values of this type. Every
+ * read of content requires one, so that no search can omit the check.
  */
 export interface Visibility {
   readonly [brand]: true
-  /** `all` for every row; otherwise, rows whose `visible_to` contains `*` or one of these principals. */
-  readonly principals: 'all' | readonly string[]
+  /** A condition on the payload of a row; undefined for all rows. */
+  readonly filter: Filter | undefined
+}
+
+/** Who a request acts as. Plain data, so that a job can act as the caller that created it. */
+export interface Actor {
+  /** An operator sees all rows. */
+  readonly kind: 'operator' | 'principal'
+  /** Owner of what the actor adds; null if it is no principal. */
+  readonly principalId: string | null
 }
 
 /**
@@ -17,6 +27,6 @@ export interface Visibility {
 export type Statistics = 'collection' | 'visible'
 
 /** Returns `collection` only for a caller who may see all rows. Otherwise, scores could reveal hidden rows. */
-export function statisticsFor(visibility: Visibility): Statistics {
-  return visibility.principals === 'all' ? 'collection' : 'visible'
+export function statisticsFor({ filter }: Visibility): Statistics {
+  return filter === undefined ? 'collection' : 'visible'
 }

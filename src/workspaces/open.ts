@@ -50,6 +50,8 @@ export interface WorkspacesDependencies {
   readonly listExposedTools: ConnectionsDependencies['listTools']
   /** Steps that delete the content that other modules store for a workspace. */
   readonly purge: readonly PurgeStep[]
+  /** Prepares the rows of a workspace for row-level access. */
+  readonly publish: (workspaceId: string, signal: AbortSignal) => Promise<void>
 }
 
 /** Opens workspaces, their services and connections. Returns the route handlers by topic. */

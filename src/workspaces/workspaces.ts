@@ -6,10 +6,11 @@ import { newId } from '../base/id.ts'
 import type { Log } from '../base/log.ts'
 import { WbError } from '../contract/errors.ts'
 import type { PageQuery } from '../contract/page.ts'
+import type { Principal } from '../contract/principals.ts'
 import type { Workspace, WorkspaceCreate, WorkspacePatch } from '../contract/workspaces.ts'
 import { changeRow } from '../storage/change-row.ts'
 import type { Pager, RowPage } from '../storage/cursor.ts'
-import type { RowStore, WriteOutcome } from '../storage/rows.ts'
+import type { RowStore, Write, WriteOutcome } from '../storage/rows.ts'
 import { tables, type WorkspaceRow } from '../storage/tables.ts'
 import { type PurgeStep, removeWorkspace } from './remove-workspace.ts'
 import { seedWrites } from './seeds.ts'
@@ -25,6 +26,8 @@ export class Workspaces {
       clock: Clock
       log: Log
       purge: readonly PurgeStep[]
+      /** Prepares the rows of a workspace for row-level access. */
+      publish: (workspaceId: string, signal: AbortSignal) => Promise<void>
     },
   ) {}
 
@@ -81,7 +84,8 @@ export class Workspaces {
   }
 
   /**
-   * Changes a workspace.
+   * Changes a workspace. To switch row-level access on, first prepares its rows, which can take long. Until then, everyone
+   * sees all rows.
    *
    * @throws workspace_not_found
    * @throws forbidden                    a changed field requires more scopes than the caller has
@@ -91,10 +95,13 @@ export class Workspaces {
   async update(
     workspaceId: string,
     patch: WorkspacePatch,
-    caller: Pick<Caller, 'checkChange' | 'recordChange'>,
+    caller: Pick<Caller, 'checkChange' | 'recordChange' | 'signal'>,
   ): Promise<Workspace> {
     const before = await this.get(workspaceId)
     caller.checkChange(before, patch)
+    const isSwitchedOn = patch.rlacEnabled === true && !before.rlacEnabled
+    if (isSwitchedOn) await this.deps.publish(workspaceId, caller.signal)
+    const firstPrincipal = isSwitchedOn ? await this.firstPrincipalWrites(workspaceId) : []
     const now = timestamp(this.deps.clock)
     const changed = await changeRow(
       this.deps.rows,
@@ -104,11 +111,31 @@ export class Workspaces {
         caller.checkChange(row, patch)
         return { ...withDatabaseKey(row, patch), ...patch, updatedAt: now }
       },
-      (oldRow, newRow) => caller.recordChange(oldRow, newRow, { label: newRow.name }),
+      (oldRow, newRow) => [...firstPrincipal, ...caller.recordChange(oldRow, newRow, { label: newRow.name })],
     )
     if ('absent' in changed) throw workspaceNotFound(workspaceId)
+    // Another request has just created the first principal.
+    if ('failedCheck' in changed && changed.failedCheck.at < firstPrincipal.length)
+      return this.update(workspaceId, patch, caller)
     if ('failedCheck' in changed) throw workspaceConflict(changed.failedCheck, { ...before, ...patch })
     return changed.row
+  }
+
+  /** Returns the write that creates the administrator of a workspace without principals. */
+  private async firstPrincipalWrites(workspaceId: string): Promise<Write[]> {
+    const { rows, clock } = this.deps
+    if ((await rows.count(tables.principals, 'byWorkspace', [workspaceId])) > 0) return []
+    const now = timestamp(clock)
+    const row: Principal = {
+      workspaceId,
+      principalId: 'admin',
+      label: 'Administrator',
+      attributes: { admin: 'true' },
+      role: 'viewer',
+      createdAt: now,
+      updatedAt: now,
+    }
+    return [{ op: 'insert', table: tables.principals, row }]
   }
 
   /**

@@ -1,6 +1,6 @@
 import { AuditTrail } from '../../src/access/audit-trail.ts'
 import type { Caller } from '../../src/access/caller.ts'
-import { fullVisibility } from '../../src/access/full-visibility.ts'
+import { noPrincipal } from '../../src/access/row-access.ts'
 import { type AuthContext, operatorContext } from '../../src/access/subject.ts'
 import type { Authenticate } from '../../src/auth/authenticate.ts'
 import { type Auth, openAuth } from '../../src/auth/open.ts'
@@ -12,6 +12,7 @@ import { openCursors, Pager } from '../../src/storage/cursor.ts'
 import { openEmbeddedStore } from '../../src/storage/open.ts'
 import { tables } from '../../src/storage/tables.ts'
 import { lowCost } from '../harness/key-cost.ts'
+import { openAccess } from '../harness/open-access.ts'
 import { TestClock } from '../harness/runtime.ts'
 import { openIssuer } from './issuer.ts'
 import { elsewhere, here } from './requests.ts'
@@ -107,7 +108,7 @@ export async function openAccessFixture(surface: RouteTopics) {
 function createCaller(auth: AuthContext, audit: AuditTrail): Caller {
   return {
     auth,
-    visibility: fullVisibility(),
+    rowAccess: workspaceId => openAccess(noPrincipal, workspaceId),
     signal: new AbortController().signal,
     requestId: 'r',
     site: { origin: 'http://localhost', cookies: null },

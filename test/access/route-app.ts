@@ -1,5 +1,4 @@
 import type { Caller } from '../../src/access/caller.ts'
-import { fullVisibility } from '../../src/access/full-visibility.ts'
 import { scopeToWorkspace as seenByWorkspace } from '../../src/access/scope-to-workspace.ts'
 import { type AuthContext, anonymousContext, subjectName } from '../../src/access/subject.ts'
 import type { Authenticate } from '../../src/auth/authenticate.ts'
@@ -10,6 +9,7 @@ import { api } from '../../src/contract/index.ts'
 import type { Route, Topic } from '../../src/contract/route.ts'
 import { type App, type AppDependencies, createApp } from '../../src/http/app.ts'
 import type { RouteTopics } from '../../src/http/route-topics.ts'
+import { openAccess } from '../harness/open-access.ts'
 import { TestClock } from '../harness/runtime.ts'
 import { settings } from '../http/test-app.ts'
 import { ownId, storedFields } from './requests.ts'
@@ -92,7 +92,7 @@ export function createRouteApp(
         throw new Error('nothing is done here that would be recorded')
       },
     },
-    visibility: fullVisibility,
+    rowAccess: openAccess,
     log: silentLog,
     clock: new TestClock(),
     settings: { ...settings, strictErrors: false },

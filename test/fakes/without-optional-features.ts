@@ -7,7 +7,8 @@ export function withoutOptionalFeatures({
   write,
   nearest,
   read,
+  count,
   owners,
 }: ContentStore): ContentStore {
-  return { name: 'powerless', collection, stats, write, nearest, read, owners }
+  return { name: 'powerless', collection, stats, write, nearest, read, count, owners }
 }

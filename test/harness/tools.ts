@@ -1,10 +1,11 @@
-import { fullVisibility } from '../../src/access/full-visibility.ts'
+import { noPrincipal } from '../../src/access/row-access.ts'
 import { type AuthContext, anonymousContext, verifiedContext } from '../../src/access/subject.ts'
 import type { Tool, ToolContext, ToolPassage, ToolResult } from '../../src/agents/tools/tool.ts'
 import { audit } from '../../src/contract/audit.ts'
 import type { AuditRecord } from '../../src/contract/audit-record.ts'
 import type { Scope } from '../../src/contract/scopes.ts'
 import type { RuntimeOverrides } from '../../src/runtime.ts'
+import { openAccess } from './open-access.ts'
 import { makeWorkspace } from './resources.ts'
 import { open, type TestRuntime, type TestRuntimeOptions } from './runtime.ts'
 
@@ -63,6 +64,7 @@ export async function setUpTools(options: TestRuntimeOptions = {}): Promise<Tool
     return known >= 0 ? known + 1 : cited.push(passage)
   }
   const { signal: never } = new AbortController()
+  const rowAccess = (id: string) => openAccess(noPrincipal, id)
   const context = ({
     auth = anonymousContext('disabled'),
     knowledgeBaseIds = [],
@@ -70,7 +72,7 @@ export async function setUpTools(options: TestRuntimeOptions = {}): Promise<Tool
     signal = never,
   }: ToolCallOptions = {}) => ({
     workspaceId,
-    caller: { auth, visibility: fullVisibility(), signal, requestId: 'request-1' },
+    caller: { auth, rowAccess, signal, requestId: 'request-1' },
     knowledgeBaseIds,
     passageTokens,
     signal,

@@ -4,7 +4,6 @@ import type { AddressInfo, Socket } from 'node:net'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { z } from 'zod'
 import type { AuditEvent } from '../../src/access/audit-trail.ts'
-import { fullVisibility } from '../../src/access/full-visibility.ts'
 import {
   type AuthContext,
   anonymousContext,
@@ -18,6 +17,7 @@ import { route, type ServerEvent } from '../../src/contract/route.ts'
 import { createApp } from '../../src/http/app.ts'
 import type { LocalFacts } from '../../src/http/incoming-request.ts'
 import { createNodeListener } from '../../src/http/node-listener.ts'
+import { openAccess } from '../harness/open-access.ts'
 import { TestClock } from '../harness/runtime.ts'
 import { settings } from './test-app.ts'
 
@@ -101,7 +101,7 @@ function createTickServer() {
         throw new Error('nothing is recorded here')
       },
     },
-    visibility: fullVisibility,
+    rowAccess: openAccess,
     log: { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') },
     clock,
     settings,

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { fullVisibility } from '../../src/access/full-visibility.ts'
 import { anonymousContext } from '../../src/access/subject.ts'
 import { anyCaller } from '../../src/contract/access.ts'
 import { route } from '../../src/contract/route.ts'
 import { createApp } from '../../src/http/app.ts'
+import { openAccess } from '../harness/open-access.ts'
 import { scratchDir, TestClock } from '../harness/runtime.ts'
 import { file, formBytes, formHeaders } from '../wire/forms.ts'
 import { settings } from './test-app.ts'
@@ -42,7 +42,7 @@ function createUploadApp() {
         throw new Error('nothing is recorded here')
       },
     },
-    visibility: fullVisibility,
+    rowAccess: openAccess,
     log: { debug: silent, info: silent, warn: silent, error: silent },
     clock: new TestClock(),
     settings: { ...settings, uploadDir: scratchDir() },

@@ -2,7 +2,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { z } from 'zod'
 import type { AuditEvent } from '../../src/access/audit-trail.ts'
-import { fullVisibility } from '../../src/access/full-visibility.ts'
 import { type AuthContext, anonymousContext } from '../../src/access/subject.ts'
 import type { Authenticate } from '../../src/auth/authenticate.ts'
 import { systemClock } from '../../src/base/clock.ts'
@@ -17,6 +16,7 @@ import { type App, type AppDependencies, type AppSettings, createApp } from '../
 import type { ConnectionPeer } from '../../src/http/incoming-request.ts'
 import { runtimeHandlers } from '../../src/http/runtime-handlers.ts'
 import { tables } from '../../src/storage/tables.ts'
+import { openAccess } from '../harness/open-access.ts'
 
 const Note = z.object({
   name: z.string().min(1).max(10),
@@ -235,7 +235,7 @@ export function createTestApp(
     anonymous: anonymousContext('disabled'),
     scopeToWorkspace: auth => auth,
     audit,
-    visibility: fullVisibility,
+    rowAccess: openAccess,
     log: { debug: note('debug'), info: note('info'), warn: note('warn'), error: note('error') },
     clock,
     settings: { ...settings, ...changed.settings },

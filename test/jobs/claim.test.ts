@@ -18,7 +18,7 @@ async function createClaim() {
   const clock = new TestClock()
   const { rows, close } = await openEmbeddedStore({ path: ':memory:' })
   onTestFinished(close)
-  const { job, writes } = newJob(documentLocation, Ingest.parse({ text: 'text' }), clock)
+  const { job, writes } = newJob(documentLocation, { body: Ingest.parse({ text: 'text' }) }, clock)
   const leaseUntil = new Date(clock.now() + leaseMs).toISOString()
   const running = { ...job, status: 'running' as const, leaseOwner: 'here', leaseUntil }
   await rows.atomic([{ op: 'insert', table: tables.jobs, row: running }, writes[1]!])

@@ -132,6 +132,7 @@ function delayNextListing() {
   const content = (store: ContentStore): ContentStore => ({
     ...store,
     listing: {
+      ...store.listing!,
       async listByDocument(...query) {
         const found = await store.listing!.listByDocument(...query)
         const first = meanwhile

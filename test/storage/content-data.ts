@@ -1,4 +1,4 @@
-import { fullVisibility } from '../../src/access/full-visibility.ts'
+import { fullVisibility } from '../../src/access/row-access.ts'
 import type {
   CollectionKey,
   ContentRecord,
@@ -13,7 +13,8 @@ export const key: CollectionKey = { workspaceId: 'w', name: 'c' }
 
 /** Visibility of a caller with one of these principals, in place of the access check. */
 export function only(...principals: string[]): Visibility {
-  return { principals } as unknown as Visibility
+  const parts = ['*', ...principals].map(id => ({ kind: 'all', key: 'visible_to', values: [id] }) as const)
+  return { filter: { kind: 'or', parts } } as unknown as Visibility
 }
 
 export function record(id: string, fields: Partial<ContentRecord> = {}): ContentRecord {

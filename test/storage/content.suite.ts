@@ -212,24 +212,25 @@ export function contentSuite(driver: string, open: () => Promise<OpenContent>): 
     test('a record belongs to a document or to none, and requireOwners rejects another owner', async () => {
       await write(upsert(record('chunk', { documentId: 'd' }), record('own')))
       const owners = [
-        { id: 'own', documentId: null },
-        { id: 'chunk', documentId: 'd' },
-        { id: 'absent', documentId: null },
+        { id: 'own', documentId: null, isVisible: true },
+        { id: 'chunk', documentId: 'd', isVisible: true },
+        { id: 'absent', documentId: null, isVisible: true },
       ]
       const ids = owners.map(({ id }) => id)
-      expect(await content.owners(key, ids)).toEqual(owners)
-      expect(await content.owners({ ...key, name: 'nobody' }, ['chunk'])).toEqual([
-        { id: 'chunk', documentId: null },
+      expect(await content.owners(key, ids, all)).toEqual(owners)
+      expect(await content.owners({ ...key, name: 'nobody' }, ['chunk'], all)).toEqual([
+        { id: 'chunk', documentId: null, isVisible: true },
       ])
       const require = (more: object) =>
-        write({ op: 'requireOwners', ...key, owners, ...more } as ContentWrite)
+        write({ op: 'requireOwners', ...key, owners, visibility: all, ...more } as ContentWrite)
       expect(await require({})).toEqual(ok)
       expect(await require({ name: 'nobody' })).toEqual({ ok: false, at: 0, reason: 'absent' })
       for (const owner of [
-        { id: 'own', documentId: 'd' },
-        { id: 'chunk', documentId: 'e' },
-        { id: 'chunk', documentId: null },
-        { id: 'absent', documentId: 'd' },
+        { id: 'own', documentId: 'd', isVisible: true },
+        { id: 'own', documentId: null, isVisible: false },
+        { id: 'chunk', documentId: 'e', isVisible: true },
+        { id: 'chunk', documentId: null, isVisible: true },
+        { id: 'absent', documentId: 'd', isVisible: true },
       ])
         expect(await require({ owners: [...owners, owner] })).toEqual({ ok: false, at: 0, reason: 'stale' })
     })

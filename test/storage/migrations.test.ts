@@ -289,11 +289,13 @@ describe('a store in which workspaces share a database', () => {
       clock: systemClock,
       log: silent,
       purge: [],
+      publish: async () => {},
     }
     const room = new Workspaces(parts)
     const record = () =>
       ({ op: 'requireNone', table: tables.agents, index: 'byWorkspace', prefix: [''] }) as const
-    const caller = { record, checkChange: () => {}, recordChange: () => [] }
+    const { signal } = new AbortController()
+    const caller = { record, signal, checkChange: () => {}, recordChange: () => [] }
     const taken = { code: 'workspace_database_conflict' }
     for (const [n, keyspace] of keyspaces.entries()) {
       const stored = await rows.get(tables.workspaces, [`first-${n}`])

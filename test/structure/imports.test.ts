@@ -99,7 +99,7 @@ const storeFileUsers = [
 /** Patterns of global state and of capabilities, with the only folders that can contain them. */
 const ambient: [pattern: RegExp, places: readonly string[]][] = [
   [/process\.env\b/, ['src/cli/node-io.ts']],
-  [/\bas Visibility\b/, ['src/access/full-visibility.ts']],
+  [/\bas Visibility\b/, ['src/access/row-access.ts']],
   [/\bas AuthContext\b/, ['src/access/subject.ts']],
   [/Date\.now\(|new Date\(\)|\brandomBytes\(|\brandomUUID\(|Math\.random\(/, ['src/base/']],
   [/AbortSignal\.timeout\(/, []],

@@ -1,3 +1,4 @@
+import { ownerPayloadKey, sourcePayloadKey } from '../../contract/fields.ts'
 import type { Filter, FilterOrder } from '../../storage/filter.ts'
 import { type ActingPrincipal, compareOperands, resolveOperand } from './evaluate.ts'
 import { type Comparison, type Literal, type Operand, type Policy, policyError } from './parse.ts'
@@ -192,6 +193,17 @@ export function toApiFilter(compiled: CompiledPolicy): Record<string, unknown> {
   }
 }
 
+/** Keys of the payload of a row that contain fields of its document. Other columns are keys of its metadata. */
+const payloadKeys: ReadonlyMap<string, string> = new Map([
+  ['owner_id', ownerPayloadKey],
+  ['owner_principal_id', ownerPayloadKey],
+  ['source_filename', sourcePayloadKey],
+])
+
+function payloadKeyOf(column: string): string {
+  return payloadKeys.get(column) ?? column
+}
+
 /**
  * Returns the filter that stores enforce. It is stricter than the displayed filter, because API filters also match
  * single elements of arrays, compare numbers with strings, and treat a missing value as unequal to everything.
@@ -210,15 +222,16 @@ export function toFilter(compiled: CompiledPolicy): Filter {
     case 'compare':
       return comparisonFilter(compiled)
     case 'in':
-      return scalarIn(compiled.column, compiled.values)
+      return scalarIn(payloadKeyOf(compiled.column), compiled.values)
     case 'contains':
-      return { kind: 'all', key: compiled.column, values: compiled.values }
+      return { kind: 'all', key: payloadKeyOf(compiled.column), values: compiled.values }
     case 'any':
-      return { kind: 'all', key: compiled.column, values: [compiled.value] }
+      return { kind: 'all', key: payloadKeyOf(compiled.column), values: [compiled.value] }
   }
 }
 
-function comparisonFilter({ column: key, op, value }: CompiledPolicy & { kind: 'compare' }): Filter {
+function comparisonFilter({ column, op, value }: CompiledPolicy & { kind: 'compare' }): Filter {
+  const key = payloadKeyOf(column)
   if (op === '=') return scalarIn(key, [value])
   if (typeof value === 'boolean') return scalarIn(key, [!value, null])
   const sameType: Filter = { kind: 'type', key, type: typeof value === 'number' ? 'number' : 'text' }

@@ -87,7 +87,7 @@ export interface RequestContext {
 }
 
 /** Caller of a turn. */
-type TurnCaller = Pick<Caller, 'auth' | 'visibility' | 'signal' | 'requestId'>
+type TurnCaller = Pick<Caller, 'auth' | 'rowAccess' | 'signal' | 'requestId'>
 
 /** Agent, conversation, model and limits of a turn. */
 interface TurnContext {
@@ -194,11 +194,11 @@ export class Turns {
       )
       return new TurnStream(turnEventsOf(opened), caller.signal, cancel)
     }
-    const { auth, visibility, requestId } = caller
+    const { auth, requestId } = caller
     const request = {
       conversationKey,
       body,
-      caller: { auth, visibility, requestId, signal },
+      caller: { auth, rowAccess: (workspaceId: string) => caller.rowAccess(workspaceId), requestId, signal },
       isUnstreamed: false,
     }
     const open = async () => turnEventsOf(await this.#open(request, signal).catch(requireModelError))

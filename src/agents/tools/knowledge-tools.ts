@@ -86,7 +86,8 @@ export class KnowledgeTools {
     for (const [at, { knowledgeBaseId }] of scope.bases.entries()) {
       if (counts[at] === 0 || rows.length === listedMax) continue
       const query = { limit: listedMax - rows.length }
-      const page = await documents.list(context.workspaceId, knowledgeBaseId, query).catch(undefinedIfDeleted)
+      const baseKey = { workspaceId: context.workspaceId, knowledgeBaseId }
+      const page = await documents.list(baseKey, query, context.caller).catch(undefinedIfDeleted)
       rows.push(...(page?.items ?? []))
     }
     return fitEntries(rows.map(describeDocument), listed => ({
@@ -113,14 +114,13 @@ export class KnowledgeTools {
     if (scope.bases.length === 0) return noBases
     const entries = await Promise.all(
       scope.bases.slice(0, listedMax).map(async base => {
-        const { workspaceId, knowledgeBaseId } = base
         const query = { limit: samplesMax }
-        const sample = await documents.list(workspaceId, knowledgeBaseId, query).catch(undefinedIfDeleted)
+        const sample = await documents.list(base, query, context.caller).catch(undefinedIfDeleted)
         if (!sample) return undefined
         return {
           ...idOf(base),
           ...describeBase(base),
-          documentCount: await documents.count(workspaceId, knowledgeBaseId),
+          documentCount: await documents.count(base, context.caller),
           sampleDocuments: sample.items.map(({ documentId, sourceFilename }) => ({
             documentId,
             sourceFilename: truncateLabel(sourceFilename),
@@ -149,13 +149,13 @@ export class KnowledgeTools {
       knowledgeBaseIds: bases.map(base => base.knowledgeBaseId),
     }
     const options = {
-      visibility: context.caller.visibility,
+      rowAccess: (workspaceId: string) => context.caller.rowAccess(workspaceId),
       signal: context.signal,
       skipsDeleted: true,
     }
     const { hits } = await this.reads.many.search(context.workspaceId, query, options)
     if (hits.length === 0) return 'No passage was found.'
-    const passages = await findPassageSources(this.reads.documents, context.workspaceId, hits)
+    const passages = await findPassageSources(this.reads.documents, context, hits)
     return searchResult(args.query, hits, passages, context)
   }
 
@@ -215,7 +215,8 @@ export class KnowledgeTools {
   /** @throws document_not_found, ToolError */
   async #document({ knowledgeBaseId, documentId }: DocumentArgs, context: ToolContext): Promise<DocumentRow> {
     await findReadableBases(this.reads.bases, context, knowledgeBaseId)
-    return this.reads.documents.get(context.workspaceId, knowledgeBaseId, documentId)
+    const documentKey = { workspaceId: context.workspaceId, knowledgeBaseId, documentId }
+    return this.reads.documents.get(documentKey, context.caller)
   }
 
   /** Returns up to `limit` chunks, starting at `offset`. Skips and does not count chunks that the caller cannot see. */
@@ -234,8 +235,8 @@ export class KnowledgeTools {
     }
   }
 
-  #documentCounts({ bases }: ReadableBases, { workspaceId }: ToolContext): Promise<number[]> {
-    return Promise.all(bases.map(base => this.reads.documents.count(workspaceId, base.knowledgeBaseId)))
+  #documentCounts({ bases }: ReadableBases, { caller }: ToolContext): Promise<number[]> {
+    return Promise.all(bases.map(base => this.reads.documents.count(base, caller)))
   }
 }
 

@@ -1,5 +1,5 @@
 import type { KnowledgeBaseHit } from '../../contract/knowledge.ts'
-import type { Documents } from '../../knowledge/documents.ts'
+import type { ContentCaller, Documents } from '../../knowledge/documents.ts'
 import type { DocumentRow } from '../../storage/tables.ts'
 import type { ToolPassage } from './tool.ts'
 import { previewText } from './tool-result.ts'
@@ -10,13 +10,13 @@ const labelCharsMax = 400
 /** Returns the passages of search hits with their sources. Reads the file names from the document rows. */
 export function findPassageSources(
   documents: Pick<Documents, 'get'>,
-  workspaceId: string,
+  { workspaceId, caller }: { workspaceId: string; caller: ContentCaller },
   hits: readonly KnowledgeBaseHit[],
 ): Promise<ToolPassage[]> {
   const requestedRows = new Map<string, Promise<DocumentRow | undefined>>()
   const rowOf = (knowledgeBaseId: string, documentId: string) => {
     const key = `${knowledgeBaseId}/${documentId}`
-    const row = requestedRows.get(key) ?? documents.get(workspaceId, knowledgeBaseId, documentId)
+    const row = requestedRows.get(key) ?? documents.get({ workspaceId, knowledgeBaseId, documentId }, caller)
     // Records can refer to a document in another knowledge base, or to a deleted one.
     const rowOrUndefined = row.catch(() => undefined)
     requestedRows.set(key, rowOrUndefined)

@@ -20,8 +20,8 @@ export interface ToolPassage {
 /** Caller and limits of a tool call. */
 export interface ToolContext {
   readonly workspaceId: string
-  /** Caller of the turn. Its visibility applies to all content that is read. */
-  readonly caller: Pick<Caller, 'auth' | 'visibility' | 'signal' | 'requestId'>
+  /** Caller of the turn. Tools read only content that it may see. */
+  readonly caller: Pick<Caller, 'auth' | 'rowAccess' | 'signal' | 'requestId'>
   /** Knowledge bases of the conversation, or those of the agent if the conversation has none. Empty means all. */
   readonly knowledgeBaseIds: readonly string[]
   /** Maximum total number of tokens of the passages that one call returns. */

@@ -1,8 +1,12 @@
+import { documentMatcher } from '../../access/policy/document-fields.ts'
+import type { RowAccess } from '../../access/row-access.ts'
 import { newId } from '../../base/id.ts'
 import type { Document, Ingest } from '../../contract/documents.ts'
 import { WbError } from '../../contract/errors.ts'
 import type { RowStore, Stored } from '../../storage/rows.ts'
 import { type DocumentRow, tables } from '../../storage/tables.ts'
+import type { Actor } from '../../storage/visibility.ts'
+import { withOwner } from '../documents.ts'
 import type { BaseContext } from '../knowledge-bases.ts'
 
 /** Maximum number of documents with the same file name that are read. */
@@ -14,8 +18,12 @@ export interface AcceptedIngest {
   readonly body: Ingest
   readonly documentId: string
   readonly contentHash: string
-  readonly ingestKey: string
+  /** Null if a document that the caller cannot see has the key. */
+  readonly ingestKey: string | null
+  /** Null without a file name, or if a document that the caller cannot see has the key. */
   readonly nameKey: string | null
+  /** Caller of the ingest. */
+  readonly actor: Actor
   /** Documents to delete when the new document is stored. */
   readonly replaced: readonly DocumentRow[]
 }
@@ -29,7 +37,7 @@ export interface ExistingDocument {
 
 /**
  * Checks if there is already a document with the same text, file name or ID. This includes documents that are still
- * being ingested.
+ * being ingested. With row-level access, considers only documents of the same owner that the caller may see.
  *
  * @returns the existing document if the new text must not be ingested
  * @throws conflict  another document has the requested ID
@@ -38,40 +46,72 @@ export interface ExistingDocument {
 export async function acceptText(
   rows: RowStore,
   context: BaseContext,
-  body: Ingest,
-  contentHash: string,
+  input: { readonly body: Ingest; readonly contentHash: string; readonly access: RowAccess },
 ): Promise<AcceptedIngest | ExistingDocument> {
-  const prefix = keyPrefix(context)
-  const ingestKey = `${prefix}:${contentHash}`
+  const { contentHash, access } = input
+  const body = withOwner(input.body, access)
+  const isVisible = documentMatcher(access.visibleOrNone(context.base))
+  const domain = domainOf(access, body.ownerPrincipalId ?? null)
+  const ingestKey = `${keyPrefix(context, domain)}:${contentHash}`
   const duplicate = await findByIngestKey(rows, ingestKey)
-  if (duplicate) return { kind: 'existing', document: toDocument(duplicate), outcome: 'duplicate' }
-  const sameName = (await documentsWithName(rows, context, body.sourceFilename)).map(({ row }) => row)
+  if (duplicate && isVisible(duplicate))
+    return { kind: 'existing', document: toDocument(duplicate), outcome: 'duplicate' }
+  const allWithName = await documentsWithName(rows, context, { name: body.sourceFilename, domain })
+  const sameName = allWithName.map(({ row }) => row).filter(isVisible)
   const conflicting = sameName.find(row => row.status !== 'failed')
   if (conflicting && !body.overwriteOnNameConflict)
     return { kind: 'existing', document: toDocument(conflicting), outcome: 'name_conflict' }
   const documentId = body.documentId ?? newId()
   const existing = body.documentId && (await findById(rows, context, documentId))
-  if (existing && existing.status !== 'failed') throw documentIdTaken(documentId)
+  if (existing && (existing.status !== 'failed' || !isVisible(existing))) throw documentIdTaken(documentId)
   const hasSameName = sameName.some(row => row.documentId === documentId)
   const replaced = existing && !hasSameName ? [...sameName, existing] : sameName
-  const nameKey = nameKeyOf(context, body.sourceFilename)
-  return { context, body, documentId, contentHash, ingestKey, nameKey, replaced }
+  const nameKey = nameKeyOf(context, { name: body.sourceFilename, domain })
+  const isNameHidden = allWithName.some(({ row }) => row.nameKey === nameKey && !isVisible(row))
+  return {
+    context,
+    body,
+    documentId,
+    contentHash,
+    ingestKey: duplicate ? null : ingestKey,
+    nameKey: isNameHidden ? null : nameKey,
+    actor: access.actor,
+    replaced,
+  }
+}
+
+/**
+ * The documents among which texts and file names are unique: those of one owner if row-level access is on, null for
+ * documents without an owner; undefined for all documents.
+ */
+export type IngestDomain = string | null | undefined
+
+/** Returns the domain of a document with an owner. */
+export function domainOf({ isEnabled }: RowAccess, ownerPrincipalId: string | null): IngestDomain {
+  return isEnabled ? ownerPrincipalId : undefined
+}
+
+/** A file name in a domain. */
+interface DomainName {
+  readonly name: string | null
+  readonly domain: IngestDomain
 }
 
 /** Returns the unique key of a file name in a knowledge base; null without a file name. */
-export function nameKeyOf(context: BaseContext, name: string | null): string | null {
-  return name ? `${keyPrefix(context)}:${name}` : null
+export function nameKeyOf(context: BaseContext, { name, domain }: DomainName): string | null {
+  return name ? `${keyPrefix(context, domain)}:${name}` : null
 }
 
-/** Returns the documents with a file name, oldest first. */
+/** Returns the documents of a domain with a file name, oldest first. */
 export async function documentsWithName(
   rows: RowStore,
   { base: { workspaceId, knowledgeBaseId } }: BaseContext,
-  name: string | null,
+  { name, domain }: DomainName,
 ): Promise<Stored<DocumentRow>[]> {
   if (!name) return []
   const prefix = [workspaceId, knowledgeBaseId, name]
-  return rows.list(tables.documents, { index: 'byFilename', prefix, limit: sameNameMax })
+  const stored = await rows.list(tables.documents, { index: 'byFilename', prefix, limit: sameNameMax })
+  return domain === undefined ? stored : stored.filter(({ row }) => row.ownerPrincipalId === domain)
 }
 
 /** Returns a document without its internal fields. */
@@ -86,8 +126,8 @@ export function documentIdTaken(documentId: string): WbError {
 /**
  * Returns the prefix of unique keys. Includes the workspace, because knowledge base IDs are unique only in a workspace.
  */
-function keyPrefix({ base }: BaseContext): string {
-  return `${base.workspaceId}:${base.knowledgeBaseId}:`
+function keyPrefix({ base }: BaseContext, domain: IngestDomain): string {
+  return `${base.workspaceId}:${base.knowledgeBaseId}:${domain === undefined ? '' : JSON.stringify(domain)}`
 }
 
 async function findById(

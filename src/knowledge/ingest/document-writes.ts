@@ -1,10 +1,11 @@
+import { policyPayload } from '../../access/policy/document-fields.ts'
 import type { Document } from '../../contract/documents.ts'
 import type { ContentRecord, ContentWrite } from '../../storage/content.ts'
 import type { Write } from '../../storage/rows.ts'
 import { type DocumentRow, tables } from '../../storage/tables.ts'
 import type { BaseContext } from '../knowledge-bases.ts'
 import type { EmbeddedVectors, PreparedText } from '../passage-operations.ts'
-import { documentPayload, titleOfPayload } from '../payload.ts'
+import { titleOfPayload } from '../payload.ts'
 import type { AcceptedIngest } from './accept-text.ts'
 
 /** The chunks of a text and their vectors, in the same order. */
@@ -71,7 +72,7 @@ function toContentRecords(document: Document, prepared: EmbeddedChunks): Content
     title,
     text,
     payload: {
-      ...documentPayload(document),
+      ...policyPayload(document),
       knowledgeBaseId,
       documentId,
       chunkIndex,

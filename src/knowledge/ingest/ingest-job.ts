@@ -1,3 +1,5 @@
+import { documentMatcher } from '../../access/policy/document-fields.ts'
+import { noPrincipal } from '../../access/row-access.ts'
 import { timestamp } from '../../base/clock.ts'
 import { sha256 } from '../../base/id.ts'
 import type { Ingest } from '../../contract/documents.ts'
@@ -7,13 +9,14 @@ import { concurrentTextsMax } from '../../models/hosted-embedder.ts'
 import type { EmbeddedPassage } from '../../models/lsa.ts'
 import type { Stored } from '../../storage/rows.ts'
 import { type DocumentRow, tables } from '../../storage/tables.ts'
+import type { Actor } from '../../storage/visibility.ts'
 import { baseCollectionMissing, concurrentChange } from '../guards.ts'
 import type { IngestParts } from '../ingestion.ts'
 import type { BaseContext } from '../knowledge-bases.ts'
 import type { EmbeddedVectors } from '../passage-operations.ts'
 import { titleOfPayload } from '../payload.ts'
 import { retryOnSpaceChange } from '../vector-space.ts'
-import { documentsWithName, nameKeyOf } from './accept-text.ts'
+import { documentsWithName, domainOf, nameKeyOf } from './accept-text.ts'
 import { chunkUpsert, documentDeletionWrites, type EmbeddedChunks } from './document-writes.ts'
 import { documentNoLongerExists, readStoredBatches, storeBatch } from './stored-batches.ts'
 
@@ -27,6 +30,8 @@ interface IngestWork {
   readonly claim: JobClaim
   readonly context: BaseContext
   readonly body: Ingest
+  /** Caller that created the job; absent for a job of an earlier version. */
+  readonly actor: Actor | undefined
 }
 
 type IngestStage = Pick<DocumentRow, 'status'> & Partial<Pick<DocumentRow, 'chunkTotal'>>
@@ -47,7 +52,8 @@ export class IngestJob {
     const context = await this.parts.bases.openContext(workspaceId, knowledgeBaseId!)
     const input = await this.parts.rows.get(tables.jobInputs, [workspaceId, jobId])
     if (!input) throw documentNoLongerExists()
-    const work = { claim, context, body: input.row.body }
+    const { body, actor } = input.row
+    const work = { claim, context, body, actor }
     await this.setStage(work, { status: 'chunking' })
     const { chunkerId, chunks } = await this.chunk(work)
     const total = chunks.length
@@ -193,15 +199,22 @@ export class IngestJob {
   /**
    * Returns the documents that this document replaces, and its name key. The key is null if a later document has it.
    */
-  private async findReplaced({ context, body }: IngestWork, { row, ordinal }: Stored<DocumentRow>) {
-    const sameName = await documentsWithName(this.parts.rows, context, row.sourceFilename)
+  private async findReplaced({ context, body, actor }: IngestWork, { row, ordinal }: Stored<DocumentRow>) {
+    const access = await this.parts.accessOf(actor ?? noPrincipal, row.workspaceId)
+    const isVisible = documentMatcher(access.visibleOrNone(context.base))
+    const domain = domainOf(access, row.ownerPrincipalId)
+    const named = { name: row.sourceFilename, domain }
+    const sameName = await documentsWithName(this.parts.rows, context, named)
     const replaced = sameName
       .filter(other => other.ordinal < ordinal)
       .map(other => other.row)
+      .filter(isVisible)
       .filter(({ status }) => body.overwriteOnNameConflict || status === 'failed')
-    const nameKey = nameKeyOf(context, row.sourceFilename)
+    const nameKey = nameKeyOf(context, named)
     const isRenamed = row.sourceFilename !== body.sourceFilename
-    const isNameTaken = sameName.some(other => other.ordinal > ordinal && other.row.nameKey === nameKey)
+    const isNameTaken = sameName.some(
+      other => other.row.nameKey === nameKey && (other.ordinal > ordinal || !isVisible(other.row)),
+    )
     return isRenamed
       ? { replaced: [], nameKey: row.nameKey }
       : { replaced, nameKey: isNameTaken ? null : nameKey }

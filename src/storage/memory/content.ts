@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { systemClock } from '../../base/clock.ts'
 import { compareCodePoints } from '../../base/compare-code-points.ts'
 import { words } from '../../base/words.ts'
@@ -13,13 +14,12 @@ import {
   type LexicalSearch,
   type Metric,
   type Occurrences,
-  type Payload,
   type RecordOwner,
   type RecordView,
   type ScoredRecord,
   type SearchConstraints,
 } from '../content.ts'
-import { createMatcher } from '../filter.ts'
+import { createMatcher, joinFilters, matchesFilter } from '../filter.ts'
 import type { RowStore, Write, WriteFailure, WriteOutcome } from '../rows.ts'
 import { collectionMissing } from '../store-features.ts'
 import type { Visibility } from '../visibility.ts'
@@ -51,12 +51,16 @@ export function openMemoryContent(rows: RowStore): ContentStore {
     write: (changes, rowWrites) => store.write(changes, rowWrites),
     nearest: async (key, { vector, limit, ...constraints }) => store.nearest(key, vector, limit, constraints),
     read: async (key, records, options) => store.read(key, records, options),
-    owners: async (key, ids) => store.owners(key, ids),
+    count: async (key, visibility) => store.count(key, visibility),
+    owners: async (key, ids, visibility) => store.owners(key, ids, visibility),
     lexical: {
       search: async (key, { text, limit, ...constraints }) => store.search(key, text, limit, constraints),
       occurrences: async (key, query) => store.occurrences(key, query),
     },
-    listing: { listByDocument: async (key, query) => store.listByDocument(key, query) },
+    listing: {
+      listByDocument: async (key, query) => store.listByDocument(key, query),
+      listDirect: async (key, query) => store.listDirect(key, query),
+    },
   }
 }
 
@@ -143,7 +147,7 @@ class MemoryContent {
           ? withoutRecords(entry, record => record.id === change.id)
           : 'absent'
       case 'requireOwners':
-        return entry ? checkOwners(entry, change.owners) : 'absent'
+        return entry ? checkOwners(entry, change) : 'absent'
       case 'upsert':
         if (!entry) return 'absent'
         return change.generation === entry.collection.generation
@@ -240,9 +244,13 @@ class MemoryContent {
     })
   }
 
-  owners(key: CollectionKey, ids: readonly string[]): RecordOwner[] {
+  count(key: CollectionKey, visibility: Visibility): number {
+    return this.#visibleRecords(key, { visibility }).length
+  }
+
+  owners(key: CollectionKey, ids: readonly string[], visibility: Visibility): RecordOwner[] {
     const entry = this.find(key)
-    return ids.map(id => ({ id, documentId: documentOf(entry, id) }))
+    return ids.map(id => ownerOf(entry, id, visibility))
   }
 
   listByDocument(
@@ -263,6 +271,17 @@ class MemoryContent {
       .map(record => toRecordView(record, false))
   }
 
+  listDirect(
+    key: CollectionKey,
+    { after, limit, visibility }: { after: number; limit: number; visibility: Visibility },
+  ): RecordView[] {
+    return this.#visibleRecords(key, { visibility })
+      .filter(({ documentId, record }) => documentId === null && record > after)
+      .sort((a, b) => a.record - b.record)
+      .slice(0, limit)
+      .map(record => toRecordView(record, false))
+  }
+
   #requireLexical(key: CollectionKey): void {
     if (!this.#require(key).collection.lexical)
       throw new WbError('hybrid_not_supported', 'the collection was created without lexical search')
@@ -275,10 +294,8 @@ class MemoryContent {
   }
 
   #visibleRecords(key: CollectionKey, { visibility, filter }: SearchConstraints): MemoryRecord[] {
-    const matches = createMatcher(filter)
-    return [...this.#require(key).records.values()].filter(
-      ({ payload }) => isVisible(visibility, payload) && matches(payload),
-    )
+    const matches = createMatcher(joinFilters(visibility.filter, filter))
+    return [...this.#require(key).records.values()].filter(({ payload }) => matches(payload))
   }
 }
 
@@ -286,15 +303,18 @@ function wordsOf({ title, text }: ContentRecord): string[] {
   return words(`${title ?? ''} ${text ?? ''}`)
 }
 
-function documentOf(entry: MemoryCollection | undefined, id: string): string | null {
-  return entry?.records.get(id)?.documentId ?? null
+function ownerOf(entry: MemoryCollection | undefined, id: string, { filter }: Visibility): RecordOwner {
+  const record = entry?.records.get(id)
+  const isVisible = !record || matchesFilter(filter, record.payload)
+  return { id, documentId: record?.documentId ?? null, isVisible }
 }
 
 function checkOwners(
   entry: MemoryCollection,
-  owners: readonly RecordOwner[],
+  { owners, visibility }: Extract<ContentWrite, { op: 'requireOwners' }>,
 ): MemoryCollection | WriteFailure {
-  return owners.every(({ id, documentId }) => documentOf(entry, id) === documentId) ? entry : 'stale'
+  const areUnchanged = owners.every(owner => isDeepStrictEqual(ownerOf(entry, owner.id, visibility), owner))
+  return areUnchanged ? entry : 'stale'
 }
 
 function withRecords(
@@ -322,12 +342,6 @@ function requireDimension({ dimension }: Collection, vector: Float32Array): void
       'dimension_mismatch',
       `the vector has ${vector.length} numbers, but the collection requires ${dimension}`,
     )
-}
-
-function isVisible({ principals }: Visibility, payload: Payload): boolean {
-  if (principals === 'all') return true
-  const readers = payload.visible_to
-  return Array.isArray(readers) && readers.some(reader => reader === '*' || principals.includes(reader))
 }
 
 function similarity(metric: Metric, query: Float32Array, stored: Float32Array): number {

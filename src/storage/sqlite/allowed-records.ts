@@ -2,7 +2,6 @@ import { LRUCache } from 'lru-cache'
 import type { SearchConstraints } from '../content.ts'
 import { createMatcher, type Filter, joinFilters } from '../filter.ts'
 import { SortedRecords } from '../record-set.ts'
-import type { Visibility } from '../visibility.ts'
 import type { SqliteConnection } from './connection.ts'
 import { type FilteredCollection, PayloadColumns, readPayloads } from './payload-columns.ts'
 
@@ -43,7 +42,7 @@ export class AllowedRecords {
     collection: FilteredCollection,
     { visibility, filter }: SearchConstraints,
   ): SortedRecords | undefined {
-    const joined = joinFilters(visibilityFilter(visibility), filter)
+    const joined = joinFilters(visibility.filter, filter)
     if (!joined) return undefined
     const cacheKey = JSON.stringify([collection.id, collection.version, joined])
     const cached = this.#sets.get(cacheKey)
@@ -99,19 +98,6 @@ export class AllowedRecords {
     for (const { record, payload } of readPayloads(this.#connection, collection, 0))
       if (matches(payload)) records.push(record)
     return new SortedRecords(Float64Array.from(records))
-  }
-}
-
-/** Returns the filter that matches the rows that a caller may see; undefined if the caller may see all rows. */
-function visibilityFilter({ principals }: Visibility): Filter | undefined {
-  if (principals === 'all') return undefined
-  const key = 'visible_to'
-  return {
-    kind: 'and',
-    parts: [
-      { kind: 'type', key, type: 'array' },
-      { kind: 'in', key, values: ['*', ...principals] },
-    ],
   }
 }
 

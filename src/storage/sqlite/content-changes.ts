@@ -212,11 +212,12 @@ export class ContentChanges {
 
   #requireOwners(
     { id }: CollectionRow,
-    { owners }: ContentOperation<'requireOwners'>,
+    { owners, visibility }: ContentOperation<'requireOwners'>,
   ): WriteFailure | undefined {
-    const areUnchanged = owners.every(
-      owner => ownerOfRecord(this.#connection, id, owner.id) === owner.documentId,
-    )
+    const areUnchanged = owners.every(owner => {
+      const current = ownerOfRecord(this.#connection, { collection: id, id: owner.id, visibility })
+      return current.documentId === owner.documentId && current.isVisible === owner.isVisible
+    })
     return areUnchanged ? undefined : 'stale'
   }
 

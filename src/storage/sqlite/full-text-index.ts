@@ -6,7 +6,6 @@ import type { AllowedRecords } from './allowed-records.ts'
 import { type CollectionRow, textTable } from './collections.ts'
 import type { SqliteConnection } from './connection.ts'
 import type { LexicalQuery, OccurrencesQuery } from './lexical-query.ts'
-import { visibilitySql } from './visibility-sql.ts'
 
 /** Weight of a match in the title, relative to a match in the text. */
 const TITLE_WEIGHT = '3.0'
@@ -46,21 +45,18 @@ export class FullTextIndex {
   }
 
   /** Counts words over the records that a caller may see. Reads all index entries of each word. */
-  occurrences({ id, records }: CollectionRow, { words, among, visibility }: OccurrencesQuery): Occurrences {
-    const visible = visibilitySql(visibility, 'payload')
-    const rows = visible && `SELECT record FROM record WHERE collection = ${id} AND ${visible.sql}`
-    const parameters = visible?.parameters ?? []
-    const table = textTable(id)
-    const counting = this.#connection.prepare<{ records: number; among: string }>(
-      `SELECT count(*) AS records, json_group_array(rowid) FILTER (WHERE rowid IN (SELECT value FROM json_each(?))) AS among
-        FROM ${table} WHERE ${table} MATCH ?${rows ? ` AND +rowid IN (${rows})` : ''}`,
+  occurrences(collection: CollectionRow, { words, among, visibility }: OccurrencesQuery): Occurrences {
+    const allowed = this.#allowedRecords.allowed(collection, { visibility })
+    const table = textTable(collection.id)
+    const matching = this.#connection.prepare<{ record: number }>(
+      `SELECT rowid AS record FROM ${table} WHERE ${table} MATCH ?`,
     )
     const counted = words.map(word => {
-      const counts = counting.get(JSON.stringify(among), phraseOf(word), ...parameters)!
-      return { word, records: counts.records, among: JSON.parse(counts.among) as number[] }
+      const records = matching.all(phraseOf(word)).map(({ record }) => record)
+      const visible = new Set(allowed ? records.filter(record => allowed.has(record)) : records)
+      return { word, records: visible.size, among: among.filter(record => visible.has(record)) }
     })
-    const all = rows && this.#connection.prepare<{ n: number }>(`SELECT count(*) AS n FROM (${rows})`)
-    return { records: all ? all.get(...parameters)!.n : records, words: counted }
+    return { records: allowed ? allowed.size : collection.records, words: counted }
   }
 
   /** Ranks all matches, and skips records that are not allowed before applying the limit. */

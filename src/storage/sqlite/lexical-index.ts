@@ -124,8 +124,8 @@ export class LexicalIndex {
 
   #rows(collection: CollectionRow, constraints: SearchConstraints): VisibleRows {
     const { visibility, filter } = constraints
-    if (visibility.principals === 'all' && !filter) return {}
-    const key = JSON.stringify([collection.version, visibility.principals, filter])
+    if (!visibility.filter && !filter) return {}
+    const key = JSON.stringify([collection.version, visibility.filter, filter])
     const read = () => this.#allowedRecords.allowed(collection, constraints)!.ascending
     return { records: { key, read } }
   }

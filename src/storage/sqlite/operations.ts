@@ -14,6 +14,7 @@ import type { Write, WriteOutcome } from '../rows.ts'
 import type { Visibility } from '../visibility.ts'
 import { AllowedRecords } from './allowed-records.ts'
 import { CollectionStatsReader } from './collection-stats.ts'
+import { requireCollection } from './collections.ts'
 import { CommitQueue } from './commit-queue.ts'
 import type { SqliteConnection } from './connection.ts'
 import { ContentChanges } from './content-changes.ts'
@@ -24,7 +25,7 @@ import type { LexicalQuery, OccurrencesQuery } from './lexical-query.ts'
 import { PostingBackfill } from './posting-backfill.ts'
 import { PostingChanges } from './posting-changes.ts'
 import { PostingMaintenance } from './posting-maintenance.ts'
-import { type DocumentQuery, RecordReader } from './record-reader.ts'
+import { type DirectQuery, type DocumentQuery, RecordReader } from './record-reader.ts'
 import { SqliteRows } from './rows.ts'
 import { type NearestQuery, VectorIndex } from './vector-index.ts'
 
@@ -103,10 +104,17 @@ export function createReadOperations(connection: SqliteConnection) {
         options: { vectors: boolean; visibility: Visibility }
       },
     ): RecordView[] => records.read(input.key, input.records, input.options),
-    owners: (input: KeyedInput & { ids: readonly string[] }): RecordOwner[] =>
-      records.owners(input.key, input.ids),
+    count: (input: KeyedInput & { visibility: Visibility }): number =>
+      connection.snapshot(() => {
+        const collection = requireCollection(connection, input.key)
+        return allowedRecords.allowed(collection, input)?.size ?? collection.records
+      }),
+    owners: (input: KeyedInput & { ids: readonly string[]; visibility: Visibility }): RecordOwner[] =>
+      records.owners(input.key, input.ids, input.visibility),
     listByDocument: (input: KeyedInput & { query: DocumentQuery }): RecordView[] =>
       records.listByDocument(input.key, input.query),
+    listDirect: (input: KeyedInput & { query: DirectQuery }): RecordView[] =>
+      records.listDirect(input.key, input.query),
     stats: (input: KeyedInput) => stats.stats(input.key),
     model: (input: KeyedInput) => fitted.model(input.key),
     passages: (input: KeyedInput & { after: number; limit: number }) =>

@@ -1,5 +1,6 @@
 import type { CollectionKey, RecordOwner, RecordView } from '../content.ts'
 import { damagedStore } from '../damaged-store.ts'
+import { createMatcher, matchesFilter } from '../filter.ts'
 import type { Visibility } from '../visibility.ts'
 import {
   type CollectionRow,
@@ -11,7 +12,6 @@ import {
   vectorTable,
 } from './collections.ts'
 import type { SqliteConnection } from './connection.ts'
-import { visibilitySql } from './visibility-sql.ts'
 
 interface RecordRow {
   readonly record: number
@@ -27,6 +27,12 @@ const columns = 'record, id, document_id AS documentId, chunk_index AS chunkInde
 export interface DocumentQuery {
   readonly documentId: string
   readonly after?: { readonly chunkIndex: number | null; readonly id: string }
+  readonly limit: number
+  readonly visibility: Visibility
+}
+
+export interface DirectQuery {
+  readonly after: number
   readonly limit: number
   readonly visibility: Visibility
 }
@@ -47,23 +53,27 @@ export class RecordReader {
   ): RecordView[] {
     return this.#connection.snapshot(() => {
       const collection = requireCollection(this.#connection, key)
-      const { sql, parameters } = visibilitySql(visibility, 'payload') ?? { sql: '1', parameters: [] }
+      const isVisible = createMatcher(visibility.filter)
       const statement = this.#connection.prepare<RecordRow>(
-        `SELECT ${columns} FROM record WHERE record = ? AND collection = ? AND ${sql}`,
+        `SELECT ${columns} FROM record WHERE record = ? AND collection = ?`,
       )
-      const rows = records.map(record => statement.get(record, collection.id, ...parameters))
-      const views = rows.filter(row => row !== undefined).map(decodeRecord)
+      const rows = records.map(record => statement.get(record, collection.id))
+      const views = rows
+        .filter(row => row !== undefined)
+        .map(decodeRecord)
+        .filter(({ payload }) => isVisible(payload))
       return vectors ? views.map(view => ({ ...view, vector: this.#vector(collection, view.record) })) : views
     })
   }
 
-  owners(key: CollectionKey, ids: readonly string[]): RecordOwner[] {
+  owners(key: CollectionKey, ids: readonly string[], visibility: Visibility): RecordOwner[] {
     return this.#connection.snapshot(() => {
       const collection = findCollection(this.#connection, key)
-      return ids.map(id => ({
-        id,
-        documentId: collection ? ownerOfRecord(this.#connection, collection.id, id) : null,
-      }))
+      return ids.map(id =>
+        collection
+          ? ownerOfRecord(this.#connection, { collection: collection.id, id, visibility })
+          : { id, documentId: null, isVisible: true },
+      )
     })
   }
 
@@ -75,20 +85,47 @@ export class RecordReader {
   listByDocument(key: CollectionKey, { documentId, after, limit, visibility }: DocumentQuery): RecordView[] {
     return this.#connection.snapshot(() => {
       const { id } = requireCollection(this.#connection, key)
-      const visible = visibilitySql(visibility, 'payload') ?? { sql: '1', parameters: [] }
-      const records: RecordRow[] = []
+      const isVisible = createMatcher(visibility.filter)
+      const views: RecordView[] = []
       for (const range of rangesAfter(after)) {
-        if (records.length >= limit) break
         const rows = this.#connection
           .prepare<RecordRow>(
             `SELECT ${columns} FROM record INDEXED BY record_by_document
-              WHERE collection = ? AND document_id = ? AND ${range.where} AND ${visible.sql}
-              ORDER BY chunk_index, id LIMIT ?`,
+              WHERE collection = ? AND document_id = ? AND ${range.where} ORDER BY chunk_index, id`,
           )
-          .all(id, documentId, ...range.values, ...visible.parameters, limit - records.length)
-        records.push(...rows)
+          .iterate(id, documentId, ...range.values)
+        for (const row of rows) {
+          if (views.length >= limit) return views
+          const view = decodeRecord(row)
+          if (isVisible(view.payload)) views.push(view)
+        }
       }
-      return records.map(decodeRecord)
+      return views
+    })
+  }
+
+  /**
+   * Returns records without a document, in ascending order of their numbers.
+   *
+   * @throws collection_unavailable  there is no such collection
+   */
+  listDirect(key: CollectionKey, { after, limit, visibility }: DirectQuery): RecordView[] {
+    return this.#connection.snapshot(() => {
+      const { id } = requireCollection(this.#connection, key)
+      const isVisible = createMatcher(visibility.filter)
+      const rows = this.#connection
+        .prepare<RecordRow>(
+          `SELECT ${columns} FROM record INDEXED BY record_by_collection
+            WHERE collection = ? AND record > ? AND document_id IS NULL ORDER BY record`,
+        )
+        .iterate(id, after)
+      const views: RecordView[] = []
+      for (const row of rows) {
+        const view = decodeRecord(row)
+        if (isVisible(view.payload)) views.push(view)
+        if (views.length === limit) break
+      }
+      return views
     })
   }
 
@@ -101,14 +138,19 @@ export class RecordReader {
   }
 }
 
-/** Returns the document of a record; null if the record has no document or does not exist. */
-export function ownerOfRecord(connection: SqliteConnection, collection: number, id: string): string | null {
+/** Returns the owner of a record of a collection, which may be missing. */
+export function ownerOfRecord(
+  connection: SqliteConnection,
+  { collection, id, visibility }: { collection: number; id: string; visibility: Visibility },
+): RecordOwner {
   const row = connection
-    .prepare<{ documentId: string | null }>(
-      'SELECT document_id AS documentId FROM record WHERE collection = ? AND id = ?',
+    .prepare<{ record: number; documentId: string | null; payload: string }>(
+      'SELECT record, document_id AS documentId, payload FROM record WHERE collection = ? AND id = ?',
     )
     .get(collection, id)
-  return row?.documentId ?? null
+  const { filter } = visibility
+  const isVisible = !row || !filter || matchesFilter(filter, decodePayload(row))
+  return { id, documentId: row?.documentId ?? null, isVisible }
 }
 
 /** Returns the index ranges that together contain the records after a position, in the order of the records. */

@@ -135,13 +135,15 @@ export function createContentStore(
     write: (changes, rows) => calls.run(() => writes.run('write', { changes, rows })),
     nearest: (key, query) => calls.run(() => reads.run('nearest', { key, query })),
     read: (key, records, options) => calls.run(() => reads.run('read', { key, records, options })),
-    owners: (key, ids) => calls.run(() => reads.run('owners', { key, ids })),
+    count: (key, visibility) => calls.run(() => reads.run('count', { key, visibility })),
+    owners: (key, ids, visibility) => calls.run(() => reads.run('owners', { key, ids, visibility })),
     lexical: {
       search: (key, query) => calls.run(() => reads.run('lexical', { key, query })),
       occurrences: (key, query) => calls.run(() => reads.run('occurrences', { key, query })),
     } satisfies LexicalSearch,
     listing: {
       listByDocument: (key, query) => calls.run(() => reads.run('listByDocument', { key, query })),
+      listDirect: (key, query) => calls.run(() => reads.run('listDirect', { key, query })),
     } satisfies RecordListing,
     fitted: createFittedSpaces(connection, hosts, calls, clock),
   }

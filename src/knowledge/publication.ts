@@ -1,0 +1,66 @@
+import { type Clock, timestamp } from '../base/clock.ts'
+import { limits } from '../contract/limits.ts'
+import type { Pager } from '../storage/cursor.ts'
+import type { RowStore } from '../storage/rows.ts'
+import { type DocumentRow, tables } from '../storage/tables.ts'
+import { undefinedIfDeleted } from './guards.ts'
+import type { KnowledgeBases } from './knowledge-bases.ts'
+import type { RecordRewriter } from './record-rewriter.ts'
+
+interface PublicationParts {
+  readonly rows: RowStore
+  readonly pager: Pager
+  readonly clock: Clock
+  readonly bases: KnowledgeBases
+  readonly rewriter: RecordRewriter
+}
+
+/**
+ * Prepares the rows of a workspace for row-level access: makes them visible to everyone, unless it was decided who may see
+ * them, and writes the fields that policies can refer to into all chunks.
+ *
+ * Row-level access must be off in the meantime. If the work is interrupted, it can be repeated from the start.
+ */
+export class Publication {
+  constructor(private readonly parts: PublicationParts) {}
+
+  async publish(workspaceId: string, signal: AbortSignal): Promise<void> {
+    let cursor: string | undefined
+    do {
+      const page = await this.parts.bases.list(workspaceId, { limit: limits.pageMax, cursor })
+      for (const { knowledgeBaseId } of page.items)
+        await this.#publishBase(workspaceId, knowledgeBaseId, signal).catch(undefinedIfDeleted)
+      cursor = page.nextCursor ?? undefined
+    } while (cursor !== undefined)
+  }
+
+  async #publishBase(workspaceId: string, knowledgeBaseId: string, signal: AbortSignal): Promise<void> {
+    const { bases, pager, rewriter } = this.parts
+    const context = await bases.openContext(workspaceId, knowledgeBaseId)
+    await rewriter.publishDirectRecords(context, signal)
+    const list = { index: 'byKnowledgeBase', prefix: [workspaceId, knowledgeBaseId] }
+    for await (const slice of pager.slices(tables.documents, list))
+      for (const { row } of slice) {
+        signal.throwIfAborted()
+        await this.#publishDocument(row, signal)
+      }
+  }
+
+  /** Changes the chunks before the document. Repeats both if the document changed in the meantime. */
+  async #publishDocument(listed: DocumentRow, signal: AbortSignal): Promise<void> {
+    const { rows, rewriter, clock } = this.parts
+    const key = [listed.workspaceId, listed.knowledgeBaseId, listed.documentId]
+    for (;;) {
+      const stored = await rows.get(tables.documents, key)
+      if (!stored) return
+      const { row, version } = stored
+      const published =
+        row.visibleTo === null ? { ...row, visibleTo: ['*'], updatedAt: timestamp(clock) } : row
+      const isRewritten = await rewriter.rewriteChunks(published, signal)
+      if (!isRewritten) return
+      if (published === row) return
+      const outcome = await rows.atomic([{ op: 'replace', table: tables.documents, row: published, version }])
+      if (outcome.ok) return
+    }
+  }
+}
