@@ -95,10 +95,11 @@ export function openAgents(deps: AgentDependencies) {
       agentTemplates: templateHandlers(deps.rows),
       agents: agentHandlers(new Agents({ ...deps, tools: toolbox }), toolbox),
       conversations: conversationHandlers(conversations),
-      messages: messageHandlers(
-        new Messages({ ...deps, conversations }),
-        new Versions({ ...deps, conversations }),
-      ),
+      messages: messageHandlers({
+        ...deps,
+        messages: new Messages({ ...deps, conversations }),
+        versions: new Versions({ ...deps, conversations }),
+      }),
       attachments: attachmentHandlers({
         ...deps,
         conversations,

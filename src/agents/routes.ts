@@ -1,10 +1,11 @@
-import type { Handlers } from '../access/caller.ts'
+import type { Caller, Handlers } from '../access/caller.ts'
 import { requireWorkspace } from '../access/require-workspace.ts'
 import type { Agent, agents as agentRoutes, agentTemplates } from '../contract/agents.ts'
 import type { attachments as attachmentRoutes } from '../contract/attachments.ts'
 import type { chat } from '../contract/chat.ts'
 import type {
   conversations as conversationRoutes,
+  Message,
   messages as messageRoutes,
 } from '../contract/conversations.ts'
 import type { Uploads } from '../knowledge/uploads.ts'
@@ -17,6 +18,7 @@ import type { Conversations } from './conversations.ts'
 import type { Messages } from './messages.ts'
 import type { Toolbox } from './tools/toolbox.ts'
 import type { Versions } from './versions.ts'
+import { withVisiblePassages } from './visible-passages.ts'
 
 export function templateHandlers(rows: RowStore): Handlers<typeof agentTemplates> {
   const all = { status: 200 as const, body: { items: [...builtInAgentTemplates] } }
@@ -83,22 +85,38 @@ export function conversationHandlers(conversations: Conversations): Handlers<typ
   }
 }
 
-export function messageHandlers(messages: Messages, versions: Versions): Handlers<typeof messageRoutes> {
+export function messageHandlers({
+  rows,
+  messages,
+  versions,
+}: {
+  rows: RowStore
+  messages: Messages
+  versions: Versions
+}): Handlers<typeof messageRoutes> {
+  const visible = (message: Message, caller: Caller) => withVisiblePassages(rows, message, caller)
   return {
-    list: async ({ params, query }, { auth }) => ({
+    list: async ({ params, query }, caller) => {
+      const { items, nextCursor } = await messages.list(params, query, caller.auth)
+      const visibleItems = await Promise.all(items.map(message => visible(message, caller)))
+      return { status: 200, body: { items: visibleItems, nextCursor } }
+    },
+    show: async ({ params }, caller) => ({
       status: 200,
-      body: await messages.list(params, query, auth),
+      body: await visible(await messages.get(params, caller.auth), caller),
     }),
-    show: async ({ params }, { auth }) => ({ status: 200, body: await messages.get(params, auth) }),
     image: async ({ params }, { auth }) => ({
       status: 200,
       body: await messages.image(params, auth),
       headers: { 'content-disposition': 'inline', 'cache-control': 'private' },
     }),
-    versions: async ({ params }, { auth }) => ({
-      status: 200,
-      body: { items: await versions.list(params, auth) },
-    }),
+    versions: async ({ params }, caller) => {
+      const items = await versions.list(params, caller.auth)
+      const visibleItems = await Promise.all(
+        items.map(async item => ({ ...item, answer: item.answer && (await visible(item.answer, caller)) })),
+      )
+      return { status: 200, body: { items: visibleItems } }
+    },
     select: async ({ params }, { auth }) => ({ status: 200, body: await versions.select(params, auth) }),
   }
 }

@@ -12,7 +12,7 @@ import { type JobRow, tables } from '../storage/tables.ts'
 import { failJob } from './job-changes.ts'
 import type { JobEvents } from './job-events.ts'
 import { JobFollower } from './job-follower.ts'
-import { isJobVisible } from './job-visibility.ts'
+import { isDocumentVisible } from '../access/document-visibility.ts'
 
 /** Interval in milliseconds at which the changes of other processes are read. */
 const pollMs = 500
@@ -53,7 +53,7 @@ export class Jobs {
     const { isEnabled } = await caller.rowAccess(workspaceId)
     const newestFirst = { index: 'byWorkspace', prefix: [workspaceId], descending: true }
     if (!isEnabled) return pager.page(tables.jobs, newestFirst, query)
-    const finds = (job: JobRow) => isJobVisible(rows, job, caller)
+    const finds = (job: JobRow) => isDocumentVisible(rows, job, caller)
     return pager.searchPage(tables.jobs, newestFirst, query, { finds, isExhausted: false })
   }
 
@@ -96,7 +96,7 @@ export class Jobs {
       after: isoTimestamp.safeParse(after).success ? after : null,
       async read() {
         const job = (await rows.get(tables.jobs, [workspaceId, jobId]))?.row
-        return job && (await isJobVisible(rows, job, caller)) ? job : undefined
+        return job && (await isDocumentVisible(rows, job, caller)) ? job : undefined
       },
       wait(wake) {
         const cancels = [
@@ -114,7 +114,7 @@ export class Jobs {
 
   private async stored({ workspaceId, jobId }: JobKey, caller: JobCaller): Promise<Stored<JobRow>> {
     const stored = await this.deps.rows.get(tables.jobs, [workspaceId, jobId])
-    if (stored && (await isJobVisible(this.deps.rows, stored.row, caller))) return stored
+    if (stored && (await isDocumentVisible(this.deps.rows, stored.row, caller))) return stored
     await requireWorkspace(this.deps.rows, workspaceId)
     throw new WbError('job_not_found', `job '${jobId}' not found`)
   }

@@ -1,0 +1,33 @@
+import type { RowStore } from '../storage/rows.ts'
+import { tables } from '../storage/tables.ts'
+import type { Caller } from './caller.ts'
+import { documentMatcher } from './policy/document-fields.ts'
+
+/** The document that something refers to; null for a passage or a job without a document. */
+interface DocumentReference {
+  readonly workspaceId: string
+  readonly knowledgeBaseId: string | null
+  readonly documentId: string | null
+}
+
+/**
+ * Returns true if a caller may see the document that something refers to. A caller who may not see all rows cannot see
+ * what refers to a missing document.
+ *
+ * @throws policy_principal_required  row-level access is on, and the caller is no principal
+ */
+export async function isDocumentVisible(
+  rows: RowStore,
+  { workspaceId, knowledgeBaseId, documentId }: DocumentReference,
+  caller: Pick<Caller, 'rowAccess'>,
+): Promise<boolean> {
+  const access = await caller.rowAccess(workspaceId)
+  if (!access.isEnabled) return true
+  const [base, document] = await Promise.all([
+    rows.get(tables.knowledgeBases, [workspaceId, knowledgeBaseId]),
+    rows.get(tables.documents, [workspaceId, knowledgeBaseId, documentId]),
+  ])
+  if (!base) return false
+  const visibility = access.visibility(base.row)
+  return !visibility.filter || (document !== undefined && documentMatcher(visibility)(document.row))
+}

@@ -1,0 +1,62 @@
+import type { Caller } from '../access/caller.ts'
+import { isDocumentVisible } from '../access/document-visibility.ts'
+import type { Message } from '../contract/conversations.ts'
+import type { RowStore } from '../storage/rows.ts'
+
+/** A stored reference to a passage. */
+type PassageReference = Pick<Message, 'workspaceId'> & {
+  readonly knowledgeBaseId: string | null
+  readonly documentId: string | null
+}
+
+type ChunkKey = [chunkId: string, knowledgeBaseId: string | null, documentId: string | null]
+
+/**
+ * Removes the citations and chunk IDs of passages that the caller may no longer see from the metadata of an answer.
+ *
+ * @see docs/access.md#row-level-access
+ */
+export async function withVisiblePassages(
+  rows: RowStore,
+  message: Message,
+  caller: Pick<Caller, 'rowAccess'>,
+): Promise<Message> {
+  const { workspaceId, metadata } = message
+  const { context_chunks: chunksText, citations: citationsText } = metadata
+  if (chunksText === undefined && citationsText === undefined) return message
+  if (!(await caller.rowAccess(workspaceId)).isEnabled) return message
+  const decisions = new Map<string, Promise<boolean>>()
+  const isVisible = (knowledgeBaseId: string | null, documentId: string | null) => {
+    if (knowledgeBaseId === null) return Promise.resolve(true)
+    const key = JSON.stringify([knowledgeBaseId, documentId])
+    const reference: PassageReference = { workspaceId, knowledgeBaseId, documentId }
+    const decision = decisions.get(key) ?? isDocumentVisible(rows, reference, caller)
+    decisions.set(key, decision)
+    return decision
+  }
+  const chunks = await keepIf(parseList<ChunkKey>(chunksText), ([, base, document]) => isVisible(base, document))
+  const citations = await keepIf(
+    parseList<Omit<PassageReference, 'workspaceId'>>(citationsText),
+    ({ knowledgeBaseId, documentId }) => isVisible(knowledgeBaseId, documentId),
+  )
+  return {
+    ...message,
+    metadata: {
+      ...metadata,
+      ...(metadata.context_document_ids !== undefined && {
+        context_document_ids: chunks.map(([chunkId]) => chunkId).join(','),
+      }),
+      ...(chunksText !== undefined && { context_chunks: JSON.stringify(chunks) }),
+      ...(citationsText !== undefined && { citations: JSON.stringify(citations) }),
+    },
+  }
+}
+
+function parseList<T>(text: string | undefined): T[] {
+  return text === undefined ? [] : (JSON.parse(text) as T[])
+}
+
+async function keepIf<T>(list: readonly T[], condition: (entry: T) => Promise<boolean>): Promise<T[]> {
+  const kept = await Promise.all(list.map(condition))
+  return list.filter((_, at) => kept[at])
+}
