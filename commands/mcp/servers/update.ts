@@ -20,7 +20,7 @@ export default class McpServersUpdate extends WbCommand {
     ...withoutDefaults(mcpServerFlags),
     'no-credential': Flags.boolean({ summary: 'stop sending a credential', exclusive: ['credential'] }),
     'no-oauth-client': Flags.boolean({
-      summary: 'remove the OAuth client, and register a new one with the server',
+      summary: 'remove the OAuth client, and register a new one at the next sign-in',
       exclusive: ['oauth-client-id', 'oauth-client-secret'],
     }),
     'all-tools': Flags.boolean({
