@@ -34,7 +34,9 @@ export async function withVisiblePassages(
     decisions.set(key, decision)
     return decision
   }
-  const chunks = await keepIf(parseList<ChunkKey>(chunksText), ([, base, document]) => isVisible(base, document))
+  const chunks = await keepIf(parseList<ChunkKey>(chunksText), ([, base, document]) =>
+    isVisible(base, document),
+  )
   const citations = await keepIf(
     parseList<Omit<PassageReference, 'workspaceId'>>(citationsText),
     ({ knowledgeBaseId, documentId }) => isVisible(knowledgeBaseId, documentId),

@@ -1,4 +1,5 @@
 import type { Caller } from '../access/caller.ts'
+import { isDocumentVisible } from '../access/document-visibility.ts'
 import { requireWorkspace } from '../access/require-workspace.ts'
 import type { Clock } from '../base/clock.ts'
 import { WbError } from '../contract/errors.ts'
@@ -12,7 +13,6 @@ import { type JobRow, tables } from '../storage/tables.ts'
 import { failJob } from './job-changes.ts'
 import type { JobEvents } from './job-events.ts'
 import { JobFollower } from './job-follower.ts'
-import { isDocumentVisible } from '../access/document-visibility.ts'
 
 /** Interval in milliseconds at which the changes of other processes are read. */
 const pollMs = 500

@@ -1,6 +1,6 @@
 import type { Caller } from '../access/caller.ts'
 import { documentMatcher, policyPayload } from '../access/policy/document-fields.ts'
-import { policyDenied, type RowAccess } from '../access/row-access.ts'
+import { policyDenied } from '../access/row-access.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { newId } from '../base/id.ts'
 import type { Log } from '../base/log.ts'
@@ -12,7 +12,9 @@ import type { Cursors, Pager, RowPage } from '../storage/cursor.ts'
 import type { RowStore, Stored } from '../storage/rows.ts'
 import { requireListing } from '../storage/store-features.ts'
 import { type DocumentRow, tables } from '../storage/tables.ts'
+import { type BaseKey, type DocumentKey, keyOf } from './document-key.ts'
 import type { KnowledgeBases } from './knowledge-bases.ts'
+import { withOwner } from './ownership.ts'
 import { toApiPayload } from './payload.ts'
 import type { RecordRewriter } from './record-rewriter.ts'
 
@@ -267,29 +269,6 @@ export class Documents {
   }
 }
 
-interface BaseKey {
-  readonly workspaceId: string
-  readonly knowledgeBaseId: string
-}
-
-export interface DocumentKey extends BaseKey {
-  readonly documentId: string
-}
-
-/**
- * Returns the fields of a new document, which by default is visible only to its owner if row-level access is on.
- *
- * @see docs/access.md#row-level-access
- */
-export function withOwner<Body extends Pick<DocumentCreate, 'visibleTo' | 'ownerPrincipalId'>>(
-  body: Body,
-  { ownerId }: RowAccess,
-): Body {
-  if (ownerId === null) return body
-  const { visibleTo = [ownerId], ownerPrincipalId = ownerId } = body
-  return { ...body, visibleTo, ownerPrincipalId }
-}
-
 /** Returns true if a changed document still has the file name and content hash that its unique keys contain. */
 function matchesIngestKeys(row: DocumentRow, patch: DocumentFields): boolean {
   const isSame = (field: 'sourceFilename' | 'contentHash') =>
@@ -299,11 +278,6 @@ function matchesIngestKeys(row: DocumentRow, patch: DocumentFields): boolean {
 
 function haveInheritedFieldsChanged(before: DocumentRow, after: DocumentRow): boolean {
   return JSON.stringify(policyPayload(before)) !== JSON.stringify(policyPayload(after))
-}
-
-/** Returns the primary key of a document. */
-export function keyOf(documentKey: DocumentKey): string[] {
-  return [documentKey.workspaceId, documentKey.knowledgeBaseId, documentKey.documentId]
 }
 
 function toChunk(view: RecordView): Chunk {

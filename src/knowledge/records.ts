@@ -2,14 +2,14 @@ import type { Caller } from '../access/caller.ts'
 import { policyDenied, type RowAccess } from '../access/row-access.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { WbError } from '../contract/errors.ts'
-import { ownerPayloadKey } from '../contract/fields.ts'
 import type { Upsert } from '../contract/records.ts'
-import type { ContentRecord, ContentWrite, Payload, RecordOwner } from '../storage/content.ts'
+import type { ContentRecord, ContentWrite, RecordOwner } from '../storage/content.ts'
 import type { RowStore, Stored, Write } from '../storage/rows.ts'
 import { type DocumentRow, tables } from '../storage/tables.ts'
 import type { ContentCaller } from './documents.ts'
 import { baseCollectionMissing, rejectRawVector, requireFieldDimension } from './guards.ts'
 import type { BaseContext, KnowledgeBases } from './knowledge-bases.ts'
+import { ownerPayload } from './ownership.ts'
 import { titleOfPayload } from './payload.ts'
 import { retryOnSpaceChange, type VectorSpace } from './vector-space.ts'
 
@@ -149,12 +149,6 @@ export class Records {
  */
 function requireBaseWrite({ base: { workspaceId, knowledgeBaseId } }: BaseContext): Write {
   return { op: 'require', table: tables.knowledgeBases, key: [workspaceId, knowledgeBaseId] }
-}
-
-/** Returns the payload fields that decide who may see a record. */
-function ownerPayload(ownerId: string | null, visibleTo: readonly string[] | null | undefined): Payload {
-  const readers = visibleTo === undefined && ownerId !== null ? [ownerId] : visibleTo
-  return { ...(readers && { visible_to: readers }), ...(ownerId !== null && { [ownerPayloadKey]: ownerId }) }
 }
 
 interface RecordKey {

@@ -77,7 +77,7 @@ describe('a principal sees only its documents', () => {
     for (const { payload } of payloads) expect(Object.keys(payload as Row)).not.toContain('$owner')
   })
 
-  test('an administrator sees all documents, and a caller without a principal none', async () => {
+  test('S7.3-policy_principal_required: an administrator sees all documents, and a caller without a principal none', async () => {
     const { base, as, ids, anonymous } = await openRestricted()
     expect(itemsOf(await as('root')(`GET ${base}/documents`))).toHaveLength(4)
     expect((await as('root')(`POST ${base}/search`, { text: 'turbine' })).body).toHaveLength(4)
@@ -108,7 +108,7 @@ describe('a principal sees only its documents', () => {
 })
 
 describe('a principal changes only its documents', () => {
-  test('and an error does not tell if a hidden document exists', async () => {
+  test('S7.3-policy_denied: and an error does not tell if a hidden document exists', async () => {
     const { base, as, ids } = await openRestricted()
     const alice = as('alice')
     for (const id of [ids.bob, ids.admin, missing]) {

@@ -43,6 +43,7 @@ const owners: Record<string, readonly string[]> = {
   'openid-client': ['src/auth/oidc/'],
   jose: ['src/auth/oidc/'],
   'lru-cache': [
+    'src/access/',
     'src/auth/',
     'src/http/',
     'src/agents/tools/',

@@ -12,7 +12,6 @@ import { signIn } from './codes/sign-in.ts'
 
 /** Codes that cannot occur yet, with the planned feature and the paths or drivers that will add it. */
 const owed = {
-  policy_denied: 'row-level access',
   control_plane_dns_unresolvable: 'a control plane on another host',
   control_plane_forbidden: 'a control plane on another host',
   control_plane_unauthorized: 'a control plane on another host',

@@ -209,9 +209,8 @@ export const fieldDescriptions: Readonly<Record<string, string>> = {
   count: 'Number of deleted documents, or number of identical records that were merged into this record.',
   'recentErrors.count': 'Number of stored errors.',
   dsl: 'Policy to compile.',
-  policyDsl:
-    'Policy that decides who can see which documents. Null if not set. It is validated and can be previewed, but searches do not apply it yet.',
-  policyEnabled: 'True to apply the policy. Searches do not apply policies yet.',
+  policyDsl: 'Policy that decides who can see which documents. Null for the built-in policy.',
+  policyEnabled: 'True to apply `policyDsl` instead of the built-in policy, if row-level access is on.',
   parseError: 'Reason why the policy cannot be parsed. Null if it can be parsed.',
   issues: 'Mistakes in a policy whose syntax is valid.',
   compiledFilter: 'Filter that the policy compiles to for this principal. Null if the policy is not valid.',
@@ -222,7 +221,7 @@ export const fieldDescriptions: Readonly<Record<string, string>> = {
   'Message.role': 'Author of the message.',
   'auth.me.role': 'Role whose scopes are exactly those of the caller. Null if there is no such role.',
   rlacEnabled:
-    'True to limit callers to their own conversations (row-level access). Searches do not apply it to documents yet.',
+    'True to limit callers to their own conversations and the documents that they may see (row-level access).',
 
   // Access
   scopes: 'Scopes of the key.',
@@ -341,7 +340,7 @@ export const fieldDescriptions: Readonly<Record<string, string>> = {
     'Fields that you define. Values are strings, numbers, booleans or null. Searches can filter by them.',
   'Message.metadata': 'Data about the answer, such as `model` and `finish_reason`.',
   visibleTo:
-    'Principals who can see the document. `*` means everyone, and null means administrators only. Searches do not apply this yet.',
+    'Principals who can see the row, with row-level access. `*` means everyone, and null means administrators only.',
   ownerPrincipalId: 'Principal that owns the document. Null if not set.',
   chunkIndex: 'Position of the chunk in its document, from 0. Null for records.',
   chunker: 'Chunk sizes that replace those of the chunking service.',

@@ -56,8 +56,7 @@ export const topicTexts: Readonly<Record<string, TopicText>> = {
   },
   policy: {
     title: 'Policies',
-    description:
-      'Conditions that define which documents a principal can see. Policies do not hide documents yet.',
+    description: 'Conditions that define which documents a principal can see.',
   },
   audit: { title: 'Audit', description: 'Records of actions and denied requests, with their callers.' },
   mcp: { title: 'MCP', description: 'The MCP (Model Context Protocol) server of each workspace.' },

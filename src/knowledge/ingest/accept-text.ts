@@ -6,8 +6,8 @@ import { WbError } from '../../contract/errors.ts'
 import type { RowStore, Stored } from '../../storage/rows.ts'
 import { type DocumentRow, tables } from '../../storage/tables.ts'
 import type { Actor } from '../../storage/visibility.ts'
-import { withOwner } from '../documents.ts'
 import type { BaseContext } from '../knowledge-bases.ts'
+import { withOwner } from '../ownership.ts'
 
 /** Maximum number of documents with the same file name that are read. */
 const sameNameMax = 1_000

@@ -197,6 +197,13 @@ export const resources = {
     const agents = (await wb.send(`GET ${W}/agents`)).body.items as { agentId: string }[]
     return wb.send(`POST ${W}/agents/${agents[0]!.agentId}/conversations`, {})
   },
+  policy_denied: async () => {
+    const { wb } = await furnished()
+    const { workspaceId } = await makeWorkspace(wb, { rlacEnabled: true })
+    const W = `/api/v1/workspaces/${workspaceId}`
+    const created = await wb.send(`POST ${W}/knowledge-bases`, { name: 'restricted' })
+    return wb.send(`DELETE ${W}/knowledge-bases/${created.body.knowledgeBaseId}/documents/${unknownId}`)
+  },
   chunking_service_in_use: inUse(
     'chunking',
     { name: 'own', engine: 'workbase' },

@@ -1,0 +1,15 @@
+/** The IDs of a knowledge base. */
+export interface BaseKey {
+  readonly workspaceId: string
+  readonly knowledgeBaseId: string
+}
+
+/** The IDs of a document. */
+export interface DocumentKey extends BaseKey {
+  readonly documentId: string
+}
+
+/** Returns the primary key of a document. */
+export function keyOf({ workspaceId, knowledgeBaseId, documentId }: DocumentKey): string[] {
+  return [workspaceId, knowledgeBaseId, documentId]
+}

@@ -1,0 +1,27 @@
+import type { RowAccess } from '../access/row-access.ts'
+import type { DocumentCreate } from '../contract/documents.ts'
+import { ownerPayloadKey } from '../contract/fields.ts'
+import type { Payload } from '../storage/content.ts'
+
+/**
+ * Returns the fields of a new document, which by default is visible only to its owner if row-level access is on.
+ *
+ * @see docs/access.md#row-level-access
+ */
+export function withOwner<Body extends Pick<DocumentCreate, 'visibleTo' | 'ownerPrincipalId'>>(
+  body: Body,
+  { ownerId }: RowAccess,
+): Body {
+  if (ownerId === null) return body
+  const { visibleTo = [ownerId], ownerPrincipalId = ownerId } = body
+  return { ...body, visibleTo, ownerPrincipalId }
+}
+
+/** Returns the payload fields that decide who may see a record that is stored directly. */
+export function ownerPayload(
+  ownerId: string | null,
+  visibleTo: readonly string[] | null | undefined,
+): Payload {
+  const readers = visibleTo === undefined && ownerId !== null ? [ownerId] : visibleTo
+  return { ...(readers && { visible_to: readers }), ...(ownerId !== null && { [ownerPayloadKey]: ownerId }) }
+}
