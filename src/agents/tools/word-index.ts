@@ -1,4 +1,4 @@
-import { setImmediate as nextTick } from 'node:timers/promises'
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import { terms } from '../../base/words.ts'
 import { wordWeight } from '../../knowledge/word-weights.ts'
 
@@ -28,7 +28,7 @@ export class WordIndex {
     for (const text of texts) {
       index.#add(text)
       if (performance.now() - sliceStartedAt < sliceMs) continue
-      await nextTick()
+      await yieldToEventLoop()
       sliceStartedAt = performance.now()
     }
     return index
