@@ -149,9 +149,10 @@ export class Documents {
       const after: DocumentRow = {
         ...before,
         ...patch,
-        ...(matchesIngestKeys(before, patch) ? {} : { ingestKey: null, nameKey: null }),
+        ...(keepsIngestKeys(before, patch) ? {} : { ingestKey: null, nameKey: null }),
         updatedAt: timestamp(this.parts.clock),
       }
+      // After a failed attempt, the chunks have its fields, even if the next attempt does not change them.
       if (mustRewriteChunks || haveInheritedFieldsChanged(before, after)) {
         mustRewriteChunks = true
         const isRewritten = await this.parts.rewriter.rewriteChunks(after, caller.signal)
@@ -162,7 +163,7 @@ export class Documents {
       ])
       if (outcome.ok) return after
     }
-    throw new WbError('conflict', 'the document keeps changing; nothing was written')
+    throw new WbError('conflict', 'other requests kept changing the document; retry the update')
   }
 
   /**
@@ -269,8 +270,11 @@ export class Documents {
   }
 }
 
-/** Returns true if a changed document still has the file name and content hash that its unique keys contain. */
-function matchesIngestKeys(row: DocumentRow, patch: DocumentFields): boolean {
+/**
+ * Returns true if a changed document keeps its unique keys: it has the same file name and content hash, and is not marked
+ * as failed.
+ */
+function keepsIngestKeys(row: DocumentRow, patch: DocumentFields): boolean {
   const isSame = (field: 'sourceFilename' | 'contentHash') =>
     patch[field] === undefined || patch[field] === row[field]
   return isSame('sourceFilename') && isSame('contentHash') && patch.status !== 'failed'

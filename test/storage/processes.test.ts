@@ -176,7 +176,7 @@ test('a collection above the memory limit is read from disk, with the same resul
     record(`r${n}`, { vector: Float32Array.of(Math.sin(n), Math.cos(n), n / 700), payload: { n: n % 7 } }),
   )
   await store.content.write([createCollection({ dimension: 3, lexical: false }), upsert(...records)], [])
-  const filter = { kind: 'range', key: 'n', order: '<', bound: 3 } as const
+  const filter = { kind: 'range', key: 'n', operator: '<', bound: 3 } as const
   const vector = Float32Array.of(0.3, -0.2, 0.9)
   const small = new VectorIndex(connection, new AllowedRecords(connection), 1_000)
   for (const query of [
