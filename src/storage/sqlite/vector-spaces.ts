@@ -63,30 +63,30 @@ export class SpaceReads {
     return this.#connection.snapshot(() => {
       const collection = requireCollection(this.#connection, key)
       if (generation === collection.generation)
-        return isDefaultSpace(key)
-          ? []
-          : this.#passagesWhere(collection, `record > ${collection.filledThrough}`, limit)
+        return isDefaultSpace(key) ? [] : this.#passagesAfter(collection, collection.filledThrough, limit)
       const isStaging = collection.staging === 1 && collection.generation + 1 === generation
-      if (!isStaging) return this.#passagesWhere(collection, '1', limit)
+      if (!isStaging) return this.#passagesAfter(collection, 0, limit)
       // Vectors are staged in order of record number, so the unstaged records usually follow the last staged one.
-      const afterLastStaged = this.#passagesWhere(
-        collection,
-        `record > coalesce((SELECT max(record) FROM ${stagingTable(collection)}), 0)`,
-        limit,
-      )
+      const afterLastStaged = this.#passagesAfter(collection, this.#lastStaged(collection), limit)
       return afterLastStaged.length > 0
         ? afterLastStaged
-        : this.#passagesWhere(collection, isUnstagedSql(collection), limit)
+        : this.#passagesAfter(collection, 0, limit, isUnstagedSql(collection))
     })
   }
 
-  #passagesWhere({ id }: CollectionRow, condition: string, limit: number): StoredPassage[] {
+  #lastStaged(collection: CollectionRow): number {
+    return this.#connection
+      .prepare<{ last: number }>(`SELECT coalesce(max(record), 0) AS last FROM ${stagingTable(collection)}`)
+      .get()!.last
+  }
+
+  #passagesAfter({ id }: CollectionRow, after: number, limit: number, condition = '1'): StoredPassage[] {
     return this.#connection
       .prepare<StoredPassage>(
         `SELECT record, title, coalesce(text, '') AS text FROM record r INDEXED BY record_by_collection
-          WHERE collection = ? AND ${condition} ORDER BY record LIMIT ?`,
+          WHERE collection = ? AND record > ? AND ${condition} ORDER BY record LIMIT ?`,
       )
-      .all(id, limit)
+      .all(id, after, limit)
   }
 
   unfitted(): (CollectionKey & { unfitted: number; records: number })[] {
