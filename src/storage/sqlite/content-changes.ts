@@ -145,7 +145,7 @@ export class ContentChanges {
     const space = findCollection(this.#connection, change)
     if (!space) return
     this.#connection.prepare('DELETE FROM vector_space WHERE id = ?').run(space.spaceId)
-    for (const table of tablesOfSpace(space)) this.#connection.database.exec(`DROP TABLE ${table}`)
+    for (const table of tablesOfSpace(space)) dropVectorTable(this.#connection, table)
   }
 
   #setLanguage(collection: CollectionRow, { language }: ContentOperation<'setLanguage'>): void {
@@ -157,14 +157,15 @@ export class ContentChanges {
   }
 
   #drop({ id }: CollectionRow, defer: DeferStep): void {
-    const tables = [...listSpaces(this.#connection, id).flatMap(tablesOfSpace), textTable(id)]
+    const vectors = listSpaces(this.#connection, id).flatMap(tablesOfSpace)
     this.#postings.dropCollection(id)
     for (const table of ['record', 'record_gone', 'embedder_model', 'vector_space'])
       this.#connection.prepare(`DELETE FROM ${table} WHERE collection = ?`).run(id)
     this.#connection.prepare('DELETE FROM collection WHERE id = ?').run(id)
     // Deferred, because earlier tasks of the commit may still have to update the full-text table.
     defer(() => {
-      for (const table of tables) this.#connection.database.exec(`DROP TABLE IF EXISTS ${table}`)
+      for (const table of vectors) dropVectorTable(this.#connection, table)
+      this.#connection.database.exec(`DROP TABLE IF EXISTS ${textTable(id)}`)
     })
   }
 
@@ -369,6 +370,10 @@ export class ContentChanges {
 
 export function createVectorTable(connection: SqliteConnection, table: string): void {
   connection.database.exec(`CREATE TABLE ${table} (record INTEGER PRIMARY KEY, data BLOB NOT NULL)`)
+}
+
+export function dropVectorTable(connection: SqliteConnection, table: string): void {
+  connection.database.exec(`DROP TABLE IF EXISTS ${table}`)
 }
 
 /** Rejects NaN and infinity, because a single one makes the order of search results undefined. */

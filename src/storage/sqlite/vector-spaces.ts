@@ -19,7 +19,7 @@ import {
   vectorTable,
 } from './collections.ts'
 import type { SqliteConnection } from './connection.ts'
-import { createVectorTable, requireFinite } from './content-changes.ts'
+import { createVectorTable, dropVectorTable, requireFinite } from './content-changes.ts'
 
 /** Reads the models of fitted spaces, and the records that a new generation needs. */
 export class SpaceReads {
@@ -183,7 +183,7 @@ export class SpaceWrites {
     if ((fitted !== undefined) !== (collection.fitted === 1))
       throw new RangeError('a fitted space needs a model, and other spaces have none')
     const { id, spaceId, records } = collection
-    this.#connection.database.exec(`DROP TABLE ${vectorTable(collection)}`)
+    dropVectorTable(this.#connection, vectorTable(collection))
     this.#connection
       .prepare(
         `UPDATE vector_space SET generation = ?, staging = 0, vectors = ?,
@@ -229,7 +229,7 @@ export class SpaceWrites {
 
   #dropStaging(collection: CollectionRow): void {
     if (!collection.staging) return
-    this.#connection.database.exec(`DROP TABLE ${stagingTable(collection)}`)
+    dropVectorTable(this.#connection, stagingTable(collection))
     this.#connection.prepare('UPDATE vector_space SET staging = 0 WHERE id = ?').run(collection.spaceId)
   }
 }
