@@ -7,7 +7,6 @@ import type { Actor, Visibility } from '../storage/visibility.ts'
 import { compilePolicy, toFilter } from './policy/compile.ts'
 import type { ActingPrincipal } from './policy/evaluate.ts'
 import { type Policy, parsePolicy } from './policy/parse.ts'
-import type { Principals } from './principals.ts'
 import { requireWorkspace } from './require-workspace.ts'
 import type { AuthContext } from './subject.ts'
 
@@ -65,7 +64,9 @@ export class RowAccessRules {
 
   constructor(
     private readonly rows: RowStore,
-    private readonly principals: Pick<Principals, 'actingPrincipal'>,
+    private readonly principals: {
+      actingPrincipal(key: { workspaceId: string; principalId: string }): Promise<ActingPrincipal>
+    },
   ) {}
 
   /**
