@@ -420,7 +420,7 @@ class MemoryContent {
       .filter(({ documentId, record }) => documentId === null && record > after)
       .sort((a, b) => a.record - b.record)
       .slice(0, limit)
-      .map(record => toRecordView(record, false))
+      .map(record => toRecordView(record))
   }
 
   #requireLexical(key: CollectionKey): void {
