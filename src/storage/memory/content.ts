@@ -420,7 +420,7 @@ class MemoryContent {
       .filter(({ documentId, record }) => documentId === null && record > after)
       .sort((a, b) => a.record - b.record)
       .slice(0, limit)
-      .map(record => toRecordView(record))
+      .map(record => toRecordView(record, undefined))
   }
 
   #requireLexical(key: CollectionKey): void {
