@@ -380,6 +380,27 @@ export function contentSuite(driver: string, open: () => Promise<OpenContent>): 
         visibility: only('bob'),
       })
       if (listed) expect(listed.map(({ id }) => id)).toEqual(['both', 'everyone'])
+      expect(await content.count(key, only('alice'))).toBe(3)
+      expect(await content.count(key, all)).toBe(8)
+      const owners = await content.owners(key, ['both', 'alice', 'absent'], only('bob'))
+      expect(owners.map(({ isVisible }) => isVisible)).toEqual([true, false, true])
+      const requireOwners = { op: 'requireOwners', ...key, owners, visibility: only('alice') } as const
+      expect(await write(requireOwners)).toEqual({ ok: false, at: 0, reason: 'stale' })
+    })
+
+    test('listDirect returns visible records without a document, in ascending order after a number', async () => {
+      const { listing } = content
+      if (!listing) return
+      const seen = (id: string, visibleTo: string) => record(id, { payload: { visible_to: [visibleTo] } })
+      await write(
+        upsert(seen('b', '*'), record('chunk', { documentId: 'd' }), seen('a', 'bob'), seen('c', '*')),
+      )
+      const direct = (after: number, limit = 9, visibility = all) =>
+        listing.listDirect(key, { after, limit, visibility })
+      const views = await direct(0)
+      expect(views.map(({ id }) => id)).toEqual(['b', 'a', 'c'])
+      expect((await direct(views[0]!.record, 1)).map(({ id }) => id)).toEqual(['a'])
+      expect((await direct(0, 2, only('alice'))).map(({ id }) => id)).toEqual(['b', 'c'])
     })
 
     test.each<Metric>(['cosine', 'dot', 'euclidean'])(
