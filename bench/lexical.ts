@@ -6,7 +6,7 @@
  */
 import { parseArgs } from 'node:util'
 import { drawChunk, drawQuery, type RandomChunk, wordOf } from './random-chunks.ts'
-import { call, remove, startServer, unlimited } from './server.ts'
+import { call, createVectorBase, remove, startServer, unlimited } from './server.ts'
 import { quantile, table } from './statistics.ts'
 
 const { values } = parseArgs({
@@ -22,23 +22,7 @@ const textOf = (ranks: readonly number[]) => ranks.map(wordOf).join(' ')
 
 const server = await startServer(undefined, { config: unlimited })
 try {
-  const { workspaceId } = await call<{ workspaceId: string }>(server, 'POST', '/api/v1/workspaces', {
-    name: 'bench',
-  })
-  const workspace = `/api/v1/workspaces/${workspaceId}`
-  const { embeddingServiceId } = await call<{ embeddingServiceId: string }>(
-    server,
-    'POST',
-    `${workspace}/embedding-services`,
-    { name: 'mock', provider: 'mock', modelName: 'mock-embedder', embeddingDimension: 3 },
-  )
-  const { knowledgeBaseId } = await call<{ knowledgeBaseId: string }>(
-    server,
-    'POST',
-    `${workspace}/knowledge-bases`,
-    { name: 'bench', embeddingServiceId },
-  )
-  const base = `${workspace}/knowledge-bases/${knowledgeBaseId}`
+  const base = await createVectorBase(server, 3)
   const asked: RandomChunk[] = []
   const started = performance.now()
   for (let first = 0; first < chunkCount; first += recordsPerRequest) {

@@ -97,6 +97,27 @@ export async function call<T>(
   return (text ? JSON.parse(text) : undefined) as T
 }
 
+/** Creates a knowledge base for records with vectors, and returns its path. */
+export async function createVectorBase(server: Server, dimension: number): Promise<string> {
+  const { workspaceId } = await call<{ workspaceId: string }>(server, 'POST', '/api/v1/workspaces', {
+    name: 'bench',
+  })
+  const workspace = `/api/v1/workspaces/${workspaceId}`
+  const { embeddingServiceId } = await call<{ embeddingServiceId: string }>(
+    server,
+    'POST',
+    `${workspace}/embedding-services`,
+    { name: 'bench', provider: 'mock', modelName: 'mock-embedder', embeddingDimension: dimension },
+  )
+  const { knowledgeBaseId } = await call<{ knowledgeBaseId: string }>(
+    server,
+    'POST',
+    `${workspace}/knowledge-bases`,
+    { name: 'bench', embeddingServiceId },
+  )
+  return `${workspace}/knowledge-bases/${knowledgeBaseId}`
+}
+
 export function remove(folder: string): void {
   rmSync(folder, { recursive: true, force: true })
 }
