@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { fullVisibility } from '../src/access/full-visibility.ts'
 import type { ContentRecord } from '../src/storage/content.ts'
 import type { Filter } from '../src/storage/filter.ts'
-import { call, createVectorBase, startServer, unlimited } from './server.ts'
+import { call, createBase, startServer, unlimited } from './server.ts'
 
 export interface LibrarySettings {
   /** Folder for the files of the library. */
@@ -138,7 +138,7 @@ const http: VectorLibrary = {
   name: 'Workbase, over HTTP',
   async insert({ folder, dimension }) {
     const server = await startServer(folder, { config: unlimited })
-    const path = await createVectorBase(server, dimension)
+    const path = await createBase(server, dimension)
     writeFileSync(join(folder, 'path'), path)
     const rowsPerRequest = 500
     return {

@@ -5,7 +5,7 @@
  */
 import { clusteredVectors } from './clustered-vectors.ts'
 import { residentMegabytes } from './process-usage.ts'
-import { call, createVectorBase, remove, type Server, startServer, unlimited } from './server.ts'
+import { call, createBase, remove, type Server, startServer, unlimited } from './server.ts'
 import { quantile, table } from './statistics.ts'
 
 const [count = 100_000, dimension = 384] = process.argv.slice(2).map(Number)
@@ -122,7 +122,7 @@ function latencyRow(name: string, sample: readonly number[]): string[] {
 }
 
 let server = await startServer(undefined, { config: unlimited })
-const path = await createVectorBase(server, dimension)
+const path = await createBase(server, dimension)
 const stored: Float32Array[] = []
 const seconds = await insert({ server, path }, stored)
 const queries = Array.from({ length: queryCount }, createVector)
