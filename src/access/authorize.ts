@@ -40,7 +40,7 @@ const allowed: AccessDecision = { allow: true }
 const unauthorized = {
   allow: false,
   code: 'unauthorized',
-  message: 'this route requires a signed-in caller',
+  message: 'this route requires an authenticated caller',
 } as const satisfies AccessDecision
 
 const setupUnauthorized: AccessDecision = {

@@ -93,7 +93,7 @@ const callers = {
 type Name = keyof typeof callers
 
 const yes = 'yes'
-const unknown = 'this route requires a signed-in caller'
+const unknown = 'this route requires an authenticated caller'
 const reach = 'authenticated subject has no access to this workspace'
 const noSetup = 'setting up the runtime requires its bootstrap token'
 const runtime = 'this operation requires access to the whole runtime'
