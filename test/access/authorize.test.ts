@@ -126,17 +126,17 @@ const table: [rule: string, demand: AccessRequest, answers: Record<Name, string>
   ],
   [
     'setup, from this machine [security rule 17]',
-    { rule: setupOnly, workspaceId: undefined, origin: { hasCredential: false, isLocal: true } },
+    { rule: setupOnly, workspaceId: undefined, source: { hasCredential: false, isLocal: true } },
     { ...sameForAll(noSetup), open: yes },
   ],
   [
     'setup, from this machine with an unverified credential [security rule 17]',
-    { rule: setupOnly, workspaceId: undefined, origin: { hasCredential: true, isLocal: true } },
+    { rule: setupOnly, workspaceId: undefined, source: { hasCredential: true, isLocal: true } },
     sameForAll(noSetup),
   ],
   [
     'setup, from elsewhere [security rule 17]',
-    { rule: setupOnly, workspaceId: undefined, origin: { hasCredential: false, isLocal: false } },
+    { rule: setupOnly, workspaceId: undefined, source: { hasCredential: false, isLocal: false } },
     sameForAll(noSetup),
   ],
   [

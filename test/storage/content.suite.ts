@@ -18,6 +18,7 @@ import {
 } from './content-data.ts'
 import { fittedSuite } from './fitted.suite.ts'
 import { lexicalSuite } from './lexical.suite.ts'
+import { spacesSuite } from './spaces.suite.ts'
 
 export interface OpenContent {
   readonly rows: RowStore
@@ -527,6 +528,7 @@ export function contentSuite(driver: string, open: () => Promise<OpenContent>): 
     const context = () => ({ content, write })
     lexicalSuite(context)
     fittedSuite(context)
+    spacesSuite(context)
   })
 }
 
@@ -558,7 +560,7 @@ const changes: fc.Arbitrary<Step[]> = fc.array(
 )
 const colors = color.map((value): Filter => ({ kind: 'in', key: 'color', values: [value] }))
 const range = fc
-  .record({ order: fc.constantFrom('<' as const, '>=' as const), bound: fc.nat(5) })
+  .record({ operator: fc.constantFrom('<' as const, '>=' as const), bound: fc.nat(5) })
   .map((bounds): Filter => ({ kind: 'range', key: 'n', ...bounds }))
 const filter = fc.oneof(
   colors,

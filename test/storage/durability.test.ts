@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { expect, test } from 'vitest'
 import type { ContentStore } from '../../src/storage/content.ts'
-import { openEmbeddedStore } from '../../src/storage/open.ts'
+import { checkStore, openEmbeddedStore } from '../../src/storage/open.ts'
 import { SqliteConnection } from '../../src/storage/sqlite/connection.ts'
 import { findLogDamage } from '../../src/storage/sqlite/log-damage.ts'
 import { findPostingFaults, indexedRecords } from '../../src/storage/sqlite/postings/check-postings.ts'
@@ -9,12 +9,15 @@ import { listPostingIndexes } from '../../src/storage/sqlite/postings/index-rows
 import { tables } from '../../src/storage/tables.ts'
 import { all } from './content-data.ts'
 import { scratchPath } from './scratch.ts'
-import { startWriter } from './writers.ts'
+import { startProgram, startWriter } from './writers.ts'
 
 const shared = { workspaceId: 'w', name: 'shared' }
 const kills = Number(process.env.WB_TEST_KILLS ?? 3)
 /** Limits the time of the checks, which read the whole store after each kill. */
 const KILLS_PER_STORE = 20
+
+/** Returns the milliseconds between the first acknowledgement and the kill. */
+const pauseOf = (round: number) => (round * 59) % 121
 
 /** Checks that all tables are consistent. */
 function requireSound(path: string): void {
@@ -83,7 +86,7 @@ test.each(['', 'threads'])(
       for (; killed < last; killed++) {
         const writer = startWriter(path, `round${killed}`, 1_000_000, mode)
         await once(writer.child.stdout!, 'data')
-        await new Promise(resolve => setTimeout(resolve, (killed * 59) % 121))
+        await new Promise(resolve => setTimeout(resolve, pauseOf(killed)))
         writer.child.kill('SIGKILL')
         expect(await writer.ended, writer.errors()).toBe('SIGKILL')
         expect(writer.acknowledged.length).toBeGreaterThan(0)
@@ -108,6 +111,33 @@ test.each(['', 'threads'])(
     }
   },
 )
+
+test(`a vector space is complete and of a single generation after each of ${kills} kills`, {
+  timeout: 60_000 + 15_000 * kills,
+}, async () => {
+  const path = scratchPath()
+  for (let round = 0; round < kills; round++) {
+    const writer = startProgram('store/spaces', path, `round${round}`)
+    await once(writer.child.stdout!, 'data')
+    await new Promise(resolve => setTimeout(resolve, pauseOf(round)))
+    writer.child.kill('SIGKILL')
+    expect(await writer.ended, writer.errors()).toBe('SIGKILL')
+    const checked = await checkStore({ driver: 'sqlite', path })
+    expect(checked!.checks.filter(({ count }) => count > 0)).toEqual([])
+    const { content, close } = await openEmbeddedStore({ path })
+    const space = { workspaceId: 'w', name: 'c', space: 'sentences' }
+    const { generation, records } = (await content.collection(space))!
+    expect(generation).toBeGreaterThanOrEqual(Number(writer.acknowledged.at(-1)))
+    const hits = await content.nearest(space, {
+      vector: Float32Array.of(1, 0),
+      limit: 9_999,
+      visibility: all,
+    })
+    expect(hits.length).toBeLessThanOrEqual(records)
+    expect(new Set(hits.map(({ score }) => score))).toEqual(new Set([generation]))
+    await close()
+  }
+})
 
 test('closing waits for pending writes', async () => {
   for (const threads of [false, true]) {
