@@ -2,6 +2,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { Cursors, Pager } from '../storage/cursor.ts'
 import type { RowStore } from '../storage/rows.ts'
+import { Compactions } from './compactions.ts'
 import { Documents } from './documents.ts'
 import { type FitProgress, Fitting } from './fitting.ts'
 import { type HostsParts, openKnowledgeHosts } from './hosts.ts'
@@ -81,7 +82,13 @@ export function openKnowledge(parts: KnowledgeParts) {
     },
     handlers: {
       chunkers: chunkerHandlers(),
-      kb: kbHandlers(bases, searcher, manySearcher, parts.measureSearch),
+      kb: kbHandlers(
+        bases,
+        new Compactions(bases, parts.reportFailure),
+        searcher,
+        manySearcher,
+        parts.measureSearch,
+      ),
       filters: filterHandlers(filters),
       documents: documentHandlers({ bases, documents, ingestion, uploads }, parts.reportFailure),
       records: recordHandlers(new Records({ ...parts, bases, space })),

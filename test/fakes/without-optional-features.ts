@@ -4,10 +4,11 @@ import type { ContentStore } from '../../src/storage/content.ts'
 export function withoutOptionalFeatures({
   collection,
   stats,
+  storedBytes,
   write,
   nearest,
   read,
   owners,
 }: ContentStore): ContentStore {
-  return { name: 'powerless', collection, stats, write, nearest, read, owners }
+  return { name: 'powerless', collection, stats, storedBytes, write, nearest, read, owners }
 }

@@ -4,6 +4,7 @@ import { words } from '../../base/words.ts'
 import { WbError } from '../../contract/errors.ts'
 import {
   type Collection,
+  type CollectionBytes,
   type CollectionKey,
   type CollectionStats,
   type ContentRecord,
@@ -48,6 +49,7 @@ export function openMemoryContent(rows: RowStore): ContentStore {
     name: 'memory',
     collection: async key => store.find(key)?.collection,
     stats: async key => store.stats(key),
+    storedBytes: async keys => keys.map(key => store.storedBytes(key)),
     write: (changes, rowWrites) => store.write(changes, rowWrites),
     nearest: async (key, { vector, limit, ...constraints }) => store.nearest(key, vector, limit, constraints),
     read: async (key, records, options) => store.read(key, records, options),
@@ -166,13 +168,14 @@ class MemoryContent {
 
   stats(key: CollectionKey): CollectionStats {
     const { collection, records, changedAt } = this.#require(key)
-    const vectors = collection.records * collection.dimension * Float32Array.BYTES_PER_ELEMENT
-    const bytes = { text: 0, payload: 0, vectors, postings: 0 }
-    for (const { title, text, payload } of records.values()) {
-      bytes.text += Buffer.byteLength(title ?? '') + Buffer.byteLength(text ?? '')
-      bytes.payload += Buffer.byteLength(JSON.stringify(payload))
-    }
-    return { records: collection.records, changedAt, bytes, index: null }
+    const bytes = sumBytes({ collection, records })
+    const residentBytes = bytes.vectors
+    return { records: collection.records, changedAt, bytes, residentBytes, terms: null, index: null }
+  }
+
+  storedBytes(key: CollectionKey): CollectionBytes | undefined {
+    const entry = this.find(key)
+    return entry && sumBytes(entry)
   }
 
   nearest(
@@ -280,6 +283,19 @@ class MemoryContent {
       ({ payload }) => isVisible(visibility, payload) && matches(payload),
     )
   }
+}
+
+function sumBytes({
+  collection,
+  records,
+}: Pick<MemoryCollection, 'collection' | 'records'>): CollectionBytes {
+  const vectors = collection.records * collection.dimension * Float32Array.BYTES_PER_ELEMENT
+  const bytes = { text: 0, payload: 0, vectors, postings: 0 }
+  for (const { title, text, payload } of records.values()) {
+    bytes.text += Buffer.byteLength(title ?? '') + Buffer.byteLength(text ?? '')
+    bytes.payload += Buffer.byteLength(JSON.stringify(payload))
+  }
+  return bytes
 }
 
 function wordsOf({ title, text }: ContentRecord): string[] {

@@ -91,10 +91,32 @@ const contentProblemQueries: readonly ProblemQuery[] = [
     ],
   },
   {
-    check: 'collections with a wrong count',
+    check: 'collections with a wrong count or size',
     selects: [
       `SELECT ${nameOfCollection} AS example FROM collection
-        WHERE records <> (SELECT count(*) FROM record WHERE record.collection = collection.id)`,
+        WHERE (records, text_bytes, payload_bytes) IS NOT (
+          SELECT count(*), coalesce(sum(coalesce(octet_length(title), 0) + coalesce(octet_length(text), 0)), 0),
+              coalesce(sum(octet_length(payload)), 0)
+            FROM record WHERE record.collection = collection.id)`,
+    ],
+  },
+  {
+    check: 'segments of the posting index with a wrong size',
+    selects: [
+      `SELECT id || '' AS example FROM posting_segment
+        WHERE state = 1 AND bytes <> (SELECT coalesce(sum(octet_length(data) + octet_length(first_term)), 0)
+          FROM posting_block WHERE segment = posting_segment.id)`,
+    ],
+  },
+  {
+    check: 'knowledge bases with a wrong number of documents',
+    selects: [
+      `SELECT coalesce(counted.workspaceId, stored.workspaceId) || '/' ||
+            coalesce(counted.knowledgeBaseId, stored.knowledgeBaseId) AS example
+        FROM (SELECT workspaceId, knowledgeBaseId, count(*) AS documents FROM documents
+            WHERE workspaceId IS NOT NULL AND knowledgeBaseId IS NOT NULL GROUP BY workspaceId, knowledgeBaseId) AS counted
+          FULL JOIN document_count AS stored USING (workspaceId, knowledgeBaseId)
+        WHERE counted.documents IS NOT stored.documents`,
     ],
   },
 ]

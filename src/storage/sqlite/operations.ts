@@ -2,6 +2,7 @@ import { Analyzers } from '../../base/analysis/analyzers.ts'
 import type { ThreadOperations } from '../../base/threads.ts'
 import type {
   CollectionKey,
+  CompactedSize,
   ContentWrite,
   FitLease,
   FitResult,
@@ -9,23 +10,30 @@ import type {
   RecordOwner,
   RecordView,
   ScoredRecord,
+  StoreFile,
 } from '../content.ts'
 import type { Write, WriteOutcome } from '../rows.ts'
 import type { Visibility } from '../visibility.ts'
 import { AllowedRecords } from './allowed-records.ts'
-import { CollectionStatsReader } from './collection-stats.ts'
+import { readCollectionBytes, readCollectionStats } from './collection-stats.ts'
+import { requireCollection } from './collections.ts'
 import { CommitQueue } from './commit-queue.ts'
 import type { SqliteConnection } from './connection.ts'
 import { ContentChanges } from './content-changes.ts'
 import { withStoreErrorsEach } from './faults.ts'
+import { readFileSpace, shrinkFile } from './file-space.ts'
 import { FittedReads, FittedWrites } from './fitted-spaces.ts'
 import { LexicalIndex } from './lexical-index.ts'
 import type { LexicalQuery, OccurrencesQuery } from './lexical-query.ts'
 import { PostingBackfill } from './posting-backfill.ts'
 import { PostingChanges } from './posting-changes.ts'
 import { PostingMaintenance } from './posting-maintenance.ts'
+import type { CompactionRange } from './postings/merge-plan.ts'
+import type { CompactionStep } from './postings/posting-merger.ts'
+import { TermCounter } from './postings/term-counter.ts'
 import { type DocumentQuery, RecordReader } from './record-reader.ts'
 import { SqliteRows } from './rows.ts'
+import { SpaceRecovery } from './space-recovery.ts'
 import { type NearestQuery, VectorIndex } from './vector-index.ts'
 
 interface KeyedInput {
@@ -42,6 +50,7 @@ export function createWriter(connection: SqliteConnection) {
   const fitted = new FittedWrites(connection)
   const backfill = new PostingBackfill(connection, queue, postings, analyzers)
   const maintenance = new PostingMaintenance(connection, queue, backfill)
+  const recovery = new SpaceRecovery(connection, queue)
   const always = () => true
   /** Preparation of the last write. Writes are prepared one after another, because they must keep their order. */
   let preparation = Promise.resolve()
@@ -62,6 +71,7 @@ export function createWriter(connection: SqliteConnection) {
         }),
       )
       if (input.changes.length > 0) maintenance.wake()
+      recovery.wake()
       return outcome
     },
     lease: (input: KeyedInput & { owner: string; now: number; until: number }): Promise<boolean> =>
@@ -74,11 +84,28 @@ export function createWriter(connection: SqliteConnection) {
       queue.run({ run: () => fitted.stage(input.key, input.fit, input.vectors), shouldCommit: always }),
     swap: (input: KeyedInput & { fit: FitLease; fitted: FitResult }): Promise<boolean> =>
       queue.run({ run: () => fitted.swap(input.key, input.fit, input.fitted), shouldCommit: always }),
-    /** Starts the background work on posting indexes. */
-    maintain: (_: object) => maintenance.start(),
+    /** Starts the background work. */
+    maintain(_: object) {
+      maintenance.start()
+      recovery.start()
+    },
+    compact: (input: KeyedInput & { range: CompactionRange | undefined }): Promise<CompactionStep> =>
+      maintenance.compact(input.key, input.range),
+    /** Gives some free space of the file back, and returns what is left. */
+    async shrink(_: object): Promise<StoreFile> {
+      await queue.run({ run: () => shrinkFile(connection), shouldCommit: always })
+      return readFileSpace(connection)
+    },
+    truncateLog: (_: object): boolean => connection.truncateLog(),
     maintenanceFailure: (_: object) => maintenance.failure,
   } satisfies ThreadOperations)
-  return { operations, close: () => maintenance.close() }
+  return {
+    operations,
+    async close() {
+      await maintenance.close()
+      await recovery.close()
+    },
+  }
 }
 
 /** Creates the read operations on content that can take a long time. */
@@ -89,7 +116,7 @@ export function createReadOperations(connection: SqliteConnection) {
   const lexical = new LexicalIndex(connection, allowedRecords, analyzers)
   const records = new RecordReader(connection)
   const fitted = new FittedReads(connection)
-  const stats = new CollectionStatsReader(connection)
+  const terms = new TermCounter(connection)
   return withStoreErrorsEach({
     nearest: (input: KeyedInput & { query: NearestQuery }): ScoredRecord[] =>
       vectors.nearest(input.key, input.query),
@@ -107,7 +134,20 @@ export function createReadOperations(connection: SqliteConnection) {
       records.owners(input.key, input.ids),
     listByDocument: (input: KeyedInput & { query: DocumentQuery }): RecordView[] =>
       records.listByDocument(input.key, input.query),
-    stats: (input: KeyedInput) => stats.stats(input.key),
+    async stats(input: KeyedInput) {
+      const stats = readCollectionStats(connection, input.key)
+      const { id } = requireCollection(connection, input.key)
+      return { ...stats, residentBytes: vectors.residentBytesOf(input.key), terms: await terms.count(id) }
+    },
+    storedBytes: (input: { keys: readonly CollectionKey[] }) => readCollectionBytes(connection, input.keys),
+    /** Figures that a compaction changes. */
+    compactedSize(input: KeyedInput): CompactedSize {
+      const { bytes, index } = readCollectionStats(connection, input.key)
+      return {
+        index: index && { segments: index.segments, bytes: bytes.postings },
+        file: connection.database.memory ? null : readFileSpace(connection),
+      }
+    },
     model: (input: KeyedInput) => fitted.model(input.key),
     passages: (input: KeyedInput & { after: number; limit: number }) =>
       fitted.passages(input.key, input.after, input.limit),

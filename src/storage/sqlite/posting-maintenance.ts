@@ -1,12 +1,15 @@
 import { type Clock, systemClock } from '../../base/clock.ts'
 import { newId } from '../../base/id.ts'
 import { WbError } from '../../contract/errors.ts'
-import type { LexicalIndexState } from '../content.ts'
+import type { CollectionKey, LexicalIndexState } from '../content.ts'
+import { requireCollection } from './collections.ts'
 import type { CommitQueue } from './commit-queue.ts'
 import type { SqliteConnection } from './connection.ts'
 import { convertStoreError } from './faults.ts'
 import type { PostingBackfill } from './posting-backfill.ts'
-import { PostingMerger } from './postings/posting-merger.ts'
+import { activePostingIndex } from './postings/index-rows.ts'
+import type { CompactionRange } from './postings/merge-plan.ts'
+import { type CompactionStep, PostingMerger } from './postings/posting-merger.ts'
 
 /** Pause after a write before its segments are merged, so that many small writes cause one look for work. */
 const QUIET_MS = 250
@@ -66,6 +69,23 @@ export class PostingMaintenance {
       this.#cancelTimer = undefined
       this.#begin()
     })
+  }
+
+  /**
+   * Does a step of a compaction of a collection, see {@link PostingMerger.compact}.
+   *
+   * @param range  what the previous step left; undefined for the first step
+   * @throws collection_unavailable  there is no such collection
+   */
+  compact(key: CollectionKey, range: CompactionRange | undefined): Promise<CompactionStep> {
+    const run = () => {
+      const collection = requireCollection(this.#connection, key)
+      const index = activePostingIndex(this.#connection, collection.id)
+      if (!index) return { after: 0, through: 0, outcome: 'done' as const, writtenBytes: 0 }
+      const left = range ?? { after: 0, through: index.lastRecord }
+      return this.#merger.compact(index.id, left, this.#clock.now())
+    }
+    return this.#queue.run({ run, shouldCommit: () => true })
   }
 
   /** Ends after the current step. */

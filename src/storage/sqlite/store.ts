@@ -6,6 +6,7 @@ import { WbError } from '../../contract/errors.ts'
 import type { ContentStore, FittedSpaces, LexicalSearch, RecordListing } from '../content.ts'
 import type { RowFeed, RowStore } from '../rows.ts'
 import { describeCollection, listCollections } from './collections.ts'
+import { compactCollection } from './compact-collection.ts'
 import type { SqliteConnection } from './connection.ts'
 import { convertStoreError, withStoreErrors } from './faults.ts'
 import { FittedReads } from './fitted-spaces.ts'
@@ -132,6 +133,8 @@ export function createContentStore(
         if (!index) return { ...stats, index }
         return { ...stats, index: { ...index, failure: await writes.run('maintenanceFailure', {}) } }
       }),
+    storedBytes: keys => calls.run(() => reads.run('storedBytes', { keys })),
+    compact: (key, options) => calls.run(() => compactCollection(hosts, key, options)),
     write: (changes, rows) => calls.run(() => writes.run('write', { changes, rows })),
     nearest: (key, query) => calls.run(() => reads.run('nearest', { key, query })),
     read: (key, records, options) => calls.run(() => reads.run('read', { key, records, options })),

@@ -91,6 +91,16 @@ export class VectorIndex {
     return [...this.#residents.values()].reduce((bytes, { segment }) => bytes + segment.bytes, 0)
   }
 
+  /**
+   * Returns the bytes of memory that the vectors of a collection take.
+   *
+   * @throws collection_unavailable  there is no such collection
+   */
+  residentBytesOf(key: CollectionKey): number {
+    const { id, generation } = requireCollection(this.#connection, key)
+    return this.#residents.get(vectorTable(id, generation))?.segment.bytes ?? 0
+  }
+
   #resident(collection: CollectionRow): ResidentVectors {
     const name = vectorTable(collection.id, collection.generation)
     let resident = this.#residents.get(name)

@@ -192,6 +192,7 @@ test('keeps a million records in less than 50 segments, and rewrites each record
       lastRecord: record + slots - 1,
       slots,
       deleted: 0,
+      bytes: 0,
     }
     segments = [...segments, added]
     record += slots
@@ -216,7 +217,7 @@ test('leaves out segments that are larger than the limit of a fold', () => {
   const sizes = [60_000, 900, 900, 900, 300, 300, 300]
   const segments = sizes.map((slots, at) => {
     const record = at * 100_000
-    return { id: at, stamp: 0, firstRecord: record, lastRecord: record + slots, slots, deleted: 0 }
+    return { id: at, stamp: 0, firstRecord: record, lastRecord: record + slots, slots, deleted: 0, bytes: 0 }
   })
   expect(planMerge(segments, 2_048)!.map(({ slots }) => slots)).toEqual([900, 900])
   expect(planMerge(segments.slice(0, 1), 2_048)).toBeUndefined()
@@ -225,7 +226,7 @@ test('leaves out segments that are larger than the limit of a fold', () => {
 test('never merges segments whose records are more than 32 bits apart', () => {
   const segments = Array.from({ length: 8 }, (_, at) => {
     const record = at * 1_000_000_000
-    return { id: at, stamp: 0, firstRecord: record, lastRecord: record, slots: 1, deleted: 0 }
+    return { id: at, stamp: 0, firstRecord: record, lastRecord: record, slots: 1, deleted: 0, bytes: 0 }
   })
   const plan = planMerge(segments)!
   expect(plan.at(-1)!.lastRecord - plan[0]!.firstRecord).toBeLessThan(2 ** 32)
