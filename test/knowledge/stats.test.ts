@@ -1,6 +1,8 @@
 import { expect, test, vi } from 'vitest'
+import { Compactions } from '../../src/knowledge/compactions.ts'
 import { KnowledgeBases } from '../../src/knowledge/knowledge-bases.ts'
-import { only } from '../storage/content-data.ts'
+import type { Visibility } from '../../src/storage/visibility.ts'
+import { all, only } from '../storage/content-data.ts'
 
 test('a caller who may see only some rows gets no statistics', async () => {
   const bases = new KnowledgeBases({} as never)
@@ -10,4 +12,43 @@ test('a caller who may see only some rows gets no statistics', async () => {
     code: 'forbidden',
     status: 403,
   })
+})
+
+test('a caller who may see only some rows gets no sizes in the list', async () => {
+  const base = { workspaceId: 'w', knowledgeBaseId: 'k', name: 'c' }
+  const rows = { get: async () => ({ row: { kind: 'local' } }), count: async () => 7 }
+  const bases = new KnowledgeBases({
+    rows,
+    pager: { page: async () => ({ items: [base], nextCursor: null }) },
+    stores: { local: { storedBytes: async () => [{ text: 1, payload: 2, vectors: 3, postings: 4 }] } },
+  } as never)
+  const listFor = (visibility: Visibility) => bases.listWithSizes('w', { limit: 10 } as never, { visibility })
+  expect((await listFor(all)).items).toEqual([{ ...base, size: { documents: 7, bytes: 10 } }])
+  expect((await listFor(only('alice'))).items).toEqual([base])
+})
+
+test('a caller who may see only some rows cannot compact', async () => {
+  const bases = new KnowledgeBases({} as never)
+  vi.spyOn(bases, 'openContext').mockResolvedValue({} as never)
+  const compactions = new Compactions(bases, vi.fn())
+  const caller = { visibility: only('alice') } as never
+  await expect(compactions.run({ workspaceId: 'w', knowledgeBaseId: 'k' }, caller)).rejects.toMatchObject({
+    code: 'forbidden',
+  })
+})
+
+test('an error during a compaction is the last event', async () => {
+  const bases = new KnowledgeBases({ rows: { get: async () => ({ row: {} }) } } as never)
+  const store = { compact: () => Promise.reject(new Error('secret')) }
+  vi.spyOn(bases, 'openContext').mockResolvedValue({ base: {}, store, key: {} } as never)
+  const reportFailure = () => ({
+    status: 500,
+    envelope: { error: { code: 'internal_error', message: 'it failed', requestId: 'r' } },
+  })
+  const compactions = new Compactions(bases, reportFailure as never)
+  const caller = { visibility: all, can: async () => false, requestId: 'r' } as never
+  const events = []
+  for await (const event of await compactions.stream({ workspaceId: 'w', knowledgeBaseId: 'k' }, caller))
+    events.push(event)
+  expect(events).toEqual([{ id: '', event: 'error', data: { code: 'internal_error', message: 'it failed' } }])
 })
