@@ -401,7 +401,10 @@ export const kb = {
     events: {
       progress: CompactionProgress,
       done: KnowledgeBaseCompaction,
-      error: z.object({ code: z.string(), message: z.string() }),
+      error: z.object({
+        code: z.string(),
+        message: z.string().meta({ description: 'description of the problem' }),
+      }),
     },
     errors: [...notFoundErrors, ...storeErrors, 'collection_unavailable'],
   }),

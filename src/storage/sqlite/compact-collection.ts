@@ -1,7 +1,7 @@
 import { pause } from '../../base/pause.ts'
 import type { CollectionCompaction, CollectionKey, ContentStore } from '../content.ts'
+import type { StoreHosts } from './operations.ts'
 import type { CompactionRange } from './postings/merge-plan.ts'
-import type { StoreHosts } from './store.ts'
 
 /** Pause in milliseconds while another process merges the same index. */
 const WAIT_MS = 200

@@ -1,5 +1,5 @@
 import { Analyzers } from '../../base/analysis/analyzers.ts'
-import type { ThreadOperations } from '../../base/threads.ts'
+import type { OperationHost, ThreadOperations } from '../../base/threads.ts'
 import type {
   CollectionKey,
   CompactedSize,
@@ -158,3 +158,9 @@ export function createReadOperations(connection: SqliteConnection) {
 
 export type WriteOperations = ReturnType<typeof createWriter>['operations']
 export type ReadOperations = ReturnType<typeof createReadOperations>
+
+/** The hosts that run the read and write operations of a store. */
+export interface StoreHosts {
+  readonly reads: OperationHost<ReadOperations>
+  readonly writes: OperationHost<WriteOperations>
+}

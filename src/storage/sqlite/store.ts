@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { Clock } from '../../base/clock.ts'
 import { packageRoot } from '../../base/package.ts'
-import { inlineHost, type OperationHost, threadHost } from '../../base/threads.ts'
+import { inlineHost, threadHost } from '../../base/threads.ts'
 import { WbError } from '../../contract/errors.ts'
 import type { ContentStore, FittedSpaces, LexicalSearch, RecordListing } from '../content.ts'
 import type { RowFeed, RowStore } from '../rows.ts'
@@ -10,20 +10,9 @@ import { compactCollection } from './compact-collection.ts'
 import type { SqliteConnection } from './connection.ts'
 import { convertStoreError, withStoreErrors } from './faults.ts'
 import { FittedReads } from './fitted-spaces.ts'
-import {
-  createReadOperations,
-  createWriter,
-  type ReadOperations,
-  type WriteOperations,
-} from './operations.ts'
+import { createReadOperations, createWriter, type StoreHosts } from './operations.ts'
 import { SqliteRows } from './rows.ts'
 import type { WorkerData } from './worker.ts'
-
-/** The hosts that run the read and write operations of a store. */
-export interface StoreHosts {
-  readonly reads: OperationHost<ReadOperations>
-  readonly writes: OperationHost<WriteOperations>
-}
 
 /** Creates hosts that run all operations on the calling thread, with the given connection. */
 export function createInlineHosts(connection: SqliteConnection): StoreHosts {
