@@ -2,7 +2,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { Cursors, Pager } from '../storage/cursor.ts'
 import type { RowStore } from '../storage/rows.ts'
-import { Compactions } from './compactions.ts'
+import { Compactor } from './compactor.ts'
 import { Documents } from './documents.ts'
 import { type FitProgress, Fitting } from './fitting.ts'
 import { type HostsParts, openKnowledgeHosts } from './hosts.ts'
@@ -84,7 +84,7 @@ export function openKnowledge(parts: KnowledgeParts) {
       chunkers: chunkerHandlers(),
       kb: kbHandlers(
         bases,
-        new Compactions(bases, parts.reportFailure),
+        new Compactor(bases, parts.reportFailure),
         searcher,
         manySearcher,
         parts.measureSearch,

@@ -5,7 +5,7 @@ import type { kb } from '../contract/knowledge.ts'
 import type { records } from '../contract/records.ts'
 import type { chunkerRoutes } from '../contract/services.ts'
 import { chunkerInfos as registry } from './chunk/index.ts'
-import type { Compactions } from './compactions.ts'
+import type { Compactor } from './compactor.ts'
 import type { Documents } from './documents.ts'
 import { type FailureReporter, ingestLines, toIngestResponse } from './ingest-lines.ts'
 import type { Ingestion } from './ingestion.ts'
@@ -26,7 +26,7 @@ export type MeasureSearch = <T extends { readonly mode: string }>(search: () => 
 
 export function kbHandlers(
   bases: KnowledgeBases,
-  compactions: Compactions,
+  compactor: Compactor,
   searcher: Searcher,
   manySearcher: ManySearcher,
   measure: MeasureSearch,
@@ -52,8 +52,8 @@ export function kbHandlers(
     }),
     compact: async ({ params }, caller) =>
       caller.follows
-        ? { status: 200, events: await compactions.stream(params, caller) }
-        : { status: 200, body: await compactions.run(params, caller) },
+        ? { status: 200, events: await compactor.stream(params, caller) }
+        : { status: 200, body: await compactor.run(params, caller) },
     update: async ({ params, body }, caller) => ({
       status: 200,
       body: await bases.update(params.workspaceId, params.knowledgeBaseId, body, caller),

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest'
-import { Compactions } from '../../src/knowledge/compactions.ts'
+import { Compactor } from '../../src/knowledge/compactor.ts'
 import { KnowledgeBases } from '../../src/knowledge/knowledge-bases.ts'
 import type { Visibility } from '../../src/storage/visibility.ts'
 import { all, only } from '../storage/content-data.ts'
@@ -30,9 +30,9 @@ test('a caller who may see only some rows gets no sizes in the list', async () =
 test('a caller who may see only some rows cannot compact', async () => {
   const bases = new KnowledgeBases({} as never)
   vi.spyOn(bases, 'openContext').mockResolvedValue({} as never)
-  const compactions = new Compactions(bases, vi.fn())
+  const compactor = new Compactor(bases, vi.fn())
   const caller = { visibility: only('alice') } as never
-  await expect(compactions.run({ workspaceId: 'w', knowledgeBaseId: 'k' }, caller)).rejects.toMatchObject({
+  await expect(compactor.run({ workspaceId: 'w', knowledgeBaseId: 'k' }, caller)).rejects.toMatchObject({
     code: 'forbidden',
   })
 })
@@ -45,10 +45,10 @@ test('an error during a compaction is the last event', async () => {
     status: 500,
     envelope: { error: { code: 'internal_error', message: 'it failed', requestId: 'r' } },
   })
-  const compactions = new Compactions(bases, reportFailure as never)
+  const compactor = new Compactor(bases, reportFailure as never)
   const caller = { visibility: all, can: async () => false, requestId: 'r' } as never
   const events = []
-  for await (const event of await compactions.stream({ workspaceId: 'w', knowledgeBaseId: 'k' }, caller))
+  for await (const event of await compactor.stream({ workspaceId: 'w', knowledgeBaseId: 'k' }, caller))
     events.push(event)
   expect(events).toEqual([{ id: '', event: 'error', data: { code: 'internal_error', message: 'it failed' } }])
 })

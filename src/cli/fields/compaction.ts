@@ -58,7 +58,7 @@ export function printCompaction(output: Output, name: string, compaction: Knowle
   } as const
   output.note(`  ✓ compacted ${name}`)
   output.list(rows, { columns, empty: ['the runtime reports no sizes'] })
-  if (before.index && after.index)
+  if (before.index && after.index && before.index.segments !== after.index.segments)
     output.note(
       `  the index has ${formatCounted(after.index.segments, 'segment')}; before, it had ${before.index.segments}`,
     )

@@ -18,6 +18,8 @@ export class SpaceRecovery {
   readonly #clock: Clock
   #isStarted = false
   #running: Promise<void> | undefined
+  /** Version of the store at the last look. Changes with every commit of another connection. */
+  #dataVersion = -1
   #cancelTimer: (() => void) | undefined
 
   constructor(connection: SqliteConnection, queue: CommitQueue, clock: Clock = systemClock) {
@@ -51,12 +53,14 @@ export class SpaceRecovery {
   }
 
   async #run(): Promise<void> {
-    if (hasPostingWork(this.#connection)) return this.wake()
-    let space = readFileSpace(this.#connection)
-    if (!isWorthwhile(space)) return
     try {
-      // A write starts the timer again, and the rest is given back later.
-      while (this.#isStarted && !this.#cancelTimer && space.freeBytes > 0) {
+      if (this.#hasOtherWriter() || hasPostingWork(this.#connection)) return this.wake()
+      let space = readFileSpace(this.#connection)
+      if (!isWorthwhile(space)) return
+      while (space.freeBytes > 0) {
+        // A write starts the timer again, and the rest is given back later.
+        if (!this.#isStarted || this.#cancelTimer) return
+        if (this.#hasOtherWriter()) return this.wake()
         await this.#queue.run({ run: () => shrinkFile(this.#connection), shouldCommit: () => true })
         space = readFileSpace(this.#connection)
       }
@@ -64,6 +68,15 @@ export class SpaceRecovery {
     } catch {
       // Nothing depends on this work. It is tried again after the next write.
     }
+  }
+
+  /** Returns true if another connection has written since the last look, and at the first look. */
+  #hasOtherWriter(): boolean {
+    const before = this.#dataVersion
+    this.#dataVersion = this.#connection
+      .prepare<{ version: number }>('SELECT data_version AS version FROM pragma_data_version')
+      .get()!.version
+    return this.#dataVersion !== before
   }
 }
 

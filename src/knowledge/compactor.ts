@@ -23,7 +23,7 @@ type Compaction = (
 ) => Promise<KnowledgeBaseCompaction>
 
 /** Removes what deleted chunks left in knowledge bases, while a client waits. */
-export class Compactions {
+export class Compactor {
   readonly #bases: KnowledgeBases
   readonly #reportFailure: FailureReporter
 
