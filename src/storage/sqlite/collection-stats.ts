@@ -11,6 +11,7 @@ interface StoredSums {
   readonly textBytes: number
   readonly payloadBytes: number
   readonly changedAt: number | null
+  readonly vectorNumbers: number
 }
 
 interface IndexWithSegments {
@@ -36,7 +37,7 @@ export function readCollectionStats(connection: SqliteConnection, key: Collectio
     return {
       records: collection.records,
       changedAt: sums.changedAt,
-      bytes: sumBytes(collection, sums, indexes),
+      bytes: sumBytes(sums, indexes),
       index: collection.lexical === 0 ? null : describeIndexes(indexes, collection),
     }
   })
@@ -51,7 +52,7 @@ export function readCollectionBytes(
     keys.map(key => {
       const collection = findCollection(connection, key)
       if (!collection) return undefined
-      return sumBytes(collection, readSums(connection, collection), readIndexes(connection, collection))
+      return sumBytes(readSums(connection, collection), readIndexes(connection, collection))
     }),
   )
 }
@@ -59,7 +60,9 @@ export function readCollectionBytes(
 function readSums(connection: SqliteConnection, { id }: CollectionRow): StoredSums {
   return connection
     .prepare<StoredSums>(
-      `SELECT text_bytes AS textBytes, payload_bytes AS payloadBytes, changed_at AS changedAt FROM collection WHERE id = ?`,
+      `SELECT text_bytes AS textBytes, payload_bytes AS payloadBytes, changed_at AS changedAt,
+          (SELECT sum(vectors * dimension) FROM vector_space WHERE collection = collection.id) AS vectorNumbers
+        FROM collection WHERE id = ?`,
     )
     .get(id)!
 }
@@ -72,15 +75,14 @@ function readIndexes(connection: SqliteConnection, { id }: CollectionRow): Index
 }
 
 function sumBytes(
-  { records, dimension }: CollectionRow,
-  { textBytes, payloadBytes }: StoredSums,
+  { textBytes, payloadBytes, vectorNumbers }: StoredSums,
   indexes: readonly IndexWithSegments[],
 ): CollectionBytes {
   const segments = indexes.flatMap(each => each.segments)
   return {
     text: textBytes,
     payload: payloadBytes,
-    vectors: records * dimension * Float32Array.BYTES_PER_ELEMENT,
+    vectors: vectorNumbers * Float32Array.BYTES_PER_ELEMENT,
     postings: segments.reduce((sum, { bytes, slots }) => sum + bytes + slots * SLOT_BYTES, 0),
   }
 }

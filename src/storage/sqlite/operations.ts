@@ -4,12 +4,14 @@ import type {
   CollectionKey,
   CompactedSize,
   ContentWrite,
-  FitLease,
   FitResult,
   Occurrences,
   RecordOwner,
+  RecordVector,
   RecordView,
   ScoredRecord,
+  SpaceKey,
+  SpaceLease,
   StoreFile,
 } from '../content.ts'
 import type { Write, WriteOutcome } from '../rows.ts'
@@ -22,7 +24,6 @@ import type { SqliteConnection } from './connection.ts'
 import { ContentChanges } from './content-changes.ts'
 import { withStoreErrorsEach } from './faults.ts'
 import { readFileSpace, shrinkFile } from './file-space.ts'
-import { FittedReads, FittedWrites } from './fitted-spaces.ts'
 import { LexicalIndex } from './lexical-index.ts'
 import type { LexicalQuery, OccurrencesQuery } from './lexical-query.ts'
 import { PostingBackfill } from './posting-backfill.ts'
@@ -35,9 +36,14 @@ import { type DocumentQuery, RecordReader } from './record-reader.ts'
 import { SqliteRows } from './rows.ts'
 import { SpaceRecovery } from './space-recovery.ts'
 import { type NearestQuery, VectorIndex } from './vector-index.ts'
+import { SpaceReads, SpaceWrites } from './vector-spaces.ts'
 
 interface KeyedInput {
   readonly key: CollectionKey
+}
+
+interface SpaceInput {
+  readonly key: SpaceKey
 }
 
 /** Creates all write operations, each call of which is a task of the group commit, and the background work. */
@@ -47,7 +53,7 @@ export function createWriter(connection: SqliteConnection) {
   const queue = new CommitQueue(connection, [postings])
   const rows = new SqliteRows(connection)
   const changes = new ContentChanges(connection, postings)
-  const fitted = new FittedWrites(connection)
+  const spaces = new SpaceWrites(connection)
   const backfill = new PostingBackfill(connection, queue, postings, analyzers)
   const maintenance = new PostingMaintenance(connection, queue, backfill)
   const recovery = new SpaceRecovery(connection, queue)
@@ -74,16 +80,14 @@ export function createWriter(connection: SqliteConnection) {
       recovery.wake()
       return outcome
     },
-    lease: (input: KeyedInput & { owner: string; now: number; until: number }): Promise<boolean> =>
-      queue.run({ run: () => fitted.lease(input.key, input.owner, input), shouldCommit: always }),
-    release: (input: KeyedInput & { owner: string }): Promise<void> =>
-      queue.run({ run: () => fitted.release(input.key, input.owner), shouldCommit: always }),
-    stage: (
-      input: KeyedInput & { fit: FitLease; vectors: readonly { record: number; vector: Float32Array }[] },
-    ): Promise<boolean> =>
-      queue.run({ run: () => fitted.stage(input.key, input.fit, input.vectors), shouldCommit: always }),
-    swap: (input: KeyedInput & { fit: FitLease; fitted: FitResult }): Promise<boolean> =>
-      queue.run({ run: () => fitted.swap(input.key, input.fit, input.fitted), shouldCommit: always }),
+    lease: (input: SpaceInput & { owner: string; now: number; until: number }): Promise<boolean> =>
+      queue.run({ run: () => spaces.lease(input.key, input.owner, input), shouldCommit: always }),
+    release: (input: SpaceInput & { owner: string }): Promise<void> =>
+      queue.run({ run: () => spaces.release(input.key, input.owner), shouldCommit: always }),
+    stage: (input: SpaceInput & { lease: SpaceLease; vectors: readonly RecordVector[] }): Promise<boolean> =>
+      queue.run({ run: () => spaces.stage(input.key, input.lease, input.vectors), shouldCommit: always }),
+    swap: (input: SpaceInput & { lease: SpaceLease; fitted: FitResult | undefined }): Promise<boolean> =>
+      queue.run({ run: () => spaces.swap(input.key, input.lease, input.fitted), shouldCommit: always }),
     /** Starts the background work. */
     maintain(_: object) {
       maintenance.start()
@@ -115,10 +119,10 @@ export function createReadOperations(connection: SqliteConnection) {
   const analyzers = new Analyzers()
   const lexical = new LexicalIndex(connection, allowedRecords, analyzers)
   const records = new RecordReader(connection)
-  const fitted = new FittedReads(connection)
   const terms = new TermCounter(connection)
+  const spaces = new SpaceReads(connection)
   return withStoreErrorsEach({
-    nearest: (input: KeyedInput & { query: NearestQuery }): ScoredRecord[] =>
+    nearest: (input: SpaceInput & { query: NearestQuery }): ScoredRecord[] =>
       vectors.nearest(input.key, input.query),
     lexical: (input: KeyedInput & { query: LexicalQuery }): Promise<ScoredRecord[]> =>
       analyzers.run(() => lexical.search(input.key, input.query)),
@@ -137,7 +141,7 @@ export function createReadOperations(connection: SqliteConnection) {
     async stats(input: KeyedInput) {
       const stats = readCollectionStats(connection, input.key)
       const { id } = requireCollection(connection, input.key)
-      return { ...stats, residentBytes: vectors.residentBytesOf(input.key), terms: await terms.count(id) }
+      return { ...stats, residentBytes: vectors.residentBytesOf(id), terms: await terms.count(id) }
     },
     storedBytes: (input: { keys: readonly CollectionKey[] }) => readCollectionBytes(connection, input.keys),
     /** Figures that a compaction changes. */
@@ -148,11 +152,11 @@ export function createReadOperations(connection: SqliteConnection) {
         file: connection.database.memory ? null : readFileSpace(connection),
       }
     },
-    model: (input: KeyedInput) => fitted.model(input.key),
+    model: (input: KeyedInput) => spaces.model(input.key),
     passages: (input: KeyedInput & { after: number; limit: number }) =>
-      fitted.passages(input.key, input.after, input.limit),
-    unstaged: (input: KeyedInput & { generation: number; limit: number }) =>
-      fitted.unstaged(input.key, input.generation, input.limit),
+      spaces.passages(input.key, input.after, input.limit),
+    unstaged: (input: SpaceInput & { generation: number; limit: number }) =>
+      spaces.unstaged(input.key, input.generation, input.limit),
   } satisfies ThreadOperations)
 }
 

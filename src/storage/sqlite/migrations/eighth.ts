@@ -1,33 +1,48 @@
-import { segmentBytesSchema } from '../postings/schema.ts'
-
 /**
- * Adds what lists and statistics need, so that they do not count rows: the bytes of each segment of postings, and the
- * number of documents of each knowledge base, which triggers maintain. A knowledge base without documents has no row.
+ * Moves the vector space of each collection to a row of `vector_space`, so that a collection can have several. The vectors
+ * of a generation are in the table `vec_<id of the space>_<generation>`. The space of an earlier collection gets the ID of
+ * the collection, so its tables keep their names.
+ *
+ * `vectors` is the number of vectors in the current generation. `filled_through` is the highest record number that was
+ * added to the current generation other than with its record.
  */
 export const eighthMigration = `
-${segmentBytesSchema}
-UPDATE posting_segment SET bytes = (
-  SELECT coalesce(sum(octet_length(data) + octet_length(first_term)), 0) FROM posting_block WHERE segment = posting_segment.id
-);
-
-CREATE TABLE document_count (
-  workspaceId TEXT NOT NULL,
-  knowledgeBaseId TEXT NOT NULL,
-  documents INTEGER NOT NULL,
-  PRIMARY KEY (workspaceId, knowledgeBaseId)
-) STRICT, WITHOUT ROWID;
-INSERT INTO document_count
-  SELECT workspaceId, knowledgeBaseId, count(*) FROM documents
-    WHERE workspaceId IS NOT NULL AND knowledgeBaseId IS NOT NULL GROUP BY workspaceId, knowledgeBaseId;
-CREATE TRIGGER document_inserted AFTER INSERT ON documents
-WHEN NEW.workspaceId IS NOT NULL AND NEW.knowledgeBaseId IS NOT NULL BEGIN
-  INSERT INTO document_count VALUES (NEW.workspaceId, NEW.knowledgeBaseId, 1)
-    ON CONFLICT DO UPDATE SET documents = documents + 1;
-END;
-CREATE TRIGGER document_deleted AFTER DELETE ON documents BEGIN
-  UPDATE document_count SET documents = documents - 1
-    WHERE workspaceId = OLD.workspaceId AND knowledgeBaseId = OLD.knowledgeBaseId;
-  DELETE FROM document_count
-    WHERE workspaceId = OLD.workspaceId AND knowledgeBaseId = OLD.knowledgeBaseId AND documents <= 0;
-END;
+CREATE TABLE vector_space (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  collection INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  dimension INTEGER NOT NULL,
+  metric TEXT NOT NULL,
+  fitted INTEGER NOT NULL,
+  generation INTEGER NOT NULL DEFAULT 0,
+  vectors INTEGER NOT NULL DEFAULT 0,
+  filled_through INTEGER NOT NULL DEFAULT 0,
+  unfitted INTEGER NOT NULL DEFAULT 0,
+  fitted_records INTEGER NOT NULL DEFAULT 0,
+  fitted_through INTEGER NOT NULL DEFAULT 0,
+  staging INTEGER NOT NULL DEFAULT 0,
+  lease_owner TEXT,
+  lease_until INTEGER NOT NULL DEFAULT 0,
+  UNIQUE (collection, name)
+) STRICT;
+INSERT INTO vector_space (id, collection, name, dimension, metric, fitted, generation, vectors, unfitted, fitted_records,
+    fitted_through, staging, lease_owner, lease_until)
+  SELECT id, id, 'default', dimension, metric, fitted, generation, records, unfitted, fitted_records, fitted_through, staging,
+    lease_owner, lease_until FROM collection;
+CREATE INDEX vector_space_unfitted ON vector_space (collection) WHERE fitted = 1 AND unfitted > 0;
+DROP INDEX collection_unfitted;
+${[
+  'dimension',
+  'metric',
+  'fitted',
+  'generation',
+  'unfitted',
+  'fitted_records',
+  'fitted_through',
+  'staging',
+  'lease_owner',
+  'lease_until',
+]
+  .map(column => `ALTER TABLE collection DROP COLUMN ${column};`)
+  .join('\n')}
 `

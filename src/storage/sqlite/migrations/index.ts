@@ -2,6 +2,7 @@ import { eighthMigration } from './eighth.ts'
 import { fifthMigration } from './fifth.ts'
 import { firstMigration } from './first.ts'
 import { fourthMigration } from './fourth.ts'
+import { ninthMigration } from './ninth.ts'
 import { secondMigration } from './second.ts'
 import { seventhMigration } from './seventh.ts'
 import { sixthMigration } from './sixth.ts'
@@ -20,4 +21,5 @@ export const migrations: readonly string[] = [
   sixthMigration,
   seventhMigration,
   eighthMigration,
+  ninthMigration,
 ]
