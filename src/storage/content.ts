@@ -67,7 +67,7 @@ export interface CollectionBytes {
 }
 
 /** Part of a compaction that is running, with bytes done so far. */
-export interface CompactionProgress {
+export interface CollectionCompactionProgress {
   readonly part: 'index' | 'file'
   readonly done: number
   readonly total: number
@@ -81,7 +81,7 @@ export interface CollectionCompaction {
 
 /** Figures that a compaction changes. */
 export interface CompactedSize {
-  /** Index for lexical search; null if there is none. */
+  /** Index for lexical search; null if words are not indexed. */
   readonly index: { readonly segments: number; readonly bytes: number } | null
   /** File of the whole store; null if the store has no file. */
   readonly file: StoreFile | null
@@ -420,7 +420,7 @@ export interface ContentStore {
    */
   readonly compact?: (
     key: CollectionKey,
-    options: { signal: AbortSignal; onProgress(progress: CompactionProgress): void },
+    options: { signal: AbortSignal; onProgress(progress: CollectionCompactionProgress): void },
   ) => Promise<CollectionCompaction>
   /**
    * Applies content changes and row writes in one transaction. If one fails, the result contains its index in the list

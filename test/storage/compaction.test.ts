@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { statSync } from 'node:fs'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import type { CompactionProgress, ContentStore } from '../../src/storage/content.ts'
+import type { CollectionCompactionProgress, ContentStore } from '../../src/storage/content.ts'
 import { openEmbeddedStore } from '../../src/storage/open.ts'
 import { checkSqliteStore } from '../../src/storage/sqlite/check.ts'
 import { CommitQueue } from '../../src/storage/sqlite/commit-queue.ts'
@@ -49,7 +49,7 @@ test.each([false, true])(
     await content.write([createCollection()], [])
     await fillAndDelete(content, 14)
     const before = await found(content, 'apple')
-    const steps: CompactionProgress[] = []
+    const steps: CollectionCompactionProgress[] = []
     const sizes = await content.compact!(key, { signal: never, onProgress: step => steps.push(step) })
     expect(await found(content, 'apple')).toEqual(before)
     // The background work may already have removed the deleted records from the index.

@@ -71,7 +71,7 @@ export class PostingMerger {
     return { ...range, after: plan.at(-1)!.lastRecord, outcome: 'worked', writtenBytes: 0 }
   }
 
-  /** Continues the current merge; returns false if there is none. */
+  /** Continues the current merge; returns false if no merge is running. */
   #continue(now: number): boolean {
     const merge = this.#merge
     this.#merge = undefined
