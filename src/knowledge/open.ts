@@ -91,7 +91,7 @@ export function openKnowledge(parts: KnowledgeParts) {
       ),
       filters: filterHandlers(filters),
       documents: documentHandlers({ bases, documents, ingestion, uploads }, parts.reportFailure),
-      records: recordHandlers(new Records({ ...parts, bases, space })),
+      records: recordHandlers(new Records({ ...parts, bases, space, onIngested })),
     },
   }
 }
