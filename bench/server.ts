@@ -38,13 +38,15 @@ export interface Setting {
   /** Contents of `workbase.yaml`, without its version. */
   readonly config?: object
   readonly env?: Readonly<Record<string, string>>
+  /** Options of Node.js. */
+  readonly nodeArgs?: readonly string[]
 }
 
 export async function startServer(dataDir = temporaryFolder(), setting: Setting = {}): Promise<Server> {
   const named = setting.config ? ['--config', written(dataDir, setting.config)] : []
   const line = ['serve', '--port', '0', '--json', '--data-dir', dataDir, ...named]
   const { command, args, env } = wb(dataDir, ...line)
-  const child = spawn(command, args, {
+  const child = spawn(command, [...(setting.nodeArgs ?? []), ...args], {
     env: { ...env, ...setting.env },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
