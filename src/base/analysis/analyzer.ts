@@ -1,3 +1,4 @@
+import { copyPart } from '../bounded-cache.ts'
 import { characterKinds, kindAt, kindOfUnit, sizeAt } from './characters.ts'
 import { CompoundAnalyzer } from './compound.ts'
 import { loadLanguage } from './languages.ts'
@@ -99,12 +100,12 @@ export class Analyzer implements Tokenizer {
   }
 
   #analyzeCompound(compound: string): TokenSequence {
-    return this.#memo.get(compound) ?? this.#store(compound, this.#compounds.analyze(detach(compound)))
+    return this.#memo.get(compound) ?? this.#store(compound, this.#compounds.analyze(copyPart(compound)))
   }
 
   #analyzeRun(run: string, previous: string | undefined): TokenSequence {
     if (previous !== undefined) return this.#segmented.analyze(run, previous)
-    return this.#memo.get(run) ?? this.#store(run, this.#segmented.analyze(detach(run)))
+    return this.#memo.get(run) ?? this.#store(run, this.#segmented.analyze(copyPart(run)))
   }
 
   #store(text: string, sequence: TokenSequence): TokenSequence {
@@ -114,7 +115,7 @@ export class Analyzer implements Tokenizer {
       this.#memo.clear()
       this.#memoTokens = sequence.tokens.length + 1
     }
-    this.#memo.set(detach(text), sequence)
+    this.#memo.set(copyPart(text), sequence)
     return sequence
   }
 }
@@ -127,11 +128,6 @@ export class Analyzer implements Tokenizer {
 export async function openAnalyzer({ language }: { language: string }): Promise<Analyzer> {
   const loaded = await loadLanguage(language)
   return new Analyzer(loaded.code, new WordAnalyzer(loaded), new SegmentedTextAnalyzer(loaded))
-}
-
-/** Copies a part of a text. V8 keeps the whole text in memory as long as a part of 13 units or more is used. */
-function detach(part: string): string {
-  return part.length < 13 ? part : Buffer.from(part, 'utf16le').toString('utf16le')
 }
 
 function isMark(text: string, at: number): boolean {
