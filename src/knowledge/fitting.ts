@@ -2,13 +2,22 @@ import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { OperationHost } from '../base/threads.ts'
 import { WbError } from '../contract/errors.ts'
+import { fitSampleMax } from '../models/lsa.ts'
 import { type CollectionKey, type ContentStore, collectionKeyText } from '../storage/content.ts'
 import type { PassageOperations } from './passage-operations.ts'
 
 /** Minimum number of chunks for a fit. With fewer, a fitted space is not better than the placeholder. */
 const fitRecordsMin = 10
-/** Share of unfitted chunks above which a fit starts without waiting for ingest to pause. */
-const unfittedShareMax = 0.2
+/**
+ * Share of unfitted chunks above which a fit starts without waiting for ingest to pause. Each fit computes the vectors
+ * of all chunks again, so while a collection grows, it is fitted only after it has quadrupled.
+ */
+const growthShareMax = 0.75
+/**
+ * Share of unfitted chunks above which a fit starts after ingest has paused, in collections with more chunks than a fit
+ * uses. With fewer unfitted chunks, a fit would hardly change the model. Smaller collections are always fitted.
+ */
+const pausedShareMax = 0.1
 const quietPeriodMs = 2_000
 /**
  * Duration of a lease: longer than one step of a fit, but short, so that another process can soon replace a crashed
@@ -18,6 +27,8 @@ const leaseMs = 30_000
 /** Pause before the next check if a fit failed, or if another process is running it. */
 const retryMs = 10_000
 const vectorsPerStep = 512
+/** Maximum time for which writes wait for the last step of a fit. */
+const writePauseMaxMs = 2_000
 
 export interface FitProgress {
   readonly label: string
@@ -46,6 +57,7 @@ export class Fitting {
   private readonly running = new Map<string, Promise<FitOutcome>>()
   private readonly checking = new Set<string>()
   private readonly timers = new Map<string, () => void>()
+  private readonly writePauses = new Map<string, Promise<void>>()
   /** The last fit in the queue. Fits run one at a time, because each needs all passages of its collection in memory. */
   private last: Promise<unknown> = Promise.resolve()
   private closed = false
@@ -62,13 +74,24 @@ export class Fitting {
    */
   onGrowth(key: CollectionKey): void {
     this.scheduleCheck(key, quietPeriodMs)
-    this.fitIfDue(key, unfittedShareMax)
+    this.fitIfDue(key, growthShareMax)
   }
 
-  /** Returns the collections that have unfitted chunks, and enough chunks for a fit. */
+  /**
+   * Resolves when chunks can be added to a collection. Before the last step of a fit, new chunks wait for a short time,
+   * because the new space can become current only when each chunk has a vector in it.
+   */
+  async whenWritable(key: CollectionKey): Promise<void> {
+    await this.writePauses.get(collectionKeyText(key))
+  }
+
+  /** Returns the collections that have enough chunks for a fit, and enough unfitted chunks for another model. */
   async listDue(): Promise<(CollectionKey & { unfitted: number; records: number })[]> {
     const unfitted = (await this.parts.store.fitted?.unfitted()) ?? []
-    return unfitted.filter(entry => entry.records >= fitRecordsMin)
+    return unfitted.filter(
+      ({ unfitted, records }) =>
+        records >= fitRecordsMin && (records <= fitSampleMax || unfitted > records * pausedShareMax),
+    )
   }
 
   /** Starts the fits that an earlier process did not finish. */
@@ -153,6 +176,7 @@ export class Fitting {
     const spaces = this.parts.store.fitted
     if (!spaces || this.closed) return 'abandoned'
     if (!(await spaces.lease(key, owner, leaseMs))) return 'leased'
+    let resumeWrites: (() => void) | undefined
     try {
       const { records } = await host.run('fit', key)
       for (let done = 0; !this.closed && !signal?.aborted; ) {
@@ -160,12 +184,33 @@ export class Fitting {
         if (staged === false) return 'abandoned'
         done += staged
         onProgress({ label: key.name, done, total: Math.max(records, done) })
-        if (staged < vectorsPerStep && (await host.run('swap', { key, owner }))) return 'done'
+        if (staged < vectorsPerStep) {
+          if (await host.run('swap', { key, owner })) return 'done'
+          resumeWrites ??= this.pauseWrites(key)
+        }
         if (!(await spaces.lease(key, owner, leaseMs))) return 'abandoned'
       }
       return 'abandoned'
     } finally {
+      resumeWrites?.()
       await spaces.release(key, owner)
     }
+  }
+
+  /** Returns a function that ends the pause. */
+  private pauseWrites(key: CollectionKey): () => void {
+    const name = collectionKeyText(key)
+    let resume = () => {}
+    const pause = new Promise<void>(resolve => {
+      resume = resolve
+    })
+    this.writePauses.set(name, pause)
+    const end = () => {
+      cancelTimer()
+      if (this.writePauses.get(name) === pause) this.writePauses.delete(name)
+      resume()
+    }
+    const cancelTimer = this.parts.clock.after(writePauseMaxMs, end)
+    return end
   }
 }

@@ -57,7 +57,8 @@ export function openKnowledge(parts: KnowledgeParts) {
   const onIngested = ({ isFittedByRuntime, key }: BaseContext) => {
     if (parts.fitsAutomatically && isFittedByRuntime) fitting.onGrowth(key)
   }
-  const ingestParts = { ...parts, bases, space, index: hosts.index, onIngested }
+  const whenWritable = ({ key }: BaseContext) => fitting.whenWritable(key)
+  const ingestParts = { ...parts, bases, space, index: hosts.index, whenWritable, onIngested }
   const ingestion = new Ingestion(ingestParts)
   const uploads = new Uploads({ docling: new Docling(parts.docling, parts), index: hosts.index })
   const searcher = new Searcher(space, filters)

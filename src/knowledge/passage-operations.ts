@@ -3,7 +3,14 @@ import type { ThreadOperations } from '../base/threads.ts'
 import { isZeroVector } from '../base/unit-vector.ts'
 import { queryWords } from '../base/words.ts'
 import type { Ingest } from '../contract/documents.ts'
-import { type EmbeddedPassage, fitLsaModel, LsaModel, lsaDimension } from '../models/lsa.ts'
+import {
+  createSampler,
+  type EmbeddedPassage,
+  fitLsaModel,
+  fitSampleMax,
+  LsaModel,
+  lsaDimension,
+} from '../models/lsa.ts'
 import { placeholderEmbed } from '../models/placeholder-embedder.ts'
 import type { Collection, CollectionKey, ContentStore, FitResult, FittedSpaces } from '../storage/content.ts'
 import { damagedStore } from '../storage/damaged-store.ts'
@@ -134,16 +141,16 @@ class FittedModels {
 
   async fit(key: CollectionKey): Promise<{ records: number }> {
     const store = await this.opening
-    const { id, generation } = await requireCollection(store, key)
-    const { passages, through } = await allPassages(requireFittedSpaces(store), key)
+    const { id, generation, records: total } = await requireCollection(store, key)
+    const { passages, records, through } = await samplePassages(requireFittedSpaces(store), key, total)
     const model = fitLsaModel(passages)
     this.candidate = {
       collection: id,
       generation: generation + 1,
       model,
-      fitted: { model: model.encode(), records: passages.length, through },
+      fitted: { model: model.encode(), records, through },
     }
-    return { records: passages.length }
+    return { records }
   }
 
   async stage({ key, limit, owner }: FitStep & { limit: number }): Promise<number | false> {
@@ -208,13 +215,22 @@ async function loadCurrentModel(store: ContentStore, key: CollectionKey): Promis
   }
 }
 
-async function allPassages(spaces: FittedSpaces, key: CollectionKey) {
+/**
+ * Reads a random sample of the passages of a collection, so that memory is limited for any number of records.
+ *
+ * @param total  number of records of the collection
+ * @returns the sample, the number of passages that it represents, and the last record of them
+ */
+async function samplePassages(spaces: FittedSpaces, key: CollectionKey, total: number) {
+  const isTaken = createSampler(total, fitSampleMax)
   const passages: EmbeddedPassage[] = []
+  let records = 0
   let through = 0
   for (;;) {
     const slice = await spaces.passages(key, through, passagesPerRead)
-    for (const { title, text } of slice) passages.push({ title, text })
+    for (const { title, text } of slice) if (isTaken()) passages.push({ title, text })
+    records += slice.length
     through = slice.at(-1)?.record ?? through
-    if (slice.length < passagesPerRead) return { passages, through }
+    if (slice.length < passagesPerRead) return { passages, records, through }
   }
 }
