@@ -10,7 +10,7 @@ export const termLengthMax = 64
 const queryWordsMax = 256
 
 /** Maximum number of cached words and of cached characters. */
-const cacheSizeMax = 1 << 16
+const cacheSizeMax = 1 << 17
 
 const separatorType = 0
 const plainType = 1
@@ -167,9 +167,13 @@ export function words(text: string): string[] {
 export function stem(word: string): string {
   const cached = stemCache.get(word)
   if (cached !== undefined) return cached
-  if (word.length > termLengthMax || !/^[a-z]+$/.test(word)) return word
+  if (!hasStem(word)) return word
   const copy = copyPart(word)
   return store(stemCache, copy, stemmer(copy))
+}
+
+function hasStem(word: string): boolean {
+  return word.length <= termLengthMax && /^[a-z]+$/.test(word)
 }
 
 /**
@@ -193,7 +197,7 @@ function termOf(word: string): string {
   const cached = termCache.get(word)
   if (cached !== undefined) return cached
   const part = copyPart(cutTerm(word))
-  const term = stopwords.has(word) ? '' : stem(part)
+  const term = stopwords.has(word) ? '' : hasStem(part) ? stemmer(part) : part
   return word.length > termLengthMax ? term : store(termCache, part, term)
 }
 

@@ -178,14 +178,17 @@ export class Fitting {
     if (!(await spaces.lease(key, owner, leaseMs))) return 'leased'
     let resumeWrites: (() => void) | undefined
     try {
-      const { records } = await host.run('fit', key)
+      const { generation, records } = await host.run('fit', key)
+      const fit = { generation, owner }
       for (let done = 0; !this.closed && !signal?.aborted; ) {
-        const staged = await host.run('stage', { key, limit: vectorsPerStep, owner })
-        if (staged === false) return 'abandoned'
-        done += staged
+        const vectors = await host.run('embedUnstaged', { key, limit: vectorsPerStep })
+        // Call `stage` even without vectors, to check that the owner still has the lease.
+        if (!vectors || !(await spaces.stage(key, fit, vectors))) return 'abandoned'
+        done += vectors.length
         onProgress({ label: key.name, done, total: Math.max(records, done) })
-        if (staged < vectorsPerStep) {
-          if (await host.run('swap', { key, owner })) return 'done'
+        if (vectors.length < vectorsPerStep) {
+          const fitted = await host.run('candidate', key)
+          if (fitted && (await spaces.swap(key, fit, fitted))) return 'done'
           resumeWrites ??= this.pauseWrites(key)
         }
         if (!(await spaces.lease(key, owner, leaseMs))) return 'abandoned'

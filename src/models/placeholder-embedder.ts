@@ -20,7 +20,7 @@ function mix(state: number): number {
 }
 
 /** Maximum number of terms whose features are cached. */
-const cachedTermsMax = 1 << 16
+const cachedTermsMax = 1 << 17
 
 /**
  * Positions and signs of the features of a term: first the term, then its n-grams. Each character code is twice the
