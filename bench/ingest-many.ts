@@ -179,7 +179,6 @@ export async function measureIngest(documentCount: number, isProfiled: boolean):
   } finally {
     await server.stop()
     if (isProfiled) printStages(profiles)
-    if (process.env.KEEP) execFileSync('cp', ['-r', profiles, process.env.KEEP])
     remove(dataDir)
   }
 }

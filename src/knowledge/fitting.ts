@@ -26,9 +26,13 @@ const quietPeriodMs = 2_000
 const leaseMs = 30_000
 /** Pause before the next check if a fit failed, or if another process is running it. */
 const retryMs = 10_000
-const vectorsPerStep = 512
+/**
+ * Number of vectors in a step. Each step waits for a commit, and other commits add chunks in the meantime, so with small
+ * steps a fit would not finish.
+ */
+const vectorsPerStep = 2_048
 /** Maximum time for which writes wait for the last step of a fit. */
-const writePauseMaxMs = 2_000
+const writePauseMaxMs = 5_000
 
 export interface FitProgress {
   readonly label: string
@@ -182,8 +186,13 @@ export class Fitting {
       const fit = { generation, owner }
       for (let done = 0; !this.closed && !signal?.aborted; ) {
         const vectors = await host.run('embedUnstaged', { key, limit: vectorsPerStep })
-        // Call `stage` even without vectors, to check that the owner still has the lease.
-        if (!vectors || !(await spaces.stage(key, fit, vectors))) return 'abandoned'
+        if (!vectors) return 'abandoned'
+        // Both share a commit. Calls `stage` even without vectors, to check that the owner still has the lease.
+        const [isStaged, isLeased] = await Promise.all([
+          spaces.stage(key, fit, vectors),
+          spaces.lease(key, owner, leaseMs),
+        ])
+        if (!isStaged || !isLeased || this.closed) return 'abandoned'
         done += vectors.length
         onProgress({ label: key.name, done, total: Math.max(records, done) })
         if (vectors.length < vectorsPerStep) {
@@ -191,7 +200,6 @@ export class Fitting {
           if (fitted && (await spaces.swap(key, fit, fitted))) return 'done'
           resumeWrites ??= this.pauseWrites(key)
         }
-        if (!(await spaces.lease(key, owner, leaseMs))) return 'abandoned'
       }
       return 'abandoned'
     } finally {

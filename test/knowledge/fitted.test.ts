@@ -35,13 +35,6 @@ async function fitted(wb: TestRuntime, count = 20): Promise<Base> {
   return base
 }
 
-/** Adds plain records, which is faster than adding documents. */
-async function fillRecords(wb: TestRuntime, { params }: Base, count: number): Promise<void> {
-  const all = Array.from({ length: count }, (_, n) => ({ id: `${n}`, text: sentence(n) }))
-  for (let from = 0; from < count; from += 500)
-    await wb.call(records.upsert, { params, body: { records: all.slice(from, from + 500) } })
-}
-
 /** Lets background work continue for many turns of the event loop. */
 async function pause(wb: TestRuntime): Promise<void> {
   for (let turn = 0; turn < 200; turn++) await wb.send('GET /readyz')
@@ -382,8 +375,7 @@ describe('an interrupted fit', () => {
     })
     const { workspaceId } = await makeWorkspace(wb)
     const base = await makeBase(wb, { workspaceId, name: 'again' })
-    // The first embedding step does not process all of them.
-    await fillRecords(wb, base, 600)
+    await ingestSentences(base, 0, 30)
     stop.close()
     const settling = wb.settle()
     await waitUntil(() => stop.reached > 0)
@@ -478,8 +470,7 @@ describe('shutdown and startup', () => {
         })),
       })
       const base = await makeBase(wb)
-      // The first embedding step does not process all of them.
-      await fillRecords(wb, base, 600)
+      await ingestSentences(base, 0, 30)
       const found = await base.search('panel heats', { hybrid: false })
       stop.close()
       void wb.settle()
@@ -487,7 +478,7 @@ describe('shutdown and startup', () => {
       const closing = wb.close()
       stop.open()
       await closing
-      expect(readSpaceState(wb.dataDir, base)).toMatchObject({ generation: 0, records: 600 })
+      expect(readSpaceState(wb.dataDir, base)).toMatchObject({ generation: 0, records: 30 })
       const file = storeFile(wb.dataDir)
       expect(file.collection(base.params.workspaceId, base.name)).toMatchObject({
         staging: 0,
