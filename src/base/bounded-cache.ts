@@ -1,15 +1,21 @@
 /**
  * A cache in memory of bounded size. When it is full, it drops the entries that were not used since it was last half
- * full.
+ * full. Values must not be undefined.
  */
 export class BoundedCache<K, V> {
   readonly #halfMax: number
+  readonly #sizeOf: (value: V) => number
   #recent = new Map<K, V>()
+  #recentSize = 0
   #earlier = new Map<K, V>()
 
-  /** @param sizeMax  maximum number of entries */
-  constructor(sizeMax: number) {
+  /**
+   * @param sizeMax  maximum total size of the values
+   * @param sizeOf   returns the size of a value; by default, each value has the size 1
+   */
+  constructor(sizeMax: number, sizeOf: (value: V) => number = () => 1) {
     this.#halfMax = sizeMax / 2
+    this.#sizeOf = sizeOf
   }
 
   get(key: K): V | undefined {
@@ -21,11 +27,14 @@ export class BoundedCache<K, V> {
   }
 
   set(key: K, value: V): void {
-    if (this.#recent.size >= this.#halfMax) {
+    const size = this.#sizeOf(value)
+    if (this.#recentSize + size > this.#halfMax) {
       this.#earlier = this.#recent
       this.#recent = new Map()
+      this.#recentSize = 0
     }
     this.#recent.set(key, value)
+    this.#recentSize += size
   }
 }
 

@@ -1,4 +1,4 @@
-import { copyPart } from '../bounded-cache.ts'
+import { BoundedCache, copyPart } from '../bounded-cache.ts'
 import { characterKinds, kindAt, kindOfUnit, sizeAt } from './characters.ts'
 import { CompoundAnalyzer } from './compound.ts'
 import { loadLanguage } from './languages.ts'
@@ -10,9 +10,9 @@ import { WordAnalyzer } from './word-analyzer.ts'
 /** Maximum length in UTF-16 units of a compound, of what is read of a word, and of a segmented run. */
 const compoundUnitsMax = 256
 const segmentedUnitsMax = 1024
-/** Maximum length of a cached piece of text in UTF-16 units, and number of cached tokens. A full cache is cleared. */
+/** Maximum length of a cached piece of text in UTF-16 units, and number of cached tokens. */
 const memoUnitsMax = 64
-const memoTokensMax = 1 << 17
+const memoTokensMax = 1 << 18
 
 /** Version of the rules. A change of the terms of any language increments it, and texts must be indexed again. */
 export const analyzerVersion = 1
@@ -35,8 +35,7 @@ export class Analyzer implements Tokenizer {
   readonly #words: WordAnalyzer
   readonly #compounds: CompoundAnalyzer
   readonly #segmented: SegmentedTextAnalyzer
-  readonly #memo = new Map<string, TokenSequence>()
-  #memoTokens = 0
+  readonly #memo = new BoundedCache<string, TokenSequence>(memoTokensMax, ({ tokens }) => tokens.length + 1)
 
   constructor(language: string, words: WordAnalyzer, segmented: SegmentedTextAnalyzer) {
     this.language = language
@@ -110,11 +109,6 @@ export class Analyzer implements Tokenizer {
 
   #store(text: string, sequence: TokenSequence): TokenSequence {
     if (text.length > memoUnitsMax) return sequence
-    this.#memoTokens += sequence.tokens.length + 1
-    if (this.#memoTokens > memoTokensMax) {
-      this.#memo.clear()
-      this.#memoTokens = sequence.tokens.length + 1
-    }
     this.#memo.set(copyPart(text), sequence)
     return sequence
   }
