@@ -8,11 +8,13 @@ import type { PassageOperations } from './passage-operations.ts'
 
 /** Minimum number of chunks for a fit. With fewer, a fitted space is not better than the placeholder. */
 const fitRecordsMin = 10
+/** Share of unfitted chunks above which a fit starts without waiting for ingest to pause. */
+const growthShareMax = 0.5
 /**
- * Share of unfitted chunks above which a fit starts without waiting for ingest to pause. Each fit computes the vectors
- * of all chunks again, so while a collection grows, it is fitted only after it has quadrupled.
+ * Maximum share of the time that fits of a collection take while it grows. Each fit computes the vectors of all chunks
+ * again, so without a limit, fits would slow down a long ingest.
  */
-const growthShareMax = 0.75
+const growthTimeShareMax = 0.1
 /**
  * Share of unfitted chunks above which a fit starts after ingest has paused, in collections with more chunks than a fit
  * uses. With fewer unfitted chunks, a fit would hardly change the model. Smaller collections are always fitted.
@@ -62,6 +64,8 @@ export class Fitting {
   private readonly checking = new Set<string>()
   private readonly timers = new Map<string, () => void>()
   private readonly writePauses = new Map<string, Promise<void>>()
+  /** Earliest times of the next fits of growing collections. */
+  private readonly nextFits = new Map<string, number>()
   /** The last fit in the queue. Fits run one at a time, because each needs all passages of its collection in memory. */
   private last: Promise<unknown> = Promise.resolve()
   private closed = false
@@ -73,12 +77,13 @@ export class Fitting {
   }
 
   /**
-   * Call this when a collection has grown. Fits it immediately if many chunks are unfitted, and otherwise when ingest
-   * pauses.
+   * Call this when a collection has grown. Fits it immediately if many chunks are unfitted and the last fit was not
+   * recent, and otherwise when ingest pauses.
    */
   onGrowth(key: CollectionKey): void {
     this.scheduleCheck(key, quietPeriodMs)
-    this.fitIfDue(key, growthShareMax)
+    if (this.parts.clock.now() >= (this.nextFits.get(collectionKeyText(key)) ?? 0))
+      this.fitIfDue(key, growthShareMax)
   }
 
   /**
@@ -153,7 +158,10 @@ export class Fitting {
 
   /** Runs a fit, and schedules the next check. Waits longer after a failure, because its cause is likely to persist. */
   private async refitIfDue(key: CollectionKey): Promise<void> {
+    const startedAt = this.parts.clock.now()
     const outcome = await this.run(key, () => {})
+    const endedAt = this.parts.clock.now()
+    this.nextFits.set(collectionKeyText(key), endedAt + (endedAt - startedAt) * (1 / growthTimeShareMax - 1))
     if (outcome === 'done') this.onGrowth(key)
     else this.scheduleCheck(key, retryMs)
   }

@@ -133,17 +133,17 @@ describe('new documents', () => {
     expect(readSpaceState(wb.dataDir, base)).toMatchObject({ unfitted: 0 })
   })
 
-  test('are fitted immediately if more than three quarters of the chunks are unfitted', async () => {
+  test('are fitted immediately if more than half of the chunks are unfitted', async () => {
     const { count, content } = counted()
     const wb = await open({ server: true, clock: new TestClock(), content })
     const base = await fitted(wb, 10)
     const before = generationOf(wb, base)
     count.fits = 0
-    await ingestSentences(base, 100, 130)
+    await ingestSentences(base, 100, 110)
     await pause(wb)
     expect(count.fits).toBe(0)
-    expect(readSpaceState(wb.dataDir, base)).toEqual({ generation: before, unfitted: 30, records: 40 })
-    await base.ingest(sentence(130))
+    expect(readSpaceState(wb.dataDir, base)).toEqual({ generation: before, unfitted: 10, records: 20 })
+    await base.ingest(sentence(110))
     await waitUntil(() => generationOf(wb, base) === before + 1)
   })
 
