@@ -1,9 +1,9 @@
-import { WbError } from '../../contract/errors.ts'
-import type { CollectionKey, ScoredRecord, SearchConstraints } from '../content.ts'
+import type { ScoredRecord, SearchConstraints, SpaceKey } from '../content.ts'
 import type { RecordSet } from '../record-set.ts'
 import { loadScanModule } from '../scan/module.ts'
 import { scanBlocks, type VectorBlock } from '../scan/scan-blocks.ts'
 import { type ReadVectors, Segment } from '../scan/segment.ts'
+import { requireSearchableSpace } from '../store-features.ts'
 import type { AllowedRecords } from './allowed-records.ts'
 import {
   type CollectionRow,
@@ -28,7 +28,7 @@ const BLOCK_ROWS = 256
 export interface NearestQuery extends SearchConstraints {
   readonly vector: Float32Array
   readonly limit: number
-  /** Generation of the vector space. The search fails if it is not the current one. */
+  /** Generation that the vector was computed for. The search fails if it is not the current one. */
   readonly generation?: number
 }
 
@@ -37,7 +37,7 @@ interface StoredVector {
   readonly vector: Float32Array
 }
 
-/** In-memory vectors of one generation of a collection, as of `version` of the collection. */
+/** In-memory vectors of one generation of a vector space, as of `version` of the collection. */
 interface ResidentVectors {
   readonly segment: Segment
   /** True if the segment contains the exact vectors. */
@@ -66,18 +66,14 @@ export class VectorIndex {
   /**
    * Returns the nearest allowed records, best first; records with equal scores in ascending order.
    *
-   * @throws collection_unavailable  the collection does not exist, or `generation` is not the current one
-   * @throws dimension_mismatch      the length of the vector is not the dimension of the collection
+   * @throws collection_unavailable  the space does not exist, has never been swapped, or has another generation
+   * @throws dimension_mismatch      the length of the vector is not the dimension of the space
    */
-  nearest(key: CollectionKey, query: NearestQuery): ScoredRecord[] {
+  nearest(key: SpaceKey, query: NearestQuery): ScoredRecord[] {
     return this.#connection.snapshot(() => {
       const collection = requireCollection(this.#connection, key)
       requireVectorDimension(collection, query.vector)
-      if (query.generation !== undefined && query.generation !== collection.generation)
-        throw new WbError('collection_unavailable', 'the vector space of the collection has just changed', {
-          hint: 'Retry the request.',
-          stale: true,
-        })
+      requireSearchableSpace(key, collection.generation, query.generation)
       const allowed = this.#allowedRecords.allowed(collection, query)
       if (allowed?.size === 0) return []
       if (bytesOf(collection, 1) > this.#bytesMax) return this.#scan(collection, query, allowed)
@@ -92,10 +88,11 @@ export class VectorIndex {
   }
 
   #resident(collection: CollectionRow): ResidentVectors {
-    const name = vectorTable(collection.id, collection.generation)
+    const { spaceId, generation } = collection
+    const name = vectorTable(collection)
     let resident = this.#residents.get(name)
     this.#residents.delete(name)
-    this.#residents.delete(vectorTable(collection.id, collection.generation - 1))
+    this.#residents.delete(vectorTable({ spaceId, generation: generation - 1 }))
     if (resident?.isExact && !this.#fitsExact(collection)) resident = undefined
     if (resident && resident.version !== collection.version)
       resident = this.#applyLaterChanges(collection, resident)
@@ -110,7 +107,7 @@ export class VectorIndex {
     const isExact = this.#fitsExact(collection)
     const readVectors = isExact ? undefined : this.#vectorReader(collection)
     const segment = new Segment(loadScanModule(), dimension, metric, readVectors)
-    segment.reserve(collection.records)
+    segment.reserve(collection.vectors)
     const resident = {
       segment,
       isExact,
@@ -129,7 +126,7 @@ export class VectorIndex {
     resident.lastDeletion = deletions.at(-1)?.seq ?? resident.lastDeletion
     this.#append(collection, resident)
     // Too many rows mean that a deletion is missing from the log.
-    return resident.segment.size === collection.records ? resident : undefined
+    return resident.segment.size === collection.vectors ? resident : undefined
   }
 
   /** Appends new records. Their numbers are higher than the last one that was read. */
@@ -155,24 +152,25 @@ export class VectorIndex {
     }
   }
 
-  #vectorReader({ id, generation, dimension }: CollectionRow): ReadVectors {
-    const table = vectorTable(id, generation)
+  #vectorReader(collection: CollectionRow): ReadVectors {
+    const table = vectorTable(collection)
     const statement = this.#connection.prepare<VectorRow>(
       `SELECT record, data FROM ${table} WHERE record = ?`,
     )
     return records =>
       records.map(record => {
         const row = statement.get(record) ?? { record, data: null }
-        return decodeVector(table, dimension, row)
+        return decodeVector(table, collection.dimension, row)
       })
   }
 
-  *#rows({ id, generation, dimension }: CollectionRow, after: number): Generator<StoredVector> {
-    const table = vectorTable(id, generation)
+  *#rows(collection: CollectionRow, after: number): Generator<StoredVector> {
+    const table = vectorTable(collection)
     const rows = this.#connection
       .prepare<VectorRow>(`SELECT record, data FROM ${table} WHERE record > ? ORDER BY record`)
       .iterate(after)
-    for (const row of rows) yield { record: row.record, vector: decodeVector(table, dimension, row) }
+    for (const row of rows)
+      yield { record: row.record, vector: decodeVector(table, collection.dimension, row) }
   }
 
   #scan(collection: CollectionRow, query: NearestQuery, allowed: RecordSet | undefined): ScoredRecord[] {
@@ -187,9 +185,9 @@ export class VectorIndex {
   }
 }
 
-/** Estimates the bytes of a collection in memory. */
-function bytesOf({ records, dimension }: CollectionRow, bytesPerNumber: number): number {
-  return records * (dimension * bytesPerNumber + ROW_OVERHEAD_BYTES)
+/** Estimates the bytes of the vectors of a space in memory. */
+function bytesOf({ vectors, dimension }: CollectionRow, bytesPerNumber: number): number {
+  return vectors * (dimension * bytesPerNumber + ROW_OVERHEAD_BYTES)
 }
 
 function* blocksOf(rows: Iterable<StoredVector>, dimension: number): Generator<VectorBlock> {
