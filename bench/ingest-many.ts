@@ -24,9 +24,9 @@ const stages: Stages = {
   'fit: terms': /weigh-terms\.ts:(weighTerms|countPassages)$/,
   'fit: matrix': /lsa\/(basis|panels)\.ts|:(fromBasis)$/,
   'fit: new vectors of stored chunks':
-    /passage-operations\.ts:(stage|swap)$|fitted-spaces\.ts:(stage|swap|unstaged)$/,
+    /passage-operations\.ts:embedUnstaged$|vector-spaces\.ts:(stage|swap|unstaged)$/,
   'fit: other':
-    /passage-operations\.ts:(fit|allPassages)$|fitted-spaces|^src\/models\/lsa\.ts:(encode|decode)$/,
+    /passage-operations\.ts:(fit|samplePassages)$|(fitted|vector)-spaces|^src\/models\/lsa\.ts:(encode|decode)$/,
   embedding: /passage-operations\.ts:embed$|placeholder-embedder|^src\/models\/lsa\.ts:embed$/,
   'text analysis': /^src\/base\/analysis\//,
   'posting merges': /posting-merger|segment-merge|posting-maintenance|merge-plan/,
