@@ -6,6 +6,7 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { cpuByStage, type Stages } from './cpu-stages.ts'
+import { cpuMilliseconds, peakResidentMegabytes } from './process-usage.ts'
 import { drawDocument } from './random-documents.ts'
 import { call, remove, type Server, startServer, temporaryFolder, unlimited } from './server.ts'
 import { table } from './statistics.ts'
@@ -91,9 +92,7 @@ async function eventLoopDelay(server: Server, report: string): Promise<Delay> {
 
 /** CPU seconds and peak resident set of a process. */
 function usage(pid: number): { cpuSeconds: number; peakMegabytes: number } {
-  const times = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
-  const peak = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]
-  return { cpuSeconds: (Number(times[11]) + Number(times[12])) / 100, peakMegabytes: Number(peak) / 1024 }
+  return { cpuSeconds: cpuMilliseconds(pid) / 1_000, peakMegabytes: peakResidentMegabytes(pid) }
 }
 
 /** @param isProfiled  true to print CPU seconds by stage; this rebuilds the server with readable file names */

@@ -85,7 +85,7 @@ export function openKnowledge(parts: KnowledgeParts) {
       kb: kbHandlers(bases, searcher, manySearcher, parts.measureSearch),
       filters: filterHandlers(filters),
       documents: documentHandlers({ bases, documents, ingestion, uploads }, parts.reportFailure),
-      records: recordHandlers(new Records({ ...parts, bases, space, onIngested })),
+      records: recordHandlers(new Records({ ...parts, bases, space, whenWritable, onIngested })),
     },
   }
 }
