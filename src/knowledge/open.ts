@@ -58,7 +58,8 @@ export function openKnowledge(parts: KnowledgeParts) {
   const onIngested = ({ isFittedByRuntime, key }: BaseContext) => {
     if (parts.fitsAutomatically && isFittedByRuntime) fitting.onGrowth(key)
   }
-  const ingestParts = { ...parts, bases, space, index: hosts.index, onIngested }
+  const whenWritable = ({ key }: BaseContext) => fitting.whenWritable(key)
+  const ingestParts = { ...parts, bases, space, index: hosts.index, whenWritable, onIngested }
   const ingestion = new Ingestion(ingestParts)
   const uploads = new Uploads({ docling: new Docling(parts.docling, parts), index: hosts.index })
   const searcher = new Searcher(space, filters)
@@ -91,7 +92,7 @@ export function openKnowledge(parts: KnowledgeParts) {
       ),
       filters: filterHandlers(filters),
       documents: documentHandlers({ bases, documents, ingestion, uploads }, parts.reportFailure),
-      records: recordHandlers(new Records({ ...parts, bases, space, onIngested })),
+      records: recordHandlers(new Records({ ...parts, bases, space, whenWritable, onIngested })),
     },
   }
 }

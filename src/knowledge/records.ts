@@ -15,6 +15,8 @@ interface RecordsParts {
   readonly clock: Clock
   readonly bases: KnowledgeBases
   readonly space: VectorSpace
+  /** Called before records are written. Resolves when the knowledge base accepts new records. */
+  readonly whenWritable: (context: BaseContext) => Promise<void>
   /** Called after records were stored. */
   readonly onIngested: (context: BaseContext) => void
 }
@@ -45,12 +47,13 @@ export class Records {
   async upsert(workspaceId: string, knowledgeBaseId: string, body: Upsert, caller: Caller): Promise<number> {
     requireUniqueIds(body.records)
     const ids = body.records.map(({ id }) => id)
-    const { bases, onIngested } = this.parts
+    const { bases, whenWritable, onIngested } = this.parts
     const address = { workspaceId, knowledgeBaseId }
     const write = async () => {
       const context = await bases.openContext(workspaceId, knowledgeBaseId)
       const { records, generation } = await this.compose(context, body, caller)
       const upsert = { op: 'upsert' as const, ...context.key, generation, records }
+      await whenWritable(context)
       const failure = await this.write(context, ids, upsert)
       if (failure === 'absent') throw baseCollectionMissing(context.base)
       if (failure) return undefined
