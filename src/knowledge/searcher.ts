@@ -281,7 +281,7 @@ function createPlan(
   return {
     mode: rankingMode(hybrid, body.lexicalWeight),
     text: body.text,
-    vector: body.vector && Float32Array.from(body.vector),
+    vector: body.vector,
     topK: body.topK,
     pool: Math.max(poolMin, body.topK),
     lexicalWeight: body.lexicalWeight,

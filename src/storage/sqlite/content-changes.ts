@@ -327,5 +327,6 @@ export function createVectorTable(
 
 /** Rejects NaN and infinity, because a single one makes the order of search results undefined. */
 function requireFinite(vector: Float32Array): void {
-  if (!vector.every(Number.isFinite)) throw new RangeError('a vector contains a number that is not finite')
+  for (const value of vector)
+    if (!Number.isFinite(value)) throw new RangeError('a vector contains a number that is not finite')
 }
