@@ -151,19 +151,24 @@ test('search after any sequence of changes equals brute force, resident and in b
     fc.property(history, ({ dimension, events, length, ...question }) => {
       const rows = new Map<number, Float32Array>()
       const segment = openSegment(rows, dimension, question.metric)
-      const exact = new Segment(module, dimension, question.metric)
+      const caching = openSegment(rows, dimension, question.metric)
+      caching.cachesExact = true
       for (const { record, vector } of events) {
         if (vector) {
           segment.append(record, vector)
-          exact.append(record, vector)
+          caching.append(record, vector)
           rows.set(record, vector)
         } else {
-          expect(exact.remove(record)).toBe(rows.has(record))
+          expect(caching.remove(record)).toBe(rows.has(record))
           expect(segment.remove(record)).toBe(rows.delete(record))
         }
+        caching.nearest(question.query, 2)
       }
       const answer = segment.nearest(question.query, question.k, question.allowed)
-      expect(exact.nearest(question.query, question.k, question.allowed)).toEqual(answer)
+      expect(caching.nearest(question.query, question.k, question.allowed)).toEqual(answer)
+      const copied = openSegment(rows, dimension, question.metric)
+      copied.appendQuantized(segment.quantizedRows())
+      expect(copied.nearest(question.query, question.k, question.allowed)).toEqual(answer)
       expect(segment.size).toBe(rows.size)
       expectNearest(answer, rows, question)
       expect(scanBlocks(module, blocksOf(rows, dimension, length), { dimension, ...question })).toEqual(
@@ -314,7 +319,7 @@ test('rejects wrong dimensions', () => {
   expect(segment.size).toBe(0)
 })
 
-test('reads the exact vectors of few rows', () => {
+test('reads the exact vectors of few rows, and none again if they are cached', () => {
   const rows = new Map(Array.from({ length: 20_000 }, (_, i) => [i, vectorOf(i * 977, 384)]))
   let reads = 0
   const segment = new Segment(module, 384, 'cosine', records => {
@@ -324,4 +329,9 @@ test('reads the exact vectors of few rows', () => {
   for (const [record, row] of rows) segment.append(record, row)
   segment.nearest(vectorOf(-5, 384), 10)
   expect(reads).toBeLessThan(500)
+  segment.cachesExact = true
+  const answer = segment.nearest(vectorOf(-5, 384), 10)
+  reads = 0
+  expect(segment.nearest(vectorOf(-5, 384), 10)).toEqual(answer)
+  expect(reads).toBe(0)
 })

@@ -1,5 +1,6 @@
 import type { Metric, ScoredRecord } from '../content.ts'
 import type { RecordSet } from '../record-set.ts'
+import { ExactRows } from './exact-rows.ts'
 import { ExactScorer, requireDimension, requireLength } from './exact-scorer.ts'
 import {
   MAX_PAGES,
@@ -9,13 +10,21 @@ import {
   type ScanMemory,
   type ScanModule,
 } from './module.ts'
+import {
+  ERROR,
+  FACTOR,
+  FACTS,
+  OFFSET,
+  type QuantizedRows,
+  RECORD,
+  ROUNDING_SHARE,
+  strideOf,
+} from './quantized-rows.ts'
 import { TopResults } from './top-results.ts'
 
-/** Reads the exact vectors of records from disk, in the order of the records. */
+/** Reads the exact vectors of records, in the order of the records. */
 export type ReadVectors = (records: readonly number[]) => Float32Array[]
 
-/** Components per iteration of the kernel's inner loop. Rows are padded with zeros to a multiple of it. */
-const LANES = 16
 /** Rows per kernel call. Their results take 32 KiB, which fits into the L1 cache. */
 const BATCH_ROWS = 4_096
 /** If less than this share of the rows is allowed, reading only these rows is faster than scanning all rows. */
@@ -30,9 +39,6 @@ const CANDIDATES_PER_READ = 64
 const ROUNDING = 1e-9
 /** Estimated bytes per map entry. */
 const MAP_ENTRY_BYTES = 40
-/** Numbers per row in `#facts`. */
-const FACTS = 5
-const [RECORD, FACTOR, ERROR, ROUNDING_SHARE, OFFSET] = [0, 1, 2, 3, 4]
 
 /**
  * Quantized vectors in memory, with exact nearest-neighbor search.
@@ -42,8 +48,8 @@ const [RECORD, FACTOR, ERROR, ROUNDING_SHARE, OFFSET] = [0, 1, 2, 3, 4]
  * the k-th best lower bound, and computes their exact scores, in the order of their upper bounds, until no remaining
  * row can be among the best. The result is identical to a scan of all exact vectors.
  *
- * The exact vectors are in memory, too, or are read from disk. In memory, a search of nearly equal vectors, which are all
- * candidates, takes about three times as long as a scan of all exact vectors.
+ * Exact vectors that were read can be cached. A search of nearly equal vectors, which are all candidates, then takes about
+ * three times as long as a scan of all exact vectors.
  *
  * The bound is that of Cauchy and Schwarz: if the row x is scale·q + e and the query y is s·r + f, then x·y differs
  * from scale·s·(q·r) by at most |e|·|y| + |x|·|f| + |e|·|f|.
@@ -64,9 +70,9 @@ export class Segment {
   readonly #memory: ScanMemory
   readonly #kernels: ScanKernels
   readonly #scorer: ExactScorer
-  readonly #readVectors: ReadVectors | undefined
-  /** The exact rows, if they are in memory. */
-  #exact = new Float32Array(0)
+  readonly #readVectors: ReadVectors
+  /** The exact rows that were read; undefined if they are not cached. */
+  #exact: ExactRows | undefined
   #views: Views
   #size = 0
   /** The record of each row, and its terms of the bounds; see {@link boundTerms}. */
@@ -79,16 +85,16 @@ export class Segment {
   /**
    * Creates an empty segment.
    *
-   * @param readVectors  reads the exact vectors of records of the segment; if omitted, they are kept in memory
+   * @param readVectors  reads the exact vectors of records of the segment
    * @throws RangeError  the dimension is out of range
    */
-  constructor(module: ScanModule, dimension: number, metric: Metric, readVectors?: ReadVectors) {
+  constructor(module: ScanModule, dimension: number, metric: Metric, readVectors: ReadVectors) {
     requireDimension(dimension)
     this.#dimension = dimension
     this.#metric = metric
     this.#readVectors = readVectors
     this.#scorer = new ExactScorer(module, dimension, metric)
-    this.#strideBytes = Math.ceil(dimension / LANES) * LANES
+    this.#strideBytes = strideOf(dimension)
     this.#stagingOffset = this.#strideBytes * 2
     this.#outOffset = this.#stagingOffset + this.#strideBytes * 4
     this.#slotsOffset = this.#outOffset + BATCH_ROWS * 8
@@ -109,9 +115,18 @@ export class Segment {
     return (
       this.#memory.buffer.byteLength +
       this.#facts.byteLength +
-      this.#exact.byteLength +
+      (this.#exact?.bytes ?? 0) +
       this.#size * MAP_ENTRY_BYTES
     )
+  }
+
+  /** True if exact vectors that are read stay in memory. */
+  get cachesExact(): boolean {
+    return this.#exact !== undefined
+  }
+
+  set cachesExact(isEnabled: boolean) {
+    this.#exact = isEnabled ? (this.#exact ?? new ExactRows(this.#dimension)) : undefined
   }
 
   /**
@@ -134,9 +149,7 @@ export class Segment {
   append(record: number, vector: Float32Array): void {
     requireLength(vector, this.#dimension)
     const slot = this.#slotOf.get(record) ?? this.#size
-    const needed = this.#pagesFor(slot + 1)
-    if (needed > this.#pages) this.#growTo(Math.max(needed, Math.min(this.#pages * 2, MAX_PAGES)))
-    if ((slot + 1) * FACTS > this.#facts.length) this.#growRows(Math.max(64, 2 * slot))
+    this.#makeRoom(slot + 1)
     this.#views.floats.set(vector, this.#stagingOffset / 4)
     const [scale, squaredError] = this.#kernels.quantize(
       this.#stagingOffset,
@@ -146,10 +159,32 @@ export class Segment {
     const squaredNorm = this.#kernels.squaredNorm(this.#stagingOffset, this.#strideBytes * 4)
     const terms = boundTerms[this.#metric](scale, errorOf(squaredError), Math.sqrt(squaredNorm))
     this.#facts.set([record, ...terms], slot * FACTS)
-    if (!this.#readVectors) this.#exact.set(vector, slot * this.#dimension)
+    this.#exact?.delete(slot)
     this.#slotOf.set(record, slot)
     if (slot === this.#size) this.#size++
     this.#version++
+  }
+
+  /**
+   * Adds rows of the dimension and metric of this segment. None of their records may be in the segment.
+   *
+   * @throws RangeError  the segment is full at 4 GiB
+   */
+  appendQuantized({ facts, levels }: QuantizedRows): void {
+    const first = this.#size
+    const count = facts.length / FACTS
+    this.#makeRoom(first + count)
+    this.#views.bytes.set(levels, this.#rowOffset(first))
+    this.#facts.set(facts, first * FACTS)
+    for (let row = 0; row < count; row++) this.#slotOf.set(facts[row * FACTS + RECORD]!, first + row)
+    this.#size += count
+    this.#version++
+  }
+
+  /** Returns a copy of all rows. */
+  quantizedRows(): QuantizedRows {
+    const levels = this.#views.bytes.slice(this.#rowsOffset, this.#rowOffset(this.#size))
+    return { facts: this.#facts.slice(0, this.#size * FACTS), levels }
   }
 
   /** Removes a record; returns false if it is not in the segment. */
@@ -163,10 +198,9 @@ export class Segment {
       const from = this.#rowOffset(last)
       this.#views.bytes.copyWithin(this.#rowOffset(slot), from, from + this.#strideBytes)
       this.#facts.copyWithin(slot * FACTS, last * FACTS, (last + 1) * FACTS)
-      if (!this.#readVectors)
-        this.#exact.copyWithin(slot * this.#dimension, last * this.#dimension, (last + 1) * this.#dimension)
-      this.#slotOf.set(this.#facts[slot * FACTS + RECORD]!, slot)
-    }
+      this.#exact?.move(last, slot)
+      this.#slotOf.set(this.#recordAt(slot), slot)
+    } else this.#exact?.delete(slot)
     return true
   }
 
@@ -192,9 +226,8 @@ export class Segment {
       if (toScore(keys[order[from]!]!) < best.minScore) break
       const group = order.subarray(from, from + CANDIDATES_PER_READ)
       const bySlot = Array.from(group, at => slots[at]!).sort((a, b) => a - b)
-      const records = bySlot.map(slot => this.#facts[slot * FACTS + RECORD]!)
-      const vectors = this.#readVectors?.(records) ?? bySlot.map(slot => this.#exactRow(slot))
-      for (const [at, score] of this.#scorer.scores(vectors).entries()) best.offer(score, records[at]!)
+      for (const [at, score] of this.#scorer.scores(this.#exactVectors(bySlot)).entries())
+        best.offer(score, this.#recordAt(bySlot[at]!))
     }
     return best.ranked()
   }
@@ -256,8 +289,17 @@ export class Segment {
     return best.ranked()
   }
 
-  #exactRow(slot: number): Float32Array {
-    return this.#exact.subarray(slot * this.#dimension, (slot + 1) * this.#dimension)
+  /** Returns exact vectors by slot, and reads those that are not in memory. */
+  #exactVectors(slots: readonly number[]): Float32Array[] {
+    const unknown = slots.filter(slot => !this.#exact?.get(slot))
+    const read = this.#readVectors(unknown.map(slot => this.#recordAt(slot)))
+    if (!this.#exact) return read
+    for (const [at, slot] of unknown.entries()) this.#exact.set(slot, read[at]!)
+    return slots.map(slot => this.#exact!.get(slot)!)
+  }
+
+  #recordAt(slot: number): number {
+    return this.#facts[slot * FACTS + RECORD]!
   }
 
   #rowOffset(slot: number): number {
@@ -272,6 +314,13 @@ export class Segment {
     return Math.ceil(this.#rowOffset(rows) / PAGE_BYTES)
   }
 
+  /** Makes room for a total of `rows` rows. At least doubles the memory when it is full. */
+  #makeRoom(rows: number): void {
+    const needed = this.#pagesFor(rows)
+    if (needed > this.#pages) this.#growTo(Math.max(needed, Math.min(this.#pages * 2, MAX_PAGES)))
+    if (rows * FACTS > this.#facts.length) this.#growRows(Math.max(64, rows, 2 * this.#size))
+  }
+
   #growTo(pages: number): void {
     if (pages <= this.#pages) return
     this.#memory.grow(pages - this.#pages)
@@ -283,10 +332,6 @@ export class Segment {
     const larger = new Float64Array(rows * FACTS)
     larger.set(this.#facts)
     this.#facts = larger
-    if (this.#readVectors) return
-    const exact = new Float32Array(rows * this.#dimension)
-    exact.set(this.#exact)
-    this.#exact = exact
   }
 
   /** Returns the slots of allowed records. Keeps them until the segment changes or the set is released. */

@@ -1,3 +1,4 @@
+import type { Metric } from '../content.ts'
 import type { StoreCheck } from '../storage-driver.ts'
 import { metrics, textTable, vectorTable } from './collections.ts'
 import { SqliteConnection } from './connection.ts'
@@ -5,11 +6,13 @@ import type Database from './driver.ts'
 import { findPostingFaults, indexedRecords } from './postings/check-postings.ts'
 import { listPostingIndexes } from './postings/index-rows.ts'
 import { examplesMax, type ProblemQuery, runProblemQuery } from './problem-query.ts'
+import { findQuantizationFaults } from './quantized-vectors.ts'
 
 interface CheckedCollection {
   readonly id: number
   readonly generation: number
   readonly dimension: number
+  readonly metric: Metric
   readonly staging: 0 | 1
   readonly lexical: 0 | 1
   readonly fullText: 0 | 1
@@ -103,7 +106,7 @@ const contentProblemQueries: readonly ProblemQuery[] = [
 export function contentChecks(database: Database.Database): readonly StoreCheck[] {
   const collections = database
     .prepare<[], CheckedCollection>(
-      'SELECT id, generation, dimension, staging, lexical, full_text AS fullText, reindex FROM collection',
+      'SELECT id, generation, dimension, metric, staging, lexical, full_text AS fullText, reindex FROM collection',
     )
     .all()
   const present = new Set(
@@ -124,6 +127,8 @@ export function contentChecks(database: Database.Database): readonly StoreCheck[
     { check: 'vectors with a wrong length', selects: complete.map(malformedVectors) },
   ].map(query => runProblemQuery(database, query))
   const connection = new SqliteConnection(database)
+  const isDamaged = results.some(({ count }) => count > 0)
+  const quantized = isDamaged ? [] : findQuantizationFaults(connection, collections)
   const faults = findPostingFaults(connection)
   const mismatches = faults.length > 0 ? [] : complete.flatMap(each => indexMismatches(connection, each))
   return [
@@ -133,6 +138,11 @@ export function contentChecks(database: Database.Database): readonly StoreCheck[
       check: 'records missing from the full-text index, and index entries without a record',
       count: mismatches.length,
       examples: mismatches.slice(0, examplesMax),
+    },
+    {
+      check: 'damage in quantized vectors',
+      count: quantized.length,
+      examples: quantized.slice(0, examplesMax),
     },
     { check: 'tables without a collection', count: unexpected.length, examples: unexpected },
     { check: 'collections with missing tables', count: missing.length, examples: missing },

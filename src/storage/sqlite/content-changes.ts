@@ -13,6 +13,7 @@ import {
 import type { DeferStep } from './commit-queue.ts'
 import type { SqliteConnection } from './connection.ts'
 import type { PostingChanges } from './posting-changes.ts'
+import { deleteQuantizedVectors } from './quantized-vectors.ts'
 import { ownerOfRecord } from './record-reader.ts'
 
 /**
@@ -120,7 +121,10 @@ export class ContentChanges {
     const tables = [vectorTable(id, generation), vectorTable(id, generation + 1), textTable(id)]
     // Deferred, because earlier tasks of the commit may still have to update the full-text table.
     defer(() => {
-      for (const table of tables) this.#connection.database.exec(`DROP TABLE IF EXISTS ${table}`)
+      for (const table of tables) {
+        this.#connection.database.exec(`DROP TABLE IF EXISTS ${table}`)
+        deleteQuantizedVectors(this.#connection, table)
+      }
     })
   }
 

@@ -10,6 +10,7 @@ import {
 } from './collections.ts'
 import type { SqliteConnection } from './connection.ts'
 import { createVectorTable } from './content-changes.ts'
+import { deleteQuantizedVectors } from './quantized-vectors.ts'
 
 /** Reads the models of fitted vector spaces, and the records for a fit. */
 export class FittedReads {
@@ -148,7 +149,9 @@ export class FittedWrites {
     this.#connection
       .prepare('INSERT INTO embedder_model (collection, generation, terms, weights) VALUES (?, ?, ?, ?)')
       .run(id, generation, model.terms, model.weights)
-    this.#connection.database.exec(`DROP TABLE ${vectorTable(id, collection.generation)}`)
+    const table = vectorTable(id, collection.generation)
+    this.#connection.database.exec(`DROP TABLE ${table}`)
+    deleteQuantizedVectors(this.#connection, table)
     this.#connection
       .prepare(
         `UPDATE collection SET version = version + 1, generation = ?, staging = 0, fitted_records = ?, fitted_through = ?,

@@ -23,10 +23,11 @@ import { LexicalIndex } from './lexical-index.ts'
 import type { LexicalQuery, OccurrencesQuery } from './lexical-query.ts'
 import { PostingBackfill } from './posting-backfill.ts'
 import { PostingChanges } from './posting-changes.ts'
-import { PostingMaintenance } from './posting-maintenance.ts'
 import { type DocumentQuery, RecordReader } from './record-reader.ts'
 import { SqliteRows } from './rows.ts'
+import { StoreMaintenance } from './store-maintenance.ts'
 import { type NearestQuery, VectorIndex } from './vector-index.ts'
+import { VectorQuantization } from './vector-quantization.ts'
 
 interface KeyedInput {
   readonly key: CollectionKey
@@ -41,7 +42,12 @@ export function createWriter(connection: SqliteConnection) {
   const changes = new ContentChanges(connection, postings)
   const fitted = new FittedWrites(connection)
   const backfill = new PostingBackfill(connection, queue, postings, analyzers)
-  const maintenance = new PostingMaintenance(connection, queue, backfill)
+  const maintenance = new StoreMaintenance(
+    connection,
+    queue,
+    backfill,
+    new VectorQuantization(connection, queue),
+  )
   const always = () => true
   /** Preparation of the last write. Writes are prepared one after another, because they must keep their order. */
   let preparation = Promise.resolve()
@@ -72,9 +78,15 @@ export function createWriter(connection: SqliteConnection) {
       input: KeyedInput & { fit: FitLease; vectors: readonly { record: number; vector: Float32Array }[] },
     ): Promise<boolean> =>
       queue.run({ run: () => fitted.stage(input.key, input.fit, input.vectors), shouldCommit: always }),
-    swap: (input: KeyedInput & { fit: FitLease; fitted: FitResult }): Promise<boolean> =>
-      queue.run({ run: () => fitted.swap(input.key, input.fit, input.fitted), shouldCommit: always }),
-    /** Starts the background work on posting indexes. */
+    async swap(input: KeyedInput & { fit: FitLease; fitted: FitResult }): Promise<boolean> {
+      const isSwapped = await queue.run({
+        run: () => fitted.swap(input.key, input.fit, input.fitted),
+        shouldCommit: always,
+      })
+      maintenance.wake()
+      return isSwapped
+    },
+    /** Starts the background work. */
     maintain: (_: object) => maintenance.start(),
     maintenanceFailure: (_: object) => maintenance.failure,
   } satisfies ThreadOperations)

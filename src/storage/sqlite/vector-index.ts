@@ -15,10 +15,11 @@ import {
 } from './collections.ts'
 import type { SqliteConnection } from './connection.ts'
 import { deletionsAfter, lastDeletion } from './deletion-log.ts'
+import { readQuantizedVectors } from './quantized-vectors.ts'
 
 /**
- * Maximum bytes of vectors in memory, over all collections. If the exact vectors of a collection exceed it, only
- * quantized vectors are in memory; if these exceed it, too, each search reads all vectors from disk.
+ * Maximum bytes of vectors in memory, over all collections. Exact vectors that a search has read stay in memory if all
+ * vectors of the collection fit. If even the quantized vectors exceed the maximum, each search reads all vectors from disk.
  */
 const RESIDENT_BYTES_MAX = 512 * 1024 * 1024
 /** Estimated bytes that a row takes in addition to its integers: record, scale, norms, map entry and padding. */
@@ -40,8 +41,6 @@ interface StoredVector {
 /** In-memory vectors of one generation of a collection, as of `version` of the collection. */
 interface ResidentVectors {
   readonly segment: Segment
-  /** True if the segment contains the exact vectors. */
-  readonly isExact: boolean
   version: number
   lastRecord: number
   lastDeletion: number
@@ -96,30 +95,33 @@ export class VectorIndex {
     let resident = this.#residents.get(name)
     this.#residents.delete(name)
     this.#residents.delete(vectorTable(collection.id, collection.generation - 1))
-    if (resident?.isExact && !this.#fitsExact(collection)) resident = undefined
     if (resident && resident.version !== collection.version)
       resident = this.#applyLaterChanges(collection, resident)
-    resident ??= this.#load(collection)
+    resident ??= this.#load(collection, true) ?? this.#load(collection, false)!
+    resident.segment.cachesExact = this.#fitsExact(collection)
     this.#residents.set(name, resident)
     this.#evict()
     return resident
   }
 
-  #load(collection: CollectionRow): ResidentVectors {
+  /** Returns undefined if the stored quantized vectors are not those of the collection, so that they must not be used. */
+  #load(collection: CollectionRow, usesQuantized: boolean): ResidentVectors | undefined {
     const { dimension, metric } = collection
-    const isExact = this.#fitsExact(collection)
-    const readVectors = isExact ? undefined : this.#vectorReader(collection)
-    const segment = new Segment(loadScanModule(), dimension, metric, readVectors)
+    const segment = new Segment(loadScanModule(), dimension, metric, this.#vectorReader(collection))
     segment.reserve(collection.records)
     const resident = {
       segment,
-      isExact,
       version: 0,
       lastRecord: 0,
       lastDeletion: lastDeletion(this.#connection, collection.id),
     }
+    if (usesQuantized)
+      for (const { rows, through } of readQuantizedVectors(this.#connection, collection)) {
+        segment.appendQuantized(rows)
+        resident.lastRecord = through
+      }
     this.#append(collection, resident)
-    return resident
+    return usesQuantized && segment.size !== collection.records ? undefined : resident
   }
 
   /** Applies later changes; returns undefined if the deletion log does not go back far enough. */

@@ -1,3 +1,4 @@
+import { eighthMigration } from './eighth.ts'
 import { fifthMigration } from './fifth.ts'
 import { firstMigration } from './first.ts'
 import { fourthMigration } from './fourth.ts'
@@ -18,4 +19,5 @@ export const migrations: readonly string[] = [
   fifthMigration,
   sixthMigration,
   seventhMigration,
+  eighthMigration,
 ]
