@@ -166,6 +166,11 @@ test('search after any sequence of changes equals brute force, resident and in b
       }
       const answer = segment.nearest(question.query, question.k, question.allowed)
       expect(caching.nearest(question.query, question.k, question.allowed)).toEqual(answer)
+      const others = [7, 3, 0].map(k => ({ ...question, query: question.query.toReversed(), k }))
+      const questions = [...others, question, { ...question, allowed: undefined }, others[0]!]
+      expect(segment.nearestOfEach(questions)).toEqual(
+        questions.map(({ query, k, allowed }) => segment.nearest(query, k, allowed)),
+      )
       const copied = openSegment(rows, dimension, question.metric)
       copied.appendQuantized(segment.quantizedRows())
       expect(copied.nearest(question.query, question.k, question.allowed)).toEqual(answer)
@@ -200,6 +205,26 @@ describe.each(metrics)('%s', metric => {
         const blocks = blocksOf(rows, dimension, 1_111)
         expect(scanBlocks(module, blocks, { dimension, metric, query, k, allowed })).toEqual(answer)
       }
+    },
+  )
+
+  test.each([1, 2, 4_097, 9_001])(
+    'several queries in one pass have the results of each, among %i rows',
+    size => {
+      const rows = new Map(Array.from({ length: size }, (_, i) => [i, vectorOf(i, 37)]))
+      const segment = fill(rows, 37, metric)
+      const queries = Array.from({ length: 19 }, (_, n) => {
+        const step = [1, 2, 50][n % 3]!
+        const allowed =
+          n % 2 === 0 ? undefined : new Set([...rows.keys()].filter(record => record % step === 0))
+        return { query: vectorOf(-n, 37), k: 1 + n * 11, allowed }
+      })
+      for (const count of [2, 3, 19])
+        expect(segment.nearestOfEach(queries.slice(0, count))).toEqual(
+          queries.slice(0, count).map(({ query, k, allowed }) => segment.nearest(query, k, allowed)),
+        )
+      const { query, k, allowed } = queries[5]!
+      expectNearest(segment.nearestOfEach(queries)[5]!, rows, { metric, query, k, allowed })
     },
   )
 

@@ -25,6 +25,7 @@ import { PostingBackfill } from './posting-backfill.ts'
 import { PostingChanges } from './posting-changes.ts'
 import { type DocumentQuery, RecordReader } from './record-reader.ts'
 import { SqliteRows } from './rows.ts'
+import { SearchBatches } from './search-batches.ts'
 import { StoreMaintenance } from './store-maintenance.ts'
 import { type NearestQuery, VectorIndex } from './vector-index.ts'
 import { VectorQuantization } from './vector-quantization.ts'
@@ -96,15 +97,15 @@ export function createWriter(connection: SqliteConnection) {
 /** Creates the read operations on content that can take a long time. */
 export function createReadOperations(connection: SqliteConnection) {
   const allowedRecords = new AllowedRecords(connection)
-  const vectors = new VectorIndex(connection, allowedRecords)
+  const batches = new SearchBatches(new VectorIndex(connection, allowedRecords))
   const analyzers = new Analyzers()
   const lexical = new LexicalIndex(connection, allowedRecords, analyzers)
   const records = new RecordReader(connection)
   const fitted = new FittedReads(connection)
   const stats = new CollectionStatsReader(connection)
   return withStoreErrorsEach({
-    nearest: (input: KeyedInput & { query: NearestQuery }): ScoredRecord[] =>
-      vectors.nearest(input.key, input.query),
+    nearest: (input: KeyedInput & { query: NearestQuery }): Promise<ScoredRecord[]> =>
+      batches.nearest(input.key, input.query),
     lexical: (input: KeyedInput & { query: LexicalQuery }): Promise<ScoredRecord[]> =>
       analyzers.run(() => lexical.search(input.key, input.query)),
     occurrences: (input: KeyedInput & { query: OccurrencesQuery }): Promise<Occurrences> =>

@@ -1,9 +1,8 @@
 import { WbError } from '../../contract/errors.ts'
 import type { CollectionKey, ScoredRecord, SearchConstraints } from '../content.ts'
-import type { RecordSet } from '../record-set.ts'
 import { loadScanModule } from '../scan/module.ts'
 import { scanBlocks, type VectorBlock } from '../scan/scan-blocks.ts'
-import { type ReadVectors, Segment } from '../scan/segment.ts'
+import { type ReadVectors, Segment, type SegmentQuery } from '../scan/segment.ts'
 import type { AllowedRecords } from './allowed-records.ts'
 import {
   type CollectionRow,
@@ -69,19 +68,23 @@ export class VectorIndex {
    * @throws dimension_mismatch      the length of the vector is not the dimension of the collection
    */
   nearest(key: CollectionKey, query: NearestQuery): ScoredRecord[] {
+    return this.nearestOfEach(key, [query])[0]!
+  }
+
+  /** Returns the results of {@link nearest} for several queries at one time. Throws an error if one of them fails. */
+  nearestOfEach(key: CollectionKey, queries: readonly NearestQuery[]): ScoredRecord[][] {
     return this.#connection.snapshot(() => {
       const collection = requireCollection(this.#connection, key)
-      requireVectorDimension(collection, query.vector)
-      if (query.generation !== undefined && query.generation !== collection.generation)
-        throw new WbError('collection_unavailable', 'the vector space of the collection has just changed', {
-          hint: 'Retry the request.',
-          stale: true,
-        })
-      const allowed = this.#allowedRecords.allowed(collection, query)
-      if (allowed?.size === 0) return []
-      if (bytesOf(collection, 1) > this.#bytesMax) return this.#scan(collection, query, allowed)
-      const { segment } = this.#resident(collection)
-      return segment.nearest(query.vector, query.limit, allowed)
+      for (const query of queries) requireValidQuery(collection, query)
+      const searches = queries.map(query => ({
+        query: query.vector,
+        k: query.limit,
+        allowed: this.#allowedRecords.allowed(collection, query),
+      }))
+      if (searches.every(({ allowed }) => allowed?.size === 0)) return searches.map(() => [])
+      return bytesOf(collection, 1) > this.#bytesMax
+        ? searches.map(search => this.#scan(collection, search))
+        : this.#resident(collection).segment.nearestOfEach(searches)
     })
   }
 
@@ -177,16 +180,24 @@ export class VectorIndex {
     for (const row of rows) yield { record: row.record, vector: decodeVector(table, dimension, row) }
   }
 
-  #scan(collection: CollectionRow, query: NearestQuery, allowed: RecordSet | undefined): ScoredRecord[] {
+  #scan(collection: CollectionRow, search: SegmentQuery): ScoredRecord[] {
     const { dimension, metric } = collection
     return scanBlocks(loadScanModule(), blocksOf(this.#rows(collection, 0), dimension), {
       dimension,
       metric,
-      query: query.vector,
-      k: query.limit,
-      allowed,
+      ...search,
     })
   }
+}
+
+/** @throws collection_unavailable, dimension_mismatch */
+function requireValidQuery(collection: CollectionRow, { vector, generation }: NearestQuery): void {
+  requireVectorDimension(collection, vector)
+  if (generation !== undefined && generation !== collection.generation)
+    throw new WbError('collection_unavailable', 'the vector space of the collection has just changed', {
+      hint: 'Retry the request.',
+      stale: true,
+    })
 }
 
 /** Estimates the bytes of a collection in memory. */
