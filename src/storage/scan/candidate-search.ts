@@ -3,7 +3,7 @@ import {
   ERROR,
   errorOf,
   FACTOR,
-  FACTS,
+  type FactColumns,
   OFFSET,
   RECORD,
   ROUNDING,
@@ -23,7 +23,7 @@ export interface ScannedRows {
   /** One result per row; may be longer. */
   readonly results: Float64Array
   /** The facts of all rows of the segment, by slot. */
-  readonly facts: Float64Array
+  readonly facts: FactColumns
   readonly count: number
   /** Slots of the rows; if omitted, they start at `from`. */
   readonly slots?: Uint32Array
@@ -51,6 +51,7 @@ export class CandidateSearch {
   readonly #errorFactor: number
   readonly #roundingFactor: number
   readonly #slack: number
+  readonly #hasOffset: boolean
   readonly #relax: (key: number) => number
   readonly #lowest: TopResults
   readonly #slots: number[] = []
@@ -71,6 +72,7 @@ export class CandidateSearch {
     this.#roundingFactor = error * (1 + ROUNDING) + queryNorm * ROUNDING
     // The square of the query is part of a distance, and is rounded with it.
     this.#slack = metric === 'euclidean' ? querySquare * ROUNDING : 0
+    this.#hasOffset = metric === 'euclidean'
     this.#relax = relaxKey[metric](querySquare)
     this.scoreOfKey = scoreOfKey[metric](querySquare)
     this.#lowest = new TopResults(k)
@@ -82,18 +84,20 @@ export class CandidateSearch {
     const roundingFactor = this.#roundingFactor
     const slack = this.#slack
     const marginMax = marginsMax.error * errorFactor + marginsMax.roundingShare * roundingFactor + slack
+    const factors = facts[FACTOR]
+    // Only distances have an offset.
+    const offsets = this.#hasOffset ? facts[OFFSET] : undefined
     let threshold = this.#threshold
     for (let i = 0; i < count; i++) {
       const slot = slots ? slots[i]! : from + i
-      const at = slot * FACTS
-      const product = results[i]! * facts[at + FACTOR]! * scale
-      const offset = facts[at + OFFSET]!
-      // Most rows fail this test, which reads fewer facts than the exact bound.
+      const product = results[i]! * factors[slot]! * scale
+      const offset = offsets ? offsets[slot]! : 0
+      // Most rows fail this test, which reads fewer columns than the bound of the row.
       if (product + marginMax + offset * (1 - ROUNDING) < threshold) continue
-      const margin = facts[at + ERROR]! * errorFactor + facts[at + ROUNDING_SHARE]! * roundingFactor + slack
+      const margin = facts[ERROR][slot]! * errorFactor + facts[ROUNDING_SHARE][slot]! * roundingFactor + slack
       const key = product + margin + offset * (1 - ROUNDING)
       if (key < threshold || mask?.[slot] === 0) continue
-      this.#lowest.offer(product - margin + offset * (1 + ROUNDING), facts[at + RECORD]!)
+      this.#lowest.offer(product - margin + offset * (1 + ROUNDING), facts[RECORD][slot]!)
       threshold = this.#relax(this.#lowest.minScore)
       this.#slots.push(slot)
       this.#keys.push(key)

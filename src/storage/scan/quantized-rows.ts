@@ -9,14 +9,23 @@ const LANES = 16
 /** Covers the rounding of double-precision sums of up to 16,384 terms, relative to the product of the norms. */
 export const ROUNDING = 1e-9
 
-/** Numbers per row in `facts`. */
+/** Number of columns of facts. */
 export const FACTS = 5
-/** Positions of the numbers of a row: its record, and its terms of the bounds; see {@link boundTerms}. */
-export const [RECORD, FACTOR, ERROR, ROUNDING_SHARE, OFFSET] = [0, 1, 2, 3, 4]
+/** Columns: the record of a row, and its terms of the bounds; see {@link boundTerms}. */
+export const [RECORD, FACTOR, ERROR, ROUNDING_SHARE, OFFSET] = [0, 1, 2, 3, 4] as const
+
+/** Facts about rows, by column and row. A scan reads few columns of most rows, so each column has its own memory. */
+export type FactColumns = readonly [
+  record: Float64Array,
+  factor: Float64Array,
+  error: Float64Array,
+  roundingShare: Float64Array,
+  offset: Float64Array,
+]
 
 /** Quantized vectors of one dimension, for one metric. They depend only on the exact vectors. */
 export interface QuantizedRows {
-  /** `FACTS` numbers per row. */
+  /** `FACTS` columns of one number per row, one after another. */
   readonly facts: Float64Array
   /** The 8-bit integers of each row, `strideOf` bytes per row. */
   readonly levels: Int8Array
@@ -59,9 +68,9 @@ export function areQuantizedRows(
 ): boolean {
   if (count < 1 || facts.length !== count * FACTS || levels.length !== count * strideOf(dimension))
     return false
-  for (let row = 1; row < count; row++)
-    if (!(facts[row * FACTS + RECORD]! > facts[(row - 1) * FACTS + RECORD]!)) return false
-  return facts[RECORD] === first && facts[(count - 1) * FACTS + RECORD] === last
+  const records = facts.subarray(RECORD * count, (RECORD + 1) * count)
+  for (let row = 1; row < count; row++) if (!(records[row]! > records[row - 1]!)) return false
+  return records[0] === first && records[count - 1] === last
 }
 
 /** Returns the rows of some records. */
@@ -70,17 +79,18 @@ export function selectRows(
   dimension: number,
   records: ReadonlySet<number>,
 ): QuantizedRows {
-  const stride = strideOf(dimension)
-  const selected = { facts: facts.slice(), levels: levels.slice() }
-  let count = 0
-  for (let row = 0; row * FACTS < facts.length; row++) {
-    if (!records.has(facts[row * FACTS + RECORD]!)) continue
-    selected.facts.copyWithin(count * FACTS, row * FACTS, (row + 1) * FACTS)
-    selected.levels.copyWithin(count * stride, row * stride, (row + 1) * stride)
-    count++
+  const [count, stride] = [facts.length / FACTS, strideOf(dimension)]
+  const kept = Uint32Array.from({ length: count }, (_, row) => row).filter(row =>
+    records.has(facts[RECORD * count + row]!),
+  )
+  const selected = {
+    facts: new Float64Array(kept.length * FACTS),
+    levels: new Int8Array(kept.length * stride),
   }
-  return {
-    facts: selected.facts.subarray(0, count * FACTS),
-    levels: selected.levels.subarray(0, count * stride),
+  for (const [at, row] of kept.entries()) {
+    for (let column = 0; column < FACTS; column++)
+      selected.facts[column * kept.length + at] = facts[column * count + row]!
+    selected.levels.set(levels.subarray(row * stride, (row + 1) * stride), at * stride)
   }
+  return selected
 }

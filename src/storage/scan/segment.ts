@@ -16,6 +16,7 @@ import {
   ERROR,
   errorOf,
   FACTS,
+  type FactColumns,
   type QuantizedRows,
   RECORD,
   ROUNDING_SHARE,
@@ -73,8 +74,7 @@ export class Segment {
   #exact: ExactRows | undefined
   #views: Views
   #size = 0
-  /** The record of each row, and its terms of the bounds; see {@link boundTerms}. */
-  #facts = new Float64Array(0)
+  #facts = createColumns(0)
   /** The greatest terms of all rows that the segment has ever had. */
   #marginsMax: RowMargins = { error: 0, roundingShare: 0 }
   readonly #slotOf = new Map<number, number>()
@@ -114,7 +114,7 @@ export class Segment {
   get bytes(): number {
     return (
       this.#memory.buffer.byteLength +
-      this.#facts.byteLength +
+      this.#facts.length * this.#facts[RECORD].byteLength +
       (this.#exact?.bytes ?? 0) +
       this.#size * MAP_ENTRY_BYTES
     )
@@ -158,7 +158,7 @@ export class Segment {
     )
     const squaredNorm = this.#kernels.squaredNorm(this.#stagingOffset, this.#strideBytes * 4)
     const terms = boundTerms[this.#metric](scale, errorOf(squaredError), Math.sqrt(squaredNorm))
-    this.#facts.set([record, ...terms], slot * FACTS)
+    for (const [column, value] of [record, ...terms].entries()) this.#facts[column]![slot] = value
     this.#noteMargins(slot)
     this.#exact?.delete(slot)
     this.#slotOf.set(record, slot)
@@ -176,7 +176,8 @@ export class Segment {
     const count = facts.length / FACTS
     this.#makeRoom(first + count)
     this.#views.bytes.set(levels, this.#rowOffset(first))
-    this.#facts.set(facts, first * FACTS)
+    for (const [column, values] of this.#facts.entries())
+      values.set(facts.subarray(column * count, (column + 1) * count), first)
     for (let slot = first; slot < first + count; slot++) {
       this.#slotOf.set(this.#recordAt(slot), slot)
       this.#noteMargins(slot)
@@ -188,7 +189,10 @@ export class Segment {
   /** Returns a copy of all rows. */
   quantizedRows(): QuantizedRows {
     const levels = this.#views.bytes.slice(this.#rowsOffset, this.#rowOffset(this.#size))
-    return { facts: this.#facts.slice(0, this.#size * FACTS), levels }
+    const facts = new Float64Array(this.#size * FACTS)
+    for (const [column, values] of this.#facts.entries())
+      facts.set(values.subarray(0, this.#size), column * this.#size)
+    return { facts, levels }
   }
 
   /** Removes a record; returns false if it is not in the segment. */
@@ -201,7 +205,7 @@ export class Segment {
     if (slot !== last) {
       const from = this.#rowOffset(last)
       this.#views.bytes.copyWithin(this.#rowOffset(slot), from, from + this.#strideBytes)
-      this.#facts.copyWithin(slot * FACTS, last * FACTS, (last + 1) * FACTS)
+      for (const values of this.#facts) values[slot] = values[last]!
       this.#exact?.move(last, slot)
       this.#slotOf.set(this.#recordAt(slot), slot)
     } else this.#exact?.delete(slot)
@@ -328,8 +332,8 @@ export class Segment {
   }
 
   #noteMargins(slot: number): void {
-    const error = this.#facts[slot * FACTS + ERROR]!
-    const roundingShare = this.#facts[slot * FACTS + ROUNDING_SHARE]!
+    const error = this.#facts[ERROR][slot]!
+    const roundingShare = this.#facts[ROUNDING_SHARE][slot]!
     const greatest = this.#marginsMax
     if (error > greatest.error || roundingShare > greatest.roundingShare)
       this.#marginsMax = {
@@ -339,7 +343,7 @@ export class Segment {
   }
 
   #recordAt(slot: number): number {
-    return this.#facts[slot * FACTS + RECORD]!
+    return this.#facts[RECORD][slot]!
   }
 
   #rowOffset(slot: number): number {
@@ -358,7 +362,7 @@ export class Segment {
   #makeRoom(rows: number): void {
     const needed = this.#pagesFor(rows)
     if (needed > this.#pages) this.#growTo(Math.max(needed, Math.min(this.#pages * 2, MAX_PAGES)))
-    if (rows * FACTS > this.#facts.length) this.#growRows(Math.max(64, rows, 2 * this.#size))
+    if (rows > this.#facts[RECORD].length) this.#growRows(Math.max(64, rows, 2 * this.#size))
   }
 
   #growTo(pages: number): void {
@@ -368,9 +372,9 @@ export class Segment {
   }
 
   #growRows(rows: number): void {
-    if (rows * FACTS <= this.#facts.length) return
-    const larger = new Float64Array(rows * FACTS)
-    larger.set(this.#facts)
+    if (rows <= this.#facts[RECORD].length) return
+    const larger = createColumns(rows)
+    for (const [column, values] of this.#facts.entries()) larger[column]!.set(values)
     this.#facts = larger
   }
 
@@ -404,6 +408,11 @@ export class Segment {
     }
     return mask
   }
+}
+
+function createColumns(rows: number): FactColumns {
+  const create = () => new Float64Array(rows)
+  return [create(), create(), create(), create(), create()]
 }
 
 /** A query for a segment. */
