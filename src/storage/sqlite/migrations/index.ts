@@ -1,4 +1,4 @@
-import { eighthMigration } from './eighth.ts'
+import { ninthMigration } from './ninth.ts'
 import { fifthMigration } from './fifth.ts'
 import { firstMigration } from './first.ts'
 import { fourthMigration } from './fourth.ts'
@@ -19,5 +19,5 @@ export const migrations: readonly string[] = [
   fifthMigration,
   sixthMigration,
   seventhMigration,
-  eighthMigration,
+  ninthMigration,
 ]

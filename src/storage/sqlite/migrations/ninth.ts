@@ -4,7 +4,7 @@
  * stored when it was written, after the record `through` of the previous row up to its own `through`. Records that were
  * deleted since then remain in it.
  */
-export const eighthMigration = `
+export const ninthMigration = `
 CREATE TABLE quantized_vectors (
   table_name TEXT NOT NULL,
   through INTEGER NOT NULL,
