@@ -113,12 +113,17 @@ function inspect(dataDir: string, acknowledged: readonly string[]) {
         .all() as [string, string, number | null][]
       const ready = new Set(documents.flatMap(([id, status]) => (status === 'ready' ? [id] : [])))
       const known = new Set(documents.map(([id]) => id))
-      const collection = database.prepare('SELECT id, generation, records FROM collection').get() as {
+      const collection = database
+        .prepare(
+          `SELECT c.id, s.id AS space, generation, records FROM collection c JOIN vector_space s ON s.collection = c.id`,
+        )
+        .get() as {
         id: number
+        space: number
         generation: number
         records: number
       }
-      const vectors = `vec_${collection.id}_${collection.generation}`
+      const vectors = `vec_${collection.space}_${collection.generation}`
       const connection = new SqliteConnection(database)
       const index = activePostingIndex(connection, collection.id)!
       const indexed = [...indexedRecords(connection, index.id)].length
@@ -146,7 +151,7 @@ function inspect(dataDir: string, acknowledged: readonly string[]) {
 /** Ends the lease of the killed process, so that the next one can fit. */
 function endLease(dataDir: string): void {
   const database = new Database(join(dataDir, 'workbase.db'))
-  database.prepare('UPDATE collection SET lease_until = 0').run()
+  database.prepare('UPDATE vector_space SET lease_until = 0').run()
   database.close()
 }
 

@@ -67,7 +67,7 @@ function evaluate(allowed: AllowedRecords, filter: Filter): { ms: number; size: 
   return { ms: (user + system) / 1_000, size }
 }
 
-const below = (bound: number): Filter => ({ kind: 'range', key: 'share', order: '<', bound })
+const below = (bound: number): Filter => ({ kind: 'range', key: 'share', operator: '<', bound })
 const filters: Record<string, [Filter, Filter]> = {
   'number, 1 %': [below(1), below(2)],
   'number, 10 %': [below(10), below(11)],
@@ -84,13 +84,13 @@ const filters: Record<string, [Filter, Filter]> = {
     {
       kind: 'range',
       key: 'created',
-      order: '>',
+      operator: '>',
       bound: new Date(1.7e12 + recordCount * 30_000).toISOString(),
     },
     {
       kind: 'range',
       key: 'created',
-      order: '<',
+      operator: '<',
       bound: new Date(1.7e12 + recordCount * 30_000).toISOString(),
     },
   ],

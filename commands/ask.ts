@@ -14,7 +14,7 @@ export default class Ask extends ChatCommand {
     question: Args.string({ ignoreStdin: true, description: 'question [read from stdin]' }),
   }
   static override flags = {
-    agent: Flags.string({ char: 'a', summary: 'agent name or ID [Maven, otherwise the first agent]' }),
+    agent: Flags.string({ char: 'a', summary: 'agent name or ID [Maven, otherwise the oldest agent]' }),
     image: Flags.string({
       multiple: true,
       multipleNonGreedy: true,

@@ -4,7 +4,10 @@ import { anonymous, callerName, identifyCaller, permissionSummary } from '../src
 import { expirationTime } from '../src/cli/sign-in/notes.ts'
 import { formatDue } from '../src/cli/terminal/duration.ts'
 import { plainLine } from '../src/cli/terminal/terminal-text.ts'
+import { wrapLine } from '../src/cli/terminal/wrap.ts'
 import type { Me } from '../src/contract/auth.ts'
+
+const continuationIndent = 2
 
 const labelOfType: Record<Me['type'], string> = {
   apiKey: 'API key',
@@ -30,7 +33,8 @@ export default class Whoami extends WbCommand {
       me === null
         ? ['anonymous', 'no credential required']
         : [...identityColumns(me), ...(await this.formatExpiration(me))]
-    this.output.result([...columns, runtime].join(interactive ? '  ' : '\t'))
+    const line = [...columns, runtime].join(interactive ? '  ' : '\t')
+    for (const part of wrapLine(line, this.output.width, continuationIndent)) this.output.result(part)
   }
 
   /** Returns the expiration, or an empty list if it is unknown or the token is renewed automatically. */

@@ -13,7 +13,7 @@ export default class AgentsChat extends ChatCommand {
   static override args = {
     agent: Args.string({
       ignoreStdin: true,
-      description: 'agent name or ID [Maven, otherwise the first agent]',
+      description: 'agent name or ID [Maven, otherwise the oldest agent]',
     }),
     question: Args.string({ ignoreStdin: true, description: 'first question' }),
   }

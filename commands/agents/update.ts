@@ -9,6 +9,7 @@ import {
 } from '../../src/cli/agents/agent-flags.ts'
 import { defaultSampling, samplingFields } from '../../src/cli/agents/sampling-flags.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
+import { withoutDefaults } from '../../src/cli/command/without-defaults.ts'
 import { findAgent } from '../../src/cli/find/agent.ts'
 import { resolveToolIds } from '../../src/cli/find/tool.ts'
 import { agents } from '../../src/contract/agents.ts'
@@ -24,9 +25,12 @@ export default class AgentsUpdate extends WbCommand {
   static override args = { agent: Args.string({ description: 'name or ID [the only agent]' }) }
   static override flags = {
     name: Flags.string({ summary: 'new name' }),
-    ...agentFlags,
-    'no-kb': Flags.boolean({ summary: 'search all knowledge bases', exclusive: ['kb'] }),
-    'no-tool': Flags.boolean({ summary: 'allow all built-in tools', exclusive: ['tool'] }),
+    ...withoutDefaults(agentFlags),
+    'no-kb': Flags.boolean({ summary: 'select no knowledge bases, and search all', exclusive: ['kb'] }),
+    'no-tool': Flags.boolean({
+      summary: 'select no tools, and allow all built-in ones',
+      exclusive: ['tool'],
+    }),
     'no-rule': Flags.boolean({ summary: 'remove all tool rules', exclusive: ['rule'] }),
     'no-sampling': Flags.boolean({
       summary: 'reset temperature, top-p, reasoning effort and stop sequences to the defaults',

@@ -16,11 +16,11 @@ export default class KbCreate extends WbCommand {
     description: Flags.string({ summary: 'description of the contents' }),
     language: Flags.string({ summary: 'language of the documents, such as de' }),
     embedding: Flags.string({
-      summary: 'ID of an embedding service [the first one in the workspace]',
+      summary: 'ID of an embedding service [the oldest one in the workspace]',
       helpValue: 'ID',
     }),
     chunking: Flags.string({
-      summary: 'ID of a chunking service [the first one in the workspace]',
+      summary: 'ID of a chunking service [the oldest one in the workspace]',
       helpValue: 'ID',
     }),
     attach: Flags.boolean({ summary: 'use the existing collection with this name' }),

@@ -12,7 +12,8 @@ export default class ProfilesAdd extends WbCommand {
   static override flags = {
     keychain: Flags.option({
       options: ['keyring', 'keytar', 'file'] as const,
-      summary: 'where to store logins; file is a file that only you can read',
+      summary:
+        'where to store logins: the system keychain (keyring), the keytar library, or a file that only you can read',
     })(),
   }
   protected override readonly usesFolderFiles = false

@@ -2,6 +2,7 @@ import * as Flags from '@oclif/core/flags'
 import { serviceChoices } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { existingArg } from '../../src/cli/command/existing-arg.ts'
+import { withoutDefaults } from '../../src/cli/command/without-defaults.ts'
 import { serviceFieldsFrom, serviceFlags, typeFlag } from '../../src/cli/services/flags.ts'
 import { ServiceCalls } from '../../src/cli/services/service-calls.ts'
 import { warnOfProblem } from '../../src/cli/services/service-problem.ts'
@@ -14,7 +15,11 @@ export default class ServicesUpdate extends WbCommand {
     'wb services update openrouter-gpt-4o-mini --set credentialRef=null --set endpointPath=null',
   ]
   static override args = { service: existingArg(serviceChoices, 'name or ID') }
-  static override flags = { type: typeFlag, name: Flags.string({ summary: 'new name' }), ...serviceFlags }
+  static override flags = {
+    type: typeFlag,
+    name: Flags.string({ summary: 'new name' }),
+    ...withoutDefaults(serviceFlags),
+  }
 
   async run() {
     const { args, flags } = await this.parse(ServicesUpdate)

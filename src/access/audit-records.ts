@@ -73,9 +73,9 @@ export class AuditRecords {
 }
 
 function newestFirstRange(workspaceId: string | null, { action, since }: AuditQuery): RowRange {
-  const scopeName = workspaceId === null ? '' : 'Workspace'
+  const indexPrefix = workspaceId === null ? 'by' : 'byWorkspace'
   const prefix: ColumnValue[] = workspaceId === null ? [] : [workspaceId]
   const order = { descending: true, through: since }
-  if (action === undefined) return { index: `by${scopeName}Time`, prefix, ...order }
-  return { index: `by${scopeName}ActionTime`, prefix: [...prefix, action], ...order }
+  if (action === undefined) return { index: `${indexPrefix}Time`, prefix, ...order }
+  return { index: `${indexPrefix}ActionTime`, prefix: [...prefix, action], ...order }
 }

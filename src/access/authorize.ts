@@ -25,11 +25,11 @@ export interface AccessRequest {
   /** True if another caller created the requested record. */
   readonly isOwnedByOther?: boolean
   /** How the request arrived. Rules that depend on this reject a request if it is absent. */
-  readonly origin?: RequestOrigin
+  readonly source?: RequestSource
 }
 
 /** How a request arrived. */
-export interface RequestOrigin {
+export interface RequestSource {
   /** True if the request has an `Authorization` header, even if it was not checked. */
   readonly hasCredential: boolean
   /** True if the connection can come only from this machine. */
@@ -40,7 +40,7 @@ const allowed: AccessDecision = { allow: true }
 const unauthorized = {
   allow: false,
   code: 'unauthorized',
-  message: 'this route requires a signed-in caller',
+  message: 'this route requires an authenticated caller',
 } as const satisfies AccessDecision
 
 const setupUnauthorized: AccessDecision = {
@@ -118,9 +118,9 @@ function decideOwnerAccess(subject: Subject): AccessDecision {
  *
  * @see docs/security.md#rule-17
  */
-function decideSetupAccess({ origin }: AccessRequest, { subject, mode }: AuthContext): AccessDecision {
+function decideSetupAccess({ source }: AccessRequest, { subject, mode }: AuthContext): AccessDecision {
   if (subject) return subject.type === 'bootstrap' || subject.type === 'system' ? allowed : setupUnauthorized
-  const isLocalWithoutCredential = origin?.isLocal === true && !origin.hasCredential
+  const isLocalWithoutCredential = source?.isLocal === true && !source.hasCredential
   return mode === 'disabled' && isLocalWithoutCredential ? allowed : setupUnauthorized
 }
 

@@ -6,7 +6,7 @@ import type { Visibility } from '../storage/visibility.ts'
 import type { AuthContext, Creator } from './subject.ts'
 
 /** The origin at which a browser reaches the runtime, and the cookies that the browser sent. */
-export interface BrowserOrigin {
+export interface BrowserSite {
   /** Scheme, host and port that the client used, as reported by trusted proxies. */
   readonly origin: string
   /** Value of the `Cookie` header. */
@@ -20,7 +20,7 @@ export interface Caller {
   /** Aborts when the client disconnects. */
   readonly signal: AbortSignal
   readonly requestId: string
-  readonly site: BrowserOrigin
+  readonly site: BrowserSite
   /** IP address of the client, as reported by trusted proxies; empty for requests of this process. */
   readonly client: string
   /**

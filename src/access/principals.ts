@@ -101,8 +101,8 @@ export class Principals {
 
   /**
    * @throws workspace_not_found, principal_not_found
-   * @throws forbidden  when the role in the principal's token, which applies after the deletion, can be one that the
-   *   caller may not grant
+   * @throws forbidden  when token claims are mapped to roles, and the caller may not grant the role admin. After the
+   *   deletion, the role in the principal's token applies, which can be admin
    * @throws conflict   when the principal was changed concurrently
    */
   async delete(principalKey: PrincipalKey, caller: Pick<Caller, 'auth' | 'record'>): Promise<void> {
@@ -187,7 +187,7 @@ function checkRoleRemoval(subject: Subject | null, { principalId, role }: Princi
 
 /**
  * Returns a scope of a role that a subject may not grant; undefined if it may grant all. Ignores `read`, because
- * everyone with access to a workspace can read it.
+ * all callers with access to a workspace can read it.
  */
 function ungrantableScopeOfRole(subject: Subject | null, role: Role): Scope | undefined {
   return ungrantableScope(

@@ -56,7 +56,7 @@ export class Agents {
   }
 
   /**
-   * Creates an agent from a template. The agent uses the first LLM service of the workspace, if there is one.
+   * Creates an agent from a template. The agent uses the oldest LLM service of the workspace, if there is one.
    *
    * @throws workspace_not_found, agent_template_not_found
    * @throws llm_service_not_found  the service was deleted in the meantime

@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import type { ColumnValue, RowStore } from '../storage/rows.ts'
 import { type ConversationRow, tables } from '../storage/tables.ts'
 import { isVisible } from './visible-message.ts'
@@ -29,8 +29,8 @@ export class ConversationSearch {
     this.#words = foldText(search).split(/\s+/).filter(Boolean)
   }
 
-  /** The normalized words. Searches with the same words have equal results. */
-  get identity(): string {
+  /** The words to find, in lowercase. Cursors are valid for searches with the same words. */
+  get normalizedText(): string {
     return this.#words.join(' ')
   }
 
@@ -62,7 +62,7 @@ export class ConversationSearch {
   async #yieldIfDue(): Promise<void> {
     this.signal.throwIfAborted()
     if (performance.now() - this.#sliceStartedAt < sliceMs) return
-    await nextTurn()
+    await yieldToEventLoop()
     this.#sliceStartedAt = performance.now()
   }
 }

@@ -96,7 +96,12 @@ export class Conversations {
     if (q === undefined) return pager.page(tables.conversations, range, query)
     return this.#searches.run(subjectName(auth) ?? 'anonymous', async () => {
       const search = new ConversationSearch(this.deps.rows, q, signal)
-      return pager.searchPage(tables.conversations, { ...range, filter: search.identity }, query, search)
+      return pager.searchPage(
+        tables.conversations,
+        { ...range, filter: search.normalizedText },
+        query,
+        search,
+      )
     })
   }
 

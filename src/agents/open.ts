@@ -78,7 +78,7 @@ export function openAgents(deps: AgentDependencies) {
     attachments: new AttachmentReader(deps.rows),
     pastImages: new PastImages(),
     systemPrompt,
-    passagesPerBase: retrievalK,
+    retrievalK,
     findTools: (agent, auth, signal) => toolbox.forAgent(agent, auth, signal),
     findBases: async (workspaceId, knowledgeBaseIds) =>
       (await findReadableBases(reads.bases, { workspaceId, knowledgeBaseIds })).bases,

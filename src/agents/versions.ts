@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import pMap from 'p-map'
 import type { AuthContext } from '../access/subject.ts'
 import type { Message, MessageVersion } from '../contract/conversations.ts'
@@ -88,12 +88,12 @@ export class Versions {
   }
 
   /**
-   * Returns the ID of the stored version of an earlier question that contains this question; undefined if the
-   * conversation contains the earlier questions. Of all versions of this question, only one has the `versionId` of an
-   * earlier question.
+   * Returns the ID of the version that must be selected first: the stored version of an earlier question, if the
+   * question was asked in it. Returns undefined if the conversation contains the earlier questions.
    */
   async #parentOf({ workspaceId, conversationId, questionId, messageId, versionId }: MessageVersionRow) {
     if (versionId !== messageId) return versionId
+    // Only one version of the question is stored with the earlier version: the one that was current there.
     const stored = await this.deps.rows.list(tables.messageVersions, {
       index: 'byQuestion',
       prefix: [workspaceId, conversationId, questionId!],
@@ -115,7 +115,7 @@ export class Versions {
       if (batch.length === 0) return null
       last = { ...batch.at(-1)!, ...('versionId' in question && { versionId: question.versionId }) }
       // Store reads can complete synchronously. Without this pause, reading many rows would block the event loop.
-      await nextTurn()
+      await yieldToEventLoop()
     }
   }
 

@@ -1,4 +1,4 @@
-import type { BrowserOrigin } from '../access/caller.ts'
+import type { BrowserSite } from '../access/caller.ts'
 import {
   type AuthContext,
   anonymousContext,
@@ -41,7 +41,7 @@ export interface TokenVerifier {
 
 /** Reads sessions from browser cookies. */
 export interface SessionReader {
-  read(site: BrowserOrigin): { readonly accessToken: string; readonly refreshToken?: string } | undefined
+  read(site: BrowserSite): { readonly accessToken: string; readonly refreshToken?: string } | undefined
 }
 
 export interface AuthenticateDependencies extends Pick<Config['auth'], 'mode' | 'anonymousPolicy'> {

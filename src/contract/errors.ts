@@ -29,7 +29,7 @@ export const errorRegistry = {
   },
   api_key_not_found: {
     status: 404,
-    hint: 'List the keys of the workspace. A revoked key cannot be revoked again.',
+    hint: 'List the keys of the workspace. A revoked key cannot be revoked or rotated.',
   },
   attachment_limit_exceeded: {
     status: 409,
@@ -63,7 +63,10 @@ export const errorRegistry = {
     status: 404,
     hint: 'List the messages of the conversation and use one of their IDs.',
   },
-  chat_not_found: { status: 404, hint: 'List the chats of the agent and use one of their IDs.' },
+  chat_not_found: {
+    status: 404,
+    hint: 'List the conversations of the agent (chats in MCP tools) and use one of their IDs.',
+  },
   chunking_service_in_use: { status: 409, hint: serviceInUseHint },
   chunking_service_not_found: {
     status: 404,
@@ -78,7 +81,10 @@ export const errorRegistry = {
     status: 503,
     hint: 'Retry in a moment. If it fails again, test the connection to the store of the workspace.',
   },
-  conflict: { status: 409, hint: 'Read the resource again, then repeat the change, or choose another ID.' },
+  conflict: {
+    status: 409,
+    hint: 'To repeat a change, first read the resource again. To create a resource, choose another ID.',
+  },
   control_plane_dns_unresolvable: {
     status: 503,
     hint: 'Check the host name of the control plane in the configuration.',
@@ -125,7 +131,10 @@ export const errorRegistry = {
     status: 400,
     hint: 'Send vectors with the dimension of the embedding service of the knowledge base.',
   },
-  docling_unavailable: { status: 503, hint: 'Start the document converter, or send parser=native.' },
+  docling_unavailable: {
+    status: 503,
+    hint: 'Start the document converter (Docling), or send parser=native.',
+  },
   document_not_found: {
     status: 404,
     hint: 'List the documents of the knowledge base and use one of their IDs.',
@@ -210,7 +219,7 @@ export const errorRegistry = {
   },
   kb_name_must_match_collection: {
     status: 400,
-    hint: 'Give the knowledge base the name of the collection that it attaches.',
+    hint: 'Give the knowledge base the same name as the collection that you attach.',
   },
   kb_name_taken: { status: 409, hint: 'Choose another name. Names are unique in a workspace.' },
   knowledge_base_not_found: {
@@ -325,7 +334,7 @@ export const errorRegistry = {
   },
   vector_collection_not_allowed: {
     status: 400,
-    hint: 'Omit the vector. The runtime computes the vectors of this collection.',
+    hint: 'Omit the field that the message names.',
   },
   vector_collection_required: { status: 400, hint: 'Set vectorCollection to a collection that has vectors.' },
   vectorize_service_mismatch: {

@@ -60,7 +60,7 @@ export const KnowledgeBaseStats = z
         metadata: z.int().min(0).meta({ description: 'other fields of the chunks' }),
         vectors: z.int().min(0).meta({ description: 'vectors, 4 bytes per number' }),
         index: z.int().min(0).meta({
-          description: 'index for search by words, including one that is being built',
+          description: 'lexical index, including one that is being built',
         }),
       })
       .meta({
@@ -109,7 +109,7 @@ export const KnowledgeBaseStats = z
           }),
       })
       .nullable()
-      .meta({ description: 'index for search by words; null if words are not indexed' }),
+      .meta({ description: 'lexical index; null if words are not indexed' }),
     lastWriteAt: isoTimestamp
       .nullable()
       .meta({ description: 'time of the last change of a chunk; null if it is not known' }),
@@ -284,7 +284,7 @@ export const kb = {
     path: '/api/v1/workspaces/:workspaceId/knowledge-bases',
     summary: 'Create a knowledge base',
     description:
-      'Creates a knowledge base and the collection for its vectors. If you omit the ID of the chunking or embedding service, the first service of the workspace is used.',
+      'Creates a knowledge base and the collection for its vectors. If you omit the ID of the chunking or embedding service, the oldest service of this type in the workspace is used.',
     access: needs('write:kb'),
     body: { ...json, mode: 'lenient', schema: KnowledgeBaseCreate },
     replies: { 201: KnowledgeBase.extend(remoteQueries) },
@@ -319,7 +319,7 @@ export const kb = {
     path: '/api/v1/workspaces/:workspaceId/knowledge-bases/:knowledgeBaseId/stats',
     summary: 'Show counts, sizes and search times of a knowledge base',
     description:
-      'Returns the number of documents and chunks, stored bytes by part, the state of the index for search by words, and measured times of recent searches. The figures count everything, so a caller who may see only some documents gets `forbidden`.',
+      'Returns the number of documents and chunks, stored bytes by part, the state of the lexical index, and the times of recent searches. The figures count everything, so a caller who may see only some documents gets `forbidden`.',
     access: member('read:content'),
     replies: { 200: KnowledgeBaseStats },
     errors: [...notFoundErrors, ...storeErrors, 'collection_unavailable'],
@@ -357,7 +357,7 @@ export const kb = {
     method: 'POST',
     path: '/api/v1/workspaces/:workspaceId/search',
     summary: 'Search several knowledge bases',
-    description: `${searchDescription} Each knowledge base is searched separately. The scores are scaled together, and each knowledge base is weighted by the share of the words in the query that its best passages contain. To use a saved filter, send only the ID of its knowledge base in \`knowledgeBaseIds\`.`,
+    description: `${searchDescription} Each knowledge base is searched separately, and the results are merged by score. Before that, the scores of a knowledge base are lowered if its best passages contain few words of the query. A saved filter (\`knowledgeFilterId\`) belongs to one knowledge base: with it, \`knowledgeBaseIds\` must contain only this knowledge base.`,
     access: member('read:content'),
     body: { ...json, mode: 'lenient', schema: SearchManyRequest },
     replies: { 200: z.array(KnowledgeBaseHit) },

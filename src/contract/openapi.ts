@@ -80,13 +80,13 @@ function describeAccess(access: Access): string {
     case 'anyCaller':
       return 'any caller, including anonymous callers if the configuration allows them'
     case 'signedIn':
-      return 'a signed-in caller'
+      return 'an authenticated caller'
     case 'platform':
       return 'a caller with access to the whole runtime, not only to specific workspaces'
     case 'operator':
       return 'a verified caller with access to the whole runtime; if authentication is disabled, everyone'
     case 'setup':
-      return 'a caller with the bootstrap token or, if authentication is disabled, a caller on this machine that sends no credential'
+      return 'a caller with the bootstrap token, or the owner of the data directory; if authentication is disabled, also a request without a credential from the machine of the runtime'
     case 'owner':
       return 'a verified caller with access to the whole runtime and the `manage` scope, or the owner of the data directory'
     case 'member':

@@ -97,7 +97,7 @@ export const principals = {
     path: '/api/v1/workspaces/:workspaceId/principals/:principalId',
     summary: 'Delete a principal',
     description:
-      'Deletes a principal. If the configuration maps roles, the role in the access token of the principal applies again, and this role can be higher. Therefore, only callers who can grant every role can then delete principals that are not admins.',
+      'Deletes a principal. If the configuration maps roles, the role in the access token of the principal applies again, and this role can be higher. In this case, only callers with the scope `manage` can delete a principal, unless its role is `admin`.',
     access: needs('manage:access'),
     replies: { 204: null },
     errors: [...notFoundErrors, 'conflict'],

@@ -40,6 +40,7 @@ export const protectedResources = {
     ...sharedDeclaration,
     path: `${metadataPath}/api/v1/workspaces/:resourceId/mcp`,
     summary: 'Describe the MCP endpoint of a workspace as an OAuth protected resource',
-    description: 'The response does not reveal whether the workspace exists.',
+    description:
+      '`resourceId` is the ID of the workspace. The response does not reveal whether the workspace exists.',
   }),
 }

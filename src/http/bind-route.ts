@@ -176,8 +176,8 @@ function accessRequestOf(
   rule: Access,
 ): AccessRequest {
   if (rule.kind !== 'setup') return { rule, workspaceId }
-  const origin = { hasCredential: incoming.authorization !== null, isLocal: context.isLocal(incoming) }
-  return { rule, workspaceId, origin }
+  const source = { hasCredential: incoming.authorization !== null, isLocal: context.isLocal(incoming) }
+  return { rule, workspaceId, source }
 }
 
 /** Returns the caller with its rights in a workspace. Stores the caller and the workspace ID in the exchange. */

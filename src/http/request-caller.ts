@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { AuditDraft, AuditEvent } from '../access/audit-trail.ts'
 import { authorize } from '../access/authorize.ts'
-import type { BrowserOrigin, Caller } from '../access/caller.ts'
+import type { BrowserSite, Caller } from '../access/caller.ts'
 import { type AuthContext, type Creator, isCreator } from '../access/subject.ts'
 import type { AuditDetails } from '../contract/audit-record.ts'
 import type { Route } from '../contract/route.ts'
@@ -65,7 +65,7 @@ export class RequestCaller implements Caller {
   get requestId(): string {
     return this.#exchange.trace.requestId
   }
-  get site(): BrowserOrigin {
+  get site(): BrowserSite {
     const { incoming } = this.#exchange
     return { origin: this.#context.siteOrigin(incoming), cookies: incoming.cookie }
   }

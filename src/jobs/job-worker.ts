@@ -178,10 +178,10 @@ export class JobWorker {
 
   async #claim(stored: Stored<JobRow>): Promise<JobClaim | undefined> {
     const { rows, clock, leaseMs, jobEvents, audit } = this.#deps
-    const deaths = (stored.row.deaths ?? 0) + (this.#hasEndedOwner(stored.row) ? 1 : 0)
-    if (deaths >= crashesMax) return this.#failAfterCrashes(stored)
+    const crashes = (stored.row.deaths ?? 0) + (this.#hasEndedOwner(stored.row) ? 1 : 0)
+    if (crashes >= crashesMax) return this.#failAfterCrashes(stored)
     const leaseUntil = new Date(clock.now() + leaseMs).toISOString()
-    const lease = { status: 'running', leaseOwner: this.#owner, leaseUntil, deaths } as const
+    const lease = { status: 'running', leaseOwner: this.#owner, leaseUntil, deaths: crashes } as const
     const row = changedJob(stored.row, lease, clock)
     const { version } = stored
     const outcome = await rows.atomic([{ op: 'replace', table: tables.jobs, row, version }])
@@ -195,7 +195,7 @@ export class JobWorker {
   async #failAfterCrashes(stored: Stored<JobRow>): Promise<undefined> {
     const { jobId } = stored.row
     this.#deps.log.error(
-      { jobId, deaths: crashesMax },
+      { jobId, crashes: crashesMax },
       'a job failed, because too many processes crashed while working on it',
     )
     const ended = await failJob(

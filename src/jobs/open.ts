@@ -48,7 +48,7 @@ export function openJobs(deps: JobsModuleDependencies): JobsModule {
     leaseMs: controlPlane.jobsResume.graceMs,
     checkIntervalMs: controlPlane.jobsResume.intervalMs,
   })
-  const jobsModule = new Jobs({
+  const workspaceJobs = new Jobs({
     ...deps,
     jobEvents,
     onFollow: () => worker.wake(),
@@ -56,7 +56,7 @@ export function openJobs(deps: JobsModuleDependencies): JobsModule {
   })
   const retention = new JobRetention({ ...deps, ...runtime.jobs })
   return {
-    handlers: jobHandlers(jobsModule),
+    handlers: jobHandlers(workspaceJobs),
     start() {
       worker.start()
       retention.start()

@@ -114,9 +114,10 @@ export class Documents {
       const after: DocumentRow = {
         ...before,
         ...patch,
-        ...(matchesIngestKeys(before, patch) ? {} : { ingestKey: null, nameKey: null }),
+        ...(keepsIngestKeys(before, patch) ? {} : { ingestKey: null, nameKey: null }),
         updatedAt: timestamp(this.parts.clock),
       }
+      // After a failed attempt, the chunks have its fields, even if the next attempt does not change them.
       if (mustRewriteChunks || haveInheritedFieldsChanged(before, after)) {
         mustRewriteChunks = true
         await this.rewriteChunks(documentKey, after, caller)
@@ -126,7 +127,7 @@ export class Documents {
       ])
       if (outcome.ok) return after
     }
-    throw new WbError('conflict', 'the document keeps changing; nothing was written')
+    throw new WbError('conflict', 'other requests kept changing the document; retry the update')
   }
 
   /** @throws document_not_found, knowledge_base_not_found */
@@ -227,7 +228,7 @@ export class Documents {
     const { visibility, signal } = caller
     const numbers = listed.map(view => view.record)
     const title = titleOfPayload(document.metadata)
-    const documentExists = { op: 'require' as const, table: tables.documents, key: keyOf(document) }
+    const requireDocument = { op: 'require' as const, table: tables.documents, key: keyOf(document) }
     await retryOnSpaceChange(async () => {
       const views = await context.store.read(context.key, numbers, {
         vectors: !context.isFittedByRuntime,
@@ -244,7 +245,7 @@ export class Documents {
         vector: vectors[index]!,
       }))
       const change = { op: 'upsert' as const, ...context.key, generation, records }
-      const outcome = await context.store.write([change], [documentExists])
+      const outcome = await context.store.write([change], [requireDocument])
       if (!outcome.ok && outcome.at === 0) throw documentNotFound(document.documentId)
       return outcome.ok || undefined
     })
@@ -257,8 +258,11 @@ export interface DocumentKey {
   readonly documentId: string
 }
 
-/** Returns true if a changed document still has the file name and content hash that its unique keys contain. */
-function matchesIngestKeys(row: DocumentRow, patch: DocumentFields): boolean {
+/**
+ * Returns true if a changed document keeps its unique keys: it has the same file name and content hash, and is not marked
+ * as failed.
+ */
+function keepsIngestKeys(row: DocumentRow, patch: DocumentFields): boolean {
   const isSame = (field: 'sourceFilename' | 'contentHash') =>
     patch[field] === undefined || patch[field] === row[field]
   return isSame('sourceFilename') && isSame('contentHash') && patch.status !== 'failed'

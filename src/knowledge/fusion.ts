@@ -1,58 +1,57 @@
 import { unitVector } from '../base/unit-vector.ts'
+import type { ScoredRecord } from '../storage/content.ts'
 
-/** The query vector is moved toward this number of best passages. */
-export const feedbackPassages = 3
+/** Number of best passages toward which the query vector is moved. */
+export const feedbackPassagesMax = 3
 const feedbackWeight = 0.5
 /** Constant of reciprocal rank fusion. It is added to a rank before its reciprocal is taken. */
 const rankOffset = 1
 
-/** A record with its score. Scores are finite. Only scores of the same list can be compared. */
-export interface RankedRecord<Id extends string | number = string> {
-  record: Id
-  score: number
-}
-
 /** A record of a fused ranking. */
-export interface FusedRecord<Id extends string | number = number> extends RankedRecord<Id> {
+export interface FusedRecord extends ScoredRecord {
   /** Lexical score, scaled to 0..1; 0 if the record is not in the lexical list. */
-  lexical: number
+  readonly lexical: number
 }
 
-/** Two rankings of the same collection that are to be fused. A record occurs at most once in each list. */
-export interface RankedLists<Id extends string | number = number> {
-  readonly vector: readonly RankedRecord<Id>[]
-  readonly lexical: readonly RankedRecord<Id>[]
+/**
+ * Two rankings of the same collection that are to be fused. A record occurs at most once in each list. Scores are
+ * finite, and can be compared only within a list.
+ */
+export interface RankedLists {
+  readonly vector: readonly ScoredRecord[]
+  readonly lexical: readonly ScoredRecord[]
   /** Weight of the lexical list: 0 for vectors only, 1 for words only. */
   readonly lexicalWeight: number
   /** Requested maximum length of each list. A list of this length may be incomplete. */
-  readonly pool: number
+  readonly poolSize: number
 }
 
 /** Rankings with an identifier of their similarity scale. Similarities of the same scale can be compared. */
-export type ScaledLists<Id extends string | number = number> = RankedLists<Id> & { readonly scale: string }
+export type ScaledLists = RankedLists & { readonly scale: string }
 
 /** Fuses two rankings into one, as {@link fuseEach} does. */
-export function fuseLists<Id extends string | number>(lists: RankedLists<Id>): FusedRecord<Id>[] {
+export function fuseLists(lists: RankedLists): FusedRecord[] {
   return fuseEach([{ ...lists, scale: '' }])[0]!
 }
 
 /**
- * Fuses each pair of rankings separately. The resulting scores, from 0 to 1, can be compared between pairs: (1 - w) ×
- * vector score + w × lexical score, where w is `lexicalWeight`. A record that is not in a list has the score 0 in that
- * list. Results are sorted by score and then lexical score, both descending, then by record. So if w is at least 0.5, a
- * record that is the only one in the lexical lists always comes first.
+ * Fuses each pair of rankings separately. Scores of different pairs can be compared.
  *
- * Before that, scores are scaled linearly: the best score becomes 1, and scores at or below a floor become 0. Lexical
- * scores are scaled together over all pairs, and vector scores over the pairs of the same scale. The floor is:
+ * First, scores are scaled linearly: the best score becomes 1, and scores at or below a floor become 0. Lexical scores
+ * are scaled together over all pairs, and vector scores over the pairs of the same scale. The floor is:
  *
  * - for vectors, the lowest score, but at least 0, because models differ in the similarity of unrelated texts;
- * - for words, 0, which is the score of records that are not listed. However, a list of full length may omit records
- *   with a positive score. If there are such lists, the floor is the lowest score in them.
+ * - for words, the lowest score in the lists of full length, because these may omit records with lower scores; 0 if
+ *   there are no such lists.
+ *
+ * Then, a record gets the score (1 - w) × vector score + w × lexical score, where w is `lexicalWeight`. The score in a
+ * list is 0 if the list does not contain the record. Records with equal scores are ordered by lexical score, then by
+ * number. So if w is at least 0.5, and the lexical lists contain only one record, it comes first.
  */
-export function fuseEach<Id extends string | number>(pairs: readonly ScaledLists<Id>[]): FusedRecord<Id>[][] {
+export function fuseEach(pairs: readonly ScaledLists[]): FusedRecord[][] {
   const lexicalScaler = scalerFor(
     pairs.flatMap(({ lexical }) => lexical),
-    pairs.flatMap(({ lexical, pool }) => (lexical.length < pool ? [] : lexical)),
+    pairs.flatMap(({ lexical, poolSize }) => (lexical.length < poolSize ? [] : lexical)),
   )
   return pairs.map(({ vector, lexical, lexicalWeight, scale }) => {
     const sameScale = pairs.filter(other => other.scale === scale).flatMap(other => other.vector)
@@ -63,7 +62,7 @@ export function fuseEach<Id extends string | number>(pairs: readonly ScaledLists
       const words = byWords.get(record) ?? 0
       const score = (1 - lexicalWeight) * (byVector.get(record) ?? 0) + lexicalWeight * words
       return { record, score, lexical: words }
-    }).sort((a, b) => b.score - a.score || b.lexical - a.lexical || (a.record < b.record ? -1 : 1))
+    }).sort((a, b) => b.score - a.score || b.lexical - a.lexical || a.record - b.record)
   })
 }
 
@@ -84,40 +83,39 @@ function scalerFor(all: readonly { score: number }[], floorScores: readonly { sc
   }
 }
 
-function scoresOf<Id extends string | number>(
-  list: readonly RankedRecord<Id>[],
-  scaler: Scaler,
-): Map<Id, number> {
+function scoresOf(list: readonly ScoredRecord[], scaler: Scaler): Map<number, number> {
   return new Map(list.map(({ record, score }) => [record, scaler(score)]))
 }
 
 /**
- * Reranks a ranking by reciprocal rank fusion with the lexical ranks of its records: (1 - share) / (1 + rank)
- * + share / (1 + lexical rank). The score at each position stays the same: a record that moves gets the score of its
+ * Reranks a ranking by reciprocal rank fusion with the lexical ranks of its records: (1 - w) / (1 + rank)
+ * + w / (1 + lexical rank), where w is `lexicalRankWeight`. The score at each position stays the same: a record that moves gets the score of its
  * new position. So the scores can still be compared with those of other rankings.
  *
- * @param lexical  lexical ranking, best first; records that are not in `ranked` are ignored
- * @param share    weight of the lexical ranks, 0 to 1
+ * @param lexical            lexical ranking, best first; records that are not in `ranked` are ignored
+ * @param lexicalRankWeight  0 to 1
  * @see Cormack, Clarke, Büttcher, "Reciprocal rank fusion outperforms Condorcet", SIGIR 2009
  */
-export function rerank<Id extends string | number, S extends RankedRecord<Id>>(
+export function rerank<S extends ScoredRecord>(
   ranked: readonly S[],
-  lexical: readonly RankedRecord<Id>[],
-  share: number,
+  lexical: readonly ScoredRecord[],
+  lexicalRankWeight: number,
 ): S[] {
   const records = new Set(ranked.map(({ record }) => record))
   const ranking = lexical.filter(({ record }) => records.has(record))
   const lexicalRanks = new Map(ranking.map(({ record }, index) => [record, index + 1]))
   return ranked
-    .map((hit, index) => {
-      const lexicalRank = lexicalRanks.get(hit.record) ?? Number.POSITIVE_INFINITY
-      return { hit, fusedScore: (1 - share) / (rankOffset + index + 1) + share / (rankOffset + lexicalRank) }
+    .map((candidate, index) => {
+      const lexicalRank = lexicalRanks.get(candidate.record) ?? Number.POSITIVE_INFINITY
+      const fusedScore =
+        (1 - lexicalRankWeight) / (rankOffset + index + 1) + lexicalRankWeight / (rankOffset + lexicalRank)
+      return { candidate, fusedScore }
     })
     .sort((a, b) => b.fusedScore - a.fusedScore)
-    .map(({ hit }, index) => ({ ...hit, score: ranked[index]!.score }))
+    .map(({ candidate }, index) => ({ ...candidate, score: ranked[index]!.score }))
 }
 
-/** The vector of a passage in the result, and the weight of the passage. */
+/** A passage that the query vector is moved toward. */
 export interface FeedbackPassage {
   readonly vector: Float32Array
   /** Above 0. */

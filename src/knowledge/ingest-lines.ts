@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import type { Caller } from '../access/caller.ts'
 import type { Ingest } from '../contract/documents.ts'
 import type { ErrorEnvelope } from '../contract/errors.ts'
@@ -28,7 +28,7 @@ export async function* ingestLines(
     )
     waiting.push({ line, outcome })
     // The store reads synchronously, so without this pause many lines would block the event loop.
-    await nextTurn()
+    await yieldToEventLoop()
     if (waiting.length >= limits.batchLinesInProgress) yield await waiting.shift()!.outcome
   }
   for (const { outcome } of waiting) yield await outcome

@@ -155,6 +155,7 @@ export class KnowledgeBaseCreator {
   /** Returns the error for a write that failed because of a concurrent change after all checks had passed. */
   private creationError(outcome: WriteOutcome & { ok: false }, base: KnowledgeBase): WbError {
     const { workspaceId, name } = base
+    // In the order of `insertWrites`.
     const missingError = [
       () => workspaceNotFound(workspaceId),
       () => this.parts.embedding.notFound(base.embeddingServiceId),

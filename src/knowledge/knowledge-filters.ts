@@ -10,13 +10,11 @@ import type { RowStore } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
 import type { KnowledgeBases } from './knowledge-bases.ts'
 
-/** Identifies a knowledge base. */
 interface KnowledgeBaseKey {
   readonly workspaceId: string
   readonly knowledgeBaseId: string
 }
 
-/** Identifies a saved filter. */
 interface FilterKey extends KnowledgeBaseKey {
   readonly knowledgeFilterId: string
 }
@@ -98,8 +96,12 @@ export class KnowledgeFilters {
     if (!outcome.ok) throw filterNotFound(filterKey)
   }
 
-  /** Returns the condition of a saved filter; undefined if it matches everything. */
-  async condition(filterKey: FilterKey): Promise<Filter | undefined> {
+  /**
+   * Returns a saved filter in parsed form; undefined if it matches everything.
+   *
+   * @throws workspace_not_found, knowledge_base_not_found, knowledge_filter_not_found
+   */
+  async getParsed(filterKey: FilterKey): Promise<Filter | undefined> {
     return parseFilter((await this.get(filterKey)).filter)
   }
 }

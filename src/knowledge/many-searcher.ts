@@ -9,7 +9,6 @@ import { undefinedIfDeleted } from './guards.ts'
 import type { BaseContext, KnowledgeBases } from './knowledge-bases.ts'
 import type { KnowledgeFilters } from './knowledge-filters.ts'
 import { titleOfPayload } from './payload.ts'
-import { totalRarity } from './rarity.ts'
 import {
   applyReranking,
   type BaseRanking,
@@ -21,6 +20,7 @@ import {
   Searcher,
 } from './searcher.ts'
 import type { VectorSpace } from './vector-space.ts'
+import { totalWeight } from './word-weights.ts'
 
 /** Maximum number of knowledge bases that are searched at the same time. */
 const concurrentSearchesMax = 4
@@ -29,7 +29,7 @@ const attemptsMax = 8
 /** Number of best passages that determine the weight of a knowledge base. */
 const passagesPerWeight = 3
 /**
- * Weight of a knowledge base whose best passages contain no word of the question. If they contain all words, it is 1.
+ * Weight of a knowledge base whose best passages contain no word of the question. With all words, the weight is 1.
  */
 const weightMin = 0.5
 
@@ -48,13 +48,13 @@ interface ManySearchCaller extends SearchCaller {
 /** A candidate, with the ranking that contains it. */
 interface MergedCandidate extends ScoredRecord {
   readonly ranking: BaseRanking
-  /** Lexical score, which orders candidates with equal scores as in a search of a single knowledge base. */
+  /** Orders candidates with equal scores; 0 if scores were not fused. */
   readonly lexical: number
 }
 
 /**
- * Finds passages in several knowledge bases. The ranking of each uses only its own word statistics, so that a score
- * reveals nothing about other knowledge bases.
+ * Finds passages in several knowledge bases. Each is ranked with its own word statistics. Then their scores are scaled
+ * together.
  */
 export class ManySearcher {
   constructor(private readonly parts: ManySearcherParts) {}
@@ -158,8 +158,8 @@ function embedOncePerService(space: VectorSpace): Pick<VectorSpace, 'embedQuery'
  * Merges the candidates of all rankings, best first, with comparable scores.
  *
  * Each knowledge base is ranked as if it were searched alone, but scores are scaled over all rankings, and lexical
- * scores are divided by the rarity of the question in the knowledge base. If the question has text, scores are then
- * weighted by the share of its words that the best passages of the knowledge base contain. Without this weight,
+ * scores are divided by the total weight of the question's words in the knowledge base. If the question has text, scores
+ * are then weighted by the share of its terms that the best passages of the knowledge base contain. Without this weight,
  * passages of an unrelated knowledge base could score high, because words of the question are rare in it. Candidates
  * with equal scores are ordered by lexical score, then by the order of their knowledge bases.
  *
@@ -169,13 +169,16 @@ async function mergeRankings(
   rankings: readonly BaseRanking[],
   text: string | undefined,
 ): Promise<MergedCandidate[]> {
-  const scored = areComparable(rankings)
-    ? rankings.map(ranking => orderCandidates(ranking).map(scored => ({ ...scored, lexical: 0, ranking })))
+  const candidates = areComparable(rankings)
+    ? rankings.map(ranking => orderCandidates(ranking).map(record => ({ ...record, lexical: 0, ranking })))
     : await scaleScores(rankings, text)
-  return scored.flat().sort((a, b) => b.score - a.score || b.lexical - a.lexical)
+  return candidates.flat().sort((a, b) => b.score - a.score || b.lexical - a.lexical)
 }
 
-/** Returns true if the scores can be compared as they are: for one ranking, or vector rankings of the same scale. */
+/**
+ * Returns true if the scores can be compared as they are: for one ranking, or if all are vector rankings with the same
+ * model of a provider.
+ */
 function areComparable(rankings: readonly BaseRanking[]): boolean {
   if (rankings.length < 2) return true
   const scales = new Set(rankings.map(({ context }) => scaleOf(context)))
@@ -198,29 +201,30 @@ async function scaleScores(
     async (ranking, index) => {
       const candidates = applyReranking(ranking, fused[index]!)
       const weight = text === undefined ? 1 : await weightOf(ranking, candidates, text)
-      return candidates.map(hit => ({ ...hit, score: weight * hit.score, ranking }))
+      return candidates.map(candidate => ({ ...candidate, score: weight * candidate.score, ranking }))
     },
     { concurrency: concurrentSearchesMax },
   )
 }
 
 /**
- * Returns the lists of a ranking, with lexical scores divided by the total rarity of the question. Without the
+ * Returns the lists of a ranking, with lexical scores divided by the total weight of the question's words. Without the
  * division, passages of a small knowledge base would come last, because every word is rarer in a large one.
  */
-async function comparableLists(
-  { lists, context, visibility }: BaseRanking,
-  text = '',
-): Promise<ScaledLists<number>> {
+async function comparableLists({ lists, context, visibility }: BaseRanking, text = ''): Promise<ScaledLists> {
   const scale = scaleOf(context)
   if (lists.lexical.length === 0) return { ...lists, scale }
-  const totalWeight = totalRarity(await occurrences(context, text, [], { visibility }))
-  return { ...lists, scale, lexical: lists.lexical.map(hit => ({ ...hit, score: hit.score / totalWeight })) }
+  const total = totalWeight(await occurrences(context, text, [], { visibility }))
+  return {
+    ...lists,
+    scale,
+    lexical: lists.lexical.map(({ record, score }) => ({ record, score: score / total })),
+  }
 }
 
 /**
- * Returns an identifier of the similarity scale of a vector space. Scores of the same scale can be compared. All fitted
- * spaces have the same scale.
+ * Returns an identifier of the similarity scale of a vector space. Fitted spaces share a scale, because the ranges of
+ * their similarities are alike.
  */
 function scaleOf({ isFittedByRuntime, embedding }: BaseContext): string {
   const { provider, modelName, embeddingDimension, distanceMetric } = embedding
@@ -235,14 +239,14 @@ async function weightOf(
   text: string,
 ): Promise<number> {
   const best = ranked.slice(0, passagesPerWeight)
-  return weightMin + (1 - weightMin) * (await coverage(ranking, best, text))
+  return weightMin + (1 - weightMin) * (await shareOfTerms(ranking, best, text))
 }
 
 /**
- * Returns the share of the question's meaningful words that occur in the passages, 0 to 1; 1 if the question has no
- * such words.
+ * Returns the share of the question's distinct terms that occur in the passages, 0 to 1; 1 if the question has no terms.
+ * Every term counts the same.
  */
-async function coverage(
+async function shareOfTerms(
   ranking: BaseRanking,
   passages: readonly ScoredRecord[],
   text: string,

@@ -36,7 +36,8 @@ export class Records {
    *
    * @returns number of records
    * @throws validation_error        an ID appears twice
-   * @throws dimension_mismatch, vector_collection_not_allowed, embedding_unavailable
+   * @throws dimension_mismatch, vector_collection_not_allowed, vector_collection_required
+   * @throws embedding_unavailable, embedding_dimension_mismatch
    * @throws collection_unavailable  the collection is missing, or concurrent changes prevented every attempt
    */
   async upsert(workspaceId: string, knowledgeBaseId: string, body: Upsert, caller: Caller): Promise<number> {

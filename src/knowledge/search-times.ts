@@ -3,7 +3,7 @@ import { stopwatch } from '../base/clock.ts'
 import type { KnowledgeBaseStats } from '../contract/knowledge.ts'
 import { limits } from '../contract/limits.ts'
 
-/** Maximum number of knowledge bases whose times are kept. Those that were not searched for the longest time are dropped. */
+/** Maximum number of knowledge bases whose times are kept. The least recently searched are dropped first. */
 const BASES_MAX = 1_000
 
 type SearchMode = KnowledgeBaseStats['searches'][number]['mode']
@@ -14,7 +14,7 @@ export class SearchTimes {
   /** Times in milliseconds, oldest first. */
   readonly #times = new LRUCache<string, Partial<Record<SearchMode, number[]>>>({ max: BASES_MAX })
 
-  /** Runs a search, and keeps its time if it succeeds. A reranked search counts as one of the mode before it. */
+  /** Runs a search, and keeps its time if it succeeds. The mode `hybrid_rerank` counts as `hybrid`. */
   async measure<T extends { readonly mode: string }>(
     knowledgeBaseId: string,
     search: () => Promise<T>,
@@ -35,7 +35,7 @@ export class SearchTimes {
     this.#times.set(knowledgeBaseId, byMode)
   }
 
-  /** Returns the modes with at least one search. */
+  /** Returns the number of times and their percentiles, for each mode with at least one search. */
   summarize(knowledgeBaseId: string): KnowledgeBaseStats['searches'] {
     const byMode = this.#times.get(knowledgeBaseId) ?? {}
     return modes.flatMap(mode => {

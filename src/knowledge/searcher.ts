@@ -10,7 +10,7 @@ import { requireLexical } from '../storage/store-features.ts'
 import { statisticsFor } from '../storage/visibility.ts'
 import {
   type FeedbackPassage,
-  feedbackPassages,
+  feedbackPassagesMax,
   feedbackQuery,
   fuseLists,
   type RankedLists,
@@ -21,11 +21,11 @@ import type { BaseContext } from './knowledge-bases.ts'
 import type { KnowledgeFilters } from './knowledge-filters.ts'
 import type { EmbeddedQuery } from './passage-operations.ts'
 import { toApiPayload } from './payload.ts'
-import { coverageByRecord, shareWithoutWords } from './rarity.ts'
 import { retryOnSpaceChange, type VectorSpace } from './vector-space.ts'
+import { coverageByRecord, knownShare } from './word-weights.ts'
 
 /** Minimum number of candidates to request for a ranking whose scores are scaled over them. */
-const poolMin = 100
+const poolSizeMin = 100
 
 export interface SearchResult {
   readonly hits: SearchHit[]
@@ -43,7 +43,7 @@ const lexicalWeightDefault = 0.5
  */
 const lexicalWeightOfPlaceholder = 0.8
 /** Weight of the lexical ranks in reranking, by mode. Higher values reduce the quality of hybrid search. */
-const rerankShare = { vector: 0.2, hybrid: 0.02, lexical: 0 }
+const lexicalRankWeight = { vector: 0.2, hybrid: 0.02, lexical: 0 }
 
 /** How records are ranked: by vectors, by words, or by both. */
 type RankingMode = 'vector' | 'lexical' | 'hybrid'
@@ -54,10 +54,11 @@ interface SearchPlan {
   readonly text: string | undefined
   readonly vector: Float32Array | undefined
   readonly topK: number
-  readonly pool: number
+  readonly poolSize: number
   /** Undefined for the default, which depends on the vector space. */
   readonly lexicalWeight: number | undefined
   readonly rerank: boolean
+  /** Value of the API field `prefix`. */
   readonly isTyping: boolean
   readonly showVectors: boolean
   readonly showCoverage: boolean
@@ -65,17 +66,17 @@ interface SearchPlan {
   readonly ignored: string[]
 }
 
-/** Ordered candidates of a knowledge base, before their records are read. */
+/** Candidates of a knowledge base, before their lists are fused and reranked. */
 export interface BaseRanking {
   readonly context: BaseContext
   readonly mode: RankingMode
   /** Usually contains more candidates than requested, because scores are scaled over all of them. */
   readonly lists: RankedLists
-  /** Set to rerank the first `topK` candidates by their lexical ranks. */
+  /** Input of {@link rerank} for the first `topK` candidates; undefined if reranking was not requested. */
   readonly reranking: { readonly topK: number; readonly lexical: readonly ScoredRecord[] } | undefined
   readonly showVectors: boolean
-  /** Question whose coverage is computed for each hit; undefined if coverage was not requested. */
-  readonly coverageOf: string | undefined
+  /** Text of the question, to compute the coverage of each hit; undefined if coverage was not requested. */
+  readonly coverageText: string | undefined
   readonly visibility: SearchConstraints['visibility']
   readonly ignored: readonly string[]
 }
@@ -87,15 +88,16 @@ export type SearchCaller = Pick<Caller, 'visibility' | 'signal'>
 export class Searcher {
   constructor(
     private readonly space: Pick<VectorSpace, 'embedQuery'>,
-    private readonly filters: Pick<KnowledgeFilters, 'condition'>,
+    private readonly filters: Pick<KnowledgeFilters, 'getParsed'>,
   ) {}
 
   /**
-   * Returns hits, best first. Hits with equal scores are ordered by lexical score, then by age of the record.
+   * Returns hits, best first. Hits with equal scores are ordered by lexical score, then from the oldest record to
+   * the newest.
    *
    * @throws validation_error, dimension_mismatch, vector_collection_not_allowed, vector_collection_required
    * @throws knowledge_filter_not_found
-   * @throws hybrid_not_supported, rerank_not_supported  the store does not support lexical search
+   * @throws hybrid_not_supported, rerank_not_supported  the knowledge base does not support lexical search
    * @throws embedding_unavailable, embedding_dimension_mismatch
    */
   async search(context: BaseContext, body: SearchRequest, caller: SearchCaller): Promise<SearchResult> {
@@ -104,9 +106,9 @@ export class Searcher {
     return { hits: [...hits.values()], mode: modeUsed(ranking), ignored: [...ranking.ignored] }
   }
 
-  /** Ranks candidates without reading their records. Returns at least `topK` candidates if that many match. */
+  /** Ranks candidates, but does not read their hits. Returns at least `topK` candidates if that many match. */
   rankCandidates(context: BaseContext, body: SearchRequest, caller: SearchCaller): Promise<BaseRanking> {
-    return this.rankAtLeast(poolMin, context, body, caller)
+    return this.rankAtLeast(poolSizeMin, context, body, caller)
   }
 
   /** @param vectorPoolMin  minimum number of candidates if only vectors rank them */
@@ -125,7 +127,7 @@ export class Searcher {
       lists,
       reranking: plan.rerank ? await rerankingFor(context, plan, lists) : undefined,
       showVectors: plan.showVectors,
-      coverageOf: plan.showCoverage ? plan.text : undefined,
+      coverageText: plan.showCoverage ? plan.text : undefined,
       visibility: plan.constraints.visibility,
       ignored: plan.ignored,
     }
@@ -134,7 +136,7 @@ export class Searcher {
   private async savedFilter({ base }: BaseContext, { knowledgeFilterId }: SearchRequest) {
     return knowledgeFilterId === undefined
       ? undefined
-      : this.filters.condition({ ...base, knowledgeFilterId })
+      : this.filters.getParsed({ ...base, knowledgeFilterId })
   }
 
   /** Ranks records. Retries if the vector space changes after the query has been embedded. */
@@ -147,26 +149,27 @@ export class Searcher {
   }
 
   private async rank(context: BaseContext, plan: SearchPlan, signal: AbortSignal): Promise<RankedLists> {
-    const { mode, pool } = plan
+    const { mode, poolSize } = plan
     if (mode === 'lexical')
-      return { vector: [], lexical: await rankByWords(context, plan), lexicalWeight: 1, pool }
+      return { vector: [], lexical: await rankByWords(context, plan), lexicalWeight: 1, poolSize }
     const query = await this.embedQuery(context, plan, signal)
     if (mode === 'vector')
-      return { vector: await rankByVector(context, plan, query), lexical: [], lexicalWeight: 0, pool }
+      return { vector: await rankByVector(context, plan, query), lexical: [], lexicalWeight: 0, poolSize }
     if (hasNoSimilarity(context, query))
-      return { vector: [], lexical: await rankByWords(context, plan), lexicalWeight: 1, pool }
-    const [vector, lexical, vectorShare] = await Promise.all([
+      return { vector: [], lexical: await rankByWords(context, plan), lexicalWeight: 1, poolSize }
+    const [vector, lexical, representedShare] = await Promise.all([
       rankByVector(context, plan, query),
       rankByWords(context, plan),
-      representedShare(context, plan, query),
+      computeRepresentedShare(context, plan, query),
     ])
+    // A space that the runtime fits is the placeholder until its first fit, which creates generation 1.
     const isPlaceholder = context.isFittedByRuntime && query.generation === 0
     const requestedWeight =
       plan.lexicalWeight ?? (isPlaceholder ? lexicalWeightOfPlaceholder : lexicalWeightDefault)
-    const lists = { vector, lexical, lexicalWeight: 1 - (1 - requestedWeight) * vectorShare, pool }
+    const lists = { vector, lexical, lexicalWeight: 1 - (1 - requestedWeight) * representedShare, poolSize }
     const ranked =
       context.isFittedByRuntime && !isPlaceholder ? await withFeedback(context, plan, query, lists) : lists
-    return hasPhrase(plan.text!) ? withoutOtherRecords(ranked) : ranked
+    return hasPhrase(plan.text!) ? keepLexicalRecords(ranked) : ranked
   }
 
   private async embedQuery(
@@ -186,13 +189,13 @@ function rankByVector(
   plan: SearchPlan,
   { vector, generation }: EmbeddedQuery,
 ): Promise<ScoredRecord[]> {
-  return context.store.nearest(context.key, { vector, generation, limit: plan.pool, ...plan.constraints })
+  return context.store.nearest(context.key, { vector, generation, limit: plan.poolSize, ...plan.constraints })
 }
 
-/** Removes records that are in the vector list only, because they do not contain the phrases of the query. */
-function withoutOtherRecords(lists: RankedLists): RankedLists {
-  const found = new Set(lists.lexical.map(({ record }) => record))
-  return { ...lists, vector: lists.vector.filter(({ record }) => found.has(record)) }
+/** Keeps only records of the lexical list. If the query has phrases, these are the records known to contain them. */
+function keepLexicalRecords(lists: RankedLists): RankedLists {
+  const lexicalRecords = new Set(lists.lexical.map(({ record }) => record))
+  return { ...lists, vector: lists.vector.filter(({ record }) => lexicalRecords.has(record)) }
 }
 
 /** Returns true if the query has similarity 0 with every record, so that vectors cannot rank the records. */
@@ -201,7 +204,7 @@ function hasNoSimilarity({ collection }: BaseContext, { vector }: EmbeddedQuery)
 }
 
 /** Returns the share of a question's words that its vector represents, 0 to 1. */
-async function representedShare(
+async function computeRepresentedShare(
   context: BaseContext,
   plan: SearchPlan,
   query: EmbeddedQuery,
@@ -209,10 +212,10 @@ async function representedShare(
   const unknown = new Set(query.unknownWords)
   return unknown.size === 0
     ? 1
-    : shareWithoutWords(unknown, await occurrences(context, plan.text!, [], plan.constraints))
+    : knownShare(unknown, await occurrences(context, plan.text!, [], plan.constraints))
 }
 
-/** Applies pseudo-relevance feedback. Uses only rows that the caller may see. */
+/** Applies pseudo-relevance feedback. Uses only records that the caller may see. */
 async function withFeedback(
   context: BaseContext,
   plan: SearchPlan,
@@ -222,7 +225,7 @@ async function withFeedback(
   const similar = new Set(lists.vector.filter(({ score }) => score > 0).map(({ record }) => record))
   const best = fuseLists(lists)
     .filter(({ record, score }) => score > 0 && similar.has(record))
-    .slice(0, feedbackPassages)
+    .slice(0, feedbackPassagesMax)
   if (best.length === 0) return lists
   const vector = feedbackQuery(query.vector, await feedbackOf(context, plan, best))
   return { ...lists, vector: await rankByVector(context, plan, { ...query, vector }) }
@@ -251,7 +254,7 @@ export function applyReranking<S extends ScoredRecord>(
   candidates: readonly S[],
 ): readonly S[] {
   if (!reranking) return candidates
-  return rerank(candidates.slice(0, reranking.topK), reranking.lexical, rerankShare[mode])
+  return rerank(candidates.slice(0, reranking.topK), reranking.lexical, lexicalRankWeight[mode])
 }
 
 /**
@@ -260,7 +263,7 @@ export function applyReranking<S extends ScoredRecord>(
  */
 export function modeUsed({ mode, lists, reranking }: BaseRanking): string {
   const used = mode === 'hybrid' && lists.lexicalWeight === 1 ? 'lexical' : mode
-  return reranking && rerankShare[mode] > 0 ? `${used}_rerank` : used
+  return reranking && lexicalRankWeight[mode] > 0 ? `${used}_rerank` : used
 }
 
 function undefinedIfSpaceChanged(error: unknown): undefined {
@@ -283,7 +286,7 @@ function createPlan(
   const ignored: string[] = []
   if (body.rerank === undefined && base.rerankingServiceId && body.text !== undefined) ignored.push('rerank')
   if (body.includeEmbeddings && isFittedByRuntime) ignored.push('includeEmbeddings')
-  const hasCoverage = body.text !== undefined && hasWords(context)
+  const hasCoverage = body.text !== undefined && indexesWords(context)
   if (body.includeCoverage && !hasCoverage) ignored.push('includeCoverage')
   const mode = rankingMode(hybrid, body.lexicalWeight)
   return {
@@ -291,7 +294,7 @@ function createPlan(
     text: body.text,
     vector: body.vector,
     topK: body.topK,
-    pool: Math.max(mode === 'vector' && !body.rerank ? vectorPoolMin : poolMin, body.topK),
+    poolSize: Math.max(mode === 'vector' && !body.rerank ? vectorPoolMin : poolSizeMin, body.topK),
     lexicalWeight: body.lexicalWeight,
     rerank: body.rerank ?? false,
     isTyping: body.prefix ?? false,
@@ -302,7 +305,7 @@ function createPlan(
   }
 }
 
-function hasWords({ store, collection }: BaseContext): boolean {
+function indexesWords({ store, collection }: BaseContext): boolean {
   return store.lexical !== undefined && collection.lexical
 }
 
@@ -314,7 +317,7 @@ function rankingMode(hybrid: boolean, lexicalWeight: number | undefined): Rankin
 function rankByWords(context: BaseContext, plan: SearchPlan): Promise<ScoredRecord[]> {
   return requireLexical(context.store, context.collection).search(context.key, {
     text: plan.text!,
-    limit: plan.pool,
+    limit: plan.poolSize,
     statistics: statisticsFor(plan.constraints.visibility),
     isTyping: plan.isTyping,
     ...plan.constraints,
@@ -322,7 +325,10 @@ function rankByWords(context: BaseContext, plan: SearchPlan): Promise<ScoredReco
 }
 
 /**
- * Returns the occurrences of a text's words in all records that the caller may see. Ignores the filter of the search.
+ * Counts the records that contain the words of a text. Counts all records that the caller may see, even those that do
+ * not match the filter of the search.
+ *
+ * @param among  record numbers; the result lists which of these records contain each word
  */
 export function occurrences(
   { store, collection, key }: BaseContext,
@@ -337,10 +343,10 @@ export function occurrences(
 async function rerankingFor(context: BaseContext, plan: SearchPlan, { lexical }: RankedLists) {
   const { topK, mode } = plan
   if (mode !== 'vector') return { topK, lexical }
-  if (!hasWords(context))
+  if (!indexesWords(context))
     throw new WbError(
       'rerank_not_supported',
-      `the ${context.store.name} store has no lexical index to rerank with`,
+      'reranking uses lexical search, which this knowledge base does not support',
     )
   return { topK, lexical: await rankByWords(context, plan) }
 }
@@ -349,15 +355,15 @@ async function rerankingFor(context: BaseContext, plan: SearchPlan, { lexical }:
  * Reads the hits for candidates. Returns them by record number, in the given order. Omits records that no longer exist.
  */
 export async function readHits(
-  { context, showVectors, coverageOf, visibility }: BaseRanking,
+  { context, showVectors, coverageText, visibility }: BaseRanking,
   candidates: readonly ScoredRecord[],
 ): Promise<Map<number, SearchHit>> {
   const numbers = candidates.map(({ record }) => record)
   const [views, shares] = await Promise.all([
     context.store.read(context.key, numbers, { vectors: showVectors, visibility }),
-    coverageOf === undefined
+    coverageText === undefined
       ? undefined
-      : occurrences(context, coverageOf, numbers, { visibility }).then(coverageByRecord),
+      : occurrences(context, coverageText, numbers, { visibility }).then(coverageByRecord),
   ])
   const byRecord = new Map(views.map(view => [view.record, view]))
   return new Map(

@@ -5,7 +5,10 @@ import type { Statistics, Visibility } from './visibility.ts'
 export type Metric = 'cosine' | 'dot' | 'euclidean'
 export type Payload = Record<string, unknown>
 
-/** The records of a knowledge base. Names are unique in a workspace. */
+/**
+ * The records of a knowledge base, with one of its vector spaces. Names are unique in a workspace. `dimension`,
+ * `metric`, `fitted`, `generation` and `fittedRecords` belong to the vector space.
+ */
 export interface Collection {
   /** Never reused in the same store. A name can be reused after its collection has been dropped. */
   readonly id: number
@@ -19,8 +22,8 @@ export interface Collection {
   /** True if the runtime fits the vector space to the passages of the collection. */
   readonly fitted: boolean
   /**
-   * Number of the current vector space, starting at 0. Vectors from another space are rejected, so that a collection
-   * never mixes two spaces. Only a fitted collection can have a number above 0.
+   * Number of the current generation of the vector space, starting at 0. Vectors for another generation are rejected,
+   * so that a search never mixes the vectors of two models.
    */
   readonly generation: number
   /**
@@ -47,6 +50,7 @@ export interface CollectionStats {
     readonly text: number
     /** Other fields of search results, as JSON in UTF-8. */
     readonly payload: number
+    /** Vectors of the current generations of all spaces. */
     readonly vectors: number
     /** Index for lexical search, with the generation that is being built. */
     readonly postings: number
@@ -95,6 +99,19 @@ export interface CollectionKey {
   readonly name: string
 }
 
+/** A vector space of a collection. */
+export interface SpaceKey extends CollectionKey {
+  /** Name of the space; the default space if absent. Other spaces need a store with {@link VectorSpaces}. */
+  readonly space?: string
+}
+
+/** Name of the space that is created with a collection, and to which `upsert` adds vectors. */
+export const defaultSpace = 'default'
+
+export function isDefaultSpace({ space }: SpaceKey): boolean {
+  return space === undefined || space === defaultSpace
+}
+
 /** Returns a collection key as a string that can be used as the key of a map. */
 export function collectionKeyText({ workspaceId, name }: CollectionKey): string {
   return JSON.stringify([workspaceId, name])
@@ -113,11 +130,24 @@ export type ContentWrite =
     } & CollectionKey)
   /** Never fails. */
   | ({ readonly op: 'dropCollection' } & CollectionKey)
+  /**
+   * Creates a further vector space, without vectors: see {@link VectorSpaces}. Fails with `exists` if the name is used,
+   * and with `absent` if there is no such collection.
+   */
+  | ({
+      readonly op: 'createSpace'
+      readonly space: string
+      readonly dimension: number
+      readonly metric: Metric
+    } & CollectionKey)
+  /** Deletes a vector space other than the default space. Never fails. */
+  | ({ readonly op: 'dropSpace'; readonly space: string } & CollectionKey)
   /** Changes the language, see `createCollection`. The store indexes the records again in the background. Never fails. */
   | ({ readonly op: 'setLanguage'; readonly language: string | null } & CollectionKey)
   /**
-   * Stores records, and replaces stored records that have the same IDs. Fails with `stale` if `generation` is not the
-   * current one, and with `absent` if there is no such collection.
+   * Stores records with vectors of the default space, and replaces stored records that have the same IDs. Fails with
+   * `stale` if `generation` is not the current one, and with `absent` if there is no such collection. Replaced and
+   * deleted records lose their vectors in all spaces and generations.
    */
   | ({
       readonly op: 'upsert'
@@ -230,10 +260,16 @@ export interface EncodedModel {
   readonly weights: Uint8Array
 }
 
-/** A running fit: the generation that it creates (the current generation plus 1), and the owner of its lease. */
-export interface FitLease {
+/** The generation that vectors are computed for, and the owner of the lease of its space. */
+export interface SpaceLease {
   readonly generation: number
   readonly owner: string
+}
+
+/** A vector of a record. It must have the dimension of the space and contain finite numbers. */
+export interface RecordVector {
+  readonly record: number
+  readonly vector: Float32Array
 }
 
 /** Result of a fit. */
@@ -245,37 +281,52 @@ export interface FitResult {
   readonly through: number
 }
 
-/** Vector spaces that the runtime fits to the passages of a collection. */
-export interface FittedSpaces {
+/**
+ * Named vector spaces. Each space has a current generation, which searches read, and at most one next generation, which
+ * is staged and then replaces the current one. `upsert` adds vectors of new records to the current generation of the
+ * default space. The owner of the lease adds them to other spaces, with `unstaged` and `stage`.
+ */
+export interface VectorSpaces {
+  /**
+   * Acquires or renews the lease of a space. Returns false while another owner has the lease, and if there is no such
+   * space. Staged vectors of the next generation are deleted when the lease is released or passes to another owner, so
+   * that vectors of two models never mix.
+   */
+  lease(key: SpaceKey, owner: string, durationMs: number): Promise<boolean>
+  release(key: SpaceKey, owner: string): Promise<void>
+  /**
+   * Stores vectors in the next generation, or in the current generation of a space other than the default. Skips records
+   * that no longer exist, and records that already have a vector. In the current generation, also skips records below
+   * the last one that got a vector.
+   *
+   * @returns false, without storing anything, if the generation is neither of the two, if the current generation has
+   *          never been swapped, or if the owner has lost the lease
+   * @throws dimension_mismatch  the length of a vector is not the dimension of the space; nothing was changed
+   */
+  stage(key: SpaceKey, lease: SpaceLease, vectors: readonly RecordVector[]): Promise<boolean>
+  /**
+   * Returns at most `limit` records without a vector in a generation, in ascending order; in the current generation, only
+   * records above the last one that got a vector.
+   *
+   * @throws collection_unavailable  there is no such space
+   */
+  unstaged(key: SpaceKey, generation: number, limit: number): Promise<StoredPassage[]>
+  /**
+   * Makes the next generation the current one and deletes the previous one, in one transaction.
+   *
+   * @param fitted  the new model of a space that the runtime fits; absent for other spaces
+   * @returns false, without changing anything, if nothing was staged, if a record has no staged vector, or for the same
+   *          reasons as `stage`
+   */
+  swap(key: SpaceKey, lease: SpaceLease, fitted?: FitResult): Promise<boolean>
+}
+
+/** Default spaces that the runtime fits to the passages of a collection. */
+export interface FittedSpaces extends VectorSpaces {
   /** Returns the current model; undefined if no model has been fitted yet. */
   model(key: CollectionKey): Promise<{ generation: number; model: EncodedModel | undefined }>
   /** Returns passages with text and a record number above `after`, in ascending order. */
   passages(key: CollectionKey, after: number, limit: number): Promise<StoredPassage[]>
-  /**
-   * Acquires or renews the fitting lease. Returns false while another owner has the lease. Staged vectors are
-   * deleted when the lease is released or passes to another owner, so that vectors of two fits never mix.
-   */
-  lease(key: CollectionKey, owner: string, durationMs: number): Promise<boolean>
-  release(key: CollectionKey, owner: string): Promise<void>
-  /**
-   * Stores vectors of the new space that a fit creates. Skips records that no longer exist.
-   *
-   * @returns false, without storing anything, if the current space has changed or the owner has lost the lease
-   */
-  stage(
-    key: CollectionKey,
-    fit: FitLease,
-    vectors: readonly { record: number; vector: Float32Array }[],
-  ): Promise<boolean>
-  /** Returns at most `limit` records without a staged vector in `generation`, in ascending order. */
-  unstaged(key: CollectionKey, generation: number, limit: number): Promise<StoredPassage[]>
-  /**
-   * Makes the staged space the current space and deletes the old space, in one transaction.
-   *
-   * @returns false, without changing anything, if a record has no staged vector, or for the same reasons as
-   *          `stage`
-   */
-  swap(key: CollectionKey, fit: FitLease, fitted: FitResult): Promise<boolean>
   /** Returns the fitted collections with records that the current model was not fitted to. */
   unfitted(): Promise<(CollectionKey & { unfitted: number; records: number })[]>
 }
@@ -314,7 +365,7 @@ export interface RawCommands {
  */
 export interface ContentStore {
   readonly name: string
-  collection(key: CollectionKey): Promise<Collection | undefined>
+  collection(key: SpaceKey): Promise<Collection | undefined>
   /**
    * Returns statistics. A store on disk reads no records for them.
    *
@@ -333,10 +384,11 @@ export interface ContentStore {
    * 1/(1+distance).
    *
    * @param query.generation  generation that the vector was computed for
-   * @throws collection_unavailable  `generation` is not the current one; the error has the fact `stale`
+   * @throws collection_unavailable  there is no such space, or it has never been swapped; or `generation` is not the
+   *                                 current one, in which case the error has the fact `stale`
    */
   nearest(
-    key: CollectionKey,
+    key: SpaceKey,
     query: { vector: Float32Array; limit: number; generation?: number } & SearchConstraints,
   ): Promise<ScoredRecord[]>
   /** Returns records by number, in the requested order. Omits records that are missing or not visible. */
@@ -349,6 +401,7 @@ export interface ContentStore {
   owners(key: CollectionKey, ids: readonly string[]): Promise<RecordOwner[]>
   readonly lexical?: LexicalSearch
   readonly listing?: RecordListing
+  readonly spaces?: VectorSpaces
   readonly fitted?: FittedSpaces
   /**
    * Lists the collections of a workspace, by name. Absent in a store whose collections are always deleted

@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import { WbError } from '../contract/errors.ts'
 import { limits } from '../contract/limits.ts'
 import type { AnyTable, ColumnName, ColumnValue, ListQuery, RowStore, RowTable, Stored } from './rows.ts'
@@ -170,7 +170,7 @@ export class Pager {
       if (isLast || accepted.length > query.limit) return this.toPage(table, list, accepted, query.limit)
       after = positionOf(table, list, batch.at(-1)!)
       // The store reads synchronously, so without this pause a long list would block the event loop.
-      await nextTurn()
+      await yieldToEventLoop()
     }
   }
 

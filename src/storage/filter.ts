@@ -6,7 +6,7 @@ import { limits } from '../contract/limits.ts'
 export type FilterValue = string | number | boolean | null
 
 /** An operator that compares numbers numerically, and strings by code point. */
-export type FilterOrder = '<' | '<=' | '>' | '>='
+export type RangeOperator = '<' | '<=' | '>' | '>='
 
 /**
  * A condition on the payload of a stored record.
@@ -28,14 +28,14 @@ export type Filter =
   | {
       readonly kind: 'range'
       readonly key: string
-      readonly order: FilterOrder
+      readonly operator: RangeOperator
       readonly bound: string | number
     }
   | { readonly kind: 'type'; readonly key: string; readonly type: StoredType }
 
 export type StoredType = 'text' | 'number' | 'array'
 
-const rangeOperators: ReadonlyMap<string, FilterOrder> = new Map([
+const rangeOperators: ReadonlyMap<string, RangeOperator> = new Map([
   ['$lt', '<'],
   ['$lte', '<='],
   ['$gt', '>'],
@@ -113,7 +113,7 @@ export function createValueMatcher(condition: KeyCondition): (stored: unknown) =
     case 'all':
       return stored => hasAll(stored, condition.values)
     case 'range':
-      return stored => satisfiesRange(stored, condition.order, condition.bound)
+      return stored => satisfiesRange(stored, condition.operator, condition.bound)
     case 'type':
       return stored => typeOf(stored) === condition.type
   }
@@ -172,12 +172,12 @@ function parseComparison(key: string, name: string, operand: unknown, position: 
     case '$all':
       return { kind: 'all', key, values: parseScalars(operand, inner) }
   }
-  const order = rangeOperators.get(name)
-  if (order === undefined) return throwInvalidFilter(position, `unknown operator '${clipStep(name)}'`)
+  const operator = rangeOperators.get(name)
+  if (operator === undefined) return throwInvalidFilter(position, `unknown operator '${clipStep(name)}'`)
   const bound = parseScalar(operand, inner)
   if (typeof bound !== 'string' && typeof bound !== 'number')
     return throwInvalidFilter(inner, 'must be a number or a string')
-  return { kind: 'range', key, order, bound }
+  return { kind: 'range', key, operator, bound }
 }
 
 function parseScalars(operand: unknown, position: FilterPosition): FilterValue[] {
@@ -249,10 +249,11 @@ function typeOf(value: unknown): StoredType | undefined {
   return Array.isArray(value) ? 'array' : undefined
 }
 
-function satisfiesRange(value: unknown, order: FilterOrder, bound: string | number): boolean {
-  if (typeof value === 'number' && typeof bound === 'number') return isInOrder(order, value - bound)
+function satisfiesRange(value: unknown, operator: RangeOperator, bound: string | number): boolean {
+  if (typeof value === 'number' && typeof bound === 'number')
+    return satisfiesOperator(operator, value - bound)
   if (typeof value !== 'number' && typeof value !== 'string') return false
-  return isInOrder(order, compareCodePoints(String(value), String(bound)))
+  return satisfiesOperator(operator, compareCodePoints(String(value), String(bound)))
 }
 
 /**
@@ -260,8 +261,8 @@ function satisfiesRange(value: unknown, order: FilterOrder, bound: string | numb
  *
  * @param difference  left value minus right value; NaN (the values cannot be compared) never satisfies an operator
  */
-export function isInOrder(order: FilterOrder, difference: number): boolean {
-  switch (order) {
+export function satisfiesOperator(operator: RangeOperator, difference: number): boolean {
+  switch (operator) {
     case '<':
       return difference < 0
     case '<=':

@@ -1,17 +1,40 @@
 import { WbError } from '../contract/errors.ts'
-import type {
-  Collection,
-  CollectionKey,
-  ContentStore,
-  FittedSpaces,
-  LexicalSearch,
-  RawCommands,
-  RecordListing,
+import {
+  type Collection,
+  type ContentStore,
+  type FittedSpaces,
+  isDefaultSpace,
+  type LexicalSearch,
+  type RawCommands,
+  type RecordListing,
+  type SpaceKey,
 } from './content.ts'
 
-/** Creates the error for a collection that does not exist. */
-export function collectionMissing({ name }: CollectionKey): WbError {
-  return new WbError('collection_unavailable', `collection '${name}' does not exist`)
+/** Creates the error for a collection or a vector space that does not exist. */
+export function collectionMissing({ name, space }: SpaceKey): WbError {
+  const subject = space === undefined ? '' : `vector space '${space}' of `
+  return new WbError('collection_unavailable', `${subject}collection '${name}' does not exist`)
+}
+
+/**
+ * Checks that a vector space can be searched.
+ *
+ * @param current   current generation of the space
+ * @param expected  generation that the vector of the query was computed for, if it is known
+ * @throws collection_unavailable  the space has never been swapped, or the generations differ; in the second case, the
+ *                                 error has the fact `stale`
+ */
+export function requireSearchableSpace(key: SpaceKey, current: number, expected: number | undefined): void {
+  if (!isDefaultSpace(key) && current === 0)
+    throw new WbError(
+      'collection_unavailable',
+      `vector space '${key.space}' of collection '${key.name}' is not complete yet`,
+    )
+  if (expected !== undefined && expected !== current)
+    throw new WbError('collection_unavailable', 'the vector space of the collection has just changed', {
+      hint: 'Retry the request.',
+      stale: true,
+    })
 }
 
 /**

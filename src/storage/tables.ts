@@ -129,7 +129,7 @@ export interface MessageImageRow extends ImageInput {
 }
 
 /** The version of an MCP tool that was accepted: in a review, or automatically when the server first responded. */
-export interface ReviewedTool {
+export interface AcceptedTool {
   /** Hash of the name, description and schema. */
   hash: string
   description: string
@@ -138,7 +138,7 @@ export interface ReviewedTool {
 /** An MCP server, with its accepted tools. */
 export interface McpServerRow extends McpServer {
   /** Accepted tools by name; null until the server responds for the first time. */
-  reviewedTools: Record<string, ReviewedTool> | null
+  reviewedTools: Record<string, AcceptedTool> | null
 }
 
 /** A subject's sign-in to an MCP server. */

@@ -2,7 +2,7 @@ import { fingerprintJson } from '../base/fingerprint-json.ts'
 import { limits } from '../contract/limits.ts'
 import { mcpToolId } from '../contract/tool-ids.ts'
 import type { McpTool } from '../models/mcp/client.ts'
-import type { ReviewedTool } from '../storage/tables.ts'
+import type { AcceptedTool } from '../storage/tables.ts'
 
 /** Maximum number of tools of one server. Additional tools are ignored. */
 const toolsMax = 500
@@ -56,16 +56,16 @@ export function hashTool({ name, description, inputSchema }: McpTool): string {
 }
 
 /** Returns all tools of an offer as accepted tools. */
-export function reviewAll({ tools }: McpOffer): Record<string, ReviewedTool> {
+export function acceptAll({ tools }: McpOffer): Record<string, AcceptedTool> {
   return Object.fromEntries(tools.map(({ name, hash, description }) => [name, { hash, description }]))
 }
 
-/** Returns the accepted version of a tool; undefined if it was never reviewed. */
+/** Returns the accepted version of a tool; undefined if it was never accepted. */
 export function findAcceptedTool(
-  reviewed: Readonly<Record<string, ReviewedTool>>,
+  accepted: Readonly<Record<string, AcceptedTool>>,
   name: string,
-): ReviewedTool | undefined {
-  return Object.hasOwn(reviewed, name) ? reviewed[name] : undefined
+): AcceptedTool | undefined {
+  return Object.hasOwn(accepted, name) ? accepted[name] : undefined
 }
 
 /**

@@ -2,8 +2,8 @@ import { WbError } from '../contract/errors.ts'
 import type { McpServerTool, Review } from '../contract/mcp-servers.ts'
 import { changeRow } from '../storage/change-row.ts'
 import type { RowStore } from '../storage/rows.ts'
-import { type McpServerRow, type ReviewedTool, tables } from '../storage/tables.ts'
-import { findAcceptedTool, type McpOffer, reviewAll } from './mcp-offer.ts'
+import { type AcceptedTool, type McpServerRow, tables } from '../storage/tables.ts'
+import { acceptAll, findAcceptedTool, type McpOffer } from './mcp-offer.ts'
 
 /**
  * Accepts all tools of a server whose tools were never accepted or reviewed (trust on first use). Ignores an offer from
@@ -17,7 +17,7 @@ export async function acceptFirstOffer(
   offer: McpOffer,
 ): Promise<McpServerRow | undefined> {
   const changed = await changeRow(rows, tables.mcpServers, [workspaceId, mcpServerId], row =>
-    row.reviewedTools === null && row.url === url ? { ...row, reviewedTools: reviewAll(offer) } : row,
+    row.reviewedTools === null && row.url === url ? { ...row, reviewedTools: acceptAll(offer) } : row,
   )
   return 'row' in changed ? changed.row : undefined
 }
@@ -31,7 +31,7 @@ export function applyReview(
   { reviewedTools }: McpServerRow,
   { tools }: McpOffer,
   accept: Review['accept'],
-): Record<string, ReviewedTool> {
+): Record<string, AcceptedTool> {
   const accepted = accept.map(({ name, hash }) => {
     const tool = tools.find(offered => offered.name === name && offered.hash === hash)
     if (!tool)

@@ -93,7 +93,7 @@ const callers = {
 type Name = keyof typeof callers
 
 const yes = 'yes'
-const unknown = 'this route requires a signed-in caller'
+const unknown = 'this route requires an authenticated caller'
 const reach = 'authenticated subject has no access to this workspace'
 const noSetup = 'setting up the runtime requires its bootstrap token'
 const runtime = 'this operation requires access to the whole runtime'
@@ -126,17 +126,17 @@ const table: [rule: string, demand: AccessRequest, answers: Record<Name, string>
   ],
   [
     'setup, from this machine [security rule 17]',
-    { rule: setupOnly, workspaceId: undefined, origin: { hasCredential: false, isLocal: true } },
+    { rule: setupOnly, workspaceId: undefined, source: { hasCredential: false, isLocal: true } },
     { ...sameForAll(noSetup), open: yes },
   ],
   [
     'setup, from this machine with an unverified credential [security rule 17]',
-    { rule: setupOnly, workspaceId: undefined, origin: { hasCredential: true, isLocal: true } },
+    { rule: setupOnly, workspaceId: undefined, source: { hasCredential: true, isLocal: true } },
     sameForAll(noSetup),
   ],
   [
     'setup, from elsewhere [security rule 17]',
-    { rule: setupOnly, workspaceId: undefined, origin: { hasCredential: false, isLocal: false } },
+    { rule: setupOnly, workspaceId: undefined, source: { hasCredential: false, isLocal: false } },
     sameForAll(noSetup),
   ],
   [

@@ -240,16 +240,16 @@ test.each([
   ['a payload that is a list', `UPDATE record SET payload = '[]'`],
   ['a vector that is too short', `UPDATE vec_1_0 SET data = x'0011'`],
   ['a vector that is text', `UPDATE vec_1_0 SET data = 'vector'`],
-  ['a collection without a dimension', `UPDATE collection SET dimension = 0`],
-  ['a collection with an unknown metric', `UPDATE collection SET metric = 'odd'`],
+  ['a collection without a dimension', `UPDATE vector_space SET dimension = 0`],
+  ['a collection with an unknown metric', `UPDATE vector_space SET metric = 'odd'`],
   [
     'a fitted space without its model',
-    `UPDATE collection SET generation = 1 WHERE fitted = 1;
+    `UPDATE vector_space SET generation = 1 WHERE fitted = 1;
     ALTER TABLE vec_2_0 RENAME TO vec_2_1`,
   ],
   [
     'a fitted space with half of its model',
-    `UPDATE collection SET generation = 1 WHERE fitted = 1;
+    `UPDATE vector_space SET generation = 1 WHERE fitted = 1;
     ALTER TABLE vec_2_0 RENAME TO vec_2_1;
     INSERT INTO embedder_model (collection, generation, terms, weights) VALUES (2, 1, 'one' || char(10) || 'two', x'00')`,
   ],

@@ -149,6 +149,11 @@ describe('Markdown', () => {
     expect(readMarkdown(text, 'Other').text).toMatch(/^Keys:/)
   })
 
+  test('omits comments outside of code', () => {
+    const page = 'one <!-- hidden --> two\n<!-- hidden -->\n```html\n<!-- shown -->\n```\n'
+    expect(readMarkdown(page, '').text.split(/\s*\n/)).toEqual(['one  two', '<!-- shown -->', ''])
+  })
+
   test('finds the last heading outside of code before a position', () => {
     const readable = readMarkdown(text, 'Keys')
     const at = (word: string) => sectionAt(readable, readable.text.indexOf(word))?.title

@@ -36,6 +36,21 @@ test('keeps every word unchanged at any width', () => {
   )
 })
 
+test('aligns continuation lines of a labeled text below the text', () => {
+  expect(wrapWords('    may not  change anything, or manage keys', 34)).toBe(
+    '    may not  change anything, or\n             manage keys',
+  )
+  expect(wrapWords('  a label that is long  change anything', 34)).toBe(
+    '  a label that is long  change\n    anything',
+  )
+})
+
+test('moves the description of a suggested command to the next line if it does not fit', () => {
+  const line = '  wb login https://…    signs in to a remote runtime'
+  expect(wrapWords(line, 60)).toBe(line)
+  expect(wrapWords(line, 50)).toBe('  wb login https://…\n      signs in to a remote runtime')
+})
+
 test('does not wrap a suggested command', () => {
   const line = '    wb kb search handbook "a question that is rather long for such a terminal"'
   expect(wrapWords(`  ✗ one two three four five six\n${line}`, 24)).toBe(

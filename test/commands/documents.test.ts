@@ -161,7 +161,7 @@ describe('a passage number of the last search', () => {
     const { wb } = await handbook()
     const { status, stderr } = await wb(['documents', 'show', '1'])
     expect(status).toBe(4)
-    expect(stderr).toContain('✗ No document "1" in handbook; there was no search yet (')
+    expect(stderr).toContain('✗ No document "1" in handbook; no search has found anything yet (')
   })
 
   test('cannot delete a document, and the error suggests the command that shows the file', async () => {

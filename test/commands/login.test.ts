@@ -139,7 +139,7 @@ describe('wb login with a key', () => {
     expect(status, words).toBe(0)
     expect(words).not.toContain(key)
     expect(words).toMatch(
-      /✓ signed in to \S+ as laptop\n +may +read everything; change everything[\s\S]*in workspace default\n +ends +when it is revoked\n/,
+      /✓ signed in to \S+ as laptop\n +may +read everything; change everything[\s\S]*in\s+workspace\s+default\n +ends +when it is revoked\n/,
     )
     expect((await sandbox.wb(['whoami'])).stdout).toBe(`laptop\tAPI key\teditor\t${url}\n`)
     const person = stripSequences((await runInFakeTerminal(sandbox, ['whoami'])).text)

@@ -103,7 +103,7 @@ test('if the server of a profile has stopped, the error suggests commands that w
   expect([unreachable.status, unreachable.stderr.split('\n').slice(2, 4)]).toEqual([
     6,
     [
-      "    add --local to use this machine's data directory, without a server, for one command",
+      '    add --local to use the data directory of this machine for one command',
       `    ${onward}    switches back to this machine`,
     ],
   ])

@@ -14,6 +14,7 @@ export interface StoreFile {
   tablesContaining(text: string): string[]
   /** Returns every row of every table, for comparison. */
   dump(): string
+  /** The columns of a collection and of its default space. */
   collection(workspaceId: string, name: string): Row | undefined
   /** Number of records in the active posting index of a collection. */
   indexedRecords(collection: unknown): number
@@ -62,7 +63,12 @@ export function storeFile(dataDir: string): StoreFile {
       value?.type === 'Buffer' ? Buffer.from(value.data).toString('base64') : value,
     )
   const collection = (workspaceId: string, name: string) =>
-    all('SELECT * FROM collection WHERE workspace_id = ? AND name = ?', workspaceId, name)[0]
+    all(
+      `SELECT s.*, s.id AS space, c.* FROM collection c JOIN vector_space s ON s.collection = c.id
+        WHERE c.workspace_id = ? AND c.name = ? AND s.name = 'default'`,
+      workspaceId,
+      name,
+    )[0]
   return {
     all,
     one: (sql, ...values) => all(sql, ...values)[0]!,
@@ -82,9 +88,9 @@ export function storeFile(dataDir: string): StoreFile {
         )[0]!.n,
       ),
     vectors(workspaceId, name) {
-      const { id, generation } = collection(workspaceId, name)!
+      const { id, space, generation } = collection(workspaceId, name)!
       const rows = all(
-        `SELECT r.id, v.data FROM record r JOIN vec_${id}_${generation} v USING (record) WHERE r.collection = ?`,
+        `SELECT r.id, v.data FROM record r JOIN vec_${space}_${generation} v USING (record) WHERE r.collection = ?`,
         id,
       )
       return new Map(

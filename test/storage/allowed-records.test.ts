@@ -20,7 +20,7 @@ const { filter } = fc.letrec<{ filter: Filter }>(tie => ({
     fc.record({
       kind: fc.constant('range'),
       key,
-      order: fc.constantFrom('<', '<=', '>', '>='),
+      operator: fc.constantFrom('<', '<=', '>', '>='),
       bound: fc.constantFrom<string | number>(1, 9, 10, '9', 'a', '2026-01-01'),
     }),
     fc.record({ kind: fc.constant('type'), key, type: fc.constantFrom('text', 'number', 'array') }),

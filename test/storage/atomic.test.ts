@@ -223,16 +223,18 @@ test('a dropped collection leaves no table', async () => {
   await ops.lease({ key, owner: fit.owner, now: 0, until: 1 })
   await ops.stage({
     key,
-    fit,
+    lease: fit,
     vectors: [{ record, vector: Float32Array.of(1, 0) }],
   })
+  const space = { op: 'createSpace', ...key, space: 'other', dimension: 2, metric: 'dot' } as const
+  await ops.write({ changes: [space], rows: [] })
   expect(tablesNow().length).toBeGreaterThan(before.length)
   await Promise.all([
     ops.write({ changes: [upsert(recordWithText('b', 'pear'))], rows: [] }),
     ops.write({ changes: [{ op: 'dropCollection', ...key }], rows: [] }),
   ])
   expect(tablesNow()).toEqual(before)
-  for (const table of ['collection', 'record', 'record_gone', 'embedder_model'])
+  for (const table of ['collection', 'record', 'record_gone', 'embedder_model', 'vector_space'])
     expect(connection.prepare(`SELECT count(*) AS rows FROM ${table}`).get(), table).toEqual({ rows: 0 })
 })
 

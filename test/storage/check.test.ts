@@ -168,12 +168,18 @@ describe('content', () => {
     [
       'a vector too few',
       `DELETE FROM vec_1_0 WHERE record = 1`,
-      { 'records without a vector, and vectors without a record': 1 },
+      {
+        'records without a vector, and vectors without a record': 1,
+        'vector spaces with a wrong number of vectors': 1,
+      },
     ],
     [
       'a vector too many',
       `INSERT INTO vec_1_0 (record, data) VALUES (99, zeroblob(512))`,
-      { 'records without a vector, and vectors without a record': 1 },
+      {
+        'records without a vector, and vectors without a record': 1,
+        'vector spaces with a wrong number of vectors': 1,
+      },
     ],
     [
       'a text too few',
@@ -211,29 +217,53 @@ describe('content', () => {
       'what a dropped collection left',
       `INSERT INTO record (collection, id, payload) VALUES (99, 'r', '{}');
        INSERT INTO record_gone (collection, record) VALUES (99, 1);
-       INSERT INTO embedder_model VALUES (99, 1, '', x'')`,
+       INSERT INTO embedder_model VALUES (99, 1, '', x'');
+       INSERT INTO vector_space (collection, name, dimension, metric, fitted) VALUES (98, 'default', 3, 'dot', 0);
+       CREATE TABLE vec_2_0 (record INTEGER PRIMARY KEY, data BLOB NOT NULL)`,
       {
         'record rows without a collection': 1,
         'record_gone rows without a collection': 1,
         'embedder_model rows without a collection': 1,
+        'vector_space rows without a collection': 1,
       },
     ],
     [
       'a space to come that was begun, with its table',
-      `UPDATE collection SET staging = 1;
+      `UPDATE vector_space SET staging = 1;
        CREATE TABLE vec_1_1 (record INTEGER PRIMARY KEY, data BLOB NOT NULL)`,
       {},
     ],
     [
       'a space to come that was begun, without its table',
-      `UPDATE collection SET staging = 1`,
+      `UPDATE vector_space SET staging = 1`,
       { 'collections with missing tables': 1 },
+    ],
+    [
+      'a vector of a record that is gone in the next generation',
+      `UPDATE vector_space SET staging = 1;
+       CREATE TABLE vec_1_1 (record INTEGER PRIMARY KEY, data BLOB NOT NULL);
+       INSERT INTO vec_1_1 VALUES (99, zeroblob(512))`,
+      { 'records without a vector, and vectors without a record': 1 },
+    ],
+    [
+      'a further space without vectors of some records',
+      `INSERT INTO vector_space (collection, name, dimension, metric, fitted, generation, vectors)
+         VALUES (1, 'sentences', 3, 'dot', 0, 1, 1);
+       CREATE TABLE vec_2_1 (record INTEGER PRIMARY KEY, data BLOB NOT NULL);
+       INSERT INTO vec_2_1 VALUES (1, zeroblob(12))`,
+      {},
+    ],
+    [
+      'a collection without a default space',
+      `UPDATE vector_space SET name = 'x'`,
+      { 'damaged collections': 1 },
     ],
     [
       'a record of no document',
       `INSERT INTO record (record, collection, id, payload) VALUES (99, 1, 'r', '{}');
        INSERT INTO vec_1_0 (record, data) VALUES (99, zeroblob(512));
-       UPDATE collection SET records = records + 1`,
+       UPDATE collection SET records = records + 1;
+       UPDATE vector_space SET vectors = vectors + 1`,
       {},
     ],
     [
@@ -243,7 +273,8 @@ describe('content', () => {
     ],
     [
       'a collection that was spared when its workspace was deleted',
-      `INSERT INTO collection (workspace_id, name, dimension, metric, lexical, fitted) VALUES ('gone', 'c', 3, 'dot', 0, 0);
+      `INSERT INTO collection (workspace_id, name, lexical) VALUES ('gone', 'c', 0);
+       INSERT INTO vector_space (collection, name, dimension, metric, fitted) VALUES (2, 'default', 3, 'dot', 0);
        CREATE TABLE vec_2_0 (record INTEGER PRIMARY KEY, data BLOB NOT NULL)`,
       {},
     ],
@@ -261,7 +292,8 @@ describe('content', () => {
 
   test('a knowledge base without its collection', () => {
     const path = planted(database => {
-      database.exec('DELETE FROM collection; DELETE FROM record; DELETE FROM record_gone; DROP TABLE vec_1_0')
+      database.exec('DELETE FROM collection; DELETE FROM record; DELETE FROM record_gone')
+      database.exec('DELETE FROM vector_space; DROP TABLE vec_1_0')
       database.exec('DELETE FROM posting_index; UPDATE posting_segment SET state = 2')
     })
     expect(findings(path)).toEqual({
@@ -274,11 +306,11 @@ describe('content', () => {
     const { workspaceId } = sound.base.params
     const path = planted(database => {
       database
-        .prepare(
-          `INSERT INTO collection (workspace_id, name, dimension, metric, lexical, fitted, records) VALUES (?, 'free', 3, 'dot', 0, 0, 1)`,
-        )
+        .prepare(`INSERT INTO collection (workspace_id, name, lexical, records) VALUES (?, 'free', 0, 1)`)
         .run(workspaceId)
-      database.exec(`CREATE TABLE vec_2_0 (record INTEGER PRIMARY KEY, data BLOB NOT NULL);
+      database.exec(`INSERT INTO vector_space (collection, name, dimension, metric, fitted, vectors)
+          VALUES (2, 'default', 3, 'dot', 0, 1);
+        CREATE TABLE vec_2_0 (record INTEGER PRIMARY KEY, data BLOB NOT NULL);
         INSERT INTO record (record, collection, id, document_id, payload) VALUES (99, 2, 'r', 'elsewhere', '{}');
         INSERT INTO vec_2_0 VALUES (99, zeroblob(12))`)
     })
@@ -370,7 +402,7 @@ describe('damage', () => {
     ['vectors with a wrong length', `UPDATE vec_1_0 SET data = x'00' WHERE record = 1`],
     [
       'fitted collections without a model',
-      `UPDATE collection SET generation = 1; ALTER TABLE vec_1_0 RENAME TO vec_1_1`,
+      `UPDATE vector_space SET generation = 1; ALTER TABLE vec_1_0 RENAME TO vec_1_1`,
     ],
   ])('%s', (check, sql) => {
     expect(findings(planted(database => database.exec(sql)))).toEqual({ [check]: 1 })

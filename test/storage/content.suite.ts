@@ -18,6 +18,7 @@ import {
 } from './content-data.ts'
 import { fittedSuite } from './fitted.suite.ts'
 import { lexicalSuite } from './lexical.suite.ts'
+import { spacesSuite } from './spaces.suite.ts'
 
 export interface OpenContent {
   readonly rows: RowStore
@@ -517,6 +518,7 @@ export function contentSuite(driver: string, open: () => Promise<OpenContent>): 
     const context = () => ({ content, write })
     lexicalSuite(context)
     fittedSuite(context)
+    spacesSuite(context)
   })
 }
 

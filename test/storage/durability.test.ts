@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { expect, test } from 'vitest'
-import { openEmbeddedStore } from '../../src/storage/open.ts'
+import { checkStore, openEmbeddedStore } from '../../src/storage/open.ts'
 import { SqliteConnection } from '../../src/storage/sqlite/connection.ts'
 import { findLogDamage } from '../../src/storage/sqlite/log-damage.ts'
 import { findPostingFaults, indexedRecords } from '../../src/storage/sqlite/postings/check-postings.ts'
@@ -8,7 +8,7 @@ import { listPostingIndexes } from '../../src/storage/sqlite/postings/index-rows
 import { tables } from '../../src/storage/tables.ts'
 import { all } from './content-data.ts'
 import { scratchPath } from './scratch.ts'
-import { startWriter } from './writers.ts'
+import { startProgram, startWriter } from './writers.ts'
 
 const shared = { workspaceId: 'w', name: 'shared' }
 /** Time for a writer after its first acknowledgement; a longer test is in `bench`. */
@@ -64,6 +64,33 @@ test.each(['', 'threads'])(
     await close()
   },
 )
+
+test('a vector space is complete and of a single generation after repeated kill -9', {
+  timeout: 120_000,
+}, async () => {
+  const path = scratchPath()
+  for (const [round, ms] of roundsMs.entries()) {
+    const writer = startProgram('store/spaces', path, `round${round}`)
+    await once(writer.child.stdout!, 'data')
+    await new Promise(resolve => setTimeout(resolve, ms))
+    writer.child.kill('SIGKILL')
+    expect(await writer.ended, writer.errors()).toBe('SIGKILL')
+    const checked = await checkStore({ driver: 'sqlite', path })
+    expect(checked!.checks.filter(({ count }) => count > 0)).toEqual([])
+    const { content, close } = await openEmbeddedStore({ path })
+    const space = { workspaceId: 'w', name: 'c', space: 'sentences' }
+    const { generation, records } = (await content.collection(space))!
+    expect(generation).toBeGreaterThanOrEqual(Number(writer.acknowledged.at(-1)))
+    const hits = await content.nearest(space, {
+      vector: Float32Array.of(1, 0),
+      limit: 9_999,
+      visibility: all,
+    })
+    expect(hits.length).toBeLessThanOrEqual(records)
+    expect(new Set(hits.map(({ score }) => score))).toEqual(new Set([generation]))
+    await close()
+  }
+})
 
 test('closing waits for pending writes', async () => {
   for (const threads of [false, true]) {

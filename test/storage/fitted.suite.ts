@@ -2,16 +2,16 @@ import { expect, test } from 'vitest'
 import type {
   ContentWrite,
   EncodedModel,
-  FitLease,
   FitResult,
   FittedSpaces,
+  SpaceLease,
 } from '../../src/storage/content.ts'
 import { all, createCollection, idsOf, key, record, recordWithText, upsert } from './content-data.ts'
 import type { Context } from './lexical.suite.ts'
 
 const lasting = 60_000
 const model: EncodedModel = { terms: 'apple\npear', weights: Uint8Array.of(1, 2, 255) }
-const fit: FitLease = { generation: 1, owner: 'one' }
+const fit: SpaceLease = { generation: 1, owner: 'one' }
 const [north, east] = [Float32Array.of(0, 1), Float32Array.of(1, 0)]
 
 /** Tests for fitted spaces; a store without them passes. */
@@ -227,6 +227,14 @@ export function fittedSuite(context: () => Context): void {
     expect(await spaces.unstaged(key, 1, 9)).toHaveLength(1)
     await spaces.lease(key, 'one', lasting)
     expect(await spaces.swap(key, fit, await fittedOn(spaces, 1))).toBe(false)
+  })
+
+  fittedTest('a fitted space is not swapped without a model', async (spaces, { write, content }) => {
+    await write(upsert(recordWithText('a', 'apple')))
+    await stageAll(spaces)
+    await expect(spaces.swap(key, fit)).rejects.toThrow('needs a model')
+    expect(await content.collection(key)).toMatchObject({ generation: 0 })
+    expect(await spaces.swap(key, fit, await fittedOn(spaces, 1))).toBe(true)
   })
 
   fittedTest('vectors of another generation are not stored', async (spaces, { write }) => {

@@ -71,7 +71,7 @@ export function lexicalSuite(context: () => Context): void {
       }),
     )
     await write(upsert(...records))
-    const late = { kind: 'range', key: 'n', order: '>=', bound: 27 } as const
+    const late = { kind: 'range', key: 'n', operator: '>=', bound: 27 } as const
     expect(await found('apple', { filter: late }, 2)).toEqual(['r27', 'r28'])
     expect(await found('apple', { filter: { kind: 'in', key: 'n', values: [] } })).toEqual([])
   })

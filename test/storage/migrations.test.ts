@@ -6,6 +6,7 @@ import { systemClock } from '../../src/base/clock.ts'
 import { Cursors, Pager } from '../../src/storage/cursor.ts'
 import { openEmbeddedStore } from '../../src/storage/open.ts'
 import type { AnyTable } from '../../src/storage/rows.ts'
+import { contentChecks } from '../../src/storage/sqlite/check-content.ts'
 import { SqliteConnection } from '../../src/storage/sqlite/connection.ts'
 import Database from '../../src/storage/sqlite/driver.ts'
 import { migrate } from '../../src/storage/sqlite/migrate.ts'
@@ -156,6 +157,12 @@ describe.each(migrations.map((_, at) => at + 1))('a store of schema %i', version
     })
     expect(await content.collection(key)).toMatchObject({ fittedRecords: 2 })
     expect(await content.fitted!.unfitted()).toEqual([])
+    const space = { ...key, space: 'sentences' }
+    if (version < 8) await expect(content.collection(space)).resolves.toBeUndefined()
+    else {
+      const query = { vector: Float32Array.of(1, 0, 0), limit: 9, visibility: all }
+      expect((await content.nearest(space, query)).map(({ score }) => score)).toEqual([1, 0])
+    }
   })
 })
 
@@ -316,6 +323,33 @@ describe('a store in which workspaces share a database', () => {
     expect((await room.update('unbound', { url }, caller)).url).toBe(url)
     await expect(room.update('second-1', { keyspace: 'ks' }, caller)).rejects.toMatchObject(taken)
   })
+})
+
+test('a fit that was running in a store of schema 7 is continued', async () => {
+  const path = earlier(7)
+  const before = new Database(path)
+  before.exec(`UPDATE collection SET staging = 1, unfitted = 1, lease_owner = 'fit', lease_until = ${Number.MAX_SAFE_INTEGER};
+    CREATE TABLE vec_1_2 (record INTEGER PRIMARY KEY, data BLOB NOT NULL);
+    INSERT INTO vec_1_2 SELECT min(record), data FROM vec_1_1`)
+  before.close()
+
+  const { content, close } = await openEmbeddedStore({ path })
+  onTestFinished(close)
+  const key = { workspaceId: 'w', name: 'kb' }
+  const fitted = content.fitted!
+  const lease = { generation: 2, owner: 'fit' }
+  expect(await fitted.unfitted()).toEqual([{ ...key, unfitted: 1, records: 2 }])
+  expect(await fitted.lease(key, 'other', 1)).toBe(false)
+  const left = await fitted.unstaged(key, 2, 9)
+  expect(left.map(({ text }) => text)).toEqual(['pear tree'])
+  const [{ record } = { record: 0 }] = left
+  expect(await fitted.stage(key, lease, [{ record, vector: Float32Array.of(1, 0, 0, 0) }])).toBe(true)
+  const model = { terms: 'pear', weights: Uint8Array.of(4) }
+  expect(await fitted.swap(key, lease, { model, records: 2, through: record })).toBe(true)
+  expect(await content.collection(key)).toMatchObject({ metric: 'cosine', fitted: true, generation: 2 })
+  expect(await fitted.unfitted()).toEqual([])
+  const { database } = await opened(path)
+  expect(contentChecks(database).filter(({ count }) => count > 0)).toEqual([])
 })
 
 test('adds the last activity to conversations of schema 3, and the time of reading document text', async () => {

@@ -149,6 +149,33 @@ test('an update reads only the changes, not the whole collection', async () => {
   vi.restoreAllMocks()
 })
 
+test('an update of a space that lacks vectors reads only its new vectors', async () => {
+  const { content } = await opened(scratchPath())
+  const space = { ...key, space: 'other' }
+  const lease = { generation: 1, owner: 'mine' }
+  const stageAll = async () => {
+    const left = await content.spaces!.unstaged(space, 1, 99)
+    const vectors = left.map(({ record: number }) => ({ record: number, vector: Float32Array.of(1, 0) }))
+    await content.spaces!.stage(space, lease, vectors)
+  }
+  const put = (from: number) => upsert(...Array.from({ length: 50 }, (_, n) => record(`r${from + n}`)))
+  const nearest = () => content.nearest(space, { vector: Float32Array.of(1, 0), limit: 999, visibility: all })
+  const createSpace = { op: 'createSpace', ...space, dimension: 2, metric: 'dot' } as const
+  await content.write([createCollection({ lexical: false }), createSpace, put(0)], [])
+  await content.spaces!.lease(space, lease.owner, 60_000)
+  await stageAll()
+  await content.spaces!.swap(space, lease)
+  expect(await nearest()).toHaveLength(50)
+  const append = vi.spyOn(Segment.prototype, 'append')
+  onTestFinished(() => append.mockRestore())
+  await content.write([put(100), { op: 'deleteRecord', ...key, id: 'r100' }, put(10)], [])
+  expect(await nearest()).toHaveLength(10)
+  expect(append).not.toHaveBeenCalled()
+  await stageAll()
+  expect(await nearest()).toHaveLength(109)
+  expect(append).toHaveBeenCalledTimes(99)
+})
+
 test('a segment that misses more deletions than are recorded is loaded again', async () => {
   const path = scratchPath()
   const [mine, other] = [await opened(path), await openConnection(path)]
@@ -176,7 +203,7 @@ test('a collection above the memory limit is read from disk, with the same resul
     record(`r${n}`, { vector: Float32Array.of(Math.sin(n), Math.cos(n), n / 700), payload: { n: n % 7 } }),
   )
   await store.content.write([createCollection({ dimension: 3, lexical: false }), upsert(...records)], [])
-  const filter = { kind: 'range', key: 'n', order: '<', bound: 3 } as const
+  const filter = { kind: 'range', key: 'n', operator: '<', bound: 3 } as const
   const vector = Float32Array.of(0.3, -0.2, 0.9)
   const small = new VectorIndex(connection, new AllowedRecords(connection), 1_000)
   for (const query of [
@@ -205,7 +232,7 @@ test('searches that wait together have the results of each, and fail on their ow
   const create = createCollection({ lexical: false })
   await store.content.write([create, { ...create, ...other }, upsert(...records)], [])
   const { nearest } = createReadOperations(connection)
-  const filter = { kind: 'range', key: 'n', order: '<', bound: 3 } as const
+  const filter = { kind: 'range', key: 'n', operator: '<', bound: 3 } as const
   const queries = Array.from({ length: 20 }, (_, n) => ({
     vector: Float32Array.of(Math.sin(n), 0.5),
     limit: 1 + (n % 9),

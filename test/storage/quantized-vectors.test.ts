@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { Metric } from '../../src/storage/content.ts'
+import type { Metric, SpaceKey } from '../../src/storage/content.ts'
 import { AllowedRecords } from '../../src/storage/sqlite/allowed-records.ts'
 import { checkSqliteStore } from '../../src/storage/sqlite/check.ts'
 import type { SqliteConnection } from '../../src/storage/sqlite/connection.ts'
@@ -52,14 +52,18 @@ const newIndex = (connection: SqliteConnection, bytesMax?: number) =>
   new VectorIndex(connection, new AllowedRecords(connection), bytesMax)
 
 /** Requires that searches return what a scan of all exact vectors returns, to the last bit. */
-function expectExact(connection: SqliteConnection, index = newIndex(connection)): void {
+function expectExact(
+  connection: SqliteConnection,
+  index = newIndex(connection),
+  space: SpaceKey = key,
+): void {
   const scan = newIndex(connection, 1)
   for (const [seed, limit] of [
     [3, 10],
     [-5, 300],
   ] as const) {
     const query = { vector: vectorOf(seed), limit, visibility: all }
-    expect(index.nearest(key, query)).toEqual(scan.nearest(key, query))
+    expect(index.nearest(space, query)).toEqual(scan.nearest(space, query))
   }
 }
 
@@ -136,20 +140,49 @@ test('the quantized vectors of a dropped collection are deleted', async () => {
   expect(blocksOf(store.connection)).toEqual([])
 })
 
+test('named spaces are exact with vectors of some records only', async () => {
+  const { operations, connection, ...store } = await quantizedStore()
+  const sentences = { ...key, space: 'sentences' }
+  await store.write([{ op: 'createSpace', ...sentences, dimension, metric: 'euclidean' }])
+  await operations.lease({ key: sentences, owner: 'me', now: 0, until: 1 })
+  const stage = async (generation: number) => {
+    const records = connection.prepare<{ record: number }>('SELECT record FROM record ORDER BY record').all()
+    const vectors = records.map(({ record: number }) => ({ record: number, vector: vectorOf(number * 7) }))
+    const lease = { owner: 'me', generation }
+    expect(await operations.stage({ key: sentences, lease, vectors })).toBe(true)
+    return lease
+  }
+  const lease = await stage(1)
+  await operations.swap({ key: sentences, lease, fitted: undefined })
+  await store.quantize()
+  expect(blocksOf(connection).map(({ table_name }) => table_name)).toContain('vec_2_1')
+  const resident = newIndex(connection)
+  for (let n = 7; n <= 9; n++) {
+    await store.write(vectorChanges(n))
+    if (n === 8) await stage(1)
+    await store.quantize()
+    expectExact(connection, newIndex(connection), sentences)
+    expectExact(connection, resident, sentences)
+  }
+  expect(findings(store.path)).toEqual({})
+  await store.write([{ op: 'dropSpace', ...sentences }])
+  expect(blocksOf(connection).map(({ table_name }) => table_name)).not.toContain('vec_2_1')
+})
+
 test('the quantized vectors of an earlier generation are deleted', async () => {
   const store = await quantizedStore()
   const { operations } = store
-  const fit = { owner: 'me', generation: 1 }
+  const lease = { owner: 'me', generation: 1 }
   await operations.lease({ key, owner: 'me', now: 0, until: 1 })
   const records = store.connection.prepare<{ record: number }>('SELECT record FROM record').all()
   const vectors = records.map(({ record: number }) => ({ record: number, vector: vectorOf(-number) }))
-  await operations.stage({ key, fit, vectors })
+  await operations.stage({ key, lease, vectors })
   await store.quantize()
   expect(blocksOf(store.connection).map(({ table_name }) => table_name)).toEqual(Array(3).fill('vec_1_0'))
   const model = { terms: '[]', weights: new Uint8Array(0) }
   await operations.swap({
     key,
-    fit,
+    lease,
     fitted: { model, records: records.length, through: records.at(-1)!.record },
   })
   expect(blocksOf(store.connection)).toEqual([])

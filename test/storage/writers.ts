@@ -5,7 +5,7 @@ import { programPath } from '../harness/program.ts'
 /** A process that writes to a store. */
 export interface Writer {
   readonly child: ChildProcess
-  /** Documents that the process has acknowledged. */
+  /** Lines that the process has printed: the documents or generations that it has acknowledged. */
   readonly acknowledged: string[]
   /** Resolves with the exit status or the signal. */
   readonly ended: Promise<number | string>
@@ -14,8 +14,14 @@ export interface Writer {
 
 /** Starts a process that writes `count` documents. */
 export function startWriter(path: string, name: string, count: number, mode = ''): Writer {
-  const args = [programPath('store/writer'), path, name, String(count), mode]
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] })
+  return startProgram('store/writer', path, name, String(count), mode)
+}
+
+/** Starts a test program that writes to a store. */
+export function startProgram(program: string, ...args: string[]): Writer {
+  const child = spawn(process.execPath, [programPath(program), ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
   const acknowledged: string[] = []
   let rest = ''
   child.stdout.on('data', (bytes: Buffer) => {

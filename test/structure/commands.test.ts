@@ -36,6 +36,14 @@ describe('commands', () => {
     expect([...silent, ...mute].map(([name]) => name)).toEqual([])
   })
 
+  test.each(['agents:update', 'services:update', 'mcp:servers:update'])(
+    'the help of %s shows no defaults of flags, because only flags that are set change a field',
+    id => {
+      const { flags } = Object.fromEntries(commands)[id]!
+      expect(Object.values(flags).filter(({ summary }) => summary?.endsWith(']'))).toEqual([])
+    },
+  )
+
   test('every command has the global flags', () => {
     const everywhere = ['workspace', 'url', 'data-dir', 'config', 'json', 'quiet', 'debug', 'no-color']
     for (const [id, { flags }] of commands)

@@ -1,12 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { feedbackQuery, fuseEach, fuseLists, type RankedRecord, rerank } from '../../src/knowledge/fusion.ts'
+import { feedbackQuery, fuseEach, fuseLists, rerank } from '../../src/knowledge/fusion.ts'
+import type { ScoredRecord } from '../../src/storage/content.ts'
 
 /** More candidates than in any list here, so no list is truncated. */
 const whole = 100
 
 const score = fc.double({ min: -1e6, max: 1e6, noNaN: true })
-const list = fc.uniqueArray(fc.record({ record: fc.string({ maxLength: 3 }), score }), {
+const list = fc.uniqueArray(fc.record({ record: fc.nat({ max: 50 }), score }), {
   selector: ({ record }) => record,
   maxLength: 30,
 })
@@ -15,18 +16,19 @@ const vectorOf = (length: number) =>
   fc
     .array(fc.float({ min: -1, max: 1, noNaN: true }), { minLength: length, maxLength: length })
     .map(numbers => Float32Array.from(numbers))
-const mixed = <Id extends string | number>(
-  vector: readonly RankedRecord<Id>[],
-  lexical: readonly RankedRecord<Id>[],
+const mixed = (
+  vector: readonly ScoredRecord[],
+  lexical: readonly ScoredRecord[],
   lexicalWeight: number,
-  pool = whole,
-) => fuseLists({ vector, lexical, lexicalWeight, pool })
+  poolSize = whole,
+) => fuseLists({ vector, lexical, lexicalWeight, poolSize })
 const lengthOf = (vector: Float32Array) => Math.hypot(...vector)
 const scored = (...scores: number[]) => scores.map((score, record) => ({ record, score }))
 /** Scores by record of a single list. */
 const scaledVectors = (...scores: number[]) => scoresOf(mixed(scored(...scores), [], 0))
-const scaledWords = (pool: number, ...scores: number[]) => scoresOf(mixed([], scored(...scores), 1, pool))
-const scoresOf = (fused: readonly RankedRecord<number>[]) =>
+const scaledWords = (poolSize: number, ...scores: number[]) =>
+  scoresOf(mixed([], scored(...scores), 1, poolSize))
+const scoresOf = (fused: readonly ScoredRecord[]) =>
   fused.toSorted((a, b) => a.record - b.record).map(({ score }) => score)
 
 describe('scaling', () => {
@@ -70,19 +72,19 @@ describe('scaling', () => {
 describe('fuse', () => {
   test('combines both rankings with their weights', () => {
     const vector = [
-      { record: 'a', score: 0.9 },
-      { record: 'b', score: 0.5 },
-      { record: 'c', score: 0.1 },
+      { record: 1, score: 0.9 },
+      { record: 2, score: 0.5 },
+      { record: 3, score: 0.1 },
     ]
     const lexical = [
-      { record: 'b', score: 12 },
-      { record: 'd', score: 2 },
+      { record: 2, score: 12 },
+      { record: 4, score: 2 },
     ]
     expect(mixed(vector, lexical, 0.5)).toEqual([
-      { record: 'b', score: 0.75, lexical: 1 },
-      { record: 'a', score: 0.5, lexical: 0 },
-      { record: 'd', score: 1 / 12, lexical: 1 / 6 },
-      { record: 'c', score: 0, lexical: 0 },
+      { record: 2, score: 0.75, lexical: 1 },
+      { record: 1, score: 0.5, lexical: 0 },
+      { record: 4, score: 1 / 12, lexical: 1 / 6 },
+      { record: 3, score: 0, lexical: 0 },
     ])
   })
 
@@ -98,7 +100,7 @@ describe('fuse', () => {
     const half = fc.double({ min: 0.5, max: 1, noNaN: true })
     fc.assert(
       fc.property(list, half, fc.nat(), (vector, lexicalWeight, pick) => {
-        const record = vector[pick % (vector.length + 1)]?.record ?? 'other'
+        const record = vector[pick % (vector.length + 1)]?.record ?? 1_000
         expect(mixed(vector, [{ record, score: 1 }], lexicalWeight)[0]!.record).toBe(record)
       }),
     )
@@ -169,7 +171,7 @@ describe('fuse', () => {
   test('weight 0 ranks like the vector list, weight 1 like the lexical list', () => {
     fc.assert(
       fc.property(list, list, (vector, lexical) => {
-        const found = (fused: readonly RankedRecord[]) =>
+        const found = (fused: readonly ScoredRecord[]) =>
           new Map(fused.flatMap(({ record, score }) => (score > 0 ? [[record, score]] : [])))
         expect(found(mixed(vector, lexical, 0))).toEqual(found(mixed(vector, [], 0)))
         expect(found(mixed(vector, lexical, 1))).toEqual(found(mixed([], lexical, 1)))
@@ -183,7 +185,7 @@ describe('fuseEach', () => {
     vector: list,
     lexical: list,
     lexicalWeight: weight,
-    pool: fc.constant(whole),
+    poolSize: fc.constant(whole),
     scale: fc.constantFrom('x', 'y'),
   })
 
@@ -207,7 +209,7 @@ describe('fuseEach', () => {
       vector: [{ record: 1, score }],
       lexical: [{ record: 1, score: score * 10 }],
       lexicalWeight: 0.5,
-      pool: whole,
+      poolSize: whole,
       scale,
     })
     const scores = fuseEach([only(0.8, 'x'), only(0.2, 'x'), only(0.4, 'y')]).map(([first]) => first!.score)

@@ -71,10 +71,12 @@ function requireGone(wb: Pick<TestRuntime, 'dataDir'>, { workspaceId, bases }: D
     expect(file.tablesContaining(params.knowledgeBaseId).filter(name => name !== 'audit')).toEqual([])
   expect(file.all('SELECT 1 FROM collection WHERE workspace_id = ?', workspaceId)).toEqual([])
   const ids = new Set(file.all('SELECT id FROM collection').map(({ id }) => String(id)))
+  const spaces = new Set(file.all('SELECT id FROM vector_space').map(({ id }) => String(id)))
   for (const name of file.tables().filter(table => /^vec_/.test(table)))
-    expect(ids).toContain(name.split('_')[1])
-  for (const { collection } of file.all('SELECT DISTINCT collection FROM record'))
-    expect(ids).toContain(String(collection))
+    expect(spaces).toContain(name.split('_')[1])
+  for (const table of ['record', 'vector_space'])
+    for (const { collection } of file.all(`SELECT DISTINCT collection FROM ${table}`))
+      expect(ids).toContain(String(collection))
   file.close()
 }
 

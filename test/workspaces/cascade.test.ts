@@ -54,11 +54,12 @@ function requireGone(wb: TestRuntime, { workspaceId, bases }: { workspaceId: str
   for (const id of [workspaceId, ...bases.map(({ params }) => params.knowledgeBaseId)])
     expect(withoutTrail(file.tablesContaining(id))).toEqual([])
   const ids = new Set(file.all('SELECT id FROM collection').map(({ id }) => String(id)))
-  for (const table of ['record', 'record_gone', 'embedder_model'])
+  for (const table of ['record', 'record_gone', 'embedder_model', 'vector_space'])
     for (const { collection } of file.all(`SELECT collection FROM ${table}`))
       expect(ids).toContain(String(collection))
+  const spaces = new Set(file.all('SELECT id FROM vector_space').map(({ id }) => String(id)))
   for (const name of file.tables().filter(table => /^vec_/.test(table)))
-    expect(ids).toContain(name.split('_')[1])
+    expect(spaces).toContain(name.split('_')[1])
 }
 
 describe('deleting a workspace', () => {

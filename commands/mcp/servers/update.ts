@@ -1,6 +1,7 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { WbCommand } from '../../../src/cli/command/command.ts'
+import { withoutDefaults } from '../../../src/cli/command/without-defaults.ts'
 import { findMcpServer } from '../../../src/cli/find/mcp-server.ts'
 import { authFieldsOf, mcpServerFlags } from '../../../src/cli/mcp/server-flags.ts'
 import { mcpServers } from '../../../src/contract/mcp-servers.ts'
@@ -16,10 +17,10 @@ export default class McpServersUpdate extends WbCommand {
   static override flags = {
     name: Flags.string({ summary: 'new name' }),
     address: Flags.string({ summary: 'new server URL', helpValue: 'URL' }),
-    ...mcpServerFlags,
+    ...withoutDefaults(mcpServerFlags),
     'no-credential': Flags.boolean({ summary: 'stop sending a credential', exclusive: ['credential'] }),
     'no-oauth-client': Flags.boolean({
-      summary: 'register an OAuth client with the server',
+      summary: 'remove the OAuth client, and register a new one at the next sign-in',
       exclusive: ['oauth-client-id', 'oauth-client-secret'],
     }),
     'all-tools': Flags.boolean({

@@ -36,11 +36,11 @@ export function policyIssues(policy: Policy): PolicyIssue[] {
       return comparisonIssues(policy)
     case 'in':
       return [
-        ...(policy.subject.kind === 'column' ? [] : [issue('in_subject_not_row', policy.col)]),
+        ...(policy.operand.kind === 'column' ? [] : [issue('in_subject_not_row', policy.position)]),
         ...valueIssues(policy.values),
       ]
     case 'any':
-      return policy.subject.kind === 'column' ? [issue('any_subject_is_row', policy.col)] : []
+      return policy.operand.kind === 'column' ? [issue('any_subject_is_row', policy.position)] : []
     case 'contains':
       return valueIssues(policy.values)
   }
@@ -66,17 +66,19 @@ export function requirePolicy(field: string, dsl: string): Policy {
   return policy
 }
 
-function comparisonIssues({ left, right, col }: Policy & { kind: 'compare' }): PolicyIssue[] {
+function comparisonIssues({ left, right, position }: Policy & { kind: 'compare' }): PolicyIssue[] {
   const columns = [left, right].filter(({ kind }) => kind === 'column').length
-  if (columns === 2) return [issue('row_to_row_comparison', col)]
-  return columns === 0 && left.kind === right.kind ? [issue('constant_only_comparison', col)] : []
+  if (columns === 2) return [issue('row_to_row_comparison', position)]
+  return columns === 0 && left.kind === right.kind ? [issue('constant_only_comparison', position)] : []
 }
 
 function valueIssues(values: readonly Operand[]): PolicyIssue[] {
-  return values.filter(({ kind }) => kind === 'column').map(({ col }) => issue('row_in_value_position', col))
+  return values
+    .filter(({ kind }) => kind === 'column')
+    .map(({ position }) => issue('row_in_value_position', position))
 }
 
-function issue(code: Code, col: number): PolicyIssue {
+function issue(code: Code, position: number): PolicyIssue {
   const { message, hint } = issueTexts[code]
-  return { code, message: `col ${col}: ${message}`, hint }
+  return { code, message: `col ${position}: ${message}`, hint }
 }

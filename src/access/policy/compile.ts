@@ -1,4 +1,4 @@
-import type { Filter, FilterOrder } from '../../storage/filter.ts'
+import type { Filter, RangeOperator } from '../../storage/filter.ts'
 import { type ActingPrincipal, compareOperands, resolveOperand } from './evaluate.ts'
 import { type Comparison, type Literal, type Operand, type Policy, policyError } from './parse.ts'
 
@@ -70,17 +70,17 @@ function compile(policy: Policy, principal: ActingPrincipal): CompiledPolicy {
       return comparison(policy, principal)
     case 'in': {
       const values = policy.values.map(literal)
-      if (policy.subject.kind === 'column') return { kind: 'in', column: policy.subject.name, values }
-      const subject = resolveOperand(policy.subject, principal)
-      return subject === undefined
+      if (policy.operand.kind === 'column') return { kind: 'in', column: policy.operand.name, values }
+      const searched = resolveOperand(policy.operand, principal)
+      return searched === undefined
         ? unknown
-        : constant(values.some(value => compareOperands(subject, '=', value)))
+        : constant(values.some(value => compareOperands(searched, '=', value)))
     }
     case 'any': {
-      const { subject, column } = policy
-      if (subject.kind === 'column')
-        throw policyError(subject.col, 'a column cannot be searched for in another column')
-      const value = resolveOperand(subject, principal)
+      const { operand, column } = policy
+      if (operand.kind === 'column')
+        throw policyError(operand.position, 'a column cannot be searched for in another column')
+      const value = resolveOperand(operand, principal)
       return value === undefined ? { kind: 'unknown', column } : { kind: 'any', column, value }
     }
     case 'contains':
@@ -93,7 +93,7 @@ function comparison(
   principal: ActingPrincipal,
 ): CompiledPolicy {
   if (left.kind === 'column' && right.kind === 'column')
-    throw policyError(left.col, 'a column cannot be compared with another column')
+    throw policyError(left.position, 'a column cannot be compared with another column')
   if (left.kind === 'column')
     return compareColumn(left.name, op, resolveOperand(right as FixedOperand, principal))
   if (right.kind === 'column') return compareColumn(right.name, mirrored[op], resolveOperand(left, principal))
@@ -106,8 +106,8 @@ type FixedOperand = Exclude<Operand, { kind: 'column' }>
 
 function compareColumn(column: string, op: Comparison, value: Literal | undefined): CompiledPolicy {
   if (value === undefined) return { kind: 'unknown', column: op === '=' ? column : null }
-  const hasOrder = typeof value !== 'boolean' || op === '=' || op === '<>'
-  return hasOrder ? { kind: 'compare', column, op, value } : never
+  const isComparable = typeof value !== 'boolean' || op === '=' || op === '<>'
+  return isComparable ? { kind: 'compare', column, op, value } : never
 }
 
 /**
@@ -154,7 +154,7 @@ function joinParts(kind: 'and' | 'or', parts: readonly CompiledPolicy[]): Compil
 
 function literal(operand: Operand): Literal {
   if (operand.kind === 'literal') return operand.value
-  throw policyError(operand.col, 'a list of values cannot contain a column')
+  throw policyError(operand.position, 'a list of values cannot contain a column')
 }
 
 function constant(value: boolean): CompiledPolicy {
@@ -223,7 +223,10 @@ function comparisonFilter({ column: key, op, value }: CompiledPolicy & { kind: '
   if (typeof value === 'boolean') return scalarIn(key, [!value, null])
   const sameType: Filter = { kind: 'type', key, type: typeof value === 'number' ? 'number' : 'text' }
   if (op !== '<>')
-    return { kind: 'and', parts: [sameType, { kind: 'range', key, order: op as FilterOrder, bound: value }] }
+    return {
+      kind: 'and',
+      parts: [sameType, { kind: 'range', key, operator: op as RangeOperator, bound: value }],
+    }
   const other: Filter = { kind: 'not', operand: { kind: 'in', key, values: [value] } }
   return { kind: 'or', parts: [scalarIn(key, [null]), { kind: 'and', parts: [sameType, other] }] }
 }

@@ -32,7 +32,7 @@ export async function listDecisions(
   return decisions.slice(0, query.limit)
 }
 
-/** Returns the index in which the fewest rows do not match the query. */
+/** Returns an index of the rows that match one condition of the query: the most selective one. */
 function mostSelectiveIndex(workspaceId: string, { principalId, knowledgeBaseId, auditDay }: DecisionQuery) {
   if (principalId !== undefined) return { index: 'byPrincipal', prefix: [workspaceId, principalId] }
   if (knowledgeBaseId !== undefined)

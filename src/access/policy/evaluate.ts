@@ -1,5 +1,5 @@
 import { compareCodePoints } from '../../base/compare-code-points.ts'
-import { isInOrder } from '../../storage/filter.ts'
+import { satisfiesOperator } from '../../storage/filter.ts'
 import type { Comparison, Literal, Operand, Policy } from './parse.ts'
 
 /** The principal for which a policy is evaluated. */
@@ -44,11 +44,11 @@ function truthOf(policy: Policy, principal: ActingPrincipal, row: PolicyRow): bo
       return compareOperands(value(policy.left), policy.op, value(policy.right))
     }
     case 'in':
-      if (isMissingAttribute(policy.subject)) return undefined
-      return policy.values.some(entry => compareOperands(value(policy.subject), '=', value(entry)))
+      if (isMissingAttribute(policy.operand)) return undefined
+      return policy.values.some(entry => compareOperands(value(policy.operand), '=', value(entry)))
     case 'any':
-      if (isMissingAttribute(policy.subject)) return undefined
-      return hasAll(ownProperty(row, policy.column), [value(policy.subject)])
+      if (isMissingAttribute(policy.operand)) return undefined
+      return hasAll(ownProperty(row, policy.column), [value(policy.operand)])
     case 'contains':
       return hasAll(ownProperty(row, policy.column), policy.values.map(value))
   }
@@ -79,7 +79,7 @@ export function compareOperands(left: unknown, op: Comparison, right: unknown): 
   if (left === undefined || right === undefined) return false
   if (op === '=') return left === right
   if (op === '<>') return left !== right && (left === null || right === null || typeof left === typeof right)
-  return isInOrder(op, differenceOf(left, right))
+  return satisfiesOperator(op, differenceOf(left, right))
 }
 
 /** Returns a number with the sign of `left` minus `right`; NaN if the values cannot be ordered. */

@@ -4,8 +4,8 @@ import { limits } from '../../contract/limits.ts'
 export type Literal = string | number | boolean
 export type Comparison = '=' | '<>' | '<' | '<=' | '>' | '>='
 
-/** One side of a comparison. `col` is its position in the source, counted from 1. */
-export type Operand = { readonly col: number } & (
+/** One side of a comparison. `position` is that of its first character in the source, counted from 1. */
+export type Operand = { readonly position: number } & (
   | { readonly kind: 'literal'; readonly value: Literal }
   /** `$principal.name` */
   | { readonly kind: 'attribute'; readonly name: string }
@@ -14,29 +14,29 @@ export type Operand = { readonly col: number } & (
   | { readonly kind: 'column'; readonly name: string }
 )
 
-/** A parsed predicate over rows. `col` is its position in the source, counted from 1. */
+/** A parsed predicate over rows. `position` is that of its first character in the source, counted from 1. */
 export type Policy =
   | { readonly kind: 'and' | 'or'; readonly parts: readonly Policy[] }
   | { readonly kind: 'not'; readonly inner: Policy }
   | {
       readonly kind: 'compare'
-      readonly col: number
+      readonly position: number
       readonly op: Comparison
       readonly left: Operand
       readonly right: Operand
     }
   | {
       readonly kind: 'in'
-      readonly col: number
-      readonly subject: Operand
+      readonly position: number
+      readonly operand: Operand
       readonly values: readonly Operand[]
     }
-  /** `subject = ANY(column)` */
-  | { readonly kind: 'any'; readonly col: number; readonly subject: Operand; readonly column: string }
+  /** `operand = ANY(column)` */
+  | { readonly kind: 'any'; readonly position: number; readonly operand: Operand; readonly column: string }
   /** `column @> ARRAY[values]` */
   | {
       readonly kind: 'contains'
-      readonly col: number
+      readonly position: number
       readonly column: string
       readonly values: readonly Operand[]
     }
@@ -47,7 +47,7 @@ interface Token {
   readonly kind: TokenKind
   /** Parsed value: a string without quotes, a keyword in uppercase, or a name without its prefix. */
   readonly text: string
-  readonly col: number
+  readonly position: number
 }
 
 const lexemes: readonly [kind: TokenKind, pattern: RegExp][] = [
@@ -87,13 +87,13 @@ export function parsePolicy(dsl: string): Policy {
 }
 
 /** Returns a validation error whose message starts with a position. */
-export function policyError(col: number, message: string): WbError {
-  return new WbError('validation_error', `col ${col}: ${message}`)
+export function policyError(position: number, message: string): WbError {
+  return new WbError('validation_error', `col ${position}: ${message}`)
 }
 
 class Parser {
   readonly #dsl: string
-  #position = 0
+  #offset = 0
   #next: Token
   #depth = 0
 
@@ -130,9 +130,9 @@ class Parser {
 
   /** Consumes the next token, and parses the rest one level deeper. */
   #nested(parse: () => Policy): Policy {
-    const { col } = this.#advance()
+    const { position } = this.#advance()
     if (++this.#depth > limits.policyDepth)
-      throw policyError(col, `the policy is nested deeper than ${limits.policyDepth} levels`)
+      throw policyError(position, `the policy is nested deeper than ${limits.policyDepth} levels`)
     const policy = parse()
     this.#depth--
     return policy
@@ -140,26 +140,27 @@ class Parser {
 
   #comparison(): Policy {
     const left = this.#operand()
-    const { col } = left
-    if (this.#accept('IN')) return { kind: 'in', col, subject: left, values: this.#list('(', ')') }
+    const { position } = left
+    if (this.#accept('IN')) return { kind: 'in', position, operand: left, values: this.#list('(', ')') }
     if (this.#is('@>')) {
-      if (left.kind !== 'column') throw policyError(col, 'expected a column before @>')
+      if (left.kind !== 'column') throw policyError(position, 'expected a column before @>')
       this.#advance()
       this.#require('ARRAY')
-      return { kind: 'contains', col, column: left.name, values: this.#list('[', ']') }
+      return { kind: 'contains', position, column: left.name, values: this.#list('[', ']') }
     }
     const op = comparisons.get(this.#next.kind === 'symbol' ? this.#next.text : '')
     if (!op) throw this.#expected('a comparison, IN or @>')
     this.#advance()
-    if (op === '=' && this.#accept('ANY')) return { kind: 'any', col, subject: left, column: this.#column() }
-    return { kind: 'compare', col, op, left, right: this.#operand() }
+    if (op === '=' && this.#accept('ANY'))
+      return { kind: 'any', position, operand: left, column: this.#column() }
+    return { kind: 'compare', position, op, left, right: this.#operand() }
   }
 
   /** Parses `(column)`. */
   #column(): string {
     this.#require('(')
     const operand = this.#operand()
-    if (operand.kind !== 'column') throw policyError(operand.col, 'expected a column in ANY')
+    if (operand.kind !== 'column') throw policyError(operand.position, 'expected a column in ANY')
     this.#require(')')
     return operand.name
   }
@@ -171,7 +172,7 @@ class Parser {
     do {
       const value = this.#operand()
       if (value.kind !== 'literal' && value.kind !== 'column')
-        throw policyError(value.col, 'expected a string, a number, TRUE or FALSE')
+        throw policyError(value.position, 'expected a string, a number, TRUE or FALSE')
       values.push(value)
     } while (this.#accept(','))
     this.#require(close)
@@ -179,7 +180,7 @@ class Parser {
   }
 
   #operand(): Operand {
-    const { kind, text, col } = this.#next
+    const { kind, text, position } = this.#next
     const operand = this.#valueOf(kind, text)
     if (!operand) throw this.#expected('a column, a value or $principal')
     this.#advance()
@@ -187,7 +188,7 @@ class Parser {
       this.#require('(')
       this.#require(')')
     }
-    return { ...operand, col }
+    return { ...operand, position }
   }
 
   #valueOf(kind: TokenKind, text: string) {
@@ -211,7 +212,7 @@ class Parser {
   #integer(text: string): number {
     const value = Number(text)
     if (!Number.isSafeInteger(value))
-      throw policyError(this.#next.col, `expected a number up to ${Number.MAX_SAFE_INTEGER}`)
+      throw policyError(this.#next.position, `expected a number up to ${Number.MAX_SAFE_INTEGER}`)
     return value
   }
 
@@ -230,9 +231,9 @@ class Parser {
   }
 
   #expected(expected: string): WbError {
-    const { kind, col } = this.#next
+    const { kind, position } = this.#next
     return policyError(
-      col,
+      position,
       `expected ${expected}${kind === 'end' ? ', but found the end of the policy' : ''}`,
     )
   }
@@ -244,23 +245,23 @@ class Parser {
   }
 
   #read(): Token {
-    this.#position += this.#match(blank)?.[0].length ?? 0
-    const col = this.#position + 1
-    if (this.#position === this.#dsl.length) return { kind: 'end', text: '', col }
+    this.#offset += this.#match(blank)?.[0].length ?? 0
+    const position = this.#offset + 1
+    if (this.#offset === this.#dsl.length) return { kind: 'end', text: '', position }
     for (const [kind, pattern] of lexemes) {
       const match = this.#match(pattern)
       if (!match) continue
-      this.#position += match[0].length
-      return { kind, text: lexemeValue(kind, match[1]!), col }
+      this.#offset += match[0].length
+      return { kind, text: lexemeValue(kind, match[1]!), position }
     }
     throw policyError(
-      col,
-      this.#dsl[this.#position] === "'" ? 'the string has no closing quote' : 'unexpected character',
+      position,
+      this.#dsl[this.#offset] === "'" ? 'the string has no closing quote' : 'unexpected character',
     )
   }
 
   #match(pattern: RegExp): RegExpExecArray | null {
-    pattern.lastIndex = this.#position
+    pattern.lastIndex = this.#offset
     return pattern.exec(this.#dsl)
   }
 }

@@ -23,7 +23,7 @@ import { historyWithoutImages, type ImageHistory } from './past-images.ts'
 import { ReasoningRecord } from './reasoning-record.ts'
 import { RepeatedCalls } from './repeated-calls.ts'
 import { fitToBudget } from './request-budget.ts'
-import type { QuoteMarks } from './system-prompt.ts'
+import type { DataTags } from './system-prompt.ts'
 import type { Transcript } from './transcript.ts'
 import type { TurnToolResult, TurnTools } from './turn-tools.ts'
 
@@ -37,7 +37,7 @@ export interface AgentTurnOptions {
   readonly transcript: Transcript
   readonly history: History
   readonly citations: Citations
-  readonly marks: QuoteMarks
+  readonly dataTags: DataTags
   readonly system: string
   /** Passages in the prompt. */
   readonly promptPassages: readonly ToolPassage[]
@@ -205,14 +205,17 @@ export class AgentTurn {
       this.#reasoning.pause()
       yield* this.#addText(this.#reader.read(part.delta))
     } else if (part.kind === 'reasoning') yield* this.#addReasoning(part.delta)
-    else {
-      const text = this.#text + this.#reader.end()
-      this.#text = ''
-      this.#reader = new CitationReader(this.#options.citations)
-      if (text === '') return
-      yield { event: 'token-reset', data: {} }
-      yield* this.#addReasoning(text)
-    }
+    else yield* this.#moveTextToReasoning()
+  }
+
+  /** Handles the report that all text so far is reasoning. */
+  *#moveTextToReasoning(): Generator<TurnEvent, void, undefined> {
+    const text = this.#text + this.#reader.end()
+    this.#text = ''
+    this.#reader = new CitationReader(this.#options.citations)
+    if (text === '') return
+    yield { event: 'token-reset', data: {} }
+    yield* this.#addReasoning(text)
   }
 
   *#addReasoning(delta: string): Generator<TurnEvent, void, undefined> {
@@ -254,7 +257,7 @@ export class AgentTurn {
       tools: turnTools.specs,
     }
     const { dropped, ...fit } = fitToBudget(draft, model.contextTokens - model.maxTokens)
-    return { ...fit, dropped: dropped + history.dropped }
+    return { ...fit, dropped: dropped + history.coveredCount }
   }
 
   *#addText(delta: string): Generator<TurnEvent, void, undefined> {
@@ -307,9 +310,9 @@ export class AgentTurn {
     { content, outcome, passages }: Pick<TurnToolResult, 'content' | 'outcome' | 'passages'>,
     durationMs: number,
   ): AsyncGenerator<TurnEvent, void, undefined> {
-    const { transcript, turnTools, marks } = this.#options
+    const { transcript, turnTools, dataTags } = this.#options
     await transcript.storeResult(call, content, passages, turnTools.hasReadUntrusted)
-    this.#exchanges.push({ role: 'tool', toolCallId: call.id, content: marks.enclose(call.name, content) })
+    this.#exchanges.push({ role: 'tool', toolCallId: call.id, content: dataTags.enclose(call.name, content) })
     yield {
       event: 'tool-result',
       data: { toolCallId: call.id, name: call.name, content, outcome, durationMs },

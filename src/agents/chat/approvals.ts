@@ -25,12 +25,12 @@ export interface ApprovalRequest {
 }
 
 /** The conversation and the tool of an approval request. */
-interface ApprovalSubject {
+interface ApprovalTarget {
   readonly conversation: Pick<ConversationRow, 'workspaceId' | 'conversationId'>
   readonly tool: Pick<Tool, 'id' | 'hash'>
 }
 
-interface PendingApproval extends ApprovalSubject {
+interface PendingApproval extends ApprovalTarget {
   readonly sender: string
   readonly settle: (decision: Approval['decision'] | Promise<Approval['decision']>) => void
 }
@@ -47,7 +47,7 @@ export class Approvals {
    * @param auth    sender of the message
    * @param signal  fires when the turn ends
    */
-  request(subject: ApprovalSubject, auth: AuthContext, signal: AbortSignal): ApprovalRequest {
+  request(target: ApprovalTarget, auth: AuthContext, signal: AbortSignal): ApprovalRequest {
     const { clock } = this.deps
     const approvalId = newId()
     const expiresAt = new Date(clock.now() + approvalTimeoutMs).toISOString()
@@ -60,7 +60,7 @@ export class Approvals {
       }
       const deny = () => settle('never')
       const cancelTimeout = clock.after(approvalTimeoutMs, deny)
-      this.#pending.set(approvalId, { ...subject, sender: approverName(auth), settle })
+      this.#pending.set(approvalId, { ...target, sender: approverName(auth), settle })
       signal.addEventListener('abort', deny)
       if (signal.aborted) deny()
     })
@@ -124,7 +124,7 @@ export function approvedTools(
 function withApproval(
   { approvals = {} }: ConversationRow,
   sender: string,
-  { id, hash }: ApprovalSubject['tool'],
+  { id, hash }: ApprovalTarget['tool'],
 ): ConversationRow['approvals'] {
   const { [sender]: toolHashes = {}, ...others } = approvals
   const newestApprovals = Object.entries(others).slice(1 - approversMax)

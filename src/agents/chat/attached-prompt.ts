@@ -34,7 +34,7 @@ const readToolNote = 'Read more of a file with read_attachment.'
 export async function buildAttachedPrompt(
   attached: readonly AttachmentIndex[],
   { query, tokens, canRead }: { query: string; tokens: number; canRead: boolean },
-  { citations, marks }: CitationContext,
+  { citations, dataTags }: CitationContext,
 ): Promise<AttachedPrompt> {
   if (attached.length === 0) return emptyAttachedPrompt
   const names = attached.map(attachmentName).join('\n')
@@ -46,7 +46,7 @@ export async function buildAttachedPrompt(
   const notes = isWhole
     ? [intro, wholeTextNote]
     : [intro, passages.length > 0 && passagesNote, canRead && readToolNote]
-  const data = marks.enclose('attachments', [names, entries].filter(Boolean).join('\n\n'))
+  const data = dataTags.enclose('attachments', [names, entries].filter(Boolean).join('\n\n'))
   const text = `${notes.filter(Boolean).join(' ')}\n${data}`
   return { text, passages, bytes: Buffer.byteLength(text) }
 }

@@ -12,11 +12,11 @@ import { type History, openHistory } from './history.ts'
 import type { PastTurn } from './past-turns.ts'
 import { historyTokensFor, minimumTokens } from './request-budget.ts'
 import { listQuestions, summarize, type WrittenSummary } from './summarize.ts'
-import { QuoteMarks } from './system-prompt.ts'
+import { DataTags } from './system-prompt.ts'
 
 /**
- * Shares of the token budget for earlier turns. If they use more than `start`, enough of the oldest turns are
- * summarized to reduce the rest to at most `remain`.
+ * Shares of the token budget for earlier turns. If the turns use more than `start`, the oldest are summarized until the
+ * others use at most `remain`.
  */
 const compactionShares = { start: 0.8, remain: 0.5 }
 
@@ -107,10 +107,10 @@ export class Compactions {
     const { rows, clock } = this.#deps
     const conversationKey = { workspaceId, conversationId }
     const tokens = historyTokensFor(model.contextTokens - model.maxTokens, hasTools)
-    const marks = new QuoteMarks()
+    const dataTags = new DataTags()
     const history = await (await openHistory(rows, conversationKey)).read({
       tokens: 2 * tokens,
-      marks,
+      dataTags,
       replaced: [],
     })
     const oldest = oldestTurns(history.turns, tokens)

@@ -106,8 +106,8 @@ export async function readCurrentVersion(
     charsMax: versionCharsMax,
   })
   if (laterMessages.length === versionMessagesMax)
-    throw new WbError('validation_error', `replaces: more than ${versionMessagesMax} messages follow it`)
+    throw new WbError('validation_error', `${versionMessagesMax} or more messages follow the question`)
   if (laterMessages.reduce((sum, { text }) => sum + text.length, 0) > versionCharsMax)
-    throw new WbError('validation_error', `replaces: more than ${versionCharsMax} characters follow it`)
+    throw new WbError('validation_error', `more than ${versionCharsMax} characters follow the question`)
   return { questionId, rows: [question, ...laterMessages.map(({ row }) => row)] }
 }

@@ -7,7 +7,7 @@ import { WbError } from '../../contract/errors.ts'
 import type { ServerEvent } from '../../contract/route.ts'
 import type { StoredConversationKey } from './current-version.ts'
 
-/** Maximum number of detached turns: in this process, per workspace, and per sender. */
+/** Maximum number of detached turns: in this process (with those that ended recently), per workspace, and per sender. */
 const turnsMax = 32
 const turnsOfWorkspaceMax = 16
 const turnsOfSenderMax = 8
@@ -54,7 +54,7 @@ interface CountedTurn {
 
 /**
  * Turns of this process that continue when their reader disconnects. Their events stay in memory until one minute after
- * the turn has ended. Each reader starts with the first event.
+ * the turn has ended, or until a new turn needs the place. Each reader starts with the first event.
  *
  * @see docs/agents.md#continue-after-a-broken-connection
  */
@@ -71,7 +71,8 @@ export class DetachedTurns {
   /**
    * Opens a turn, runs it independently of its readers, and returns the first reader.
    *
-   * @throws rate_limited  too many turns of the sender, of the workspace, or of all workspaces are running
+   * @throws rate_limited  too many turns of the sender, of the workspace, or of all workspaces are running, or their
+   *   images are too large
    * @throws the errors of `open`
    */
   async start({ open, ...detachedTurn }: OpenableTurn): Promise<AsyncIterable<ServerEvent>> {
@@ -93,6 +94,7 @@ export class DetachedTurns {
 
   #reserve(reservation: CountedTurn): CountedTurn {
     const turnCount = () => this.#turns.size + this.#openingTurns.size
+    // Oldest first.
     for (const turn of this.#turns) if (turn.isFinished && turnCount() >= turnsMax) this.#turns.delete(turn)
     const running = [...[...this.#turns].filter(turn => !turn.isFinished), ...this.#openingTurns]
     const turnsOfSender = running.filter(({ sender }) => sender === reservation.sender)

@@ -5,7 +5,7 @@ import type { Excerpt } from '../tools/excerpt.ts'
 import { bytesForTokens, citationMax, fitPassages, jsonBytes } from '../tools/passage-budget.ts'
 import type { ToolPassage } from '../tools/tool.ts'
 import type { Citations } from './citations.ts'
-import type { QuoteMarks } from './system-prompt.ts'
+import type { DataTags } from './system-prompt.ts'
 
 /** A passage that was retrieved for a question. */
 export interface RetrievedPassage {
@@ -39,10 +39,10 @@ const unneededGrounding: Grounding = {
   query: undefined,
 }
 
-/** The citation numbers of a conversation, and the marks that enclose untrusted text in a prompt. */
+/** The citation numbers of a conversation, and the tags that enclose untrusted text in a prompt. */
 export interface CitationContext {
   readonly citations: Citations
-  readonly marks: QuoteMarks
+  readonly dataTags: DataTags
 }
 
 /** Query and limits of a retrieval. */
@@ -51,8 +51,8 @@ export interface RetrievalQuery {
   /** The query; undefined if the message needs no search. */
   readonly query: string | undefined
   readonly knowledgeBaseIds: readonly string[]
-  /** Maximum number of passages from one knowledge base. For n knowledge bases, the maximum is √n times as high. */
-  readonly passagesPerBase: number
+  /** Maximum number of passages if one knowledge base is searched. For n knowledge bases, it is √n times as high. */
+  readonly retrievalK: number
   /** Maximum total number of tokens of the passages. */
   readonly passageTokens: number
 }
@@ -63,7 +63,7 @@ export interface RetrievalQuery {
  * @see docs/agents.md#models-without-tools
  */
 export async function retrieveGrounding(
-  { workspaceId, query, knowledgeBaseIds, passagesPerBase, passageTokens }: RetrievalQuery,
+  { workspaceId, query, knowledgeBaseIds, retrievalK, passageTokens }: RetrievalQuery,
   context: CitationContext & { retrieve: RetrievePassages; caller: Parameters<RetrievePassages>[2] },
 ): Promise<Grounding> {
   if (query === undefined) return unneededGrounding
@@ -71,7 +71,7 @@ export async function retrieveGrounding(
   const searchedIds = knowledgeBaseIds.slice(0, limits.knowledgeBasesPerSearch)
   const body: SearchManyRequest = {
     text: query.slice(0, limits.searchTextChars),
-    topK: Math.ceil(passagesPerBase * Math.sqrt(searchedIds.length)),
+    topK: Math.ceil(retrievalK * Math.sqrt(searchedIds.length)),
     knowledgeBaseIds: searchedIds,
     includeEmbeddings: false,
   }
@@ -79,7 +79,7 @@ export async function retrieveGrounding(
   if (retrieved.length === 0) return { ...nothingFoundGrounding, query }
   const formatted = formatEntries(retrieved, query, bytesForTokens(passageTokens), context.citations)
   return {
-    text: `Passages found for the question:\n${context.marks.enclose('search', formatted.entries)}`,
+    text: `Passages found for the question:\n${context.dataTags.enclose('search', formatted.entries)}`,
     passages: formatted.passages,
     query,
   }

@@ -6,7 +6,7 @@ import { type ConversationSummary, summaryIn } from './conversation-summary.ts'
 import type { StoredConversationKey } from './current-version.ts'
 import { type PastTurn, splitIntoTurns, toolResponseOf } from './past-turns.ts'
 import { countTokens } from './request-budget.ts'
-import type { QuoteMarks } from './system-prompt.ts'
+import type { DataTags } from './system-prompt.ts'
 
 export type { ToolResponse } from './past-turns.ts'
 
@@ -26,7 +26,7 @@ export interface History {
   /** Summary of older messages. */
   readonly summary: ConversationSummary | undefined
   /** Number of older messages that the summary covers; 0 without a summary. */
-  readonly dropped: number
+  readonly coveredCount: number
   /** Passages that tools found, or that answers cite. */
   readonly citations: readonly Citation[]
   /** Time of the last message; undefined for an empty conversation. */
@@ -36,7 +36,7 @@ export interface History {
 interface HistoryQuery {
   /** Number of tokens after which no more pages are read. */
   readonly tokens: number
-  readonly marks: QuoteMarks
+  readonly dataTags: DataTags
   /** Messages to omit. */
   readonly replaced: readonly MessageRow[]
 }
@@ -57,14 +57,14 @@ export class HistoryReader {
     private readonly newest: HistoryPage,
   ) {}
 
-  async read({ tokens, marks, replaced }: HistoryQuery): Promise<History> {
+  async read({ tokens, dataTags, replaced }: HistoryQuery): Promise<History> {
     const replacedIds = new Set(replaced.map(({ messageId }) => messageId))
     let rows: MessageRow[] = []
     let chars = 0
     for (let next = this.newest; ; next = await readPage(this.rows, this.conversationKey, next.rows[0])) {
       rows = [...next.rows.filter(({ messageId }) => !replacedIds.has(messageId)), ...rows]
       chars += next.chars
-      const history = buildHistory(rows, marks)
+      const history = buildHistory(rows, dataTags)
       const isCovered =
         history.summary && next.rows.some(row => row.messageTs <= history.summary!.coveredUntil)
       const isLong = rows.length >= readMax.rows || chars >= readMax.chars
@@ -103,16 +103,16 @@ async function readPage(
 }
 
 /** @param rows  oldest first */
-function buildHistory(rows: readonly MessageRow[], marks: QuoteMarks): Omit<History, 'lastAt'> {
+function buildHistory(rows: readonly MessageRow[], dataTags: DataTags): Omit<History, 'lastAt'> {
   const summary = rows.map(summaryIn).findLast(candidate => candidate !== undefined)
   const laterRows = rows.filter(row => row.role !== 'system' && row.messageTs > (summary?.coveredUntil ?? ''))
-  const turns = splitIntoTurns(laterRows, marks)
+  const turns = splitIntoTurns(laterRows, dataTags)
   const citedPassages = rows.flatMap(row => toolResponseOf(row)?.passages ?? citationsIn(row))
   return {
     turns,
     messages: turns.flatMap(turn => turn.messages),
     summary,
-    dropped: summary?.coveredCount ?? 0,
+    coveredCount: summary?.coveredCount ?? 0,
     citations: summary?.lastCitation ? [summary.lastCitation, ...citedPassages] : citedPassages,
   }
 }

@@ -32,7 +32,12 @@ function streamError({ code, message, status, hint }: WbError): TurnEvent {
   return { event: 'stream-error', data: { code, message, status, hint } }
 }
 
-/** Returns an error that prevents the model call. Rethrows any other error. @see docs/agents.md#over-http */
+/**
+ * Returns the error if it means that the model cannot be called, for example because of its credential. Throws it
+ * otherwise.
+ *
+ * @see docs/agents.md#over-http
+ */
 export function requireModelError(error: unknown): WbError {
   if (error instanceof WbError && error.code.startsWith('llm_') && error.status !== 404) return error
   throw error

@@ -2,7 +2,7 @@ import type { Citation, ToolCall } from '../../contract/chat.ts'
 import type { ChatMessage } from '../../models/chat/completion.ts'
 import type { MessageRow } from '../../storage/tables.ts'
 import { textWithoutImages } from './image-notes.ts'
-import type { QuoteMarks } from './system-prompt.ts'
+import type { DataTags } from './system-prompt.ts'
 
 /** A tool result, in the form in which it is stored. */
 export interface ToolResponse {
@@ -32,19 +32,19 @@ const noAnswer = '[This question has no answer.]'
  *
  * @param rows  of one conversation, oldest first
  */
-export function splitIntoTurns(rows: readonly MessageRow[], marks: QuoteMarks): PastTurn[] {
+export function splitIntoTurns(rows: readonly MessageRow[], dataTags: DataTags): PastTurn[] {
   const turns: MessageRow[][] = []
   for (const row of rows)
     if (row.role === 'user') turns.push([row])
     else turns.at(-1)?.push(row)
-  return turns.map(turn => ({ rows: turn, messages: messagesOf(turn, marks) }))
+  return turns.map(turn => ({ rows: turn, messages: messagesOf(turn, dataTags) }))
 }
 
-function messagesOf([question, ...rest]: readonly MessageRow[], marks: QuoteMarks): ChatMessage[] {
+function messagesOf([question, ...rest]: readonly MessageRow[], dataTags: DataTags): ChatMessage[] {
   const answers = rest.filter(isAnswer).map(row => row.content)
   return [
     { role: 'user', content: textWithoutImages(question!.content ?? '', question!.images?.length ?? 0) },
-    ...exchangesIn(rest, marks),
+    ...exchangesIn(rest, dataTags),
     { role: 'assistant', content: answers.join('\n\n') || noAnswer },
   ]
 }
@@ -55,7 +55,7 @@ function isAnswer(row: MessageRow): boolean {
   return isFinalText && row.metadata.finish_reason !== 'error' && Boolean(row.content)
 }
 
-function exchangesIn(rows: readonly MessageRow[], marks: QuoteMarks): ChatMessage[] {
+function exchangesIn(rows: readonly MessageRow[], dataTags: DataTags): ChatMessage[] {
   return rows.flatMap((row, at): ChatMessage[] => {
     const toolCalls = callsIn(row)
     if (toolCalls.length === 0) return []
@@ -64,7 +64,7 @@ function exchangesIn(rows: readonly MessageRow[], marks: QuoteMarks): ChatMessag
     if (!results.every(result => result !== undefined)) return []
     return [
       { role: 'assistant', content: row.content, toolCalls },
-      ...results.map(result => resultMessage(result, marks)),
+      ...results.map(result => resultMessage(result, dataTags)),
     ]
   })
 }
@@ -74,9 +74,9 @@ function resultsAfter(rows: readonly MessageRow[], at: number): MessageRow[] {
   return rows.slice(at + 1, end === -1 ? rows.length : end).filter(row => toolResponseOf(row) !== undefined)
 }
 
-function resultMessage(row: MessageRow, marks: QuoteMarks): ChatMessage {
+function resultMessage(row: MessageRow, dataTags: DataTags): ChatMessage {
   const { toolCallId, content } = toolResponseOf(row)!
-  return { role: 'tool', toolCallId, content: marks.enclose(row.toolId ?? '', content) }
+  return { role: 'tool', toolCallId, content: dataTags.enclose(row.toolId ?? '', content) }
 }
 
 function callsIn({ toolCallPayload }: MessageRow): readonly ToolCall[] {

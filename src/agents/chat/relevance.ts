@@ -13,8 +13,8 @@ const spellingScoreMax = 0.2
 /** Minimum number of common letters in related words. */
 const relatedLettersMin = 5
 
-/** Minimum share of the query words that makes a passage relevant regardless of its score. */
-const wordShareMin = 0.5
+/** Minimum share of the query terms that makes a passage relevant regardless of its score. */
+const termShareMin = 0.5
 
 /**
  * Removes hits that score far below the best hit and contain few query words, and hits with a low score that contain
@@ -31,12 +31,13 @@ export function relevantHits<H extends Pick<KnowledgeBaseHit, 'score' | 'coverag
   const best = Math.max(0, ...hits.map(hit => hit.score))
   return hits.filter(({ score, coverage, payload }) => {
     const text = `${textField(payload?.title) ?? ''} ${textField(payload?.chunkText) ?? ''}`
-    if (best > 0 && score < scoreShareMin * best && wordShare(query, text) < wordShareMin) return false
+    if (best > 0 && score < scoreShareMin * best && shareOfTerms(query, text) < termShareMin) return false
     return coverage !== 0 || score > spellingScoreMax || hasRelatedWord(query, text)
   })
 }
 
-function wordShare(query: string, text: string): number {
+/** Returns the share of the query's distinct terms that a text contains, 0 to 1. */
+function shareOfTerms(query: string, text: string): number {
   const queryTerms = new Set(terms(query))
   const passageTerms = new Set(terms(text))
   return queryTerms.size === 0

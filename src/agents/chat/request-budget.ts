@@ -50,11 +50,11 @@ export function passageTokensFor({
 }
 
 /**
- * Returns the token limit for the text of attachments: that of passages, or half of it if it is shared, but at most a
- * third of `leftTokens`.
+ * Returns the token limit for the text of attachments. It equals `passageTokens`, or half of `passageTokens` if
+ * `isShared` is true, but is at most a third of `leftTokens`.
  *
- * @param isShared    true if knowledge bases are also searched, or if the model has tools
- * @param leftTokens  tokens of the prompt without the tools and the question
+ * @param options.isShared    true if knowledge bases are also searched, or if the model has tools
+ * @param options.leftTokens  tokens of the prompt without the tools and the question
  */
 export function attachmentTokensFor({
   passageTokens,
@@ -92,7 +92,7 @@ export function fitToBudget(draft: RequestDraft, budgetTokens: number): FittedRe
   ]
   const fixedTokens =
     countTokens(fixedMessages) + estimateTokens(JSON.stringify(tools)) + providerTokensOf(draft)
-  const { exchanges, cut } = shortenResults(draft.exchanges, budgetTokens - fixedTokens)
+  const { messages: exchanges, cut } = shortenResults(draft.exchanges, budgetTokens - fixedTokens)
   const leftTokens = budgetTokens - fixedTokens - countTokens(exchanges)
   const history = newestTurnsThatFit(
     draft.history,
@@ -120,7 +120,7 @@ function newestTurnsThatFit(messages: readonly ChatMessage[], tokens: number): C
     newestTurns.unshift(...turn)
     turn = []
   }
-  return shortenResults(newestTurns, tokens).exchanges
+  return shortenResults(newestTurns, tokens).messages
 }
 
 /** Returns the number of tokens that messages have if their tool results are shortened as much as possible. */
@@ -134,21 +134,21 @@ export function minimumTokens(messages: readonly ChatMessage[]): number {
 function shortenResults(
   messages: readonly ChatMessage[],
   tokens: number,
-): { exchanges: ChatMessage[]; cut: number } {
+): { messages: ChatMessage[]; cut: number } {
   let excess = countTokens(messages) - tokens
   let cut = 0
-  const exchanges = messages.map(message => {
+  const shortened = messages.map(message => {
     if (message.role !== 'tool' || excess <= 0) return message
     const shorter = shortenResult(message, excess * bytesPerToken)
     if (shorter !== message) cut += 1
     excess -= countTokens([message]) - countTokens([shorter])
     return shorter
   })
-  return { exchanges, cut }
+  return { messages: shortened, cut }
 }
 
 /**
- * Removes up to `excess` characters from a tool result. Keeps the last line, because it contains the end mark.
+ * Removes up to `excess` characters from a tool result. Keeps the last line, because it contains the end tag.
  */
 function shortenResult<M extends ChatMessage & { role: 'tool' }>(message: M, excess: number): M {
   const { content } = message

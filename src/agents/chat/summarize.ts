@@ -6,7 +6,7 @@ import { fitPassages } from '../tools/passage-budget.ts'
 import { previewText, truncateText } from '../tools/tool-result.ts'
 import type { AnsweringModel } from './answering-model.ts'
 import type { PastTurn } from './past-turns.ts'
-import { QuoteMarks } from './system-prompt.ts'
+import { DataTags } from './system-prompt.ts'
 
 /** A summary, and the metadata of its message: the model, token counts and cost. */
 export interface WrittenSummary {
@@ -35,10 +35,10 @@ export async function summarize(
   turns: readonly PastTurn[],
   { model, clock, signal }: { model: AnsweringModel; clock: Clock; signal: AbortSignal },
 ): Promise<WrittenSummary> {
-  const marks = new QuoteMarks()
+  const dataTags = new DataTags()
   const messages: ChatMessage[] = [
-    { role: 'system', content: promptFor(model, marks) },
-    { role: 'user', content: marks.enclose('conversation', inputOf(previousSummary, turns, model)) },
+    { role: 'system', content: promptFor(model, dataTags) },
+    { role: 'user', content: dataTags.enclose('conversation', inputOf(previousSummary, turns, model)) },
   ]
   const maxTokens = Math.min(model.maxTokens, answerTokensMax)
   const request = (timeoutSignal: AbortSignal) =>
@@ -59,9 +59,9 @@ export async function summarize(
   }
 }
 
-function promptFor(model: AnsweringModel, marks: QuoteMarks): string {
+function promptFor(model: AnsweringModel, dataTags: DataTags): string {
   const words = Math.floor(summaryBytesFor(model) / 8)
-  return `You summarize the earlier part of a conversation, so that the conversation can continue without it. Write at most ${words} words in the language of the conversation: what the user wants, what was answered and decided, with names, numbers and identifiers, and what is still open. Write plain text without citations. ${marks.rule}`
+  return `You summarize the earlier part of a conversation, so that the conversation can continue without it. Write at most ${words} words in the language of the conversation: what the user wants, what was answered and decided, with names, numbers and identifiers, and what is still open. Write plain text without citations. ${dataTags.rule}`
 }
 
 /** Returns the text to summarize. If it is too long, shortens all messages by the same factor. */

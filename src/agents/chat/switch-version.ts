@@ -55,7 +55,9 @@ export async function switchVersion(
       : conversationAfterSwitch(conversation.row, current, restoredRows, answer)
     const outcome = await rows.atomic([
       { op: 'replace', table: tables.conversations, row, version: conversation.version },
-      ...(isCurrent ? [] : current.rows.flatMap(row => storeVersionWrites(row, current, conversation.row))),
+      ...(isCurrent
+        ? []
+        : current.rows.flatMap(message => storeVersionWrites(message, current, conversation.row))),
       ...restoredRows.flatMap(restoreWrites),
       ...(answer ? [{ op: 'insert', table: tables.messages, row: answer } as const] : []),
     ])
@@ -108,14 +110,14 @@ function conversationAfterSwitch(
 }
 
 function storeVersionWrites(
-  row: MessageRow,
+  message: MessageRow,
   { questionId, rows: [question] }: CurrentVersion,
   { untrustedSince }: ConversationRow,
 ): Write[] {
-  const { workspaceId, conversationId, messageId } = row
-  const isFirst = row === question
+  const { workspaceId, conversationId, messageId } = message
+  const isFirst = message === question
   const versionRow: MessageVersionRow = {
-    ...row,
+    ...message,
     versionId: question.messageId,
     ...(isFirst && { questionId }),
     ...(isFirst && untrustedSince && untrustedSince >= question.messageTs && { untrustedSince }),

@@ -151,7 +151,7 @@ export class Transcript {
    */
   async storeAnswer(content: string, fields: Partial<MessageRow>): Promise<MessageRow> {
     const questionId = this.#questionId
-    if (questionId === undefined) return this.storeFailedAnswer(content, fields)
+    if (questionId === undefined) return this.#appendAnswer(content, fields)
     const answer = this.createAnswerRow(content, fields)
     const { messageId: versionId } = this.#question!
     await this.#enqueue(() =>
@@ -162,12 +162,16 @@ export class Transcript {
 
   /** Stores the answer of a turn that failed or was interrupted. Does not replace the current version. */
   storeFailedAnswer(content: string, fields: Partial<MessageRow>): Promise<MessageRow> {
-    return this.#appendMessage({ role: 'agent', content, authorId: this.#conversationKey.agentId, ...fields })
+    return this.#appendAnswer(content, fields)
   }
 
   /** Returns the row of an answer without storing it. */
   createAnswerRow(content: string, fields: Partial<MessageRow>): MessageRow {
     return this.#createRow({ role: 'agent', content, authorId: this.#conversationKey.agentId, ...fields })
+  }
+
+  #appendAnswer(content: string, fields: Partial<MessageRow>): Promise<MessageRow> {
+    return this.#appendMessage({ role: 'agent', content, authorId: this.#conversationKey.agentId, ...fields })
   }
 
   get #table() {

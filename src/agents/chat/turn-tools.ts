@@ -145,12 +145,7 @@ export class TurnTools {
   #permissionOf(tool: Tool): ToolPermission {
     const { agent } = this.#options
     const fallback = this.#hasReadUntrusted && tool.source !== 'builtin' ? 'ask' : 'allow'
-    const permission = permissionFor(
-      agent.toolRules ?? {},
-      tool,
-      { afterReading: this.#hasReadUntrusted },
-      fallback,
-    )
+    const permission = permissionFor(agent.toolRules ?? {}, tool, this.#hasReadUntrusted, fallback)
     const isApproved = this.#approved[tool.id] === tool.hash
     return permission === 'ask' && isApproved ? 'allow' : permission
   }

@@ -33,6 +33,7 @@ import { DetachedTurns } from './detached-turns.ts'
 import {
   type Grounding,
   notSearchedGrounding,
+  type RetrievalQuery,
   type RetrievePassages,
   retrieveGrounding,
 } from './grounding.ts'
@@ -49,7 +50,7 @@ import {
 import { type PastImages, requireImageSupport, totalBytes } from './past-images.ts'
 import { attachmentTokensFor, historyTokensFor, passageTokensFor } from './request-budget.ts'
 import { lastQuery, searchQuery } from './search-query.ts'
-import { type NamedBase, QuoteMarks, summaryPrompt, systemPrompt } from './system-prompt.ts'
+import { DataTags, type NamedBase, summaryPrompt, systemPrompt } from './system-prompt.ts'
 import { Transcript } from './transcript.ts'
 import { TurnStream } from './turn-stream.ts'
 import { TurnTools, type TurnToolsOptions } from './turn-tools.ts'
@@ -69,8 +70,8 @@ export interface TurnsDependencies {
   /** Returns the knowledge bases with the given IDs; all knowledge bases of the workspace if `ids` is empty. */
   readonly findBases: (workspaceId: string, ids: readonly string[]) => Promise<readonly NamedBase[]>
   readonly retrieve: RetrievePassages
-  /** Maximum number of passages from one knowledge base in the prompt of a model without tools. */
-  readonly passagesPerBase: number
+  /** Number of passages in the prompt of a model without tools. See {@link RetrievalQuery.retrievalK}. */
+  readonly retrievalK: number
   readonly compactions: Pick<Compactions, 'startIfNeeded' | 'interrupt'>
   /** Called after each turn, to record metrics. */
   readonly onTurnEnd: (provider: string, outcome: TurnOutcome) => void
@@ -95,7 +96,7 @@ interface TurnContext {
   readonly conversation: ConversationRow
   readonly caller: TurnCaller
   readonly citations: Citations
-  readonly marks: QuoteMarks
+  readonly dataTags: DataTags
   readonly bases: readonly NamedBase[]
   readonly attached: readonly AttachmentIndex[]
   readonly model: AnsweringModel
@@ -257,7 +258,7 @@ export class Turns {
 
   async #open(request: TurnRequest, signal: AbortSignal): Promise<OpenedTurn> {
     const { conversationKey, body, caller, isUnstreamed } = request
-    const marks = new QuoteMarks()
+    const dataTags = new DataTags()
     const { images = [] } = body
     const { historyReader, replaced, ...inputs } = await this.#readInputs(request)
     const modelAndTools = await this.#openModelAndTools({ ...inputs, caller }, body.llmServiceId, signal)
@@ -270,14 +271,14 @@ export class Turns {
     const hasTools = !usesRetrieval && tools.length > 0
     const promptTokens = model.contextTokens - model.maxTokens
     const tokens = historyTokensFor(promptTokens, hasTools)
-    const history = await historyReader.read({ tokens, marks, replaced: replaced?.rows ?? [] })
+    const history = await historyReader.read({ tokens, dataTags, replaced: replaced?.rows ?? [] })
     const { rows, pastImages } = this.#deps
     const turnContext = {
       ...inputs,
       caller,
       citations: new Citations(history.citations),
       signal,
-      marks,
+      dataTags,
       bases,
       attached,
       model,
@@ -439,21 +440,23 @@ export class Turns {
     history: History,
     attached: AttachedPrompt,
   ): Promise<Grounding> {
-    const { retrieve, passagesPerBase } = this.#deps
+    const { retrieve, retrievalK } = this.#deps
     const { workspaceId } = agent
     const knowledgeBaseIds = bases.map(base => base.knowledgeBaseId)
     const passageTokens = turnContext.passageTokens - Math.ceil(attached.bytes / bytesPerToken)
     const query = searchQuery(question, lastQuery(history.turns))
     const grounding = await retrieveGrounding(
-      { workspaceId, query, knowledgeBaseIds, passagesPerBase, passageTokens },
+      { workspaceId, query, knowledgeBaseIds, retrievalK, passageTokens },
       { ...turnContext, retrieve },
     )
-    const isFinal = attached.text === '' || query === undefined || grounding.passages.length > 0
-    return isFinal ? grounding : { ...grounding, text: bases.length > 0 ? nothingInBases : '' }
+    const isEmpty = query !== undefined && grounding.passages.length === 0
+    if (!isEmpty || attached.text === '') return grounding
+    // The attachments can contain the answer, so the prompt must not say that nothing was found at all.
+    return { ...grounding, text: bases.length > 0 ? nothingInBases : '' }
   }
 
   #systemPrompt(
-    { agent, bases, marks }: TurnContext,
+    { agent, bases, dataTags }: TurnContext,
     turnTools: TurnTools,
     { attached, grounding }: PromptContext,
     summary: History['summary'],
@@ -463,11 +466,11 @@ export class Turns {
       configuredPrompt: this.#deps.systemPrompt,
       senderInstructions: this.#deps.requestContext?.instructions ?? null,
       search: grounding === notSearchedGrounding ? (turnTools.canSearch ? 'tool' : 'none') : 'prompt',
-      cites: turnTools.canCite || attached.text !== '' || grounding.passages.length > 0,
+      hasCitations: turnTools.canCite || attached.text !== '' || grounding.passages.length > 0,
       bases: turnTools.canCite ? bases : [],
-      marks,
+      dataTags,
     })
-    const earlierSummary = summary && summaryPrompt(summary.text, marks)
+    const earlierSummary = summary && summaryPrompt(summary.text, dataTags)
     return [prompt, earlierSummary, attached.text, grounding.text].filter(Boolean).join('\n\n')
   }
 

@@ -18,7 +18,7 @@ import { findAgentByModel, listModels } from './agent-models.ts'
 import { CompletionChunks, type CompletionIdentity, toChatCompletion } from './chat-completion.ts'
 import { type CompletionRequest, parseCompletionRequest } from './completion-request.ts'
 import { CompletionStream } from './completion-stream.ts'
-import { RequestConversation, type RequestMessageRows } from './request-conversation.ts'
+import { RequestConversationRows, type RequestMessageRows } from './request-conversation-rows.ts'
 
 /** The conversation in a request, and the inputs of its turn. */
 interface OpenedConversation {
@@ -83,7 +83,7 @@ export class Completions {
     const conversation = conversationOf(agent, auth.subject?.principalId ?? null, createdMs)
     const turns = new Turns({
       ...this.deps,
-      rows: new RequestConversation(rows, conversation, messagesOf(request, conversation)),
+      rows: new RequestConversationRows(rows, conversation, messagesOf(request, conversation)),
       conversations: { get: async () => conversation },
       // The conversation is not summarized, because the client decides which earlier messages to send.
       compactions: { startIfNeeded: () => {}, interrupt: () => {} },

@@ -78,11 +78,11 @@ function extendBySentences(text: string, match: TextSpan, charsMax: number): Tex
     first >= 0 && last < edges.length && edges[last]! - edges[first]! <= charsMax
   if (!fits(from, to)) return undefined
   for (;;) {
-    const [isAfter, before] = [fits(from, to + 1), from - 1]
-    if (isAfter) to++
-    const isBefore = fits(before, to)
-    if (isBefore) from--
-    if (!isAfter && !isBefore) return { start: edges[from]!, end: edges[to]! }
+    const canExtendEnd = fits(from, to + 1)
+    if (canExtendEnd) to++
+    const canExtendStart = fits(from - 1, to)
+    if (canExtendStart) from--
+    if (!canExtendEnd && !canExtendStart) return { start: edges[from]!, end: edges[to]! }
   }
 }
 

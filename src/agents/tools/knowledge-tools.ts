@@ -67,23 +67,23 @@ export class KnowledgeTools {
   }
 
   async #listBases(context: ToolContext): Promise<string> {
-    const scope = await findReadableBases(this.reads.bases, context)
-    if (scope.bases.length === 0) return noBases
-    const entries = scope.bases.slice(0, listedMax).map(base => ({ ...idOf(base), ...describeBase(base) }))
+    const readable = await findReadableBases(this.reads.bases, context)
+    if (readable.bases.length === 0) return noBases
+    const entries = readable.bases.slice(0, listedMax).map(base => describeBase(base))
     return fitEntries(entries, knowledgeBases => ({
       knowledgeBases,
-      ...truncationFields(knowledgeBases, scope.bases.length, scope),
+      ...truncationFields(knowledgeBases, readable.bases.length, readable),
     }))
   }
 
   async #listDocuments(args: KnowledgeBaseArgs, context: ToolContext): Promise<string> {
     const { documents } = this.reads
-    const scope = await findReadableBases(this.reads.bases, context, args.knowledgeBaseId)
-    const counts = await this.#documentCounts(scope, context)
+    const readable = await findReadableBases(this.reads.bases, context, args.knowledgeBaseId)
+    const counts = await this.#documentCounts(readable, context)
     const total = sum(counts)
     if (total === 0) return noDocuments
     const rows: DocumentRow[] = []
-    for (const [at, { knowledgeBaseId }] of scope.bases.entries()) {
+    for (const [at, { knowledgeBaseId }] of readable.bases.entries()) {
       if (counts[at] === 0 || rows.length === listedMax) continue
       const query = { limit: listedMax - rows.length }
       const page = await documents.list(context.workspaceId, knowledgeBaseId, query).catch(undefinedIfDeleted)
@@ -91,34 +91,36 @@ export class KnowledgeTools {
     }
     return fitEntries(rows.map(describeDocument), listed => ({
       documents: listed,
-      ...truncationFields(listed, total, scope),
+      ...truncationFields(listed, total, readable),
     }))
   }
 
   async #countDocuments(args: KnowledgeBaseArgs, context: ToolContext): Promise<string> {
-    const scope = await findReadableBases(this.reads.bases, context, args.knowledgeBaseId)
-    if (scope.bases.length === 0) return noBases
-    const counts = await this.#documentCounts(scope, context)
-    const entries = scope.bases.map((base, at) => ({ ...idOf(base), documentCount: counts[at]! }))
+    const readable = await findReadableBases(this.reads.bases, context, args.knowledgeBaseId)
+    if (readable.bases.length === 0) return noBases
+    const counts = await this.#documentCounts(readable, context)
+    const entries = readable.bases.map((base, at) => ({
+      knowledgeBaseId: base.knowledgeBaseId,
+      documentCount: counts[at]!,
+    }))
     return fitEntries(entries, perKnowledgeBase => ({
       total: sum(counts),
       perKnowledgeBase,
-      ...(scope.isTruncated && { truncated: true }),
+      ...(readable.isTruncated && { truncated: true }),
     }))
   }
 
   async #summarize(args: KnowledgeBaseArgs, context: ToolContext): Promise<string> {
     const { documents } = this.reads
-    const scope = await findReadableBases(this.reads.bases, context, args.knowledgeBaseId)
-    if (scope.bases.length === 0) return noBases
+    const readable = await findReadableBases(this.reads.bases, context, args.knowledgeBaseId)
+    if (readable.bases.length === 0) return noBases
     const entries = await Promise.all(
-      scope.bases.slice(0, listedMax).map(async base => {
+      readable.bases.slice(0, listedMax).map(async base => {
         const { workspaceId, knowledgeBaseId } = base
         const query = { limit: samplesMax }
         const sample = await documents.list(workspaceId, knowledgeBaseId, query).catch(undefinedIfDeleted)
         if (!sample) return undefined
         return {
-          ...idOf(base),
           ...describeBase(base),
           documentCount: await documents.count(workspaceId, knowledgeBaseId),
           sampleDocuments: sample.items.map(({ documentId, sourceFilename }) => ({
@@ -131,7 +133,7 @@ export class KnowledgeTools {
     const existing = entries.filter(entry => entry !== undefined)
     return fitEntries(existing, summaries => ({
       summaries,
-      ...truncationFields(summaries, scope.bases.length, scope),
+      ...truncationFields(summaries, readable.bases.length, readable),
     }))
   }
 
@@ -312,12 +314,8 @@ function describeDocument({ knowledgeBaseId, documentId, sourceFilename, fileTyp
   return { knowledgeBaseId, documentId, sourceFilename: truncateLabel(sourceFilename), fileType, status }
 }
 
-function idOf({ knowledgeBaseId }: KnowledgeBase) {
-  return { knowledgeBaseId }
-}
-
-function describeBase({ name, description }: KnowledgeBase) {
-  return { name: truncateLabel(name), description: truncateLabel(description) }
+function describeBase({ knowledgeBaseId, name, description }: KnowledgeBase) {
+  return { knowledgeBaseId, name: truncateLabel(name), description: truncateLabel(description) }
 }
 
 /** Returns the fields that report omitted entries; no fields if none were omitted. */

@@ -2,24 +2,24 @@ import type { ToolPermission, ToolRules } from '../../contract/agents.ts'
 
 /**
  * Returns the permission that the rules of an agent give to a tool. The rule for the exact ID takes precedence, and
- * then the rule with the longest matching pattern.
+ * then the rule with the longest matching pattern. A rule that allows calls requires an approval after the model has
+ * read untrusted text, unless the rule sets `afterReading`.
  *
- * @param turn.afterReading  true if the messages to the model can derive from text of documents or tools
- * @param fallback           permission if no rule matches
+ * @param hasReadUntrusted  true if the messages to the model can derive from text of documents or tools
+ * @param fallback          permission if no rule matches
  */
 export function permissionFor(
   rules: ToolRules,
   { id }: { readonly id: string },
-  { afterReading }: { readonly afterReading: boolean },
+  hasReadUntrusted: boolean,
   fallback: ToolPermission = 'allow',
 ): ToolPermission {
   const patterns = Object.keys(rules).filter(pattern => matchesPattern(pattern, id))
   const longestPattern = patterns.sort((a, b) => b.length - a.length)[0]
   const matchingPattern = Object.hasOwn(rules, id) ? id : longestPattern
   if (matchingPattern === undefined) return fallback
-  const { permission, afterReading: afterReadingPermission = permission === 'allow' ? 'ask' : permission } =
-    rules[matchingPattern]!
-  return afterReading ? afterReadingPermission : permission
+  const { permission, afterReading = permission === 'allow' ? 'ask' : permission } = rules[matchingPattern]!
+  return hasReadUntrusted ? afterReading : permission
 }
 
 function matchesPattern(pattern: string, id: string): boolean {

@@ -79,7 +79,7 @@ export class RemoteTools {
 
   /**
    * Returns the tools of the enabled servers of a workspace, in order of server ID. Includes only tools that
-   * were reviewed and have not changed since. If a server has no reviewed tools yet, accepts its first list without a
+   * were accepted and have not changed since. If a server responds for the first time, accepts its tools without a
    * review. If a server fails, logs the failure and omits its tools.
    *
    * @param auth       caller; a server that requires sign-in receives the access token from the caller's sign-in to
@@ -183,11 +183,11 @@ export class RemoteTools {
     return createOffer(await withTimeout(clock, listTimeoutMs, signal => listTools(callable, signal)))
   }
 
-  /** Returns the tools that the server's row allows and that have not changed since their review. */
+  /** Returns the tools that the server's row allows and that have not changed since they were accepted. */
   #toolsOf(server: McpServerRow, auth: AuthContext, { tools }: McpOffer): Tool[] {
     const { mcpServerId: id, label } = server
     return tools
-      .filter(tool => isAllowedAndReviewed(server, tool))
+      .filter(tool => isAllowedAndAccepted(server, tool))
       .map(tool =>
         createMcpTool({ id, label, isRegistered: true }, tool, (call, signal) =>
           this.#call(server, auth, tool, call, signal),
@@ -209,13 +209,13 @@ export class RemoteTools {
     signal: AbortSignal,
   ): Promise<McpToolResult> {
     const current = (await this.#deps.rows.get(tables.mcpServers, [workspaceId, mcpServerId]))?.row
-    if (!current?.enabled || current.url !== url || !isAllowedAndReviewed(current, tool))
+    if (!current?.enabled || current.url !== url || !isAllowedAndAccepted(current, tool))
       throw new ToolError(`the tool ${tool.name} is no longer offered`)
     return this.#deps.callTool(this.#deps.signIns.withAccessTokens(current, auth), call, signal)
   }
 }
 
-function isAllowedAndReviewed(
+function isAllowedAndAccepted(
   { allowedTools, reviewedTools }: McpServerRow,
   { name, hash }: OfferedTool,
 ): boolean {

@@ -23,6 +23,7 @@ export interface WebSearchDependencies {
 const endpoint = new URL('https://api.tavily.com/search')
 const responseBytesMax = 2_000_000
 const titleCharsMax = 300
+const addressCharsMax = 2_000
 const summaryCharsMax = 2_000
 
 /**
@@ -93,7 +94,7 @@ function formatResults(responseText: string, limit: number): string {
     .map(({ title, url, content }, index) =>
       [
         `${index + 1}. ${previewText(title, titleCharsMax)}`,
-        previewText(url, summaryCharsMax),
+        previewText(url, addressCharsMax),
         previewText(content, summaryCharsMax),
       ].join('\n'),
     )

@@ -1,6 +1,6 @@
-import { setImmediate as nextTick } from 'node:timers/promises'
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import { terms } from '../../base/words.ts'
-import { rarityOf } from '../../knowledge/rarity.ts'
+import { wordWeight } from '../../knowledge/word-weights.ts'
 
 /** Parameters of BM25: the weight of repeated occurrences of a term (k1), and the weight of text length (b). */
 const saturation = 1.2
@@ -28,7 +28,7 @@ export class WordIndex {
     for (const text of texts) {
       index.#add(text)
       if (performance.now() - sliceStartedAt < sliceMs) continue
-      await nextTick()
+      await yieldToEventLoop()
       sliceStartedAt = performance.now()
     }
     return index
@@ -45,7 +45,7 @@ export class WordIndex {
     const averageLength = this.#lengths.reduce((sum, length) => sum + length, 0) / this.#lengths.length
     for (const term of new Set(terms(query))) {
       const postings = this.#postings.get(term) ?? []
-      const weight = rarityOf(this.#lengths.length, postings.length / 2)
+      const weight = wordWeight(this.#lengths.length, postings.length / 2)
       for (let at = 0; at < postings.length; at += 2) {
         const [text, count] = [postings[at]!, postings[at + 1]!]
         const length = 1 - lengthWeight + (lengthWeight * this.#lengths[text]!) / averageLength

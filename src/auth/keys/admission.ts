@@ -152,7 +152,7 @@ class FairQueue {
 }
 
 function tooManyTasks(): WbError {
-  return new WbError('rate_limited', 'too many credentials are waiting to be verified', {
+  return new WbError('rate_limited', 'too many credentials are waiting to be verified or created', {
     headers: { 'retry-after': String(retryAfterSeconds) },
   })
 }

@@ -37,7 +37,7 @@ interface NewKey extends KeyGrant {
 /**
  * Creates, lists, rotates and revokes API keys.
  *
- * @see docs/requirements.md#api-keys, docs/requirements.md#states
+ * @see docs/requirements.md#api-keys, docs/requirements.md#life-cycle-of-keys-and-sessions
  */
 export class ApiKeys {
   /** @param deps.tokenKey  secret of the store, from which the checksums of tokens are derived */

@@ -23,7 +23,7 @@ const cachedTokensMax = 10_000
 const cachedCharsMax = 16_777_216
 
 /** Result of verifying a token. It is valid as long as the keys have the same generation. */
-interface VerifiedAccessToken {
+interface CachedToken {
   readonly keyId: string | undefined
   readonly generation: number
   readonly expiresAtSeconds: number
@@ -39,7 +39,7 @@ interface VerifiedAccessToken {
 export class AccessTokenVerifier {
   readonly #keys: KeySet
   readonly #options: JWTVerifyOptions
-  readonly #verified = new LRUCache<string, VerifiedAccessToken>({
+  readonly #verified = new LRUCache<string, CachedToken>({
     max: cachedTokensMax,
     maxSize: cachedCharsMax,
   })
@@ -78,13 +78,13 @@ export class AccessTokenVerifier {
       if (generation === cached.generation) return this.#requireCurrent(cached)
       this.#verified.delete(id)
     }
-    const verified = await this.#verifySignature(token)
-    this.#verified.set(id, verified, { size: token.length })
-    return verified.verified
+    const result = await this.#verifySignature(token)
+    this.#verified.set(id, result, { size: token.length })
+    return result.verified
   }
 
   /** Checks if a cached token is valid at the current time. Called for each request. */
-  #requireCurrent({ expiresAtSeconds, validFromSeconds, verified }: VerifiedAccessToken): VerifiedToken {
+  #requireCurrent({ expiresAtSeconds, validFromSeconds, verified }: CachedToken): VerifiedToken {
     const nowSeconds = Math.floor(this.deps.clock.now() / 1_000)
     const { clockToleranceSeconds } = this.deps.oidc
     if (expiresAtSeconds <= nowSeconds - clockToleranceSeconds) throw invalidToken(messages.expired)
@@ -92,7 +92,7 @@ export class AccessTokenVerifier {
     return verified
   }
 
-  async #verifySignature(token: string): Promise<VerifiedAccessToken> {
+  async #verifySignature(token: string): Promise<CachedToken> {
     const { oidc, clock } = this.deps
     let keys: PublishedKeys | undefined
     const { payload, protectedHeader } = await verifyWithKey(
@@ -180,8 +180,8 @@ async function verifyWithAnyKey(
 function verificationMessage(error: unknown): string {
   if (error instanceof errors.JWTExpired) return messages.expired
   if (error instanceof errors.JWTClaimValidationFailed) {
-    const hasInvalidValue = error.reason !== 'invalid' || error.claim === 'exp'
-    return (hasInvalidValue && claimMessages.get(error.claim)) || messages.malformed
+    const hasWrongType = error.reason === 'invalid' && error.claim !== 'exp'
+    return (!hasWrongType && claimMessages.get(error.claim)) || messages.malformed
   }
   if (error instanceof errors.JWSInvalid || error instanceof errors.JWTInvalid) return messages.malformed
   if (error instanceof errors.JOSENotSupported) return messages.extension

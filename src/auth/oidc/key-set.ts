@@ -47,7 +47,8 @@ export class KeySet {
   #loading: Promise<LoadedKeys> | undefined
   #generation = 0
   #failedAt = Number.NEGATIVE_INFINITY
-  #unknownAt = Number.NEGATIVE_INFINITY
+  /** Time of the last reload for an unknown key ID. */
+  #unknownIdReloadAt = Number.NEGATIVE_INFINITY
 
   constructor(
     private readonly deps: {
@@ -70,12 +71,12 @@ export class KeySet {
     if (id === undefined || keys.ids.has(id)) return keys
     if (this.#loading) return this.#loading
     const now = this.deps.clock.now()
-    if (now - this.#unknownAt >= unknownIdPauseMs) {
-      this.#unknownAt = now
+    if (now - this.#unknownIdReloadAt >= unknownIdPauseMs) {
+      this.#unknownIdReloadAt = now
       return this.#load()
     }
     // The last load for an unknown key ID failed, so the provider may have published this key.
-    if (this.#failedAt >= this.#unknownAt) throw keysUnavailable()
+    if (this.#failedAt >= this.#unknownIdReloadAt) throw keysUnavailable()
     return keys
   }
 

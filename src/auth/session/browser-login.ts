@@ -1,5 +1,5 @@
 import { timingSafeEqual } from 'node:crypto'
-import type { BrowserOrigin, Caller } from '../../access/caller.ts'
+import type { BrowserSite, Caller } from '../../access/caller.ts'
 import type { Clock } from '../../base/clock.ts'
 import { randomOctets } from '../../base/id.ts'
 import { authorizationErrors } from '../../contract/auth.ts'
@@ -136,7 +136,7 @@ export class BrowserLogin {
    *
    * @throws invalid_state  when no login is pending for the state, or another browser started it
    */
-  async #takePending(state: string, site: BrowserOrigin): Promise<PendingLogin> {
+  async #takePending(state: string, site: BrowserSite): Promise<PendingLogin> {
     const { pending } = this.deps
     const login = await pending.find(state)
     if (!login) throw loginNotFound()
@@ -156,7 +156,7 @@ export class BrowserLogin {
    * Returns the name and scope of the cookie that binds a login to its browser. Each login has a separate cookie, so
    * two tabs can sign in at the same time.
    */
-  #bindingCookie(state: string, redirectUri: string, { origin }: BrowserOrigin) {
+  #bindingCookie(state: string, redirectUri: string, { origin }: BrowserSite) {
     const { sessionCookieName } = this.deps.client
     // Browsers accept a cookie with this prefix only for the path `/`.
     const path = sessionCookieName.startsWith('__Host-') ? '/' : new URL(redirectUri).pathname

@@ -1,4 +1,4 @@
-import type { BrowserOrigin, Caller } from '../../access/caller.ts'
+import type { BrowserSite, Caller } from '../../access/caller.ts'
 import type { Clock } from '../../base/clock.ts'
 import { type ErrorCode, WbError } from '../../contract/errors.ts'
 import { hashSecret } from '../secret-hash.ts'
@@ -88,7 +88,7 @@ export class BrowserSession {
   }
 
   /** Throws the given error. If the error ends the session, adds the headers that clear the cookies. */
-  #end(site: BrowserOrigin, error: unknown): never {
+  #end(site: BrowserSite, error: unknown): never {
     if (!(error instanceof WbError) || !sessionEndingCodes.includes(error.code)) throw error
     const headers = { 'set-cookie': this.deps.cookies.clear(site) }
     throw new WbError(error.code, error.message, { ...error.facts, headers })

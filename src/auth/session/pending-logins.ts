@@ -12,7 +12,7 @@ export interface PendingLogin {
 }
 
 /**
- * Pending logins by state. The current implementation stores only the logins that this replica started. The functions
+ * Pending logins by state. The current implementation stores only the logins that this process started. The functions
  * are asynchronous, so that an implementation can use a shared store.
  *
  * @see docs/requirements.md#S5.7-23

@@ -1,4 +1,4 @@
-import type { BrowserOrigin } from '../../access/caller.ts'
+import type { BrowserSite } from '../../access/caller.ts'
 import { WbError } from '../../contract/errors.ts'
 import { clearCookieLine, cookieValues, needsSecureCookies, setCookieLine } from './cookie-header.ts'
 import type { Sealer } from './sealer.ts'
@@ -42,7 +42,7 @@ export class SessionCookies {
   /**
    * Returns the session; undefined if it is missing, or if its pieces are not exactly those that were set.
    */
-  read({ origin, cookies }: BrowserOrigin): StoredSession | undefined {
+  read({ origin, cookies }: BrowserSite): StoredSession | undefined {
     const valuesByPiece = this.#names.map(name => cookieValues(cookies, name))
     const pieces = valuesByPiece.flat()
     if (pieces.length === 0 || valuesByPiece.some(values => values.length > 1)) return undefined
@@ -56,7 +56,7 @@ export class SessionCookies {
    *
    * @throws session_too_large  when the session is too large even without the refresh token
    */
-  write(site: BrowserOrigin, session: StoredSession, maxAgeSeconds: number): string[] {
+  write(site: BrowserSite, session: StoredSession, maxAgeSeconds: number): string[] {
     const { refreshToken: _, ...withoutRefreshToken } = session
     const pieces = this.#splitSealed(site, session) ?? this.#splitSealed(site, withoutRefreshToken)
     if (!pieces)
@@ -72,13 +72,13 @@ export class SessionCookies {
    * Returns the `Set-Cookie` lines that end a session. They delete the first piece, and all other pieces that the
    * request contains.
    */
-  clear(site: BrowserOrigin): string[] {
+  clear(site: BrowserSite): string[] {
     const first = clearCookieLine(this.#names[0]!, { path: '/', secure: needsSecureCookies(site.origin) })
     return [first, ...this.#clear(site, 1)]
   }
 
   /** Returns the lines that delete the pieces in the request, starting at an index. */
-  #clear({ origin, cookies }: BrowserOrigin, firstIndex: number): string[] {
+  #clear({ origin, cookies }: BrowserSite, firstIndex: number): string[] {
     return this.#names
       .slice(firstIndex)
       .filter(name => cookieValues(cookies, name).length > 0)
@@ -90,7 +90,7 @@ export class SessionCookies {
    * number of pieces. The first seal determines this number, because the length of a sealed value does not depend on
    * its purpose.
    */
-  #splitSealed({ origin }: BrowserOrigin, session: StoredSession): string[] | undefined {
+  #splitSealed({ origin }: BrowserSite, session: StoredSession): string[] | undefined {
     const text = JSON.stringify(session)
     const singlePiece = this.#sealer.seal(this.#purpose(origin, 1), text)
     const count = Math.ceil(singlePiece.length / this.#pieceChars)

@@ -3,7 +3,7 @@ import type { Clock } from '../../base/clock.ts'
 
 /**
  * Shares the results of renewals. A refresh token can be used only once, but two tabs or processes of a user can
- * send the same token. The current implementation shares only the renewals of this replica.
+ * send the same token. The current implementation shares only the renewals of this process.
  */
 export interface SharedRenewals<T> {
   /**

@@ -32,7 +32,7 @@ export const agentFlags = {
   rule: Flags.string({
     multiple: true,
     summary:
-      'rule (allow, ask, deny or always) for a tool, an MCP server, or all tool IDs that start with PREFIX (PREFIX*); can be repeated',
+      'rule for a tool, an MCP server, or all tool IDs that start with PREFIX (PREFIX*): allow, ask, deny, or always (allow even after reading documents); can be repeated',
     helpValue: 'NAME=RULE',
   }),
   llm: Flags.string({ summary: 'LLM service name or ID', helpValue: 'NAME' }),

@@ -7,7 +7,7 @@ import { type ResolveContext, resolveWorkspace } from '../find/resolve.ts'
 const defaultAgentName = 'maven'
 
 /**
- * Returns the specified agent, else the agent named Maven, else the first agent.
+ * Returns the specified agent, else the agent named Maven, else the oldest agent.
  *
  * @returns the agent; `isAssumed` is true if there are several agents and none was specified
  * @throws WbError agent_not_found, UsageError

@@ -121,7 +121,7 @@ export function unreachableHints(profile: Profile | undefined, error: Error): st
 function localHints({ name, nameSource, settingsDir }: Profile): string[] {
   if (nameSource === '--profile')
     return [`use --local instead of --profile ${name} for this machine's data directory, without a server`]
-  const forOneCommand = "add --local to use this machine's data directory, without a server, for one command"
+  const forOneCommand = 'add --local to use the data directory of this machine for one command'
   if (nameSource !== 'wb profiles use') return [forOneCommand]
   return [forOneCommand, `${localProfileCommand(readProfiles(settingsDir))}    switches back to this machine`]
 }

@@ -11,7 +11,7 @@ export const mcpServerFlags = {
     summary: 'how to authorize calls: with the key in --credential, or with the sign-in of each caller',
   })(),
   'oauth-client-id': Flags.string({
-    summary: 'OAuth client ID [a new client is registered with the server]',
+    summary: 'OAuth client ID [a new client is registered automatically]',
     helpValue: 'ID',
   }),
   'oauth-client-secret': Flags.string({

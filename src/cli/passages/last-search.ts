@@ -136,7 +136,7 @@ function explainMissingNumber(error: unknown, profile: Profile): unknown {
   const hits = readSearches(profile)[runtimeKey(profile)]
   const last = hits
     ? `the last search had ${formatCounted(hits.length, 'result')}`
-    : 'there was no search yet'
+    : 'no search has found anything yet'
   return new WbError(error.code, `${error.message}; ${last}`, error.facts)
 }
 

@@ -67,6 +67,7 @@ function stripInlineMarkup(line: string): string {
       .filter(cell => cell !== '')
       .join(' · ')
   return line
+    .replace(/<!--.*?-->/g, '')
     .replace(/!?\[([^\]]*)\]\([^)]*\)/g, '$1')
     .replace(/\*\*|__|`/g, '')
     .replace(/\*(\S[^*]*)\*/g, '$1')

@@ -108,7 +108,7 @@ export class ServeReporter implements ServeEvents {
   }
 
   #welcome(server: RestartableServer): Promise<string> {
-    return welcome(this.#details(server), this.output.style)
+    return welcome(this.#details(server), this.output)
   }
 
   #details({ url, loopback, config, runtime }: RestartableServer) {

@@ -3,8 +3,8 @@ import type { AuthConfig } from '../../contract/auth.ts'
 import { browserSignInHint } from '../command/sign-in-hints.ts'
 import { acceptsTokensOnly } from '../connection/auth-methods.ts'
 import { acceptsAnonymous, type ServerRuntime } from '../local.ts'
-import { formatCounted } from '../terminal/output.ts'
-import type { Style } from '../terminal/style.ts'
+import { formatCounted, type Output } from '../terminal/output.ts'
+import { wrapWords } from '../terminal/wrap.ts'
 import type { RestartableServer } from './restartable-server.ts'
 
 /** Details of a started server. */
@@ -16,7 +16,10 @@ export interface StartedServer extends Pick<RestartableServer, 'url' | 'loopback
 }
 
 /** Returns the startup message: address, data directory, authentication, and the next command to run. */
-export async function welcome(server: StartedServer, style: Style): Promise<string> {
+export async function welcome(
+  server: StartedServer,
+  { style, width }: Pick<Output, 'style' | 'width'>,
+): Promise<string> {
   const { url, runtime, dataDir, version } = server
   const { workspaces } = await fetchJson<{ workspaces: number }>(runtime, '/readyz')
   const fields = {
@@ -25,14 +28,15 @@ export async function welcome(server: StartedServer, style: Style): Promise<stri
     reference: `${url}/docs`,
     'ctrl-c': 'stops the server',
   }
-  return [
+  const lines = [
     `  ${style.strong('Workbase')} ${version}  ${style.strong(url)}`,
     ...Object.entries(fields).map(
       ([name, text]) => `  ${style.dim(name)}${' '.repeat(11 - name.length)}${text}`,
     ),
     '',
     `  ${await nextCommand(server, workspaces)}`,
-  ].join('\n')
+  ]
+  return wrapWords(lines.join('\n'), width)
 }
 
 async function fetchJson<T>(runtime: ServerRuntime, path: string): Promise<T> {

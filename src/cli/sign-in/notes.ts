@@ -24,9 +24,9 @@ export async function signedInNotes(
   const accessibleWorkspaces = await describeWorkspaces(session.clientWithToken(tokens.token), me)
   return [
     `  ✓ signed in to ${runtimeKey(profile)} as ${callerName(me)}`,
-    `    may    ${permissionPhrases(me).join('; ')}, in ${accessibleWorkspaces}`,
+    `    may     ${permissionPhrases(me).join('; ')}, in ${accessibleWorkspaces}`,
     ...expirationLine(expirationField(me, tokens), nowMs),
-    `    stored ${keychainLocation(driver, profile)}${profile.name === 'default' ? '' : `, as profile ${profile.name}`}`,
+    `    stored  ${keychainLocation(driver, profile)}${profile.name === 'default' ? '' : `, as profile ${profile.name}`}`,
     `  wb kb search "…"${profileFlag(profile)}`,
   ]
 }
@@ -53,7 +53,7 @@ export function otherRuntimeNote({ name, url }: Profile, io: Io): string | undef
 function expirationLine(end: Field, nowMs: number): string[] {
   if (end === undefined || end === null) return []
   const text = typeof end === 'object' && 'due' in end ? formatDue(Date.parse(end.due ?? ''), nowMs) : end
-  return [`    ends   ${text}`]
+  return [`    ends    ${text}`]
 }
 
 /** Returns the field for the expiration of an identity: a time, or a description; undefined if it is unknown. */

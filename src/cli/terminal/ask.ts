@@ -1,7 +1,8 @@
 import { Interrupted } from '../errors.ts'
 import type { Io } from '../io.ts'
-import { plainLine } from './terminal-text.ts'
+import { displayWidth, plainLine, truncate } from './terminal-text.ts'
 import { unquotePath } from './unquote-path.ts'
+import { wrapLine } from './wrap.ts'
 
 /** Streams for prompts. */
 export type PromptStreams = Pick<Io, 'stdin' | 'stderr'>
@@ -14,6 +15,19 @@ async function loadPrompts() {
 /** Returns the streams of a prompt. Prompts are written to stderr, because stdout contains only the result. */
 function promptContext({ stdin, stderr }: PromptStreams, signal: AbortSignal) {
   return { input: stdin, output: stderr, signal }
+}
+
+/** Width of the marks before a question and a choice, and of the cursor, in cells. */
+const marksWidth = 3
+const answerWidthMin = 12
+
+function widthOf({ stderr }: PromptStreams): number {
+  return stderr.columns ?? Number.POSITIVE_INFINITY
+}
+
+/** Wraps a question between words, because the library breaks words at the end of a line. */
+function wrapQuestion(io: PromptStreams, question: string): string {
+  return wrapLine(question, widthOf(io) - marksWidth, 2).join('\n')
 }
 
 /** Names of the errors that the library throws after Ctrl-C, and when the signal is aborted. */
@@ -37,15 +51,25 @@ export async function choose(
   signal: AbortSignal,
 ): Promise<string> {
   const { select } = await loadPrompts()
-  const items = choices.map(({ id, name }) => ({ value: id, name: plainLine(name) }))
-  return waitForAnswer(select({ message: question, choices: items }, promptContext(io, signal)))
+  const message = wrapQuestion(io, question)
+  const nameWidth = widthOf(io) - marksWidth
+  // After the selection, the name follows the question and a space.
+  const answerWidth = Math.max(answerWidthMin, nameWidth - displayWidth(message.split('\n').at(-1)!) - 1)
+  const items = choices.map(({ id, name }) => ({
+    value: id,
+    name: truncate(plainLine(name), nameWidth),
+    short: truncate(plainLine(name), answerWidth),
+  }))
+  return waitForAnswer(select({ message, choices: items }, promptContext(io, signal)))
 }
 
 /** Prompts for a line of text, and returns it without surrounding white space. An empty line is not accepted. */
 export async function ask(io: PromptStreams, question: string, signal: AbortSignal): Promise<string> {
   const { input } = await loadPrompts()
   const validate = (text: string) => text.trim() !== '' || 'Type an answer, or press Ctrl-C to cancel.'
-  const text = await waitForAnswer(input({ message: question, validate }, promptContext(io, signal)))
+  const text = await waitForAnswer(
+    input({ message: wrapQuestion(io, question), validate }, promptContext(io, signal)),
+  )
   return text.trim()
 }
 
@@ -65,7 +89,7 @@ export async function askToConfirm(
   signal: AbortSignal,
 ): Promise<string> {
   const { input } = await loadPrompts()
-  const config = { message: question, theme: { prefix: '?' } }
+  const config = { message: wrapQuestion(io, question), theme: { prefix: '?' } }
   return waitForAnswer(input(config, promptContext(io, signal)))
 }
 
@@ -77,12 +101,17 @@ export async function askYesNo(
   defaultAnswer = true,
 ): Promise<boolean> {
   const { confirm } = await loadPrompts()
-  return waitForAnswer(confirm({ message: question, default: defaultAnswer }, promptContext(io, signal)))
+  const message = wrapQuestion(io, question)
+  return waitForAnswer(confirm({ message, default: defaultAnswer }, promptContext(io, signal)))
 }
 
 /** Prompts for a line without showing what the user types. */
 export async function askSecret(io: PromptStreams, question: string, signal: AbortSignal): Promise<string> {
   const { password } = await loadPrompts()
-  const config = { message: question, toggleMask: false, theme: { style: { maskedText: '(not shown)' } } }
+  const config = {
+    message: wrapQuestion(io, question),
+    toggleMask: false,
+    theme: { style: { maskedText: '(not shown)' } },
+  }
   return waitForAnswer(password(config, promptContext(io, signal)))
 }

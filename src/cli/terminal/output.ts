@@ -138,7 +138,9 @@ export class Output {
    */
   reportSaved(value: unknown, id: string, line: string): void {
     if (this.json) this.value(value)
-    else this.result(this.interactive ? `  ${this.style.good('✓')} ${plainLine(line)}` : plainLine(id))
+    else if (this.interactive)
+      this.result(wrapWords(`  ${this.style.good('✓')} ${plainLine(line)}`, this.width))
+    else this.result(plainLine(id))
   }
 
   /** Reports a deleted resource: a message on stderr, the ID with `--json`. */

@@ -58,12 +58,37 @@ const continuationMark = ' \\'
 /** Lines that start with a command or a flag. They are not wrapped, so that they can be copied. */
 const commandLine = /^\s*(?:wb|npx workbase|node \S+|--\S+|kill) /
 
-/** Wraps a message to the width of a terminal, with indented continuation lines. */
+/** A command and its description, with at least two spaces between them. */
+const describedCommand = /^( *)(\S.*?) {2,}(\S.*)$/
+/** The label of a line, with the spaces around it: `    may not  `. */
+const lineLabel = /^ *\S+(?: \S+)? {2,}(?=\S)/
+const labelWidthMax = 16
+
+/**
+ * Wraps a message to the width of a terminal, with indented continuation lines. If a command and its description do not
+ * fit on one line, the description is moved to the next line.
+ */
 export function wrapWords(text: string, width: number): string {
   return text
     .split('\n')
     .flatMap(line =>
-      commandLine.test(line) ? [line] : wrapLine(line, width, /^ */.exec(line)![0].length + 2),
+      commandLine.test(line) ? wrapDescribedCommand(line, width) : wrapLine(line, width, textIndent(line)),
     )
     .join('\n')
+}
+
+function wrapDescribedCommand(line: string, width: number): string[] {
+  const [, indent, command, description] = describedCommand.exec(line) ?? []
+  if (description === undefined || displayWidth(line) <= width) return [line]
+  const descriptionIndent = `${indent}    `
+  return [
+    `${indent}${command}`,
+    ...wrapLine(`${descriptionIndent}${description}`, width, descriptionIndent.length),
+  ]
+}
+
+/** Returns the indentation of continuation lines: the width of the label, or else two more than that of the line. */
+function textIndent(line: string): number {
+  const labelWidth = displayWidth(lineLabel.exec(line)?.[0] ?? '')
+  return labelWidth > 0 && labelWidth <= labelWidthMax ? labelWidth : /^ */.exec(line)![0].length + 2
 }

@@ -109,7 +109,8 @@ export const operationDescriptions: Readonly<Record<string, string>> = {
   'kb.update':
     'Changes only the fields that you send. You cannot change the name, the chunking service, the embedding service or the collection.',
   'kb.delete': 'Deletes a knowledge base and its documents. An attached collection is kept.',
-  'kb.adoptable': 'Returns collections of the store that a new knowledge base can use with `attach`.',
+  'kb.adoptable':
+    'Returns the collections in the store. `attached` is true if a knowledge base uses the collection. To use one of the others, create a knowledge base with `attach`.',
   'filters.list': 'Returns the saved filters of a knowledge base, oldest first.',
   'filters.create': 'Saves a filter. To use it in a search, send its ID as `knowledgeFilterId`.',
   'filters.show': 'Returns a saved filter.',
@@ -134,11 +135,11 @@ export const operationDescriptions: Readonly<Record<string, string>> = {
   'jobs.show': 'Returns a job. Poll it, or follow its events.',
   'agentTemplates.list': 'Returns the built-in templates for agents.',
   'agentTemplates.listIn':
-    'Returns the built-in templates for agents, for callers with access to one workspace.',
+    'Returns the built-in templates for agents, which are the same in every workspace.',
   'agents.list': 'Returns the agents of a workspace, oldest first.',
   'agents.create': 'Creates an agent. Without `llmServiceId` it uses the chat provider of the runtime.',
   'agents.createFromTemplate':
-    'Creates an agent from a template. It uses the first LLM service of the workspace.',
+    'Creates an agent from a template. The agent uses the oldest LLM service of the workspace.',
   'agents.show': 'Returns an agent.',
   'agents.update': 'Changes only the fields that you send. Lists and `toolRules` are replaced as a whole.',
   'agents.delete': 'Deletes an agent with its conversations and messages.',

@@ -60,8 +60,8 @@ export type LlmCreate = z.output<typeof LlmCreate>
 export type LlmCreateInput = z.input<typeof LlmCreate>
 const LlmPatch = z.object({ ...fields, ...sampling, ...sharedServicePatch }).partial()
 
-const probeDescription =
-  'If you send a provider, model, credential or address, and the credential can be read, the runtime tests the service by requesting one token from the provider. Your request fails if the provider does not have the model, or if the model does not support chat. Other provider errors are ignored.'
+const probeResults =
+  'Your request fails if the provider does not have the model, or if the model does not support chat. Other provider errors are ignored.'
 
 const errors = ['workspace_not_found', 'llm_service_not_found'] as const satisfies ErrorCode[]
 
@@ -79,7 +79,7 @@ export const llmServices = {
     method: 'POST',
     path: '/api/v1/workspaces/:workspaceId/llm-services',
     summary: 'Create an LLM service',
-    description: `Stores the settings for calling a language model. ${probeDescription}`,
+    description: `Stores the settings for calling a language model. If the credential can be read, the runtime tests the service by requesting one token from the provider. ${probeResults}`,
     access: needs('write:services'),
     body: { ...serviceBody, schema: LlmCreate },
     replies: { 201: LlmService },
@@ -98,7 +98,7 @@ export const llmServices = {
     method: 'PATCH',
     path: '/api/v1/workspaces/:workspaceId/llm-services/:llmServiceId',
     summary: 'Change an LLM service',
-    description: `Changes only the fields that you send. ${probeDescription}`,
+    description: `Changes only the fields that you send. If you send the provider, model, credential or address, and the credential can be read, the runtime tests the service by requesting one token from the provider. ${probeResults}`,
     access: needs('write:services'),
     body: { ...serviceBody, schema: LlmPatch },
     replies: { 200: LlmService },

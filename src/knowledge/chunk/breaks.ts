@@ -164,11 +164,14 @@ function endsSentence(text: string, end: number, next: number, line: number): bo
   while (offset > 0 && isCloser(text.charCodeAt(offset - 1))) offset--
   const codeUnit = text.charCodeAt(offset - 1)
   if (isWideEnd(codeUnit)) return true
+  // One period, or several.
   if (codeUnit === 0x2e)
     return text.charCodeAt(offset - 2) === 0x2e
       ? !isLower(text, next)
       : periodEndsSentence(text, offset - 1, next, line)
+  // An ellipsis.
   if (codeUnit === 0x2026) return !isLower(text, next)
+  // An exclamation mark or a question mark.
   if (codeUnit === 0x21 || codeUnit === 0x3f) return offset === end || !isLower(text, next)
   return isOtherEnd(codeUnit)
 }

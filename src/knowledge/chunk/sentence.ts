@@ -85,6 +85,7 @@ class SentenceWalker {
   #nextSentence = { next: -1, end: -1 }
   readonly #textEnd: number
   readonly #skipSpace: FindForward
+  /** Like `#skipSpace`, with a separate cache for offsets near `#newStart`. */
   readonly #skipNewSpace: FindForward
   readonly #endOfWord: FindForward
   readonly #lineFrom: FindForward
@@ -279,8 +280,8 @@ function cacheForward(find: FindForward): FindForward {
 type FindBackward = (from: number, to: number) => number
 
 /**
- * Wraps a search for the last offset in [from, to], which returns -1 if nothing is found. Reads each offset once if the
- * bounds never decrease.
+ * Wraps a search for the last offset in [from, to]. The returned function returns -1 if nothing is found. It reads each
+ * offset once if the bounds never decrease.
  */
 function cacheBackward(find: FindBackward): FindBackward {
   let lastFound = -1

@@ -43,7 +43,7 @@ export class Docling {
       throw new WbError('docling_unavailable', 'no document converter is configured', {
         hint: 'Set DOCLING_URL, or send parser=native.',
       })
-    const form = await createForm(file)
+    const form = await encodeForm(file)
     signal.throwIfAborted()
     const request = (timeoutSignal: AbortSignal) => this.request(url, form, timeoutSignal)
     const response = await withTimeout(this.parts.clock, timeoutMs, request, signal).catch(cause => {
@@ -69,8 +69,12 @@ export class Docling {
   }
 }
 
-/** @see https://github.com/docling-project/docling-serve/blob/main/docs/usage.md */
-async function createForm({ name, type, path }: SourceFile): Promise<Response> {
+/**
+ * Returns the multipart form of a request as a `Response`, which encodes it and has its content type.
+ *
+ * @see https://github.com/docling-project/docling-serve/blob/main/docs/usage.md
+ */
+async function encodeForm({ name, type, path }: SourceFile): Promise<Response> {
   const form = new FormData()
   form.set('files', new Blob([await readFile(path)], { type }), name)
   form.set('to_formats', 'md')

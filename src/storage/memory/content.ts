@@ -10,28 +10,51 @@ import {
   type ContentStore,
   type ContentWrite,
   collectionKeyText,
+  defaultSpace,
+  isDefaultSpace,
   type LexicalSearch,
   type Metric,
   type Occurrences,
   type Payload,
   type RecordOwner,
+  type RecordVector,
   type RecordView,
   type ScoredRecord,
   type SearchConstraints,
+  type SpaceKey,
+  type SpaceLease,
+  type StoredPassage,
 } from '../content.ts'
 import { createMatcher } from '../filter.ts'
 import type { RowStore, Write, WriteFailure, WriteOutcome } from '../rows.ts'
-import { collectionMissing } from '../store-features.ts'
+import { collectionMissing, requireSearchableSpace } from '../store-features.ts'
 import type { Visibility } from '../visibility.ts'
 
-interface MemoryRecord extends ContentRecord {
+interface MemoryRecord extends Omit<ContentRecord, 'vector'> {
   readonly record: number
 }
 
-/** A collection, with its records by ID. Immutable: a write replaces it. */
+type VectorsByRecord = ReadonlyMap<number, Float32Array>
+
+/** A vector space. Immutable: a change replaces it. */
+interface MemorySpace {
+  readonly dimension: number
+  readonly metric: Metric
+  readonly generation: number
+  /** Vectors of the current generation. */
+  readonly vectors: VectorsByRecord
+  /** Vectors of the next generation; undefined if nothing was staged. */
+  readonly staged: VectorsByRecord | undefined
+  /** Highest record number that was added to the current generation other than with its record. */
+  readonly filledThrough: number
+  readonly lease: { readonly owner: string; readonly until: number } | undefined
+}
+
+/** A collection, with its records by ID and its vector spaces by name. Immutable: a write replaces it. */
 interface MemoryCollection {
-  readonly collection: Collection
+  readonly collection: Omit<Collection, 'dimension' | 'metric' | 'generation'>
   readonly records: ReadonlyMap<string, MemoryRecord>
+  readonly spaces: ReadonlyMap<string, MemorySpace>
   /** Time of the last change of a record in milliseconds since 1970. */
   readonly changedAt: number | null
 }
@@ -46,10 +69,10 @@ export function openMemoryContent(rows: RowStore): ContentStore {
   const store = new MemoryContent(rows)
   return {
     name: 'memory',
-    collection: async key => store.find(key)?.collection,
+    collection: async key => store.describe(key),
     stats: async key => store.stats(key),
     write: (changes, rowWrites) => store.write(changes, rowWrites),
-    nearest: async (key, { vector, limit, ...constraints }) => store.nearest(key, vector, limit, constraints),
+    nearest: async (key, query) => store.nearest(key, query),
     read: async (key, records, options) => store.read(key, records, options),
     owners: async (key, ids) => store.owners(key, ids),
     lexical: {
@@ -57,6 +80,13 @@ export function openMemoryContent(rows: RowStore): ContentStore {
       occurrences: async (key, query) => store.occurrences(key, query),
     },
     listing: { listByDocument: async (key, query) => store.listByDocument(key, query) },
+    spaces: {
+      lease: (key, owner, durationMs) => store.lease(key, owner, durationMs),
+      release: (key, owner) => store.release(key, owner),
+      stage: (key, lease, vectors) => store.stage(key, lease, vectors),
+      unstaged: async (key, generation, limit) => store.unstaged(key, generation, limit),
+      swap: (key, lease) => store.swap(key, lease),
+    },
   }
 }
 
@@ -75,9 +105,100 @@ class MemoryContent {
     return this.#entries.get(collectionKeyText(key))
   }
 
-  /** Runs transactions one after another, because each waits for its row writes. */
+  describe(key: SpaceKey): Collection | undefined {
+    const entry = this.find(key)
+    const space = entry?.spaces.get(key.space ?? defaultSpace)
+    if (!entry || !space) return undefined
+    const { dimension, metric, generation } = space
+    const fitted = entry.collection.fitted && isDefaultSpace(key)
+    return { ...entry.collection, fitted, dimension, metric, generation }
+  }
+
   write(changes: readonly ContentWrite[], rows: readonly Write[]): Promise<WriteOutcome> {
-    const outcome = this.#writing.then(() => this.#write(changes, rows))
+    return this.#enqueue(() => this.#write(changes, rows))
+  }
+
+  lease(key: SpaceKey, owner: string, durationMs: number): Promise<boolean> {
+    return this.#changeSpace(key, space => {
+      const now = systemClock.now()
+      const isOwner = space.lease?.owner === owner
+      if (space.lease && !isOwner && space.lease.until > now) return undefined
+      return {
+        ...space,
+        staged: isOwner ? space.staged : undefined,
+        lease: { owner, until: now + durationMs },
+      }
+    })
+  }
+
+  async release(key: SpaceKey, owner: string): Promise<void> {
+    await this.#changeSpace(key, space =>
+      space.lease?.owner === owner ? { ...space, staged: undefined, lease: undefined } : undefined,
+    )
+  }
+
+  stage(
+    key: SpaceKey,
+    { generation, owner }: SpaceLease,
+    vectors: readonly RecordVector[],
+  ): Promise<boolean> {
+    return this.#changeSpace(key, (space, entry) => {
+      if (space.lease?.owner !== owner) return undefined
+      for (const { vector } of vectors) requireVector(space, vector)
+      if (generation === space.generation + 1)
+        return { ...space, staged: withVectors(space.staged, entry, vectors) }
+      if (generation !== space.generation || generation === 0 || isDefaultSpace(key)) return undefined
+      const added = vectors.filter(({ record }) => record > space.filledThrough)
+      return filledSpace(space, withVectors(space.vectors, entry, added))
+    })
+  }
+
+  unstaged(key: SpaceKey, generation: number, limit: number): StoredPassage[] {
+    const { generation: current, vectors, staged, filledThrough } = this.#requireSpace(key)
+    const isMissing = (record: number) => {
+      if (generation === current + 1) return !staged?.has(record)
+      return generation !== current || (record > filledThrough && !vectors.has(record))
+    }
+    return [...this.#require(key).records.values()]
+      .filter(({ record }) => isMissing(record))
+      .sort((a, b) => a.record - b.record)
+      .slice(0, limit)
+      .map(({ record, title, text }) => ({ record, title, text: text ?? '' }))
+  }
+
+  swap(key: SpaceKey, { generation, owner }: SpaceLease): Promise<boolean> {
+    return this.#changeSpace(key, (space, entry) => {
+      const isComplete = space.staged?.size === entry.records.size
+      if (!space.staged || !isComplete || space.lease?.owner !== owner || generation !== space.generation + 1)
+        return undefined
+      return { ...filledSpace(space, space.staged), generation, staged: undefined }
+    })
+  }
+
+  /** Replaces a space, unless `change` returns undefined. Returns true if it was replaced. */
+  #changeSpace(
+    key: SpaceKey,
+    change: (space: MemorySpace, entry: MemoryCollection) => MemorySpace | undefined,
+  ): Promise<boolean> {
+    return this.#enqueue(() => {
+      const name = key.space ?? defaultSpace
+      const entry = this.find(key)
+      const space = entry?.spaces.get(name)
+      const changed = entry && space && change(space, entry)
+      if (!changed) return false
+      const version = entry.collection.version + (changed.vectors === space.vectors ? 0 : 1)
+      this.#entries.set(collectionKeyText(key), {
+        ...entry,
+        collection: { ...entry.collection, version },
+        spaces: new Map(entry.spaces).set(name, changed),
+      })
+      return true
+    })
+  }
+
+  /** Runs changes one after another, because a transaction waits for its row writes. */
+  #enqueue<T>(change: () => T | Promise<T>): Promise<T> {
+    const outcome = this.#writing.then(change)
     this.#writing = outcome.catch(() => {})
     return outcome
   }
@@ -114,15 +235,28 @@ class MemoryContent {
     switch (change.op) {
       case 'createCollection': {
         if (entry) return 'exists'
-        const { op: _, language: __, ...settings } = change
+        const { workspaceId, name, lexical, fitted } = change
         const id = ++this.#lastCollection
         const counts = { version: 0, records: 0, fittedRecords: 0 }
         return {
-          collection: { id, ...settings, generation: 0, ...counts },
+          collection: { id, workspaceId, name, lexical, fitted, ...counts },
           records: new Map(),
+          spaces: new Map([[defaultSpace, emptySpace(change)]]),
           changedAt: null,
         }
       }
+      case 'createSpace':
+        if (!entry) return 'absent'
+        if (entry.spaces.has(change.space)) return 'exists'
+        return { ...entry, spaces: new Map(entry.spaces).set(change.space, emptySpace(change)) }
+      case 'dropSpace':
+        if (isDefaultSpace(change)) throw new RangeError('the default space cannot be dropped')
+        return (
+          entry && {
+            ...entry,
+            spaces: new Map([...entry.spaces].filter(([name]) => name !== change.space)),
+          }
+        )
       case 'dropCollection':
         return undefined
       case 'setLanguage':
@@ -146,7 +280,7 @@ class MemoryContent {
         return entry ? checkOwners(entry, change.owners) : 'absent'
       case 'upsert':
         if (!entry) return 'absent'
-        return change.generation === entry.collection.generation
+        return change.generation === entry.spaces.get(defaultSpace)!.generation
           ? this.#upsert(entry, change.records)
           : 'stale'
     }
@@ -154,20 +288,24 @@ class MemoryContent {
 
   #upsert(entry: MemoryCollection, added: readonly ContentRecord[]): MemoryCollection {
     const records = new Map(entry.records)
-    for (const record of added) {
-      requireDimension(entry.collection, record.vector)
-      if (!record.vector.every(Number.isFinite))
-        throw new RangeError('a vector contains a number that is not finite')
+    const space = entry.spaces.get(defaultSpace)!
+    const vectors = new Map(space.vectors)
+    for (const { vector, ...fields } of added) {
+      requireVector(space, vector)
+      const record = { ...structuredClone(fields), record: ++this.#lastRecord }
       records.delete(record.id)
-      records.set(record.id, { ...structuredClone(record), record: ++this.#lastRecord })
+      records.set(record.id, record)
+      vectors.set(record.record, Float32Array.from(vector))
     }
-    return withRecords(entry, records)
+    const spaces = new Map(entry.spaces).set(defaultSpace, { ...space, vectors })
+    return withRecords({ ...entry, spaces }, records)
   }
 
   stats(key: CollectionKey): CollectionStats {
-    const { collection, records, changedAt } = this.#require(key)
-    const vectors = collection.records * collection.dimension * Float32Array.BYTES_PER_ELEMENT
-    const bytes = { text: 0, payload: 0, vectors, postings: 0 }
+    const { collection, records, spaces, changedAt } = this.#require(key)
+    const bytes = { text: 0, payload: 0, vectors: 0, postings: 0 }
+    for (const { vectors, dimension } of spaces.values())
+      bytes.vectors += vectors.size * dimension * Float32Array.BYTES_PER_ELEMENT
     for (const { title, text, payload } of records.values()) {
       bytes.text += Buffer.byteLength(title ?? '') + Buffer.byteLength(text ?? '')
       bytes.payload += Buffer.byteLength(JSON.stringify(payload))
@@ -176,20 +314,22 @@ class MemoryContent {
   }
 
   nearest(
-    key: CollectionKey,
-    vector: Float32Array,
-    limit: number,
-    constraints: SearchConstraints,
-  ): ScoredRecord[] {
-    const { collection } = this.#require(key)
-    requireDimension(collection, vector)
-    return bestScored(
-      this.#visibleRecords(key, constraints).map(({ record, vector: stored }) => ({
-        record,
-        score: similarity(collection.metric, vector, stored),
-      })),
+    key: SpaceKey,
+    {
+      vector,
       limit,
-    )
+      generation,
+      ...constraints
+    }: { vector: Float32Array; limit: number; generation?: number } & SearchConstraints,
+  ): ScoredRecord[] {
+    const space = this.#requireSpace(key)
+    requireDimension(space, vector)
+    requireSearchableSpace(key, space.generation, generation)
+    const scored = this.#visibleRecords(key, constraints).flatMap(({ record }) => {
+      const stored = space.vectors.get(record)
+      return stored ? [{ record, score: similarity(space.metric, vector, stored) }] : []
+    })
+    return bestScored(scored, limit)
   }
 
   /** The score of a record is the share of its words that occur in the query. */
@@ -234,9 +374,10 @@ class MemoryContent {
     { vectors, visibility }: { vectors: boolean; visibility: Visibility },
   ): RecordView[] {
     const visible = new Map(this.#visibleRecords(key, { visibility }).map(record => [record.record, record]))
+    const space = this.#requireSpace(key)
     return records.flatMap(number => {
       const record = visible.get(number)
-      return record ? [toRecordView(record, vectors)] : []
+      return record ? [toRecordView(record, vectors ? space.vectors.get(number) : undefined)] : []
     })
   }
 
@@ -260,7 +401,7 @@ class MemoryContent {
       .sort(comparePositions)
       .filter(record => !after || comparePositions(record, after) > 0)
       .slice(0, query.limit)
-      .map(record => toRecordView(record, false))
+      .map(record => toRecordView(record, undefined))
   }
 
   #requireLexical(key: CollectionKey): void {
@@ -274,6 +415,12 @@ class MemoryContent {
     return entry
   }
 
+  #requireSpace(key: SpaceKey): MemorySpace {
+    const space = this.find(key)?.spaces.get(key.space ?? defaultSpace)
+    if (!space) throw collectionMissing(key)
+    return space
+  }
+
   #visibleRecords(key: CollectionKey, { visibility, filter }: SearchConstraints): MemoryRecord[] {
     const matches = createMatcher(filter)
     return [...this.#require(key).records.values()].filter(
@@ -282,7 +429,7 @@ class MemoryContent {
   }
 }
 
-function wordsOf({ title, text }: ContentRecord): string[] {
+function wordsOf({ title, text }: MemoryRecord): string[] {
   return words(`${title ?? ''} ${text ?? ''}`)
 }
 
@@ -297,13 +444,51 @@ function checkOwners(
   return owners.every(({ id, documentId }) => documentOf(entry, id) === documentId) ? entry : 'stale'
 }
 
+function emptySpace({ dimension, metric }: { dimension: number; metric: Metric }): MemorySpace {
+  const vectors = new Map()
+  return { dimension, metric, generation: 0, vectors, staged: undefined, filledThrough: 0, lease: undefined }
+}
+
+/** Returns a space with other vectors in its current generation. */
+function filledSpace(space: MemorySpace, vectors: VectorsByRecord): MemorySpace {
+  const filledThrough = [...vectors.keys()].reduce((a, b) => Math.max(a, b), space.filledThrough)
+  return { ...space, vectors, filledThrough }
+}
+
+/** Adds vectors of the records that exist, except those that have one. */
+function withVectors(
+  before: VectorsByRecord = new Map(),
+  { records }: MemoryCollection,
+  added: readonly RecordVector[],
+): VectorsByRecord {
+  const existing = recordNumbers(records)
+  const vectors = new Map(before)
+  for (const { record, vector } of added)
+    if (existing.has(record) && !vectors.has(record)) vectors.set(record, Float32Array.from(vector))
+  return vectors
+}
+
+function recordNumbers(records: MemoryCollection['records']): ReadonlySet<number> {
+  return new Set([...records.values()].map(({ record }) => record))
+}
+
+/** Replaces the records, and removes the vectors of records that are gone from all spaces. */
 function withRecords(
-  { collection }: MemoryCollection,
+  { collection, spaces }: MemoryCollection,
   records: ReadonlyMap<string, MemoryRecord>,
 ): MemoryCollection {
+  const existing = recordNumbers(records)
+  const remaining = (vectors: VectorsByRecord) =>
+    new Map([...vectors].filter(([record]) => existing.has(record)))
   return {
     collection: { ...collection, version: collection.version + 1, records: records.size },
     records,
+    spaces: new Map(
+      [...spaces].map(([name, space]) => {
+        const staged = space.staged && remaining(space.staged)
+        return [name, { ...space, vectors: remaining(space.vectors), staged }]
+      }),
+    ),
     changedAt: systemClock.now(),
   }
 }
@@ -316,7 +501,12 @@ function withoutRecords(
   return remaining.length === entry.records.size ? entry : withRecords(entry, new Map(remaining))
 }
 
-function requireDimension({ dimension }: Collection, vector: Float32Array): void {
+function requireVector(space: MemorySpace, vector: Float32Array): void {
+  requireDimension(space, vector)
+  if (!vector.every(Number.isFinite)) throw new RangeError('a vector contains a number that is not finite')
+}
+
+function requireDimension({ dimension }: MemorySpace, vector: Float32Array): void {
   if (vector.length !== dimension)
     throw new WbError(
       'dimension_mismatch',
@@ -364,9 +554,9 @@ function comparePositions(a: RecordPosition, b: RecordPosition): number {
 }
 
 function toRecordView(
-  { record, id, documentId, chunkIndex, text, payload, vector }: MemoryRecord,
-  withVector: boolean,
+  { record, id, documentId, chunkIndex, text, payload }: MemoryRecord,
+  vector: Float32Array | undefined,
 ): RecordView {
   const view = { record, id, documentId, chunkIndex, text, payload: structuredClone(payload) }
-  return withVector ? { ...view, vector: Float32Array.from(vector) } : view
+  return vector ? { ...view, vector: Float32Array.from(vector) } : view
 }

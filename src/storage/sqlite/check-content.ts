@@ -1,6 +1,6 @@
-import type { Metric } from '../content.ts'
+import { defaultSpace, type Metric } from '../content.ts'
 import type { StoreCheck } from '../storage-driver.ts'
-import { metrics, textTable, vectorTable } from './collections.ts'
+import { metrics, type SpaceTables, tablesOfSpace, textTable, vectorTable } from './collections.ts'
 import { SqliteConnection } from './connection.ts'
 import type Database from './driver.ts'
 import { findPostingFaults, indexedRecords } from './postings/check-postings.ts'
@@ -10,19 +10,25 @@ import { findQuantizationFaults } from './quantized-vectors.ts'
 
 interface CheckedCollection {
   readonly id: number
-  readonly generation: number
-  readonly dimension: number
-  readonly metric: Metric
-  readonly staging: 0 | 1
   readonly lexical: 0 | 1
   readonly fullText: 0 | 1
   readonly reindex: 0 | 1
+}
+
+interface CheckedSpace extends SpaceTables {
+  readonly collection: number
+  readonly name: string
+  readonly dimension: number
+  readonly metric: Metric
 }
 
 /** SQL for the IDs of workspaces whose content is in this store. */
 const localWorkspaces = `(SELECT workspaceId FROM workspaces WHERE kind = 'local')`
 
 const nameOfCollection = `collection.workspace_id || '/' || collection.name`
+
+/** SQL that joins collections with their vector spaces. */
+const spacesOfCollections = 'collection JOIN vector_space ON vector_space.collection = collection.id'
 
 /** SQL that joins knowledge bases with the collections that were created with them. */
 const ownedCollections = `knowledge_bases JOIN collection
@@ -38,7 +44,7 @@ const chunksOfDocument = `(SELECT count(*) FROM record JOIN collection ON collec
     AND record.document_id = documents.documentId)`
 
 const contentProblemQueries: readonly ProblemQuery[] = [
-  ...['record', 'record_gone', 'embedder_model'].map(table => ({
+  ...['record', 'record_gone', 'embedder_model', 'vector_space'].map(table => ({
     check: `${table} rows without a collection`,
     selects: [
       `SELECT collection || '' AS example FROM ${table}
@@ -81,16 +87,18 @@ const contentProblemQueries: readonly ProblemQuery[] = [
   {
     check: 'fitted collections without a model',
     selects: [
-      `SELECT ${nameOfCollection} AS example FROM collection
-        WHERE generation > 0 AND NOT EXISTS (SELECT 1 FROM embedder_model
-            WHERE embedder_model.collection = collection.id AND embedder_model.generation = collection.generation)`,
+      `SELECT ${nameOfCollection} AS example FROM ${spacesOfCollections}
+        WHERE fitted = 1 AND generation > 0 AND NOT EXISTS (SELECT 1 FROM embedder_model
+            WHERE embedder_model.collection = collection.id AND embedder_model.generation = vector_space.generation)`,
     ],
   },
   {
     check: 'damaged collections',
     selects: [
-      `SELECT ${nameOfCollection} AS example FROM collection
+      `SELECT ${nameOfCollection} AS example FROM ${spacesOfCollections}
         WHERE dimension < 1 OR metric NOT IN (${metrics.map(metric => `'${metric}'`).join(', ')})`,
+      `SELECT ${nameOfCollection} AS example FROM collection
+        WHERE NOT EXISTS (SELECT 1 FROM vector_space WHERE collection = collection.id AND name = '${defaultSpace}')`,
     ],
   },
   {
@@ -105,32 +113,38 @@ const contentProblemQueries: readonly ProblemQuery[] = [
 /** Checks the content of a store, including the tables of each collection. */
 export function contentChecks(database: Database.Database): readonly StoreCheck[] {
   const collections = database
-    .prepare<[], CheckedCollection>(
-      'SELECT id, generation, dimension, metric, staging, lexical, full_text AS fullText, reindex FROM collection',
+    .prepare<[], CheckedCollection>('SELECT id, lexical, full_text AS fullText, reindex FROM collection')
+    .all()
+  const spaces = database
+    .prepare<[], CheckedSpace>(
+      'SELECT id AS spaceId, collection, name, generation, dimension, metric, staging FROM vector_space',
     )
     .all()
   const present = new Set(
     database.prepare<[], string>(`SELECT name FROM sqlite_schema WHERE type = 'table'`).pluck().all(),
   )
-  const expected = new Set(collections.flatMap(tablesOf))
+  const expected = new Set([...spaces.flatMap(tablesOfSpace), ...collections.flatMap(textTables)])
   const unexpected = [...present].filter(
     name => /^(?:vec_\d+_\d+|fts_\d+)$/.test(name) && !expected.has(name),
   )
   const missing = [...expected].filter(name => !present.has(name))
-  const complete = collections.filter(collection => tablesOf(collection).every(name => present.has(name)))
+  const isPresent = (table: string) => present.has(table)
+  const complete = spaces.filter(space => tablesOfSpace(space).every(isPresent))
   const results = [
     ...contentProblemQueries,
     {
       check: 'records without a vector, and vectors without a record',
       selects: complete.flatMap(vectorMismatches),
     },
-    { check: 'vectors with a wrong length', selects: complete.map(malformedVectors) },
+    { check: 'vectors with a wrong length', selects: complete.flatMap(malformedVectors) },
+    { check: 'vector spaces with a wrong number of vectors', selects: complete.map(wrongVectorCount) },
   ].map(query => runProblemQuery(database, query))
   const connection = new SqliteConnection(database)
   const isDamaged = results.some(({ count }) => count > 0)
-  const quantized = isDamaged ? [] : findQuantizationFaults(connection, collections)
+  const quantized = isDamaged ? [] : findQuantizationFaults(connection, spaces)
   const faults = findPostingFaults(connection)
-  const mismatches = faults.length > 0 ? [] : complete.flatMap(each => indexMismatches(connection, each))
+  const indexed = faults.length > 0 ? [] : collections.filter(each => textTables(each).every(isPresent))
+  const mismatches = indexed.flatMap(each => indexMismatches(connection, each))
   return [
     ...results,
     { check: 'damage in the posting index', count: faults.length, examples: faults.slice(0, examplesMax) },
@@ -149,27 +163,32 @@ export function contentChecks(database: Database.Database): readonly StoreCheck[
   ]
 }
 
-function tablesOf({ id, generation, staging, fullText }: CheckedCollection): string[] {
-  return [
-    vectorTable(id, generation),
-    ...(staging ? [vectorTable(id, generation + 1)] : []),
-    ...(fullText ? [textTable(id)] : []),
-  ]
+function textTables({ id, fullText }: CheckedCollection): string[] {
+  return fullText ? [textTable(id)] : []
 }
 
-function vectorMismatches({ id, generation }: CheckedCollection): string[] {
-  const table = vectorTable(id, generation)
-  return listDifferences(
-    `SELECT record FROM record WHERE collection = ${id}`,
-    `SELECT record FROM ${table}`,
-    table,
+/** Only the default space must have a vector of every record. */
+function vectorMismatches(space: CheckedSpace): string[] {
+  const records = `SELECT record FROM record WHERE collection = ${space.collection}`
+  const stray = tablesOfSpace(space).map(table =>
+    listDifference(`SELECT record FROM ${table}`, records, table),
+  )
+  const table = vectorTable(space)
+  const missing = listDifference(records, `SELECT record FROM ${table}`, table)
+  return space.name === defaultSpace ? [missing, ...stray] : stray
+}
+
+function malformedVectors(space: CheckedSpace): string[] {
+  return tablesOfSpace(space).map(
+    table => `SELECT '${table}/' || record AS example FROM ${table}
+      WHERE typeof(data) <> 'blob' OR length(data) <> ${space.dimension * Float32Array.BYTES_PER_ELEMENT}`,
   )
 }
 
-function malformedVectors({ id, generation, dimension }: CheckedCollection): string {
-  const table = vectorTable(id, generation)
-  return `SELECT '${table}/' || record AS example FROM ${table}
-    WHERE typeof(data) <> 'blob' OR length(data) <> ${dimension * Float32Array.BYTES_PER_ELEMENT}`
+function wrongVectorCount(space: CheckedSpace): string {
+  const table = vectorTable(space)
+  return `SELECT '${table}' AS example FROM vector_space
+    WHERE id = ${space.spaceId} AND vectors <> (SELECT count(*) FROM ${table})`
 }
 
 /** Compares the records that have text with the entries of each index. An index that is being filled may lack records. */
@@ -214,8 +233,7 @@ function readRecords(connection: SqliteConnection, sql: string): ReadonlySet<num
   return new Set(rows.map(({ record }) => record))
 }
 
-/** Returns SQL statements that find the record numbers that only one of two SELECT statements returns. */
-function listDifferences(one: string, other: string, table: string): string[] {
-  const example = `SELECT '${table}/' || record AS example`
-  return [`${example} FROM (${one} EXCEPT ${other})`, `${example} FROM (${other} EXCEPT ${one})`]
+/** Returns an SQL statement that finds the record numbers that only the first of two SELECT statements returns. */
+function listDifference(one: string, other: string, table: string): string {
+  return `SELECT '${table}/' || record AS example FROM (${one} EXCEPT ${other})`
 }

@@ -12,6 +12,7 @@ interface StatsRow {
   readonly textBytes: number
   readonly payloadBytes: number
   readonly changedAt: number | null
+  readonly vectorNumbers: number
 }
 
 /** Statistics without the failure of the background work, which the writing thread knows. */
@@ -38,7 +39,9 @@ export class CollectionStatsReader {
     const collection = requireCollection(this.#connection, key)
     const row = this.#connection
       .prepare<StatsRow>(
-        `SELECT text_bytes AS textBytes, payload_bytes AS payloadBytes, changed_at AS changedAt FROM collection WHERE id = ?`,
+        `SELECT text_bytes AS textBytes, payload_bytes AS payloadBytes, changed_at AS changedAt,
+            (SELECT sum(vectors * dimension) FROM vector_space WHERE collection = collection.id) AS vectorNumbers
+          FROM collection WHERE id = ?`,
       )
       .get(collection.id)!
     const indexes = listPostingIndexes(this.#connection, collection.id).map(index => ({
@@ -52,7 +55,7 @@ export class CollectionStatsReader {
       bytes: {
         text: row.textBytes,
         payload: row.payloadBytes,
-        vectors: collection.records * collection.dimension * Float32Array.BYTES_PER_ELEMENT,
+        vectors: row.vectorNumbers * Float32Array.BYTES_PER_ELEMENT,
         postings: segments.reduce((sum, segment) => sum + this.#bytesOf(segment), 0),
       },
       index: collection.lexical === 0 ? null : describeIndexes(indexes, collection),

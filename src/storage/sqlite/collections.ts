@@ -1,12 +1,20 @@
 import { WbError } from '../../contract/errors.ts'
-import type { Collection, CollectionKey, Metric, Payload } from '../content.ts'
+import {
+  type Collection,
+  type CollectionKey,
+  defaultSpace,
+  type Metric,
+  type Payload,
+  type SpaceKey,
+} from '../content.ts'
 import { damagedStore } from '../damaged-store.ts'
 import { collectionMissing } from '../store-features.ts'
 import type { SqliteConnection } from './connection.ts'
 
-/** A row of the `collection` table. */
-export interface CollectionRow {
+/** A row of the `collection` table, joined with the row of one of its spaces in `vector_space`. */
+export interface CollectionRow extends SpaceTables {
   readonly id: number
+  readonly space: string
   readonly dimension: number
   readonly metric: Metric
   readonly lexical: 0 | 1
@@ -17,37 +25,50 @@ export interface CollectionRow {
   /** 1 if the posting index is missing or was made with other rules. */
   readonly reindex: 0 | 1
   readonly fitted: 0 | 1
-  readonly generation: number
   readonly version: number
   readonly records: number
+  /** Number of vectors in the current generation. */
+  readonly vectors: number
+  /** Highest record number that `stage` or `swap` has added to the current generation. */
+  readonly filledThrough: number
   readonly unfitted: number
   readonly fittedRecords: number
   /** Highest record number that the current model was fitted to. */
   readonly fittedThrough: number
-  /** 1 if there is a table for the vectors of the next generation. */
-  readonly staging: 0 | 1
   readonly leaseOwner: string | null
   readonly leaseUntil: number
   /** Number of rows in `record_gone`. */
   readonly loggedDeletions: number
 }
 
+/** The members of a vector space that its tables depend on. */
+export interface SpaceTables {
+  readonly spaceId: number
+  readonly generation: number
+  /** 1 if there is a table for the vectors of the next generation. */
+  readonly staging: 0 | 1
+}
+
 export const metrics: readonly Metric[] = ['cosine', 'dot', 'euclidean']
 
-const columns = `id, dimension, metric, lexical, language, full_text AS fullText, reindex, fitted, generation, version, records, unfitted,
-  fitted_records AS fittedRecords, fitted_through AS fittedThrough, staging, lease_owner AS leaseOwner,
-  lease_until AS leaseUntil, gone AS loggedDeletions`
+const columns = `collection.id, lexical, language, full_text AS fullText, reindex, version, records, gone AS loggedDeletions,
+  vector_space.id AS spaceId, vector_space.name AS space, dimension, metric, fitted, generation, vectors,
+  filled_through AS filledThrough, unfitted, fitted_records AS fittedRecords, fitted_through AS fittedThrough, staging,
+  lease_owner AS leaseOwner, lease_until AS leaseUntil
+  FROM collection JOIN vector_space ON vector_space.collection = collection.id`
 
-/** @throws control_plane_unavailable  the row of the collection is damaged */
-export function findCollection(connection: SqliteConnection, key: CollectionKey): CollectionRow | undefined {
+/** @throws control_plane_unavailable  the row of the collection or of the space is damaged */
+export function findCollection(connection: SqliteConnection, key: SpaceKey): CollectionRow | undefined {
   const row = connection
-    .prepare<CollectionRow>(`SELECT ${columns} FROM collection WHERE workspace_id = ? AND name = ?`)
-    .get(key.workspaceId, key.name)
+    .prepare<CollectionRow>(
+      `SELECT ${columns} WHERE workspace_id = ? AND collection.name = ? AND vector_space.name = ?`,
+    )
+    .get(key.workspaceId, key.name, key.space ?? defaultSpace)
   return row && requireValid(row)
 }
 
 function requireValid(row: CollectionRow): CollectionRow {
-  const { leaseOwner, metric, language, ...numbers } = row
+  const { leaseOwner, metric, language, space: _, ...numbers } = row
   const isValid =
     Object.values(numbers).every(Number.isSafeInteger) &&
     row.dimension > 0 &&
@@ -57,14 +78,14 @@ function requireValid(row: CollectionRow): CollectionRow {
   return row
 }
 
-/** @throws collection_unavailable  there is no such collection */
-export function requireCollection(connection: SqliteConnection, key: CollectionKey): CollectionRow {
+/** @throws collection_unavailable  there is no such collection or space */
+export function requireCollection(connection: SqliteConnection, key: SpaceKey): CollectionRow {
   const row = findCollection(connection, key)
   if (!row) throw collectionMissing(key)
   return row
 }
 
-/** @throws dimension_mismatch  the length of the vector is not the dimension of the collection */
+/** @throws dimension_mismatch  the length of the vector is not the dimension of the space */
 export function requireVectorDimension(collection: CollectionRow, vector: Float32Array): void {
   if (vector.length !== collection.dimension)
     throw new WbError(
@@ -73,18 +94,18 @@ export function requireVectorDimension(collection: CollectionRow, vector: Float3
     )
 }
 
-export function describeCollection(connection: SqliteConnection, key: CollectionKey): Collection | undefined {
+export function describeCollection(connection: SqliteConnection, key: SpaceKey): Collection | undefined {
   const row = findCollection(connection, key)
   return row && toCollection(key, row)
 }
 
-/** Returns the collections of a workspace, by name. */
+/** Returns the collections of a workspace with their default spaces, by name. */
 export function listCollections(connection: SqliteConnection, workspaceId: string): Collection[] {
   return connection
     .prepare<CollectionRow & { name: string }>(
-      `SELECT name, ${columns} FROM collection WHERE workspace_id = ? ORDER BY name`,
+      `SELECT collection.name, ${columns} WHERE workspace_id = ? AND vector_space.name = ? ORDER BY collection.name`,
     )
-    .all(workspaceId)
+    .all(workspaceId, defaultSpace)
     .map(({ name, ...row }) => toCollection({ workspaceId, name }, requireValid(row)))
 }
 
@@ -94,9 +115,28 @@ function toCollection({ workspaceId, name }: CollectionKey, row: CollectionRow):
   return { id, workspaceId, name, ...settings, generation, version, records, fittedRecords }
 }
 
-/** Returns the name of the table with the vectors of one generation. */
-export function vectorTable(collection: number, generation: number): string {
-  return `vec_${collection}_${generation}`
+/** Returns the vector spaces of a collection. */
+export function listSpaces(connection: SqliteConnection, collection: number): SpaceTables[] {
+  return connection
+    .prepare<SpaceTables>(
+      'SELECT id AS spaceId, generation, staging FROM vector_space WHERE collection = ? ORDER BY id',
+    )
+    .all(collection)
+}
+
+/** Returns the name of the table with the vectors of a generation. */
+export function vectorTable({ spaceId, generation }: Omit<SpaceTables, 'staging'>): string {
+  return `vec_${spaceId}_${generation}`
+}
+
+/** Returns the name of the table with the vectors of the next generation. */
+export function stagingTable({ spaceId, generation }: SpaceTables): string {
+  return vectorTable({ spaceId, generation: generation + 1 })
+}
+
+/** Returns the names of the tables of a space. */
+export function tablesOfSpace(space: SpaceTables): string[] {
+  return [vectorTable(space), ...(space.staging ? [stagingTable(space)] : [])]
 }
 
 /** Returns the name of the full-text table of a collection that an earlier schema created. */

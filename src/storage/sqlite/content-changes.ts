@@ -1,12 +1,21 @@
 import { languageCode } from '../../base/analysis/languages.ts'
 import { type Clock, systemClock } from '../../base/clock.ts'
-import type { ContentRecord, ContentWrite } from '../content.ts'
+import {
+  type ContentRecord,
+  type ContentWrite,
+  defaultSpace,
+  isDefaultSpace,
+  type Metric,
+} from '../content.ts'
 import type { WriteFailure, WriteOutcome } from '../rows.ts'
 import {
   type CollectionRow,
   encodeVector,
   findCollection,
+  listSpaces,
   requireVectorDimension,
+  stagingTable,
+  tablesOfSpace,
   textTable,
   vectorTable,
 } from './collections.ts'
@@ -61,12 +70,18 @@ export class ContentChanges {
   }
 
   #apply(change: ContentWrite, defer: DeferStep): WriteFailure | undefined {
-    const collection = findCollection(this.#connection, change)
+    const { workspaceId, name } = change
+    const collection = findCollection(this.#connection, { workspaceId, name })
     switch (change.op) {
       case 'createCollection':
         return collection ? 'exists' : this.#create(change)
       case 'dropCollection':
         if (collection) this.#drop(collection, defer)
+        return undefined
+      case 'createSpace':
+        return collection ? this.#createSpace(collection, change) : 'absent'
+      case 'dropSpace':
+        this.#dropSpace(change)
         return undefined
       case 'setLanguage':
         if (collection) this.#setLanguage(collection, change)
@@ -96,13 +111,42 @@ export class ContentChanges {
     fitted,
   }: ContentOperation<'createCollection'>): undefined {
     const { lastInsertRowid } = this.#connection
-      .prepare(
-        'INSERT INTO collection (workspace_id, name, dimension, metric, lexical, language, fitted) VALUES (?, ?, ?, ?, ?, ?, ?)',
-      )
-      .run(workspaceId, name, dimension, metric, lexical ? 1 : 0, language, fitted ? 1 : 0)
+      .prepare('INSERT INTO collection (workspace_id, name, lexical, language) VALUES (?, ?, ?, ?)')
+      .run(workspaceId, name, lexical ? 1 : 0, language)
     const id = Number(lastInsertRowid)
-    createVectorTable(this.#connection, id, 0)
+    this.#insertSpace(id, { space: defaultSpace, dimension, metric, fitted })
     if (lexical) this.#postings.create(id, language)
+  }
+
+  #createSpace({ id }: CollectionRow, change: ContentOperation<'createSpace'>): WriteFailure | undefined {
+    if (findCollection(this.#connection, change)) return 'exists'
+    this.#insertSpace(id, { ...change, fitted: false })
+    return undefined
+  }
+
+  #insertSpace(
+    collection: number,
+    {
+      space,
+      dimension,
+      metric,
+      fitted,
+    }: { space: string; dimension: number; metric: Metric; fitted: boolean },
+  ): void {
+    const { lastInsertRowid } = this.#connection
+      .prepare(
+        'INSERT INTO vector_space (collection, name, dimension, metric, fitted) VALUES (?, ?, ?, ?, ?)',
+      )
+      .run(collection, space, dimension, metric, fitted ? 1 : 0)
+    createVectorTable(this.#connection, vectorTable({ spaceId: Number(lastInsertRowid), generation: 0 }))
+  }
+
+  #dropSpace(change: ContentOperation<'dropSpace'>): void {
+    if (isDefaultSpace(change)) throw new RangeError('the default space cannot be dropped')
+    const space = findCollection(this.#connection, change)
+    if (!space) return
+    this.#connection.prepare('DELETE FROM vector_space WHERE id = ?').run(space.spaceId)
+    for (const table of tablesOfSpace(space)) dropVectorTable(this.#connection, table)
   }
 
   #setLanguage(collection: CollectionRow, { language }: ContentOperation<'setLanguage'>): void {
@@ -113,18 +157,16 @@ export class ContentChanges {
       .run(language, reindex, collection.id)
   }
 
-  #drop({ id, generation }: CollectionRow, defer: DeferStep): void {
+  #drop({ id }: CollectionRow, defer: DeferStep): void {
+    const vectors = listSpaces(this.#connection, id).flatMap(tablesOfSpace)
     this.#postings.dropCollection(id)
-    for (const table of ['record', 'record_gone', 'embedder_model'])
+    for (const table of ['record', 'record_gone', 'embedder_model', 'vector_space'])
       this.#connection.prepare(`DELETE FROM ${table} WHERE collection = ?`).run(id)
     this.#connection.prepare('DELETE FROM collection WHERE id = ?').run(id)
-    const tables = [vectorTable(id, generation), vectorTable(id, generation + 1), textTable(id)]
     // Deferred, because earlier tasks of the commit may still have to update the full-text table.
     defer(() => {
-      for (const table of tables) {
-        this.#connection.database.exec(`DROP TABLE IF EXISTS ${table}`)
-        deleteQuantizedVectors(this.#connection, table)
-      }
+      for (const table of vectors) dropVectorTable(this.#connection, table)
+      this.#connection.database.exec(`DROP TABLE IF EXISTS ${textTable(id)}`)
     })
   }
 
@@ -149,6 +191,7 @@ export class ContentChanges {
       }
       addBytes(growth, this.#insert(collection, record, defer), 1)
     }
+    this.#deleteVectors(collection, replaced)
     this.#recordChange(collection, { added: records.length, removed: replaced, growth })
     return undefined
   }
@@ -182,14 +225,10 @@ export class ContentChanges {
   #removeAll(collection: CollectionRow, rows: readonly { record: number }[], defer: DeferStep): void {
     const removed = rows.map(({ record }) => record).sort((a, b) => a - b)
     if (removed.length === 0) return
-    const { id, generation, staging, fullText, lexical } = collection
-    const vectors = [generation, ...(staging ? [generation + 1] : [])].map(number => vectorTable(id, number))
+    const { id, fullText, lexical } = collection
     const growth: StoredBytes = { text: 0, payload: 0 }
     for (const record of removed) addBytes(growth, this.#deleteRow(record), -1)
-    for (const table of vectors) {
-      const statement = this.#connection.prepare(`DELETE FROM ${table} WHERE record = ?`)
-      for (const record of removed) statement.run(record)
-    }
+    this.#deleteVectors(collection, removed)
     const log = this.#connection.prepare('INSERT INTO record_gone (collection, record) VALUES (?, ?)')
     for (const record of removed) log.run(id, record)
     if (lexical) for (const record of removed) this.#postings.remove(id, record, defer)
@@ -224,11 +263,8 @@ export class ContentChanges {
     return areUnchanged ? undefined : 'stale'
   }
 
-  #insert(
-    { id, generation, lexical, fullText }: CollectionRow,
-    record: ContentRecord,
-    defer: DeferStep,
-  ): StoredBytes {
+  #insert(collection: CollectionRow, record: ContentRecord, defer: DeferStep): StoredBytes {
+    const { id, lexical, fullText } = collection
     const payload = JSON.stringify(record.payload)
     const { lastInsertRowid } = this.#connection
       .prepare(
@@ -237,7 +273,7 @@ export class ContentChanges {
       .run(id, record.id, record.documentId, record.chunkIndex, record.title, record.text, payload)
     const number = Number(lastInsertRowid)
     this.#connection
-      .prepare(`INSERT INTO ${vectorTable(id, generation)} (record, data) VALUES (?, ?)`)
+      .prepare(`INSERT INTO ${vectorTable(collection)} (record, data) VALUES (?, ?)`)
       .run(number, encodeVector(record.vector))
     const { title, text } = record
     const bytes = {
@@ -255,20 +291,32 @@ export class ContentChanges {
     return bytes
   }
 
-  #remove(
-    { id, generation, staging, lexical, fullText }: CollectionRow,
-    record: number,
-    defer: DeferStep,
-  ): StoredBytes {
+  /** Deletes a record without its vectors. */
+  #remove({ id, lexical, fullText }: CollectionRow, record: number, defer: DeferStep): StoredBytes {
     const bytes = this.#deleteRow(record)
-    this.#connection.prepare(`DELETE FROM ${vectorTable(id, generation)} WHERE record = ?`).run(record)
-    if (staging)
-      this.#connection.prepare(`DELETE FROM ${vectorTable(id, generation + 1)} WHERE record = ?`).run(record)
     this.#connection.prepare('INSERT INTO record_gone (collection, record) VALUES (?, ?)').run(id, record)
     if (lexical) this.#postings.remove(id, record, defer)
     if (fullText)
       defer(() => this.#connection.prepare(`DELETE FROM ${textTable(id)} WHERE rowid = ?`).run(record))
     return bytes
+  }
+
+  /** Deletes the vectors of records from all spaces and generations. */
+  #deleteVectors({ id }: CollectionRow, records: readonly number[]): void {
+    if (records.length === 0) return
+    for (const space of listSpaces(this.#connection, id)) {
+      const deleted = this.#deleteRows(vectorTable(space), records)
+      if (space.staging) this.#deleteRows(stagingTable(space), records)
+      this.#connection
+        .prepare('UPDATE vector_space SET vectors = vectors - ? WHERE id = ?')
+        .run(deleted, space.spaceId)
+    }
+  }
+
+  /** Returns the number of deleted rows. */
+  #deleteRows(table: string, records: readonly number[]): number {
+    const statement = this.#connection.prepare(`DELETE FROM ${table} WHERE record = ?`)
+    return records.reduce((deleted, record) => deleted + statement.run(record).changes, 0)
   }
 
   /** Deletes the row of a record, and returns what it took. */
@@ -281,7 +329,7 @@ export class ContentChanges {
       .get(record)!
   }
 
-  /** Updates the version and the counts of a collection, and trims its deletion log if necessary. */
+  /** Updates the version and the counts of a collection and its default space, and trims its deletion log if necessary. */
   #recordChange(
     collection: CollectionRow,
     { added, removed, growth }: { added: number; removed: readonly number[]; growth: StoredBytes },
@@ -289,19 +337,21 @@ export class ContentChanges {
     const removedUnfitted = removed.filter(record => record > collection.fittedThrough).length
     this.#connection
       .prepare(
-        `UPDATE collection SET version = version + 1, records = records + ?, unfitted = unfitted + ?, gone = gone + ?,
-            text_bytes = text_bytes + ?, payload_bytes = payload_bytes + ?, changed_at = ?
+        `UPDATE collection SET version = version + 1, records = records + ?, gone = gone + ?, text_bytes = text_bytes + ?,
+            payload_bytes = payload_bytes + ?, changed_at = ?
           WHERE id = ?`,
       )
       .run(
         added - removed.length,
-        added - removedUnfitted,
         removed.length,
         growth.text,
         growth.payload,
         this.#clock.now(),
         collection.id,
       )
+    this.#connection
+      .prepare('UPDATE vector_space SET vectors = vectors + ?, unfitted = unfitted + ? WHERE id = ?')
+      .run(added, added - removedUnfitted, collection.spaceId)
     if (collection.loggedDeletions + removed.length > 2 * DELETIONS_LOGGED_MIN)
       this.#trimDeletionLog(collection.id)
   }
@@ -319,18 +369,17 @@ export class ContentChanges {
   }
 }
 
-export function createVectorTable(
-  connection: SqliteConnection,
-  collection: number,
-  generation: number,
-): void {
-  connection.database.exec(
-    `CREATE TABLE ${vectorTable(collection, generation)} (record INTEGER PRIMARY KEY, data BLOB NOT NULL)`,
-  )
+export function createVectorTable(connection: SqliteConnection, table: string): void {
+  connection.database.exec(`CREATE TABLE ${table} (record INTEGER PRIMARY KEY, data BLOB NOT NULL)`)
+}
+
+export function dropVectorTable(connection: SqliteConnection, table: string): void {
+  connection.database.exec(`DROP TABLE IF EXISTS ${table}`)
+  deleteQuantizedVectors(connection, table)
 }
 
 /** Rejects NaN and infinity, because a single one makes the order of search results undefined. */
-function requireFinite(vector: Float32Array): void {
+export function requireFinite(vector: Float32Array): void {
   for (const value of vector)
     if (!Number.isFinite(value)) throw new RangeError('a vector contains a number that is not finite')
 }

@@ -3,12 +3,14 @@ import type { ThreadOperations } from '../../base/threads.ts'
 import type {
   CollectionKey,
   ContentWrite,
-  FitLease,
   FitResult,
   Occurrences,
   RecordOwner,
+  RecordVector,
   RecordView,
   ScoredRecord,
+  SpaceKey,
+  SpaceLease,
 } from '../content.ts'
 import type { Write, WriteOutcome } from '../rows.ts'
 import type { Visibility } from '../visibility.ts'
@@ -18,7 +20,6 @@ import { CommitQueue } from './commit-queue.ts'
 import type { SqliteConnection } from './connection.ts'
 import { ContentChanges } from './content-changes.ts'
 import { withStoreErrorsEach } from './faults.ts'
-import { FittedReads, FittedWrites } from './fitted-spaces.ts'
 import { LexicalIndex } from './lexical-index.ts'
 import type { LexicalQuery, OccurrencesQuery } from './lexical-query.ts'
 import { PostingBackfill } from './posting-backfill.ts'
@@ -29,9 +30,14 @@ import { SearchBatches } from './search-batches.ts'
 import { StoreMaintenance } from './store-maintenance.ts'
 import { type NearestQuery, VectorIndex } from './vector-index.ts'
 import { VectorQuantization } from './vector-quantization.ts'
+import { SpaceReads, SpaceWrites } from './vector-spaces.ts'
 
 interface KeyedInput {
   readonly key: CollectionKey
+}
+
+interface SpaceInput {
+  readonly key: SpaceKey
 }
 
 /** Creates all write operations, each call of which is a task of the group commit, and the background work. */
@@ -41,7 +47,7 @@ export function createWriter(connection: SqliteConnection) {
   const queue = new CommitQueue(connection, [postings])
   const rows = new SqliteRows(connection)
   const changes = new ContentChanges(connection, postings)
-  const fitted = new FittedWrites(connection)
+  const spaces = new SpaceWrites(connection)
   const backfill = new PostingBackfill(connection, queue, postings, analyzers)
   const maintenance = new StoreMaintenance(
     connection,
@@ -71,19 +77,21 @@ export function createWriter(connection: SqliteConnection) {
       if (input.changes.length > 0) maintenance.wake()
       return outcome
     },
-    lease: (input: KeyedInput & { owner: string; now: number; until: number }): Promise<boolean> =>
-      queue.run({ run: () => fitted.lease(input.key, input.owner, input), shouldCommit: always }),
-    release: (input: KeyedInput & { owner: string }): Promise<void> =>
-      queue.run({ run: () => fitted.release(input.key, input.owner), shouldCommit: always }),
-    stage: (
-      input: KeyedInput & { fit: FitLease; vectors: readonly { record: number; vector: Float32Array }[] },
-    ): Promise<boolean> =>
-      queue.run({ run: () => fitted.stage(input.key, input.fit, input.vectors), shouldCommit: always }),
-    async swap(input: KeyedInput & { fit: FitLease; fitted: FitResult }): Promise<boolean> {
-      const isSwapped = await queue.run({
-        run: () => fitted.swap(input.key, input.fit, input.fitted),
-        shouldCommit: always,
-      })
+    lease: (input: SpaceInput & { owner: string; now: number; until: number }): Promise<boolean> =>
+      queue.run({ run: () => spaces.lease(input.key, input.owner, input), shouldCommit: always }),
+    release: (input: SpaceInput & { owner: string }): Promise<void> =>
+      queue.run({ run: () => spaces.release(input.key, input.owner), shouldCommit: always }),
+    async stage(
+      input: SpaceInput & { lease: SpaceLease; vectors: readonly RecordVector[] },
+    ): Promise<boolean> {
+      const run = () => spaces.stage(input.key, input.lease, input.vectors)
+      const isStaged = await queue.run({ run, shouldCommit: always })
+      maintenance.wake()
+      return isStaged
+    },
+    async swap(input: SpaceInput & { lease: SpaceLease; fitted: FitResult | undefined }): Promise<boolean> {
+      const run = () => spaces.swap(input.key, input.lease, input.fitted)
+      const isSwapped = await queue.run({ run, shouldCommit: always })
       maintenance.wake()
       return isSwapped
     },
@@ -101,10 +109,10 @@ export function createReadOperations(connection: SqliteConnection) {
   const analyzers = new Analyzers()
   const lexical = new LexicalIndex(connection, allowedRecords, analyzers)
   const records = new RecordReader(connection)
-  const fitted = new FittedReads(connection)
+  const spaces = new SpaceReads(connection)
   const stats = new CollectionStatsReader(connection)
   return withStoreErrorsEach({
-    nearest: (input: KeyedInput & { query: NearestQuery }): Promise<ScoredRecord[]> =>
+    nearest: (input: SpaceInput & { query: NearestQuery }): Promise<ScoredRecord[]> =>
       batches.nearest(input.key, input.query),
     lexical: (input: KeyedInput & { query: LexicalQuery }): Promise<ScoredRecord[]> =>
       analyzers.run(() => lexical.search(input.key, input.query)),
@@ -121,11 +129,11 @@ export function createReadOperations(connection: SqliteConnection) {
     listByDocument: (input: KeyedInput & { query: DocumentQuery }): RecordView[] =>
       records.listByDocument(input.key, input.query),
     stats: (input: KeyedInput) => stats.stats(input.key),
-    model: (input: KeyedInput) => fitted.model(input.key),
+    model: (input: KeyedInput) => spaces.model(input.key),
     passages: (input: KeyedInput & { after: number; limit: number }) =>
-      fitted.passages(input.key, input.after, input.limit),
-    unstaged: (input: KeyedInput & { generation: number; limit: number }) =>
-      fitted.unstaged(input.key, input.generation, input.limit),
+      spaces.passages(input.key, input.after, input.limit),
+    unstaged: (input: SpaceInput & { generation: number; limit: number }) =>
+      spaces.unstaged(input.key, input.generation, input.limit),
   } satisfies ThreadOperations)
 }
 

@@ -5,8 +5,8 @@ import { Segment } from '../scan/segment.ts'
 import { type CollectionRow, decodeVector, type VectorRow, vectorTable } from './collections.ts'
 import type { SqliteConnection } from './connection.ts'
 
-/** The members of a collection that its quantized vectors depend on. */
-export type QuantizedCollection = Pick<CollectionRow, 'id' | 'generation' | 'dimension' | 'metric'>
+/** The members of a vector space that its quantized vectors depend on. */
+export type QuantizedSpace = Pick<CollectionRow, 'spaceId' | 'generation' | 'dimension' | 'metric'>
 
 /** A row of `quantized_vectors`: the quantized vectors of the records from `first` to `through`. */
 export interface QuantizedBlock {
@@ -18,10 +18,10 @@ export interface QuantizedBlock {
   readonly levels: Buffer
 }
 
-/** Returns the first block of a collection after a record. */
+/** Returns the first block of a space after a record. */
 export function nextQuantizedBlock(
   connection: SqliteConnection,
-  { id, generation }: QuantizedCollection,
+  space: QuantizedSpace,
   after: number,
 ): QuantizedBlock | undefined {
   return connection
@@ -29,7 +29,7 @@ export function nextQuantizedBlock(
       `SELECT first, through, size, format, facts, levels FROM quantized_vectors
         WHERE table_name = ? AND through > ? ORDER BY through LIMIT 1`,
     )
-    .get(vectorTable(id, generation), after)
+    .get(vectorTable(space), after)
 }
 
 /** Returns the quantized vectors of a block; undefined if it is damaged or has another format. */
@@ -48,14 +48,14 @@ export function decodeQuantizedBlock(
 }
 
 /**
- * Reads the stored quantized vectors of a collection, in ascending order of their records. Up to the last record, these are
- * the vectors of all records that exist. Stops at a block that cannot be used.
+ * Reads the stored quantized vectors of a space, in ascending order of their records. Up to the last record, these are
+ * all vectors of the space. Stops at a block that cannot be used.
  *
  * Call it inside a transaction that has read `collection`.
  */
 export function* readQuantizedVectors(
   connection: SqliteConnection,
-  collection: QuantizedCollection,
+  collection: CollectionRow,
 ): Generator<{ readonly rows: QuantizedRows; readonly through: number }> {
   for (let after = 0; ; ) {
     const block = nextQuantizedBlock(connection, collection, after)
@@ -67,11 +67,9 @@ export function* readQuantizedVectors(
 }
 
 /** Quantizes vectors in the order of their records. */
-export function quantizeVectors(
-  { id, generation, dimension, metric }: QuantizedCollection,
-  vectors: readonly VectorRow[],
-): QuantizedRows {
-  const table = vectorTable(id, generation)
+export function quantizeVectors(space: QuantizedSpace, vectors: readonly VectorRow[]): QuantizedRows {
+  const { dimension, metric } = space
+  const table = vectorTable(space)
   const segment = new Segment(loadScanModule(), dimension, metric, () => [])
   segment.reserve(vectors.length)
   for (const row of vectors) segment.append(row.record, decodeVector(table, dimension, row))
@@ -79,48 +77,48 @@ export function quantizeVectors(
 }
 
 /**
- * Compares all stored quantized vectors with the exact vectors. Returns a description of each block that is damaged, whose
- * blocks overlap, or whose collection does not exist.
+ * Compares all stored quantized vectors with the exact vectors. Returns a description of each block that is damaged, that
+ * overlaps another, or whose space does not exist.
  *
  * @throws control_plane_unavailable  an exact vector is damaged
  */
 export function findQuantizationFaults(
   connection: SqliteConnection,
-  collections: readonly QuantizedCollection[],
+  spaces: readonly QuantizedSpace[],
 ): string[] {
-  const tables = new Map(collections.map(each => [vectorTable(each.id, each.generation), each]))
+  const tables = new Map(spaces.map(space => [vectorTable(space), space]))
   const blocks = connection
     .prepare<{ tableName: string; through: number }>(
       'SELECT table_name AS tableName, through FROM quantized_vectors ORDER BY table_name, through',
     )
     .all()
   return blocks.flatMap(({ tableName, through }, at) => {
-    const collection = tables.get(tableName)
+    const space = tables.get(tableName)
     const previous = blocks[at - 1]
     const after = previous?.tableName === tableName ? previous.through : 0
-    const isSound = collection && isSoundBlock(connection, collection, { after, through })
+    const isSound = space && isSoundBlock(connection, space, { after, through })
     return isSound ? [] : [`quantized_vectors ${tableName}/${through}`]
   })
 }
 
 function isSoundBlock(
   connection: SqliteConnection,
-  collection: QuantizedCollection,
+  space: QuantizedSpace,
   { after, through }: { after: number; through: number },
 ): boolean {
-  const block = nextQuantizedBlock(connection, collection, after)!
+  const block = nextQuantizedBlock(connection, space, after)!
   // Another version of the runtime wrote the block, so this version does not use it.
   if (block.format !== QUANTIZED_FORMAT) return true
-  const stored = decodeQuantizedBlock(block, collection.dimension)
+  const stored = decodeQuantizedBlock(block, space.dimension)
   if (!stored || block.first <= after) return false
   const vectors = connection
     .prepare<VectorRow>(
-      `SELECT record, data FROM ${vectorTable(collection.id, collection.generation)}
+      `SELECT record, data FROM ${vectorTable(space)}
         WHERE record > ? AND record <= ? ORDER BY record`,
     )
     .all(after, through)
-  const expected = quantizeVectors(collection, vectors)
-  const live = selectRows(stored, collection.dimension, new Set(vectors.map(({ record }) => record)))
+  const expected = quantizeVectors(space, vectors)
+  const live = selectRows(stored, space.dimension, new Set(vectors.map(({ record }) => record)))
   return isDeepStrictEqual(live, expected)
 }
 
@@ -129,16 +127,19 @@ export function deleteQuantizedVectors(connection: SqliteConnection, table: stri
   connection.prepare('DELETE FROM quantized_vectors WHERE table_name = ?').run(table)
 }
 
-/** A block contains the vectors of all records that existed when it was written, and later records follow it. */
+/**
+ * A block contains all vectors of its range that existed when it was written. If every record has a vector, an unchanged
+ * number of records means that none was deleted.
+ */
 function withoutDeleted(
   connection: SqliteConnection,
-  { id, dimension }: QuantizedCollection,
+  { id, dimension, vectors, records }: CollectionRow,
   { first, through, size }: QuantizedBlock,
   rows: QuantizedRows,
 ): QuantizedRows {
   const source = 'FROM record INDEXED BY record_by_collection WHERE collection = ? AND record BETWEEN ? AND ?'
   const count = connection.prepare<{ live: number }>(`SELECT count(*) AS live ${source}`)
-  if (count.get(id, first, through)!.live === size) return rows
+  if (vectors === records && count.get(id, first, through)!.live === size) return rows
   const live = connection.prepare<{ record: number }>(`SELECT record ${source}`).all(id, first, through)
   return selectRows(rows, dimension, new Set(live.map(({ record }) => record)))
 }

@@ -92,12 +92,12 @@ export class RecordReader {
     })
   }
 
-  #vector({ id, generation, dimension }: CollectionRow, record: number): Float32Array {
-    const table = vectorTable(id, generation)
+  #vector(collection: CollectionRow, record: number): Float32Array {
+    const table = vectorTable(collection)
     const row = this.#connection
       .prepare<VectorRow>(`SELECT record, data FROM ${table} WHERE record = ?`)
       .get(record)
-    return decodeVector(table, dimension, row ?? { record, data: null })
+    return decodeVector(table, collection.dimension, row ?? { record, data: null })
   }
 }
 

@@ -1,8 +1,8 @@
-import type { CollectionKey, ScoredRecord } from '../content.ts'
+import type { ScoredRecord, SpaceKey } from '../content.ts'
 import type { NearestQuery, VectorIndex } from './vector-index.ts'
 
 interface WaitingSearch {
-  readonly key: CollectionKey
+  readonly key: SpaceKey
   readonly query: NearestQuery
   resolve(hits: ScoredRecord[]): void
   reject(error: unknown): void
@@ -12,7 +12,7 @@ interface WaitingSearch {
 const BATCH_SEARCHES_MAX = 8
 
 /**
- * Runs vector searches that are waiting at the same time together, so that one pass over the vectors of a collection serves
+ * Runs vector searches that are waiting at the same time together, so that one pass over the vectors of a space serves
  * several searches.
  */
 export class SearchBatches {
@@ -24,7 +24,7 @@ export class SearchBatches {
   }
 
   /** Returns the result of {@link VectorIndex.nearest}. */
-  nearest(key: CollectionKey, query: NearestQuery): Promise<ScoredRecord[]> {
+  nearest(key: SpaceKey, query: NearestQuery): Promise<ScoredRecord[]> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ key, query, resolve, reject })
       // Searches that arrive in the current iteration of the event loop join the batch.

@@ -8,7 +8,6 @@ import type { RowFeed, RowStore } from '../rows.ts'
 import { describeCollection, listCollections } from './collections.ts'
 import type { SqliteConnection } from './connection.ts'
 import { convertStoreError, withStoreErrors } from './faults.ts'
-import { FittedReads } from './fitted-spaces.ts'
 import {
   createReadOperations,
   createWriter,
@@ -16,6 +15,7 @@ import {
   type WriteOperations,
 } from './operations.ts'
 import { SqliteRows } from './rows.ts'
+import { SpaceReads } from './vector-spaces.ts'
 import type { WorkerData } from './worker.ts'
 
 /** The hosts that run the read and write operations of a store. */
@@ -122,6 +122,7 @@ export function createContentStore(
   clock: Clock,
 ): ContentStore {
   const { reads, writes } = hosts
+  const spaces = createSpaces(connection, hosts, calls, clock)
   return {
     name: 'embedded',
     collection: async key => calls.runSync(() => describeCollection(connection, key)),
@@ -143,17 +144,18 @@ export function createContentStore(
     listing: {
       listByDocument: (key, query) => calls.run(() => reads.run('listByDocument', { key, query })),
     } satisfies RecordListing,
-    fitted: createFittedSpaces(connection, hosts, calls, clock),
+    spaces,
+    fitted: spaces,
   }
 }
 
-function createFittedSpaces(
+function createSpaces(
   connection: SqliteConnection,
   { reads, writes }: StoreHosts,
   calls: CallTracker,
   clock: Clock,
 ): FittedSpaces {
-  const inlineReads = new FittedReads(connection)
+  const inlineReads = new SpaceReads(connection)
   return {
     model: key => calls.run(() => reads.run('model', { key })),
     passages: (key, after, limit) => calls.run(() => reads.run('passages', { key, after, limit })),
@@ -162,7 +164,7 @@ function createFittedSpaces(
     lease: (key, owner, durationMs) =>
       calls.run(() => writes.run('lease', { key, owner, now: clock.now(), until: clock.now() + durationMs })),
     release: (key, owner) => calls.run(() => writes.run('release', { key, owner })),
-    stage: (key, fit, vectors) => calls.run(() => writes.run('stage', { key, fit, vectors })),
-    swap: (key, fit, fitted) => calls.run(() => writes.run('swap', { key, fit, fitted })),
+    stage: (key, lease, vectors) => calls.run(() => writes.run('stage', { key, lease, vectors })),
+    swap: (key, lease, fitted) => calls.run(() => writes.run('swap', { key, lease, fitted })),
   }
 }

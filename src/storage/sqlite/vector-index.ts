@@ -1,8 +1,8 @@
-import { WbError } from '../../contract/errors.ts'
-import type { CollectionKey, ScoredRecord, SearchConstraints } from '../content.ts'
+import type { ScoredRecord, SearchConstraints, SpaceKey } from '../content.ts'
 import { loadScanModule } from '../scan/module.ts'
 import { scanBlocks, type VectorBlock } from '../scan/scan-blocks.ts'
 import { type ReadVectors, Segment, type SegmentQuery } from '../scan/segment.ts'
+import { requireSearchableSpace } from '../store-features.ts'
 import type { AllowedRecords } from './allowed-records.ts'
 import {
   type CollectionRow,
@@ -28,7 +28,7 @@ const BLOCK_ROWS = 256
 export interface NearestQuery extends SearchConstraints {
   readonly vector: Float32Array
   readonly limit: number
-  /** Generation of the vector space. The search fails if it is not the current one. */
+  /** Generation that the vector was computed for. The search fails if it is not the current one. */
   readonly generation?: number
 }
 
@@ -37,7 +37,7 @@ interface StoredVector {
   readonly vector: Float32Array
 }
 
-/** In-memory vectors of one generation of a collection, as of `version` of the collection. */
+/** In-memory vectors of one generation of a vector space, as of `version` of the collection. */
 interface ResidentVectors {
   readonly segment: Segment
   version: number
@@ -64,18 +64,21 @@ export class VectorIndex {
   /**
    * Returns the nearest allowed records, best first; records with equal scores in ascending order.
    *
-   * @throws collection_unavailable  the collection does not exist, or `generation` is not the current one
-   * @throws dimension_mismatch      the length of the vector is not the dimension of the collection
+   * @throws collection_unavailable  the space does not exist, has never been swapped, or has another generation
+   * @throws dimension_mismatch      the length of the vector is not the dimension of the space
    */
-  nearest(key: CollectionKey, query: NearestQuery): ScoredRecord[] {
+  nearest(key: SpaceKey, query: NearestQuery): ScoredRecord[] {
     return this.nearestOfEach(key, [query])[0]!
   }
 
   /** Returns the results of {@link nearest} for several queries at one time. Throws an error if one of them fails. */
-  nearestOfEach(key: CollectionKey, queries: readonly NearestQuery[]): ScoredRecord[][] {
+  nearestOfEach(key: SpaceKey, queries: readonly NearestQuery[]): ScoredRecord[][] {
     return this.#connection.snapshot(() => {
       const collection = requireCollection(this.#connection, key)
-      for (const query of queries) requireValidQuery(collection, query)
+      for (const { vector, generation } of queries) {
+        requireVectorDimension(collection, vector)
+        requireSearchableSpace(key, collection.generation, generation)
+      }
       const searches = queries.map(query => ({
         query: query.vector,
         k: query.limit,
@@ -94,10 +97,11 @@ export class VectorIndex {
   }
 
   #resident(collection: CollectionRow): ResidentVectors {
-    const name = vectorTable(collection.id, collection.generation)
+    const { spaceId, generation } = collection
+    const name = vectorTable(collection)
     let resident = this.#residents.get(name)
     this.#residents.delete(name)
-    this.#residents.delete(vectorTable(collection.id, collection.generation - 1))
+    this.#residents.delete(vectorTable({ spaceId, generation: generation - 1 }))
     if (resident && resident.version !== collection.version)
       resident = this.#applyLaterChanges(collection, resident)
     resident ??= this.#load(collection, true) ?? this.#load(collection, false)!
@@ -107,11 +111,11 @@ export class VectorIndex {
     return resident
   }
 
-  /** Returns undefined if the stored quantized vectors are not those of the collection, so that they must not be used. */
+  /** Returns undefined if the stored quantized vectors are not those of the space, so that they must not be used. */
   #load(collection: CollectionRow, usesQuantized: boolean): ResidentVectors | undefined {
     const { dimension, metric } = collection
     const segment = new Segment(loadScanModule(), dimension, metric, this.#vectorReader(collection))
-    segment.reserve(collection.records)
+    segment.reserve(collection.vectors)
     const resident = {
       segment,
       version: 0,
@@ -124,7 +128,7 @@ export class VectorIndex {
         resident.lastRecord = through
       }
     this.#append(collection, resident)
-    return usesQuantized && segment.size !== collection.records ? undefined : resident
+    return usesQuantized && segment.size !== collection.vectors ? undefined : resident
   }
 
   /** Applies later changes; returns undefined if the deletion log does not go back far enough. */
@@ -134,7 +138,7 @@ export class VectorIndex {
     resident.lastDeletion = deletions.at(-1)?.seq ?? resident.lastDeletion
     this.#append(collection, resident)
     // Too many rows mean that a deletion is missing from the log.
-    return resident.segment.size === collection.records ? resident : undefined
+    return resident.segment.size === collection.vectors ? resident : undefined
   }
 
   /** Appends new records. Their numbers are higher than the last one that was read. */
@@ -160,24 +164,25 @@ export class VectorIndex {
     }
   }
 
-  #vectorReader({ id, generation, dimension }: CollectionRow): ReadVectors {
-    const table = vectorTable(id, generation)
+  #vectorReader(collection: CollectionRow): ReadVectors {
+    const table = vectorTable(collection)
     const statement = this.#connection.prepare<VectorRow>(
       `SELECT record, data FROM ${table} WHERE record = ?`,
     )
     return records =>
       records.map(record => {
         const row = statement.get(record) ?? { record, data: null }
-        return decodeVector(table, dimension, row)
+        return decodeVector(table, collection.dimension, row)
       })
   }
 
-  *#rows({ id, generation, dimension }: CollectionRow, after: number): Generator<StoredVector> {
-    const table = vectorTable(id, generation)
+  *#rows(collection: CollectionRow, after: number): Generator<StoredVector> {
+    const table = vectorTable(collection)
     const rows = this.#connection
       .prepare<VectorRow>(`SELECT record, data FROM ${table} WHERE record > ? ORDER BY record`)
       .iterate(after)
-    for (const row of rows) yield { record: row.record, vector: decodeVector(table, dimension, row) }
+    for (const row of rows)
+      yield { record: row.record, vector: decodeVector(table, collection.dimension, row) }
   }
 
   #scan(collection: CollectionRow, search: SegmentQuery): ScoredRecord[] {
@@ -190,19 +195,9 @@ export class VectorIndex {
   }
 }
 
-/** @throws collection_unavailable, dimension_mismatch */
-function requireValidQuery(collection: CollectionRow, { vector, generation }: NearestQuery): void {
-  requireVectorDimension(collection, vector)
-  if (generation !== undefined && generation !== collection.generation)
-    throw new WbError('collection_unavailable', 'the vector space of the collection has just changed', {
-      hint: 'Retry the request.',
-      stale: true,
-    })
-}
-
-/** Estimates the bytes of a collection in memory. */
-function bytesOf({ records, dimension }: CollectionRow, bytesPerNumber: number): number {
-  return records * (dimension * bytesPerNumber + ROW_OVERHEAD_BYTES)
+/** Estimates the bytes of the vectors of a space in memory. */
+function bytesOf({ vectors, dimension }: CollectionRow, bytesPerNumber: number): number {
+  return vectors * (dimension * bytesPerNumber + ROW_OVERHEAD_BYTES)
 }
 
 function* blocksOf(rows: Iterable<StoredVector>, dimension: number): Generator<VectorBlock> {

@@ -3,13 +3,14 @@ import { QUANTIZED_FORMAT } from '../scan/quantized-rows.ts'
 import { type VectorRow, vectorTable } from './collections.ts'
 import type { CommitQueue } from './commit-queue.ts'
 import type { SqliteConnection } from './connection.ts'
-import { deleteQuantizedVectors, type QuantizedCollection, quantizeVectors } from './quantized-vectors.ts'
+import { deleteQuantizedVectors, type QuantizedSpace, quantizeVectors } from './quantized-vectors.ts'
 
 /** Number of vectors per block. */
 export const QUANTIZED_BLOCK_ROWS = 1024
 
-interface LargeCollection extends QuantizedCollection {
-  readonly records: number
+interface LargeSpace extends QuantizedSpace {
+  readonly collection: number
+  readonly vectors: number
   /** Last record that a block covers; 0 if there is none. */
   readonly through: number
   /** Rows of all blocks, including those of deleted records. */
@@ -20,7 +21,7 @@ interface LargeCollection extends QuantizedCollection {
 
 /** Returns true if vectors must be quantized. */
 export function hasQuantizationWork(connection: SqliteConnection): boolean {
-  return largeCollections(connection).some(each => isOutdated(each) || hasFullBlock(connection, each))
+  return largeSpaces(connection).some(each => isOutdated(each) || hasFullBlock(connection, each))
 }
 
 /**
@@ -28,7 +29,7 @@ export function hasQuantizationWork(connection: SqliteConnection): boolean {
  * records. Searches quantize the vectors after the last block when they load them.
  *
  * Deleted records remain in their blocks. If more than half of the rows are of deleted records, all blocks of the
- * collection are written again.
+ * space are written again.
  */
 export class VectorQuantization {
   readonly #connection: SqliteConnection
@@ -41,37 +42,36 @@ export class VectorQuantization {
     this.#queue = queue
   }
 
-  /** Writes or deletes blocks of one collection; returns false if nothing is left to do, or the store is in memory. */
+  /** Writes or deletes blocks of one space; returns false if nothing is left to do, or the store is in memory. */
   async step(): Promise<boolean> {
     if (this.#connection.database.memory) return false
-    for (const collection of largeCollections(this.#connection)) {
-      const table = vectorTable(collection.id, collection.generation)
-      if (isOutdated(collection)) {
+    for (const space of largeSpaces(this.#connection)) {
+      const table = vectorTable(space)
+      if (isOutdated(space)) {
         await this.#queue.run({
           run: () => deleteQuantizedVectors(this.#connection, table),
           shouldCommit: () => true,
         })
         return true
       }
-      if (!this.#damaged.has(table) && hasFullBlock(this.#connection, collection))
-        if (await this.#addBlock(collection, table)) return true
+      if (!this.#damaged.has(table) && hasFullBlock(this.#connection, space))
+        if (await this.#addBlock(space, table)) return true
     }
     return false
   }
 
   /** Reads and quantizes vectors before the transaction, so that it takes little time. */
-  async #addBlock(collection: LargeCollection, table: string): Promise<boolean> {
+  async #addBlock(space: LargeSpace, table: string): Promise<boolean> {
     const vectors = this.#connection
       .prepare<VectorRow>(`SELECT record, data FROM ${table} WHERE record > ? ORDER BY record LIMIT ?`)
-      .all(collection.through, QUANTIZED_BLOCK_ROWS)
+      .all(space.through, QUANTIZED_BLOCK_ROWS)
     if (vectors.length < QUANTIZED_BLOCK_ROWS) return false
     try {
-      const { facts, levels } = quantizeVectors(collection, vectors)
+      const { facts, levels } = quantizeVectors(space, vectors)
       await this.#queue.run({
         run: () => {
-          const current = largeCollections(this.#connection).find(({ id }) => id === collection.id)
-          const isSame =
-            current?.generation === collection.generation && current.through === collection.through
+          const current = largeSpaces(this.#connection).find(({ spaceId }) => spaceId === space.spaceId)
+          const isSame = current?.generation === space.generation && current.through === space.through
           if (isSame)
             this.#connection
               .prepare(
@@ -92,35 +92,36 @@ export class VectorQuantization {
       })
     } catch (error) {
       if (!(error instanceof WbError)) throw error
-      // A search of the collection reports the damage.
+      // A search of the space reports the damage.
       this.#damaged.add(table)
     }
     return true
   }
 }
 
-function largeCollections(connection: SqliteConnection): LargeCollection[] {
+function largeSpaces(connection: SqliteConnection): LargeSpace[] {
   return connection
-    .prepare<LargeCollection>(
-      `SELECT id, generation, dimension, metric, records, coalesce(max(through), 0) AS through,
+    .prepare<LargeSpace>(
+      `SELECT id AS spaceId, collection, generation, dimension, metric, vectors, coalesce(max(through), 0) AS through,
           coalesce(sum(size), 0) AS size, coalesce(min(format = ${QUANTIZED_FORMAT}), 1) AS isCurrent
-        FROM collection LEFT JOIN quantized_vectors ON table_name = 'vec_' || id || '_' || generation
-        WHERE records >= ${QUANTIZED_BLOCK_ROWS} GROUP BY id ORDER BY id`,
+        FROM vector_space LEFT JOIN quantized_vectors ON table_name = 'vec_' || id || '_' || generation
+        WHERE vectors >= ${QUANTIZED_BLOCK_ROWS} GROUP BY id ORDER BY id`,
     )
     .all()
 }
 
 /** Returns true if the blocks have another format, or more than half of their rows are of deleted records. */
-function isOutdated({ isCurrent, size, records }: LargeCollection): boolean {
-  return !isCurrent || size > 2 * records
+function isOutdated({ isCurrent, size, vectors }: LargeSpace): boolean {
+  return !isCurrent || size > 2 * vectors
 }
 
-function hasFullBlock(connection: SqliteConnection, { id, through }: LargeCollection): boolean {
+/** Returns true if there are enough records for another block. Some may have no vector in the space. */
+function hasFullBlock(connection: SqliteConnection, { collection, through }: LargeSpace): boolean {
   const last = connection
     .prepare(
       `SELECT 1 FROM record INDEXED BY record_by_collection WHERE collection = ? AND record > ?
         LIMIT 1 OFFSET ${QUANTIZED_BLOCK_ROWS - 1}`,
     )
-    .get(id, through)
+    .get(collection, through)
   return last !== undefined
 }

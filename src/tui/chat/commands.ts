@@ -50,7 +50,7 @@ export const commands: readonly ChatCommandEntry[] = [
   {
     name: 'kb',
     argument: '[NAME, …]',
-    summary: 'choose the knowledge bases to answer from; `all` chooses all of them',
+    summary: 'choose the knowledge bases to answer from, or all of them',
     run: (state, argument) => openOrChoose(state, 'kb', argument),
   },
   {

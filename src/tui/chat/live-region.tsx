@@ -82,20 +82,23 @@ export function LiveRegion({ state, highlight }: { state: ChatState; highlight: 
   )
 }
 
-/** Returns the words in a row, scrolled so that the chosen word is visible. */
+/** Returns the words that fit in a row, scrolled so that the chosen word is visible. */
 function completionsLine(words: readonly string[], selectedIndex: number | undefined, columns: number): Line {
-  const wordsFrom = (first: number): StyledSpan[] => [
+  const rowOf = (first: number, end: number): StyledSpan[] => [
     span(first > 0 ? '… ' : '  '),
     ...words
-      .slice(first)
+      .slice(first, end)
       .flatMap((word, index): StyledSpan[] => [
+        span(index > 0 ? '  ' : ''),
         span(word, first + index === selectedIndex ? 'inverse' : 'dim'),
-        span('  '),
       ]),
+    span(end < words.length ? '  …' : '', 'dim'),
   ]
-  const isVisible = (first: number) =>
-    lineWidth(wordsFrom(first).slice(0, 2 * ((selectedIndex ?? 0) - first + 1) + 1)) < columns
+  const fits = (first: number, end: number) => lineWidth(rowOf(first, end)) <= columns
+  const chosen = selectedIndex ?? 0
   let first = 0
-  while (selectedIndex !== undefined && first < selectedIndex && !isVisible(first)) first++
-  return wordsFrom(first)
+  while (first < chosen && !fits(first, chosen + 1)) first++
+  let end = chosen + 1
+  while (end < words.length && fits(first, end + 1)) end++
+  return rowOf(first, end)
 }

@@ -32,14 +32,15 @@ function layoutStatus(state: ChatState): { facts: string; keys: string } {
   const knowledgeBases = describeBases(subject.knowledgeBases)
   const isBusy = state.turn !== undefined || state.fileTask !== undefined
   const keys = keyHints(state)
+  const stopHint = isBusy ? 'ctrl+c stops' : ''
   const layouts = [
     [[subject.agent, knowledgeBases, model, tokens, contextShare, cost], keys],
     [[subject.agent, knowledgeBases, model, tokens, contextShare, cost], isBusy ? 'ctrl+c stops' : '/help'],
-    ...(isBusy ? ([[[tokens, contextShare], 'ctrl+c stops']] as const) : []),
-    [[knowledgeBases, model, tokens, contextShare, cost], ''],
-    [[model, tokens, contextShare, cost], ''],
-    [[tokens, contextShare, cost], ''],
-    [[contextShare, cost], ''],
+    [[knowledgeBases, model, tokens, contextShare, cost], stopHint],
+    [[model, tokens, contextShare, cost], stopHint],
+    [[tokens, contextShare, cost], stopHint],
+    [[contextShare, cost], stopHint],
+    [[], stopHint],
   ] as const
   for (const [texts, keys] of layouts) {
     const facts = texts.filter(text => text !== '').join(' · ')

@@ -163,11 +163,16 @@ function outcomeSpan({ content, outcome }: NonNullable<ToolRun['result']>): Styl
     if (Array.isArray(value.results)) return span(formatCounted(value.results.length, 'passage'), 'dim')
     const [name, list] = Object.entries(value).find(([, field]) => Array.isArray(field)) ?? []
     if (name !== undefined && Array.isArray(list))
-      return span(`${formatCount(list.length)} ${plainLine(name)}`, 'dim')
+      return span(`${formatCount(list.length)} ${plainLine(splitCamelCase(name))}`, 'dim')
   } catch {
     // The result is not JSON.
   }
   return span(formatCounted(content.length, 'character'), 'dim')
+}
+
+/** Returns the words of an identifier: `knowledge bases` for `knowledgeBases`. */
+function splitCamelCase(name: string): string {
+  return name.replace(/([a-z])([A-Z])/g, (_, end: string, start: string) => `${end} ${start.toLowerCase()}`)
 }
 
 function passageLines(

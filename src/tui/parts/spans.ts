@@ -188,18 +188,26 @@ function joinSpans(line: readonly StyledSpan[]): StyledSpan[] {
   return spans
 }
 
-/** Wraps a line of code, and keeps all spaces. Can break the line between any two characters. */
+/**
+ * Wraps a line of code, and keeps all spaces. Breaks it between words if at least half of a row is filled, otherwise
+ * between any two characters.
+ */
 export function wrapExact(line: Line, width: number, indent: Line = []): Line[] {
   const availableWidth = Math.max(1, width - lineWidth(indent))
   const lines: StyledSpan[][] = [[]]
   let column = 0
-  for (const { text, tones } of line) {
+  const startRow = () => {
+    lines.push([])
+    column = 0
+  }
+  for (const { text, tones } of wordsOf(line)) {
     let remaining = text
+    const wordWidth = displayWidth(text)
+    const isTooWide = column + wordWidth > availableWidth
+    if (isTooWide && wordWidth <= availableWidth && column >= availableWidth / 2 && text.trim() !== '')
+      startRow()
     while (remaining !== '') {
-      if (column >= availableWidth) {
-        lines.push([])
-        column = 0
-      }
+      if (column >= availableWidth) startRow()
       const textWidth = displayWidth(remaining)
       const head =
         textWidth <= availableWidth - column ? remaining : fittingPrefix(remaining, availableWidth - column)
@@ -212,7 +220,14 @@ export function wrapExact(line: Line, width: number, indent: Line = []): Line[] 
       remaining = remaining.slice(head.length)
     }
   }
-  return lines.map(spans => [...indent, ...spans])
+  return lines.map(spans => [...indent, ...joinSpans(spans)])
+}
+
+/** Splits spans into words and the spaces between them. */
+function wordsOf(line: Line): StyledSpan[] {
+  return line.flatMap(({ text, tones }) =>
+    [...text.matchAll(/\s+|\S+/g)].map(([piece]) => ({ text: piece, tones })),
+  )
 }
 
 /** Truncates a line to a width, with an ellipsis. */

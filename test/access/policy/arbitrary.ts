@@ -7,18 +7,22 @@ const texts = ['', 'a', 'b', 'true', '1', "it's", '\u0001__missing__', '\u{1f600
 const text = fc.oneof({ weight: 4, arbitrary: fc.constantFrom(...texts) }, fc.string())
 const integer = fc.oneof(fc.nat(10), fc.maxSafeNat())
 const value = fc.oneof(text, integer, fc.boolean())
-const col = fc.constant(1)
+const position = fc.constant(1)
 
-const literal = fc.record({ kind: fc.constant('literal' as const), value, col })
+const literal = fc.record({ kind: fc.constant('literal' as const), value, position })
 const principal = fc.oneof(
-  fc.record({ kind: fc.constant('principalId' as const), col }),
+  fc.record({ kind: fc.constant('principalId' as const), position }),
   fc.record({
     kind: fc.constant('attribute' as const),
     name: fc.constantFrom('id', 'team', 'admin', 'constructor'),
-    col,
+    position,
   }),
 )
-const column = fc.record({ kind: fc.constant('column' as const), name: fc.constantFrom(...columns), col })
+const column = fc.record({
+  kind: fc.constant('column' as const),
+  name: fc.constantFrom(...columns),
+  position,
+})
 const fixed = fc.oneof(literal, principal)
 const op = fc.constantFrom<Comparison>('=', '<>', '<', '<=', '>', '>=')
 
@@ -31,21 +35,21 @@ export const policies = fc.letrec<{ policy: Policy }>(tie => ({
     compare(fixed, fixed),
     fc.record({
       kind: fc.constant('in' as const),
-      subject: fc.oneof(column, fixed),
+      operand: fc.oneof(column, fixed),
       values: fc.array(literal, { minLength: 1, maxLength: 4 }),
-      col,
+      position,
     }),
     fc.record({
       kind: fc.constant('any' as const),
-      subject: fixed,
+      operand: fixed,
       column: fc.constantFrom(...columns),
-      col,
+      position,
     }),
     fc.record({
       kind: fc.constant('contains' as const),
       column: fc.constantFrom(...columns),
       values: fc.array(literal, { minLength: 1, maxLength: 3 }),
-      col,
+      position,
     }),
     fc.record({
       kind: fc.constantFrom('and' as const, 'or' as const),
@@ -56,7 +60,7 @@ export const policies = fc.letrec<{ policy: Policy }>(tie => ({
 })).policy
 
 function compare(left: fc.Arbitrary<Operand>, right: fc.Arbitrary<Operand>): fc.Arbitrary<Policy> {
-  return fc.record({ kind: fc.constant('compare' as const), op, left, right, col })
+  return fc.record({ kind: fc.constant('compare' as const), op, left, right, position })
 }
 
 export const principals = fc.record({
@@ -91,9 +95,9 @@ export function formatPolicy(policy: Policy): string {
     case 'compare':
       return `${formatOperand(policy.left)} ${policy.op} ${formatOperand(policy.right)}`
     case 'in':
-      return `${formatOperand(policy.subject)} in (${policy.values.map(formatOperand).join(', ')})`
+      return `${formatOperand(policy.operand)} in (${policy.values.map(formatOperand).join(', ')})`
     case 'any':
-      return `${formatOperand(policy.subject)} = ANY(row.${policy.column})`
+      return `${formatOperand(policy.operand)} = ANY(row.${policy.column})`
     case 'contains':
       return `row.${policy.column} @> ARRAY[${policy.values.map(formatOperand).join(', ')}]`
   }

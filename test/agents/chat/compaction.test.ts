@@ -3,7 +3,7 @@ import type { AnsweringModel } from '../../../src/agents/chat/answering-model.ts
 import { Compactions } from '../../../src/agents/chat/compactions.ts'
 import { openHistory } from '../../../src/agents/chat/history.ts'
 import { switchVersion } from '../../../src/agents/chat/switch-version.ts'
-import { QuoteMarks } from '../../../src/agents/chat/system-prompt.ts'
+import { DataTags } from '../../../src/agents/chat/system-prompt.ts'
 import { systemClock } from '../../../src/base/clock.ts'
 import type { ChatClient, Completion } from '../../../src/models/chat/completion.ts'
 import type { RowStore } from '../../../src/storage/rows.ts'
@@ -58,9 +58,9 @@ async function createConversation(turns: number) {
     messageRow(conversation, 4 * at + 3, { role: 'agent', content: `Answer ${at}. ${text}` }),
   ]).flat()
   await store.atomic(rows.map(row => ({ op: 'insert', table: tables.messages, row })))
-  const marks = new QuoteMarks()
+  const dataTags = new DataTags()
   const read = async () =>
-    (await openHistory(store, conversation)).read({ tokens: 100_000, marks, replaced: [] })
+    (await openHistory(store, conversation)).read({ tokens: 100_000, dataTags, replaced: [] })
   /** Starts a summary and waits for it. */
   const compact = async (complete: ChatClient['complete'], contextTokens = 6_000) => {
     const compactions = new Compactions({ rows: store, clock: systemClock, log })

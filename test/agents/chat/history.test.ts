@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { openHistory } from '../../../src/agents/chat/history.ts'
-import { QuoteMarks } from '../../../src/agents/chat/system-prompt.ts'
+import { DataTags } from '../../../src/agents/chat/system-prompt.ts'
 import { openEmbeddedStore } from '../../../src/storage/open.ts'
 import { type MessageRow, tables } from '../../../src/storage/tables.ts'
 
@@ -28,7 +28,7 @@ test('reads a bounded number of long messages, even if they do not fit into the 
     await rows.atomic(turn.map(row => ({ op: 'insert', table: tables.messages, row })))
   const history = await (await openHistory(rows, place)).read({
     tokens: 9e15,
-    marks: new QuoteMarks(),
+    dataTags: new DataTags(),
     replaced: [],
   })
   const chars = history.turns

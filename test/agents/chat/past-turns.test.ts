@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { splitIntoTurns } from '../../../src/agents/chat/past-turns.ts'
-import { QuoteMarks } from '../../../src/agents/chat/system-prompt.ts'
+import { DataTags } from '../../../src/agents/chat/system-prompt.ts'
 import { buildChatRequest } from '../../../src/models/chat/chat-request.ts'
 import { initialTraits } from '../../../src/models/chat/model-traits.ts'
 import type { MessageRow } from '../../../src/storage/tables.ts'
@@ -28,7 +28,7 @@ const fields: fc.Arbitrary<Partial<MessageRow>> = fc.oneof(
 )
 
 function sentFor(rows: readonly MessageRow[]): SentMessage[] {
-  const messages = splitIntoTurns(rows, new QuoteMarks()).flatMap(turn => turn.messages)
+  const messages = splitIntoTurns(rows, new DataTags()).flatMap(turn => turn.messages)
   const withQuestion = [...messages, { role: 'user' as const, content: 'And now?' }]
   const settings = { maxTokens: 10, signal: new AbortController().signal }
   const { body } = buildChatRequest(withQuestion, settings, initialTraits('localhost'))

@@ -36,15 +36,15 @@ async function createLongConversation(
 }
 
 test.each([
-  ['messages', 1_000, 1, 'more than 1000 messages follow it'],
-  ['characters', 33, 500_000, 'more than 16000000 characters follow it'],
+  ['messages', 1_000, 1, '1000 or more messages follow the question'],
+  ['characters', 33, 500_000, 'more than 16000000 characters follow the question'],
 ])('a send that replaces too many %s is rejected and changes nothing', async (_, count, chars, told) => {
   const { chat, replaces } = await createLongConversation(count, chars)
   for (const line of [`POST ${chat.path}/messages`, `POST ${chat.path}/messages/stream`]) {
     const { status, body } = await chat.send(line, { content: 'again', replaces })
     expect({ status, error: body.error }).toMatchObject({
       status: 400,
-      error: { code: 'validation_error', message: `replaces: ${told}` },
+      error: { code: 'validation_error', message: told },
     })
   }
   expect(chat.model.received).toHaveLength(1)

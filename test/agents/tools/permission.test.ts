@@ -32,6 +32,6 @@ test.each<[string, ToolRules, string, string, string]>([
   ['a pattern without a star matches only that ID', { search: deny }, 'search_kb', 'allow', 'allow'],
   ['properties of Object.prototype are not rules', {}, 'constructor', 'allow', 'allow'],
 ])('%s', (_, rules, id, before, after) => {
-  expect(permissionFor(rules, { id }, { afterReading: false })).toBe(before)
-  expect(permissionFor(rules, { id }, { afterReading: true })).toBe(after)
+  expect(permissionFor(rules, { id }, false)).toBe(before)
+  expect(permissionFor(rules, { id }, true)).toBe(after)
 })

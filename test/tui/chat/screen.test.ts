@@ -97,6 +97,16 @@ describe('the live region', () => {
     ])
   })
 
+  test.each([
+    [42, 'Maven · papers · small'],
+    [32, 'papers · small'],
+    [24, 'small'],
+    [20, ''],
+  ])('on %i columns, shows how to stop the answer, and the facts that fit', (columns, facts) => {
+    const line = live(sized(answering, columns, 24)).at(-1)!
+    expect(line.split('ctrl+c stops').map(text => text.trim())).toEqual([facts, ''])
+  })
+
   test('asks for approval of a tool call and shows its arguments', () => {
     expect(live(sized(waiting, 62, 24)).slice(-11)).toEqual([
       '  ? Maven wants to use search_kb',
@@ -175,7 +185,7 @@ describe('the live region', () => {
 
   test('shows the selected suggestion even if others do not fit', () => {
     const typing = sized(play(freshChat, { type: 'typed', text: '/' }).state, 40, 20)
-    expect(live(typing).at(-1)).toBe('  /help  /new  /history  /model  /kb  /…')
+    expect(live(typing).at(-1)).toBe('  /help  /new  /history  /model  /kb  …')
     const chosen = play(typing, { type: 'backTab' }).state
     expect(live(chosen).at(-1)).toMatch(/^… .* \/quit$/)
   })

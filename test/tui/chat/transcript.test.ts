@@ -73,6 +73,7 @@ describe('a tool call', () => {
   test.each([
     [{ content: '{"results":[1,2]}' }, '2 passages  20 ms'],
     [{ content: '{"ok":true,"items":[1]}' }, '1 items  20 ms'],
+    [{ content: '{"knowledgeBases":[1,2]}' }, '2 knowledge bases  20 ms'],
     [{ content: '{"ok":true}' }, '11 characters  20 ms'],
     [{ content: 'x' }, '1 character  20 ms'],
     [{ content: 'null' }, '4 characters  20 ms'],

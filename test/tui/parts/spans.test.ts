@@ -73,12 +73,15 @@ test.each([
   ['a日本', 2, ['a', '日', '本']],
   ['日', 1, ['日']],
   ['', 5, ['']],
+  ['abc def', 6, ['abc ', 'def']],
+  ['a bcdef', 6, ['a bcde', 'f']],
+  ['abc defghij', 6, ['abc de', 'fghij']],
 ])('wraps code %j to %i cells with all spaces', (text, width, lines) => {
   expect(textsOf(wrapExact([span(text)], width))).toEqual(lines)
 })
 
 test('indents each line of wrapped code', () => {
-  expect(textsOf(wrapExact([span('ab'), span('cd', 'strong')], 5, [span('  ')]))).toEqual(['  abc', '  d'])
+  expect(textsOf(wrapExact([span('ab'), span('cd', 'strong')], 5, [span('  ')]))).toEqual(['  ab', '  cd'])
 })
 
 test.each([

@@ -1,7 +1,8 @@
-import { ninthMigration } from './ninth.ts'
+import { eighthMigration } from './eighth.ts'
 import { fifthMigration } from './fifth.ts'
 import { firstMigration } from './first.ts'
 import { fourthMigration } from './fourth.ts'
+import { ninthMigration } from './ninth.ts'
 import { secondMigration } from './second.ts'
 import { seventhMigration } from './seventh.ts'
 import { sixthMigration } from './sixth.ts'
@@ -19,5 +20,6 @@ export const migrations: readonly string[] = [
   fifthMigration,
   sixthMigration,
   seventhMigration,
+  eighthMigration,
   ninthMigration,
 ]

@@ -23,10 +23,10 @@ export interface RequestMessageRows {
 }
 
 /**
- * A row store for a turn whose conversation is part of the request. The conversation and its messages are in memory,
- * and writes to them are ignored. All other reads and writes use the store.
+ * A row store for a turn whose conversation is part of the request. The conversation and its messages are in memory.
+ * Transactions that change only them are ignored. All other reads and writes use the store.
  */
-export class RequestConversation implements RowStore {
+export class RequestConversationRows implements RowStore {
   readonly feed: RowFeed
   readonly #store: RowStore
   readonly #conversation: ConversationRow

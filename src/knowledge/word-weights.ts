@@ -1,17 +1,17 @@
 import type { Occurrences } from '../storage/content.ts'
 
 /**
- * Returns the weight of a word in a question, as in BM25: ln(1 + (N - n + 0.5) / (n + 0.5)), where N is the number of
- * records, and n is the number of records that contain the word. The weight is always above 0. It is highest for a word
- * that no record contains.
+ * Returns the weight of a word in a question. It is the inverse document frequency of BM25: ln(1 + (N - n + 0.5) /
+ * (n + 0.5)), where N is the number of records, and n is the number of records that contain the word. The weight is
+ * always above 0. It is highest for a word that no record contains.
  */
-export function rarityOf(records: number, containing: number): number {
+export function wordWeight(records: number, containing: number): number {
   return Math.log1p((records - containing + 0.5) / (containing + 0.5))
 }
 
 /** Returns the sum of the weights of a question's words; above 0 if the question has words. */
-export function totalRarity({ records, words }: Occurrences): number {
-  return words.reduce((total, word) => total + rarityOf(records, word.records), 0)
+export function totalWeight({ records, words }: Occurrences): number {
+  return words.reduce((total, word) => total + wordWeight(records, word.records), 0)
 }
 
 /**
@@ -24,7 +24,7 @@ export function coverageByRecord({ records, words }: Occurrences): Map<number, n
   const weights = new Map<number, number>()
   let total = 0
   for (const word of words) {
-    const weight = rarityOf(records, word.records)
+    const weight = wordWeight(records, word.records)
     total += weight
     for (const record of word.among) weights.set(record, (weights.get(record) ?? 0) + weight)
   }
@@ -32,15 +32,15 @@ export function coverageByRecord({ records, words }: Occurrences): Map<number, n
 }
 
 /**
- * Returns the share of a question's words that remains without the unknown words, 0 to 1. Rare words count more.
- * Words that no record contains are ignored, because they cannot be found.
+ * Returns the share of a question's words that are not unknown, 0 to 1. Rare words count more. Words that no record
+ * contains are ignored, because they cannot be found.
  */
-export function shareWithoutWords(unknown: ReadonlySet<string>, { records, words }: Occurrences): number {
+export function knownShare(unknown: ReadonlySet<string>, { records, words }: Occurrences): number {
   let known = 0
   let total = 0
   for (const word of words) {
     if (word.records === 0) continue
-    const weight = rarityOf(records, word.records)
+    const weight = wordWeight(records, word.records)
     total += weight
     if (!unknown.has(word.word)) known += weight
   }

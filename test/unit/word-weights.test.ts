@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { coverageByRecord, shareWithoutWords } from '../../src/knowledge/rarity.ts'
+import { coverageByRecord, knownShare } from '../../src/knowledge/word-weights.ts'
 import type { Occurrences } from '../../src/storage/content.ts'
 
 /** Counts in 100 records: for each word, the number of records with it, and which of the given records have it. */
@@ -62,12 +62,12 @@ describe('the share of a question without some of its words', () => {
   const counts = counted({ penguins: [1], data: [60], ostriches: [0] })
 
   test('is small without its rare words, and large without its common ones', () => {
-    expect(shareWithoutWords(new Set(['penguins']), counts)).toBeLessThan(0.15)
-    expect(shareWithoutWords(new Set(['data']), counts)).toBeGreaterThan(0.85)
+    expect(knownShare(new Set(['penguins']), counts)).toBeLessThan(0.15)
+    expect(knownShare(new Set(['data']), counts)).toBeGreaterThan(0.85)
   })
 
   test('ignores words that no record has', () => {
-    expect(shareWithoutWords(new Set(['ostriches']), counts)).toBe(1)
-    expect(shareWithoutWords(new Set(['ostriches']), counted({ ostriches: [0] }))).toBe(1)
+    expect(knownShare(new Set(['ostriches']), counts)).toBe(1)
+    expect(knownShare(new Set(['ostriches']), counted({ ostriches: [0] }))).toBe(1)
   })
 })
