@@ -11,7 +11,7 @@ export const QUANTIZED_BLOCK_ROWS = 1024
 interface LargeSpace extends QuantizedSpace {
   readonly collection: number
   readonly vectors: number
-  /** Last record that a block covers; 0 if there is none. */
+  /** Last record that a block covers; 0 without blocks. */
   readonly through: number
   /** Rows of all blocks, including those of deleted records. */
   readonly size: number
