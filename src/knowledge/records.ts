@@ -15,6 +15,8 @@ interface RecordsParts {
   readonly clock: Clock
   readonly bases: KnowledgeBases
   readonly space: VectorSpace
+  /** Called after records were stored. */
+  readonly onIngested: (context: BaseContext) => void
 }
 
 /**
@@ -43,7 +45,7 @@ export class Records {
   async upsert(workspaceId: string, knowledgeBaseId: string, body: Upsert, caller: Caller): Promise<number> {
     requireUniqueIds(body.records)
     const ids = body.records.map(({ id }) => id)
-    const { bases } = this.parts
+    const { bases, onIngested } = this.parts
     const address = { workspaceId, knowledgeBaseId }
     const write = async () => {
       const context = await bases.openContext(workspaceId, knowledgeBaseId)
@@ -51,7 +53,9 @@ export class Records {
       const upsert = { op: 'upsert' as const, ...context.key, generation, records }
       const failure = await this.write(context, ids, upsert)
       if (failure === 'absent') throw baseCollectionMissing(context.base)
-      return failure ? undefined : true
+      if (failure) return undefined
+      onIngested(context)
+      return true
     }
     await bases.withDeletionCheck(address, () => retryOnSpaceChange(write))
     return ids.length
