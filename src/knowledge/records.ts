@@ -131,7 +131,7 @@ export class Records {
         title: titleOfPayload(record.payload),
         text: record.text ?? null,
         payload: record.payload ?? {},
-        vector: record.vector ? Float32Array.from(record.vector) : embedded.next().value!,
+        vector: record.vector ?? embedded.next().value!,
       }),
     )
     return { records, generation }

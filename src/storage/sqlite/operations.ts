@@ -28,14 +28,16 @@ import { LexicalIndex } from './lexical-index.ts'
 import type { LexicalQuery, OccurrencesQuery } from './lexical-query.ts'
 import { PostingBackfill } from './posting-backfill.ts'
 import { PostingChanges } from './posting-changes.ts'
-import { PostingMaintenance } from './posting-maintenance.ts'
 import type { CompactionRange } from './postings/merge-plan.ts'
 import type { CompactionStep } from './postings/posting-merger.ts'
 import { TermCounter } from './postings/term-counter.ts'
 import { type DocumentQuery, RecordReader } from './record-reader.ts'
 import { SqliteRows } from './rows.ts'
+import { SearchBatches } from './search-batches.ts'
 import { SpaceRecovery } from './space-recovery.ts'
+import { StoreMaintenance } from './store-maintenance.ts'
 import { type NearestQuery, VectorIndex } from './vector-index.ts'
+import { VectorQuantization } from './vector-quantization.ts'
 import { SpaceReads, SpaceWrites } from './vector-spaces.ts'
 
 interface KeyedInput {
@@ -55,7 +57,12 @@ export function createWriter(connection: SqliteConnection) {
   const changes = new ContentChanges(connection, postings)
   const spaces = new SpaceWrites(connection)
   const backfill = new PostingBackfill(connection, queue, postings, analyzers)
-  const maintenance = new PostingMaintenance(connection, queue, backfill)
+  const maintenance = new StoreMaintenance(
+    connection,
+    queue,
+    backfill,
+    new VectorQuantization(connection, queue),
+  )
   const recovery = new SpaceRecovery(connection, queue)
   const always = () => true
   /** Preparation of the last write. Writes are prepared one after another, because they must keep their order. */
@@ -84,10 +91,20 @@ export function createWriter(connection: SqliteConnection) {
       queue.run({ run: () => spaces.lease(input.key, input.owner, input), shouldCommit: always }),
     release: (input: SpaceInput & { owner: string }): Promise<void> =>
       queue.run({ run: () => spaces.release(input.key, input.owner), shouldCommit: always }),
-    stage: (input: SpaceInput & { lease: SpaceLease; vectors: readonly RecordVector[] }): Promise<boolean> =>
-      queue.run({ run: () => spaces.stage(input.key, input.lease, input.vectors), shouldCommit: always }),
-    swap: (input: SpaceInput & { lease: SpaceLease; fitted: FitResult | undefined }): Promise<boolean> =>
-      queue.run({ run: () => spaces.swap(input.key, input.lease, input.fitted), shouldCommit: always }),
+    async stage(
+      input: SpaceInput & { lease: SpaceLease; vectors: readonly RecordVector[] },
+    ): Promise<boolean> {
+      const run = () => spaces.stage(input.key, input.lease, input.vectors)
+      const isStaged = await queue.run({ run, shouldCommit: always })
+      maintenance.wake()
+      return isStaged
+    },
+    async swap(input: SpaceInput & { lease: SpaceLease; fitted: FitResult | undefined }): Promise<boolean> {
+      const run = () => spaces.swap(input.key, input.lease, input.fitted)
+      const isSwapped = await queue.run({ run, shouldCommit: always })
+      maintenance.wake()
+      return isSwapped
+    },
     /** Starts the background work. */
     maintain(_: object) {
       maintenance.start()
@@ -116,14 +133,15 @@ export function createWriter(connection: SqliteConnection) {
 export function createReadOperations(connection: SqliteConnection) {
   const allowedRecords = new AllowedRecords(connection)
   const vectors = new VectorIndex(connection, allowedRecords)
+  const batches = new SearchBatches(vectors)
   const analyzers = new Analyzers()
   const lexical = new LexicalIndex(connection, allowedRecords, analyzers)
   const records = new RecordReader(connection)
   const terms = new TermCounter(connection)
   const spaces = new SpaceReads(connection)
   return withStoreErrorsEach({
-    nearest: (input: SpaceInput & { query: NearestQuery }): ScoredRecord[] =>
-      vectors.nearest(input.key, input.query),
+    nearest: (input: SpaceInput & { query: NearestQuery }): Promise<ScoredRecord[]> =>
+      batches.nearest(input.key, input.query),
     lexical: (input: KeyedInput & { query: LexicalQuery }): Promise<ScoredRecord[]> =>
       analyzers.run(() => lexical.search(input.key, input.query)),
     occurrences: (input: KeyedInput & { query: OccurrencesQuery }): Promise<Occurrences> =>

@@ -3,7 +3,7 @@ import type { StoreFile } from '../content.ts'
 import type { CommitQueue } from './commit-queue.ts'
 import type { SqliteConnection } from './connection.ts'
 import { readFileSpace, shrinkFile } from './file-space.ts'
-import { hasPostingWork } from './posting-maintenance.ts'
+import { hasMaintenanceWork } from './store-maintenance.ts'
 
 /** Time without writes after which the file can shrink. Writes and merges use free space again. */
 export const IDLE_MS = 10_000
@@ -54,7 +54,7 @@ export class SpaceRecovery {
 
   async #run(): Promise<void> {
     try {
-      if (this.#hasOtherWriter() || hasPostingWork(this.#connection)) return this.wake()
+      if (this.#hasOtherWriter() || hasMaintenanceWork(this.#connection)) return this.wake()
       let space = readFileSpace(this.#connection)
       if (!isWorthwhile(space)) return
       while (space.freeBytes > 0) {

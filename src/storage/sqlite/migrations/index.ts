@@ -6,6 +6,7 @@ import { ninthMigration } from './ninth.ts'
 import { secondMigration } from './second.ts'
 import { seventhMigration } from './seventh.ts'
 import { sixthMigration } from './sixth.ts'
+import { tenthMigration } from './tenth.ts'
 import { thirdMigration } from './third.ts'
 
 /**
@@ -22,4 +23,5 @@ export const migrations: readonly string[] = [
   seventhMigration,
   eighthMigration,
   ninthMigration,
+  tenthMigration,
 ]
